@@ -1,28 +1,130 @@
-"""Cores that are late, lost or never come, and lengths that are not the log's, in every coupling."""
+"""Cores that are late, lost or never come, jobs whose cores are all lost, and lengths that are not the log's.
+
+Schedules drawn by hand are in ``tests/bls/schedules/lost_cores.toml``.
+"""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from one_result import assert_one_result
 
 import bridge
+import traces
+from als.application import Application
+from als.techniques import TECHNIQUES
+from bls.constraints.options import Surroundings
+from bls.machine.platform import HostGroup, Platform
+from bls.scheduler_options import Rules
 from bls.workloads.workload import Workload
 from bridge.scenarios.application_level import ApplicationLevel
 from bridge.workers.assignment import Ahead, Order
 from bridge.workers.supervisor import Supervisor
+from traces.base.time import NS_PER_S as S
 
 pytestmark = pytest.mark.whole
+
+FOUR = Platform((HostGroup(1, 4, 1.0),))
+POOL: dict[str, Any] = {"coupling": "pool", "workers": 1}
+
+
+def run(workload: Workload, *speeds: str, **options: Any) -> bridge.Result:
+    level = ApplicationLevel(speeds=speeds)
+    result = bridge.simulate(workload, FOUR, **{"als": "ss", "level": level} | options)
+    traces.check_ledger(result.ledger)
+    return result
+
+
+def rows(result: bridge.Result) -> list[tuple[int, int, float, float, str]]:
+    """Each attempt: job, attempt, start and end in s, state."""
+    jobs = result.jobs.sort_values(["job_id", "attempt"])
+    return [(job.job_id, job.attempt, job.start_ns / S, job.end_ns / S, job.state) for job in jobs.itertuples()]
+
+
+# ---- all cores of a job are lost ----
+
+#: Job 1 has cores 2 and 3, which are lost at 3 s and 5 s; job 2 the others, up to 4 s.
+TWO = Workload.from_jobs([(2, 0, 4, 2, 4), (1, 0, 8, 2, 8)])
+GONE = ("lost:cores=2,at=3s", "lost:cores=3,at=5s")
+
+
+@pytest.mark.parametrize(
+    ("coupling", "on_failure", "state", "then"),
+    [("process", "requeue", "requeued", "put back into the queue"), ("pool", "lose", "failed", "not tried again")],
+)
+def test_every_coupling_names_the_last_core(coupling: str, on_failure: str, state: str, then: str) -> None:
+    rules = Rules(on_failure=on_failure)
+    result = run(TWO, *GONE, rules=rules)
+    assert "all its cores were lost, core 3 last" in result.jobs.cut_because.tolist()
+    assert rows(result)[0] == (1, 0, 0.0, 5.0, state)
+    assert f"was cut: all its cores were lost, core 3 last; {then}, after 5 s" in result.story(1)
+    assert_one_result(run(TWO, *GONE, rules=rules, **POOL | {"coupling": coupling}), result)
+
+
+def test_released_cores_are_not_waited_for() -> None:
+    jobs = Workload.from_jobs([(1, 0, 9, 2, 9)])
+    speeds = ("square:period=1000s,low=0.25,duty=0.001,cores=0", "lost:cores=0,at=15s")
+    rules = Rules(coordination="release", on_failure="lose")
+    result = run(jobs, *speeds, rules=rules, **POOL)
+    assert result.jobs.cut_because.tolist() == ["all its cores were lost, core 0 last"]
+    assert_one_result(result, run(jobs, *speeds, rules=rules))
+    assert result.releases.core.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("on_failure", "expected"),
+    [
+        ("lose", [(1, 0, 0, 5, "failed"), (2, 0, 8, 8, "failed")]),  # on the same cores
+        ("requeue", [(1, 0, 0, 5, "requeued"), (1, 1, 5, 5, "failed"), (2, 0, 8, 8, "failed")]),
+    ],
+)
+def test_a_job_that_depends_on_it_comes_when_it_has_failed_for_good(on_failure: str, expected: list[Any]) -> None:
+    """As after any other end: the think time counts from the last attempt."""
+    first = {"job_id": 1, "submit_s": 0, "run_s": 8, "cores": 2, "estimate_s": 8}
+    jobs = Workload.from_jobs([first, first | {"job_id": 2, "run_s": 4, "preceding": 1, "think_s": 3}])
+    around = Surroundings(dependencies=True)
+    lost = ("lost:cores=0,at=3s", "lost:cores=1,at=5s")  # which first-fit gives whenever they are free
+    found = run(jobs, *lost, surroundings=around, rules=Rules(on_failure=on_failure))
+    assert rows(found) == expected
+
+
+def test_an_application_simulator_may_lose_cores_by_itself() -> None:
+    """It loses all of them 3 s after time 0, without a message."""
+    command = f"{sys.executable} {Path(__file__).with_name('lengths_peer.py')} loses"
+    result = run(TWO, als_command=command, coupling="pool", level=ApplicationLevel())
+    assert rows(result) == [
+        (1, 0, 0.0, 3.0, "requeued"),
+        (1, 1, 3.0, 11.0, "completed"),
+        (2, 0, 0.0, 3.0, "requeued"),
+        (2, 1, 3.0, 7.0, "completed"),
+    ]
+    lost = [f"all its cores were lost, core {core} last" for core in (1, 3)]
+    assert result.jobs.cut_because.tolist() == [*lost, "", ""]
+
+
+def test_a_core_that_was_lost_for_good_and_comes_all_the_same() -> None:
+    application = Application([10.0 / S] * 4, [1.0, 1.0], TECHNIQUES["ss"])
+    application.advance(15)
+    application.lose(0)
+    application.set_speed(1.0, 0)
+    application.lose(1)
+    assert application.advance()
+    assert (application.lost, application.end_ns) == (False, 35)
+
+
+# ---- late cores, and other lengths ----
 
 
 def test_a_core_that_comes_late_is_waited_for_in_a_few_steps() -> None:
     # A day is 43,200 times what the job was told of at first.
     level = ApplicationLevel(speeds=("late:cores=0-255,at=24h", "square:period=2s,cores=0"))
     workload = Workload.from_jobs([(8, 0, 1, 1, 1)])
-    jobs = bridge.simulate(workload, level=level, coupling="pool", workers=1)
+    jobs = bridge.simulate(workload, level=level, **POOL)
     assert_one_result(jobs, bridge.simulate(workload, level=level))
-    assert jobs.jobs.end_ns[0] > 24 * 3600 * 10**9
+    assert jobs.jobs.end_ns[0] > 24 * 3600 * S
     assert jobs.coupling["messages"] < 100
 
 
@@ -35,22 +137,21 @@ def test_a_file_may_have_less_work_than_the_log(tmp_path: Path) -> None:
     level = ApplicationLevel(applications=tmp_path / "apps.toml")
     workload = Workload.from_jobs([(8, 0, 10, 2, 10), (9, 1, 10, 256, 10)])
     inline = bridge.simulate(workload, level=level)
-    assert_one_result(bridge.simulate(workload, level=level, coupling="pool", workers=1), inline)
-    assert inline.jobs.end_ns[0] < 6 * 10**9
+    assert_one_result(bridge.simulate(workload, level=level, **POOL), inline)
+    assert inline.jobs.end_ns[0] < 6 * S
 
 
-def test_what_is_ahead_can_be_asked_for_again_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_changes_ahead_can_be_asked_for_again_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[Ahead, Ahead]] = []
     real = Supervisor.submit
 
     def submit(self: Supervisor, order: Order) -> None:
-        start = order.start
-        asked.append((Ahead(start.changes, start.until_ns), order.next_changes(start.start_ns)))
+        asked.append((Ahead(order.start.changes, order.start.until_ns), order.next_changes(order.start.start_ns)))
         real(self, order)
 
     monkeypatch.setattr(Supervisor, "submit", submit)
     level = ApplicationLevel(speeds=("square:period=2s",))
-    bridge.simulate(Workload.from_jobs([(8, 0, 9, 1, 9)]), level=level, coupling="pool", workers=1)
+    bridge.simulate(Workload.from_jobs([(8, 0, 9, 1, 9)]), level=level, **POOL)
     ((told, again),) = asked
     assert told == again
     assert len(told.changes) == 18
@@ -59,8 +160,8 @@ def test_what_is_ahead_can_be_asked_for_again_at_the_start(monkeypatch: pytest.M
 def test_a_job_whose_cores_never_come_fails_at_its_start(tmp_path: Path) -> None:
     path = tmp_path / "never.csv"
     path.write_text("time_s,core,factor\n0,0,0\n0,1,0\n")
-    workload = Workload.from_jobs([(8, 0, 2, 2, 2)])
     level = ApplicationLevel(speeds=(f"trace:{path},periodic=10ms",))
-    (job,) = bridge.simulate(workload, als="static", level=level, coupling="pool", workers=1).jobs.itertuples()
+    workload = Workload.from_jobs([(8, 0, 2, 2, 2)])
+    (job,) = bridge.simulate(workload, als="static", level=level, **POOL).jobs.itertuples()
     assert (job.state, job.start_ns, job.end_ns, job.attempt, job.tasks) == ("failed", 0, 0, 0, 0)
     assert job.cut_because == "all its cores were lost, core 1 last"

@@ -260,6 +260,12 @@ speed_gflops = 3000.0
 idle_w = 1
 base_w = 100
 states = [[1, 4], [0.5, 2.2]]
+[[switches]]
+name = "left"
+hosts = "0-1"
+[[switches]]
+name = "right"
+hosts = "2-3"
 """
 
 
@@ -478,3 +484,39 @@ power = 2
     for key, value, allowed in (("power", 11, "0 to 10"), ("memory_bound", '"all"', "0 to 1")):
         with pytest.raises(InputError, match=rf"m.toml: application\[0\].{key}: .*; allowed: {allowed}"):
             parse_application_map(f'[[application]]\nname = "a"\n{key} = {value}\n', "m.toml")
+
+
+def test_limits_to_parts_of_the_machine_in_every_coupling() -> None:
+    workload, options = scenario(4)
+    parts = [(10 * S, 200 * S, 330.0, "hosts:0-1"), (30 * S, 120 * S, 260.0, "hosts:1-2")]
+    limits = [*options["power"].limits, *parts]
+    options["power"] = PowerOptions(limits=limits, fallback="dvfs:slow=latest", allowed="0.8")
+    options |= {"als": "af", "level": ApplicationLevel(applications=parse_application_map(MAP, "map.toml"))}
+    one = bridge.simulate(workload, PLATFORM, **options)
+    hosts_make_the_machine(one)
+    assert len(one.scales) > 10
+    other = bridge.simulate(workload, PLATFORM, **options, coupling="pool", workers=2)
+    assert_same(one, other)
+    pd.testing.assert_frame_equal(one.power_of_domains, other.power_of_domains, check_exact=True)
+
+
+def test_the_commands_where_parts_have_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("racks.toml").write_text(PLATFORM_TEXT)
+    Path("limits.csv").write_text("from,to,limit_w,where\n2h,12h,60%,switch:left\n4h,6h,700,\n0,1h,10,hosts:3\n")
+    words = ("--select", "first:60", "--platform", "racks.toml", "--limits", "limits.csv", "--fallback", "dvfs")
+    done = twolevel("run", "sample", "--als", "gss", *words, "--no-trace", "--check", "--out", "out")
+    assert done.code == 0, done.err
+    assert "--limits: hosts:3: 1 of 1 cannot be kept: idle it draws 164 W, and the lowest is 10 W" in done.err
+    assert "3 of the machine and 2 parts of it, fallback dvfs" in done.out
+    assert "above a limit of hosts:3" in done.out
+    table = pd.read_parquet("out/power_domains.parquet")
+    assert table.columns.tolist() == ["instant_ns", "domain", "power_mw", "limit_mw"]
+    assert table.domain.unique().tolist() == ["switch:left", "hosts:3"]
+    record = json.loads(Path("out/run.json").read_text())["power"]
+    assert list(record["domains"]) == ["switch:left", "hosts:3"]
+    assert record["domains"]["switch:left"]["full_w"] == 712
+    assert {one["where"] for one in record["above_limit"] if "where" in one} >= {"hosts:3"}
+    assert twolevel("power", "out", "-o", "power.svg").code == 0
+    assert "left" in Path("power.svg").read_text()
+    assert "power reduction" in twolevel("compare", "out", "out").out
