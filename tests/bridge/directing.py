@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -34,13 +34,13 @@ SPEEDS = (
 )
 
 
-def jobs(chance: random.Random, n: int) -> Workload:
-    """So many jobs that come fast enough for most to wait."""
+def jobs(chance: random.Random, n: int, cores: int = 12, pauses: Sequence[int] = (0, 1, 1, 2, 5)) -> Workload:
+    """Jobs that come fast enough for most to wait."""
     submit, rows = 0, []
     for number in range(1, n + 1):
-        submit += chance.choice((0, 1, 1, 2, 5))
+        submit += chance.choice(pauses)
         run = chance.randint(1, 30)
-        rows.append((number, submit, run, chance.randint(1, 12), run + chance.randint(0, 20)))
+        rows.append((number, submit, run, chance.randint(1, cores), run + chance.randint(0, 20)))
     return Workload.from_jobs(rows)
 
 
