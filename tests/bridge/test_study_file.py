@@ -157,12 +157,13 @@ def test_what_is_wrong_is_said_with_its_place(text: str, said: str) -> None:
 def test_the_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "s.toml"
     path.write_text("[grid]\n")
-    with pytest.raises(InputError, match=r"s\.toml: \[\[workload\]\]: none"):
-        load_study(path)
-    with pytest.raises(InputError, match="no such file"):
-        load_study(tmp_path / "t.toml")
-    with pytest.raises(InputError, match="--data: nowhere is not a folder"):
-        load_study(path, ["nowhere"])
+    for file, data, said in (
+        (path, [], r"s\.toml: \[\[workload\]\]: none"),
+        (tmp_path / "t.toml", [], "no such file"),
+        (path, ["nowhere"], "--data: nowhere is not a folder"),
+    ):
+        with pytest.raises(InputError, match=said):
+            load_study(file, data)
 
 
 @pytest.mark.parametrize(
@@ -277,67 +278,49 @@ def test_a_grid_is_a_study(tmp_path: Path) -> None:
     assert study(grid_text(odd, "fcfs", "gss", None, None, ScenarioOptions())).cells[0].workload.file == odd
 
 
-@given(
-    entries=st.lists(
-        st.tuples(
-            st.text("abc", min_size=1, max_size=2),
-            st.integers(0, 2**64 - 1),
-            st.one_of(
-                st.none(),
-                st.dictionaries(
-                    st.sampled_from(("x", "y_ns", "z")),
-                    st.one_of(
-                        st.none(), st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False, allow_infinity=False)
-                    ),
-                ),
-            ),
-        ),
-        max_size=12,
-    ),
-    cut=st.floats(0, 1),
-)
+VALUES = st.none() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+METRICS = st.none() | st.dictionaries(st.sampled_from(("x", "y_ns", "z")), VALUES)
+ENTRIES = st.lists(st.tuples(st.text("abc", min_size=1, max_size=2), st.integers(0, 2**64 - 1), METRICS), max_size=12)
+
+
+@given(entries=ENTRIES, cut=st.floats(0, 1))
 def test_a_journal_that_was_cut_anywhere_has_what_was_finished_before(
     tmp_path_factory: pytest.TempPathFactory, entries: list[tuple[str, int, dict[str, object] | None]], cut: float
 ) -> None:
     folder = tmp_path_factory.mktemp("journal")
+    made = [
+        Entry(key, seed, metrics, bool(metrics) and seed % 2 == 0, "so" if metrics is None else "", 7, 0.5, 0.25, "me")
+        for key, seed, metrics in entries
+    ]
     sizes: list[int] = []
-    states: list[tuple[dict[tuple[str, int], Entry], dict[tuple[str, int], Entry]]] = []
-    # What is known after each entry: of those that finished the latest that did, of the others the latest.
-    done: dict[tuple[str, int], Entry] = {}
-    failed: dict[tuple[str, int], Entry] = {}
     with Journal(folder) as journal:
-        for key, seed, metrics in entries:
-            error = "so" if metrics is None else ""
-            entry = Entry(key, seed, metrics, metrics is not None and seed % 2 == 0, error, 7, 0.5, 0.25, "me")
+        for entry in made:
             journal.add(entry)
-            if metrics is None:
-                failed[key, seed] = entry
-            else:
-                done[key, seed] = entry
-                failed.pop((key, seed), None)
             sizes.append((folder / JOURNAL).stat().st_size)
-            states.append((dict(done), dict(failed)))
     data = (folder / JOURNAL).read_bytes()
     kept = int(cut * len(data))
     (folder / JOURNAL).write_bytes(data[:kept])
-    whole = sum(size <= kept for size in sizes)
-    done, failed = states[whole - 1] if whole else ({}, {})
+    # Known of each cell and seed: the latest that finished, otherwise the latest.
+    done: dict[tuple[str, int], Entry] = {}
+    failed: dict[tuple[str, int], Entry] = {}
+    for entry, size in zip(made, sizes, strict=True):
+        if size <= kept:
+            (failed if entry.metrics is None else done)[entry.key, entry.seed] = entry
+            if entry.metrics is not None:
+                failed.pop((entry.key, entry.seed), None)
     with Journal(folder) as journal:
-        assert set(journal.finished) == set(done)
-        assert set(journal.failed) == set(failed)
+        assert (set(journal.finished), set(journal.failed)) == (set(done), set(failed))
         for wanted in (None, ("x",)):
             # A failure counts where what is finished lacks a metric.
             has = {
-                key: one.every or (wanted is not None and set(wanted) <= set(one.metrics or ()))
-                for key, one in done.items()
+                key: one.every or (bool(wanted) and set(wanted) <= set(one.metrics or ())) for key, one in done.items()
             }
             expected = done | {key: one for key, one in failed.items() if not has.get(key)}
             assert dict(zip(expected, journal.entries(iter(expected), wanted), strict=True)) == expected
             assert {key: journal.has(*key, wanted) for key in done} == has
         journal.add(Entry("new", 1, {"x": 1}, True, "", 1, 0.0, 0.0, ""))
     with Journal(folder) as journal:
-        assert ("new", 1) in journal.finished
-        assert len(journal.finished) == 1 + len(done)
+        assert set(journal.finished) == {*done, ("new", 1)}
         assert list(journal.entries(iter([("nobody", 0)]))) == [None]
     for line in (folder / JOURNAL).read_text().splitlines():
         json.loads(line)
