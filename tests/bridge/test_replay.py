@@ -128,8 +128,8 @@ def test_nodes_that_clean_up_are_free_later(tmp_path: Path) -> None:
 def test_a_clock_that_runs(tmp_path: Path) -> None:
     began = time.monotonic()
     jobs = [(1, 0, 300, 1, 600), (2, 30, 300, 1, 600), (3, 60, 300, 2, 600)]
-    done, frame = _replayed(jobs, machine(2, 1), tmp_path / "r", rate=2000.0)
-    assert time.monotonic() - began >= done.cost["simulated_s"] / 2000
+    done, frame = _replayed(jobs, machine(2, 1), tmp_path / "r", rate=4000.0)
+    assert time.monotonic() - began >= done.cost["simulated_s"] / 4000
     assert (frame.start_ns[:2] - frame.submit_ns[:2] < 60 * S).all()
     assert frame.start[3] >= frame.end[[1, 2]].max()
 
@@ -484,67 +484,59 @@ _KILLED = (
 _LAST = r".*; its last words: \[20\d\d-"
 
 
-def _end_requests(course: Course) -> None:
-    requests = course._controller._requests
+def _end_requests(replay: controller.Controller) -> None:
+    requests = replay._requests
     assert requests is not None
     requests.kill()
     requests.wait()
 
 
-def _limit_files(course: Course) -> None:
+def _limit_files(replay: controller.Controller) -> None:
     # A file that may not grow any more acts as a full disk; slurmctld's log is longer already.
-    resource.prlimit(course._controller._slurmctld.pid, resource.RLIMIT_FSIZE, (1000, 1000))
+    resource.prlimit(replay._slurmctld.pid, resource.RLIMIT_FSIZE, (1000, 1000))
 
 
-def _sends(number: signal.Signals) -> Callable[[Course], None]:
-    return lambda course: os.kill(course._controller._slurmctld.pid, number)
+def _sends(number: signal.Signals) -> Callable[[controller.Controller], None]:
+    return lambda replay: os.kill(replay._slurmctld.pid, number)
 
 
 @pytest.mark.parametrize(
-    ("spoil", "after", "error", "said"),
+    ("step", "spoil", "after", "error", "said"),
     [
-        (_sends(signal.SIGKILL), False, PeerError, _KILLED + _LAST),
-        (_sends(signal.SIGSEGV), True, PeerError, "slurmctld was killed by SIGSEGV" + _LAST),
-        (_sends(signal.SIGSTOP), False, PeerError, "slurmctld hangs: it has done nothing for 1 s" + _LAST),
-        (_end_requests, False, PeerError, "the program that speaks through libslurm has ended"),
-        (_limit_files, True, InputError, r"cannot write its log or its state into .*r: File too large"),
+        (Course._submit, _sends(signal.SIGKILL), False, PeerError, _KILLED + _LAST),
+        (Course._submit, _sends(signal.SIGSEGV), True, PeerError, "slurmctld was killed by SIGSEGV" + _LAST),
+        (
+            Course._submit,
+            _sends(signal.SIGSTOP),
+            False,
+            PeerError,
+            "slurmctld hangs: it has done nothing for 1 s" + _LAST,
+        ),
+        (Course._submit, _end_requests, False, PeerError, "the program that speaks through libslurm has ended"),
+        (Course._submit, _limit_files, True, InputError, r"cannot write its log or its state into .*r: File too large"),
+        # The input is not blamed.
+        (controller.Controller.settle, _sends(signal.SIGKILL), False, PeerError, _KILLED),
     ],
 )
-def test_a_fault_around_a_submission_is_reported(
+def test_a_fault_around_a_step_is_reported(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    spoil: Callable[[Course], None],
+    step: Any,
+    spoil: Any,
     after: bool,
     error: type[Exception],
     said: str,
 ) -> None:
-    submit = Course._submit
-
-    def spoilt(course: Course, row: int) -> None:
+    def spoilt(self: Any, *arguments: Any) -> None:
         if after:
-            submit(course, row)
-        spoil(course)
+            step(self, *arguments)
+        spoil(self._controller if isinstance(self, Course) else self)
         if not after:
-            submit(course, row)
+            step(self, *arguments)
 
     monkeypatch.setattr(controller, "_PATIENCE_S", 1.0)
-    monkeypatch.setattr(Course, "_submit", spoilt)
+    monkeypatch.setattr(Course if step is Course._submit else controller.Controller, step.__name__, spoilt)
     with pytest.raises(error, match=said):
-        replayed(_LONG, machine(1, 1), tmp_path / "r")
-    _await_end_of_all(os.getpid())
-
-
-def test_a_slurmctld_that_is_killed_as_it_comes_up_is_not_blamed_on_the_input(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settle = controller.Controller.settle
-
-    def kill_and_settle(self: controller.Controller) -> None:
-        self._slurmctld.kill()
-        settle(self)
-
-    monkeypatch.setattr(controller.Controller, "settle", kill_and_settle)
-    with pytest.raises(PeerError, match=_KILLED):
         replayed(_LONG, machine(1, 1), tmp_path / "r")
     _await_end_of_all(os.getpid())
 
@@ -634,24 +626,6 @@ def test_the_command_writes_what_a_run_writes_and_two_at_once_do_not_meet(tmp_pa
     assert run_title(record) == "sample: Slurm 22.05 × recorded"
     assert twolevel("compare", tmp_path / "a", tmp_path / "of b #1").code == 0
     assert twolevel("story", tmp_path / "a", 5).code == 0
-
-
-def test_priorities_of_sizes_are_computed_once_so_that_the_date_may_jump(tmp_path: Path) -> None:
-    words = (
-        "--set",
-        "PriorityType=priority/multifactor",
-        "--set",
-        "PriorityWeightJobSize=1000",
-        "--select",
-        "first:20",
-    )
-    jumps, starts = [], []
-    for out, more in (("jumps", ()), ("all", ("--settle", "0"))):
-        assert twolevel("replay", "sample", "--out", tmp_path / out, *words, *more).code == 0
-        jumps.append(json.loads((tmp_path / out / "run.json").read_text())["replay"]["jumps"])
-        starts.append(pd.read_parquet(tmp_path / out / "jobs.parquet").start_ns)
-    assert jumps[0] > jumps[1] == 0
-    assert starts[0].equals(starts[1])
 
 
 _QUEUE_DEPTH = "SchedulerParameters=default_queue_depth=-2"
