@@ -8,6 +8,7 @@ The signal goes to the command's process group, as from a terminal, and half of 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import random
 import signal
@@ -15,13 +16,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 #: Each takes as long as a small study.
 _STUDY = """
 [study]
-seeds = {seeds}
+seeds = 25
 [[workload]]
 name = "a"
 file = "sample"
@@ -52,9 +53,8 @@ _BOUND_S = 60.0
 _PYTHON_S = 0.5
 
 
-@dataclass(frozen=True)
-class Ended:
-    """How a command ended: what was wrong (empty: nothing), and how long it took after the interrupt, s."""
+class Ended(NamedTuple):
+    """How a command ended: the errors (empty: none), and how long it took after the interrupt, s."""
 
     wrong: str
     took_s: float
@@ -62,15 +62,12 @@ class Ended:
 
 
 def _of(folder: Path) -> list[int]:
-    # The processes that have this folder as their TMPDIR.
+    """The processes that have this folder as their TMPDIR."""
     found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                if f"TMPDIR={folder}\0".encode() in (entry / "environ").read_bytes():
-                    found.append(int(entry.name))
-            except OSError:
-                continue
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if f"TMPDIR={folder}\0".encode() in path.read_bytes():
+                found.append(int(path.parent.name))
     return found
 
 
@@ -83,15 +80,14 @@ def interrupted(
     at_line: str = "",
     by: signal.Signals = signal.SIGINT,
 ) -> Ended:
-    """Run a command in an empty folder; interrupt it ``after_s`` after a line of its stderr, and ``again_s`` later once more.
+    """Run a command in an empty folder; interrupt it ``after_s`` after a line of its stderr, and once more ``again_s`` later.
 
-    Of SIGKILL the command learns nothing: what it leaves must vanish by itself.
+    Whatever remains after a SIGKILL must vanish by itself.
     """
-    temporary = folder / "tmp"
+    temporary, said = folder / "tmp", folder / "said"
     temporary.mkdir(parents=True)
-    (folder / "study.toml").write_text(_STUDY.format(seeds=25))
-    before = {"study.toml", "tmp", "said", "out"}
-    said = folder / "said"
+    (folder / "study.toml").write_text(_STUDY)
+    environment = {**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
     with said.open("wb") as stderr:
         process = subprocess.Popen(
             [sys.executable, "-m", "bridge.cli", *words],
@@ -99,7 +95,7 @@ def interrupted(
             stdout=subprocess.DEVNULL,
             stderr=stderr,
             start_new_session=True,
-            env={**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
+            env=environment,
         )
         while at_line and at_line not in said.read_text() and process.poll() is None:
             time.sleep(0.01)
@@ -116,28 +112,18 @@ def interrupted(
                 os.kill(pid, signal.SIGKILL)
             process.wait()
             return Ended(f"hangs: {said.read_text()!r}", _BOUND_S, 0)
-    took_s = time.monotonic() - began
-    text = said.read_text()
-    last = text.splitlines()[-1] if text else ""
-    wrong = []
-    if (
-        code not in (0, 130, -by)
-        or (code == 130 and last not in LINES)
-        or "Traceback" in text
-        or "Exception ignored" in text
-    ):
+    took_s, text, wrong = time.monotonic() - began, said.read_text(), []
+    quiet = "Traceback" not in text and "Exception ignored" not in text
+    if code not in (0, 130, -by) or (code == 130 and not text.rstrip().endswith(LINES)) or not quiet:
         wrong.append(f"exit code {code}, {text!r}")
     deadline = time.monotonic() + 10
     while (left := _of(temporary)) and time.monotonic() < deadline:
         time.sleep(0.05)
     while by == signal.SIGKILL and any(temporary.iterdir()) and time.monotonic() < deadline:
         time.sleep(0.05)
-    if left:
-        wrong.append(f"processes {left} are left")
-    if files := [str(path) for path in temporary.rglob("*")]:
-        wrong.append(f"left in TMPDIR: {files}")
-    if files := sorted({path.name for path in folder.iterdir()} - before):
-        wrong.append(f"left in its folder: {files}")
+    names = {path.name for path in folder.iterdir()} - {"study.toml", "tmp", "said", "out"}
+    files = [*map(str, temporary.rglob("*")), *sorted(names)]
+    wrong += [f"{what} {of} are left" for what, of in (("processes", left), ("files", files)) if of]
     return Ended("; ".join(wrong), took_s, code)
 
 
