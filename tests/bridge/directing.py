@@ -73,33 +73,28 @@ def drawn(seed: int) -> dict[str, Any]:
 def drawn_wide(seed: int) -> dict[str, Any]:
     """A scenario in which the widths of jobs change."""
     chance, options = random.Random(-seed), drawn(seed)
-    rules: Rules = options["rules"]
-    options["als"] = chance.choice((*sorted(TECHNIQUES), "ss", "gss"))
-    options["rules"] = replace(
-        rules,
-        coordination=chance.choice(("none", "none", "release")),
-        resize=chance.choice(("expand", "shrink", "expand+shrink", "equal")),
-    )
-    around: Surroundings = options.get("surroundings", Surroundings())
-    options["surroundings"] = replace(around, malleable=chance.choice(("1:0.25:3", "0.7:0.5:2", "1:1:4", "0.5:0.1:1")))
-    options["level"] = replace(options["level"], resize_ns=chance.choice((0, 1_000_000, 500_000_000)))
-    return options
+    coordination = chance.choice(("none", "none", "release"))
+    resize = chance.choice(("expand", "shrink", "expand+shrink", "equal"))
+    malleable = chance.choice(("1:0.25:3", "0.7:0.5:2", "1:1:4", "0.5:0.1:1"))
+    return options | {
+        "als": chance.choice((*sorted(TECHNIQUES), "ss", "gss")),
+        "rules": replace(options["rules"], coordination=coordination, resize=resize),
+        "surroundings": replace(options.get("surroundings", Surroundings()), malleable=malleable),
+        "level": replace(options["level"], resize_ns=chance.choice((0, 1_000_000, 500_000_000))),
+    }
 
 
 def drawn_evolving(seed: int) -> dict[str, Any]:
     """A scenario in which applications say how wide jobs are."""
     chance, options = random.Random(3 * seed + 1), drawn_wide(seed)
-    options["rules"] = replace(options["rules"], resize="evolve")
     phases = []
     for _ in range(chance.randint(1, 4)):
         cores = f", cores = {chance.choice((0.25, 0.5, 1.0, 1.5, 3.0))}" if chance.random() < 0.8 else ""
-        serial = chance.random() < 0.2
-        phases.append(
-            f'{{ kind = "{"serial" if serial else "loop"}", share = {chance.choice((0.1, 1.0, 2.0))}{cores} }}'
-        )
+        kind = "serial" if chance.random() < 0.2 else "loop"
+        phases.append(f'{{ kind = "{kind}", share = {chance.choice((0.1, 1.0, 2.0))}{cores} }}')
     text = f"[default]\nsteps = {chance.randint(1, 4)}\nphases = [{', '.join(phases)}]\n"
-    options["level"] = replace(options["level"], applications=parse_application_map(text, "drawn"))
-    return options
+    level = replace(options["level"], applications=parse_application_map(text, "drawn"))
+    return options | {"rules": replace(options["rules"], resize="evolve"), "level": level}
 
 
 #: The tables of what running jobs were told.
@@ -298,31 +293,28 @@ POWERED = Platform((
 
 def power_drawn(seed: int) -> dict[str, Any]:
     """A scenario in which running jobs are slowed."""
-    chance = random.Random(seed)
-    limits = []
+    chance, limits = random.Random(seed), []
     for _ in range(chance.randint(1, 5)):
         begin = chance.randint(0, 150) * S
         limits.append((begin, begin + chance.randint(5, 120) * S, chance.randint(1000, 1500)))
     around = Surroundings(failures="mtbf:150s,mttr:5s") if chance.random() < 0.4 else Surroundings()
-    options: dict[str, Any] = {
-        "als": chance.choice((*sorted(TECHNIQUES), "ss", "gss", "select:ss,gss,static", "recorded")),
-        "variation": chance.choice((0.0, 0.3, 0.8)),
-        "tasks_per_core": chance.choice((1, 3, 8)),
+    als = chance.choice((*sorted(TECHNIQUES), "ss", "gss", "select:ss,gss,static", "recorded"))
+    tasks = {"variation": chance.choice((0.0, 0.3, 0.8)), "tasks_per_core": chance.choice((1, 3, 8))}
+    power = PowerOptions(
+        limits=limits,
+        reaction_ns=chance.choice((0, 5 * S)),
+        fallback=chance.choice(("dvfs", "dvfs", "submit:state=1")),
+        allowed=chance.choice(("all", "0.5")),
+    )
+    return ({} if als == "recorded" else tasks) | {
+        "als": als,
         "seed": seed,
         "backfill": chance.choice(("none", "easy", "conservative", "2")),
         "allocator": chance.choice(("first-fit", "first-fit", "best-fit", "contiguous", "whole-host")),
         "rules": Rules(kill_at_walltime=chance.random() < 0.3, max_attempts=10**6),
         "surroundings": around,
-        "power": PowerOptions(
-            limits=limits,
-            reaction_ns=chance.choice((0, 5 * S)),
-            fallback=chance.choice(("dvfs", "dvfs", "submit:state=1")),
-            allowed=chance.choice(("all", "0.5")),
-        ),
+        "power": power,
     }
-    if options["als"] == "recorded":  # there are no tasks
-        del options["variation"], options["tasks_per_core"]
-    return options
 
 
 def scaling(seed: int) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 from application_features import (
@@ -46,16 +46,6 @@ from traces.ledger_tables import TASKS
 from traces.tables import write_jobs
 
 pytestmark = pytest.mark.whole
-
-
-class Feature(Protocol):
-    """What is tried."""
-
-    def simulated(self, folder: Path, **options: Any) -> bridge.Result:
-        """The run, its ledger checked; ``folder`` is for its files."""
-
-    def check(self, result: bridge.Result) -> object:
-        """Complain unless the result of the run inline is one of which the feature can be seen."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +142,7 @@ CONTAINED = {
     "another simulator: parts, messages, distributed",
 }
 
-MATRIX: dict[str, tuple[Feature, list[dict[str, Any]]]] = {
+MATRIX: dict[str, tuple[Any, list[dict[str, Any]]]] = {
     **{
         f"batch: {name}": (feature, [POOL, PROCESS] if name == "all" else [POOL])
         for name, feature in BATCH_FEATURES.items()
@@ -187,14 +177,16 @@ def _label(options: dict[str, Any]) -> str:
     return "-".join(str(options[key]) for key in ("coupling", "workers", "socket") if key in options)
 
 
+Inline = Callable[[str], tuple[bridge.Result, Path]]
+
+
 @pytest.fixture(scope="module")
-def inline(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[bridge.Result, Path]]:
+def inline(tmp_path_factory: pytest.TempPathFactory) -> Inline:
     @cache
     def simulated(name: str) -> tuple[bridge.Result, Path]:
         folder = tmp_path_factory.mktemp("inline")
-        feature, _ = MATRIX[name]
-        result = feature.simulated(folder)
-        feature.check(result)
+        result = MATRIX[name][0].simulated(folder)
+        MATRIX[name][0].check(result)
         return result, folder
 
     return simulated
@@ -208,9 +200,7 @@ def inline(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[br
         for way in ways
     ],
 )
-def test_one_result(
-    name: str, options: dict[str, Any], inline: Callable[[str], tuple[bridge.Result, Path]], tmp_path: Path
-) -> None:
+def test_one_result(name: str, options: dict[str, Any], inline: Inline, tmp_path: Path) -> None:
     expected, folder = inline(name)
     feature, _ = MATRIX[name]
     compares_files = isinstance(feature, Files)
@@ -232,9 +222,7 @@ def test_each_coupling_is_tried() -> None:
 
 
 @pytest.mark.parametrize("name", ["python-cut", "all"])
-def test_traces_of_attempts_that_were_cut(
-    name: str, inline: Callable[[str], tuple[bridge.Result, Path]], tmp_path: Path
-) -> None:
+def test_traces_of_attempts_that_were_cut(name: str, inline: Inline, tmp_path: Path) -> None:
     path = inline(f"batch: {name}")[0].write_trace(tmp_path / "trace")
     check_nesting(path)
     assert shutil.which("otf2-print"), "install it: tools/install_system_packages.sh otf2-tools"
