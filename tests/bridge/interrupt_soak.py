@@ -8,7 +8,6 @@ The signal goes to the command's process group, as from a terminal, and half of 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import random
 import signal
@@ -16,8 +15,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 #: Each takes as long as a small study.
 _STUDY = """
@@ -53,8 +52,9 @@ _BOUND_S = 60.0
 _PYTHON_S = 0.5
 
 
-class Ended(NamedTuple):
-    """How a command ended: the errors (empty: none), and how long it took after the interrupt, s."""
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended: what was wrong (empty: nothing), and how long it took after the interrupt, s."""
 
     wrong: str
     took_s: float
@@ -62,12 +62,15 @@ class Ended(NamedTuple):
 
 
 def _of(folder: Path) -> list[int]:
-    """The processes that have this folder as their TMPDIR."""
+    # The processes that have this folder as their TMPDIR.
     found = []
-    for path in Path("/proc").glob("[0-9]*/environ"):
-        with contextlib.suppress(OSError):
-            if f"TMPDIR={folder}\0".encode() in path.read_bytes():
-                found.append(int(path.parent.name))
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                if f"TMPDIR={folder}\0".encode() in (entry / "environ").read_bytes():
+                    found.append(int(entry.name))
+            except OSError:
+                continue
     return found
 
 
@@ -80,14 +83,13 @@ def interrupted(
     at_line: str = "",
     by: signal.Signals = signal.SIGINT,
 ) -> Ended:
-    """Run a command in an empty folder; interrupt it ``after_s`` after a line of its stderr, and once more ``again_s`` later.
+    """Run a command in an empty folder; interrupt it ``after_s`` after a line of its stderr, and ``again_s`` later once more.
 
-    Whatever remains after a SIGKILL must vanish by itself.
+    Of SIGKILL the command learns nothing: its remains must vanish by themselves.
     """
     temporary, said = folder / "tmp", folder / "said"
     temporary.mkdir(parents=True)
     (folder / "study.toml").write_text(_STUDY)
-    environment = {**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
     with said.open("wb") as stderr:
         process = subprocess.Popen(
             [sys.executable, "-m", "bridge.cli", *words],
@@ -95,35 +97,34 @@ def interrupted(
             stdout=subprocess.DEVNULL,
             stderr=stderr,
             start_new_session=True,
-            env=environment,
+            env={**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
         )
-        while at_line and at_line not in said.read_text() and process.poll() is None:
-            time.sleep(0.01)
-        time.sleep(after_s)
-        began = time.monotonic()
-        for wait_s in (0.0, again_s) if again_s else (0.0,):
-            time.sleep(wait_s)
-            if process.poll() is None:
-                os.killpg(process.pid, by)
-        try:
-            code = process.wait(_BOUND_S)
-        except subprocess.TimeoutExpired:
-            for pid in _of(temporary):
-                os.kill(pid, signal.SIGKILL)
-            process.wait()
-            return Ended(f"hangs: {said.read_text()!r}", _BOUND_S, 0)
-    took_s, text, wrong = time.monotonic() - began, said.read_text(), []
-    quiet = "Traceback" not in text and "Exception ignored" not in text
-    if code not in (0, 130, -by) or (code == 130 and not text.rstrip().endswith(LINES)) or not quiet:
+    while at_line and at_line not in said.read_text() and process.poll() is None:
+        time.sleep(0.01)
+    time.sleep(after_s)
+    began = time.monotonic()
+    for wait_s in (0.0, again_s) if again_s else (0.0,):
+        time.sleep(wait_s)
+        if process.poll() is None:
+            os.killpg(process.pid, by)
+    try:
+        code = process.wait(_BOUND_S)
+    except subprocess.TimeoutExpired:
+        for pid in _of(temporary):
+            os.kill(pid, signal.SIGKILL)
+        process.wait()
+        return Ended(f"hangs: {said.read_text()!r}", _BOUND_S, 0)
+    took_s, text = time.monotonic() - began, said.read_text()
+    wrong = []
+    odd = code == 130 and text.splitlines()[-1:] not in [[line] for line in LINES]
+    if odd or code not in (0, 130, -by) or "Traceback" in text or "Exception ignored" in text:
         wrong.append(f"exit code {code}, {text!r}")
     deadline = time.monotonic() + 10
-    while (left := _of(temporary)) and time.monotonic() < deadline:
+    while _of(temporary) + [*temporary.iterdir()] * (by == signal.SIGKILL) and time.monotonic() < deadline:
         time.sleep(0.05)
-    while by == signal.SIGKILL and any(temporary.iterdir()) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    names = {path.name for path in folder.iterdir()} - {"study.toml", "tmp", "said", "out"}
-    files = [*map(str, temporary.rglob("*")), *sorted(names)]
-    wrong += [f"{what} {of} are left" for what, of in (("processes", left), ("files", files)) if of]
+    others = [path for path in folder.iterdir() if path.name not in ("study.toml", "tmp", "said", "out")]
+    if left := [*_of(temporary), *map(str, temporary.rglob("*")), *map(str, others)]:
+        wrong.append(f"is left: {left}")
     return Ended("; ".join(wrong), took_s, code)
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 import bridge
 from bls.workloads import read_workload
@@ -42,29 +41,29 @@ def _facts(run: Path) -> LogFacts:
     return facts_of_record(record, read_jobs(run / "jobs.parquet"), 256)
 
 
-def test_users_and_the_date_of_the_start_are_those_of_the_log(tmp_path: Path) -> None:
+def test_users_are_those_of_the_log(tmp_path: Path) -> None:
     run = _run(tmp_path)
     jobs = read_jobs(run / "jobs.parquet")
     assert _facts(run) == LogFacts([USERS[number] for number in jobs["job_id"]], 1704067200.0)
     timeline = timeline_of(parts_of_folder(run))
     assert (timeline.users, timeline.start_s) == _facts(run)
-    (tmp_path / "window").mkdir()
-    facts = _facts(_run(tmp_path / "window", select="window:40s+20s"))
+
+
+def test_a_window_has_the_date_of_its_start(tmp_path: Path) -> None:
+    facts = _facts(_run(tmp_path, select="window:40s+20s"))
     assert (sorted(facts.users or []), facts.start_s) == (["", "4"], 1704067240.0)
 
 
-@pytest.mark.parametrize("text", [*(LOG.replace("5 90 ", one) for one in ("6 90 ", "5 91 ")), "nonsense\n", "", None])
-def test_another_log_or_none_says_nothing(tmp_path: Path, text: str | None) -> None:
-    run = _run(tmp_path)
-    if text is None:
-        (tmp_path / "some.swf").unlink()
-    else:
-        (tmp_path / "some.swf").write_text(text)
+def test_another_log_or_none_says_nothing_and_a_program_is_not_run_again(tmp_path: Path) -> None:
+    run, log = _run(tmp_path), tmp_path / "some.swf"
+    for old, new in (("5 90 ", "6 90 "), ("5 90 ", "5 91 "), (LOG[-60:], "nonsense\n"), (LOG, "")):
+        assert old in LOG
+        log.write_text(LOG.replace(old, new))
+        assert _facts(run) == LogFacts()
+    log.unlink()
     assert _facts(run) == LogFacts()
-
-
-def test_a_program_is_not_run_again(tmp_path: Path) -> None:
-    run = _run(tmp_path)
+    log.mkdir()
+    assert _facts(run) == LogFacts()
     record = json.loads((run / "run.json").read_text())
     (tmp_path / "jobs.py").write_text("raise SystemExit('was run')")
     record["workload"]["source"] = f"{tmp_path / 'jobs.py'}:made"

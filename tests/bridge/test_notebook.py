@@ -33,6 +33,13 @@ def result() -> bridge.Result:
     )
 
 
+def test_every_figure_of_a_run_is_a_method() -> None:
+    methods = {name: signature(getattr(Plots, name)).parameters for name in dir(Plots) if not name.startswith("_")}
+    assert set(methods) == set(RUN_FIGURES)
+    for parameters in methods.values():
+        assert list(parameters)[-1] == "title"
+
+
 def test_jobs_and_cores_are_chosen(result: bridge.Result) -> None:
     number = int(result.jobs.job_id[3])
     one, every = result.plot.gantt(jobs=str(number), cores="0-255"), result.plot.gantt()
@@ -72,15 +79,10 @@ def test_objects_show_themselves(result: bridge.Result) -> None:
         assert words in table
 
 
-def test_every_figure_is_a_method() -> None:
-    runs, studies = (
-        {name: [*signature(getattr(plots, name)).parameters] for name in dir(plots) if name[0] != "_"}
-        for plots in (Plots, StudyPlots)
-    )
-    assert set(runs) == set(RUN_FIGURES)
-    assert {parameters[-1] for parameters in runs.values()} == {"title"}
-    assert set(studies) == {name.replace("-", "_") for name in STUDY_FIGURES}
-    assert {tuple(parameters) for parameters in studies.values()} == {("self", "part", "title")}
+def test_every_figure_of_a_study_is_a_method() -> None:
+    methods = {name: signature(getattr(StudyPlots, name)).parameters for name in dir(StudyPlots) if name[0] != "_"}
+    assert set(methods) == {name.replace("-", "_") for name in STUDY_FIGURES}
+    assert {tuple(parameters) for parameters in methods.values()} == {("self", "part", "title")}
 
 
 STUDY = """
@@ -107,25 +109,28 @@ def said(figure: Any) -> list[str]:
 
 
 def test_the_part_of_a_study_is_chosen(report: bridge.Report) -> None:
-    parts = r"each of 2 parts; allowed: part= one of select=first:8, select=first:16$"
-    with pytest.raises(InputError, match=f"^makespan: it is drawn of {parts}"):
+    part = "select=first:16"
+    message = r"^makespan: it is drawn of each of 2 parts; allowed: part= one of select=first:8, select=first:16$"
+    with pytest.raises(InputError, match=message):
         report.plot.makespan()
-    texts = said(report.plot.makespan(part="select=first:16", title="what was run"))
-    assert "what was run" in texts
-    texts = said(report.plot.makespan(part="select=first:16"))
-    assert any("select first:16: batch policy × technique" in text for text in texts)
     with pytest.raises(InputError, match=r"^part=: unknown part 'fw'; known: select=first:"):
         report.plot.makespan(part="fw")
-    with pytest.raises(InputError, match=r"each of 2 parts; allowed: part= one of same, same-2$"):
-        StudyPlots(lambda name: [Part("same", "", report.results)] * 2).makespan()
+    assert "what was run" in said(report.plot.makespan(part=part, title="what was run"))
+    assert any("select first:16: batch policy × technique" in text for text in said(report.plot.makespan(part=part)))
     assert len(report.results) == report.total == 8
     with pytest.raises(InputError, match="was not made by run_study"):
         _ = bridge.Report(1, 1, 0, ()).results
+
+
+def test_a_report_shows_itself_and_parts_of_one_name(report: bridge.Report) -> None:
+    with pytest.raises(InputError, match=r"each of 2 parts; allowed: part= one of same, same-2$"):
+        StudyPlots(lambda name: [Part("same", "", report.results)] * 2).makespan()
     table = report._repr_html_()
     assert table.startswith("<table>")
     assert ">8<" in table
     assert str(report.folder) in table
-    assert "&lt;bad&gt;" in bridge.Report(2, 1, 1, ("cell 0 (a), seed 0: <bad>",))._repr_html_()
+    failed = bridge.Report(2, 1, 1, ("cell 0 (a), seed 0: <bad>",))._repr_html_()
+    assert "&lt;bad&gt;" in failed
 
 
 def test_rows_of_a_grid_show_and_draw_themselves() -> None:

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 from conversation import change
@@ -66,12 +65,41 @@ def graph(how: str, spec: str = "layered:tasks=60", order: str = "index") -> str
     return Program((Graph(how, spec, order=order),)).to_json()
 
 
-def test_a_stop_at_the_end_of_the_last_task_is_nothing_to_a_job() -> None:
-    order = ordered([1.0, 1.0], variation=0.0, n=4, total_gflop=4.0)
-    for later, stopped in ((0, False), (1, False), (-S, True)):
-        found = _answered(msgspec.structs.replace(order, stop_ns=START_NS + 2 * S + later))
-        assert found.outcome.stopped == stopped
-        assert found.outcome.end_ns == START_NS + 2 * S + min(0, later)
+def test_a_graph_drawn_by_hand() -> None:
+    """A fork of two tasks, which are joined, on two hosts: one of the two, and later the join, needs data from the other host.
+
+    Each transfer is alone, and takes by LV08 13.01 latencies of 1 µs, and then its bytes at 0.97 · 1.25·10⁹ bytes/s.
+    """
+    program = Program((Graph("ss", "fork-join:width=2,stages=1,ccr=1"),)).to_json()
+    ours, theirs = both(ordered([1.0, 1.0], program=program, variation=0.0, **between([0, 1])))
+    assert len(theirs.transfers) == 2
+    for (source, target, n_bytes), sent, arrived in zip(theirs.transfers, theirs.sent, theirs.arrived, strict=True):
+        took_s = 13.01e-6 + n_bytes / (0.97 * 1.25e9)
+        assert abs(int(arrived - sent) - took_s * 1e9) <= 2
+        assert theirs.core[source] != theirs.core[target]
+        assert (sent, arrived) == (theirs.end[source], theirs.start[target])
+    assert unlike(ours, theirs) <= 10
+
+
+def asked(order: Start, platform: Path | None = None) -> Answered | Failed:
+    """The answer of SimGrid to an order."""
+    peer = SimGridPeer(simgrid(), platform)
+    try:
+        return answered(peer, order, [])
+    finally:
+        peer.close()
+
+
+def _of_simgrid(order: Start, platform: Path | None = None) -> Answered:
+    found = asked(order, platform)
+    assert isinstance(found, Answered), found
+    return found
+
+
+def _refused(order: Start, platform: Path | None = None) -> str:
+    found = asked(order, platform)
+    assert isinstance(found, Failed), found
+    return found.reason
 
 
 def test_several_jobs_suspended_at_once_and_one_cancelled() -> None:
@@ -89,58 +117,32 @@ def test_several_jobs_suspended_at_once_and_one_cancelled() -> None:
         peer.close()
 
 
-def _answered(order: Start, platform: Path | None = None) -> Any:
-    peer = SimGridPeer(simgrid(), platform)
-    try:
-        return answered(peer, order)
-    finally:
-        peer.close()
-
-
-def _refused(order: Start, platform: Path | None = None) -> str:
-    found = _answered(order, platform)
-    assert isinstance(found, Failed), found
-    return found.reason
+TWO = [1.0, 1.0]
+THERE = "allowed: cores that are there from the start to the end"
+MINIMAL, TREE = "dragonfly:groups=2,chassis=2,routers=2,nodes=1", "fat-tree:down=2x3,up=1x2,cables=1x2"
 
 
 def test_what_it_cannot_is_said_in_a_line(tmp_path: Path) -> None:
-    there = "allowed: cores that are there from the start to the end"
-    lost = (change(START_NS + S, 0, 0.0),)
-    minimal = "dragonfly:groups=2,chassis=2,routers=2,nodes=1"
-    (tmp_path / "net.xml").write_text("")
-    hockney = between([0, 1], kind="hockney")
-    tree = "fat-tree:down=2x3,up=1x2,cables=1x2"
+    net = tmp_path / "net.xml"
+    net.write_text("")
+
+    def on(**fields: Any) -> Start:
+        return ordered(TWO, program=graph("ss"), **between([0, 1], **fields))
+
     for order, platform, reason in (
-        (ordered([1.0, 0.0]), None, f"SimGrid: a core that is absent; {there}"),
-        (ordered([1.0, 1.0], changes=lost), None, f"SimGrid: a core that is lost; {there}"),
-        (
-            ordered([1.0, 1.0], "select:ss,gss"),
-            None,
-            "SimGrid: select:ss,gss: looks ahead by simulating the loop; allowed: techniques and planners",
-        ),
-        (
-            ordered([1.0, 1.0], program=graph("static-steal"), **between([0, 1])),
-            None,
-            "SimGrid: static-steal: chooses the tasks of a chunk; allowed with graphs: techniques that do not",
-        ),
+        (ordered([1.0, 0.0]), None, f"SimGrid: a core that is absent; {THERE}"),
+        (ordered(TWO, changes=(change(START_NS + S, 0, 0.0),)), None, f"SimGrid: a core that is lost; {THERE}"),
+        (ordered(TWO, "select:ss,gss"), None,
+         "SimGrid: select:ss,gss: looks ahead by simulating the loop; allowed: techniques and planners"),
+        (ordered(TWO, program=graph("static-steal"), **between([0, 1])), None,
+         "SimGrid: static-steal: chooses the tasks of a chunk; allowed with graphs: techniques that do not"),
         (ordered([1.0] * (MAX_ACTORS + 1)), None, "SimGrid: a job of 8193 cores; allowed: up to 8192, an actor each"),
-        (
-            ordered([1.0, 1.0], program=graph("ss"), **between([0, 1], topology=minimal)),
-            None,
-            f"network.topology: {minimal}: within a group SimGrid has routes of its own; allowed: routing=simgrid",
-        ),
-        (
-            ordered([1.0, 1.0], program=graph("ss"), **hockney),
-            tmp_path / "net.xml",
-            f"--network hockney: the links of {tmp_path / 'net.xml'} are shared; allowed with --platform: cm02, lv08",
-        ),
-        (
-            ordered([1.0, 1.0], program=graph("ss"), **between([0, 1], **PLAIN, kind="hockney", topology=tree)),
-            None,
-            "--network hockney: SimGrid's links of a ",
-        ),
-        (ordered([1.0, 1.0], "nonsense"), None, "technique: unknown application technique 'nonsense'; known: "),
-    ):
+        (on(topology=MINIMAL), None,
+         f"network.topology: {MINIMAL}: within a group SimGrid has routes of its own; allowed: routing=simgrid"),
+        (on(kind="hockney"), net, f"--network hockney: the links of {net} are shared; allowed with --platform: cm02, lv08"),
+        (on(**PLAIN, kind="hockney", topology=TREE), None, "--network hockney: SimGrid's links of a "),
+        (ordered(TWO, "nonsense"), None, "technique: unknown application technique 'nonsense'; known: "),
+    ):  # fmt: skip
         assert _refused(order, platform).startswith(reason)
 
 
@@ -217,8 +219,7 @@ def test_a_network_from_a_platform_file(tmp_path: Path) -> None:
     )
     fork_join = graph("ss", "fork-join:width=2,stages=1,ccr=1")
     order = ordered([1.0, 1.0], program=fork_join, variation=0.0, **between([0, 3]))
-    found = _answered(order, tmp_path / "line.xml")
-    assert isinstance(found, Answered), found
+    found = _of_simgrid(order, tmp_path / "line.xml")
     assert len(found.transfers) == 2
     for (_, _, n_bytes), sent, arrived in zip(found.transfers, found.sent, found.arrived, strict=True):
         assert abs(int(arrived - sent) - (3 * 13.01e-6 + 1.05 * n_bytes / (0.97 * 1.25e9)) * 1e9) <= 2

@@ -9,12 +9,10 @@ from bridge.runs.story import job_story
 S = 10**9
 
 
-NAMES = ["job_id", "attempt", "submit_ns", "eligible_ns", "start_ns", "end_ns"]
-NAMES += ["cores", "held_cores", "allocation", "why", "state"]
-
-
 def _table(*rows: tuple[Any, ...]) -> dict[str, Any]:
-    return {name: [row[place] for row in rows] for place, name in enumerate(NAMES)}
+    names = ("job_id", "attempt", "submit_ns", "eligible_ns", "start_ns", "end_ns", "cores", "held_cores", "allocation")
+    names = (*names, "why", "state")
+    return {name: [row[place] for row in rows] for place, name in enumerate(names)}
 
 
 def test_each_thing_that_may_happen() -> None:

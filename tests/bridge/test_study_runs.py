@@ -191,23 +191,18 @@ MANY = """
 cell = [
     {},
     { slack = 0.1 },
-    { tasks-per-core = 3 },
-    { overhead = 900000000 },
+    { tasks-per-core = 3, overhead = 900000000 },
     { lengths = "exponential", variation = 0 },
     { oversize = "clamp", platform = "narrow.toml" },
     { platform = "narrow.toml" },
-    { fair-start = true, bls = "fcfs" },
     { fair-start = true, bls = "sjf" },
-    { kill-at-walltime = true },
-    { allocator = "random" },
+    { kill-at-walltime = true, allocator = "random" },
     { bls = "sjf", backfill = "conservative", conservative = "rebuild" },
     { select = "first:20" },
-    { windows = "windows.toml" },
-    { latency = 500000000 },
-    { latency = 500000000, bls = "sjf" },
+    { windows = "windows.toml", latency = 500000000 },
 ]
 [study]
-seeds = 2
+seeds = [1]
 [[workload]]
 file = "sample"
 select = "first:30"
@@ -234,13 +229,13 @@ def test_every_cell_is_as_the_command_runs_it(tmp_path: Path, monkeypatch: pytes
         ended = twolevel("run", "sample", *words, "--seed", 1, "--no-trace", "--force", "--out", "r")
         assert ended.code == 0, ended.err
         metrics = json.loads((tmp_path / "r" / "run.json").read_text())["metrics"]
-        row = table[(table["cell"] == place) & (table["seed"] == 1)].iloc[0]
+        row = table[table["cell"] == place].iloc[0]
         for name in COMPARED:
             expected = metrics[name]
             assert row[name] == expected or (pd.isna(row[name]) and expected is None), (place, name)
         mean = metrics["distribution"]["efficiency"]["mean"]
         assert row["mean_efficiency"] == mean or (pd.isna(row["mean_efficiency"]) and mean is None)
-    assert table["makespan_ns"].nunique() > 10
+    assert table["makespan_ns"].nunique() > 6
 
 
 def test_a_script_without_a_guard_runs_its_study_once(tmp_path: Path) -> None:

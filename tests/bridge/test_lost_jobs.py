@@ -1,4 +1,4 @@
-"""Cores that are late, lost or never come, jobs whose cores are all lost, and lengths that are not the log's.
+"""Cores that come late, are lost for good or never come, and lengths that are not those of the log, in every coupling.
 
 Schedules drawn by hand are in ``tests/bls/schedules/lost_cores.toml``.
 """
@@ -19,90 +19,109 @@ from als.techniques import TECHNIQUES
 from bls.constraints.options import Surroundings
 from bls.machine.platform import HostGroup, Platform
 from bls.scheduler_options import Rules
+from bls.workloads import read_workload
 from bls.workloads.workload import Workload
 from bridge.scenarios.application_level import ApplicationLevel
-from bridge.workers.assignment import Ahead, Order
-from bridge.workers.supervisor import Supervisor
 from traces.base.time import NS_PER_S as S
 
 pytestmark = pytest.mark.whole
 
 FOUR = Platform((HostGroup(1, 4, 1.0),))
-POOL: dict[str, Any] = {"coupling": "pool", "workers": 1}
 
 
-def run(workload: Workload, *speeds: str, **options: Any) -> bridge.Result:
-    level = ApplicationLevel(speeds=speeds)
-    result = bridge.simulate(workload, FOUR, **{"als": "ss", "level": level} | options)
+def run(workload: Workload, *speeds: str, coupling: str = "inline", platform: Platform = FOUR, **options: Any) -> Any:
+    level = options.pop("level", {})
+    result = bridge.simulate(
+        workload,
+        platform,
+        als=options.pop("als", "ss"),
+        level=ApplicationLevel(speeds=speeds, **level),
+        coupling=coupling,
+        workers=1 if coupling == "pool" else None,
+        **options,
+    )
     traces.check_ledger(result.ledger)
     return result
 
 
-def rows(result: bridge.Result) -> list[tuple[int, int, float, float, str]]:
+def rows(result: Any) -> list[tuple[int, int, float, float, str]]:
     """Each attempt: job, attempt, start and end in s, state."""
-    jobs = result.jobs.sort_values(["job_id", "attempt"])
-    return [(job.job_id, job.attempt, job.start_ns / S, job.end_ns / S, job.state) for job in jobs.itertuples()]
+    jobs = result.jobs
+    return [
+        (job.job_id, job.attempt, job.start_ns / S, job.end_ns / S, job.state)
+        for job in jobs.sort_values(["job_id", "attempt"]).itertuples()
+    ]
 
-
-# ---- all cores of a job are lost ----
 
 #: Job 1 has cores 2 and 3, which are lost at 3 s and 5 s; job 2 the others, up to 4 s.
 TWO = Workload.from_jobs([(2, 0, 4, 2, 4), (1, 0, 8, 2, 8)])
 GONE = ("lost:cores=2,at=3s", "lost:cores=3,at=5s")
 
+#: The cores that first-fit gives, whenever they are free.
+LOST = ("lost:cores=0,at=3s", "lost:cores=1,at=5s")
 
-@pytest.mark.parametrize(
-    ("coupling", "on_failure", "state", "then"),
-    [("process", "requeue", "requeued", "put back into the queue"), ("pool", "lose", "failed", "not tried again")],
-)
-def test_every_coupling_names_the_last_core(coupling: str, on_failure: str, state: str, then: str) -> None:
+
+@pytest.mark.parametrize(("coupling", "on_failure"), [("process", "requeue"), ("pool", "lose")])
+def test_every_coupling_says_which_core_was_the_last(coupling: str, on_failure: str) -> None:
     rules = Rules(on_failure=on_failure)
-    result = run(TWO, *GONE, rules=rules)
+    result = run(TWO, *GONE, coupling=coupling, rules=rules)
     assert "all its cores were lost, core 3 last" in result.jobs.cut_because.tolist()
-    assert rows(result)[0] == (1, 0, 0.0, 5.0, state)
-    assert f"was cut: all its cores were lost, core 3 last; {then}, after 5 s" in result.story(1)
-    assert_one_result(run(TWO, *GONE, rules=rules, **POOL | {"coupling": coupling}), result)
+    assert rows(result)[0] == (1, 0, 0.0, 5.0, "requeued" if on_failure == "requeue" else "failed")
+    assert_one_result(result, run(TWO, *GONE, rules=rules))
+
+
+def test_its_story_says_which_core_was_the_last() -> None:
+    story = run(TWO, *GONE).story(1)
+    assert "was cut: all its cores were lost, core 3 last; put back into the queue, after 5 s" in story
+    story = run(TWO, *GONE, rules=Rules(on_failure="lose")).story(1)
+    assert "was cut: all its cores were lost, core 3 last; not tried again, after 5 s" in story
 
 
 def test_released_cores_are_not_waited_for() -> None:
     jobs = Workload.from_jobs([(1, 0, 9, 2, 9)])
     speeds = ("square:period=1000s,low=0.25,duty=0.001,cores=0", "lost:cores=0,at=15s")
     rules = Rules(coordination="release", on_failure="lose")
-    result = run(jobs, *speeds, rules=rules, **POOL)
+    result = run(jobs, *speeds, coupling="pool", rules=rules)
     assert result.jobs.cut_because.tolist() == ["all its cores were lost, core 0 last"]
     assert_one_result(result, run(jobs, *speeds, rules=rules))
     assert result.releases.core.tolist() == [1]
 
 
-@pytest.mark.parametrize(
-    ("on_failure", "expected"),
-    [
-        ("lose", [(1, 0, 0, 5, "failed"), (2, 0, 8, 8, "failed")]),  # on the same cores
-        ("requeue", [(1, 0, 0, 5, "requeued"), (1, 1, 5, 5, "failed"), (2, 0, 8, 8, "failed")]),
-    ],
-)
-def test_a_job_that_depends_on_it_comes_when_it_has_failed_for_good(on_failure: str, expected: list[Any]) -> None:
+def test_a_job_that_depends_on_it_comes_when_it_has_failed_for_good(tmp_path: Path) -> None:
     """As after any other end: the think time counts from the last attempt."""
-    first = {"job_id": 1, "submit_s": 0, "run_s": 8, "cores": 2, "estimate_s": 8}
-    jobs = Workload.from_jobs([first, first | {"job_id": 2, "run_s": 4, "preceding": 1, "think_s": 3}])
+    log = tmp_path / "two.swf"
+    log.write_text(
+        "1 0 -1 8 2 -1 -1 2 8 -1 1 -1 -1 -1 -1 -1 -1 -1\n2 0 -1 4 2 -1 -1 2 4 -1 1 -1 -1 -1 -1 -1 1 3\n",
+        encoding="utf-8",
+    )
     around = Surroundings(dependencies=True)
-    lost = ("lost:cores=0,at=3s", "lost:cores=1,at=5s")  # which first-fit gives whenever they are free
-    found = run(jobs, *lost, surroundings=around, rules=Rules(on_failure=on_failure))
-    assert rows(found) == expected
+    failed = run(read_workload(log), *LOST, surroundings=around, rules=Rules(on_failure="lose"))
+    assert rows(failed)[0][3:] == (5.0, "failed")
+    assert rows(failed)[1][2:4] == (8.0, 8.0)  # on the same cores
+    again = run(read_workload(log), *LOST, surroundings=around, rules=Rules(on_failure="requeue"))
+    assert [(job, attempt, state) for job, attempt, *_, state in rows(again)] == [
+        (1, 0, "requeued"),
+        (1, 1, "failed"),
+        (2, 0, "failed"),
+    ]
 
 
 def test_an_application_simulator_may_lose_cores_by_itself() -> None:
-    """It loses all of them 3 s after time 0, without a message."""
+    """It loses all of them 3 s after time 0, and nobody told it."""
     command = f"{sys.executable} {Path(__file__).with_name('lengths_peer.py')} loses"
-    result = run(TWO, als_command=command, coupling="pool", level=ApplicationLevel())
+    result = run(TWO, coupling="pool", als_command=command)
     assert rows(result) == [
         (1, 0, 0.0, 3.0, "requeued"),
         (1, 1, 3.0, 11.0, "completed"),
         (2, 0, 0.0, 3.0, "requeued"),
         (2, 1, 3.0, 7.0, "completed"),
     ]
-    lost = [f"all its cores were lost, core {core} last" for core in (1, 3)]
-    assert result.jobs.cut_because.tolist() == [*lost, "", ""]
+    assert result.jobs.cut_because.tolist() == [
+        "all its cores were lost, core 1 last",
+        "all its cores were lost, core 3 last",
+        "",
+        "",
+    ]
 
 
 def test_a_core_that_was_lost_for_good_and_comes_all_the_same() -> None:
@@ -115,16 +134,13 @@ def test_a_core_that_was_lost_for_good_and_comes_all_the_same() -> None:
     assert (application.lost, application.end_ns) == (False, 35)
 
 
-# ---- late cores, and other lengths ----
-
-
 def test_a_core_that_comes_late_is_waited_for_in_a_few_steps() -> None:
     # A day is 43,200 times what the job was told of at first.
     level = ApplicationLevel(speeds=("late:cores=0-255,at=24h", "square:period=2s,cores=0"))
     workload = Workload.from_jobs([(8, 0, 1, 1, 1)])
-    jobs = bridge.simulate(workload, level=level, **POOL)
+    jobs = bridge.simulate(workload, level=level, coupling="pool", workers=1)
     assert_one_result(jobs, bridge.simulate(workload, level=level))
-    assert jobs.jobs.end_ns[0] > 24 * 3600 * S
+    assert jobs.jobs.end_ns[0] > 24 * 3600 * 10**9
     assert jobs.coupling["messages"] < 100
 
 
@@ -137,31 +153,15 @@ def test_a_file_may_have_less_work_than_the_log(tmp_path: Path) -> None:
     level = ApplicationLevel(applications=tmp_path / "apps.toml")
     workload = Workload.from_jobs([(8, 0, 10, 2, 10), (9, 1, 10, 256, 10)])
     inline = bridge.simulate(workload, level=level)
-    assert_one_result(bridge.simulate(workload, level=level, **POOL), inline)
-    assert inline.jobs.end_ns[0] < 6 * S
-
-
-def test_the_changes_ahead_can_be_asked_for_again_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[Ahead, Ahead]] = []
-    real = Supervisor.submit
-
-    def submit(self: Supervisor, order: Order) -> None:
-        asked.append((Ahead(order.start.changes, order.start.until_ns), order.next_changes(order.start.start_ns)))
-        real(self, order)
-
-    monkeypatch.setattr(Supervisor, "submit", submit)
-    level = ApplicationLevel(speeds=("square:period=2s",))
-    bridge.simulate(Workload.from_jobs([(8, 0, 9, 1, 9)]), level=level, **POOL)
-    ((told, again),) = asked
-    assert told == again
-    assert len(told.changes) == 18
+    assert_one_result(bridge.simulate(workload, level=level, coupling="pool", workers=1), inline)
+    assert inline.jobs.end_ns[0] < 6 * 10**9
 
 
 def test_a_job_whose_cores_never_come_fails_at_its_start(tmp_path: Path) -> None:
     path = tmp_path / "never.csv"
     path.write_text("time_s,core,factor\n0,0,0\n0,1,0\n")
-    level = ApplicationLevel(speeds=(f"trace:{path},periodic=10ms",))
     workload = Workload.from_jobs([(8, 0, 2, 2, 2)])
-    (job,) = bridge.simulate(workload, als="static", level=level, **POOL).jobs.itertuples()
+    level = ApplicationLevel(speeds=(f"trace:{path},periodic=10ms",))
+    (job,) = bridge.simulate(workload, als="static", level=level, coupling="pool", workers=1).jobs.itertuples()
     assert (job.state, job.start_ns, job.end_ns, job.attempt, job.tasks) == ("failed", 0, 0, 0, 0)
     assert job.cut_because == "all its cores were lost, core 1 last"
