@@ -19,6 +19,7 @@ from directing import jobs
 from directing import power_drawn as drawn
 from directors import Director
 from one_result import assert_one_result
+from tables import table_rows
 
 import bridge
 from als.techniques.contract import Technique
@@ -56,13 +57,7 @@ def of_three_users(applications: str, power: PowerOptions | None) -> bridge.Resu
 
 @pytest.mark.parametrize(
     ("als", "of", "end_s", "joules"),
-    [
-        ("ss", "held", 21, 3600),
-        ("ss", "working", 21, 3300),
-        ("static", "held", 19, 3200),
-        ("static", "working", 19, 3100),
-        ("recorded", "held", 17, 2800),
-    ],
+    table_rows(__file__, "a_loop_by_hand"),
 )
 def test_a_loop_by_hand(als: str, of: str, end_s: int, joules: float, tmp_path: Path) -> None:
     """Six tasks on two cores, at half their speed from 5 to 15 s; with SS another core gets the long task."""

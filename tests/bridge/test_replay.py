@@ -22,6 +22,7 @@ import pytest
 from command_line import twolevel
 from replay_soak import known_sockets, sockets_of, started_by
 from slurm_here import machine, needs_slurm, replayed
+from tables import table_rows
 
 from bls.constraints.options import Surroundings
 from bls.machine.partitions import Partition
@@ -628,26 +629,12 @@ def test_the_command_writes_what_a_run_writes_and_two_at_once_do_not_meet(tmp_pa
     assert twolevel("story", tmp_path / "a", 5).code == 0
 
 
-_QUEUE_DEPTH = "SchedulerParameters=default_queue_depth=-2"
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
-    [
-        (("--set", "SelectTypeParameters=CR_Nonsense"), "does not come up with this slurm.conf: .*fatal"),
-        (("--set", _QUEUE_DEPTH, "--select", "first:3"), "says: ignoring SchedulerParameters: default_queue_depth"),
-        (("--set", "PriorityWeightFairshare=10"), "PriorityWeightFairshare=10: needs slurmdbd, which is not here"),
-        (("--priorities", "recorded"), "--priorities recorded: the log says neither"),
-        (("--set", "Colour=red"), "--set: Colour: is no key of slurm.conf 22.05"),
-        (("--settle", "70s", "--rate", "10"), "--settle: not with --rate"),
-        (("--cleanup", "2d"), "--cleanup: 172800.0 is out of range; allowed: 0 to 86400 s$"),
-        (("--switches", "1"), "--switches: the platform names no switches"),
-        (("--tasks",), "--tasks: with --als recorded there are no tasks"),
-        (("--slurm-conf", "nowhere.conf"), "--slurm-conf: nowhere.conf: No such file"),
-    ],
+    table_rows(__file__, "what_is_the_users_fault_is_one_line_and_code_2"),
 )
 def test_what_is_the_users_fault_is_one_line_and_code_2(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], said: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     ran = twolevel("replay", "sample", "--out", "r", *words)

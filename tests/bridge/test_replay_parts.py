@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 from slurm_here import machine, needs_slurm, replayed
+from tables import table_rows
 
 from bls.constraints.job_constraints import JobConstraints
 from bls.constraints.outages import OutageModel, modelled_outages, read_outages
@@ -166,17 +167,8 @@ _DIGITS = "9" * 5000
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("n[1-", "brackets in 'n\\[1-'"),
-        ("n[1-[2-3]]", "brackets"),
-        ("n[0-99999999]", "'n\\[0-99999999\\]' has 100,000,000 hosts; allowed: at most 65,536"),
-        (",".join(["n[1-9999]"] * 10), "has 99,990 hosts"),
-        ("n[0-999999999999999999][0-9]", r"has more than 10\*\*12 hosts"),
+        *table_rows(__file__, "what_is_no_host_list_or_too_long_a_one"),
         (f"n[0-{_DIGITS}]", "is not a number or a range; allowed: as n"),
-        ("n[²]", "'²' is not a number or a range"),
-        ("n[1_0]", "is not a number or a range"),
-        ("n[5-3]", "'5-3' is not a number or a range"),
-        ("n 1", "'n 1' is no name of a host"),
-        ('a"b', "is no name of a host; allowed: letters, digits"),
     ],
 )
 def test_what_is_no_host_list_or_too_long_a_one(text: str, said: str) -> None:
@@ -274,20 +266,7 @@ def test_neighbours_of_one_kind_stand_in_one_line_and_lines_of_a_site_stay_apart
 
 @pytest.mark.parametrize(
     ("line", "said"),
-    [
-        (
-            "AccountingStorageEnforce=limits",
-            "needs slurmdbd, which is not here; allowed: AccountingStorageEnforce=none",
-        ),
-        ("PreemptType=preempt/qos", "needs preemption, which a replay does not follow"),
-        ("Include nodes.conf", "line 2: Include: other files are not read"),
-        ("NodeName=n1 Colour=red", "line 2: Colour: is no key of nodes; allowed: Boards, CPUs"),
-        ("what is this", "line 2: 'what is this'; allowed: KEY=VALUE"),
-        ("", "has no NodeName"),
-        # Nodes are counted before they are expanded.
-        ("NodeName=n[0-99999999] CPUs=1", r"line 2: 'n\[0-.*hosts; allowed: at most [0-9]+,[0-9]+$"),
-        ("NodeName=a[0-40000] CPUs=1\nNodeName=b[0-40000] CPUs=1", r"line 3: 'b\[0-.*hosts; allowed: at most [0-9]+,"),
-    ],
+    table_rows(__file__, "what_a_sites_file_may_not_say"),
 )
 def test_what_a_sites_file_may_not_say(tmp_path: Path, line: str, said: str) -> None:
     (tmp_path / "slurm.conf").write_text(f"PartitionName=all Nodes=ALL\n{line}\n")
@@ -297,13 +276,7 @@ def test_what_a_sites_file_may_not_say(tmp_path: Path, line: str, said: str) -> 
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [
-        ("Foo", "allowed: KEY=VALUE"),
-        ("slurmctldport=7", "SlurmctldPort: is the replay's own"),
-        ("NodeName=x", "given by --slurm-conf"),
-        ("PreemptType=preempt/qos", "allowed: PreemptType=preempt/none"),
-        ("PriorityWeightAge=1000", "needs slurmdbd, which is not here; allowed: PriorityWeightAge=0"),
-    ],
+    table_rows(__file__, "what_may_not_be_set"),
 )
 def test_what_may_not_be_set(text: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
@@ -396,16 +369,7 @@ def test_switches_of_a_platform_have_names_that_slurm_can_have(tmp_path: Path) -
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [
-        ("SwitchName=s0 Nodes=n[0-9]", r"line 1: node 'n4' is not of the machine; allowed: n\[0-3\]"),
-        ("SwitchName=s0 Nodes=n[0-99999999]", "line 1: .* has 100,000,000 hosts; allowed: at most 65,536"),
-        ('SwitchName=s"0 Nodes=n0', "line 1: 's\"0' is no name; allowed: letters"),
-        ("SwitchName=s0 Switches=s1", "switch s0: there is no switch 's1' below it"),
-        ("\nSwitchName=s0", "line 2: .*allowed: SwitchName=NAME and either"),
-        ("SwitchName=s0 Nodes=n0 Colour=red", "Colour: is not known|colour: is not known"),
-        ("# nothing", "has no SwitchName"),
-        ('[[switches]]\nname = "a"\nhosts = "0-2"', "host 3"),
-    ],
+    table_rows(__file__, "a_file_of_switches_that_cannot_be_used"),
 )
 def test_a_file_of_switches_that_cannot_be_used(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "t").write_text(text)

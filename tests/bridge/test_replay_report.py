@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from command_line import twolevel
 from slurm_here import needs_slurm
+from tables import table_rows
 
 from bls.machine.platform import HostGroup, Platform
 from bls.workloads.workload import Workload
@@ -173,22 +174,11 @@ def test_who_cannot_stand_beside_is_refused_by_the_option_that_names_it(way: str
 
 @pytest.mark.parametrize(
     ("given", "said"),
-    [
-        ((False, "fcfs+easy,fcfs+conservative", 2, None, None, 0), "--repeats: needs --report"),
-        ((True, "fcfs,fcfs", 1, None, None, 0), "--beside: 'fcfs,fcfs' has one twice"),
-        ((True, "fcfs", 0, None, None, 0), "--repeats: 0 is out of range"),
-        ((True, "fcfs", 1, "fast", None, 0), "--rates: 'fast'; allowed: numbers"),
-        ((True, "fcfs", 1, "0", None, 0), "--rates: 0 is no clock that runs"),
-        ((True, "fcfs", 1, "10", "9" * 5000, 0), "--sizes: '999"),
-        ((True, "fcfs", 1, "10", "x", 0), "--sizes: 'x'; allowed: numbers of jobs"),
-        ((True, "fcfs", 1, None, "5", 0), "--sizes: needs --rates"),
-        ((True, "fcfs", 1, None, None, 10), "--report: not with --rate"),
-        ((True, "fcfs", 3, None, None, 0, 3.0), "--phase: not with --repeats"),
-    ],
+    [*table_rows(__file__, "what_may_not_be_asked_for"), ((True, "fcfs", 1, "10", "9" * 5000, 0), "--sizes: '999")],
 )
-def test_what_may_not_be_asked_for(given: tuple[Any, ...], said: str) -> None:
+def test_what_may_not_be_asked_for(given: list[Any], said: str) -> None:
     with pytest.raises(InputError, match=re.escape(said)):
-        given_plan(*given)
+        given_plan(*(None if one == "None" else one for one in given))
 
 
 def _attempts() -> tuple[Attempt, ...]:

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from one_result import assert_one_result
 from scenarios import Case, assert_as_expected, cases, crowd
+from tables import table_rows
 
 import bridge
 from als.techniques import Technique, technique_kernel
@@ -214,21 +215,7 @@ def test_a_job_wider_than_a_message_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("keywords", "said"),
-    [
-        ({"bls": "fcsf"}, "bls='fcsf': unknown batch policy 'fcsf'; known: fcfs, "),
-        ({"als": "recordd"}, "als='recordd': unknown application technique 'recordd'; known: recorded, "),
-        ({"allocator": "low"}, "allocator='low': unknown allocator 'low'; known: lowest, "),
-        ({"coupling": "inlin"}, "coupling='inlin': unknown coupling 'inlin'; known: inline, "),
-        ({"als_command": "true"}, "als_command= needs coupling='pool' or process: inline runs no other program"),
-        ({"overhead_ns": -1}, "overhead_ns=-1: -1 is out of range; allowed: 0 to 3600000000000"),
-        ({"variation": 11}, "variation=11: 11 is out of range; allowed: 0 to 10"),
-        ({"workers": 0}, "workers=0: 0 is out of range; allowed: 1 to 1024"),
-        ({"als_timeout_s": "3"}, "als_timeout_s='3': '3' is not a number; allowed: 0.001 to 1e+06"),
-        ({"select": 3}, "select=3: 3 is not a text; allowed: all, first:N, "),
-        ({"observers": ["nobody"]}, "observers=: unknown observer 'nobody'"),
-        ({"als": "recorded", "overhead_ns": 5}, "overhead_ns=5: with als='recorded' no application is simulated"),
-        ({"workload": "sampel"}, "sampel: no such file (did you mean sample?)"),
-    ],
+    table_rows(__file__, "errors_name_keywords_and_no_options"),
 )
 def test_errors_name_keywords_and_no_options(keywords: dict[str, Any], said: str) -> None:
     with pytest.raises(TwolevelError) as found:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from slurm_here import machine, needs_slurm, replayed
+from tables import table_rows
 
 from bls.constraints.options import Surroundings
 from bls.workloads.workload import Workload
@@ -251,13 +252,7 @@ def test_slurmctld_executes_nothing_that_a_file_names(tmp_path: Path, tables: li
 @needs_slurm
 @pytest.mark.parametrize(
     ("line", "cores"),
-    [
-        ("NodeName=n[1-2] Procs=24 Sockets=2 CoresPerSocket=12 ThreadsPerCore=1 RealMemory=64000", 24),
-        ("NodeName=n[1-2] Procs=4 CPUs=8", 8),
-        ("NodeName=n[1-2] Boards=2 SocketsPerBoard=2 CoresPerSocket=3", 12),
-        ("NodeName=n[1-2] CPUs=7 Sockets=2 CoresPerSocket=4 ThreadsPerCore=1", 8),  # as Slurm resets it
-        ("NodeName=DEFAULT Procs=6\nNodeName=n[1-2] TRESWeights=CPU=1.0,Mem=0.25G Weight=3", 6),
-    ],
+    table_rows(__file__, "nodes_have_the_cores_that_slurm_gives_them"),
 )
 def test_nodes_have_the_cores_that_slurm_gives_them(tmp_path: Path, line: str, cores: int) -> None:
     found = of_site(

@@ -13,6 +13,7 @@ import pytest
 from command_line import twolevel
 from pages import ROOT
 from slurm_here import needs_slurm
+from tables import table_rows
 
 from bls.machine.platform import HostGroup, Platform
 from bridge.replay.chosen import given_choice, phase_of
@@ -219,13 +220,7 @@ def test_what_is_wrong_with_a_study_is_said(text: str, said: str) -> None:
 @needs_slurm
 @pytest.mark.parametrize(
     ("more", "said"),
-    [
-        ('limits = "x.csv"', r"\[run\] limits: .*not with batch slurm: a replay knows nothing of it"),
-        ('set = ["colour"]', r"\[run\] set: 'colour'; allowed: KEY=VALUE"),
-        ('phase = "100s"', r"\[run\] phase: 100 s; allowed: 0 up to below 30 s"),
-        ("phase = 4000", r"\[run\] phase: 4000\.0 is out of range"),
-        ('slurm-conf = "nowhere.conf"', "slurm-conf: .*nowhere.conf: No such file"),
-    ],
+    table_rows(__file__, "what_a_replay_cannot_do_is_said_before_anything_runs"),
 )
 def test_what_a_replay_cannot_do_is_said_before_anything_runs(tmp_path: Path, more: str, said: str) -> None:
     path = tmp_path / "study.toml"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import table_rows
 
 from bls import sample_path
 from bridge.scenarios.options import ScenarioOptions
@@ -105,35 +106,7 @@ def test_no_column_has_two_meanings() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[stduy]\n", "unknown key 'stduy'; known: study"),
-        ("[study]\nseed = 3\n" + WORKLOAD, r"\[study\]: unknown key 'seed'; known: seeds"),
-        ("[workload]\nfile = 'sample'\n", r"workload: .*allowed: tables, each as \[\[workload\]\]"),
-        ("[[workload]]\nselect = 'all'\n", r"\[\[workload\]\] 1: file: missing"),
-        ("[[workload]]\nfile = 'sample'\nname = ''\n", r"\[\[workload\]\] 1: name: '' is no name"),
-        (WORKLOAD + "[grid]\n", r"\[grid\]: empty"),
-        (WORKLOAD + "[grid]\nbls = []\n", r"\[grid\] bls: empty; allowed: one value or more"),
-        (WORKLOAD + "[grid]\nbsl = ['fcfs']\n", r"\[grid\] bsl: unknown option of twolevel run 'bsl'; known: bls"),
-        (WORKLOAD + "[grid]\nbls = ['fcfs', 'fcfs']\n", r"\[grid\] bls: .* has one twice"),
-        (WORKLOAD + "[[cell]]\nals = 'dynamic,4'\n[[cell]]\nals = 'ss:chunk=4'\n", r"cells 0 and 1 are the same"),
-        (WORKLOAD + "[grid]\nbls = [1.5]\n", r"\[grid\] bls: 1.5; allowed: text"),
-        (WORKLOAD + "[run]\ntasks-per-core = 1.5\n", r"\[run\] tasks-per-core: 1.5; allowed: a whole number"),
-        (WORKLOAD + "[run]\ntasks_per_core = 1\n", "option of twolevel run 'tasks_per_core'; known: tasks-per-core"),
-        (WORKLOAD + "[run]\nkill-at-walltime = 1\n", "kill-at-walltime: 1; allowed: true or false"),
-        (WORKLOAD + "[run]\nseed = 5\n", "a study has seeds"),
-        (WORKLOAD + "[study]\nseeds = [1, 1]\n", "a seed is there twice"),
-        (WORKLOAD + "[study]\nkeep = ['job']\n", r"unknown thing to keep 'job'; known: jobs"),
-        (WORKLOAD + "[[workload]]\nname = 'sample'\nfile = 'b.swf'\n", "two have the name 'sample'"),
-        (WORKLOAD + "[[compare]]\nbase = 'ss'\n", r"\[\[compare\]\] 1: option: missing"),
-        (WORKLOAD + "[[compare]]\noption = 'als'\nbase = 'ss'\n", "als is the same in all cells"),
-        (
-            WORKLOAD + "[grid]\nals = ['static', 'gss']\n[[compare]]\noption = 'als'\nbase = 'gss'\ndrawn = 'both'\n",
-            r"\[\[compare\]\] 1: drawn: 'both'; allowed: ratio or difference",
-        ),
-        (
-            WORKLOAD + "[grid]\nals = ['static', 'gss']\n[[compare]]\noption = 'als'\nbase = 'ss'\n",
-            "base: 'ss': no cell has als so; allowed: gss, static",
-        ),
-        (WORKLOAD + "[cluster.pbs]\n", r"\[cluster\]: unknown key 'pbs'; known: slurm"),
+        *table_rows(__file__, "what_is_wrong_is_said_with_its_place"),
         (
             WORKLOAD
             + "[grid]\n"
@@ -201,18 +174,7 @@ def test_files_are_found_wherever_an_option_names_them(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "whole", "name"),
-    [
-        ("my machine", True, "my machine"),
-        ("my pol/p,(x).py:P", False, "my pol/p,(x).py"),
-        ("my pol/p.py:P:key=3", False, "my pol/p.py"),
-        ("select:(my pol/p.py:P,gss)", False, "my pol/p.py"),
-        ("file:lens,unit=flop", False, "lens"),
-        ("file:a,b.txt", False, "a,b.txt"),
-        ("trace:lens,period=3s", False, "lens"),
-        ("multifactor:age=1,config=lens", False, "lens"),
-        ("fsc:h=0.25", False, None),
-        ("mtbf:30d,mttr:4h", True, None),
-    ],
+    table_rows(__file__, "names_of_files_are_found_as_options_take_them"),
 )
 def test_names_of_files_are_found_as_options_take_them(
     tmp_path: Path, text: str, whole: bool, name: str | None

@@ -15,6 +15,7 @@ import pytest
 from batch_features import BATCH_FEATURES
 from command_line import twolevel
 from studies import killing_policy, quits, run_command, write_study
+from tables import table_rows
 
 from bls import sample_path
 from bridge.studies.executors.executor import Executor, Needs
@@ -367,14 +368,7 @@ def test_two_at_once_are_refused(done: Path) -> None:
 
 @pytest.mark.parametrize(
     ("file", "old", "new", "said"),
-    [
-        ("study.toml", "tasks-per-core = 3", "tasks-per-core = 4", "none of its finished cells is one of this study"),
-        ("log.swf", ";", "; more\n;", r"since then log\.swf has changed"),
-        ("out/" + JOURNAL, '"format":1', '"format":7', "is a journal of form 7; this twolevel reads form 1"),
-        ("out/" + JOURNAL, '"twolevel":"', '"twolevel":"9.', "was written by twolevel 9."),
-        ("out/" + JOURNAL, '"columns"', '"colums', "line 2"),
-        ("out/" + JOURNAL, '"c":0', '"c":7', "line 3"),
-    ],
+    table_rows(__file__, "results_of_another_study_log_or_version_are_left_alone"),
 )
 def test_results_of_another_study_log_or_version_are_left_alone(
     done: Path, file: str, old: str, new: str, said: str

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from reference import batch, two_level
 from scenarios import Case, done
+from tables import table_rows
 
 import bridge
 from als.techniques import TECHNIQUES
@@ -266,14 +267,7 @@ def test_what_cannot_be(malleable: str | None, said: dict[str, Any], words: str)
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [
-        ("17,4\n", "line 2"),
-        ("1,0,4\n", "job 1: min_cores 0, max_cores 4; allowed: 1 to 2, what it asks for, and 2 to 4"),
-        ("1,3,4\n", "job 1: min_cores 3, max_cores 4"),
-        ("1,1,5\n", "job 1: min_cores 1, max_cores 5"),
-        ("1,2,2\n", "the width of no job can change; allowed: min_cores below max_cores"),
-        ("9,1,2\n", "job 9 is not in"),
-    ],
+    table_rows(__file__, "a_file_of_widths_is_checked"),
 )
 def test_a_file_of_widths_is_checked(text: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=re.escape(words)):
