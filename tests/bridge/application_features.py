@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -24,86 +25,13 @@ from bls.workloads.workload import Workload
 from bridge.scenarios.application_level import ApplicationLevel
 from traces.checks.ledger import check_ledger
 
-LAYERED = '[[application]]\nname = "layered"\nmatch = { user = # }\ngraph = "layered:tasks=40,ccr=2"\nals = "gss"\n'
-BY_RANK = LAYERED + 'order = "rank"\n'
-CHOLESKY = '[[application]]\nname = "cholesky"\nmatch = { user = # }\ngraph = "cholesky:tiles=4,ccr=1"\nals = "heft"\n'
-FILE = """
-[[application]]
-name = "file"
-match = { user = # }
-graph = "file:{file}"
-als = "ss"
-
-[[application]]
-name = "file as it is"
-match = { user = # }
-graph = "file:{file},scale=no"
-als = "peft"
-"""
-#: Four phases, which are all that an application can be made of.
-PHASES = """steps = 2
-redraw = true
-phases = [
-    { kind = "serial", share = 0.1 },
-    { kind = "graph", graph = "stencil:ccr=1", als = "fac", order = "rank", share = 0.5 },
-    { kind = "loop", als = "$", lengths = "gamma:cov=1", tasks_per_core = 3, share = 0.2 },
-    { kind = "graph", graph = "fork-join:ccr=3", als = "min-min", share = 0.2 },
-]
-"""
-MAP = (
-    """
-[[application]]
-name = "all"
-match = { user = # }
-"""
-    + PHASES.replace("$", "awf")
-    + """
-[[application]]
-name = "same again"
-match = { user = # }
-steps = 3
-phases = [
-    { kind = "graph", graph = "lu:tiles=3,ccr=1", als = "rnd", share = 0.5 },
-    { kind = "loop", als = "max-min", tasks = 11, share = 0.2 },
-    { kind = "loop", als = "select:gss,af", tasks_per_core = 5, share = 0.3 },
-]
-
-[[application]]
-name = "loops only"
-match = { user = # }
-als = "fac"
-"""
-)
+#: The maps of ``application_maps.toml``.
+MAPS: dict[str, str] = tomllib.loads(Path(__file__).with_name("application_maps.toml").read_text(encoding="utf-8"))
+LAYERED, CHOLESKY, PROGRAMS = (MAPS[name] for name in ("layered", "cholesky", "programs"))
 PLANS = "".join(
     f'[[application]]\nname = "{name}"\nmatch = {{ user = # }}\ngraph = "layered:tasks=24"\nals = "{name}"\n'
     for name in PLANNERS
 )
-#: What somebody can do who knows neither the run's random numbers nor which parts are a step.
-TOLD = (
-    """
-[[application]]
-name = "phases"
-match = { user = # }
-"""
-    + PHASES.replace("$", "gss")
-    + """
-[[application]]
-name = "loops only"
-match = { user = # }
-als = "fac"
-
-[[application]]
-name = "planned loop"
-match = { user = # }
-als = "max-min"
-tasks = 11
-"""
-)
-EVOLVING = """
-[default]
-steps = 2
-phases = [{ kind = "loop", cores = 2 }, { kind = "graph", graph = "cholesky:tiles=4", als = "heft", cores = 0.5 }]
-"""
 GRAPH_TRACE = "time_s,core,factor\n3,1,0\n5,1,1\n6,0,0\n7,0,1.5\n9,1,0\n12,1,0.5\n30,6,0\n33,6,1\n"
 CHANGING = ("square:period=7s,low=0.4,duty=0.6,cores=0-5", "noise:period=3s,sigma=0.3")
 GOING = ("trace:{trace}", "late:cores=3-4,at=6s", "lost:cores=7,at=20s")
@@ -137,46 +65,6 @@ def _by_speed(n_tasks, n_cores, core, request, remaining, facts, speed, params, 
 
 
 BY_SPEED = Technique("by-speed", _by_speed, params=(2.0,))
-"""
-#: Serial parts and barriers, steps with the same tasks and with new ones, numbers of tasks of their own, choices.
-PROGRAMS = """
-[[application]]
-name = "steps"
-match = { user = # }
-steps = 3
-phases = [
-    { kind = "serial", share = 0.2 },
-    { kind = "loop", share = 0.5, als = "awf", lengths = "gamma:cov=1", tasks_per_core = 4 },
-    { kind = "loop", share = 0.3, als = "static", lengths = "increasing", tasks = 17 },
-]
-
-[[application]]
-name = "drawn anew"
-match = { user = # }
-steps = 2
-redraw = true
-phases = [
-    { kind = "loop", als = "select:gss,fac,af", lengths = "exponential", tasks_per_core = 6 },
-    { kind = "serial", share = 0.1 },
-]
-
-[[application]]
-name = "choosing again"
-match = { user = # }
-als = "select:static,ss,every=2s"
-lengths = "bimodal:share=0.2,ratio=9"
-tasks = 40
-
-[[application]]
-name = "serial"
-match = { user = # }
-phases = [{ kind = "serial", share = 1 }]
-
-[[application]]
-name = "random"
-match = { user = # }
-als = "rnd"
-lengths = "correlated:cov=0.3,rho=0.8"
 """
 #: Core 1 goes and comes all the time; for a while core 0 is away, too.
 GONE = [(t, 1, (t % 4 > 0) * 1.5) for t in (*range(4, 200, 4), *range(6, 200, 4))] + [(40, 0, 0), (49, 0, 1)]
@@ -319,9 +207,9 @@ GRAPH_FEATURES = {
     "no network": GraphFeature(
         LAYERED + CHOLESKY, level={"network": "none"}, seen=lambda result: result.jobs.parallelism.min() > 1
     ),
-    "a map": GraphFeature(MAP, overhead_ns=1000, level={"latency_ns": 500}),
+    "a map": GraphFeature(MAPS["map"], overhead_ns=1000, level={"latency_ns": 500}),
     "widths": GraphFeature(
-        EVOLVING,
+        MAPS["evolving"],
         als="gss",
         level={"network": "none"},
         rules=Rules("easy", resize="evolve"),
@@ -339,7 +227,7 @@ GRAPH_FEATURES = {
     ),
     "heft on a loop": GraphFeature(als="heft", level={"network": "none"}, seen=measured),
     "killed on cores that go": GraphFeature(
-        BY_RANK + CHOLESKY,
+        MAPS["by_rank"] + CHOLESKY,
         overhead_ns=10**6,
         level={"speeds": (*CHANGING, *GOING)},
         rules=Rules(kill_at_walltime=True),

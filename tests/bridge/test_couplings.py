@@ -18,15 +18,12 @@ from typing import Any
 
 import pytest
 from application_features import (
-    BY_RANK,
     CHANGING,
     CHOLESKY,
-    FILE,
     GOING,
     GRAPH_FEATURES,
     LEVEL_FEATURES,
-    MAP,
-    TOLD,
+    MAPS,
     GraphFeature,
     killed,
 )
@@ -70,19 +67,6 @@ class Simple:
         assert len(result.jobs) == self.jobs
 
 
-PARTS = """
-[[application]]
-name = "steps"
-match = { cores = "1-7" }
-steps = 3
-phases = [
-    { kind = "serial", share = 0.1 },
-    { kind = "loop", share = 0.6, als = "static", lengths = "exponential", tasks_per_core = 4 },
-    { kind = "loop", share = 0.3, als = "ss", tasks = 20 },
-]
-"""
-
-
 #: A few dozen jobs of all sizes; jobs of whole seconds are promised for, those of nanoseconds are not.
 SMALL = crowd(21, 40, policy="sjf", technique="fac", variation=0.25, tasks_per_core=2, overhead=3)
 
@@ -119,13 +103,16 @@ TOY, LENGTHS_PEER = _peer("toy_peer.py"), _peer("lengths_peer.py")
 #: at once, with one job of each application, and the rest with a pool only.
 FEW = replace(LEVEL_FEATURES["all at once"], jobs=LEVEL_FEATURES["all at once"].users)
 GRAPHS = GraphFeature(
-    BY_RANK + CHOLESKY + FILE + MAP,
+    MAPS["by_rank"] + CHOLESKY + MAPS["file"] + MAPS["map"],
     level={"speeds": (*CHANGING, *GOING), "latency_ns": 10**6, "assignment": "master"},
     overhead_ns=10**7,
 )
 #: A simulator that is told of tasks and edges.
 TOLD_GRAPHS = GraphFeature(
-    BY_RANK + CHOLESKY + FILE + TOLD, level={"latency_ns": 10**6, "assignment": "master"}, overhead_ns=10**6, jobs=14
+    MAPS["by_rank"] + CHOLESKY + MAPS["file"] + MAPS["told"],
+    level={"latency_ns": 10**6, "assignment": "master"},
+    overhead_ns=10**6,
+    jobs=14,
 )
 TOLD_IN_TIME = replace(
     TOLD_GRAPHS,
@@ -157,7 +144,7 @@ MATRIX: dict[str, tuple[Any, list[dict[str, Any]]]] = {
     "another simulator, a job each": (Simple("ss", jobs=5), [PROCESS | TOY]),
     **{
         f"another simulator: parts, messages, {assignment}": (
-            Simple(applications=PARTS, assignment=assignment, latency_ns=10**7),
+            Simple(applications=MAPS["steps"], assignment=assignment, latency_ns=10**7),
             [POOL | TOY],
         )
         for assignment in ASSIGNMENTS
