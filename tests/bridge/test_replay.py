@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -242,22 +243,11 @@ def test_priorities_by_the_order_of_the_recorded_starts(tmp_path: Path, recorded
 
 # ---- a site's files and log ----
 
-_SITE = """\
-ClusterName=site
-SlurmctldPort=7000
-AuthType=auth/munge
-Prolog=/nowhere
-SelectType=select/cons_tres
-SelectTypeParameters=CR_Core
-SchedulerType=sched/backfill
-SchedulerParameters=bf_interval=60
-NodeName=node[01-03] CPUs=2 NodeAddr=192.0.2.[1-3]
-PartitionName=short Nodes=node[01-03] Default=YES MaxTime=10 State=UP
-"""
+_TEXTS: dict[str, str] = tomllib.loads((Path(__file__).parent / "tables" / "replay.toml").read_text("utf-8"))
 
 
 def test_a_sites_slurm_conf_and_jobs_that_its_partition_refuses(tmp_path: Path) -> None:
-    (tmp_path / "slurm.conf").write_text(_SITE)
+    (tmp_path / "slurm.conf").write_text(_TEXTS["site"])
     found = of_site(str(tmp_path / "slurm.conf"), {"EnforcePartLimits": "ALL"})
     _, frame = _replayed([(1, 0, 60, 6, 300), (2, 5, 60, 3, 300)], found.platform(), tmp_path / "r", found=found)
     assert list(frame.state) == ["completed"] * 2
@@ -274,34 +264,14 @@ def test_a_sites_slurm_conf_and_jobs_that_its_partition_refuses(tmp_path: Path) 
         replayed([(1, 0, 60, 1, 1200)], found.platform(), tmp_path / "u", **options)
 
 
-_LARGER_SITE = """\
-SelectType=select/linear
-TopologyPlugin=topology/tree
-NodeName=a[1-2] CPUs=4 Feature=fast,new
-NodeName=b[1-2] CPUs=4 Gres=gpu:k80:2
-GresTypes=gpu
-PartitionName=day Nodes=a[1-2],b[1-2] Default=YES State=UP
-PartitionName=night Nodes=b[1-2] State=UP
-"""
-
-_DUMP = """\
-JobID|User|Account|Partition|AllocCPUS|ReqNodes|Submit|Start|Elapsed|Timelimit|State|NodeList|Constraints|Reservation|Priority
-11|ann|physics|night|4|1|1700000000|1700000000|02:00:00|03:00:00|COMPLETED|b2||course|7
-12|bob|biology|day|8|2|1700000000|1700000060|02:00:00|03:00:00|COMPLETED|a[1-2]||other|9
-13|bob|biology|gone|4|1|1700000100|1700000200|00:10:00|00:20:00|COMPLETED|old7|new&fast||8
-14|ann|physics|day|4|1|1700003700|1700003900|00:10:00|00:20:00|COMPLETED|a1|fast||5
-15|ann|physics|night|1|1|1700003700|1700003900|00:10:00|00:20:00|COMPLETED|b1|big||6
-"""
-
-
 @pytest.fixture
 def site(tmp_path: Path) -> Callable[..., tuple[Replay, pd.DataFrame]]:
     """Replays the dump of sacct on the larger site."""
-    (tmp_path / "slurm.conf").write_text(_LARGER_SITE)
+    (tmp_path / "slurm.conf").write_text(_TEXTS["larger_site"])
     (tmp_path / "topology.conf").write_text(
         "SwitchName=s0 Nodes=a[1-2]\nSwitchName=s1 Nodes=b[1-2]\nSwitchName=t Switches=s[0-1]\n"
     )
-    (tmp_path / "log.sacct").write_text(_DUMP)
+    (tmp_path / "log.sacct").write_text(_TEXTS["dump"])
 
     def replay_dump(change: Callable[[Workload], Workload] = lambda jobs: jobs, **options: Any) -> Any:
         found = of_site(str(tmp_path / "slurm.conf"), {})
@@ -349,7 +319,7 @@ def test_a_job_that_has_run_in_a_reservation_of_the_log_is_in_the_window_of_that
 def test_the_command_takes_what_run_takes_and_reports_what_it_has_left_out(
     tmp_path: Path, site: Callable[..., object]
 ) -> None:
-    (tmp_path / "slurm.conf").write_text(_LARGER_SITE.replace("a[1-2],b[1-2]", "ALL"))
+    (tmp_path / "slurm.conf").write_text(_TEXTS["larger_site"].replace("a[1-2],b[1-2]", "ALL"))
     (tmp_path / "topology.conf").unlink()
     (tmp_path / "tree.toml").write_text('[[switches]]\nname = "one"\nhosts = "0-3"\n')
     words = ("--slurm-conf", tmp_path / "slurm.conf", "--topology", tmp_path / "tree.toml", "--switches", "1@5m")

@@ -110,25 +110,6 @@ def test_every_key_of_libslurm_is_in_the_table_and_numbers_are_numbers(
 
 # ---- nothing of a file is executed or loaded ----
 
-#: Every key by which slurmctld, slurmd or a command of Slurm runs a program, loads a plug-in, or reads or writes a file.
-_DANGEROUS = [
-    *("Prolog", "Epilog", "PrologSlurmctld", "EpilogSlurmctld", "ResvProlog", "ResvEpilog", "TaskProlog"),
-    *("TaskEpilog", "SrunProlog", "SrunEpilog", "MailProg", "HealthCheckProgram", "RebootProgram", "ResumeProgram"),
-    *("ResumeFailProgram", "SuspendProgram", "UnkillableStepProgram", "SlurmctldPrimaryOnProg"),
-    *("SlurmctldPrimaryOffProg", "SallocDefaultCommand", "InteractiveStepOptions", "PluginDir", "PlugStackConfig"),
-    *("SlurmctldPlugstack", "JobSubmitPlugins", "CliFilterPlugins", "BurstBufferType", "BurstBufferParameters"),
-    *("JobContainerType", "MCSPlugin", "MCSParameters", "NodeFeaturesPlugins", "PrEpPlugins", "PrEpParameters"),
-    *("PowerPlugin", "PowerParameters", "RoutePlugin", "CoreSpecPlugin", "ExtSensorsType"),
-    *("PrioritySiteFactorPlugin", "PrioritySiteFactorParameters", "PriorityParameters", "AuthType", "AuthInfo"),
-    *("AuthAltTypes", "AuthAltParameters", "CredType", "CryptoType", "JobCredentialPrivateKey"),
-    *("JobCredentialPublicCertificate", "JobCompType", "JobCompLoc", "JobCompParams", "AccountingStorageType"),
-    *("AccountingStorageLoc", "AccountingStorageParameters", "AcctGatherEnergyType", "AcctGatherProfileType"),
-    *("AcctGatherInterconnectType", "AcctGatherInfinibandType", "AcctGatherFilesystemType", "JobAcctGatherType"),
-    *("ProctrackType", "TaskPlugin", "SwitchType", "MpiDefault", "MpiParams", "LaunchType", "StateSaveLocation"),
-    *("SlurmctldPidFile", "SlurmctldLogFile", "SlurmdPidFile", "SlurmdLogFile", "SlurmdSpoolDir"),
-    *("SlurmSchedLogFile", "TmpFS", "X11Parameters", "SlurmctldParameters", "LaunchParameters", "ScronParameters"),
-    *("SlurmUser", "SlurmdUser"),
-]
 
 #: And those that name a plug-in of Slurm's own by which it decides.
 _CHOSEN = {"SchedulerType", "SelectType", "PriorityType"}
@@ -145,7 +126,7 @@ def test_no_further_key_sounds_like_a_program_a_plug_in_or_a_file() -> None:
         assert not form.takes("select/evil")
 
 
-@pytest.mark.parametrize("name", _DANGEROUS)
+@pytest.mark.parametrize("name", table_rows(__file__, "dangerous"))
 def test_a_key_that_names_a_program_a_plug_in_or_a_file_is_refused_by_set_and_replaced_in_a_file(
     tmp_path: Path, name: str
 ) -> None:
@@ -171,13 +152,6 @@ _GOING_ON = (
     "bf_window=1\\",
     "bf_window=1 # \\",
 )
-
-
-_OF_MINE = [
-    *("nodename", "nodeset", "partitionname", "cpus", "feature", "nodes", "default", "oversubscribe", "maxtime"),
-    *("nodehostname", "nodeaddr", "port", "state", "schedulertype", "schedulerparameters", "prioritytype"),
-    *("selecttype", "selecttypeparameters", "licenses", "grestypes"),
-]
 
 
 def _written(make: Callable[[], Configuration]) -> str:
@@ -209,7 +183,7 @@ def test_a_value_does_not_go_on_as_another_key(tmp_path: Path, value: str, quote
         )
     ]
     for text in texts:
-        assert _keys_of(text) <= {key.lower() for key in OWN} | set(_OF_MINE)
+        assert _keys_of(text) <= {key.lower() for key in OWN} | set(table_rows(__file__, "written"))
         assert not re.search(r"\\\n", text)
 
 

@@ -187,38 +187,12 @@ def test_tables_stay_until_those_of_a_study_that_grew_are_whole(done: Path) -> N
 COMPARED = ("jobs", "makespan_ns", "mean_wait_ns", "mean_unfairness_ns", "chunks", "mean_imbalance", "utilisation")
 COMPARED += ("p95_bounded_slowdown", "max_queue_length")
 
-#: Every option that may be mistaken for one that does not matter.
-MANY = """
-cell = [
-    {},
-    { slack = 0.1 },
-    { tasks-per-core = 3, overhead = 900000000 },
-    { lengths = "exponential", variation = 0 },
-    { oversize = "clamp", platform = "narrow.toml" },
-    { platform = "narrow.toml" },
-    { fair-start = true, bls = "sjf" },
-    { kill-at-walltime = true, allocator = "random" },
-    { bls = "sjf", backfill = "conservative", conservative = "rebuild" },
-    { select = "first:20" },
-    { windows = "windows.toml", latency = 500000000 },
-]
-[study]
-seeds = [1]
-[[workload]]
-file = "sample"
-select = "first:30"
-[run]
-als = "gss"
-variation = 0.3
-bls = "edf"
-"""
-
 
 def test_every_cell_is_as_the_command_runs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "narrow.toml").write_text("name = 'narrow'\n[[hosts]]\ncount = 2\ncores = 16\nspeed_gflops = 750.0\n")
     (tmp_path / "windows.toml").write_text("[[maintenance]]\nname = 'care'\nbegin = 3600\nend = 7200\nhosts = '0-1'\n")
-    (tmp_path / "study.toml").write_text(MANY)
+    shutil.copy(Path(__file__).with_name("tables") / "study_of_many_options.toml", tmp_path / "study.toml")
     study = load_study(tmp_path / "study.toml")
     report = run_study(study, tmp_path / "out", here)
     assert report.failed == 0, report.errors
