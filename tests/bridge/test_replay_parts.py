@@ -7,6 +7,7 @@ import stat
 import struct
 import subprocess
 import time
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -58,23 +59,9 @@ from traces.base.errors import InputError, PeerError
 
 S = 10**9
 V = LAYOUTS["22.05"]
+_TEXTS: dict[str, str] = tomllib.loads((Path(__file__).parent / "tables" / "replay_parts.toml").read_text("utf-8"))
 
 # ---- the clock ----
-
-_ORDER = """\
-sleeper3 1000000001.000000
-sleeper2 1000000001.001000
-sleeper1 1000000001.002000
-sleeper3 1000000002.001000
-sleeper2 1000000002.002000
-sleeper1 1000000002.003000
-timed out 1 1000000002.500000
-sleeper3 1000000003.002000
-sleeper2 1000000003.003000
-sleeper1 1000000003.004000
-signalled 1 1000003600.000000
-end 0 1000003600.000000
-"""
 
 
 @contextmanager
@@ -96,7 +83,7 @@ def test_threads_run_one_at_a_time_and_no_time_passes_while_they_do(tmp_path: Pa
         with _under_the_clock(tmp_path / name, "toy_sleepers") as (_program, clock, running):
             assert (clock.now_ns, clock.wake_ns) == (10**18, 10**18 + 10**9)  # no wait ends by itself
             clock.pass_turn(NEVER, 0)  # it ends in its turn
-            assert running.communicate(timeout=30)[0] == _ORDER
+            assert running.communicate(timeout=30)[0] == _TEXTS["order"]
 
 
 def test_locks_memory_and_signals_are_as_without_the_clock(tmp_path: Path) -> None:
@@ -206,24 +193,9 @@ def test_a_job_that_was_cut_waits_again_as_its_next_attempt() -> None:
 
 # ---- slurm.conf ----
 
-_SITE = """\
-# of a site
-ClusterName=big
-SlurmctldHost=head
-AuthType=auth/munge
-Prolog=/etc/slurm/prolog.sh
-SchedulerType=sched/builtin
-PriorityWeightJobSize=100   # with a remark
-NodeName=DEFAULT CPUs=4 RealMemory=1000
-NodeName=n[01-03] NodeAddr=10.1.0.[1-3] Feature=fast \\
-   Weight=2
-NodeName=fat Sockets=2 CoresPerSocket=8 ThreadsPerCore=2 CPUs=32 Gres=gpu:2
-PartitionName=batch Nodes=n[01-03],fat Default=YES MaxTime=60 AllowAccounts=a,b State=UP
-"""
-
 
 def test_a_sites_file_is_taken_and_what_is_replaced_is_listed(tmp_path: Path) -> None:
-    (tmp_path / "slurm.conf").write_text(_SITE)
+    (tmp_path / "slurm.conf").write_text(_TEXTS["site"])
     found = of_site(str(tmp_path / "slurm.conf"), settings(["priorityweightjobsize=5"]))
     assert found.keys == {"SchedulerType": "sched/builtin", "PriorityWeightJobSize": "5"}
     assert [(node.name, node.cpus) for node in found.nodes] == [("n01", 4), ("n02", 4), ("n03", 4), ("fat", 32)]
@@ -385,14 +357,6 @@ def test_switches_that_a_platform_cannot_have(tmp_path: Path) -> None:
 
 # ---- a log's words ----
 
-_DUMP = (
-    "JobID|User|Partition|NCPUS|ReqNodes|Submit|Start|Elapsed|State|NodeList|Constraints|Priority\n"
-    "1|ann|day|2|2|100|150|00:01:00|COMPLETED|n[0-1]|fast&new|10\n"
-    "1.batch|||1||150|150|00:01:00|COMPLETED|n0||\n"
-    "2|bob|night|1|1|90|None|00:00:00|CANCELLED|None assigned||11\n"
-    "3|bob|night|1|1|80|160|00:01:00|COMPLETED|None assigned||\n"
-)
-
 
 def test_what_slurmctld_says_of_parameters_that_it_does_not_take(tmp_path: Path) -> None:
     log = tmp_path / "slurmctld.log"
@@ -430,7 +394,7 @@ def test_partitions_with_limits_that_only_slurmdbd_keeps() -> None:
 
 def test_words_of_a_dump_are_read_again_by_line_and_job(tmp_path: Path) -> None:
     path = tmp_path / "log.sacct"
-    path.write_text(_DUMP)
+    path.write_text(_TEXTS["dump"])
     found = sacct_words(path, {2: 1, 3: 7, 5: 4})
     assert (list(found), found[1]["node_list"]) == ([1], "n[0-1]")  # the other lines are of other jobs
     workload = read_workload(path)
@@ -458,7 +422,7 @@ BY_STARTS = "priorities are by the order of the recorded starts: {} of {} jobs h
 
 def test_which_priorities_are_used(tmp_path: Path) -> None:
     path, found = tmp_path / "log.sacct", of_machine({}, machine(4, 1))
-    plain = _DUMP.replace("|fast&new", "|")
+    plain = _TEXTS["dump"].replace("|fast&new", "|")
     but_for = "priorities are those of the log, but for 1 of 2 jobs, which have none there: "
     for dump, recorded, notes in (
         (plain, True, (f"{but_for}these have that of the job submitted before",)),
