@@ -11,8 +11,10 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from run_tables import served, table
+from run_tables import table
 
+import bridge
+from bls import HostGroup, Platform, Surroundings, Workload
 from bridge.compare.comparison import Comparison, Link, chain, compare_jobs, overtakers, ranked
 from bridge.compare.delay_causes import LINKS
 from bridge.compare.words import chain_table, delay_lines, overrun_lines
@@ -215,18 +217,26 @@ def test_what_cannot_be_compared(a: pd.DataFrame, b: pd.DataFrame, words: str) -
 
 @st.composite
 def machines(draw: st.DrawFn) -> tuple[pd.DataFrame, pd.DataFrame, list[int | None]]:
-    n_cores = draw(st.integers(1, 5))
-    n = draw(st.integers(1, 12))
-    jobs = []
-    for job in range(n):
-        before = draw(st.none() | st.integers(0, job - 1)) if job and draw(st.booleans()) else None
-        jobs.append((draw(st.integers(0, 6)), draw(st.integers(1, n_cores)), before))
-    first = draw(st.lists(st.integers(0, n - 1), max_size=2))
-    lengths = st.lists(st.integers(0, 5), min_size=n, max_size=n)
-    a = served(jobs, draw(lengths), n_cores, greedy=draw(st.booleans()))
-    b = served(jobs, draw(lengths), n_cores, greedy=draw(st.booleans()), first=first)
+    """Two runs of jobs with other run times or in another order, of which the second may lack a job, and their dependencies."""
+    n_cores, n = draw(st.integers(1, 5)), draw(st.integers(1, 12))
+    before = [draw(st.none() | st.integers(0, job - 1)) if job and draw(st.booleans()) else None for job in range(n)]
+    jobs = [
+        {"job_id": job, "submit_s": draw(st.integers(0, 6)), "cores": draw(st.integers(1, n_cores)), "estimate_s": 9}
+        | ({} if preceding is None else {"preceding": preceding, "think_s": 0})
+        for job, preceding in enumerate(before)
+    ]
+
+    def run(policies: list[str]) -> pd.DataFrame:
+        log = Workload.from_jobs([job | {"run_s": draw(st.integers(1, 5))} for job in jobs])
+        way = {"bls": draw(st.sampled_from(policies)), "backfill": draw(st.sampled_from(["none", "easy"]))}
+        around = Surroundings(dependencies=True)
+        machine = Platform((HostGroup(1, n_cores, float(n_cores)),))
+        found = bridge.simulate(log, machine, als="recorded", surroundings=around, **way).jobs
+        return found.sort_values("job_id").reset_index(drop=True)
+
+    a, b = run(["fcfs"]), run(["fcfs", "sjf", "ljf"])
     lost = draw(st.lists(st.integers(0, n - 1), max_size=1)) if n > 1 else []
-    return a, b.drop(index=lost), [before for *_, before in jobs]
+    return a, b.drop(index=lost), before
 
 
 def slow_release(late: pd.DataFrame, early: dict[int, Any], job: Any) -> int:
