@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from bridge.couplings import inline
 from bridge.couplings.inline_state import with_application
 from bridge.scenarios.application_level import ApplicationLevel
 from traces.base.errors import InputError, PluginError, TwolevelError
+from traces.compiled import jit_enabled
 
 pytestmark = pytest.mark.whole
 
@@ -152,59 +152,27 @@ def test_a_technique_at_fault_is_named_with_the_job() -> None:
     )
 
 
-TINY = """
-import sys
-from pathlib import Path
-
-import bridge
-from bls.machine.platform import HostGroup, Platform
-from bls.workloads.workload import Workload
-from traces.compiled import jit_enabled
-from traces.ledger_tables import TASKS
-from traces.tables import write_jobs
-
-
-def main(folder):
+def tiny_tables() -> str:
+    """The tables of small runs, with every digit."""
     jobs = [(5, 0, 3, 2, 4), (6, 0, 2, 3, 2), (7, 1, 1e-6, 1, 9), (8, 2.5, 4, 4, 4), (9, 2.5, 1, 1, 1)]
+    options: dict[str, Any] = {"bls": "sjf", "variation": 0.5, "seed": 2**64 - 3, "tasks_per_core": 3, "overhead_ns": 7}
     platform = Platform((HostGroup(1, 2, 4.0), HostGroup(2, 1, 3.0)))
-    for als in ("static", "ss", "gss", "fac"):
-        result = bridge.simulate(
-            Workload.from_jobs(jobs), platform, bls="sjf", als=als, variation=0.5, seed=2**64 - 3, tasks_per_core=3,
-            overhead_ns=7,
-        )
-        place = Path(folder) / als
-        place.mkdir(parents=True)
-        write_jobs(result.ledger, place / "jobs.parquet")
-        TASKS.write(result.ledger, place / "tasks.parquet")
-        result.write_trace(place / "trace")
+    runs = [
+        bridge.simulate(Workload.from_jobs(jobs), platform, als=als, **options)
+        for als in ("static", "ss", "gss", "fac")
+    ]
+    return "".join(table.to_csv() for run in runs for table in (run.jobs, run.tasks))
 
 
-if __name__ == "__main__":
-    assert not jit_enabled()
-    main(sys.argv[1])
-"""
-
-
-def test_uncompiled_the_same_code_gives_the_same_bytes(tmp_path: Path) -> None:
-    script = tmp_path / "tiny.py"
-    script.write_text(TINY, encoding="utf-8")
-    names: dict[str, Any] = {"__name__": "tiny"}
-    exec(compile(TINY, "tiny.py", "exec"), names)
-    names["main"](tmp_path / "compiled")
+def test_uncompiled_the_same_code_gives_the_same_tables() -> None:
     plain = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    script = (
+        "import test_simulate as t, traces.compiled as c; assert not c.jit_enabled(); print(t.tiny_tables(), end='')"
+    )
     # A warning, as of an integer that overflows, is an error there too.
-    subprocess.run([sys.executable, "-W", "error", script, tmp_path / "plain"], env=plain, check=True, timeout=120)
-    files = written(tmp_path / "compiled")
-    each = Counter(name.partition("/")[0] for name in files)
-    assert len(each) == 4
-    assert min(each.values()) > 2 + 5, "two tables, an event file for each core, and some for the batch level"
-    assert written(tmp_path / "plain") == files
-
-
-def written(folder: Path) -> dict[str, bytes]:
-    """The files that depend on what was simulated alone: tables, and the events of a trace."""
-    kinds = (".parquet", ".evt")
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.suffix in kinds}
+    command = [sys.executable, "-W", "error", "-c", script]
+    assert jit_enabled()
+    assert subprocess.run(command, env=plain, check=True, capture_output=True, text=True).stdout == tiny_tables()
 
 
 def test_a_job_wider_than_a_message_is_refused() -> None:
