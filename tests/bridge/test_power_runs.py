@@ -351,34 +351,18 @@ def test_what_is_not_with_a_fallback_is_with_others(said: dict[str, Any], what: 
     run_small(rows, **said | {"fallback": instead})
 
 
-BELOW = [(0, S, 250), (S, 2 * S, 20), (2 * S, 3 * S, 19), (3 * S, 4 * S, 10)]
-IDLE = "--limits: 3 of 4 cannot be kept: idle the machine draws 200 W, and the lowest is 10 W"
-OFF = "--limits: 2 of 4 cannot be kept: with all hosts off the machine draws 20 W, and the lowest is 10 W"
-STRETCHED = {"stretch_walltime": True, "rules": Rules(kill_at_walltime=True)}
-ONE = {"jobs_": [{"job_id": 1, "submit_s": 0, "run_s": 5, "cores": 1, "user": 3}]}
+MARKED: dict[str, dict[str, Any]] = {
+    "below": {"limits": [(0, S, 250), (S, 2 * S, 20), (2 * S, 3 * S, 19), (3 * S, 4 * S, 10)]},
+    "one": {"jobs_": [{"job_id": 1, "submit_s": 0, "run_s": 5, "cores": 1, "user": 3}]},
+    "stretched": {"stretch_walltime": True, "rules": Rules(kill_at_walltime=True)},
+}
 
 
-@pytest.mark.parametrize(
-    ("fallbacks", "said", "words"),
-    [
-        ("dvfs", {}, ""),
-        ("dvfs stop:idle", {"limits": BELOW}, IDLE),
-        ("stop:off", {"limits": BELOW}, OFF),
-        ("stop:idle", {"allowed": "0.5"}, "--allowed: of no effect, as --fallback {} slows nobody"),
-        ("hold", {"allowed": "0.5"}, ""),
-        ("none", {"notice_ns": S}, "--notice: of no effect, as --fallback none ignores limits"),
-        ("hold", {"notice_ns": S}, ""),
-        ("none hold stop:off", STRETCHED, "--stretch-walltime: of no effect, as --fallback {} slows nobody"),
-        ("dvfs", STRETCHED, ""),
-        ("dvfs", ONE | {"allowed": "users:3"}, ""),
-        ("dvfs", ONE | {"allowed": "users:3 99"}, "--allowed: no job is of user 99"),
-        ("dvfs", ONE | {"allowed": "users:99 7"}, "--allowed: no job is of users 7 99"),
-    ],
-)
-def test_warnings_of_limits(fallbacks: str, said: dict[str, Any], words: str) -> None:
-    for fallback in fallbacks.split():
-        found = list(power_words(run_small(fallback=fallback, **said).scenario))
-        assert found == ([words.format(fallback)] if words else [])
+@pytest.mark.parametrize(("fallback", "marks", "said", "words"), table_rows(__file__, "warnings_of_limits"))
+def test_warnings_of_limits(fallback: str, marks: list[str], said: dict[str, Any], words: str) -> None:
+    for mark in marks:
+        said = said | MARKED[mark]
+    assert list(power_words(run_small(fallback=fallback, **said).scenario)) == ([words] if words else [])
 
 
 def test_the_peak_under_a_limit() -> None:

@@ -6,7 +6,6 @@ import random
 import re
 import shlex
 import sys
-from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -235,34 +234,12 @@ def test_a_simulator_that_is_told_of_parts_wishes_as_they_say(tmp_path: Path) ->
     assert differs(seeds[3], tmp_path, coupling="pool", workers=1, als_command=command) == ""
 
 
-SHARE = "--malleable: {!r}; allowed: SHARE above 0 up to 1"
-EQUAL, MOLD = Rules(resize="equal"), Rules(resize="mold")
-
-
-@pytest.mark.parametrize(
-    ("malleable", "said", "words"),
-    [
-        ("2", {}, SHARE.format("2")),
-        ("0.5:2", {}, SHARE.format("0.5:2")),
-        ("nowhere.csv", {}, "malleable=: 'nowhere.csv': no such file; allowed: SHARE"),
-        (None, {"rules": EQUAL}, "resize='equal': needs malleable="),
-        ("1", {"als": "recorded"}, "with als='recorded' no application is simulated"),
-        ("1", {"allocator": "whole-host"}, "'whole-host', as a job has more cores of a host than it computes on"),
-        ("1", {"rules": replace(EQUAL, estimates="application")}, "not with estimates='application'"),
-        ("1", {"bls": "reject"}, "its queue has no head; allowed: none"),
-        (
-            "1",
-            {"rules": replace(EQUAL, coordination="hint:host")},
-            "'hint:host'; allowed: none, release, release:core, hint, ",
-        ),
-        ("1", {"rules": MOLD, "allocator": "contiguous"}, "to which cores are not all alike"),
-        ("1", {"fair_start": True}, "fair_start=True: with resize="),
-    ],
-)
+@pytest.mark.parametrize(("malleable", "said", "words"), table_rows(__file__, "what_cannot_be"))
 def test_what_cannot_be(malleable: str | None, said: dict[str, Any], words: str) -> None:
     workload = Workload.from_jobs([(1, 0, 4, 2, 4), (2, 1, 4, 2, 4)])
+    options = said | {"rules": Rules(**{"resize": "equal"} | said.get("rules", {}))}
     with pytest.raises(InputError, match=re.escape(words)):
-        bridge.simulate(workload, **{"rules": EQUAL, "surroundings": Surroundings(malleable=malleable)} | said)
+        bridge.simulate(workload, surroundings=Surroundings(malleable=malleable), **options)
 
 
 @pytest.mark.parametrize(
