@@ -43,11 +43,7 @@ def test_each_technique(name: str, data: st.DataObject, instants: list[int]) -> 
 
 @pytest.mark.parametrize(
     "strategy",
-    [
-        scenarios(),
-        scenarios(names=selections(), lost=False, max_tasks=14),
-        scenarios(names=BOTH, told=True),
-    ],
+    [scenarios(), scenarios(names=selections(), lost=False, max_tasks=14), scenarios(names=BOTH, told=True)],
     ids=["lost cores", "choosing", "hints and releases"],
 )
 @settings(max_examples=500)
