@@ -220,6 +220,11 @@ NAMES = (
     "awf-c:start=tenth,unmeasured=skip",
     "af:start=half,round=half",
     "af:spread=deviation,cap=true,unmeasured=own",
+    "awf-d:min=2,round=half",
+    "awf:base=halving,round=half",
+    "af:mu=known,sigma=0.5,start=none,round=down",
+    "maf:min=2,sigma=3,first=5,start=tenth",
+    "static-steal:chunk=5",
 )
 
 
