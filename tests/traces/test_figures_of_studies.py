@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
@@ -54,30 +55,43 @@ def test_what_did_not_finish_is_left_out() -> None:
     assert cells.seeds_text() == "means of 4 to 6 seeds; 95 % intervals where there are 5 or more"
 
 
-def test_one_workload_and_four_options_are_drawn() -> None:
-    frame = pd.concat([results(plain, workload="a"), results(plain, workload="b")])
-    with pytest.raises(InputError, match="workload: 2 to draw in one figure; allowed: one of a, b"):
-        makespans_figure(frame)
-    assert makespans_figure(frame, workload="b").axes
-    with pytest.raises(InputError, match=r"unknown workload 'c'; known: "):
-        makespans_figure(frame, workload="c")
-    frame = results(plain)
-    frame.insert(6, "tasks_per_core", 4)
-    assert makespans_figure(frame).axes
-    with pytest.raises(
-        InputError, match="tasks_per_core: 2 values to draw in one figure; allowed: rows of one of 4, 8"
-    ):
-        makespans_figure(pd.concat([frame, frame.assign(tasks_per_core=8)]))
-    with pytest.raises(InputError, match="twice"):
-        makespans_figure(pd.concat([frame, frame]))
-    with pytest.raises(InputError, match="no makespan_ns to draw"):
-        makespans_figure(frame.head(0))
-    with pytest.raises(InputError, match="no makespan_ns to draw"):
-        makespans_figure(frame.assign(error="killed"))
-    with pytest.raises(InputError, match="no column 'als'"):
-        makespans_figure(frame.drop(columns="als"))
-    with pytest.raises(InputError, match=r"unknown variation 0\.3; known: "):
-        makespans_figure(frame, variation=0.3)
+FRAME = results(plain)
+COUNTED = FRAME.copy()
+COUNTED.insert(6, "tasks_per_core", 4)
+TWO = pd.concat([results(plain, workload="a"), results(plain, workload="b")])
+COST = "^4 seeds a combination give no interval, and no ratio is drawn without one; allowed: 5"
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda: makespans_figure(TWO), "workload: 2 to draw in one figure; allowed: one of a, b"),
+        (lambda: makespans_figure(TWO, workload="c"), r"unknown workload 'c'; known: "),
+        (lambda: makespans_figure(pd.concat([COUNTED, COUNTED.assign(tasks_per_core=8)])),
+         "tasks_per_core: 2 values to draw in one figure; allowed: rows of one of 4, 8"),
+        (lambda: makespans_figure(pd.concat([FRAME, FRAME])), "twice"),
+        (lambda: makespans_figure(FRAME.head(0)), "no makespan_ns to draw"),
+        (lambda: makespans_figure(FRAME.assign(error="killed")), "no makespan_ns to draw"),
+        (lambda: makespans_figure(FRAME.drop(columns="als")), "no column 'als'"),
+        (lambda: makespans_figure(FRAME, variation=0.3), r"unknown variation 0\.3; known: "),
+        (lambda: ratio_figure(results(plain, seeds=range(4))), COST),
+        (lambda: ratio_figure(results(plain, seeds=[1])), r"^1 seed a combination"),
+        (lambda: ratio_figure(results(plain, variations=[0.1])), r"one variation only, 0\.1"),
+        (lambda: ratio_figure(FRAME.assign(mean_imbalance=0.0), metric="mean_imbalance"),
+         "no ratio of mean_imbalance to variation 0"),
+        (lambda: cost_figure(pd.DataFrame({"jobs": [1]})), "no column 'wall_s'"),
+        (lambda: cost_figure(costs(0.001, [10]).head(0)), "no wall time to draw"),
+        (lambda: cost_figure(costs(0.001, [10]).assign(wall_s=0.0)), "not positive"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_drawn_of_a_study(draw: Callable[[], object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        draw()
+
+
+def test_one_workload_is_drawn() -> None:
+    assert makespans_figure(TWO, workload="b").axes
+    assert makespans_figure(COUNTED).axes
 
 
 def test_bars_are_the_means_and_whiskers_the_intervals() -> None:
@@ -223,19 +237,6 @@ def test_a_whisker_is_at_its_point() -> None:
                 assert max(abs(np.array(x) - ticks)) < 0.3 * (high - low)
 
 
-def test_there_is_no_ratio_without_an_interval() -> None:
-    with pytest.raises(
-        InputError, match="4 seeds a combination give no interval, and no ratio is drawn without one; allowed: 5"
-    ):
-        ratio_figure(results(plain, seeds=range(4)))
-    with pytest.raises(InputError, match=r"^1 seed a combination"):
-        ratio_figure(results(plain, seeds=[1]))
-    with pytest.raises(InputError, match=r"one variation only, 0\.1"):
-        ratio_figure(results(plain, variations=[0.1]))
-    with pytest.raises(InputError, match="no ratio of mean_imbalance to variation 0"):
-        ratio_figure(results(plain).assign(mean_imbalance=0.0), metric="mean_imbalance")
-
-
 def costs(job_s: float, sizes: list[int], repeats: int = 6, group: str = "a", begin_s: float = 0.0) -> pd.DataFrame:
     rows = [(n, (begin_s + job_s * n) * (1 + 0.02 * (r - 2.5)), group) for n in sizes for r in range(repeats)]
     return pd.DataFrame(rows, columns=["jobs", "wall_s", "group"])
@@ -257,16 +258,6 @@ def test_the_cost_of_jobs_on_logarithmic_axes() -> None:
     x, y = fitted.get_xdata(), fitted.get_ydata()
     assert (x[0], x[-1]) == pytest.approx((10, 1000))
     np.testing.assert_allclose(y, 0.5 + 0.01 * x)
-
-
-def test_costs_that_cannot_be_drawn() -> None:
-    for frame, said in (
-        (pd.DataFrame({"jobs": [1]}), "no column 'wall_s'"),
-        (costs(0.001, [10]).head(0), "no wall time to draw"),
-        (costs(0.001, [10]).assign(wall_s=0.0), "not positive"),
-    ):
-        with pytest.raises(InputError, match=said):
-            cost_figure(frame)
 
 
 def test_comparisons_are_points_beside_a_line() -> None:
