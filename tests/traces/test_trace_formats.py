@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import json
-import re
 import tempfile
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +16,6 @@ from trace_readers import Shown, expected, read_chrome, read_csv, read_otf2, rea
 
 from traces.base.errors import InputError
 from traces.exporters import exporter
-from traces.exporters.otf2.library import reading
 from traces.exporters.shown.cut import cut_ledger
 from traces.exporters.shown.part import Part
 from traces.exporters.text import write_text
@@ -79,108 +74,42 @@ def test_transfers_drawn_by_hand(name: str) -> None:
     check(name, transfers_by_hand())
 
 
-#: Names of the jobs of run_of_few but one; as traces have them, and as one has them in which blanks part fields.
+#: Names of the jobs of run_of_few but one, and how often the files of a trace have them.
 NAMES = {7: 'w0!3, "a=ä"', 11: " 100%41\nä"}
-IN_TRACES = {7: NAMES[7], 11: "%20100%2541%0A%C3%A4"}
-IN_TEXT = IN_TRACES | {7: 'w0!3,%20"a%3D%C3%A4"'}
-
-
-def names_otf2(path: Path) -> Iterator[tuple[str, int, str | None]]:
-    with reading(path) as trace:
-        for region in trace.definitions.regions:
-            if region.name.startswith("job "):
-                yield ("label", *job_and_name(region.name))
-        for _, event in trace.events:
-            told = {one.name: value for one, value in (event.attributes or {}).items()}
-            if "job" in told:
-                yield event.region.name, told["job"], told.get("job name")
-
-
-def names_perfetto(path: Path) -> Iterator[tuple[str, int, str | None]]:
-    trace = perfetto_trace_pb2.Trace.FromString(path.read_bytes())
-    data = [packet.interned_data for packet in trace.packet]
-    labels = {entry.iid: entry.name for one in data for entry in one.event_names}
-    keys = {entry.iid: entry.name for one in data for entry in one.debug_annotation_names}
-    texts = {entry.iid: entry.str.decode() for one in data for entry in one.debug_annotation_string_values}
-    yield from (("label", *job_and_name(label)) for label in labels.values() if label.startswith("job "))
-    for packet in trace.packet:
-        annotations = {keys[one.name_iid]: one for one in packet.track_event.debug_annotations}
-        if "estimate" in annotations:
-            name = annotations.get("job name")
-            called = None if name is None else texts[name.string_value_iid]
-            yield labels[packet.track_event.name_iid], annotations["job"].int_value, called
-
-
-def names_chrome(path: Path) -> Iterator[tuple[str, int, str | None]]:
-    for event in json.loads(path.read_text(encoding="utf-8"))["traceEvents"]:
-        if event["name"].startswith("job "):
-            yield ("label", *job_and_name(event["name"]))
-        if "estimate" in event.get("args", {}):
-            yield event["name"], event["args"]["job"], event["args"].get("job name")
-
-
-def names_csv(path: Path) -> Iterator[tuple[str, int, str | None]]:
-    for row in csv.DictReader((path.parent / "jobs.csv").read_text(encoding="utf-8").splitlines()):
-        yield row["kind"], int(row["job"]), row.get("name") or None
-
-
-def names_paje(path: Path) -> Iterator[tuple[str, int, str | None]]:
-    for label in re.findall(r'^5 j\d+ S "(.*)" "', path.read_text(encoding="utf-8"), re.MULTILINE):
-        number, name = job_and_name(label)
-        yield "label", number, name and name.replace("'", '"')  # a name cannot have the quote that ends it
-
-
-def names_text(path: Path) -> Iterator[tuple[str, int, str | None]]:
-    for line in path.read_text(encoding="utf-8").splitlines()[1:]:
-        fields = dict(field.split("=") for field in line.split(" ")[2:])
-        yield line.split(" ")[1], int(fields["job"]), fields.get("name")
-    for one in (path.parent / "applications").iterdir():
-        yield ("label", *job_and_name(re.findall(r"of (job .*), attempt", one.read_text(encoding="utf-8"))[0]))
-
-
-def job_and_name(label: str) -> tuple[int, str | None]:
-    _, number, *name = label.split(" ", 2)
-    return int(number), name[0] if name else None
-
-
-_BATCH = {"submit", "queued", "running"}
+ESCAPED = {7: 'w0!3,%20"a%3D%C3%A4"', 11: "%20100%2541%0A%C3%A4"}
+OF_CSV = {7: 'w0!3, ""a=ä""'}
+OF_JSON = {7: r"w0!3, \"a=\u00e4\""}
+OF_PAJE = {7: "w0!3, 'a=ä'"}  # a name cannot have the quote that ends it
 
 
 @pytest.mark.parametrize(
-    ("name", "read", "where"),
+    ("name", "written", "counts"),
     [
-        ("otf2", names_otf2, {"label", *_BATCH}),
-        ("perfetto", names_perfetto, {"label", *_BATCH}),
-        ("chrome", names_chrome, {"label", *_BATCH}),
-        ("csv", names_csv, {"queued", "running"}),
-        ("paje", names_paje, {"label"}),
-        ("text", names_text, {"label", "submit", "eligible", "start", "end", "leave", "scale"}),
+        ("otf2", NAMES, (2, 2)),
+        ("perfetto", NAMES, (2, 2)),
+        ("chrome", OF_JSON, (6, 2)),
+        ("csv", OF_CSV, (2, 1)),
+        ("paje", OF_PAJE, (1, 1)),
+        ("text", ESCAPED, (6, 3)),
     ],
 )
-@pytest.mark.parametrize("shown_jobs", [None, [(11, 12)]])
-def test_names_of_jobs(
-    name: str,
-    read: Callable[[Path], Iterator[tuple[str, int, str | None]]],
-    where: set[str],
-    shown_jobs: list[tuple[int, int]] | None,
-    tmp_path: Path,
-) -> None:
+def test_names_of_jobs(name: str, written: dict[int, str], counts: tuple[int, int], tmp_path: Path) -> None:
     """With the further attributes that traces may have: of what jobs are told, and of why they were cut."""
     scale = ScaleRecords(*(np.array([k], np.int64) for k in (0, 5, 2, 10**9)))
     of = replace(run_of_few(), cut_because={0: "lost"}, scales=scale)
-    part = cut_ledger(of, Part(jobs=shown_jobs))
-    found = set(read(exporter(name)(replace(part, ids=NAMES | {8: "no job"}), tmp_path / "named")))
-    names = IN_TEXT if name == "text" else IN_TRACES
-    numbers = part.jobs.job_id.tolist()
-    assert {(number, called) for _, number, called in found} == {(number, names.get(number)) for number in numbers}
-    if shown_jobs is None:
-        assert {kind for kind, _, _ in found} == where
-    # Without a name of a job in it, nothing changes.
-    bare, foreign = (exporter(name)(replace(part, ids=ids), tmp_path / f"{len(ids)}") for ids in ({}, {8: "no job"}))
-    for one in bare.parent.rglob("*"):
-        if one.is_file() and one.name != "traces.otf2":
-            assert one.read_bytes() == (foreign.parent / one.relative_to(bare.parent)).read_bytes(), one
-    assert {called for _, _, called in read(bare)} == {None}
+
+    def files(of: Ledger, names: dict[int, str]) -> dict[str, bytes]:
+        folder = Path(tempfile.mkdtemp(dir=tmp_path))
+        exporter(name)(replace(of, ids=names), folder / "trace")
+        found = [one for one in folder.rglob("*") if one.is_file() and one.name != "traces.otf2"]
+        return {str(one.relative_to(folder)): one.read_bytes() for one in found}
+
+    for part, seven in ((of, counts[0]), (cut_ledger(of, Part(jobs=[(11, 12)])), 0)):
+        said = b"".join(files(part, NAMES | {8: "no job"}).values()).decode("utf-8", "replace")
+        assert (said.count(written[7]), said.count(ESCAPED[11])) == (seven, counts[1])
+        assert "no job" not in said
+        # Without a name of a job in it, nothing changes.
+        assert files(part, {}) == files(part, {8: "no job"})
 
 
 def run_of_few() -> Ledger:
