@@ -192,25 +192,18 @@ def test_no_instant_overflows(period: int, offset: int, t: int) -> None:
     assert at(machine(specs[0], n_cores=1), t) == [[wave[0](0, t)]]
 
 
-@pytest.mark.parametrize(
-    ("cores", "begin", "end", "most", "message"),
-    [
-        ([4], 0, 1, 1, "core_numbers: 4 to 4; allowed: 0 to 3"),
-        ([-1], 0, 1, 1, "core_numbers: -1 to -1; allowed: 0 to 3"),
-        ([0], -1, 1, 1, "from_ns: -1 is out of range"),
-        ([0], 5, 4, 1, "until_ns: 4 is out of range"),
-        ([0], 0, 1, 0, "most: 0 is out of range"),
-    ],
-)
-def test_impossible_questions(cores: list[int], begin: int, end: int, most: int, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        machine("square:period=1s").changes(np.array(cores), np.ones(1), begin, end, most)
-
-
-@pytest.mark.parametrize(("n_cores", "seed"), [(0, 0), (1, -1), (1, 2**64)])
-def test_an_impossible_machine(n_cores: int, seed: int) -> None:
-    with pytest.raises(InputError, match="allowed: "):
-        core_speeds([], n_cores, seed)
+def test_impossible_questions() -> None:
+    for (cores, begin, end, most), message in {
+        (4, 0, 1, 1): "core_numbers: 4 to 4; allowed: 0 to 3",
+        (0, -1, 1, 1): "from_ns: -1 is out of range",
+        (0, 5, 4, 1): "until_ns: 4 is out of range",
+        (0, 0, 1, 0): "most: 0 is out of range",
+    }.items():
+        with pytest.raises(InputError, match=message):
+            machine("square:period=1s").changes(np.array([cores]), np.ones(1), begin, end, most)
+    for n_cores, seed in ((0, 0), (1, -1), (1, 2**64)):
+        with pytest.raises(InputError, match="allowed: "):
+            core_speeds([], n_cores, seed)
 
 
 PAGE = ROOT / "docs" / "reference/core-speeds.md"

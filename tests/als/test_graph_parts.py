@@ -187,23 +187,6 @@ def compare(machine: GraphScenario, parts: list[Part], whole: Application, stop:
     assert whole.ran == ran
 
 
-def test_a_core_that_idles_behind_a_graph_may_change_its_speed() -> None:
-    """A loop of two long tasks on two cores, a graph, and a serial part, in the middle of which the second core, which has
-    nothing to do, changes its speed: what it had in the loop is none of its business any more."""
-    found = Application(
-        [1e-8, 1e-8, 1e-9, 1e-9, 5e-8],
-        [1.0, 1.0],
-        phases=[technique("ss"), GraphPart(technique("ss")), None],
-        part_tasks=(2, 2, 1),
-        edges=Edges(np.array([0, 0, 1, 1]), np.array([0]), np.array([1]), np.zeros(1)),
-    )
-    assert not found.advance(30)
-    before = found.state.cores[s.HELD_FIRST : s.HELD_STOP + 1, 1].copy()
-    assert before[0] == before[1]
-    found.set_speed(2.0, core=1)
-    assert found.advance()
-    assert found.end_ns == 10 + 2 + 50
-    assert found.state.busy_ns.sum() == 2 * 10 + 2 * 1 + 50
 
 
 SS = technique("ss")

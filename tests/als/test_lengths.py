@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import statistics
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,7 +33,7 @@ from als.lengths.file import read_lengths
 from als.programs.tasks import MAX_TASKS_PER_JOB, TaskModel, drawn_lengths
 from als.streams import TASK_LENGTHS, fill_round_keys, start_stream
 from traces.base.errors import InputError, PluginError
-from traces.base.time import MAX_NS, duration_ns
+from traces.base.time import duration_ns
 from traces.compiled import as_value, function_table
 
 KEYS = st.sampled_from((0, 1, 2**64 - 1)) | st.integers(0, 2**64 - 1)
@@ -167,13 +166,6 @@ def test_patterns_keep_the_work_to_the_nanosecond(spec: str, run_ns: int, tmp_pa
     assert sum(kept) == cores * run_ns
     assert abs(sum(scaled) - cores * run_ns) <= len(scaled)
     assert all(abs(one - other) <= 2 for one, other in zip(kept, scaled, strict=True))
-
-
-@pytest.mark.parametrize("name", ["normal", "uniform", "gamma", "lognormal", "correlated"])
-def test_without_variation_lengths_are_equal(name: str) -> None:
-    for model in (lengths(name), lengths(f"{name}:cov=0", variation=0.5)):
-        assert (model.name, model.mode, model.cov) == (name, COUNT, 0.0)
-        assert drawn(model, 1, 2, 7, 0.1, 0.7).tolist() == [0.1] * 7
 
 
 @settings(max_examples=30)
@@ -317,42 +309,16 @@ def test_the_example_of_the_page(tmp_path: Path) -> None:
     assert found.std() / found.mean() == pytest.approx(model.cov, rel=0.02)
 
 
-@dataclass(frozen=True)
-class Spread:
-    """What changes with the variation is neither a rule nor a parameter."""
-
-    name: ClassVar[str] = "spread"
-
-    def lengths(self, variation: float) -> LengthModel:
-        return replace(lengths("equal"), name="spread", pattern=np.array([1.0 - variation, 1.0 + variation]))
-
-
-def test_which_distributions_a_variation_is_of_use_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(LENGTHS, "spread", Spread())
+def test_which_distributions_a_variation_is_of_use_to() -> None:
     takes = {name for name in LENGTHS if name != "file" and takes_variation(name)}
-    assert takes == {"normal", "uniform", "gamma", "lognormal", "correlated", "spread"}
+    assert takes == {"normal", "uniform", "gamma", "lognormal", "correlated"}
     assert takes_variation("")
     for spec in ("gamma:cov=0.5", "file:none.txt", "exponential"):
         assert not takes_variation(spec)
         check_variation(spec, 0.0)
-    with pytest.raises(
-        InputError, match=r"--variation: 0\.1 is of no use to --lengths exponential, whose spread is its own"
-    ):
+    words = r"--variation: 0\.1 is of no use to --lengths exponential, whose spread is its own"
+    with pytest.raises(InputError, match=words):
         check_variation("exponential", 0.1)
-
-
-@pytest.mark.parametrize(
-    ("work_ns", "variation", "expected"),
-    [
-        (3, 10.0, [1, 1, 1]),  # all are rounded up to the shortest
-        (5, 1e-9, [2, 2, 1]),  # 5/3 each would be 6: one is taken from the last of more than 1 ns
-        (4, 1e-9, [2, 1, 1]),  # 4/3 each would be 3
-        (2, 1e-9, [1, 1, 1]),  # a job that is shorter than its tasks can be
-    ],
-)
-def test_nanoseconds_that_rounding_gains_or_loses(work_ns: int, variation: float, expected: list[int]) -> None:
-    lengths = TaskModel(variation, 3, 1).lengths(1, 1, work_ns * 1e-9, 1.0)
-    assert sorted((duration_ns(length, 1.0) for length in lengths), reverse=True) == expected
 
 
 @pytest.mark.parametrize(
@@ -394,8 +360,3 @@ def test_no_job_ends_before_its_bound(
     ran = application.run(lengths.tolist(), speeds, technique, start=5)
     bound = earliest_end_ns(5, a_core * len(speeds), a_core / per_core, np.array(speeds))
     assert 5 <= bound <= ran.end
-
-
-def test_of_short_tasks_and_of_the_end_of_time_nothing_is_promised() -> None:
-    assert earliest_end_ns(3, 0.0016, 0.0008, np.ones(2)) == 3
-    assert earliest_end_ns(MAX_NS - 5, 1e30, 1e30, np.ones(1)) == MAX_NS

@@ -25,7 +25,6 @@ from als.chunk_sequence import chunk_sequence
 from als.techniques import TECHNIQUES, split_techniques, technique
 from als.techniques.contract import (
     FACTS,
-    FIRST,
     LAST_SIZE,
     LAST_SQUARES,
     LAST_WORK_NS,
@@ -68,12 +67,6 @@ class Loop:
         self.left -= size
         self.request += size > 0
         return size
-
-    def sizes(self) -> list[int]:
-        found: list[int] = []
-        while self.left:
-            found.append(self.ask(len(found) % self.p))
-        return found
 
 
 ROUND = st.sampled_from(("ceil", "floor"))
@@ -180,22 +173,6 @@ def test_bold_follows_what_is_under_way(
         heapq.heappush(idle, (now_ns + round((h + size * mu / speeds[core]) * 1e9), core))
 
 
-@pytest.mark.parametrize("name", ["fsc", "fac-mu-sigma", "mfac", "tap", "bold"])
-def test_what_is_not_given_comes_from_the_job(name: str) -> None:
-    plain = TECHNIQUES[name]
-    assert plain.moments
-    values = {"mu": 0.25, "sigma": 0.2, "h": 0.5}
-    known: dict[str, Any] = {key: value for key, value in values.items() if key in PARAMETERS[name]}
-    loop = Loop(plain, 1000, 4)
-    loop.facts[[MEAN_S, SIGMA_S, OVERHEAD_S]] = values["mu"], values["sigma"], values["h"]
-    stated = Loop(technique(written(name, known)), 1000, 4)
-    found = loop.sizes()
-    assert found == stated.sizes() == list(sizes(name, 1000, 4, **known))
-    assert not stated.technique.moments
-    assert found != [250] * 4
-    assert found[0] > 1
-
-
 def test_large_loops() -> None:
     """A thousand million tasks on a million cores: no product leaves 64 bits."""
     for name in TECHNIQUES:
@@ -226,15 +203,6 @@ def test_wf_takes_the_speeds_as_the_loop_begins() -> None:
 )
 def test_a_chunk_size_belongs_to_the_schedule_before_it(text: str, names: list[str]) -> None:
     assert split_techniques(text) == names
-
-
-def test_bold_bears_cores_that_are_lost_again_and_again() -> None:
-    """The same tasks are assigned over and over: those that were are more than there ever were."""
-    loop = Loop(technique("bold:mu=1,sigma=2,h=0.1"), 1000, 4)
-    for turn in range(100):
-        loop.facts[NOW_NS] = turn * 10**9
-        assert 10 < loop.ask(turn % 4) <= 250
-        loop.left = 1000
 
 
 def test_parameters_are_checked_where_they_are_built() -> None:
@@ -343,66 +311,3 @@ def test_af_measures_each_core_s_mean_and_deviation() -> None:
     mean, d = np.mean(every), np.var(every, ddof=1) / np.mean(every)
     exact = (d + 2 * mean * 1000 - np.sqrt(d * d + 4 * d * mean * 1000)) / (2 * mean)
     assert size == np.ceil(exact) < 1000
-
-
-@pytest.mark.parametrize("name", ["awf-b", "awf-c"])
-def test_cores_that_are_not_there_are_not_waited_for(name: str) -> None:
-    """Of four cores, the last is not there; the weights of the others sum to three, and a late one begins with 1."""
-    loop, left = Loop(technique(name), 8000, 4, [2.0, 1.0, 1.0, 0.0]), 8000
-    for core in range(3):
-        loop.ask(core, left=left)
-    loop.ask(0, (100, 50 * S), left=left)
-    loop.ask(1, (100, 100 * S), left=left)
-    assert loop.ask(2, (100, 100 * S), left=left, request=8) == 750
-    assert loop.ask(0, left=left) == 1500
-    loop.speed[3] = 1.0
-    assert loop.ask(3, left=left, request=12) == 1000
-    assert loop.ask(0, left=left) == 1500
-
-
-def test_af_takes_no_notice_of_cores_that_are_not_there() -> None:
-    """Core 2 is not there; then it comes, and has chunks of ⌈N/30⌉ until it is measured, while the others go on."""
-    loop, left = Loop(technique("af"), 900, 3, [2.0, 1.0, 0.0]), 900
-    assert [loop.ask(core, left=left) for core in (0, 1)] == [30, 30]
-    assert loop.ask(0, (30, 15 * S), left=left) == 30
-    assert loop.ask(1, (30, 30 * S), left=left) == 300
-    assert loop.ask(0, left=left) == 600
-    loop.speed[2] = 1.0
-    assert [loop.ask(core, left=left) for core in (2, 0)] == [30, 600]
-    assert loop.ask(2, (30, 30 * S), left=left) == 225
-    loop.speed[1] = 0.0
-    assert loop.ask(0, left=left) == 600
-
-
-def taken(loop: Loop, core: int) -> list[int]:
-    found = []
-    while loop.left and loop.ask(core):
-        found.append(int(loop.facts[FIRST]))
-    return found
-
-
-def test_a_quarter_is_stolen_and_the_victim_remembered() -> None:
-    """40 chunks on 4 cores; core 3 asks alone: its own ten, then from core 0 ⌊10/4⌋ = 2, ⌊8/4⌋ = 2, ⌊6/4⌋ = 1, …, down to 1."""
-    stolen = [8, 9, 6, 7, 5, 4, 3, 2, 1]
-    expected = [*range(30, 40), *stolen, *(first + 10 for first in stolen), *(first + 20 for first in stolen)]
-    assert taken(Loop(technique("static-steal"), 40, 4), 3) == expected
-
-
-def test_what_absent_cores_have_left_is_taken_whole() -> None:
-    assert taken(Loop(technique("static-steal:chunk=5"), 20, 2, [1.0, 0.0]), 0) == [0, 5, 15, 10]
-    # Fewer tasks than cores: two tasks are the blocks of cores 0 and 1, which are late.
-    few = Loop(technique("static-steal"), 2, 4, [0.0, 0.0, 1.0, 1.0])
-    assert taken(few, 2) == [0, 1]
-    assert few.ask(3, left=1) == 0
-
-
-def test_a_core_that_is_away_as_the_weights_of_a_batch_change_comes_back_with_its_own() -> None:
-    """Core 0 takes 1 s a task, the others 2 s: of two cores that are there, its weight would be 2 beside their 1 and 1."""
-    loop = Loop(technique("awf-b"), 600, 3)
-    assert [loop.ask(core, left=600 - 100 * core) for core in range(3)] == [100, 100, 100]
-    for core, left, seconds in ((0, 300, 100), (1, 250, 200), (2, 200, 200)):
-        loop.ask(core, (100, seconds * 1e9), left=left)
-    loop.speed[0] = 0.0
-    assert loop.ask(1, left=120) == 20  # a batch: ⌈120/6⌉, weights of 1 and 1
-    loop.speed[0] = 1.0
-    assert loop.ask(0, left=100) == 40

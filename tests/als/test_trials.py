@@ -45,40 +45,70 @@ def raises(n_tasks: int, n_cores: int, core: int, request: int, remaining: int, 
     return 4
 
 
+def tried_out(tried: Technique | LengthModel) -> None:
+    if isinstance(tried, Technique):
+        try_out(tried)
+    else:
+        length_trial.try_out(tried)
+
+
+@length_kernel
+def wanders(
+    k: int, n: int, mean: float, params: Any, pattern: Any, memo: Any, keys: Any, cursor: Any, words: Any
+) -> float:
+    memo[k // 8] += 1.0
+    if pattern.size > 0:
+        pattern[pattern.size] = 1.0
+    if params.size > 0:
+        raise ValueError("no such parameter")
+    return mean
+
+
+def plain(n_tasks: int, n_cores: int, core: int, request: int, remaining: int, memo: Any) -> int:
+    return 1
+
+
+def plain_lengths(k, n, mean, params, pattern, memo, keys, cursor, words):  # type: ignore[no-untyped-def]
+    return 1.0
+
+
+SEE = "which has room for 0 there; see its memo_size"
+
+
 @pytest.mark.parametrize(
     ("tried", "words"),
     [
-        (
-            Technique("a", forgets_its_memo),
-            "technique a: .* outside memo, which has room for 0 there; see its memo_size",
-        ),
+        (Technique("a", forgets_its_memo), f"technique a: .* outside memo, {SEE}"),
         (Technique("a", forgets_its_memo, memo_per_core=1), "outside memo, which has room for 2 there"),
         (Technique("a", forgets_its_memo, memo_size=5, only_cores=5), "outside memo, which has room for 5"),
         (Technique("later", later, memo_size=1), "outside memo, which has room for 1"),
         (Technique("back", goes_back), "technique back: its rule writes outside speed, which has room for 2 there$"),
         (Technique("r", raises), "technique r: its rule raises ValueError too few; allowed: an answer"),
-        (
-            Technique("r", lambda n_tasks, n_cores, core, request, remaining, memo: 1),
-            "technique r: .* is not compiled for .*; decorate next_chunk with technique_kernel",
-        ),
+        (Technique("r", plain), "technique r: .* is not compiled for .*; decorate next_chunk with technique_kernel"),
+        (LengthModel("w", wanders), f"lengths w: its rule writes outside memo, {SEE}"),
+        (LengthModel("w", wanders, memo_size=1), "outside memo, which has room for 1"),
+        (LengthModel("w", wanders, memo_size=2, pattern=np.ones(3)), "outside pattern, which has room for 3 there$"),
+        (LengthModel("w", wanders, memo_size=2, params=(1.0,)), "lengths w: its rule raises ValueError no such param"),
+        (LengthModel("w", plain_lengths), "lengths w: .* is not compiled for .*; decorate next_length with length_k"),
     ],
 )
-def test_what_a_rule_must_not_do_is_said(tried: Technique, words: str) -> None:
+def test_what_a_rule_must_not_do_is_said(tried: Technique | LengthModel, words: str) -> None:
     with pytest.raises(PluginError, match=words):
-        try_out(tried)
+        tried_out(tried)
 
 
-@pytest.mark.parametrize(
-    "fit",
-    [
+def test_what_fits_is_taken() -> None:
+    for fit in (
         Technique("memo", forgets_its_memo, memo_size=1, memo_per_core=1),
         Technique("later", later, memo_size=2),
         *(TECHNIQUES[name] for name in ("awf-b", "bold", "static-steal")),
-    ],
-    ids=lambda fit: str(fit.name),
-)
-def test_what_fits_is_taken(fit: Technique) -> None:
-    try_out(fit)
+        LengthModel("w", wanders, memo_size=2),
+        *(lengths(name, variation=0.25) for name in ("gamma", "correlated", "mandelbrot")),
+    ):
+        tried_out(fit)
+    if jit_enabled():  # no process is left of a trial
+        with pytest.raises(ChildProcessError):
+            os.waitpid(-1, os.WNOHANG)
 
 
 def test_rules_of_a_file_are_tried_when_they_are_asked_for(tmp_path: Path) -> None:
@@ -96,46 +126,14 @@ def test_rules_of_a_file_are_tried_when_they_are_asked_for(tmp_path: Path) -> No
         lengths(f"{file}:LENGTHS")
 
 
-@length_kernel
-def wanders(
-    k: int, n: int, mean: float, params: Any, pattern: Any, memo: Any, keys: Any, cursor: Any, words: Any
-) -> float:
-    memo[k // 8] += 1.0
-    if pattern.size > 0:
-        pattern[pattern.size] = 1.0
-    if params.size > 0:
-        raise ValueError("no such parameter")
-    return mean
-
-
-@pytest.mark.parametrize(
-    ("tried", "words"),
-    [
-        (
-            LengthModel("w", wanders),
-            "lengths w: its rule writes outside memo, which has room for 0 there; see its memo_size",
-        ),
-        (LengthModel("w", wanders, memo_size=1), "outside memo, which has room for 1"),
-        (LengthModel("w", wanders, memo_size=2, pattern=np.ones(3)), "outside pattern, which has room for 3 there$"),
-        (
-            LengthModel("w", wanders, memo_size=2, params=(1.0,)),
-            "lengths w: its rule raises ValueError no such parameter",
-        ),
-        (
-            LengthModel("w", lambda k, n, m, a, b, c, d, e, f: 1.0),
-            "lengths w: .* is not compiled for .*; decorate next_length with length_kernel",
-        ),
-    ],
-)
-def test_what_a_rule_of_lengths_must_not_do_is_said(tried: LengthModel, words: str) -> None:
-    with pytest.raises(PluginError, match=words):
-        length_trial.try_out(tried)
-
-
-def test_lengths_that_fit_are_taken() -> None:
-    length_trial.try_out(LengthModel("w", wanders, memo_size=2))
-    for name in ("gamma", "correlated", "mandelbrot"):
-        length_trial.try_out(lengths(name, variation=0.25))
+@pytest.mark.parametrize("params", [("a",), 3, (1.0, None)])
+def test_parameters_that_are_no_numbers(params: Any) -> None:
+    for make, words in (
+        (lambda: Technique("t", forgets_its_memo, params=params), "technique t"),
+        (lambda: LengthModel("t", wanders, params=params), "lengths t"),
+    ):
+        with pytest.raises(InputError, match=rf"{words}: params .*; allowed: numbers"):
+            make()
 
 
 @technique_kernel
@@ -153,15 +151,6 @@ def test_what_cannot_be_compiled_is_said() -> None:
     )
     with pytest.raises(PluginError, match=words):
         try_out(Technique("n", has_no_type))
-
-
-@pytest.mark.parametrize("params", [("a",), 3, (1.0, None)])
-def test_parameters_that_are_no_numbers(params: Any) -> None:
-    with pytest.raises(InputError, match=r"technique t: params .*; allowed: numbers"):
-        Technique("t", forgets_its_memo, params=params)
-    with pytest.raises(InputError, match=r"lengths t: params .*; allowed: numbers"):
-        LengthModel("t", wanders, params=params)
-    assert hash(Technique("t", forgets_its_memo, params=[1])) == hash(Technique("t", forgets_its_memo, params=(1.0,)))  # type: ignore[arg-type]
 
 
 @technique_kernel
@@ -204,10 +193,3 @@ def test_a_rule_that_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -
     words = r"technique turns: its rule does not end; allowed: an answer within 1 s \(.*test_trials.py:\d+: turns_for_ever\)$"
     with pytest.raises(PluginError, match=words):
         try_out(Technique("turns", turns_for_ever, memo_size=2))
-
-
-@pytest.mark.skipif(not jit_enabled(), reason="nothing is forked")
-def test_no_process_is_left_of_a_trial() -> None:
-    try_out(Technique("well", forgets_its_memo, memo_size=3))
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
