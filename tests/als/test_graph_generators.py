@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pages import ROOT, blocks, section, table
 from reference import drawing
+from tables import table_rows
 
 from als.graphs import GENERATORS, GraphDraft, GraphModel, graph_kernel, graph_model, takes_variation
 from als.graphs.draw import IMPOSSIBLE, NO_ROOM, DrawnGraph, draw_graph, drawn_graph, room
@@ -46,30 +47,7 @@ def shape(spec: str, tasks: int = 0, cores: int = 1) -> tuple[int, Edges]:
     return len(graph.gflop), edges(graph)
 
 
-@pytest.mark.parametrize(
-    ("spec", "tasks", "cores", "n", "expected"),
-    [
-        ("chain:tasks=1", 9, 9, 1, ""),
-        ("chain", 3, 9, 3, "0>1 1>2"),
-        ("chain", 0, 2, 2, "0>1"),
-        ("fork-join:width=2", 9, 9, 4, "0>1 0>2 1>3 2>3"),
-        ("fork-join:stages=2", 1, 9, 5, "0>1 1>2 2>3 3>4"),
-        ("fork-join:stages=2", 2, 9, 7, "0>1 0>2 1>3 2>3 3>4 3>5 4>6 5>6"),
-        ("tree:depth=1", 9, 9, 1, ""),
-        ("tree:depth=2,arity=3", 9, 9, 4, "0>3 1>3 2>3"),
-        ("tree:depth=3,direction=out", 9, 9, 7, "0>1 0>2 1>3 1>4 2>5 2>6"),
-        ("tree:direction=in", 4, 9, 7, "0>4 1>4 2>5 3>5 4>6 5>6"),
-        ("tree:depth=3,arity=1", 9, 9, 3, "0>1 1>2"),
-        ("stencil:width=1,steps=3", 9, 9, 3, "0>1 1>2"),
-        ("stencil:width=2,steps=2,points=5", 9, 9, 4, "0>2 0>3 1>2 1>3"),
-        ("stencil", 5, 3, 6, "0>3 0>4 1>3 1>4 1>5 2>4 2>5"),
-        ("stencil:points=5,steps=2", 99, 4, 8, "0>4 0>5 0>6 1>4 1>5 1>6 1>7 2>4 2>5 2>6 2>7 3>5 3>6 3>7"),
-        ("layered:width=1", 4, 9, 4, "0>1 1>2 2>3"),
-        ("layered:depth=1", 4, 9, 4, ""),
-        ("layered:depth=2,density=1,regularity=1", 5, 9, 5, "0>2 0>3 0>4 1>2 1>3 1>4"),
-        ("layered:depth=3,density=1,jump=2", 3, 9, 3, "0>1 0>2 1>2"),
-    ],
-)
+@pytest.mark.parametrize(("spec", "tasks", "cores", "n", "expected"), table_rows(__file__, "small_graphs"))
 def test_small_graphs(spec: str, tasks: int, cores: int, n: int, expected: str) -> None:
     found, its_edges = shape(spec, tasks, cores)
     assert (found, " ".join(f"{one}>{other}" for one, other in its_edges)) == (n, expected)
@@ -311,14 +289,9 @@ def test_what_a_model_must_not_be_is_said(model: GraphModel, words: str) -> None
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"make": 3}, "graph w: make must be a function, not 3"),
+        *table_rows(__file__, "models_that_cannot_be"),
         ({"n_tasks": (1, 0)}, r"graph w: n_tasks must be a function, not \(1, 0\)"),
-        ({"params": ["a"]}, r"graph w: params \['a'\]; allowed: numbers"),
-        ({"params": 3.0}, r"graph w: params 3.0; allowed: numbers"),
         ({"ccr": None}, "graph w: ccr None; allowed: 0 to 1e[+]06"),
-        ({"ccr": -1.0}, "graph w: ccr: -1.0 is out of range"),
-        ({"cov": 11.0}, "graph w: cov: 11.0 is out of range"),
-        ({"scale": False}, "graph w: scale False; allowed: True"),
     ],
 )
 def test_models_that_cannot_be(wrong: dict[str, Any], words: str) -> None:
@@ -349,18 +322,7 @@ def test_the_page_names_every_generator_and_its_parameters() -> None:
             assert str(default if default is not None else 3) == number
 
 
-@pytest.mark.parametrize(
-    ("spec", "given_ones"),
-    [
-        ("chain:tasks=7", {"n": 7}),
-        ("fork-join:width=5,stages=3", {"w": 5, "s": 3}),
-        ("cholesky:tiles=6", {"T": 6}),
-        ("lu:tiles=6", {"T": 6}),
-        ("stencil:width=7,steps=4,points=5", {"w": 7, "s": 4, "p": 5, "r": 2}),
-        ("stencil:width=2,steps=4", {"w": 2, "s": 4, "p": 3, "r": 1}),
-        ("tree:depth=4,arity=3", {"a": 3, "d": 4}),
-    ],
-)
+@pytest.mark.parametrize(("spec", "given_ones"), table_rows(__file__, "the_formulas_of_the_page"))
 def test_the_formulas_of_the_page(spec: str, given_ones: dict[str, int]) -> None:
     row = next(row for row in table(section(PAGE, "The generators")) if row[0] == f"`{spec.split(':')[0]}`")
     n, n_edges = (

@@ -187,8 +187,6 @@ def compare(machine: GraphScenario, parts: list[Part], whole: Application, stop:
     assert whole.ran == ran
 
 
-
-
 SS = technique("ss")
 
 

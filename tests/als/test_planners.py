@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plans import Edges, planned
 from reference.planning import RULES, oct_ranks, optimistic_costs, related, unrelated, upward_ranks
+from tables import table_rows
 
 from als.graphs.order import index_edges, topological_order
 from als.planners import PLANNERS, Planner, PlanningProblem, planner, planner_kernel
@@ -176,19 +177,7 @@ A = Planner("a", _plan, "", lambda n, e, p: {floats}, lambda n, e, p: n)
 """
 
 
-@pytest.mark.parametrize(
-    ("work", "floats", "none", "words"),
-    [
-        ("core[0] = 0", "0", "-1", ""),
-        ("ints[6] = 1", "2", "-1", "outside ints, which has room for 6"),
-        ("begin[len(begin)] = 1.0", "2", "-1", "outside begin"),
-        ("order[0] = 1", "2", "-1", "changes order; allowed: core, begin, floats, ints"),
-        ("core[3] = 4", "2", "-1", "task 3 of its first plan is on core 4 from 0 s"),
-        ("return 7", "2", "-1", "it answers 7 for 3 cores; allowed: 0"),
-        ("core[0] = 0", "2", "0", "it answers 0 for 0 cores; allowed: -1"),
-        ("core[0] = 0", "1 / 0", "-1", "floats raises ZeroDivisionError"),
-    ],
-)
+@pytest.mark.parametrize(("work", "floats", "none", "words"), table_rows(__file__, "a_faulty_planner_is_found_out"))
 def test_a_faulty_planner_is_found_out_by_a_small_graph(
     tmp_path: Path, work: str, floats: str, none: str, words: str
 ) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tables import table_rows
 
 from als.application import Application
 from als.chunk_sequence import chunk_sequence
@@ -219,18 +220,7 @@ def test_from_a_file(mine: str, name: str, called: str | None, sizes: list[int])
     assert chunk_sequence(rule, 20, 4) == sizes
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("Nobody", "name: .*mine.py has no 'Nobody'; it has: (?!.*technique_kernel).*Mine.*PLAIN"),
-        ("Neither", r"name: .*mine.py:Neither: Neither; allowed: Technique, or a class with chunk\(self, ask\)"),
-        ("FILE", "name: .*mine.py has no 'FILE'"),
-        ("Sized:size=x", "name: .*Sized:size: 'x' is not a whole number"),
-        ("Sized:sze=1", "name: unknown parameter of application technique Sized 'sze'; known: size"),
-        ("Mine:size=1", "name: application technique Mine has no parameter 'size'; it has none"),
-        ("PLAIN:size=1", "name: .*technique plain has no parameters"),
-    ],
-)
+@pytest.mark.parametrize(("name", "message"), table_rows(__file__, "what_is_wrong_with_a_file"))
 def test_what_is_wrong_with_a_file_is_said(mine: str, name: str, message: str) -> None:
     with pytest.raises((InputError, PluginError)) as caught:
         technique(f"{mine}:{name}")

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from matplotlib.patches import StepPatch
 from matplotlib.text import Text
 from run_frames import S, jobs_of, tasks_of
@@ -23,7 +21,6 @@ from traces.figures.application.task_lengths import task_lengths_figure
 from traces.figures.drawing import bars
 from traces.figures.drawing.boxes import Box
 from traces.figures.drawing.canvas import PALETTE, rgb, save
-from traces.figures.drawing.coverage import painted
 from traces.figures.drawing.time_axis import duration_marks, time_axis, time_unit
 from traces.figures.run.core_heat import heat_figure
 from traces.figures.run.gantt import core_gantt_figure, gantt_figure, select_bars
@@ -93,28 +90,6 @@ def test_very_many_bars_are_drawn_as_what_they_cover(block: int, monkeypatch: py
     first, second, white = rgb(PALETTE[0]), rgb(PALETTE[1]), (1, 1, 1)
     for core, second_of_run, colour in [(0, 1, first), (0, 8, white), (2, 1, white), (2, 5, second), (3, 5, white)]:
         np.testing.assert_allclose(picture[core, second_of_run * width // 10 + 1], colour, err_msg=str(core))
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 60), st.integers(0, 60)), max_size=12))
-def test_a_picture_keeps_the_area_of_its_bars(drawn: list[tuple[int, int, int]]) -> None:
-    """Of bars that do not overlap; some rows share a cell."""
-    taken: dict[int, list[tuple[int, int]]] = {}
-    bars = []
-    for row, a, b in drawn:
-        lo, hi = min(a, b), max(a, b)
-        if all(hi <= x or lo >= y for x, y in taken.setdefault(row, [])):
-            taken[row].append((lo, hi))
-            bars.append((row, lo, hi))
-    row, lo, hi = np.array(bars or [(0, 0, 0)]).T
-    black = np.zeros((1, 3))
-    bars_drawn = (row, lo / 60, hi / 60, np.zeros(len(row), np.int64))
-    picture = painted(
-        [tuple(column[part] for column in bars_drawn) for part in (slice(3), slice(3, None))], black, 7, 13, 4
-    )
-    assert picture.shape == (4, 13, 3)
-    covered = (1 - picture[:, :, 0]).sum() * 2 / 13
-    assert covered == pytest.approx(((hi - lo) / 60).sum())
 
 
 @pytest.mark.parametrize(("suffix", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("PDF", b"%PDF")])

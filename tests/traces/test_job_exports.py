@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from ledgers import Job, ledger, ledgers, machine, never_started
+from tables import table_rows
 
 from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
@@ -100,15 +101,7 @@ def test_a_table_of_jobs_is_a_ledger_again(of: Ledger) -> None:
         assert getattr(again.jobs, name).dtype == column.dtype, name
 
 
-@pytest.mark.parametrize(
-    ("column", "value", "message"),
-    [
-        ("state", "asleep", "state: 'asleep'; allowed: completed, killed"),
-        ("why", "luck", "why: 'luck'; allowed: head, backfill"),
-        ("allocation", "0-8", "allocation: core 8; the machine has 8"),
-        ("allocation", "a", "allocation: 'a' is not a number or a range"),
-    ],
-)
+@pytest.mark.parametrize(("column", "value", "message"), table_rows(__file__, "a_table_that_is_none_is"))
 def test_a_table_that_is_none_is_one_line(column: str, value: str, message: str) -> None:
     frame = jobs_frame(LEDGER)
     columns = {name: frame[name].to_numpy().copy() for name in frame.columns}

@@ -262,42 +262,6 @@ def test_a_source_that_is_edited_after_it_was_loaded_is_not_kept_for_the_new_one
     assert not list((tmp_path).rglob("*.code"))
 
 
-#: One thread is within ``prepare`` while another calls a kernel that is not there yet; as late as can be.
-_TWO_THREADS = """
-import threading
-from traces.kernels import store, units
-entered, second = threading.Event(), threading.Event()
-entries, kept = units.module_entries, store.kept
-
-def slow_entries(module):
-    if threading.current_thread().name == "first":
-        entered.set()
-        second.wait(3)
-    return entries(module)
-
-def told_kept(unit):
-    if threading.current_thread().name == "second":
-        second.set()
-    return kept(unit)
-
-units.module_entries, store.kept = slow_entries, told_kept
-from traces.algorithms.event_heap import heap_push
-import numpy as np
-first = threading.Thread(target=units.prepare, args=({"als.lengths.equal": 1},), name="first")
-other = threading.Thread(target=heap_push, args=(np.zeros(4, int), np.zeros(4, int), 0, 3, 4), name="second")
-first.start()
-entered.wait()
-other.start()
-first.join()
-other.join()
-print("both")
-"""
-
-
-def test_threads_do_not_wait_for_each_other(tmp_path: Path) -> None:
-    assert call(tmp_path, _TWO_THREADS).stdout == "both\n"
-
-
 #: Says when it is about to ask for the lock; the one that is told to says when it compiles, and goes on when it is told to.
 _SLOW = """
 import contextlib, os

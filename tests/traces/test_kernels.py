@@ -10,7 +10,6 @@ import pickle
 import subprocess
 import sys
 import textwrap
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -219,39 +218,6 @@ def test_a_class_that_is_changed_and_keeps_its_name_is_another() -> None:
     assert [made(["a", "b"]), made(["b", "a"])] == [1.0, 1.0]
 
 
-def test_what_one_threads_call_raises_is_not_anothers(monkeypatch: pytest.MonkeyPatch) -> None:
-    if not jit_enabled():
-        return
-    fails(1)
-    within, done = threading.Event(), threading.Event()
-    called = fails._fixed.__globals__
-    raised = called["raised"]
-
-    def late() -> Any:
-        # One has raised, and has not yet asked whether; the other calls meanwhile.
-        if threading.current_thread() is not threading.main_thread():
-            within.set()
-            done.wait(1)
-        return raised()
-
-    monkeypatch.setitem(called, "raised", late)
-    wrong: list[Exception] = []
-
-    def calls_badly() -> None:
-        try:
-            fails(3)
-        except ValueError as error:
-            wrong.append(error)
-
-    thread = threading.Thread(target=calls_badly)
-    thread.start()
-    within.wait()
-    assert fails(1) == 1
-    done.set()
-    thread.join()
-    assert len(wrong) == 1
-
-
 USERS = {
     "a number": ("GIVEN = int(Path('given.txt').read_text())", "return GIVEN"),
     "an array": ("GIVEN = np.loadtxt('given.txt', ndmin=1)", "return int(GIVEN[0])"),
@@ -326,15 +292,6 @@ def test_no_kernel_of_ours_counts_from_the_end() -> None:
     kernels = {one for module in ours for one in vars(module).values() if isinstance(one, Kernel)}
     assert len(kernels) > 400
     assert {repr(one): found for one in kernels if (found := list(_negative(one)))} == {}
-
-
-@compiled()
-def _from_the_end(values: Ints, k: int) -> int:
-    return int(values[-1] + values[-k])
-
-
-def test_a_kernel_of_a_user_may_count_from_the_end() -> None:
-    assert _from_the_end(np.array([1, 20, 300]), 2) == 320
 
 
 # In a process of its own: where this fails, LLVM ends the process.

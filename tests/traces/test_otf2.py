@@ -7,7 +7,6 @@ import resource
 import signal
 import subprocess
 import sys
-from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import otf2
 import pytest
 from batch_traces import check_batch, deepest, job_intervals, of_job, read_batch
 from ledgers import Job, ledger, machine, never_started, transfer_records
+from tables import table_rows
 from test_transfers import GRAPH, sound
 
 from traces.base.errors import InputError, TwolevelError
@@ -25,7 +25,7 @@ from traces.compiled import Array
 from traces.exporters import EXPORTERS, exporter
 from traces.exporters.otf2 import write_otf2
 from traces.exporters.otf2.checks import check_nesting
-from traces.exporters.otf2.library import binding, reading
+from traces.exporters.otf2.library import reading
 from traces.exporters.shown.batch_level import REGIONS
 from traces.ledger import Ledger, PowerRecords, WidthRecords
 
@@ -79,19 +79,6 @@ def test_the_same_ledger_gives_the_same_bytes_but_for_the_identifier(tmp_path: P
     assert np.count_nonzero(anchors[0] != anchors[1]) <= 8
 
 
-def test_more_than_one_chunk_a_file(tmp_path: Path) -> None:
-    """An event file longer than OTF2's chunk, and as many definitions."""
-    n = 11_000
-    jobs = [Job(k, k, k, k + 1, [(0, 1)], [(0, 0, k, k + 1)]) for k in range(n)]
-    path = write_otf2(ledger(machine(1), jobs), tmp_path)
-    assert (tmp_path / "traces" / "0.evt").stat().st_size > binding.CHUNK_SIZE_MIN.value
-    assert (tmp_path / "traces.def").stat().st_size > binding.CHUNK_SIZE_MIN.value
-    with reading(path) as trace:
-        seen = [(event.time, event.region.name) for at, event in trace.events if at.name == "host 0 core 0"]
-        assert sum(one.name.startswith("job ") for one in trace.definitions.regions) == n
-    assert seen == [(at, f"job {k}") for k in range(n) for at in (k, k + 1)]
-
-
 def test_a_trace_that_exists_is_not_written_over(tmp_path: Path) -> None:
     of = ledger(machine(1), [])
     write_otf2(of, tmp_path)
@@ -134,11 +121,6 @@ def test_a_disk_that_refuses_is_an_error_and_prints_nothing(
     assert capfd.readouterr().err == ""
 
 
-def test_importing_the_package_does_not_import_the_writers() -> None:
-    script = "import sys, traces, traces.exporters; assert not {'otf2', '_otf2', 'matplotlib'} & set(sys.modules)"
-    subprocess.run([sys.executable, "-c", script], check=True, cwd=Path(__file__).parent.parent.parent)
-
-
 def test_definitions_are_bounded_and_refer_to_classes_of_metrics(tmp_path: Path) -> None:
     """ViTE takes a reference of an instance for one of a class, and crashes."""
     path = write_otf2(ledger(machine(2, 1), SMALL), tmp_path)
@@ -154,33 +136,6 @@ def test_definitions_are_bounded_and_refer_to_classes_of_metrics(tmp_path: Path)
     with reading(path) as trace:
         regions = [region.name for region in trace.definitions.regions]
     assert regions == ["job 7", "job 1542", "job 9", "held", "queued", "running", "submit", "scheduling pass"]
-
-
-def test_otf2_print_reads_spans_of_jobs(tmp_path: Path) -> None:
-    jobs = [*SMALL, never_started(11, 15, asked=3)]
-    path = write_otf2(ledger(machine(2, 1), jobs), tmp_path)
-    ran = subprocess.run(["otf2-print", str(path)], capture_output=True, text=True, check=True)
-    assert ran.stderr == ""
-    seen = re.findall(r'^(ENTER|LEAVE) +(\d+) +(\d+) +Region: "(\w+)" <\d+>', ran.stdout, re.MULTILINE)
-    lanes: dict[int, list[tuple[str, int, str]]] = defaultdict(list)
-    for kind, location, time, region in seen:
-        lanes[int(location)].append((kind, int(time), region))
-    assert lanes[7] == [  # job 7, which starts at once, then job 11, which is cancelled as it comes
-        *[("ENTER", 0, "queued"), ("LEAVE", 0, "queued"), ("ENTER", 0, "running"), ("LEAVE", 10, "running")],
-        *[("ENTER", 15, "queued"), ("LEAVE", 15, "queued")],
-    ]
-    assert lanes[8] == [
-        *[("ENTER", 3, "queued"), ("LEAVE", 10, "queued"), ("ENTER", 10, "running"), ("LEAVE", 12, "running")]
-    ]
-    assert (
-        '("job" <2>; INT64; 1542), ("cores" <3>; UINT64; 2), ("estimate" <4>; INT64; 2), ("user" <5>; INT64; -1), '
-        in (ran.stdout)
-    )
-    assert (
-        re.search(r'\("why" <8>; STRING; "head" <\d+>\), \("state" <9>; STRING; "cancelled" <\d+>\)', ran.stdout)
-        is None
-    )
-    assert re.search(r'\("why" <8>; STRING; "never" <\d+>\), \("state" <9>; STRING; "cancelled" <\d+>\)', ran.stdout)
 
 
 def test_jobs_that_are_too_many_to_show_from_their_submits_on(tmp_path: Path) -> None:
@@ -201,29 +156,23 @@ def test_jobs_that_are_too_many_to_show_from_their_submits_on(tmp_path: Path) ->
 
 
 def test_attempts_that_were_cut_say_why_and_others_have_no_such_attribute(tmp_path: Path) -> None:
-    """Also behind the attributes of what running jobs are told, and where lanes show running jobs alone."""
+    """Also with the attributes of what running jobs are told, and where lanes show running jobs alone."""
     because = {0: "all its cores were lost, core 1 last", 2: "all its cores were lost, core 0 last"}
     plain = ledger(machine(2, 1), SMALL)
     told = replace(plain, widths=WidthRecords(*(np.array([k], np.int64) for k in (0, 5, 2, 1))))
     for number, before in enumerate((plain, told)):
         of = replace(before, cut_because=because)
         paths = [write_otf2(one, tmp_path / f"{number}{k}") for k, one in enumerate((before, of))]
-        few = write_otf2(of, tmp_path / f"{number}few", most_lanes=0)
         names = []
-        for path in (*paths, few):
+        for path in (*paths, write_otf2(of, tmp_path / f"{number}few", most_lanes=0)):
             with reading(path) as trace:
                 names.append([one.name for one in trace.definitions.attributes])
         assert names[1] == names[2] == [*names[0], "cut because"]
         if before is plain:
             check_batch(of, paths[1])
-        spans = [read_batch(path)[0] for path in paths]
-        assert spans[1]["batch scheduler"] == spans[0]["batch scheduler"]
-        running = [span for lane in read_batch(few)[0]["running jobs"].values() for span in lane]
-        assert {span[3]["job"]: span[3].get("cut because") for span in running} == {
-            7: because[0],
-            1542: None,
-            9: because[2],
-        }
+        running = [span for lane in read_batch(path)[0]["running jobs"].values() for span in lane]
+        said = {span[3]["job"]: span[3].get("cut because") for span in running}
+        assert said == {7: because[0], 1542: None, 9: because[2]}
 
 
 INSTANTS, DRAWN = np.array([0, 3, 10]), np.array([4_000, 9_500, 4_000])
@@ -313,18 +262,7 @@ def test_a_transfer_that_cannot_have_been_is_not_written(tmp_path: Path) -> None
     assert not (tmp_path / "t").exists()
 
 
-@pytest.mark.parametrize(
-    ("sent", "received", "message"),
-    [
-        ([(3, 7, 10)], [(3, 7, 10)], None),
-        ([(3, 7, 10), (4, 7, 1)], [(5, 7, 10), (6, 7, 1)], None),
-        ([(3, 7, 10)], [(2, 7, 10)], "core 0 to core 1, tag 7: a message is received at 2 ns, but sent at 3 ns"),
-        ([(3, 7, 10)], [], "core 0 to core 1, tag 7: 1 messages are sent, 0 received"),
-        ([], [(3, 7, 10)], "core 0 to core 1, tag 7: 0 messages are sent, 1 received"),
-        ([(3, 6, 10)], [(3, 7, 10)], "core 0 to core 1, tag [67]: "),
-        ([(3, 7, 10)], [(4, 7, 11)], "core 0 to core 1, tag 7: a message has 10 bytes, but 11 when it is received"),
-    ],
-)
+@pytest.mark.parametrize(("sent", "received", "message"), table_rows(__file__, "faults_of_messages_are_named"))
 def test_faults_of_messages_are_named(
     tmp_path: Path, sent: list[tuple[int, int, int]], received: list[tuple[int, int, int]], message: str | None
 ) -> None:

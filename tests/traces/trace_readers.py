@@ -16,8 +16,6 @@ from test_transfers import naive_waits
 
 from traces.exporters.otf2.checks import check_nesting
 from traces.exporters.otf2.library import reading
-from traces.exporters.text import APPLICATION_EVENTS, BATCH_EVENTS
-from traces.intervals import parse_intervals
 from traces.ledger import Ledger
 
 #: Where, what, from when, to when, task, chunk.
@@ -361,68 +359,6 @@ def read_otf2(path: Path) -> Shown:
         shown.transfers.extend((*sent[tag][:2], *received[tag][:2]) for tag in sent)
         assert all(sent[tag][2] == received[tag][2] for tag in sent)
     return _sorted(shown)
-
-
-def read_text(path: Path, names: list[str]) -> Shown:
-    """By the documented format; it has no counters, waits and causes."""
-    shown = Shown([], [], defaultdict(list), [], [], [])
-    times: dict[tuple[int, int], dict[str, int]] = defaultdict(dict)
-    held: dict[tuple[int, int], str] = {}
-    for at, event, fields in _lines(path, BATCH_EVENTS):
-        whose = int(fields["job"]), int(fields["attempt"])
-        times[whose][event] = at
-        if event == "start":
-            held[whose] = fields["cores"].replace(",", " ")
-    for (job, attempt), when in times.items():
-        begin = when.get("submit", when.get("eligible", -1))
-        leaves, eligible = max(when.get("start", when.get("leave", -1)), begin), when.get("eligible", -1)
-        if "submit" in when:
-            shown.submits.append((begin, job))
-        if eligible < 0 or eligible > begin:
-            shown.jobs.append(("held", job, begin, leaves if eligible < 0 else eligible))
-        if eligible >= 0:
-            shown.jobs.append(("queued", job, eligible, leaves))
-        if "start" not in when:
-            continue
-        shown.jobs.append(("running", job, when["start"], when["end"]))
-        application = path.parent / "applications" / f"{job}{f'-{attempt}' * bool(attempt)}.txt"
-        if not application.exists():
-            intervals = parse_intervals(held[job, attempt], "cores")
-            cores = [core for lo, hi in intervals for core in range(lo, hi)]
-            shown.cores.extend((names[core], f"job {job}", when["start"], when["end"], -1, -1) for core in cores)
-            continue
-        lines = _lines(application, APPLICATION_EVENTS)
-        assert [lines[0][:2], lines[-1][:2]] == [(when["start"], "start"), (when["end"], "end")]
-        on: dict[str, tuple[int, int, int]] = {}
-        sent: dict[tuple[str, str, str], tuple[str, int]] = {}
-        for at, event, fields in lines[1:-1]:
-            core, task = names[int(fields["core"])], int(fields["task"])
-            if event == "task-start":
-                assert core not in on, "a core runs one task at a time"
-                on[core] = at, task, int(fields["chunk"])
-            elif event == "task-end":
-                begun, *numbers = on.pop(core)
-                assert numbers[0] == task
-                shown.cores.append((core, f"job {job}", begun, at, *numbers))
-            elif event == "send":
-                sent[fields["task"], fields["to_task"], fields["bytes"]] = core, at
-            else:
-                shown.transfers.append((*sent.pop((fields["from_task"], fields["task"], fields["bytes"])), core, at))
-        assert not on
-        assert not sent
-    return _sorted(shown)
-
-
-def _lines(path: Path, events: dict[str, tuple[str, ...]]) -> list[tuple[int, str, dict[str, str]]]:
-    head, *rest = path.read_text(encoding="ascii").splitlines()
-    assert head.startswith("# twolevel text trace 1: ")
-    found = []
-    for at, event, *fields in (line.split(" ") for line in rest):
-        told = dict(field.split("=") for field in fields)
-        assert tuple(told) == events[event]
-        found.append((int(at), event, told))
-    assert [at for at, *_ in found] == sorted(at for at, *_ in found)
-    return found
 
 
 def _in_order(events: list[Any]) -> None:
