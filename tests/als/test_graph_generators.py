@@ -20,10 +20,11 @@ from reference import drawing
 from tables import table_rows
 
 from als.graphs import GENERATORS, GraphDraft, GraphModel, graph_kernel, graph_model, takes_variation
-from als.graphs.draw import IMPOSSIBLE, NO_ROOM, DrawnGraph, draw_graph, drawn_graph, room
-from als.graphs.table import graph_table, new_drawing_room
+from als.graphs.draw import DrawnGraph, drawn_graph, room
 from als.graphs.trial import try_out
-from als.streams import GRAPH_WORK, GRAPHS, fill_round_keys, start_stream
+from als.programs.program import Graph, Program
+from als.programs.table import Programs, drawn_program
+from als.streams import GRAPH_WORK, GRAPHS
 from traces.base.errors import InputError, PluginError
 
 pytestmark = pytest.mark.whole
@@ -362,30 +363,17 @@ def factors(stream: Any, n: int, cov: float) -> list[float]:
     return found
 
 
-class Streams:
-    """A job's two streams, from their beginning, and arrays for its graphs."""
-
-    def __init__(self, tasks: int, edges: int) -> None:
-        self.gflop = np.full(tasks, -1.0)
-        self.edges = new_drawing_room(edges, 1)
-        self.size = self.edges.draft.size
-        fill_round_keys(self.edges.keys, np.uint64(1), np.uint64(2))
-        start_stream(self.edges.draft.cursor, GRAPHS)
-        start_stream(self.edges.work_cursor, GRAPH_WORK)
-
-    def draw(
-        self, model: GraphModel, total: float = 1.0, rate: float = 1.0, first: int = 0, last: int | None = None
-    ) -> int:
-        edges = self.edges
-        if last is not None:
-            edges = edges._replace(**{name: getattr(edges, name)[:last] for name in ("source", "target", "bytes")})
-        return draw_graph(graph_table([model]), edges, 0, self.gflop[first:last], first, 0, 4, total, rate)
-
-    def graph(self, first: int = 0) -> tuple[list[float], list[int], list[int], list[float]]:
-        n, n_edges = self.size.tolist()
-        columns: Any = self.edges.source, self.edges.target, self.edges.bytes
-        tasks = self.gflop[first : first + n].tolist()
-        return tasks, *(column[first : first + n_edges].tolist() for column in columns)
+def test_the_graphs_of_a_job_follow_each_other_in_its_streams() -> None:
+    first, second = "layered:tasks=30,cov=0.3", "layered:tasks=50,cov=0.4"
+    programs = Programs((Program((Graph("ss", first), Graph("ss", second))),), 0.0)
+    found = drawn_program(programs, 0, 1, 2, 4, 1.0, 1.0, 1.0)
+    alone, stream = drawn_graph(graph_model(first), 1, 2, 0, 4, 1.0, 1.0), drawing.words(1, 2, GRAPH_WORK)
+    n = len(alone.source)
+    assert (found.source[:n].tolist(), found.target[:n].tolist()) == (alone.source.tolist(), alone.target.tolist())
+    assert found.source[n:].tolist() != drawn_graph(graph_model(second), 1, 2, 0, 4, 1.0, 1.0).source.tolist()
+    for tasks, cov in ((found.lengths[:30], 0.3), (found.lengths[30:], 0.4)):
+        drawn = factors(stream, len(tasks), cov)
+        assert tasks.tolist() == pytest.approx([2 * factor / math.fsum(drawn) for factor in drawn])
 
 
 @settings(max_examples=60)
@@ -429,45 +417,3 @@ def test_a_file_that_cannot_be_scaled(model: GraphModel) -> None:
         pytest.raises(InputError, match="graph file: its work cannot be scaled to the job's"),
     ):
         drawn_graph(model, 1, 2, 0, 4, 8e30, 1.0)
-
-
-def test_the_graphs_of_a_job_follow_each_other_in_its_streams() -> None:
-    one = Streams(200, 400)
-    first, second = graph_model("layered:tasks=30,cov=0.3"), graph_model("layered:tasks=50,cov=0.4")
-    assert one.draw(first) == 0
-    whole = one.graph()
-    assert one.draw(second, first=150) == 0
-    assert one.graph(150)[1] != drawn_graph(second, 1, 2, 0, 4, 1.0, 1.0).source.tolist()
-    alone = drawn_graph(first, 1, 2, 0, 4, 1.0, 1.0)
-    assert whole == tuple(column.tolist() for column in alone)
-    stream = drawing.words(1, 2, GRAPH_WORK)
-    factors(stream, 30, 0.3)
-    drawn = factors(stream, 50, 0.4)
-    assert one.graph(150)[0] == pytest.approx([factor / math.fsum(drawn) for factor in drawn])
-
-
-def test_where_there_is_no_room_the_streams_stay_where_they_were() -> None:
-    model, other = graph_model("layered:tasks=41,cov=0.3"), graph_model("layered:tasks=13,cov=0.4")
-    patient, hasty = Streams(100, 400), Streams(100, 400)
-    for streams in (patient, hasty):
-        assert streams.draw(other) == 0
-    n, n_edges = 41, 0
-    for last in (0, 40, 41, 60):
-        assert hasty.draw(model, last=last) == NO_ROOM
-        n, n_edges = hasty.size.tolist()
-    assert n == 41
-    assert n_edges > 60
-    for streams in (patient, hasty):
-        assert streams.draw(model, last=n_edges) == 0
-    assert hasty.size.tolist() == [n, n_edges]
-    assert patient.graph() == hasty.graph()
-    assert hasty.draw(of_file([1.0, 1.0], [(0, 1, 1.0)]), last=1) == NO_ROOM
-    assert hasty.size.tolist() == [2, 1]
-
-
-def test_what_is_beyond_every_float_is_impossible() -> None:
-    streams = Streams(10, 10)
-    assert streams.draw(graph_model("chain:tasks=3"), rate=math.inf) == IMPOSSIBLE
-    for total in (0.0, -1.0, math.nan, math.inf):
-        assert streams.draw(graph_model("chain:tasks=3"), total=total) == IMPOSSIBLE
-    assert streams.draw(graph_model("chain:tasks=3,cov=10")) == 0
