@@ -125,22 +125,26 @@ def test_runs_are_paired_by_seed() -> None:
     assert found.mean_base.tolist() == pytest.approx([mean_of([1, 2, 4, 5, 6, 7]), mean_of([1, 2, 3, 4, 5, 6, 7])])
 
 
-def test_what_cannot_be_compared() -> None:
+@pytest.mark.parametrize(
+    ("option", "base", "metrics", "message"),
+    [
+        ("alz", "ss", ["makespan_ns"], r"unknown option 'alz'; known: als"),
+        ("als", "fac", ["makespan_ns"], r"als: unknown value 'fac'; known: "),
+        ("als", "ss", ["makespan"], r"unknown metric 'makespan'; known: makespan_ns"),
+        ("als", "ss", [], "no metric"),
+    ],
+)
+def test_what_cannot_be_compared(option: str, base: str, metrics: list[str], message: str) -> None:
     frame = results(plain)
-    with pytest.raises(InputError, match=r"unknown option 'alz'; known: als"):
-        paired_comparisons(frame, "alz", "ss", ["makespan_ns"])
-    with pytest.raises(InputError, match=r"als: unknown value 'fac'; known: "):
-        paired_comparisons(frame, "als", "fac", ["makespan_ns"])
-    with pytest.raises(InputError, match=r"unknown metric 'makespan'; known: makespan_ns"):
-        paired_comparisons(frame, "als", "ss", ["makespan"])
-    with pytest.raises(InputError, match="no metric"):
-        paired_comparisons(frame, "als", "ss", [])
-    with pytest.raises(InputError, match="twice"):
-        paired_comparisons(pd.concat([frame, frame]), "als", "ss", ["makespan_ns"])
-    with pytest.raises(InputError, match="nothing to compare"):
-        paired_comparisons(frame[frame.als == "ss"], "als", "ss", ["makespan_ns"])
-    with pytest.raises(InputError, match="no column 'workload'"):
-        paired_comparisons(frame.drop(columns="workload"), "als", "ss", ["makespan_ns"])
+    with pytest.raises(InputError, match=message):
+        paired_comparisons(frame, option, base, metrics)
+    for table_, words in (
+        (pd.concat([frame, frame]), "twice"),
+        (frame[frame.als == "ss"], "nothing to compare"),
+        (frame.drop(columns="workload"), "no column 'workload'"),
+    ):
+        with pytest.raises(InputError, match=words):
+            paired_comparisons(table_, "als", "ss", ["makespan_ns"])
 
 
 def test_the_page_is_true(capsys: pytest.CaptureFixture[str]) -> None:
@@ -202,16 +206,19 @@ def test_signs_and_units() -> None:
     assert interval_text(0.0, 0.0, 0.0, sign=True) == "0 [0, 0]"
     assert interval_text(-1.4, -1.7, -1.1, sign=True) == "−1.40 [−1.70, −1.10]"
     assert [four_digits(value) for value in (0.0, 43.0, -0.5, 12345.0)] == ["0", "43.00", "−0.5000", "1.234e+04"]
-    assert shown_as("makespan_ns", 30.0 * H).label == "makespan [h]"
-    assert shown_as("mean_wait_ns", 2e9).label == "mean wait [ms]"
-    assert shown_as("mean_wait_ns", math.nan).label == "mean wait [ns]"
-    assert shown_as("throughput_jobs_per_s", 1.0).label == "throughput [jobs/s]"
-    assert shown_as("energy_j", -2.5e9).label == "energy [GJ]"
-    assert shown_as("mean_power_in_limits_w", 999.0).label == "mean power in limits [W]"
     assert shown_as("peak_power_w", 4.07e5) == Shown("peak power", "kW", 1e3)
-    assert shown_as("lost_core_hours", 1.0).label == "lost [core h]"
-    assert shown_as("mean_imbalance", 1.0).label == "mean imbalance [fraction]"
-    assert shown_as("tasks", 1.0).label == "tasks"
+    for metric, value, label in (
+        ("makespan_ns", 30.0 * H, "makespan [h]"),
+        ("mean_wait_ns", 2e9, "mean wait [ms]"),
+        ("mean_wait_ns", math.nan, "mean wait [ns]"),
+        ("throughput_jobs_per_s", 1.0, "throughput [jobs/s]"),
+        ("energy_j", -2.5e9, "energy [GJ]"),
+        ("mean_power_in_limits_w", 999.0, "mean power in limits [W]"),
+        ("lost_core_hours", 1.0, "lost [core h]"),
+        ("mean_imbalance", 1.0, "mean imbalance [fraction]"),
+        ("tasks", 1.0, "tasks"),
+    ):
+        assert shown_as(metric, value).label == label
 
 
 def test_a_metric_that_no_run_has_is_compared_as_nothing() -> None:
