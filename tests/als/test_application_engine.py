@@ -395,6 +395,17 @@ def test_an_application_is_checked_between_calls(monkeypatch: pytest.MonkeyPatch
     assert checked == [2 * 10**9, 4 * 10**9, 10**10]
 
 
+def test_totals_leave_out_jobs_without_an_application_level() -> None:
+    some, loops = np.array([0.5, math.nan, 0.0]), np.full((len(LOOP_METRICS), 3), math.nan)
+    loops[NAMES.index("computing_ns")] = [30.0, math.nan, 15.0]
+    figures = application_metrics(np.array([3, 0, 4]), np.array([2, 0, 4]), some, 2 * some, loops, 60.0, detail=False)
+    counts = {"tasks": 7, "chunks": 6, "computing_utilisation": 0.75}
+    assert figures == counts | {"mean_imbalance": 0.25, "max_imbalance": 0.5, "mean_cov": 0.5, "max_cov": 1.0}
+    none, zero = np.full(1, math.nan), np.zeros(1, np.int64)
+    figures = application_metrics(zero, zero, none, none, np.full((len(LOOP_METRICS), 1), math.nan), 60.0)
+    assert {figures[name] for name in ("computing_utilisation", "mean_imbalance", "max_cov")} == {None}
+
+
 NAMES = [name for name, _ in LOOP_METRICS]
 
 
@@ -469,27 +480,6 @@ def test_the_page_defines_every_metric() -> None:
     ):
         rows = table(rest[rest.index("| what |") :])
         assert [(row[1].strip("`"), row[2].replace(unit, "1")) for row in rows] == list(metrics)
-
-
-def test_totals_leave_out_jobs_without_an_application_level() -> None:
-    some = np.array([0.5, math.nan, 0.0])
-    loops = np.full((len(LOOP_METRICS), 3), math.nan)
-    loops[NAMES.index("computing_ns")] = [30.0, math.nan, 15.0]
-    figures = application_metrics(np.array([3, 0, 4]), np.array([2, 0, 4]), some, 2 * some, loops, 60.0, detail=False)
-    assert figures == {
-        "tasks": 7,
-        "chunks": 6,
-        "mean_imbalance": 0.25,
-        "max_imbalance": 0.5,
-        "mean_cov": 0.5,
-        "max_cov": 1.0,
-        "computing_utilisation": 0.75,
-    }
-    none, nothing = np.full(1, math.nan), np.full((len(LOOP_METRICS), 1), math.nan)
-    figures = application_metrics(np.zeros(1, np.int64), np.zeros(1, np.int64), none, none, nothing, 60.0)
-    assert figures["computing_utilisation"] is None
-    assert figures["mean_imbalance"] is None
-    assert figures["max_cov"] is None
 
 
 def test_a_graph_after_a_loop_is_planned_for_the_cores_that_stay() -> None:

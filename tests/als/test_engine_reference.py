@@ -88,29 +88,6 @@ def test_a_job_completes_if_it_would_end_at_the_stop_or_before(
     assert ran(by_hand) == steady.found()
 
 
-@settings(max_examples=300)
-@given(case=scenarios(lost=False), steps=st.lists(st.integers(0, 60), max_size=12))
-def test_what_is_known_while_it_is_suspended(case: Scenario, steps: list[int]) -> None:
-    case = replace(case, changes=(), stop=None)
-    application, expected = case.application(), case.expected()
-    assert not isinstance(expected, str)
-    until = case.start
-    for step in steps:
-        until += step
-        finished = application.advance(until)
-        # The last core's last request is an event too: it is simulated before the limit, or not yet.
-        assert finished == (expected.end < until) == application.finished
-        assert application.now_ns == (expected.end if finished else until)
-        found = ran(application).tasks
-        assert all(task is None or task == other for task, other in zip(found, expected.tasks, strict=True))
-        assert all(
-            task is not None or other.start >= until for task, other in zip(found, expected.tasks, strict=True) if other
-        )
-    application.advance(case.start)  # an earlier instant changes nothing
-    assert application.advance()
-    assert ran(application) == expected
-
-
 @settings(max_examples=200)
 @given(case=scenarios(names=BOTH, told=True), instants=pauses)
 def test_no_core_is_used_after_its_release(case: Scenario, instants: list[int]) -> None:

@@ -28,7 +28,7 @@ from als.lengths import (
     lengths,
     takes_variation,
 )
-from als.lengths.draw import NO_ROOM, draw_loop, drawn, length_cov, room
+from als.lengths.draw import NO_ROOM, draw_loop, drawn, length_cov
 from als.lengths.file import read_lengths
 from als.programs.tasks import MAX_TASKS_PER_JOB, TaskModel, drawn_lengths
 from als.streams import TASK_LENGTHS, fill_round_keys, start_stream
@@ -61,26 +61,6 @@ def distributions(draw: st.DrawFn) -> Drawn:
 
 def with_draw(spec: str, draw: str) -> str:
     return f"{spec}{',' if ':' in spec else ':'}draw={draw}"
-
-
-def loops(specs: list[str], seed: int, job: int, wanted: list[tuple[int, float]]) -> list[list[float]]:
-    """Draw the loops of one job on one core of 1 GFLOP/s into one array; ``wanted`` has n and the mean of each."""
-    keys, cursor, words, memo = np.empty(20, np.uint64), np.empty(3, np.int64), np.empty(4, np.uint64), np.full(3, 7.0)
-    models = [lengths(spec) for spec in specs]
-    kernels = [as_value(model.next_length, NEXT_LENGTH) for model in models]
-    found = np.full(sum(room(model, n) + 1000 for model, (n, _) in zip(models, wanted, strict=True)), -1.0)
-    fill_round_keys(keys, np.uint64(seed), np.uint64(job))
-    start_stream(cursor, TASK_LENGTHS)
-    first, result = 2, []
-    for model, entry, (n, mean) in zip(models, function_table(kernels), wanted, strict=True):
-        rule = (memo, entry, np.array(model.params), model.pattern, model.mode)
-        work = (model.tasks(n), mean, n * mean, 1, n * mean * 1e9, 1.0)
-        stop = draw_loop(found[first:], keys, cursor, words, *rule, *work)
-        result.append(found[first : first + stop].tolist())
-        first += stop
-    assert found[:2].tolist() == [-1.0, -1.0]
-    assert (found[first:] == -1).all()
-    return result
 
 
 @settings(max_examples=300)
@@ -116,27 +96,6 @@ def test_lengths_that_keep_the_work_are_the_references(
     durations = [duration_ns(length, speed) for length in found]
     if cores * core_ns >= n + 1 and max(durations) < 2**50:
         assert abs(sum(durations) - cores * Fraction(core_ns)) <= Fraction(1, 2)
-
-
-@settings(max_examples=100)
-@given(
-    seed=KEYS,
-    several=st.lists(distributions(), min_size=2, max_size=4),
-    n=st.integers(1, 20),
-    draws=st.lists(st.sampled_from(("work", "paper")), min_size=4, max_size=4),
-)
-def test_the_loops_of_a_job_follow_each_other_in_its_stream(
-    seed: int, several: list[Drawn], n: int, draws: list[str]
-) -> None:
-    stream = drawing.words(seed, 3)
-    expected = [
-        drawing.filled(name, stream, 2.0, 2.0 * n, **known)
-        if draw == "paper"
-        else drawing.kept(name, stream, 2.0, n, 2.0 * n, 1, 2e9 * n, 1.0, **known)
-        for draw, (_, name, known) in zip(draws, several, strict=False)
-    ]
-    specs = [with_draw(spec, draw) for draw, (spec, _, _) in zip(draws, several, strict=False)]
-    assert loops(specs, seed, 3, [(n, 2.0)] * len(several)) == expected
 
 
 @pytest.mark.parametrize("spec", ["increasing", "decreasing:first=9", "mandelbrot:width=8,height=7", "file"])

@@ -226,8 +226,3 @@ def test_what_is_wrong_with_a_file_is_said(mine: str, name: str, message: str) -
         technique(f"{mine}:{name}")
     assert re.match(message, str(caught.value))
     assert "\n" not in str(caught.value)
-
-
-def test_what_has_no_method_chunk_is_no_technique() -> None:
-    with pytest.raises(InputError, match="technique int: 3 has no method"):
-        PythonTechnique(3)

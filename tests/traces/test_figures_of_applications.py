@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import traces.figures.application.schedule as schedule
 import traces.figures.application.task_graph as task_graph
 from traces.base.errors import InputError
 from traces.figures.application.chunk_sizes import chunk_sizes_figure
-from traces.figures.application.graph_levels import graph_places, task_levels
+from traces.figures.application.graph_levels import task_levels
 from traces.figures.application.loop import LoopChunks, loop_figure, loop_intervals
 from traces.figures.application.schedule import ScheduleTasks, ScheduleTransfers, schedule_figure
 from traces.figures.application.task_graph import task_graph_figure
@@ -150,29 +148,6 @@ def test_levels_are_longest_paths() -> None:
     assert task_levels(1, np.zeros(0, int), np.zeros(0, int)).tolist() == [0]
     with pytest.raises(InputError, match="tasks that wait for each other"):
         task_levels(3, np.array([0, 1]), np.array([1, 0]))
-
-
-@settings(max_examples=80, deadline=None)
-@given(n=st.integers(1, 14), data=st.data())
-def test_places_keep_their_distance_and_edges_lead_from_task_to_task(n: int, data: st.DataObject) -> None:
-    pairs = st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)).filter(lambda one: one[0] < one[1])
-    edges = sorted(data.draw(st.sets(pairs, max_size=30))) if n > 1 else []
-    source, target = (np.array([edge[k] for edge in edges], np.int64) for k in (0, 1))
-    places = graph_places(n, source, target)
-    slow = [0] * n
-    for a, b in edges:
-        slow[b] = max(slow[b], slow[a] + 1)
-    assert places.level.tolist() == slow
-    at = {(float(x), float(y)) for x, y in zip(places.level, places.height, strict=True)}
-    assert len(at) == n
-    for k, (a, b) in enumerate(edges):
-        x, y = places.edge_level[places.edge == k], places.edge_height[places.edge == k]
-        assert x.tolist() == list(range(slow[a], slow[b] + 1))
-        assert (y[0], y[-1]) == (places.height[a], places.height[b])
-        at |= set(zip(x.tolist(), y.tolist(), strict=True))
-    for level in set(slow):
-        heights = np.sort([y for x, y in at if x == level])
-        assert (np.diff(heights) > 1 - 1e-9).all()
 
 
 def test_circles_edges_and_names() -> None:

@@ -260,17 +260,13 @@ def test_a_log_that_says_little() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    "jobs", [[(1, 5, 10, 2, 20)], [(k, k * 4.6e7, 4e9, 64, None) for k in range(99)]], ids=["one job", "a century"]
-)
-def test_odd_logs_can_be_drawn(jobs: list[Any]) -> None:
-    header = (START, "; Computer: $x^{ " + "long " * 60) if len(jobs) % 2 else ()
-    figure = overview_figure(describe(replace(Workload.from_jobs(jobs), header=header), PLATFORM))
-    assert len(figure.axes) == (12 if jobs[-1][1] - jobs[0][1] > 62 * 86_400 else 9)
-    for axes in figure.axes:
-        box = axes.get_position()
-        assert (round(box.x0, 5), round(box.y0, 5)) == (box.x0, box.y0)
-        assert box.height > 0.01
+def test_odd_logs_can_be_drawn() -> None:
+    century = [(k, k * 4.6e7, 4e9, 64, None) for k in range(99)]
+    header = (START, "; Computer: $x^{ " + "long " * 60)
+    for jobs, panels in (([(1, 5, 10, 2, 20)], 9), (century, 12)):
+        figure = overview_figure(describe(replace(Workload.from_jobs(jobs), header=header), PLATFORM))
+        assert len(figure.axes) == panels
+        assert all(axes.get_position().height > 0.01 for axes in figure.axes)
 
 
 def test_the_layout_is_found_once_and_for_each_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -262,47 +262,8 @@ def test_a_source_that_is_edited_after_it_was_loaded_is_not_kept_for_the_new_one
     assert not list((tmp_path).rglob("*.code"))
 
 
-#: Says when it is about to ask for the lock; the one that is told to says when it compiles, and goes on when it is told to.
-_SLOW = """
-import contextlib, os
-from traces.kernels import store
-locked = store.locked
-
-@contextlib.contextmanager
-def said(unit):
-    print("asks", flush=True)
-    with locked(unit):
-        yield
-
-def waits(*given):
-    print("compiles", flush=True)
-    input()
-    return emit(*given)
-
-store.locked = said
-if "SLOW" in os.environ:
-    from traces.kernels import build
-    emit, build.emit = build.emit, waits
-"""
 
 
-def test_who_comes_second_waits_for_the_lock(tmp_path: Path) -> None:
-    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
-    environment.pop("NUMBA_CACHE_DIR", None)
-
-    def begun(**more: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-c", _SLOW + _PROGRAM]
-        pipe = subprocess.PIPE
-        return subprocess.Popen(command, env=environment | more, stdin=pipe, stdout=pipe, text=True)
-
-    with begun(SLOW="1") as first:
-        assert first.stdout is not None
-        assert [first.stdout.readline() for _ in range(2)] == ["asks\n", "compiles\n"]
-        with begun() as second:
-            assert second.stdout is not None
-            assert second.stdout.readline() == "asks\n"
-            assert first.communicate("\n", timeout=100)[0] == "address True\n"
-            assert second.communicate(timeout=100)[0] == "address False\n"
 
 
 @pytest.mark.parametrize(("mode", "used"), [(0o777, False), (0o1777, True)])
