@@ -70,10 +70,6 @@ class Answered:
     def finish(self) -> np.ndarray:
         return unpack_int64(self.outcome.finish_ns)
 
-    @property
-    def busy(self) -> np.ndarray:
-        return unpack_int64(self.outcome.busy_ns)
-
 
 def answered(peer: Peer, order: Start, resumes: Iterable[Resume] = ()) -> Answered | Failed:
     pair, suspended = Pair("recipe"), []
@@ -92,25 +88,19 @@ def answered(peer: Peer, order: Start, resumes: Iterable[Resume] = ()) -> Answer
         return last
     assert isinstance(last, Outcome), last
     records = [answer for answer in said if isinstance(answer, Records)]
-    start, end = (np.concatenate([unpack_int64(getattr(r, name)) for r in records]) for name in ("start_ns", "end_ns"))
-    core, chunk = (np.concatenate([unpack_int32(getattr(r, name)) for r in records]) for name in ("core", "chunk"))
-    moved = [answer for answer in said if isinstance(answer, Transfers)]
+
+    def column(name: str) -> np.ndarray:
+        unpack = unpack_int64 if name.endswith("_ns") else unpack_int32
+        return np.concatenate([unpack(getattr(one, name)) for one in records])
+
     rows: list[tuple[int, int, float, int, int]] = []
-    for some in moved:
+    for some in (answer for answer in said if isinstance(answer, Transfers)):
         columns = unpack_int32(some.source), unpack_int32(some.target), unpack_float64(some.bytes)
         instants = unpack_int64(some.sent_ns), unpack_int64(some.arrived_ns)
-        rows += zip(*(column.tolist() for column in (*columns, *instants)), strict=True)
-    return Answered(
-        start,
-        end,
-        core,
-        chunk,
-        [row[:3] for row in rows],
-        np.array([row[3] for row in rows], np.int64),
-        np.array([row[4] for row in rows], np.int64),
-        last,
-        suspended,
-    )
+        rows += zip(*(one.tolist() for one in (*columns, *instants)), strict=True)
+    sent, arrived = (np.array([row[k] for row in rows], np.int64) for k in (3, 4))
+    tasks = (column(name) for name in ("start_ns", "end_ns", "core", "chunk"))
+    return Answered(*tasks, [row[:3] for row in rows], sent, arrived, last, suspended)
 
 
 def both(order: Start, resumes: Iterable[Resume] = (), platform: Path | None = None) -> tuple[Answered, Answered]:
@@ -144,6 +134,8 @@ def unlike(ours: Answered, theirs: Answered) -> int:
             assert (here is None) == (there is None), name
             assert here is None or abs(here - there) <= 1e-7 * abs(here), name
         apart.append(abs(mine.graph.transfer_wait_ns - other.graph.transfer_wait_ns) // max(1, mine.tasks))
-    for name in ("start", "end", "finish", "busy", "sent", "arrived"):
+    for name in ("start", "end", "sent", "arrived"):
         apart.append(int(np.abs(getattr(ours, name) - getattr(theirs, name)).max(initial=0)))
+    for name in ("finish_ns", "busy_ns"):
+        apart.append(int(np.abs(unpack_int64(getattr(mine, name)) - unpack_int64(getattr(other, name))).max()))
     return max(apart)

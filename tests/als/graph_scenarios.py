@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 from applications import NAMES, Hint, Scale, driven, lengths, released, some_changes, some_resizes
 from hypothesis import strategies as st
+from inside import column
 from reference.application import AllLost, Resize, TasksLeft
 from reference.graph_records import edges_of, graph_ran, planned, planning_anew
 from reference.graph_run import GraphRun, run_graph
@@ -18,7 +19,6 @@ from reference.graph_ways import Plan
 from reference.sharing import Link, Network
 
 from als.application import Application
-from als.engine.dag import state as g
 from als.engine.dag.parts import GraphPart
 from als.network import NetworkState, SharingModel, network_model, network_state
 from als.planners import PLANNERS, planner
@@ -143,8 +143,8 @@ class GraphScenario:
 
     def expected(self) -> GraphRun | str:
         """What the reference makes of it; a word if it cannot end. Order and plan are those of the engine."""
-        tasks = self.application().state.graph.tasks
-        position, cores = tasks[g.POSITION].tolist(), tasks[g.PLAN].tolist()
+        state = self.application().state
+        position, cores = (column(state, f"graph.tasks.{name}").tolist() for name in ("POSITION", "PLAN"))
         by_plan = self.scheduler in PLANNERS or self.scheduler == "cores"
         if self.scheduler == "cores":
             cores = list(self.mapped)

@@ -1,8 +1,10 @@
-"""Programs: what a job computes, from Python, a table or JSON, and every mistake in one."""
+"""Programs: what a job computes, from Python, a table or JSON; and texts of every kind that are refused in one line."""
 
 from __future__ import annotations
 
 import json
+import re
+import tomllib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,12 +14,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from test_graph_readers import parsed
+from test_network import network
 
-from als.programs.program import Graph, Loop, Program, Serial
+from als.core_speeds import core_speeds
+from als.graphs import graph_model
+from als.lengths import lengths
+from als.network import network_model
+from als.programs.program import MAX_PHASES, Graph, Loop, Program, Serial
 from als.programs.table import Programs, drawn_program
 from als.programs.tasks import MAX_TASKS_PER_JOB
 from als.programs.text import program_of
-from als.techniques import TECHNIQUES, Technique, technique_kernel
+from als.techniques import TECHNIQUES, Technique, technique, technique_kernel
 from traces.base.errors import InputError
 
 
@@ -270,3 +278,61 @@ def test_a_graph_of_more_edges_than_its_model_makes_room_for(tmp_path: Path) -> 
     programs = Programs((Program((Graph("ss", f"{tmp_path}/promises.py:NONE", tasks=40),)),), 0.0)
     drawn = drawn_program(programs, 0, 1, 1, 4, 100.0, 1.0, 1.0)
     assert (len(drawn.lengths), drawn.source.tolist(), drawn.target.tolist()) == (40, [*range(39)], [*range(1, 40)])
+
+
+HERE = Path(__file__).parent
+
+KINDS: dict[str, Callable[[str], Any]] = {
+    "technique": technique,
+    "lengths": lengths,
+    "graph": graph_model,
+    "speeds": lambda text: core_speeds([text], 4, 7),
+    "network": network_model,
+    "topology": lambda text: network(text, 16),
+    "dot": parsed,
+}
+#: Kinds of files.
+FILES: dict[str, Callable[[Path], Any]] = {
+    "trace": lambda path: core_speeds([f"trace:{path},periodic=60s"], 4, 7),
+    "length_file": lambda path: lengths(f"file:{path}"),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "words"),
+    [
+        pytest.param(kind, *row, id=f"{kind} {row[0][:60]}")
+        for kind, rows in tomllib.loads((HERE / "refused.toml").read_text(encoding="utf-8")).items()
+        for row in rows
+    ],
+)
+def test_a_text_is_refused_in_one_line(kind: str, text: str, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        KINDS[kind](text) if kind in KINDS else FILES[kind](path)
+    pattern = ".*".join(map(re.escape, words.replace("{}", str(path)).split("…")))
+    match = re.fullmatch if kind == "length_file" else re.match
+    assert match(pattern, str(caught.value)), str(caught.value)
+    assert "\n" not in str(caught.value)
+    if kind == "graph":
+        with pytest.raises(InputError, match=r"^map\.toml: line 3: "):
+            graph_model(text, "map.toml: line 3")
+
+
+SERIAL = {"kind": "serial", "share": 1}
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        *tomllib.loads((HERE / "refused_programs.toml").read_text(encoding="utf-8"))["refused"],
+        ({"name": "a" * 101}, r"x\.name: .*; allowed: up to 100"),
+        ({"phases": [SERIAL] * 101}, rf"x\.phases: 101 phases; allowed: 1 to {MAX_PHASES}"),
+        ({"tasks": 10**9}, rf"x\.tasks: 1000000000 is out of range; allowed: 1 to {MAX_TASKS_PER_JOB}"),
+    ],
+)
+def test_a_mistake_in_a_program_is_one_line_that_names_the_key(table: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=f"^(?:{words})") as caught:
+        program_of(table, "x")
+    assert "\n" not in str(caught.value)

@@ -7,8 +7,10 @@ the speeds 2, 1, 1 and 1. That the engine gives the chunks of the slow reference
 from __future__ import annotations
 
 import heapq
+import os
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import groupby
 from pathlib import Path
@@ -19,10 +21,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from reference.chunk_rules import Bold, sizes
+from tables import table_rows
 
 from als.application import Application
 from als.chunk_sequence import chunk_sequence
-from als.techniques import TECHNIQUES, split_techniques, technique
+from als.lengths import LengthModel, length_kernel, lengths
+from als.lengths import trial as length_trial
+from als.techniques import TECHNIQUES, Technique, split_techniques, technique, technique_kernel
 from als.techniques.contract import (
     FACTS,
     LAST_SIZE,
@@ -33,13 +38,16 @@ from als.techniques.contract import (
     OVERHEAD_S,
     SIGMA_S,
     UNIFORM,
-    Technique,
 )  # fmt: skip
 from als.techniques.fixed.fsc import FscParameters
 from als.techniques.fixed.gss import GssParameters
 from als.techniques.fixed.rnd import RndParameters
 from als.techniques.fixed.tap import TapParameters
-from traces.base.errors import InputError
+from als.techniques.python_technique import Ask, LoopStart, PythonTechnique
+from als.techniques.trial import try_out
+from traces.base.errors import InputError, PluginError
+from traces.compiled import jit_enabled
+from traces.trials import apart
 
 S = 10**9
 UNEQUAL = [2.0, 1.0, 1.0, 1.0]
@@ -311,3 +319,387 @@ def test_af_measures_each_core_s_mean_and_deviation() -> None:
     mean, d = np.mean(every), np.var(every, ddof=1) / np.mean(every)
     exact = (d + 2 * mean * 1000 - np.sqrt(d * d + 4 * d * mean * 1000)) / (2 * mean)
     assert size == np.ceil(exact) < 1000
+
+
+@technique_kernel
+def forgets_its_memo(n_tasks: int, n_cores: int, core: int, request: int, remaining: int, memo: Any) -> int:
+    memo[n_cores] = 1.0
+    return 1
+
+
+@technique_kernel
+def later(n_tasks: int, n_cores: int, core: int, request: int, remaining: int, memo: Any) -> int:
+    memo[request // 10] += 1.0
+    return 1
+
+
+@technique_kernel
+def goes_back(
+    n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
+) -> int:
+    speed[core - n_cores - 1] = 2.0
+    return 1
+
+
+@technique_kernel
+def raises(n_tasks: int, n_cores: int, core: int, request: int, remaining: int, memo: Any) -> int:
+    if remaining < 10:
+        raise ValueError("too few")
+    return 4
+
+
+def tried_out(tried: Technique | LengthModel) -> None:
+    if isinstance(tried, Technique):
+        try_out(tried)
+    else:
+        length_trial.try_out(tried)
+
+
+@length_kernel
+def wanders(
+    k: int, n: int, mean: float, params: Any, pattern: Any, memo: Any, keys: Any, cursor: Any, words: Any
+) -> float:
+    memo[k // 8] += 1.0
+    if pattern.size > 0:
+        pattern[pattern.size] = 1.0
+    if params.size > 0:
+        raise ValueError("no such parameter")
+    return mean
+
+
+def plain(n_tasks: int, n_cores: int, core: int, request: int, remaining: int, memo: Any) -> int:
+    return 1
+
+
+def plain_lengths(k, n, mean, params, pattern, memo, keys, cursor, words):  # type: ignore[no-untyped-def]
+    return 1.0
+
+
+SEE = "which has room for 0 there; see its memo_size"
+
+
+@pytest.mark.parametrize(
+    ("tried", "words"),
+    [
+        (Technique("a", forgets_its_memo), f"technique a: .* outside memo, {SEE}"),
+        (Technique("a", forgets_its_memo, memo_per_core=1), "outside memo, which has room for 2 there"),
+        (Technique("a", forgets_its_memo, memo_size=5, only_cores=5), "outside memo, which has room for 5"),
+        (Technique("later", later, memo_size=1), "outside memo, which has room for 1"),
+        (Technique("back", goes_back), "technique back: its rule writes outside speed, which has room for 2 there$"),
+        (Technique("r", raises), "technique r: its rule raises ValueError too few; allowed: an answer"),
+        (Technique("r", plain), "technique r: .* is not compiled for .*; decorate next_chunk with technique_kernel"),
+        (LengthModel("w", wanders), f"lengths w: its rule writes outside memo, {SEE}"),
+        (LengthModel("w", wanders, memo_size=1), "outside memo, which has room for 1"),
+        (LengthModel("w", wanders, memo_size=2, pattern=np.ones(3)), "outside pattern, which has room for 3 there$"),
+        (LengthModel("w", wanders, memo_size=2, params=(1.0,)), "lengths w: its rule raises ValueError no such param"),
+        (LengthModel("w", plain_lengths), "lengths w: .* is not compiled for .*; decorate next_length with length_k"),
+    ],
+)
+def test_what_a_rule_must_not_do_is_said(tried: Technique | LengthModel, words: str) -> None:
+    with pytest.raises(PluginError, match=words):
+        tried_out(tried)
+
+
+def test_what_fits_is_taken() -> None:
+    for fit in (
+        Technique("memo", forgets_its_memo, memo_size=1, memo_per_core=1),
+        Technique("later", later, memo_size=2),
+        *(TECHNIQUES[name] for name in ("awf-b", "bold", "static-steal")),
+        LengthModel("w", wanders, memo_size=2),
+        *(lengths(name, variation=0.25) for name in ("gamma", "correlated", "mandelbrot")),
+    ):
+        tried_out(fit)
+    if jit_enabled():  # no process is left of a trial
+        with pytest.raises(ChildProcessError):
+            os.waitpid(-1, os.WNOHANG)
+
+
+def test_rules_of_a_file_are_tried_when_they_are_asked_for(tmp_path: Path) -> None:
+    file = tmp_path / "tried.py"
+    file.write_text(
+        "from test_techniques import *\nMINE, ENOUGH = Technique('m', later, memo_size=1), Technique('e', later, memo_size=2)\n"
+        "LENGTHS, FIT = LengthModel('l', wanders), LengthModel('f', wanders, memo_size=2)\n"
+    )
+    assert technique(f"{file}:ENOUGH").name == "e"
+    assert lengths(f"{file}:FIT").name == "f"
+    for wrong in (f"{file}:MINE", f"select:ss,{file}:MINE"):
+        with pytest.raises(PluginError, match="technique m: "):
+            technique(wrong)
+    with pytest.raises(PluginError, match="lengths l: "):
+        lengths(f"{file}:LENGTHS")
+
+
+@pytest.mark.parametrize("params", [("a",), 3, (1.0, None)])
+def test_parameters_that_are_no_numbers(params: Any) -> None:
+    for make, words in (
+        (lambda: Technique("t", forgets_its_memo, params=params), "technique t"),
+        (lambda: LengthModel("t", wanders, params=params), "lengths t"),
+    ):
+        with pytest.raises(InputError, match=rf"{words}: params .*; allowed: numbers"):
+            make()
+
+
+@technique_kernel
+def has_no_type(
+    n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
+) -> int:
+    return int(speed.nothing)
+
+
+def test_what_cannot_be_compiled_is_said() -> None:
+    words = (
+        r"technique n: has_no_type cannot be compiled: .*'nothing' .* \(.*_techniques\.py:\d+: return int\(speed\.nothing\)\)"
+        if jit_enabled()
+        else "has no attribute 'nothing'"
+    )
+    with pytest.raises(PluginError, match=words):
+        try_out(Technique("n", has_no_type))
+
+
+@technique_kernel
+def goes_astray(n_tasks: int, n_cores: int, core: int, request: int, remaining: int, memo: Any) -> int:
+    memo[n_tasks * 100_000_000] = 1.0
+    return 1
+
+
+@technique_kernel
+def turns_for_ever(n_tasks: int, n_cores: int, core: int, request: int, remaining: int, memo: Any) -> int:
+    k = 0
+    while remaining > 0:
+        k += 1
+        memo[k & 1] = 1.0
+    return 1
+
+
+@length_kernel
+def strays(
+    k: int, n: int, mean: float, params: Any, pattern: Any, memo: Any, keys: Any, cursor: Any, words: Any
+) -> float:
+    return memo[n * 100_000_000] + mean
+
+
+KILLED = r" its rule was killed by SIG[A-Z]+ in its first trial; allowed: to read and write its arrays only"
+KILLED += r" \(.*\.py:\d+: \w+\)$"
+
+
+@pytest.mark.skipif(not jit_enabled(), reason="Python does not let a rule go that far")
+def test_what_would_kill_the_command_is_an_error() -> None:
+    with pytest.raises(PluginError, match="technique astray:" + KILLED):
+        try_out(Technique("astray", goes_astray, memo_size=2))
+    with pytest.raises(PluginError, match="lengths astray:" + KILLED):
+        length_trial.try_out(LengthModel("astray", strays))
+
+
+@pytest.mark.skipif(not jit_enabled(), reason="what is not compiled can be interrupted")
+def test_a_rule_that_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apart, "_LONGEST_S", 1)
+    words = r"technique turns: its rule does not end; allowed: an answer within 1 s \(.*techniques.py:\d+: turns_for_ever\)$"
+    with pytest.raises(PluginError, match=words):
+        try_out(Technique("turns", turns_for_ever, memo_size=2))
+
+
+class Guided:
+    def chunk(self, ask: Ask) -> int:
+        return -(-ask.remaining // ask.n_cores)
+
+
+@pytest.fixture
+def asks() -> Callable[..., int]:
+    def asked(rule: Technique, memo: Any, remaining: int = 17, request: int = 0, core: int = 0) -> int:
+        params = np.array(rule.params)
+        return rule.asked(20, 2, core, request, remaining, np.zeros(FACTS), np.ones(2), params, memo)
+
+    return asked
+
+
+def test_gss_by_hand_is_gss() -> None:
+    assert chunk_sequence(PythonTechnique(Guided), 100, 4) == chunk_sequence(TECHNIQUES["gss"], 100, 4)
+    assert chunk_sequence(PythonTechnique(Guided()), 100, 4) == chunk_sequence(TECHNIQUES["gss"], 100, 4)
+
+
+def test_it_sees_all_that_is_known() -> None:
+    seen: list[tuple[Any, ...]] = []
+
+    class Looks:
+        def begin(self, loop: LoopStart) -> None:
+            seen.append(("begin", loop.n_tasks, loop.n_cores, loop.step, loop.now_ns, loop.speed_gflops.tolist()))
+            assert (loop.mean_s, loop.sigma_s, loop.overhead_s) == pytest.approx((2 / 3, 1 / 3, 1.0))
+
+        def chunk(self, ask: Ask) -> int:
+            assert (ask.n_tasks, ask.n_cores) == (6, 2)
+            assert (ask.mean_s, ask.sigma_s, ask.overhead_s) == pytest.approx((2 / 3, 1 / 3, 1.0))
+            assert ask.speed_gflops.tolist() == [2.0, 1.0]
+            last = (ask.last_size, ask.last_work_ns / S, ask.last_total_ns / S) if ask.last_size else ()
+            seen.append((ask.step, ask.core, ask.request, ask.remaining, ask.now_ns / S, last))
+            return 2
+
+        def finished(self, ask: Ask) -> None:
+            assert ask.remaining == 0
+            seen.append(("finished", ask.core, ask.last_size, ask.last_work_ns / S))
+
+    given = {"phases": [PythonTechnique(Looks)], "part_tasks": [6, 6], "overhead_ns": S}
+    assert Application([0.5, 1.5] * 6, [2.0, 1.0], **given).advance()
+    once: list[Callable[[int, int], tuple[Any, ...]]] = [
+        lambda step, at: ("begin", 6, 2, step, at * S, [2.0, 1.0]),
+        lambda step, at: (step, 0, 0, 6, at, ()),
+        lambda step, at: (step, 1, 1, 4, at, ()),
+        lambda step, at: (step, 0, 2, 2, at + 2, (2, 1.0, 2.0)),
+        lambda step, at: ("finished", 1, 2, 2.0),
+        lambda step, at: ("finished", 0, 2, 1.0),
+    ]
+    # Core 1 is done at 3 s, core 0 at 4 s, where the second step begins.
+    assert seen == [line(step, at) for step, at in ((0, 0), (1, 4)) for line in once]
+
+
+def test_each_job_has_its_own(asks: Callable[..., int]) -> None:
+    made = []
+
+    class Counts:
+        def __init__(self) -> None:
+            self.count = 0
+            made.append(self)
+
+        def chunk(self, ask: Ask) -> int:
+            self.count += 1
+            return self.count
+
+    for found, copies in ((Counts, 2), (Counts(), 0)):
+        made.clear()
+        rule = PythonTechnique(found)
+        one, two = np.zeros(2), np.zeros(2)
+        answers = [asks(rule, memo, request=request) for request, memo in ((0, one), (1, one), (0, two), (2, one))]
+        assert answers == [1, 2, 1, 3]
+        assert len(made) == copies
+        assert asks(rule, one) == 4, "the next time step of the same job"
+
+
+def test_a_request_can_be_looked_at_only_while_it_is_asked(asks: Callable[..., int]) -> None:
+    kept: list[Ask] = []
+
+    class Keeps:
+        def chunk(self, ask: Ask) -> int:
+            kept.append(ask)
+            assert ask.speed_gflops.shape == (2,)
+            return 1
+
+    asks(PythonTechnique(Keeps), np.zeros(2))
+    for name in ("now_ns", "speed_gflops", "last_size"):
+        with pytest.raises(RuntimeError, match="only until chunk"):
+            getattr(kept[0], name)
+
+
+@pytest.mark.parametrize("answer", [0, -1, 18, 2**70, 2.0, True, None, "3", np.float64(3.0), np.int64(0)])
+def test_an_impossible_chunk_is_said(answer: Any, asks: Callable[..., int]) -> None:
+    class Gives:
+        def chunk(self, ask: Ask) -> Any:
+            return answer
+
+    rule = PythonTechnique(Gives, "mine.py:Gives")
+    assert asks(rule, np.zeros(2)) == -1
+    error = rule.error()
+    assert isinstance(error, PluginError)
+    assert str(error) == f"technique mine.py:Gives: chunk() gave {answer!r}; allowed: 1 to 17, the tasks left"
+    assert rule.error() is None
+
+
+@pytest.mark.parametrize("method", ["__init__", "begin", "chunk", "finished"])
+def test_what_it_raises_is_said(method: str, asks: Callable[..., int]) -> None:
+    def fails(*_: Any) -> None:
+        raise ValueError("no such thing")
+
+    members: dict[str, Any] = {"chunk": lambda self, ask: 1, "finished": lambda self, ask: None}
+    rule = PythonTechnique(type("Fails", (), members | {method: fails}))
+    memo = np.zeros(2)
+    if method == "finished":
+        assert asks(rule, memo) == 1
+        assert asks(rule, memo, remaining=0, request=5) == -1
+    else:
+        assert asks(rule, memo) == -1
+    what = "it cannot be made" if method == "__init__" else f"{method}() failed"
+    error = rule.error()
+    assert isinstance(error, PluginError)
+    assert str(error).startswith(f"technique Fails: {what}: ValueError: no such thing (")
+    assert str(error).endswith(': raise ValueError("no such thing"))')
+    assert isinstance(error.__cause__, ValueError)
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt(), InputError("mine: a file is missing")])
+def test_interrupts_and_one_line_errors_are_left_as_they_are(raised: BaseException, asks: Callable[..., int]) -> None:
+    class Raises:
+        def chunk(self, ask: Ask) -> int:
+            raise raised
+
+    rule = PythonTechnique(Raises)
+    assert asks(rule, np.zeros(2)) == -1
+    assert rule.error() is raised
+
+
+FILE = """
+from dataclasses import dataclass
+import numba
+from als.techniques import Technique, technique_kernel
+
+class Mine:
+    def chunk(self, ask):
+        return -(-ask.remaining // ask.n_cores)
+
+class Named:
+    name = "of-mine"
+    def chunk(self, ask):
+        return 1
+
+mine = Named()
+
+@dataclass(frozen=True)
+class Sized:
+    size: int = 7
+    def chunk(self, ask):
+        return min(self.size, ask.remaining)
+
+@technique_kernel
+def plain(n_tasks, n_cores, core, request, remaining, memo):
+    return min(5, remaining)
+
+@technique_kernel
+def full(n_tasks, n_cores, core, request, remaining, facts, speed, params, memo):
+    return min(int(params[0]), remaining)
+
+PLAIN = Technique("plain", plain)
+FULL = Technique("full", full, params=(6.0,))
+
+class Neither:
+    pass
+"""
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> str:
+    path = tmp_path / "mine.py"
+    path.write_text(FILE)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "called", "sizes"),
+    [
+        ("Mine", None, [5, 4, 3, 2, 2, 1, 1, 1, 1]),
+        ("Named", "of-mine", [1] * 20),
+        ("mine", "of-mine", [1] * 20),
+        ("Sized", None, [7, 7, 6]),
+        ("Sized:size=9", None, [9, 9, 2]),
+        ("PLAIN", "plain", [5] * 4),
+        ("FULL", "full", [6, 6, 6, 2]),
+    ],
+)
+def test_from_a_file(mine: str, name: str, called: str | None, sizes: list[int]) -> None:
+    rule = technique(f"{mine}:{name}")
+    assert rule.name == (called or f"{mine}:{name.split(':')[0]}")
+    assert chunk_sequence(rule, 20, 4) == sizes
+
+
+@pytest.mark.parametrize(("name", "message"), table_rows(__file__, "what_is_wrong_with_a_file"))
+def test_what_is_wrong_with_a_file_is_said(mine: str, name: str, message: str) -> None:
+    with pytest.raises((InputError, PluginError)) as caught:
+        technique(f"{mine}:{name}")
+    assert re.match(message, str(caught.value))
+    assert "\n" not in str(caught.value)

@@ -262,10 +262,6 @@ def test_a_source_that_is_edited_after_it_was_loaded_is_not_kept_for_the_new_one
     assert not list((tmp_path).rglob("*.code"))
 
 
-
-
-
-
 @pytest.mark.parametrize(("mode", "used"), [(0o777, False), (0o1777, True)])
 def test_a_folder_above_that_others_may_write_to_is_not_trusted(tmp_path: Path, mode: int, used: bool) -> None:
     tmp_path.chmod(mode)
