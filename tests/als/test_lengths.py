@@ -340,16 +340,6 @@ def test_the_words_are_those_of_numpys_philox(seed: int, job: int, purpose: int,
     assert stream(seed, job, purpose, blocks) == list(islice(drawing.words(seed, job, purpose), 4 * blocks))
 
 
-def test_a_stream_does_not_change() -> None:
-    # What numpy's Philox gives for key (1, 1542) and counter (0, 0, 0, 1).
-    assert stream(1, 1542, 1, 1) == [
-        8287100079146621032,
-        9231263032093659759,
-        1370815384973616184,
-        16669995855189729623,
-    ]
-
-
 @settings(max_examples=2000)
 @given(word=st.integers(0, 2**64 - 1) | st.integers(0, 2**40) | st.integers(2**64 - 2**40, 2**64 - 1))
 @example(word=0)

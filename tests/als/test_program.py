@@ -94,27 +94,6 @@ def test_json_gives_back_the_same_program(program: Program) -> None:
     assert hash(Program.from_json(program.to_json())) == hash(program)
 
 
-@given(program=programs, run=loops)
-def test_what_a_loop_leaves_out_is_the_runs(program: Program, run: Loop) -> None:
-    for before, after in zip(program.phases, program.filled(run).phases, strict=True):
-        assert (after.share, after.cores) == (before.share, before.cores)
-        if isinstance(before, Serial) or isinstance(after, Serial):
-            assert after == before
-            continue
-        assert after.technique == (before.technique or run.technique)
-        number = before.tasks, before.tasks_per_core
-        if isinstance(before, Graph):
-            assert isinstance(after, Graph)
-            assert (after.graph, after.order) == (before.graph, before.order)
-            # A run's number of tasks is that of a loop; how many there are a core is said of all that is parallel.
-            left_out = None, run.tasks_per_core
-        else:
-            assert isinstance(after, Loop)
-            assert after.lengths == (before.lengths or run.lengths)
-            left_out = run.tasks, run.tasks_per_core
-        assert (after.tasks, after.tasks_per_core) == (left_out if number == (None, None) else number)
-
-
 def test_a_graph_in_a_table() -> None:
     table = {"graph": "layered:ccr=0.5", "als": "heft", "tasks_per_core": 4, "steps": 5, "redraw": True, "name": "dag"}
     assert program_of(table, "x") == Program((Graph("heft", "layered:ccr=0.5", tasks_per_core=4),), 5, True, "dag")

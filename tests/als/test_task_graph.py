@@ -180,28 +180,6 @@ def test_orders_agree_with_networkx(graph: TaskGraph) -> None:
     assert ordered.position[by_hand].tolist() == list(range(3, graph.n_tasks + 3))
 
 
-@given(random_graphs(), st.data())
-def test_a_cycle_is_found_exactly_if_networkx_finds_one(graph: TaskGraph, data: st.DataObject) -> None:
-    theirs = graph.to_networkx()
-    tasks = st.integers(0, graph.n_tasks - 1)
-    one, other = data.draw(tasks), data.draw(tasks)
-    if theirs.has_edge(str(one), str(other)):
-        return
-    theirs.add_edge(str(one), str(other))
-    columns = (graph.gflop, [*graph.source, one], [*graph.target, other], [*graph.bytes, 0.0])
-    if nx.is_directed_acyclic_graph(theirs):
-        assert graph_of(*columns).n_edges == graph.n_edges + 1
-        return
-    message = refused(*columns)
-    if "itself" in message:
-        assert message == f"graph: the task {one} waits for itself"
-    elif "…" not in message:
-        named = message.removeprefix("graph: the tasks ").removesuffix(" wait for each other").split(" -> ")
-        assert named[0] == named[-1]
-        assert nx.is_path(theirs, named)
-        assert len(set(named)) == len(named) - 1
-
-
 def networkx_graph(*nodes: tuple[object, dict[str, Any]], edges: Any = ()) -> nx.DiGraph:
     graph = nx.DiGraph()
     graph.add_nodes_from(nodes)

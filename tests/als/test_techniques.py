@@ -9,7 +9,6 @@ from __future__ import annotations
 import heapq
 import os
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import groupby
@@ -31,7 +30,6 @@ from als.techniques import TECHNIQUES, Technique, split_techniques, technique, t
 from als.techniques.contract import (
     FACTS,
     LAST_SIZE,
-    LAST_SQUARES,
     LAST_WORK_NS,
     MEAN_S,
     NOW_NS,
@@ -290,37 +288,6 @@ def test_known_moments_are_the_loop_s() -> None:
     assert [loop.ask(core) for core in (0, 1, 2, 3, 0)] == [25, 25, 25, 25, expected] == [25, 25, 25, 25, 336]
 
 
-def test_awf_learns_over_time_steps() -> None:
-    """The first step is FAC2; then the fast core has weight 1.6 and the others 0.8, as µ is 0.5 s and 1 s."""
-    first, *later = chunks("awf", 1000, steps=3)
-    assert [size for _, size in first] == chunk_sequence(TECHNIQUES["fac"], 1000, 4)
-    for learned in later:
-        assert said(learned[:4]) == "0:200 1:100 2:100 3:100"
-        # 500 are left: ⌈1.6·63⌉ and ⌈0.8·63⌉
-        assert Counter((core == 0, size) for core, size in learned[4:8]) == {(True, 101): 1, (False, 51): 3}
-
-
-def test_the_cost_of_a_chunk_counts_in_d_and_e_only() -> None:
-    """Chunks of few tasks seem slow where each chunk costs 10 s."""
-    for without, with_cost in (("awf-b", "awf-d"), ("awf-c", "awf-e"), ("af", "maf")):
-        assert chunks(without, 300) == chunks(with_cost, 300)
-        assert chunks(without, 300, overhead_ns=10 * S) != chunks(with_cost, 300, overhead_ns=10 * S)
-    assert technique("awf:time=total").params != technique("awf").params
-
-
-def test_af_measures_each_core_s_mean_and_deviation() -> None:
-    """Chan's formula over chunks of (1, 3), (2) and (4, 6, 8) s gives the sample variance of all six."""
-    loop, size = Loop(technique("af"), 1000, 1), 0
-    times = [[1.0, 3.0], [2.0], [4.0, 6.0, 8.0]]
-    for request, chunk in enumerate(times, start=1):
-        loop.facts[LAST_SQUARES] = np.var(chunk) * len(chunk) * S * S
-        size = loop.ask(0, (len(chunk), sum(chunk) * S), left=1000, request=request)
-    every = [time for chunk in times for time in chunk]
-    mean, d = np.mean(every), np.var(every, ddof=1) / np.mean(every)
-    exact = (d + 2 * mean * 1000 - np.sqrt(d * d + 4 * d * mean * 1000)) / (2 * mean)
-    assert size == np.ceil(exact) < 1000
-
-
 @technique_kernel
 def forgets_its_memo(n_tasks: int, n_cores: int, core: int, request: int, remaining: int, memo: Any) -> int:
     memo[n_cores] = 1.0
@@ -437,23 +404,6 @@ def test_parameters_that_are_no_numbers(params: Any) -> None:
     ):
         with pytest.raises(InputError, match=rf"{words}: params .*; allowed: numbers"):
             make()
-
-
-@technique_kernel
-def has_no_type(
-    n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
-) -> int:
-    return int(speed.nothing)
-
-
-def test_what_cannot_be_compiled_is_said() -> None:
-    words = (
-        r"technique n: has_no_type cannot be compiled: .*'nothing' .* \(.*_techniques\.py:\d+: return int\(speed\.nothing\)\)"
-        if jit_enabled()
-        else "has no attribute 'nothing'"
-    )
-    with pytest.raises(PluginError, match=words):
-        try_out(Technique("n", has_no_type))
 
 
 @technique_kernel

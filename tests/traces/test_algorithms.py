@@ -9,7 +9,7 @@ import pytest
 from batch_traces import deepest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ledgers import Job, ledger, ledgers, machine, never_started
+from ledgers import ledgers
 
 from traces.algorithms.event_heap import heap_drop_top, heap_push, heap_remove_keys, heap_replace_top, heap_settle
 from traces.algorithms.extremes import extremes
@@ -103,19 +103,6 @@ def test_lanes_are_as_few_as_can_be(drawn: Intervals) -> None:
         assert before[0] < after[0] or (before[0] == after[0] and before[2] <= after[1])
 
 
-@pytest.mark.parametrize(
-    ("intervals", "lanes"),
-    [
-        ([(0, 10), (3, 12), (4, 20), (10, 11), (12, 13)], [0, 1, 2, 0, 0]),  # the lowest of those that are free
-        ([(0, 5), (5, 5), (5, 9)], [0, 0, 0]),
-        ([(0, 9), (5, 5)], [0, 1]),
-        ([(7, 8), (0, 1), (2, 3)], [0, 0, 0]),
-    ],
-)
-def test_by_hand(intervals: Intervals, lanes: list[int]) -> None:
-    assert pack_lanes(*np.array(intervals, np.int64).T)[0].tolist() == lanes
-
-
 ROWS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 12), st.integers(1, 5)), min_size=1, max_size=10)
 
 
@@ -149,20 +136,6 @@ def test_columns_keep_the_mean_and_the_extremes(
     assert seen.least.tolist() == values.min(axis=1).tolist()
     assert seen.most.tolist() == values.max(axis=1).tolist()
     assert mean(found, first, first + n_columns * width) == pytest.approx(values.mean())
-
-
-def test_jobs_that_were_cut_or_never_started_by_hand() -> None:
-    jobs = [
-        never_started(1, 2),  # as if it were not there
-        # Waits for another job's end until 3, and is given all four cores of a host; cut at 9 and tried again at 12.
-        Job(2, 0, 5, 9, [(0, 4)], asked=3, state="requeued", eligible=3),
-        Job(2, 0, 12, 15, [(0, 4)], asked=3, attempt=1, eligible=9),
-    ]
-    found = load_series(ledger(machine(4), jobs))
-    assert found.instant_ns.tolist() == [3, 5, 9, 12, 15]
-    assert found.queue_length.tolist() == [1, 0, 1, 0, 0]
-    assert found.busy_cores.tolist() == [0, 4, 0, 4, 0]
-    assert len(load_series(ledger(machine(4), jobs[:1]))) == 0
 
 
 @settings(max_examples=200, deadline=None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ from bls.workloads.workload import Workload
 from traces.base.errors import InputError
 from traces.figures.compare.delay_chain import MOST_JOBS, delay_chain_figure
 from traces.figures.compare.start_delays import start_delays_figure
-from traces.figures.drawing.canvas import new_figure, save_all
 from traces.figures.workload.likeness import PANELS, likeness_figure
 from traces.figures.workload.overview import overview_figure
 
@@ -269,22 +267,6 @@ def test_odd_logs_can_be_drawn() -> None:
         assert all(axes.get_position().height > 0.01 for axes in figure.axes)
 
 
-def test_the_layout_is_found_once_and_for_each_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    figure = new_figure(3, 2)
-    axes = figure.subplots()
-    axes.set_title("one line")
-    engine, found = figure.get_layout_engine(), []
-    assert engine is not None
-    execute = engine.execute
-    monkeypatch.setattr(engine, "execute", lambda figure: (found.append(figure), execute(figure)))
-    paths = [tmp_path / f"figure.{form}" for form in ("svg", "png", "pdf")]
-    assert save_all(figure, paths) == paths
-    low = axes.get_position().y1
-    axes.set_title("one line\nand another")
-    assert len(found) == 1
-    save_all(figure, paths[:1])
-    assert len(found) == 2
-    assert axes.get_position().y1 < low
 
 
 def test_classes_are_shown_in_part() -> None:

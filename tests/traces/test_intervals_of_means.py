@@ -6,8 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from traces.base.errors import InputError
 from traces.statistics import MIN_SEEDS, mean_interval, mean_intervals
@@ -92,29 +90,3 @@ def test_what_is_refused() -> None:
     for confidence in (0.4, 1.0, 95, math.nan):
         with pytest.raises(InputError, match="confidence"):
             mean_interval([1, 2, 3, 4, 5], confidence=confidence)
-
-
-samples = st.lists(st.integers(-1_000, 1_000).map(lambda k: k / 8), min_size=MIN_SEEDS, max_size=12)
-
-
-@settings(max_examples=40, deadline=None)
-@given(samples, st.randoms(use_true_random=False), st.integers(-100, 100), st.sampled_from([0.25, 3.0, 1e9]))
-def test_order_is_nothing_and_units_are_nothing(values: list[float], order: object, shift: int, scale: float) -> None:
-    found = mean_interval(values)
-    assert found.low <= found.mean <= found.high
-    shuffled = list(values)
-    order.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert mean_interval(shuffled) == found
-    moved = mean_interval([scale * value + shift for value in values])
-    expected = [scale * one + shift for one in (found.low, found.mean, found.high)]
-    size = scale * max(map(abs, values)) + abs(shift)
-    assert [moved.low, moved.mean, moved.high] == pytest.approx(expected, rel=1e-9, abs=1e-9 * size)
-    mirrored = mean_interval([-value for value in values])
-    ends = [-found.high, -found.low]
-    assert [mirrored.low, mirrored.high] == pytest.approx(ends, rel=1e-9, abs=1e-9 * (size + 1))
-
-
-def test_many_values_are_drawn_in_blocks() -> None:
-    found = mean_interval(np.random.default_rng(5).standard_normal(1_200))
-    assert found.low < 0.1
-    assert found.high - found.low == pytest.approx(2 * 1.96 / math.sqrt(1_200), rel=0.08)

@@ -8,8 +8,6 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pages import ROOT, blocks, section, table
 from study_frames import H, plain, results
 
@@ -61,30 +59,6 @@ def test_there_is_no_ratio_of_what_is_not_positive(base: list[float], other: lis
     found = paired(base, other)
     assert all(math.isnan(one) for one in (found.ratio, found.ratio_low, found.ratio_high))
     assert found.difference_low <= found.difference <= found.difference_high
-
-
-pairs = st.lists(st.tuples(st.integers(1, 500), st.integers(1, 500)), min_size=5, max_size=10)
-
-
-@settings(max_examples=30, deadline=None)
-@given(pairs, st.randoms(use_true_random=False))
-def test_a_comparison_does_not_depend_on_order_and_turns_round(both: list[tuple[int, int]], order: object) -> None:
-    found = paired(*zip(*both, strict=True))
-    if len(set(both)) == 1:  # without an interval
-        assert found.difference == both[0][1] - both[0][0]
-        return
-    assert found.difference_low <= found.difference <= found.difference_high
-    assert found.ratio_low <= found.ratio <= found.ratio_high
-    shuffled = list(both)
-    order.shuffle(shuffled)  # type: ignore[attr-defined]
-    again = paired(*zip(*shuffled, strict=True))
-    assert (again.difference_low, again.ratio_high) == pytest.approx((found.difference_low, found.ratio_high), rel=1e-9)
-    back = paired(*reversed(list(zip(*both, strict=True))))
-    assert [back.difference_low, back.difference_high] == pytest.approx(
-        [-found.difference_high, -found.difference_low], rel=1e-9, abs=1e-9
-    )
-    assert [back.ratio_low, back.ratio_high] == pytest.approx([1 / found.ratio_high, 1 / found.ratio_low], rel=1e-9)
-    assert back.share_greater == pytest.approx(1 - found.share_greater)
 
 
 def test_comparisons_of_a_study() -> None:
