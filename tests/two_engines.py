@@ -70,6 +70,10 @@ class Answered:
     def finish(self) -> np.ndarray:
         return unpack_int64(self.outcome.finish_ns)
 
+    @property
+    def busy(self) -> np.ndarray:
+        return unpack_int64(self.outcome.busy_ns)
+
 
 def answered(peer: Peer, order: Start, resumes: Iterable[Resume] = ()) -> Answered | Failed:
     pair, suspended = Pair("recipe"), []
@@ -134,8 +138,6 @@ def unlike(ours: Answered, theirs: Answered) -> int:
             assert (here is None) == (there is None), name
             assert here is None or abs(here - there) <= 1e-7 * abs(here), name
         apart.append(abs(mine.graph.transfer_wait_ns - other.graph.transfer_wait_ns) // max(1, mine.tasks))
-    for name in ("start", "end", "sent", "arrived"):
+    for name in ("start", "end", "finish", "busy", "sent", "arrived"):
         apart.append(int(np.abs(getattr(ours, name) - getattr(theirs, name)).max(initial=0)))
-    for name in ("finish_ns", "busy_ns"):
-        apart.append(int(np.abs(unpack_int64(getattr(mine, name)) - unpack_int64(getattr(other, name))).max()))
     return max(apart)

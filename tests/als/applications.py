@@ -222,8 +222,8 @@ NAMES = (
     "af:spread=deviation,cap=true,unmeasured=own",
     "awf-d:min=2,round=half",
     "awf:base=halving,round=half",
-    "af:mu=known,sigma=0.5,start=none,round=down",
-    "maf:min=2,sigma=3,first=5,start=tenth",
+    "af:mu=known,sigma=2e-7,start=none,round=down",
+    "maf:min=2,sigma=3e-7,first=5,start=tenth",
     "static-steal:chunk=5",
 )
 

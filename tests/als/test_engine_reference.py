@@ -41,6 +41,16 @@ def test_each_technique(name: str, data: st.DataObject, instants: list[int]) -> 
     check(data.draw(scenarios(names=st.just(name), max_tasks=24)), instants)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_several_long_loops(name: str) -> None:
+    """Loops of many tasks, where small differences of what is learnt show."""
+    for seed in range(4):
+        chance = Random(seed)
+        lengths = [chance.choice((0.25, 1.0, 1.5, 7.0)) * 1e-7 for _ in range(360)]
+        speeds = [chance.choice((0.5, 1.0, 2.0, 3.0)) for _ in range(chance.randint(2, 6))]
+        check(Scenario(lengths, speeds, [name], [120] * 3, overhead=chance.choice((0, 3, 100))), [])
+
+
 @pytest.mark.parametrize(
     "strategy",
     [scenarios(), scenarios(names=selections(), lost=False, max_tasks=14), scenarios(names=BOTH, told=True)],
