@@ -178,8 +178,6 @@ def test_the_map_by_hand() -> None:
     assert [text.get_text() for text in axes.texts] == ["host 0", "host 1"]
 
 
-
-
 #: Waits of 0, 0, 10, 30 s; bounded slowdowns 1, 1, 2, 4. The others are nobody's wait.
 WAITS: list[dict[str, Any]] = [
     {"submit": 0, "start": 0, "end": 100, "cores": 1},
@@ -475,8 +473,6 @@ def test_marks_say_what_they_are() -> None:
     }.items():
         assert ", ".join(name for _, name in duration_marks(first, last)) == names
     assert len(duration_marks(1, 1e18)) <= 8
-
-
 
 
 @pytest.mark.parametrize(

@@ -267,8 +267,6 @@ def test_odd_logs_can_be_drawn() -> None:
         assert all(axes.get_position().height > 0.01 for axes in figure.axes)
 
 
-
-
 def test_classes_are_shown_in_part() -> None:
     jobs = [
         {"job_id": k, "submit_s": k, "run_s": 1, "cores": 1, "queue": k % 30, "partition": k % 2, "status": k % 2}
