@@ -67,16 +67,8 @@ class Platform:
         memory = None if self.memory is None else 1e9 * self.memory
         if not isinstance(model, SharingModel):
             return Network(self.model, self.route, memory=memory)
-        return Network(
-            "sharing",
-            self.route,
-            model.latency_factor,
-            model.bandwidth_factor,
-            model.weight_s,
-            model.gamma,
-            model.crosstraffic,
-            memory,
-        )
+        factors = (model.latency_factor, model.bandwidth_factor, model.weight_s, model.gamma, model.crosstraffic)
+        return Network("sharing", self.route, *factors, memory)
 
 
 @dataclass(frozen=True)
@@ -113,32 +105,26 @@ class GraphScenario:
         return self.scheduler not in PLANNERS and self.scheduler not in ("hosts", "cores")
 
     def part(self) -> GraphPart:
-        if self.scheduler == "hosts":
-            return GraphPart(MAPPED, self.by_rank, host=np.array(self.mapped, np.int64))
-        if self.scheduler == "cores":
-            return GraphPart(MAPPED, self.by_rank, core=np.array(self.mapped, np.int64))
+        if self.scheduler in ("hosts", "cores"):
+            return GraphPart(MAPPED, self.by_rank, **{self.scheduler[:-1]: np.array(self.mapped, np.int64)})
         if self.scheduler in PLANNERS:
             return GraphPart(planner(self.scheduler))
         return GraphPart(technique(self.scheduler), self.by_rank)
 
     def application(self, *, keep_tasks: bool = True) -> Application:
         """The engine at the job's start."""
+        times = {"start_ns": self.start, "overhead_ns": self.overhead, "latency_ns": self.latency}
         return Application(
             self.lengths,
             self.speeds,
             phases=[self.part()],
-            start_ns=self.start,
-            overhead_ns=self.overhead,
-            latency_ns=self.latency,
-            master=self.master,
             keep_tasks=keep_tasks,
-            releases=self.releases,
             max_cores=len(self.speeds) + 12 if self.resizes else None,
-            seed=self.seed,
             job=1,
             edges=edges_of(self.edges),
-            core_host=self.core_host,
             network=self.platform.state(),
+            **times,
+            **{name: getattr(self, name) for name in ("master", "releases", "seed", "core_host")},
         )
 
     def expected(self) -> GraphRun | str:
