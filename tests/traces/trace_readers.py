@@ -68,23 +68,20 @@ def expected(of: Ledger) -> Shown:
 
 def naive_counters(of: Ledger) -> dict[str, list[tuple[int, int]]]:
     """Queue length and busy cores, at each instant at which one of them changes; and, in thousandths, cores inside tasks."""
-    jobs, steps = of.jobs, defaultdict(lambda: [0, 0])
+    jobs, steps = of.jobs, defaultdict(lambda: np.zeros(2, np.int64))
     for row in np.flatnonzero(jobs.started).tolist():
         held = sum(hi - lo for lo, hi in jobs.allocation(row))
-        steps[int(jobs.eligible_ns[row])][0] += 1
-        steps[int(jobs.start_ns[row])][0] -= 1
-        steps[int(jobs.start_ns[row])][1] += held
-        steps[int(jobs.end_ns[row])][1] -= held
-    found: dict[str, list[tuple[int, int]]] = {"queue length": [], "busy cores": []}
-    queue = busy = 0
-    for at in sorted(steps):
-        if steps[at] != [0, 0]:
-            queue, busy = queue + steps[at][0], busy + steps[at][1]
-            found["queue length"].append((at, queue))
-            found["busy cores"].append((at, busy))
+        for at, change in ((jobs.eligible_ns, (1, 0)), (jobs.start_ns, (-1, held)), (jobs.end_ns, (0, -held))):
+            steps[int(at[row])] += change
+    instants = [at for at in sorted(steps) if steps[at].any()]
+    values = np.cumsum([np.zeros(2, np.int64), *(steps[at] for at in instants)], axis=0)[1:].T.tolist()
+    found = {name: list(zip(instants, of_name, strict=True)) for name, of_name in zip(NAMES, values, strict=True)}
     if of.tasks is not None:
         found["computing cores"] = naive_computing(of, found["busy cores"])
     return found
+
+
+NAMES = ("queue length", "busy cores")
 
 
 def naive_computing(of: Ledger, busy: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -96,26 +93,25 @@ def naive_computing(of: Ledger, busy: list[tuple[int, int]]) -> list[tuple[int, 
     for at, _ in busy:
         since = max((one for one in changes if one <= at), default=0)
         until = min((one for one in changes if one > at), default=0)
-        if not since <= at < until or at < changes[0]:
-            found.append((at, 0))
-            continue
-        inside = sum(max(0, min(end, until) - max(start, since)) for start, end in tasks if start >= 0)
-        found.append((at, round(1000 * inside / (until - since))))
+        inside = 0
+        if since <= at < until and at >= changes[0]:
+            inside = sum(max(0, min(end, until) - max(start, since)) for start, end in tasks if start >= 0)
+        found.append((at, round(1000 * inside / max(1, until - since))))
     return found
 
 
-def counted(name: str, value: float) -> int:
-    return round(1000 * value) if name == "computing cores" else round(value)
-
-
 def naive_causes(of: Ledger) -> list[tuple[int, int, int]]:
-    jobs, found = of.jobs, set()
+    jobs, found = of.jobs, []
     cores = [{core for lo, hi in jobs.allocation(row) for core in range(lo, hi)} for row in range(len(jobs))]
     for row in np.flatnonzero(jobs.started & (jobs.eligible_ns < jobs.start_ns)).tolist():
         for other in np.flatnonzero(jobs.started & (jobs.end_ns > jobs.start_ns)).tolist():
             if jobs.end_ns[other] == jobs.start_ns[row] and cores[row] & cores[other]:
-                found.add((row, other))
-    return sorted((int(jobs.job_id[a]), int(jobs.job_id[b]), int(jobs.start_ns[a])) for a, b in found)
+                found.append((int(jobs.job_id[row]), int(jobs.job_id[other]), int(jobs.start_ns[row])))
+    return sorted(found)
+
+
+def counted(name: str, value: float) -> int:
+    return round(1000 * value) if name == "computing cores" else round(value)
 
 
 def read_perfetto(path: Path) -> Shown:
