@@ -71,13 +71,6 @@ def test_equal_keys_keep_their_order(keys: list[float]) -> None:
     assert places.tolist() == sorted(range(n), key=lambda k: keys[k])
 
 
-def test_the_last_run_may_be_of_one() -> None:
-    for n in (0, 1, 2, 15, 16, 17, 31, 32, 33, 48, 49, 64, 65):
-        places, space = np.zeros(n, np.int64), np.zeros(n, np.int64)
-        _order(-np.arange(float(n)), places, space, n)
-        assert places.tolist() == list(range(n - 1, -1, -1))
-
-
 #: Begins and ends.
 Intervals = list[tuple[int, int]]
 
