@@ -153,6 +153,61 @@ def test_the_digest_is_of_every_file_that_has_kernels() -> None:
     assert "traces/figures/drawing/canvas.py" not in counted
 
 
+def test_a_compiler_that_is_killed_leaves_nothing_that_harms(tmp_path: Path) -> None:
+    program = "from traces.kernels import build\nemit = build.emit\n"
+    program += "def said(*given):\n    print('compiling', flush=True)\n    import signal\n    signal.pause()\n"
+    command = [sys.executable, "-c", program + "build.emit = said\n" + _PROGRAM]
+    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as killed:
+        assert killed.stdout is not None
+        assert killed.stdout.readline() == "compiling\n"  # it holds the lock now
+        killed.kill()
+    assert compiled_anew(call(tmp_path))  # nobody waits for the dead
+    assert not compiled_anew(call(tmp_path))
+
+
+_SLOW = """
+import contextlib, os
+from traces.kernels import store
+locked = store.locked
+
+@contextlib.contextmanager
+def said(unit):
+    print("asks", flush=True)
+    with locked(unit):
+        yield
+
+def waits(*given):
+    print("compiles", flush=True)
+    input()
+    return emit(*given)
+
+store.locked = said
+if "SLOW" in os.environ:
+    from traces.kernels import build
+    emit, build.emit = build.emit, waits
+"""
+
+
+def test_who_comes_second_waits_for_the_lock(tmp_path: Path) -> None:
+    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
+    environment.pop("NUMBA_CACHE_DIR", None)
+
+    def begun(**more: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", _SLOW + _PROGRAM]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, env=environment | more, stdin=pipe, stdout=pipe, text=True)
+
+    with begun(SLOW="1") as first:
+        assert first.stdout is not None
+        assert [first.stdout.readline() for _ in range(2)] == ["asks\n", "compiles\n"]
+        with begun() as second:
+            assert second.stdout is not None
+            assert second.stdout.readline() == "asks\n"
+            assert first.communicate("\n", timeout=100)[0] == "address True\n"
+            assert second.communicate(timeout=100)[0] == "address False\n"
+
+
 _BEFORE = """
 import math, sys
 import numpy as np
