@@ -30,38 +30,18 @@ from reference.machine import (
 ORDERS = ("fcfs", "sjf", "ljf", "edf", "saf", "wfp3", "unicef", "f1", "f2", "f3", "f4")
 ALLOCATORS = ("first-fit", "best-fit", "worst-fit", "contiguous", "whole-host", "random", "topology")
 
-#: What a case may have beside plain jobs on plain hosts.
+#: What a case may have beside plain jobs on plain hosts. Orders are others than fcfs and sjf, allocators others than first-fit;
+#: jobs may ask for given cores, units of several cores, and resources of hosts; ``unknown`` run times have a cancel instant;
+#: estimates are others than the requests; with promises running jobs are planned with their ends.
 FEATURES = (
-    "orders",  # others than fcfs and sjf
-    "allocators",  # others than first-fit
-    "given",  # cores asked for by number
-    "units",  # of several cores
-    "resources",  # of hosts
-    "licences",
-    "switches",
-    "kill",
-    "cancel",
-    "unknown",  # run times that are not known, with a cancel instant
-    "dependencies",
-    "partitions",
-    "limits",
-    "reservations",
-    "maintenance",
-    "outages",
-    "presets",
-    "cost",
-    "estimates",  # others than the requests
-    "promises",  # of running jobs, which are then planned with their ends
+    *("orders", "allocators", "given", "units", "resources", "licences", "switches", "kill", "cancel", "unknown"),
+    *("dependencies", "partitions", "limits", "reservations", "maintenance", "outages", "presets", "cost", "estimates"),
+    "promises",
 )
 
-#: What is in no case that does not ask for it: what came later, so that the cases of before stay as they are.
-LATER = (
-    "drains",
-    "gaps",  # hosts of one switch that are no neighbours
-    "patience",  # few switches are waited for a time only
-    "held cancel",  # jobs that depend on another are withdrawn at their submit, or soon after it
-    "begins",
-)
+#: What only cases have that ask for it. With gaps, hosts of one switch are no neighbours; with patience, jobs wait for few
+#: switches for a time only; with ``held cancel`` jobs that depend on another are withdrawn at their submit or soon after it.
+LATER = ("drains", "gaps", "patience", "held cancel", "begins")
 
 #: What a step of time is worth, ns: at 1 every rounding of an instant shows, at a second cases are like logs.
 SCALES = (1, 1000, 10**9)
@@ -257,13 +237,10 @@ def _windows(rng: random.Random, has: dict[str, bool], scale: int, machine: Mach
         if not maintenance and rng.choice((False, True)):
             cores = cores[: rng.randint(1, len(cores))]
         window = Window(begin * scale, end * scale, maintenance, frozenset(cores))
-        if not any(_meet(window, other) for other in found):
+        together = (one for one in found if one.begin < window.end and window.begin < one.end)
+        if not any(one.cores & window.cores for one in together):
             found.append(window)
     return tuple(found)
-
-
-def _meet(one: Window, other: Window) -> bool:
-    return bool(one.cores & other.cores) and one.begin < other.end and other.begin < one.end
 
 
 def _job(rng: random.Random, has: dict[str, bool], scale: int, machine: Machine, rules: Rules) -> Job:
@@ -285,9 +262,7 @@ def _job(rng: random.Random, has: dict[str, bool], scale: int, machine: Machine,
     job = Job(0, submit * scale, run * scale, cores, estimate * scale, wanted, unit_cores=unit)
     job = replace(job, user=rng.randint(0, 1), partition=rng.randint(0, len(machine.partitions) - 1))
     if has["estimates"]:
-        run = max(
-            1, run
-        )  # or one would be predicted to run for 1 ns, and a plan behind a job that is overdue be looked at each
+        run = max(1, run)  # or it would be predicted to run for 1 ns, and be overdue in every plan
         planned = rng.choice((None, max(1, run), rng.randint(1, 8))) if rules.predictor is None else None
         job = replace(
             job,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from batch_cases import FEATURES, BatchCase, finishes, seeded_cases
+from inside import column, number
 from reference.machine import MINUTES, Attempt, Job, Machine, Predictor
 from reference.machine import Rules as CaseRules
 
@@ -17,7 +18,6 @@ from bls.constraints.dependencies import dependencies
 from bls.constraints.job_constraints import JobConstraints
 from bls.constraints.outages import NEVER, Outages
 from bls.constraints.resource_requests import Requests
-from bls.engine import state as b
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from bls.estimates import HistoryEstimator
@@ -45,16 +45,12 @@ def cores_text(cores: Any) -> str:
 
 def attempts(state: BatchState) -> list[Attempt]:
     """What has become of all attempts, by job and attempt."""
-    columns, found = state.jobs, []
-    for row in range(int(state.sizes[b.N_ROWS])):
-        first, count = columns[b.HELD_FIRST, row], columns[b.HELD_COUNT, row]
+    names = ("ORIGIN", "NUMBER", "ATTEMPT", "ELIGIBLE", "START", "END", "HELD_FIRST", "HELD_COUNT", "WHY", "STATE")
+    rows, found = number(state, "sizes.N_ROWS"), []
+    columns = [column(state, f"jobs.{name}")[:rows].tolist() for name in names]
+    for origin, job, attempt, eligible, start, end, first, count, why, became in zip(*columns, strict=True):
         held = tuple(core for k in range(first, first + count) for core in range(state.pool_lo[k], state.pool_hi[k]))
-        number, attempt, eligible, start, end = (
-            int(columns[name, row]) for name in (b.NUMBER, b.ATTEMPT, b.ELIGIBLE, b.START, b.END)
-        )
-        why, became = WHY[columns[b.WHY, row]], STATES[columns[b.STATE, row]]
-        one = Attempt(number, attempt, eligible, start, end, held, why, became)
-        found.append((int(columns[b.ORIGIN, row]), one))
+        found.append((origin, Attempt(job, attempt, eligible, start, end, held, WHY[why], STATES[became])))
     return [one for _, one in sorted(found, key=lambda entry: (entry[0], entry[1].attempt))]
 
 
@@ -126,16 +122,12 @@ def platform_of(machine: Machine) -> Platform:
         for level, hosts in machine.switches
         if level == 1
     ]
+    groups = []
+    for host in machine.hosts:
+        amounts = {"memory_kb" if name == "memory" else name: amount for name, amount in host.amounts if amount}
+        groups.append(HostGroup(1, host.cores, float(host.cores), amounts))  # type: ignore[arg-type]
     return Platform(
-        tuple(
-            HostGroup(
-                1,
-                host.cores,
-                float(host.cores),
-                {"memory_kb" if name == "memory" else name: amount for name, amount in host.amounts if amount},  # type: ignore[arg-type]
-            )
-            for host in machine.hosts
-        ),
+        tuple(groups),
         licences=dict(machine.licences),  # type: ignore[arg-type]
         partitions=() if plain and len(parts) == 1 else parts,
         switches=(*(Switch(name, hosts=cores_text(sorted(hosts))) for name, hosts in leaves), *above),
@@ -150,14 +142,8 @@ def _unlimited(partition: Any) -> bool:
 def workload_of(jobs: Sequence[Job]) -> Workload:
     """The jobs as a log has them."""
     known = [job.run >= 0 for job in jobs]
-    columns = [
-        int64(job.number for job in jobs),
-        int64(job.submit for job in jobs),
-        int64(job.run if job.run >= 0 else 1 for job in jobs),
-        int64(job.cores for job in jobs),
-        int64(job.estimate for job in jobs),
-        np.arange(1, len(jobs) + 1),
-    ]
+    rows = [(job.number, job.submit, job.run if job.run >= 0 else 1, job.cores, job.estimate) for job in jobs]
+    columns = [*map(int64, zip(*rows, strict=True)), np.arange(1, len(jobs) + 1)]
     extra = {
         **{name: int64(getattr(job, name) for job in jobs) for name in ("user", "group", "queue", "application")},
         "cancel_ns": int64(-1 if job.cancel is None else job.cancel for job in jobs),

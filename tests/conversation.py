@@ -37,33 +37,27 @@ JOB = 7
 changed = msgspec.structs.replace
 
 
+ABLE = dict.fromkeys(("releases", "hints", "resizes", "wishes", "scales"), True)
+
+
 def hello(**fields: Any) -> Hello:
-    given_fields = {
-        "version": 11,
-        "token": TOKEN,
-        "worker": "w",
-        "name": "n",
-        "tasks": "lengths",
-        "conserves_work": True,
-    }
-    able = dict.fromkeys(("releases", "hints", "resizes", "wishes", "scales"), True)
-    return Hello(**{**given_fields, **able, **fields})
+    said = {"version": 11, "token": TOKEN, "worker": "w", "name": "n", "tasks": "lengths", "conserves_work": True}
+    return Hello(**said | ABLE | fields)
 
 
 def recipe(**fields: Any) -> Recipe:
-    given_fields = {"seed": 1, "job_number": 1, "cores": 2, "n": 3, "mean_gflop": 1.0, "variation": 0.0}
-    given_fields |= {"total_gflop": 3.0, "core_gflop": 1.5, "speed_gflops": 1.0, "bytes_per_gflop": 1e9}
-    return Recipe(**{**given_fields, "program": "", **fields})
+    tasks = {"seed": 1, "job_number": 1, "cores": 2, "n": 3, "mean_gflop": 1.0, "variation": 0.0, "program": ""}
+    work = {"total_gflop": 3.0, "core_gflop": 1.5, "speed_gflops": 1.0, "bytes_per_gflop": 1e9}
+    return Recipe(**tasks | work | fields)
 
 
 def start(how: str = "lengths", /, **fields: Any) -> Start:
     none = ("parts", "latency_ns", "core_host", "network", "until_ns", "resizes", "wishes", "stop_ns")
-    given_fields: dict[str, Any] = {**dict.fromkeys(none), "changes": (), "hints": (), "scales": ()}
-    given_fields |= {"job": JOB, "attempt": 4, "start_ns": 100, "core_speed_gflops": pack_float64([1.0, 1.0])}
-    given_fields |= {"technique": "ss", "overhead_ns": 0, "resize_ns": 0}
-    given_fields |= {"master": False, "records": False, "releases": False}
-    given_fields |= {"recipe": None, "tasks": 3} if how != "recipe" else {"recipe": recipe(), "tasks": None}
-    return Start(**{**given_fields, **fields})
+    no = dict.fromkeys(("master", "records", "releases"), False)
+    job = {"job": JOB, "attempt": 4, "start_ns": 100, "core_speed_gflops": pack_float64([1.0, 1.0]), "technique": "ss"}
+    job |= {"overhead_ns": 0, "resize_ns": 0, **dict.fromkeys(("changes", "hints", "scales"), ())}
+    job |= {"recipe": None, "tasks": 3} if how != "recipe" else {"recipe": recipe(), "tasks": None}
+    return Start(**dict.fromkeys(none) | no | job | fields)
 
 
 def lengths(first: int = 0, count: int = 3) -> Lengths:
@@ -73,19 +67,16 @@ def lengths(first: int = 0, count: int = 3) -> Lengths:
 def records(first: int = 0, count: int = 3, **fields: Any) -> Records:
     """All on core 0, one after the other, 50 ns each."""
     starts = [100 + 50 * task for task in range(first, first + count)]
-    given_fields = {"start_ns": pack_int64(starts), "end_ns": pack_int64([start_ns + 50 for start_ns in starts])}
-    given_fields |= dict.fromkeys(("core", "chunk"), pack_int32([0] * count))
-    return Records(
-        **{"job": JOB, "first": first, **given_fields, "length_gflop": pack_float64([1.0] * count), **fields}
-    )
+    columns = {"start_ns": pack_int64(starts), "end_ns": pack_int64([start_ns + 50 for start_ns in starts])}
+    columns |= dict.fromkeys(("core", "chunk"), pack_int32([0] * count))
+    return Records(**{"job": JOB, "first": first, "length_gflop": pack_float64([1.0] * count)} | columns | fields)
 
 
 def outcome(**fields: Any) -> Outcome:
-    given_fields: dict[str, Any] = {"job": JOB, "attempt": 4, "end_ns": 300, "stopped": False, "tasks": 3, "ran": 3}
-    given_fields |= {"chunks": 2, "transfers": 0, "length_gflop": 3.0, "length_cov": 0.0, "scheduling_ns": 0}
-    given_fields |= {"finish_ns": pack_int64([300, 100]), "busy_ns": pack_int64([150, 0]), "chosen": ()}
-    given_fields |= {**dict.fromkeys(("last_lost", "released_ns", "graph")), "ahead_chunks": 0}
-    return Outcome(**{**given_fields, **fields})
+    end: dict[str, Any] = {"job": JOB, "attempt": 4, "end_ns": 300, "stopped": False, "tasks": 3, "ran": 3, "chunks": 2}
+    end |= {"transfers": 0, "length_gflop": 3.0, "length_cov": 0.0, "scheduling_ns": 0, "chosen": (), "ahead_chunks": 0}
+    end |= {"finish_ns": pack_int64([300, 100]), "busy_ns": pack_int64([150, 0])}
+    return Outcome(**dict.fromkeys(("last_lost", "released_ns", "graph")) | end | fields)
 
 
 def promise(not_before_ns: int) -> Promise:
@@ -97,7 +88,7 @@ def suspended(now_ns: int, not_before_ns: int) -> Suspended:
 
 
 def resume(**fields: Any) -> Resume:
-    return Resume(**{"job": JOB, "until_ns": None, "changes": (), "stop_ns": None, **fields})
+    return Resume(**{"job": JOB, "until_ns": None, "changes": (), "stop_ns": None} | fields)
 
 
 def change(at_ns: int, core: int = 0, speed_gflops: float | None = 2.0) -> Change:
@@ -113,50 +104,44 @@ SERIAL = Part(tasks=1, technique=None, order="index", edges=0, cores=None)
 
 def network(**fields: Any) -> Network:
     """Transfers take 10 ns and 1 ns a byte."""
-    given_fields: dict[str, Any] = {"kind": "hockney", "topology": "full", "hosts": 3, "bandwidth_bytes_per_s": 1e9}
-    given_fields |= {"latency_ns": 10.0, "memory_bytes_per_s": None, "latency_factor": 1.0, "bandwidth_factor": 1.0}
-    return Network(**{**given_fields, "weight_bytes": 0.0, "gamma_bytes": 0.0, "crosstraffic": False, **fields})
+    given = {"kind": "hockney", "topology": "full", "hosts": 3, "bandwidth_bytes_per_s": 1e9, "latency_ns": 10.0}
+    given |= {"memory_bytes_per_s": None, "latency_factor": 1.0, "bandwidth_factor": 1.0, "crosstraffic": False}
+    return Network(**given | {"weight_bytes": 0.0, "gamma_bytes": 0.0} | fields)
 
 
 def graph(edges: int = 2, **fields: Any) -> Start:
-    given_fields = {"parts": (loop(3, edges=edges),), "core_host": pack_int32([0, 2]), "network": network()}
-    return start(**{**given_fields, "records": True, **fields})
+    linked = {"parts": (loop(3, edges=edges),), "core_host": pack_int32([0, 2]), "network": network(), "records": True}
+    return start(**linked | fields)
+
+
+def _edge_columns(first: int, count: int) -> dict[str, Any]:
+    target = pack_int32(range(1 + first, 1 + first + count))
+    return {"source": pack_int32([0] * count), "target": target, "bytes": pack_float64([50.0] * count)}
 
 
 def edges(first: int = 0, count: int = 2, **fields: Any) -> Edges:
     """Of task 0 to the tasks 1 and 2."""
-    target = list(range(1 + first, 1 + first + count))
-    columns = {"source": pack_int32([0] * count), "target": pack_int32(target), "bytes": pack_float64([50.0] * count)}
-    return Edges(**{"job": JOB, "first": first, **columns, **fields})
+    return Edges(**{"job": JOB, "first": first} | _edge_columns(first, count) | fields)
 
 
 def transfers(first: int = 0, count: int = 1, **fields: Any) -> Transfers:
-    target = list(range(1 + first, 1 + first + count))
-    columns = {"source": pack_int32([0] * count), "target": pack_int32(target), "bytes": pack_float64([50.0] * count)}
     instants = {"sent_ns": pack_int64([150] * count), "arrived_ns": pack_int64([210] * count)}
-    return Transfers(**{"job": JOB, "first": first, **columns, **instants, **fields})
+    return Transfers(**{"job": JOB, "first": first} | _edge_columns(first, count) | instants | fields)
 
 
 def measurement(**fields: Any) -> Measurement:
-    given_fields: dict[str, Any] = {"critical_path_ns": 2.0, "parallelism": 1.5, "slr": 2.0, "speedup": None}
-    return Measurement(**{**given_fields, "transfers": 1, "transfer_bytes": 50.0, "transfer_wait_ns": 60, **fields})
+    given: dict[str, Any] = {"critical_path_ns": 2.0, "parallelism": 1.5, "slr": 2.0, "speedup": None, "transfers": 1}
+    return Measurement(**given | {"transfer_bytes": 50.0, "transfer_wait_ns": 60} | fields)
 
 
 class Pair:
     """Both ends of one connection, without a network."""
 
     def __init__(self, tasks: str = "lengths", *, welcomed: bool = True) -> None:
-        self.ends = {Role.BRIDGE: Session(Role.BRIDGE, TOKEN), Role.APPLICATION: Session(Role.APPLICATION)}
+        self.bridge, self.application = Session(Role.BRIDGE, TOKEN), Session(Role.APPLICATION)
+        self.ends = {Role.BRIDGE: self.bridge, Role.APPLICATION: self.application}
         if welcomed:
             self.say(hello(tasks=tasks), Welcome(version=11, run="r"))
-
-    @property
-    def bridge(self) -> Session:
-        return self.ends[Role.BRIDGE]
-
-    @property
-    def application(self) -> Session:
-        return self.ends[Role.APPLICATION]
 
     def receiver_of(self, message: Message) -> Session:
         return self.application if sender_of(message) is Role.BRIDGE else self.bridge

@@ -1,4 +1,4 @@
-"""Tables of cases beside the tests that run them: bad inputs and their one-line errors, known answers."""
+"""Data beside the tests that use them: tables of cases with their known answers, and texts."""
 
 from __future__ import annotations
 
@@ -6,18 +6,25 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-__all__ = ["table_rows"]
+__all__ = ["table_rows", "table_text"]
+
+
+def _kept(test: str, name: str) -> Any:
+    """What ``tables/NAME.toml``, which is beside ``test_NAME.py``, has under a name."""
+    path = Path(test)
+    file = path.parent / "tables" / f"{path.stem.removeprefix('test_')}.toml"
+    return tomllib.loads(file.read_text("utf-8"))[name]
 
 
 def table_rows(test: str, name: str) -> list[Any]:
-    """Return the rows of a table of ``tables/NAME.toml``, which is beside ``test_NAME.py``.
-
-    The word ``None`` is None, and short rows end in it.
-    """
-    path = Path(test)
-    file = path.parent / "tables" / f"{path.stem.removeprefix('test_')}.toml"
-    found: list[Any] = tomllib.loads(file.read_text("utf-8"))[name]
+    """Return the rows of a table. The word ``None`` is None, and short rows end in it."""
+    found: list[Any] = _kept(test, name)
     if not isinstance(found[0], list):
         return found
     width = max(map(len, found))
     return [[None if word == "None" else word for word in row] + [None] * (width - len(row)) for row in found]
+
+
+def table_text(test: str, name: str) -> str:
+    """Return a text."""
+    return str(_kept(test, name))

@@ -92,25 +92,19 @@ def answered(peer: Peer, order: Start, resumes: Iterable[Resume] = ()) -> Answer
         return last
     assert isinstance(last, Outcome), last
     records = [answer for answer in said if isinstance(answer, Records)]
-    start, end = (np.concatenate([unpack_int64(getattr(r, name)) for r in records]) for name in ("start_ns", "end_ns"))
-    core, chunk = (np.concatenate([unpack_int32(getattr(r, name)) for r in records]) for name in ("core", "chunk"))
-    moved = [answer for answer in said if isinstance(answer, Transfers)]
+
+    def column(name: str) -> np.ndarray:
+        unpack = unpack_int64 if name.endswith("_ns") else unpack_int32
+        return np.concatenate([unpack(getattr(one, name)) for one in records])
+
     rows: list[tuple[int, int, float, int, int]] = []
-    for some in moved:
+    for some in (answer for answer in said if isinstance(answer, Transfers)):
         columns = unpack_int32(some.source), unpack_int32(some.target), unpack_float64(some.bytes)
         instants = unpack_int64(some.sent_ns), unpack_int64(some.arrived_ns)
-        rows += zip(*(column.tolist() for column in (*columns, *instants)), strict=True)
-    return Answered(
-        start,
-        end,
-        core,
-        chunk,
-        [row[:3] for row in rows],
-        np.array([row[3] for row in rows], np.int64),
-        np.array([row[4] for row in rows], np.int64),
-        last,
-        suspended,
-    )
+        rows += zip(*(one.tolist() for one in (*columns, *instants)), strict=True)
+    sent, arrived = (np.array([row[k] for row in rows], np.int64) for k in (3, 4))
+    tasks = (column(name) for name in ("start_ns", "end_ns", "core", "chunk"))
+    return Answered(*tasks, [row[:3] for row in rows], sent, arrived, last, suspended)
 
 
 def both(order: Start, resumes: Iterable[Resume] = (), platform: Path | None = None) -> tuple[Answered, Answered]:

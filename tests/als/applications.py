@@ -122,22 +122,20 @@ class Scenario:
 
     def application(self, *, keep_tasks: bool = True) -> Application:
         """The engine at the job's start."""
+        times = {"start_ns": self.start, "overhead_ns": self.overhead, "latency_ns": self.latency}
         return Application(
             self.lengths,
             self.speeds,
             phases=[None if name is None else technique(name) for name in self.phases],
-            part_tasks=self.part_tasks,
-            start_ns=self.start,
-            overhead_ns=self.overhead,
-            latency_ns=self.latency,
-            master=self.master,
             keep_tasks=keep_tasks,
-            seed=self.seed,
-            job=self.job,
-            releases=self.releases,
             max_cores=len(self.speeds) + 12 if self.resizes else None,
             wishes=self.wishes or None,
+            **times,
+            **self.fields("part_tasks", "master", "seed", "job", "releases"),
         )
+
+    def fields(self, *names: str) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in names}
 
     def expected(self) -> Run | str:
         """What the reference makes of it; a word if it cannot end."""
@@ -146,21 +144,15 @@ class Scenario:
             return run(
                 self.lengths,
                 self.speeds,
-                start=self.start,
-                overhead=self.overhead,
                 latency=self.latency or (),
-                master=self.master,
-                phases=self.phases,
-                part_tasks=self.part_tasks,
                 changes=changes,
                 later=later,
                 stop=None if self.stop is None else self.start + self.stop,
-                seed=self.seed,
-                job=self.job,
-                releases=self.releases,
                 hints=[(self.start + at, cores) for at, cores in self.hints],
                 resizes=[replace(one, at=self.start + one.at) for one in self.resizes],
-                wishes=self.wishes,
+                **self.fields(
+                    "start", "overhead", "master", "phases", "part_tasks", "seed", "job", "releases", "wishes"
+                ),
             )
         except TasksLeft:
             return "tasks left"
@@ -220,6 +212,11 @@ NAMES = (
     "awf-c:start=tenth,unmeasured=skip",
     "af:start=half,round=half",
     "af:spread=deviation,cap=true,unmeasured=own",
+    "awf-d:min=2,round=half",
+    "awf:base=halving,round=half",
+    "af:mu=known,sigma=2e-7,start=none,round=down",
+    "maf:min=2,sigma=3e-7,first=5,start=tenth",
+    "static-steal:chunk=5",
 )
 
 

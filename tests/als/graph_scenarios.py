@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 from applications import NAMES, Hint, Scale, driven, lengths, released, some_changes, some_resizes
 from hypothesis import strategies as st
+from inside import column
 from reference.application import AllLost, Resize, TasksLeft
 from reference.graph_records import edges_of, graph_ran, planned, planning_anew
 from reference.graph_run import GraphRun, run_graph
@@ -18,7 +19,6 @@ from reference.graph_ways import Plan
 from reference.sharing import Link, Network
 
 from als.application import Application
-from als.engine.dag import state as g
 from als.engine.dag.parts import GraphPart
 from als.network import NetworkState, SharingModel, network_model, network_state
 from als.planners import PLANNERS, planner
@@ -67,16 +67,8 @@ class Platform:
         memory = None if self.memory is None else 1e9 * self.memory
         if not isinstance(model, SharingModel):
             return Network(self.model, self.route, memory=memory)
-        return Network(
-            "sharing",
-            self.route,
-            model.latency_factor,
-            model.bandwidth_factor,
-            model.weight_s,
-            model.gamma,
-            model.crosstraffic,
-            memory,
-        )
+        factors = (model.latency_factor, model.bandwidth_factor, model.weight_s, model.gamma, model.crosstraffic)
+        return Network("sharing", self.route, *factors, memory)
 
 
 @dataclass(frozen=True)
@@ -113,38 +105,32 @@ class GraphScenario:
         return self.scheduler not in PLANNERS and self.scheduler not in ("hosts", "cores")
 
     def part(self) -> GraphPart:
-        if self.scheduler == "hosts":
-            return GraphPart(MAPPED, self.by_rank, host=np.array(self.mapped, np.int64))
-        if self.scheduler == "cores":
-            return GraphPart(MAPPED, self.by_rank, core=np.array(self.mapped, np.int64))
+        if self.scheduler in ("hosts", "cores"):
+            return GraphPart(MAPPED, self.by_rank, **{self.scheduler[:-1]: np.array(self.mapped, np.int64)})
         if self.scheduler in PLANNERS:
             return GraphPart(planner(self.scheduler))
         return GraphPart(technique(self.scheduler), self.by_rank)
 
     def application(self, *, keep_tasks: bool = True) -> Application:
         """The engine at the job's start."""
+        times = {"start_ns": self.start, "overhead_ns": self.overhead, "latency_ns": self.latency}
         return Application(
             self.lengths,
             self.speeds,
             phases=[self.part()],
-            start_ns=self.start,
-            overhead_ns=self.overhead,
-            latency_ns=self.latency,
-            master=self.master,
             keep_tasks=keep_tasks,
-            releases=self.releases,
             max_cores=len(self.speeds) + 12 if self.resizes else None,
-            seed=self.seed,
             job=1,
             edges=edges_of(self.edges),
-            core_host=self.core_host,
             network=self.platform.state(),
+            **times,
+            **{name: getattr(self, name) for name in ("master", "releases", "seed", "core_host")},
         )
 
     def expected(self) -> GraphRun | str:
         """What the reference makes of it; a word if it cannot end. Order and plan are those of the engine."""
-        tasks = self.application().state.graph.tasks
-        position, cores = tasks[g.POSITION].tolist(), tasks[g.PLAN].tolist()
+        state = self.application().state
+        position, cores = (column(state, f"graph.tasks.{name}").tolist() for name in ("POSITION", "PLAN"))
         by_plan = self.scheduler in PLANNERS or self.scheduler == "cores"
         if self.scheduler == "cores":
             cores = list(self.mapped)

@@ -5,33 +5,32 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import nullcontext
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 import pytest
 from applications import ran
+from inside import code, column, number
 from pages import ROOT, section, table
-from reference.application import Ran
+from tables import table_rows
 
 from als.application import Application
 from als.application_faults import lost_error
-from als.engine import state as s
-from als.engine.dag import state as g
 from als.engine.dag.metrics import GRAPH_METRICS
 from als.engine.dag.parts import Edges, GraphPart
 from als.engine.injected_changes import MOST_FRUITLESS
 from als.engine.metrics import LOOP_METRICS, application_metrics, finish_cov, finish_imbalance, loop_metrics, measure
-from als.engine.state import FRUITLESS, ApplicationState
+from als.engine.state import ApplicationState
 from als.engine.validation import validate
 from als.planners import planner
 from als.planners.mapped import MAPPED
 from als.techniques import TECHNIQUES, Selection, Technique, technique, technique_kernel
-from als.techniques.contract import FIRST
 from als.techniques.python_technique import Ask, PythonTechnique
 from traces.base.errors import InputError, PluginError
 from traces.base.time import MAX_NS
 from traces.checks.jobs import InvariantError
-from traces.compiled import Array, jit_enabled
+from traces.compiled import jit_enabled
 
 SS, STATIC = TECHNIQUES["ss"], TECHNIQUES["static"]
 NS, TEN = 1e-9, 1e-8  # GFLOP: one and ten nanoseconds at 1 GFLOP/s
@@ -125,31 +124,17 @@ def test_the_end_of_time_is_an_error(work: float, start: int, overhead: int, kee
 
 
 def test_what_is_just_within_the_limits() -> None:
-    last = Application([1e-9], [1.0], SS, start_ns=MAX_NS - 2)
-    assert last.advance()
-    assert last.end_ns == MAX_NS - 1
-    far = Application([1.0], [1.0], SS, latency_ns=[10**12])
-    assert far.advance()
-    assert far.end_ns == 2 * 10**12 + 10**9
-    alone = Application([1.0], [1.0, 1.0], phases=[None])
-    assert alone.advance()
-    assert alone.end_ns == 10**9
+    for application, end in (
+        (Application([1e-9], [1.0], SS, start_ns=MAX_NS - 2), MAX_NS - 1),
+        (Application([1.0], [1.0], SS, latency_ns=[10**12]), 2 * 10**12 + 10**9),
+        (Application([1.0], [1.0, 1.0], phases=[None]), 10**9),
+    ):
+        assert application.advance()
+        assert application.end_ns == end
     slow = Application([1.0], [1.0], SS)
     slow.advance(1)
     with pytest.raises(InputError, match=f"would not end before the last simulated instant, {MAX_NS} ns"):
         slow.set_speed(1e-12)
-
-
-def test_records_call_cores_as_they_are_numbered_and_arguments_stay_as_they_are() -> None:
-    lengths, speeds, numbers = np.array([1.0, 2.0]), np.array([1.0, 2.0]), np.array([70, 9])
-    for given_array in (lengths, speeds, numbers):
-        given_array.flags.writeable = False
-    application = Application(lengths, speeds, SS, core_number=numbers)
-    application.set_speed(5.0)  # of all cores
-    assert application.length_gflop == 3.0
-    assert application.advance()
-    assert ran(application).tasks == [Ran(0, 70, 0, 200_000_000), Ran(1, 9, 0, 400_000_000)]
-    assert speeds.tolist() == [1.0, 2.0]
 
 
 # Techniques at fault, and techniques of Python.
@@ -198,25 +183,6 @@ def test_what_is_no_technique_is_refused() -> None:
         Technique("plain", lambda *arguments: 1)
 
 
-@technique_kernel
-def _own_half(
-    n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
-) -> int:
-    if memo[core] > 0.0:
-        return 0
-    memo[core] = 1.0
-    facts[FIRST] = float(core * (n_tasks // n_cores))
-    return n_tasks // n_cores
-
-
-def test_what_a_rule_places_for_an_absent_core_alone_is_handed_out_all_the_same() -> None:
-    """Each core has its half and steals nothing; core 1 never comes."""
-    mine = Technique("halves", _own_half, memo_per_core=1, places=True)
-    application = Application([TEN] * 6, [1.0, 0.0], mine)
-    assert application.advance()
-    assert (application.state.start_ns.tolist(), application.chunks) == ([0, 10, 20, 30, 40, 50], 2)
-
-
 class Growing:
     """Each chunk is one task more than the one before, over all time steps: it remembers."""
 
@@ -255,7 +221,7 @@ def test_a_job_that_waits_for_a_core_that_never_comes_says_so() -> None:
 def test_an_application_whose_cores_never_stay_for_a_task_ends_with_the_last_loss_of_many() -> None:
     """A task of 10 ns, and a core that is there for 5 ns at a time."""
     application = Application([TEN], [1.0], SS)
-    application.state.counters[FRUITLESS] = MOST_FRUITLESS - 3  # so many times it was so
+    column(application.state, "counters.FRUITLESS")[...] = MOST_FRUITLESS - 3  # so many times it was so
     for now in (5, 9):
         application.advance(now)
         application.set_speed(0.0, 0)
@@ -297,14 +263,6 @@ def test_scales_are_of_some_cores_and_of_those_that_come() -> None:
     assert application.state.end_ns.tolist() == [10, 10, 20, 30, 30, 70, 70, 51]
 
 
-def test_a_wish_is_known_just_after_the_part_would_have_begun() -> None:
-    application = Application([TEN] * 8, [1.0, 1.0], phases=[STATIC] * 2, part_tasks=[4, 4], wishes=[2, 1])
-    assert not application.advance(20)
-    assert application.wishes == []
-    assert not application.advance(21)
-    assert application.wishes == [(20, 1)]
-
-
 def test_tasks_that_have_places_have_no_other_width() -> None:
     application = Application([TEN] * 2, [1.0, 1.0], phases=[GraphPart(MAPPED, core=np.zeros(2, np.int64))])
     with pytest.raises(InputError, match="resize: a graph whose tasks have hosts or cores of their own, mapped"):
@@ -330,124 +288,96 @@ def _graph() -> ApplicationState:
     return application.state
 
 
-Plant = Callable[[ApplicationState], None]
-
-
-def _add(of: Callable[[ApplicationState], Array], at: int, amount: int = 1) -> Plant:
-    def plant(state: ApplicationState) -> None:
-        of(state)[at] += amount
-
-    return plant
-
-
-def _counter(counter: int, amount: int = 1) -> Plant:
-    return _add(lambda state: state.counters, counter, amount)
-
-
-def _number(number: int) -> Plant:
-    return _add(lambda state: state.graph.numbers, number)
-
-
-def _put(of: Callable[[ApplicationState], Array], at: Any, value: Any) -> Plant:
-    """Write a value, or what it is of the state, at a place, or where the state says."""
-
-    def plant(state: ApplicationState) -> None:
-        of(state)[at(state) if callable(at) else at] = value(state) if callable(value) else value
-
-    return plant
+def _ask_core(state: ApplicationState) -> int:
+    return int(state.ask_core[0])
 
 
 def _begun(state: ApplicationState) -> int:
     return int(np.flatnonzero(state.start_ns >= 0)[0])
 
 
-def _held_twice(state: ApplicationState) -> None:
-    one, other = np.flatnonzero(state.cores[s.HELD_STOP] > state.cores[s.HELD_FIRST])[:2].tolist()
-    for row in (s.HELD_FIRST, s.HELD_STOP, s.HELD_SIZE):
-        state.cores[row, one] = state.cores[row, other]
-
-
 def _computing(state: ApplicationState) -> int:
-    return int(np.flatnonzero(state.graph.cores[g.DOES] == g.COMPUTES)[0])
+    return int(np.flatnonzero(column(state, "graph.cores.DOES") == code(state.graph, "COMPUTES"))[0])
+
+
+def _held_twice(state: ApplicationState) -> None:
+    first, stop, size = (column(state, f"cores.HELD_{name}") for name in ("FIRST", "STOP", "SIZE"))
+    one, other = np.flatnonzero(stop > first)[:2].tolist()
+    for row in (first, stop, size):
+        row[one] = row[other]
 
 
 def _other_owner(state: ApplicationState) -> None:
-    state.graph.tasks[g.AT, state.graph.cores[g.TASK, _computing(state)]] += 1
+    column(state, "graph.tasks.AT")[column(state, "graph.cores.TASK")[_computing(state)]] += 1
 
 
 def _absent(state: ApplicationState) -> None:
     state.speed[0] = 0.0
-    state.counters[s.PRESENT] -= 1
+    column(state, "counters.PRESENT")[...] -= 1
 
 
 def _taken(state: ApplicationState) -> None:
     state.taken[int(np.flatnonzero(state.taken == 0)[0])] = 1
-    state.counters[s.LEFT] -= 1
+    column(state, "counters.LEFT")[...] -= 1
 
 
 def _waits(state: ApplicationState) -> None:
-    state.graph.pools[g.WAITING_SIZE, 0] += 1
-    state.graph.waiting[state.graph.pools[g.WAITING_SIZE, 0] - 1] = 11
-    state.graph.numbers[g.WAITING] += 1
+    sizes = column(state, "graph.pools.WAITING_SIZE")
+    sizes[0] += 1
+    state.graph.waiting[sizes[0] - 1] = 11
+    column(state, "graph.numbers.WAITING")[...] += 1
 
 
-def _last_ask(state: ApplicationState) -> int:
-    return int(state.ask_ns[: state.counters[s.ASKING]].max()) + 1
-
-
-IN_LOOPS: list[tuple[Plant, str]] = [
-    (_counter(s.PRESENT), "cores that are there: 4 by its count, 3 there are"),
-    (_counter(s.LEFT), "tasks that are left: "),
-    (_counter(s.HOLES), "tasks that were passed over or put back: "),
-    (_counter(s.PUT_BACK), "tasks that were put back: "),
-    (_counter(s.LOWEST, 40), " was put back, and is looked for from "),
-    (_counter(s.NEXT, 100), "the next task is "),
-    (_counter(s.STATUS, 4), "status 4"),
-    (_counter(s.GONE), "cores that are lost for good: 1 by its count, 0 there are"),
-    (_put(lambda one: one.ask_ns, 0, _last_ask), "heap of requests: entry "),
-    (_put(lambda one: one.ask_ns, 0, 0), "should have been served at 0 ns"),
-    (_put(lambda one: one.ask_core, 1, lambda one: one.ask_core[0]), "is 2 times among those that ask"),
-    (_put(lambda one: one.cores[s.AWAY], lambda one: one.ask_core[0], 1), "asks 1 times, and was sent away"),
+#: Rows of a column, the place in it, what is added, and what is found; or a function, and what is found.
+IN_LOOPS: list[Any] = [
+    *table_rows(__file__, "in_loops"),
+    ("ask_ns", 0, 10**12, "heap of requests: entry "),
+    ("ask_ns", 0, -(10**12), "should have been served at -9"),
+    (lambda one: np.copyto(one.ask_core[1:2], one.ask_core[:1]), "is 2 times among those that ask"),
+    ("cores.AWAY", _ask_core, 1, "asks 1 times, and was sent away"),
     (_held_twice, "hold the same task of "),
-    (_put(lambda one: one.cores[s.HELD_STOP], 0, 100), "core 0 has a chunk of "),
-    (_put(lambda one: one.taken, 0, 0), "tasks that are left: "),
-    (_put(lambda one: one.start_ns, lambda one: np.flatnonzero(one.end_ns > 0)[0], 10**18), " runs from "),
-    (_put(lambda one: one.core, _begun, 99), "is on core 99"),
-    (_put(lambda one: one.chunk, _begun, 99), "is of chunk 99"),
-    (_put(lambda one: one.busy_ns, 1, -1), "core 1 has been busy for -1 ns"),
-    (_put(lambda one: one.speed, 0, np.nan), "core 0 has speed nan"),
+    (lambda one: one.taken.__setitem__(0, 0), "tasks that are left: "),
+    ("start_ns", _begun, 10**18, " runs from "),
+    ("core", _begun, 99, "is on core 99"),
+    ("chunk", _begun, 99, "is of chunk 99"),
+    ("busy_ns", 1, -(10**18), "core 1 has been busy for -"),
+    ("speed", 0, np.nan, "core 0 has speed nan"),
 ]
 
-IN_GRAPHS: list[tuple[Plant, str]] = [
-    (_counter(s.LEFT), "tasks that are left: "),
-    (_number(g.UNDONE), "tasks that have not ended: "),
-    (_number(g.WAITING), "tasks that wait: "),
-    (_number(g.TURNED_AWAY), "cores that wait for the next round: "),
-    (_number(g.TASK_0), "the graph has tasks "),
-    (_put(lambda one: one.graph.cores[g.TASK], _computing, 11), "computes task 11, which core -1 has"),
+IN_GRAPHS: list[Any] = [
+    *table_rows(__file__, "in_graphs"),
+    (
+        lambda one: column(one, "graph.cores.TASK").__setitem__(_computing(one), 11),
+        "computes task 11, which core -1 has",
+    ),
     (_other_owner, " computes task "),
-    (_put(lambda one: one.graph.cores[g.DOES], _computing, g.IDLES), "and its next event is of kind 0"),
+    (
+        lambda one: column(one, "graph.cores.DOES").__setitem__(_computing(one), code(one.graph, "IDLES")),
+        "and its next event is of kind 0",
+    ),
     (_absent, "of speed 0.0, is 1 times among those that ask"),
-    (_add(lambda one: one.graph.tasks[g.PENDING], 11), "producers that task 11 waits for: "),
-    (_put(lambda one: one.graph.tasks[g.MISSING], 11, -1), "waits for 1 tasks and -1 data"),
-    (_put(lambda one: one.graph.tasks[g.POSITION], 0, 1), "no task has place 0"),
     (_taken, "and core -1 has it"),
-    (_put(lambda one: one.graph.cores[g.QUEUED], 0, lambda one: 1 - one.graph.cores[g.QUEUED, 0]),
-     "times among those that wait for tasks"),
+    (
+        lambda one: np.copyto(column(one, "graph.cores.QUEUED")[:1], 1 - column(one, "graph.cores.QUEUED")[:1]),
+        "times among those that wait for tasks",
+    ),
     (_waits, "task 11 is 1 times among those that wait for a core"),
-    (_put(lambda one: one.graph.sent_ns, 3, 5), "and data take no time"),
-    (_put(lambda one: one.graph.arrived_ns, 3, 5), "transfer 3 was sent at -1 ns, and arrived at 5 ns"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(
-    ("make", "plant", "words"),
-    [(make, *row) for make, rows in ((_loop, IN_LOOPS), (_graph, IN_GRAPHS)) for row in rows],
+    ("make", "fault"), [(make, tuple(row)) for make, rows in ((_loop, IN_LOOPS), (_graph, IN_GRAPHS)) for row in rows]
 )
-def test_a_planted_fault_is_found(make: Callable[[], ApplicationState], plant: Plant, words: str) -> None:
+def test_a_planted_fault_is_found(make: Callable[[], ApplicationState], fault: tuple[Any, ...]) -> None:
     state = make()
     validate(state)
-    plant(state)
+    *where, words = fault
+    if len(where) == 1:
+        where[0](state)
+    else:
+        path, at, amount = where
+        of = column(state, path) if path.rpartition(".")[2].isupper() else attrgetter(path)(state)
+        of[at(state) if callable(at) else at if at >= 0 else ...] += amount
     with pytest.raises(InvariantError) as caught:
         validate(state, "job 7")
     assert words in str(caught.value)
@@ -458,47 +388,42 @@ def test_an_application_is_checked_between_calls(monkeypatch: pytest.MonkeyPatch
     application = Application(np.ones(20), [1.0, 1.0], TECHNIQUES["ss"])
     application.checks = 2
     checked: list[int] = []
-    monkeypatch.setattr("als.engine.validation.validate", lambda state: checked.append(int(state.counters[s.NOW])))
+    monkeypatch.setattr("als.engine.validation.validate", lambda state: checked.append(number(state, "counters.NOW")))
     for until in (1, 2, 3, 4, 5):
         application.advance(until * 10**9)
     assert application.advance()
     assert checked == [2 * 10**9, 4 * 10**9, 10**10]
 
 
+def test_totals_leave_out_jobs_without_an_application_level() -> None:
+    some, loops = np.array([0.5, math.nan, 0.0]), np.full((len(LOOP_METRICS), 3), math.nan)
+    loops[NAMES.index("computing_ns")] = [30.0, math.nan, 15.0]
+    figures = application_metrics(np.array([3, 0, 4]), np.array([2, 0, 4]), some, 2 * some, loops, 60.0, detail=False)
+    counts = {"tasks": 7, "chunks": 6, "computing_utilisation": 0.75}
+    assert figures == counts | {"mean_imbalance": 0.25, "max_imbalance": 0.5, "mean_cov": 0.5, "max_cov": 1.0}
+    none, zero = np.full(1, math.nan), np.zeros(1, np.int64)
+    figures = application_metrics(zero, zero, none, none, np.full((len(LOOP_METRICS), 1), math.nan), 60.0)
+    assert {figures[name] for name in ("computing_utilisation", "mean_imbalance", "max_cov")} == {None}
+
+
 NAMES = [name for name, _ in LOOP_METRICS]
 
 
 def measured(
-    finish: list[int],
-    busy: list[int],
-    speed: list[float] | None = None,
-    *,
-    start: int = 0,
-    work: float = 1.0,
-    length_cov: float = 0.25,
-    scheduling: int = 0,
-    chunks: int = 1,
+    finish: Any, busy: Any, speed: Any = None, start: int = 0, more: Any = (1.0, 0.25, 0, 1)
 ) -> dict[str, float]:
+    """Metrics of a loop from ``start`` on; ``more``: its work, the spread of its lengths, scheduling and chunks."""
     values = np.empty(len(LOOP_METRICS))
     speeds = np.ones(len(finish)) if speed is None else np.array(speed)
-    columns = (np.array(finish, np.int64), np.array(busy, np.int64), speeds)
-    measure(values, start, *columns, work, length_cov, scheduling, chunks)
+    measure(values, start, np.array(finish, np.int64), np.array(busy, np.int64), speeds, *more)
     return loop_metrics(values)
 
 
 def test_all_metrics_by_hand() -> None:
     # Four cores from 10 s on. t = 2, 4, 6 and 8 s, the mean 5 s, σ² = 5 s², the sample's 20/3 s².
     # They spent 2, 3, 6 and 7 s in tasks, in all 18 s, and 1 s in scheduling; 24 GFLOP at 1, 1, 2 and 2 GFLOP/s.
-    found = measured(
-        [12 * 10**9, 14 * 10**9, 16 * 10**9, 18 * 10**9],
-        [2 * 10**9, 3 * 10**9, 6 * 10**9, 7 * 10**9],
-        [1.0, 1.0, 2.0, 2.0],
-        start=10 * 10**9,
-        work=24.0,
-        length_cov=0.125,
-        scheduling=10**9,
-        chunks=9,
-    )
+    finish, busy = ([k * 10**9 for k in row] for row in ((12, 14, 16, 18), (2, 3, 6, 7)))
+    found = measured(finish, busy, [1.0, 1.0, 2.0, 2.0], 10**10, (24.0, 0.125, 10**9, 9))
     by_hand = {
         "cov": math.sqrt(5) / 5,
         "cov_sample": math.sqrt(20 / 3) / 5,
@@ -523,20 +448,9 @@ def test_what_there_is_no_number_for() -> None:
     assert all(math.isnan(value) for value in measured([7, 7], [0, 0], start=7).values())
     assert math.isnan(finish_imbalance(np.full(7, 3, np.int64), 3))
     assert math.isnan(finish_cov(np.full(7, 3, np.int64), 3))
-    only_scheduling = measured([9, 7], [0, 0], start=7, scheduling=2)
-    assert math.isnan(only_scheduling.pop("sakellariou_lr"))
-    assert not any(math.isnan(value) for value in only_scheduling.values())
+    only_scheduling = measured([9, 7], [0, 0], None, 7, (1.0, 0.25, 2, 1))
+    assert [name for name, value in only_scheduling.items() if math.isnan(value)] == ["sakellariou_lr"]
     assert math.isnan(measured([9, 7], [1, 0], [0.0, 0.0])["efficiency"])
-
-
-def test_the_page_defines_every_metric() -> None:
-    text = section(ROOT / "docs" / "reference/metrics.md", "The application level")
-    for rest, unit, metrics in (
-        (text, "fraction", LOOP_METRICS),
-        (text[text.index("### Graphs") :], "ratio", GRAPH_METRICS),
-    ):
-        rows = table(rest[rest.index("| what |") :])
-        assert [(row[1].strip("`"), row[2].replace(unit, "1")) for row in rows] == list(metrics)
 
 
 def test_the_distribution_over_jobs() -> None:
@@ -548,37 +462,24 @@ def test_the_distribution_over_jobs() -> None:
     zeros, none = np.zeros(7, np.int64), np.full(7, math.nan)
     distribution = application_metrics(zeros, zeros, none, none, loops, 0.0)["distribution"]
     assert list(distribution) == NAMES
+    words = ("mean", "median", "p10", "p90", "max")
     for at, name in enumerate(NAMES):
-        if name == "cov_sample":
-            expected = {"mean": 17.5, "median": 15.0, "p10": 3.0, "p90": 34.0, "max": 40.0}
-        else:
-            expected = {"mean": 20.0, "median": 20.0, "p10": 4.0, "p90": 36.0, "max": 40.0}
-        shifted = {key: value + at for key, value in expected.items()}
-        assert distribution[name] == pytest.approx(shifted, rel=1e-14), name
+        numbers = (17.5, 15.0, 3.0, 34.0, 40.0) if name == "cov_sample" else (20.0, 20.0, 4.0, 36.0, 40.0)
+        expected = {word: number + at for word, number in zip(words, numbers, strict=True)}
+        assert distribution[name] == pytest.approx(expected, rel=1e-14), name
     empty = application_metrics(zeros, zeros, none, none, np.full((k, 7), math.nan), 0.0)["distribution"]
-    assert empty["cov"] == dict.fromkeys(("mean", "median", "p10", "p90", "max"))
+    assert empty["cov"] == dict.fromkeys(words)
     assert empty.keys() == distribution.keys()
 
 
-def test_totals_leave_out_jobs_without_an_application_level() -> None:
-    some = np.array([0.5, math.nan, 0.0])
-    loops = np.full((len(LOOP_METRICS), 3), math.nan)
-    loops[NAMES.index("computing_ns")] = [30.0, math.nan, 15.0]
-    figures = application_metrics(np.array([3, 0, 4]), np.array([2, 0, 4]), some, 2 * some, loops, 60.0, detail=False)
-    assert figures == {
-        "tasks": 7,
-        "chunks": 6,
-        "mean_imbalance": 0.25,
-        "max_imbalance": 0.5,
-        "mean_cov": 0.5,
-        "max_cov": 1.0,
-        "computing_utilisation": 0.75,
-    }
-    none, nothing = np.full(1, math.nan), np.full((len(LOOP_METRICS), 1), math.nan)
-    figures = application_metrics(np.zeros(1, np.int64), np.zeros(1, np.int64), none, none, nothing, 60.0)
-    assert figures["computing_utilisation"] is None
-    assert figures["mean_imbalance"] is None
-    assert figures["max_cov"] is None
+def test_the_page_defines_every_metric() -> None:
+    text = section(ROOT / "docs" / "reference/metrics.md", "The application level")
+    for rest, unit, metrics in (
+        (text, "fraction", LOOP_METRICS),
+        (text[text.index("### Graphs") :], "ratio", GRAPH_METRICS),
+    ):
+        rows = table(rest[rest.index("| what |") :])
+        assert [(row[1].strip("`"), row[2].replace(unit, "1")) for row in rows] == list(metrics)
 
 
 def test_a_graph_after_a_loop_is_planned_for_the_cores_that_stay() -> None:

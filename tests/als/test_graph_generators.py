@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,14 +17,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pages import ROOT, blocks, section, table
 from reference import drawing
+from tables import table_rows
 
 from als.graphs import GENERATORS, GraphDraft, GraphModel, graph_kernel, graph_model, takes_variation
-from als.graphs.draw import IMPOSSIBLE, NO_ROOM, DrawnGraph, draw_graph, drawn_graph, room
-from als.graphs.table import graph_table, new_drawing_room
+from als.graphs.draw import DrawnGraph, drawn_graph, room
 from als.graphs.trial import try_out
-from als.streams import GRAPH_WORK, GRAPHS, fill_round_keys, start_stream
+from als.programs.program import Graph, Program
+from als.programs.table import Programs, drawn_program
+from als.streams import GRAPH_WORK, GRAPHS
 from traces.base.errors import InputError, PluginError
-from traces.compiled import Array
 
 pytestmark = pytest.mark.whole
 
@@ -48,30 +48,7 @@ def shape(spec: str, tasks: int = 0, cores: int = 1) -> tuple[int, Edges]:
     return len(graph.gflop), edges(graph)
 
 
-@pytest.mark.parametrize(
-    ("spec", "tasks", "cores", "n", "expected"),
-    [
-        ("chain:tasks=1", 9, 9, 1, ""),
-        ("chain", 3, 9, 3, "0>1 1>2"),
-        ("chain", 0, 2, 2, "0>1"),
-        ("fork-join:width=2", 9, 9, 4, "0>1 0>2 1>3 2>3"),
-        ("fork-join:stages=2", 1, 9, 5, "0>1 1>2 2>3 3>4"),
-        ("fork-join:stages=2", 2, 9, 7, "0>1 0>2 1>3 2>3 3>4 3>5 4>6 5>6"),
-        ("tree:depth=1", 9, 9, 1, ""),
-        ("tree:depth=2,arity=3", 9, 9, 4, "0>3 1>3 2>3"),
-        ("tree:depth=3,direction=out", 9, 9, 7, "0>1 0>2 1>3 1>4 2>5 2>6"),
-        ("tree:direction=in", 4, 9, 7, "0>4 1>4 2>5 3>5 4>6 5>6"),
-        ("tree:depth=3,arity=1", 9, 9, 3, "0>1 1>2"),
-        ("stencil:width=1,steps=3", 9, 9, 3, "0>1 1>2"),
-        ("stencil:width=2,steps=2,points=5", 9, 9, 4, "0>2 0>3 1>2 1>3"),
-        ("stencil", 5, 3, 6, "0>3 0>4 1>3 1>4 1>5 2>4 2>5"),
-        ("stencil:points=5,steps=2", 99, 4, 8, "0>4 0>5 0>6 1>4 1>5 1>6 1>7 2>4 2>5 2>6 2>7 3>5 3>6 3>7"),
-        ("layered:width=1", 4, 9, 4, "0>1 1>2 2>3"),
-        ("layered:depth=1", 4, 9, 4, ""),
-        ("layered:depth=2,density=1,regularity=1", 5, 9, 5, "0>2 0>3 0>4 1>2 1>3 1>4"),
-        ("layered:depth=3,density=1,jump=2", 3, 9, 3, "0>1 0>2 1>2"),
-    ],
-)
+@pytest.mark.parametrize(("spec", "tasks", "cores", "n", "expected"), table_rows(__file__, "small_graphs"))
 def test_small_graphs(spec: str, tasks: int, cores: int, n: int, expected: str) -> None:
     found, its_edges = shape(spec, tasks, cores)
     assert (found, " ".join(f"{one}>{other}" for one, other in its_edges)) == (n, expected)
@@ -181,113 +158,108 @@ def test_layered_graphs_are_those_of_the_reference(
 
 
 def test_the_variation_of_the_run() -> None:
-    assert takes_variation("lu:tiles=3")
-    assert not takes_variation("lu:cov=0.1")
-    assert not takes_variation("file:nowhere")
+    assert [takes_variation(spec) for spec in ("lu:tiles=3", "lu:cov=0.1", "file:nowhere")] == [True, False, False]
     with pytest.raises(InputError, match=r"--variation: 11\.0 is out of range"):
         graph_model("lu", variation=11.0)
 
 
-def test_a_file_is_read_with_what_is_said_behind_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-
-    def read_graph(path: str, *, format: str = "") -> Any:
-        asked.append((path, format))
-        work = [0.0, 0.0] if "idle" in path else [1.0, 3.0]
-        return SimpleNamespace(
-            gflop=np.array(work), source=np.array([0]), target=np.array([1]), bytes=np.array([8.0]), name="g"
-        )
-
-    readers: Any = ModuleType("als.graphs.readers")
-    readers.read_graph = read_graph
-    monkeypatch.setitem(sys.modules, "als.graphs.readers", readers)
-    model = graph_model("file:a,b.dot", variation=0.5)
+def test_a_file_is_read_with_the_options_that_follow_its_name(tmp_path: Path) -> None:
+    for name, text in (("a,b.dot", "a [size=1] b [size=2] a -> b"), ("c=d", "a [size=0] b [size=0]")):
+        (tmp_path / name).write_text(f"digraph {{ {text} }}")
+    model = graph_model(f"file:{tmp_path}/a,b.dot", variation=0.5)
     assert (model.name, model.ccr, model.cov, model.scale) == ("file", None, 0.0, True)
     assert room(model, 99, 9) == (2, 1)
-    other = graph_model("file:c=d.xml, scale=no,format=dax,cov=0.25")
+    other = graph_model(f"file:{tmp_path}/c=d, scale=no,format=dot,cov=0.25")
     assert (other.cov, other.scale) == (0.25, False)
-    assert asked == [("a,b.dot", ""), ("c=d.xml", "dax")]
-    with pytest.raises(InputError, match=r"idle: all tasks have work 0, which cannot be scaled.*scale=no"):
-        graph_model("file:idle")
-    assert not graph_model("file:idle,scale=no").scale
+    with pytest.raises(InputError, match=r"c=d: all tasks have work 0, which cannot be scaled.*scale=no"):
+        graph_model(f"file:{tmp_path}/c=d")
+
+
+#: Parameters of :func:`by_parameters`: the answer, a trick, the work of task 2, two edges, the bytes of one, and the sizes.
+ANSWER, TRICK, GFLOP, SOURCE_0, TARGET_0, SOURCE_1, TARGET_1, BYTES, TASKS, EDGES = range(10)
+SOUND = [0.0, 0, 1.0, 0, 1, 1, 2, 1.0, 3, 2]
 
 
 @graph_kernel
-def badly(draft: GraphDraft) -> int:
-    """Three tasks in a chain, but for what ``params[0]`` says."""
-    gflop, source, target, bytes_, size = draft.gflop, draft.source, draft.target, draft.bytes, draft.size
-    wrong = int(draft.params[0])
-    size[0], size[1] = 3, 2
-    if (gflop.size < 3 and wrong != 1) or (source.size < 2 and wrong != 2):
+def by_parameters(draft: GraphDraft) -> int:
+    """Three tasks in a chain, except for the parameters."""
+    gflop, source, target, bytes_, size, params = (
+        draft.gflop, draft.source, draft.target, draft.bytes, draft.size, draft.params
+    )  # fmt: skip
+    trick = int(params[1])
+    size[0], size[1] = int(params[8]), int(params[9])
+    if (gflop.size < 3 and trick != 1) or (source.size < 2 and trick != 2):
         return -1
     for k in range(min(3, gflop.size)):
-        gflop[k] = 1.0
+        gflop[k] = params[2] if k == 2 else 1.0
     for e in range(min(2, source.size)):
-        source[e], target[e], bytes_[e] = e, e + 1, 1.0
-    if wrong == 3:
+        source[e], target[e], bytes_[e] = int(params[3 + 2 * e]), int(params[4 + 2 * e]), params[7] if e else 1.0
+    if trick == 3:
         gflop[gflop.size] = 1.0
-    elif wrong == 4:
+    elif trick == 4:
         source[-1 - source.size] = 5
-    elif wrong == 5:
+    elif trick == 5:
         raise ValueError("nothing")
-    elif wrong == 6:
-        source[0], target[0] = 1, 0
-    elif wrong == 7:
-        target[1] = 3
-    elif wrong == 8:
-        source[1], target[1] = 0, 1
-    elif wrong == 9:
-        bytes_[1] = 0.0
-    elif wrong == 10:
-        gflop[2] = np.inf
-    elif wrong == 11:
-        size[0] = 4
-    elif wrong == 12:
-        return 7
-    elif wrong == 13:
+    elif trick == 6:
         gflop[0] = float(gflop.size)
-    elif wrong == 14:
-        draft.params[0] = 3.0
-    elif wrong == 15:
-        size[1] = -1
-    elif wrong == 16:
+    elif trick == 7:
+        draft.params[1] = 3.0
+    elif trick == 8:
         size[2] = 0
-    return 0
+    return int(params[0])
 
 
-def of_three(wrong: int, tasks: int = 5, edges: int = 4) -> GraphModel:
-    return GraphModel("w", badly, np.array([float(wrong)]), lambda n, cores: (tasks, edges))
+def of_three(wrong: dict[int, float], tasks: int = 5, edges: int = 4) -> GraphModel:
+    params = [wrong.get(place, value) for place, value in enumerate(SOUND)]
+    return GraphModel("w", by_parameters, np.array(params), lambda n, cores: (tasks, edges))
 
 
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        (1, "its rule answers 0 to room for 2 tasks and 2 edges; allowed: -1, since it makes 3 and 2"),
-        (2, "its rule answers 0 to room for 3 tasks and 1 edges; allowed: -1, since it makes 3 and 2"),
-        (3, "its rule writes outside gflop, which has room for 5 there"),
-        (4, "its rule writes outside source, which has room for 4 there"),
-        (5, "its rule raises ValueError nothing; allowed: an answer"),
-        (6, "its rule makes edge 0 from task 1 to 0 of 3; allowed: from a task to one of a higher number"),
-        (7, "its rule makes edge 1 from task 1 to 3 of 3"),
-        (8, "its rule makes edge 1 from task 0 to 1 behind that from 0 to 1; allowed: sorted, none twice"),
-        (9, "its rule makes edge 1 of the weight 0.0; allowed: above 0"),
-        (10, "its rule makes task 2 of the weight inf; allowed: above 0"),
-        (12, "its rule answers 7 to 16 tasks, 4 cores and room for 5 tasks and 4 edges; allowed: 0"),
-        (13, "its rule makes another graph of the same arguments"),
-        (14, "its rule writes to params"),
-        (15, "its rule makes 3 tasks and -1 edges"),
-        (16, "its rule writes outside size"),
+        ({TRICK: 1}, "its rule answers 0 to room for 2 tasks and 2 edges; allowed: -1, since it makes 3 and 2"),
+        ({TRICK: 2}, "its rule answers 0 to room for 3 tasks and 1 edges; allowed: -1, since it makes 3 and 2"),
+        ({TRICK: 3}, "its rule writes outside gflop, which has room for 5 there"),
+        ({TRICK: 4}, "its rule writes outside source, which has room for 4 there"),
+        ({TRICK: 5}, "its rule raises ValueError nothing; allowed: an answer"),
+        ({TRICK: 6}, "its rule makes another graph of the same arguments"),
+        ({TRICK: 7}, "its rule writes to params"),
+        ({TRICK: 8}, "its rule writes outside size"),
+        ({SOURCE_0: 1, TARGET_0: 0}, "its rule makes edge 0 from task 1 to 0 of 3; allowed: from a task to one of a higher"),
+        ({TARGET_1: 3}, "its rule makes edge 1 from task 1 to 3 of 3"),
+        ({SOURCE_1: 0, TARGET_1: 1}, "its rule makes edge 1 from task 0 to 1 behind that from 0 to 1; allowed: sorted"),
+        ({BYTES: 0.0}, "its rule makes edge 1 of the weight 0.0; allowed: above 0"),
+        ({GFLOP: math.inf}, "its rule makes task 2 of the weight inf; allowed: above 0"),
+        ({ANSWER: 7}, "its rule answers 7 to 16 tasks, 4 cores and room for 5 tasks and 4 edges; allowed: 0"),
+        ({EDGES: -1}, "its rule makes 3 tasks and -1 edges"),
     ],
-)
-def test_what_a_rule_must_not_do_is_said(wrong: int, words: str) -> None:
-    try_out(of_three(0))
+)  # fmt: skip
+def test_what_a_rule_must_not_do_is_said(wrong: dict[int, float], words: str) -> None:
+    try_out(of_three({}))
     with pytest.raises(PluginError, match=f"graph w: {words}"):
         try_out(of_three(wrong))
 
 
+#: For each parameter of the rule, the values that break its contract where a graph is drawn.
+BREAKS = {
+    GFLOP: (0.0, -1.0, math.nan, math.inf), SOURCE_0: (-1, 1), TARGET_0: (0,), SOURCE_1: (0, 2), TARGET_1: (1, 3),
+    BYTES: (0.0, math.inf, math.nan), TASKS: (0, 6), EDGES: (-1, 5)
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("place", "value"), [(place, one) for place, values in BREAKS.items() for one in values])
+def test_a_rule_that_breaks_its_contract_is_named(place: int, value: float) -> None:
+    assert drawn_graph(of_three({}), 1, 2, 0, 4, 3.0, 1.0).gflop.tolist() == [1.0] * 3
+    wrong = {place: value} | ({TARGET_1: 1} if (place, value) == (SOURCE_1, 0) else {})  # the same edge twice
+    with pytest.raises(PluginError, match="graph w: its rule makes no graph; allowed: weights above 0"):
+        drawn_graph(of_three(wrong), 1, 2, 0, 4, 3.0, 1.0)
+
+
 def test_a_generator_of_a_file_is_tried_when_it_is_asked_for(tmp_path: Path) -> None:
     file = tmp_path / "graphs_of_mine.py"
-    file.write_text("from test_graph_generators import of_three\nGOOD, BAD = of_three(0), of_three(9)\n")
+    file.write_text(
+        "from test_graph_generators import BYTES, of_three\nGOOD, BAD = of_three({}), of_three({BYTES: 0.0})\n"
+    )
     assert drawn(f"{file}:GOOD").gflop.tolist() == pytest.approx([1 / 3] * 3)
     with pytest.raises(PluginError, match=r"graph w: its rule makes edge 1 of the weight 0\.0; allowed: above 0"):
         graph_model(f"{file}:BAD")
@@ -295,26 +267,45 @@ def test_a_generator_of_a_file_is_tried_when_it_is_asked_for(tmp_path: Path) -> 
         graph_model(f"{file}:GOOD:ratio=3")
 
 
+def modelled(n_tasks: Any, make: Any = by_parameters) -> GraphModel:
+    return GraphModel("w", make, np.array(SOUND), n_tasks)
+
+
 @pytest.mark.parametrize(
     ("model", "words"),
     [
-        (
-            of_three(0, 2),
-            "its rule answers -1 to 16 tasks, 4 cores and room for 2 tasks and 4 edges; allowed: 0, see its n",
-        ),
-        (of_three(11, 3), "its rule makes 4 tasks and 2 edges; allowed: as many as there is room for"),
-        (GraphModel("w", badly, np.zeros(1), lambda n, cores: n), r"n_tasks answers 16; allowed: a number"),  # type: ignore[arg-type, return-value]
-        (GraphModel("w", badly, np.zeros(1), lambda n, cores: (0, 0)), r"n_tasks answers \(0, 0\); allowed"),
-        (GraphModel("w", badly, np.zeros(1), lambda n, cores: (n // 0, 0)), "n_tasks raises ZeroDivisionError"),
-        (
-            GraphModel("w", lambda *arguments: 0, np.zeros(1), lambda n, cores: (1, 0)),
-            "not compiled for .*; decorate make with graph_kernel",
-        ),
+        (of_three({}, 2), "its rule answers -1 to 16 tasks, 4 cores and room for 2 tasks and 4 edges; allowed: 0, see its n"),
+        (of_three({TASKS: 4}, 3), "its rule makes 4 tasks and 2 edges; allowed: as many as there is room for"),
+        (modelled(lambda n, cores: n), r"n_tasks answers 16; allowed: a number"),
+        (modelled(lambda n, cores: (0, 0)), r"n_tasks answers \(0, 0\); allowed"),
+        (modelled(lambda n, cores: (n // 0, 0)), "n_tasks raises ZeroDivisionError"),
+        (modelled(lambda n, cores: (1, 0), lambda *a: 0), ".*not compiled for .*; decorate make with graph_kernel"),
+    ],
+)  # fmt: skip
+def test_what_a_model_must_not_be_is_said(model: GraphModel, words: str) -> None:
+    with pytest.raises(PluginError, match=f"graph w: {words}"):
+        try_out(model)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        *table_rows(__file__, "models_that_cannot_be"),
+        ({"n_tasks": (1, 0)}, r"graph w: n_tasks must be a function, not \(1, 0\)"),
+        ({"ccr": None}, "graph w: ccr None; allowed: 0 to 1e[+]06"),
     ],
 )
-def test_what_a_model_must_not_be_is_said(model: GraphModel, words: str) -> None:
-    with pytest.raises(PluginError, match=f"graph w: .*{words}|graph w: {words}"):
-        try_out(model)
+def test_models_that_cannot_be(wrong: dict[str, Any], words: str) -> None:
+    known: dict[str, Any] = {"name": "w", "make": by_parameters, "params": [0.0], "n_tasks": lambda n, cores: (1, 0)}
+    with pytest.raises(InputError, match=words):
+        GraphModel(**(known | wrong))
+
+
+def test_a_kernel_of_graphs_takes_a_draft() -> None:
+    with pytest.raises(InputError, match="graph_kernel: <lambda> takes 2 arguments; allowed: draft"):
+        graph_kernel(lambda one, other: one)
+    with pytest.raises(PluginError, match="graph w: make is not made by graph_kernel"):
+        drawn_graph(modelled(lambda n, p: (1, 0), lambda *a: 0), 1, 2, 0, 4, 3.0, 1.0)
 
 
 PAGE = ROOT / "docs" / "reference/graph-generators.md"
@@ -332,18 +323,7 @@ def test_the_page_names_every_generator_and_its_parameters() -> None:
             assert str(default if default is not None else 3) == number
 
 
-@pytest.mark.parametrize(
-    ("spec", "given_ones"),
-    [
-        ("chain:tasks=7", {"n": 7}),
-        ("fork-join:width=5,stages=3", {"w": 5, "s": 3}),
-        ("cholesky:tiles=6", {"T": 6}),
-        ("lu:tiles=6", {"T": 6}),
-        ("stencil:width=7,steps=4,points=5", {"w": 7, "s": 4, "p": 5, "r": 2}),
-        ("stencil:width=2,steps=4", {"w": 2, "s": 4, "p": 3, "r": 1}),
-        ("tree:depth=4,arity=3", {"a": 3, "d": 4}),
-    ],
-)
+@pytest.mark.parametrize(("spec", "given_ones"), table_rows(__file__, "the_formulas_of_the_page"))
 def test_the_formulas_of_the_page(spec: str, given_ones: dict[str, int]) -> None:
     row = next(row for row in table(section(PAGE, "The generators")) if row[0] == f"`{spec.split(':')[0]}`")
     n, n_edges = (
@@ -363,23 +343,15 @@ def test_the_generator_of_the_page(tmp_path: Path) -> None:
     assert len(drawn(f"{tmp_path / 'mine.py'}:MINE", 16).gflop) == 16
 
 
-@graph_kernel
-def never(draft: GraphDraft) -> int:
-    return -2
-
-
 def of_file(gflop: list[float], edges: list[tuple[int, int, float]], **given_ones: Any) -> GraphModel:
+    source, target, n_bytes = np.array(edges, float).reshape(-1, 3).T
     graph: Any = SimpleNamespace(
-        gflop=np.array(gflop),
-        source=np.array([edge[0] for edge in edges], np.int64),
-        target=np.array([edge[1] for edge in edges], np.int64),
-        bytes=np.array([edge[2] for edge in edges], np.float64),
+        gflop=np.array(gflop), source=source.astype(int), target=target.astype(int), bytes=n_bytes.copy()
     )
     for column in vars(graph).values():
         column.flags.writeable = False
-    return GraphModel(
-        "file", never, np.empty(0), lambda n, p: (len(gflop), len(edges)), ccr=None, source=graph, **given_ones
-    )
+    given_ones |= {"ccr": None, "source": graph}
+    return GraphModel("file", by_parameters, np.empty(0), lambda n, p: (len(gflop), len(edges)), **given_ones)
 
 
 def factors(stream: Any, n: int, cov: float) -> list[float]:
@@ -391,40 +363,17 @@ def factors(stream: Any, n: int, cov: float) -> list[float]:
     return found
 
 
-class Streams:
-    """A job's two streams, from their beginning, and arrays for its graphs."""
-
-    def __init__(self, tasks: int, edges: int, seed: int = 1, job: int = 2) -> None:
-        self.gflop = np.full(tasks, -1.0)
-        self.edges = new_drawing_room(edges, 1)
-        self.size = self.edges.draft.size
-        self.keys = self.edges.keys
-        fill_round_keys(self.keys, np.uint64(seed), np.uint64(job))
-        start_stream(self.edges.draft.cursor, GRAPHS)
-        start_stream(self.edges.work_cursor, GRAPH_WORK)
-
-    def draw(
-        self,
-        model: GraphModel,
-        n: int = 0,
-        total: float = 1.0,
-        rate: float = 1.0,
-        first: int = 0,
-        last: int | None = None,
-    ) -> int:
-        of, edges = graph_table([model]), self.edges
-        if last is not None:
-            shorter = {name: getattr(edges, name)[:last] for name in ("source", "target", "bytes")}
-            edges = edges._replace(**shorter)
-        return draw_graph(of, edges, 0, self.gflop[first:last], first, n, 4, total, rate)
-
-    def graph(self, first: int = 0) -> tuple[list[float], list[int], list[int], list[float]]:
-        n, n_edges = self.size.tolist()
-        columns: list[Array] = [self.gflop[first : first + n]]
-        columns += [
-            column[first : first + n_edges] for column in (self.edges.source, self.edges.target, self.edges.bytes)
-        ]
-        return tuple(column.tolist() for column in columns)
+def test_the_graphs_of_a_job_follow_each_other_in_its_streams() -> None:
+    first, second = "layered:tasks=30,cov=0.3", "layered:tasks=50,cov=0.4"
+    programs = Programs((Program((Graph("ss", first), Graph("ss", second))),), 0.0)
+    found = drawn_program(programs, 0, 1, 2, 4, 1.0, 1.0, 1.0)
+    alone, stream = drawn_graph(graph_model(first), 1, 2, 0, 4, 1.0, 1.0), drawing.words(1, 2, GRAPH_WORK)
+    n = len(alone.source)
+    assert (found.source[:n].tolist(), found.target[:n].tolist()) == (alone.source.tolist(), alone.target.tolist())
+    assert found.source[n:].tolist() != drawn_graph(graph_model(second), 1, 2, 0, 4, 1.0, 1.0).source.tolist()
+    for tasks, cov in ((found.lengths[:30], 0.3), (found.lengths[30:], 0.4)):
+        drawn = factors(stream, len(tasks), cov)
+        assert tasks.tolist() == pytest.approx([2 * factor / math.fsum(drawn) for factor in drawn])
 
 
 @settings(max_examples=60)
@@ -445,25 +394,18 @@ def test_work_is_weight_times_the_factor_of_the_reference(
     assert graph.bytes.tolist() == pytest.approx([2 * total / n * 10.0] * (n - 1))
 
 
-EDGES = [(0, 1, 100.0), (0, 2, 0.0), (1, 2, 7.0)]
+EDGES_OF_FILE = [(0, 1, 100.0), (0, 2, 0.0), (1, 2, 7.0)]
 
 
-def test_a_file_is_scaled_with_its_bytes_or_left_as_it_is_and_its_tasks_vary() -> None:
-    graph = drawn_graph(of_file([1.0, 0.0, 3.0], EDGES), 1, 2, 99, 4, 8.0, 1e9)
-    assert graph.gflop.tolist() == [2.0, 0.0, 6.0]
-    assert graph.bytes.tolist() == [200.0, 0.0, 14.0]
-    assert (graph.source.tolist(), graph.target.tolist()) == ([0, 0, 1], [1, 2, 2])
-    graph = drawn_graph(of_file([1.0, 0.0, 3.0], EDGES, scale=False), 1, 2, 99, 4, 8.0, 1e9)
-    assert graph.gflop.tolist() == [1.0, 0.0, 3.0]
-    assert graph.bytes.tolist() == [100.0, 0.0, 7.0]
-    drawn = factors(drawing.words(1, 2, GRAPH_WORK), 3, 0.5)
-    unscaled = drawn_graph(of_file([1.0, 0.0, 3.0], EDGES, scale=False, cov=0.5), 1, 2, 0, 4, 8.0, 1e9)
-    assert unscaled.gflop.tolist() == pytest.approx([drawn[0], 0.0, 3 * drawn[2]])
-    assert unscaled.bytes.tolist() == [100.0, 0.0, 7.0]
-    scaled = drawn_graph(of_file([1.0, 0.0, 3.0], EDGES, cov=0.5), 1, 2, 0, 4, 8.0, 1e9)
-    factor = 8.0 / (drawn[0] + 3 * drawn[2])
-    assert scaled.gflop.tolist() == pytest.approx([factor * drawn[0], 0.0, factor * 3 * drawn[2]])
-    assert scaled.bytes.tolist() == pytest.approx([factor * 100.0, 0.0, factor * 7.0])
+@pytest.mark.parametrize("cov", [0.0, 0.5])
+def test_a_file_is_scaled_with_its_bytes_or_left_as_it_is_and_its_tasks_vary(cov: float) -> None:
+    drawn = factors(drawing.words(1, 2, GRAPH_WORK), 3, cov)
+    work = [drawn[0], 0.0, 3 * drawn[2]]
+    for scale, factor in ((False, 1.0), (True, 8.0 / (work[0] + work[2]))):
+        graph = drawn_graph(of_file([1.0, 0.0, 3.0], EDGES_OF_FILE, scale=scale, cov=cov), 1, 2, 99, 4, 8.0, 1e9)
+        assert graph.gflop.tolist() == pytest.approx([factor * one for one in work])
+        assert graph.bytes.tolist() == pytest.approx([factor * 100.0, 0.0, factor * 7.0])
+        assert (graph.source.tolist(), graph.target.tolist()) == ([0, 0, 1], [1, 2, 2])
 
 
 @pytest.mark.parametrize(
@@ -475,102 +417,3 @@ def test_a_file_that_cannot_be_scaled(model: GraphModel) -> None:
         pytest.raises(InputError, match="graph file: its work cannot be scaled to the job's"),
     ):
         drawn_graph(model, 1, 2, 0, 4, 8e30, 1.0)
-
-
-def test_the_graphs_of_a_job_follow_each_other_in_its_streams() -> None:
-    one = Streams(200, 400)
-    first, second = graph_model("layered:tasks=30,cov=0.3"), graph_model("layered:tasks=50,cov=0.4")
-    assert one.draw(first) == 0
-    whole = one.graph()
-    assert one.draw(second, first=150) == 0
-    assert one.graph(150)[1] != drawn_graph(second, 1, 2, 0, 4, 1.0, 1.0).source.tolist()
-    alone = drawn_graph(first, 1, 2, 0, 4, 1.0, 1.0)
-    assert whole == tuple(column.tolist() for column in alone)
-    stream = drawing.words(1, 2, GRAPH_WORK)
-    factors(stream, 30, 0.3)
-    drawn = factors(stream, 50, 0.4)
-    assert one.graph(150)[0] == pytest.approx([factor / math.fsum(drawn) for factor in drawn])
-
-
-def test_where_there_is_no_room_the_streams_stay_where_they_were() -> None:
-    model, other = graph_model("layered:tasks=41,cov=0.3"), graph_model("layered:tasks=13,cov=0.4")
-    patient, hasty = Streams(100, 400), Streams(100, 400)
-    for streams in (patient, hasty):
-        assert streams.draw(other) == 0
-    n, n_edges = 41, 0
-    for last in (0, 40, 41, 60):
-        assert hasty.draw(model, last=last) == NO_ROOM
-        n, n_edges = hasty.size.tolist()
-    assert n == 41
-    assert n_edges > 60
-    for streams in (patient, hasty):
-        assert streams.draw(model, last=n_edges) == 0
-    assert hasty.size.tolist() == [n, n_edges]
-    assert patient.graph() == hasty.graph()
-    assert hasty.draw(of_file([1.0, 1.0], [(0, 1, 1.0)]), last=1) == NO_ROOM
-    assert hasty.size.tolist() == [2, 1]
-
-
-@graph_kernel
-def wrong_one(draft: GraphDraft) -> int:
-    """A graph of two edges that the parameters say: gflop of a task, the edges, bytes of one, and the sizes."""
-    gflop, source, target, bytes_, size = draft.gflop, draft.source, draft.target, draft.bytes, draft.size
-    params = draft.params
-    gflop[0], gflop[1], gflop[2] = 1.0, 1.0, params[0]
-    source[0], target[0], source[1], target[1] = int(params[1]), int(params[2]), int(params[3]), int(params[4])
-    bytes_[0], bytes_[1] = 1.0, params[5]
-    size[0], size[1] = int(params[6]), int(params[7])
-    return 0
-
-
-#: Of each parameter of the rule, the values that break its contract.
-BREAKS = (
-    (0.0, -1.0, math.nan, math.inf), (-1, 1), (0,), (0, 2), (1, 3), (0.0, math.inf, math.nan), (0, 4), (-1, 3)
-)  # fmt: skip
-
-
-@pytest.mark.parametrize(("place", "value"), [(place, one) for place, values in enumerate(BREAKS) for one in values])
-def test_a_rule_that_breaks_its_contract_is_named(place: int, value: float) -> None:
-    params = [1.0, 0, 1, 1, 2, 1.0, 3, 2]
-
-    def size(tasks: int, cores: int) -> tuple[int, int]:
-        return 3, 2
-
-    sound = drawn_graph(GraphModel("sound", wrong_one, np.array(params), size), 1, 2, 0, 4, 3.0, 1.0)
-    assert sound.gflop.tolist() == [1.0] * 3
-    params[place] = value
-    if (place, value) == (3, 0):
-        params[4] = 1  # the same edge twice
-    with pytest.raises(PluginError, match="graph w: its rule makes no graph; allowed: weights above 0"):
-        drawn_graph(GraphModel("w", wrong_one, np.array(params), size), 1, 2, 0, 4, 3.0, 1.0)
-
-
-def test_models_that_cannot_be() -> None:
-    def size(tasks: int, cores: int) -> tuple[int, int]:
-        return 1, 0
-
-    known: dict[str, Any] = {"name": "w", "make": badly, "params": [0.0], "n_tasks": size}
-    for wrong, words in (
-        ({"make": 3}, "graph w: make must be a function, not 3"),
-        ({"n_tasks": (1, 0)}, r"graph w: n_tasks must be a function, not \(1, 0\)"),
-        ({"params": ["a"]}, r"graph w: params \['a'\]; allowed: numbers"),
-        ({"params": 3.0}, r"graph w: params 3.0; allowed: numbers"),
-        ({"ccr": None}, "graph w: ccr None; allowed: 0 to 1e[+]06"),
-        ({"ccr": -1.0}, "graph w: ccr: -1.0 is out of range"),
-        ({"cov": 11.0}, "graph w: cov: 11.0 is out of range"),
-        ({"scale": False}, "graph w: scale False; allowed: True"),
-    ):
-        with pytest.raises(InputError, match=words):
-            GraphModel(**(known | wrong))
-    with pytest.raises(InputError, match="graph_kernel: <lambda> takes 2 arguments; allowed: draft"):
-        graph_kernel(lambda one, other: one)
-
-
-def test_what_is_beyond_every_float_is_impossible() -> None:
-    streams = Streams(10, 10)
-    assert streams.draw(graph_model("chain:tasks=3"), rate=math.inf) == IMPOSSIBLE
-    for total in (0.0, -1.0, math.nan, math.inf):
-        assert streams.draw(graph_model("chain:tasks=3"), total=total) == IMPOSSIBLE
-    assert streams.draw(graph_model("chain:tasks=3,cov=10")) == 0
-    with pytest.raises(PluginError, match="graph w: make is not made by graph_kernel"):
-        drawn_graph(GraphModel("w", lambda *a: 0, np.empty(0), lambda n, p: (1, 0)), 1, 2, 0, 4, 3.0, 1.0)

@@ -13,13 +13,12 @@ from applications import lengths
 from graph_scenarios import GraphScenario, graph_scenarios, some_edges
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
+from inside import column, number
 from reference.graph_records import edges_of, graph_ran
 from reference.planning import RULES, related, upward_ranks
 from test_planners import order_of
 
 from als.application import Application
-from als.engine import state as s
-from als.engine.dag import state as g
 from als.engine.dag.metrics import GRAPH_METRICS, graph_metrics, measure_graph
 from als.engine.dag.parts import Edges, GraphPart
 from als.network import network_model, network_state
@@ -100,11 +99,11 @@ def alone(
         if now < start or (stop is not None and now >= stop):
             continue
         found.advance(now)
-        if found.state.counters[s.PART] > 0:
+        if number(found.state, "counters.PART") > 0:
             break
         found.set_speed(speed, core)
         speeds[core] = speed
-    if found.state.counters[s.PART] > 0 or stop is None:
+    if number(found.state, "counters.PART") > 0 or stop is None:
         found.advance()
     else:
         found.run_to_stop(stop)
@@ -171,7 +170,7 @@ def compare(machine: GraphScenario, parts: list[Part], whole: Application, stop:
         if one.graph:
             assert state.graph.sent_ns[edges].tolist() == found.state.graph.sent_ns.tolist()
             assert state.graph.arrived_ns[edges].tolist() == found.state.graph.arrived_ns.tolist()
-            waited += int(found.state.graph.numbers[g.WAIT_NS])
+            waited += number(found.state, "graph.numbers.WAIT_NS")
         over = start < 0
         assert over or start >= found.state.end_ns[:n].max()
         dummy = found.state.end_ns[-1] - start if start >= 0 else 0
@@ -181,29 +180,10 @@ def compare(machine: GraphScenario, parts: list[Part], whole: Application, stop:
         if over and one is not parts[-1]:
             assert state.finish_ns.max() == stop
     if state.graph.numbers.size:
-        assert int(state.graph.numbers[g.WAIT_NS]) == waited
+        assert number(state, "graph.numbers.WAIT_NS") == waited
     assert whole.chunks == chunks
     assert int(state.busy_ns.sum()) == busy
     assert whole.ran == ran
-
-
-def test_a_core_that_idles_behind_a_graph_may_change_its_speed() -> None:
-    """A loop of two long tasks on two cores, a graph, and a serial part, in the middle of which the second core, which has
-    nothing to do, changes its speed: what it had in the loop is none of its business any more."""
-    found = Application(
-        [1e-8, 1e-8, 1e-9, 1e-9, 5e-8],
-        [1.0, 1.0],
-        phases=[technique("ss"), GraphPart(technique("ss")), None],
-        part_tasks=(2, 2, 1),
-        edges=Edges(np.array([0, 0, 1, 1]), np.array([0]), np.array([1]), np.zeros(1)),
-    )
-    assert not found.advance(30)
-    before = found.state.cores[s.HELD_FIRST : s.HELD_STOP + 1, 1].copy()
-    assert before[0] == before[1]
-    found.set_speed(2.0, core=1)
-    assert found.advance()
-    assert found.end_ns == 10 + 2 + 50
-    assert found.state.busy_ns.sum() == 2 * 10 + 2 * 1 + 50
 
 
 SS = technique("ss")
@@ -335,9 +315,9 @@ def test_no_sooner_than_the_critical_path_and_all_cores_allow(scenario: GraphSce
 @settings(max_examples=80)
 @given(scenario=graph_scenarios(schedulers=st.sampled_from(("ss", "ss", *PLANNERS)), changing=False))
 def test_order_and_plan_are_those_of_the_ranks(scenario: GraphScenario) -> None:
-    graph, n = scenario.application().state.graph, len(scenario.lengths)
-    place, planned = graph.tasks[g.POSITION].tolist(), graph.tasks[g.PLAN].tolist()
-    latency, across, within = (float(cost) for cost in graph.amounts[:3])
+    state, n = scenario.application().state, len(scenario.lengths)
+    place, planned = (column(state, f"graph.tasks.{name}").tolist() for name in ("POSITION", "PLAN"))
+    latency, across, within = (float(cost) for cost in state.graph.amounts[:3])
     network, several = scenario.platform.reference(), len(set(scenario.core_host)) > 1
     if network.kind == "none":
         assert (latency, across, within) == (0, 0, 0)

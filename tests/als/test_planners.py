@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plans import Edges, planned
 from reference.planning import RULES, oct_ranks, optimistic_costs, related, unrelated, upward_ranks
+from tables import table_rows
 
 from als.graphs.order import index_edges, topological_order
-from als.planners import PLANNERS, Planner, PlanningProblem, first_fault, planner, planner_kernel
-from als.planners.contract import SOUND
+from als.planners import PLANNERS, Planner, PlanningProblem, planner, planner_kernel
 from als.planners.mapped import MAPPED
 from als.planners.trial import try_out
 from als.schedulers import loop_technique, scheduler, scheduler_name
@@ -133,34 +134,26 @@ def test_the_reference_makes_the_schedule_of_the_peft_paper() -> None:
     assert max(other.end.values()) == 133.0
 
 
-def test_the_critical_path_goes_first_behind_the_others() -> None:
-    """As above, without insertion: levels 7, 8, 5, 2, 1. Task 4 starts earliest on core 1 behind task 3, at 4."""
-    core, begin, _ = planned(
-        PLANNERS["critical-path"], [2.0, 3.0, 5.0, 2.0, 1.0], {(0, 2): 4.0, (1, 2): 4.0}, [1.0, 1.0], [0, 1]
-    )
-    assert core == [1, 0, 0, 1, 1]
-    assert begin == [0.0, 0.0, 6.0, 2.0, 4.0]
-
-
-def test_min_min_and_max_min_choose_by_the_completion() -> None:
-    """1, 2 and 4 GFLOP on two cores of 1 GFLOP/s: the shortest first ends at 5, the longest first at 4."""
-    assert planned(PLANNERS["min-min"], [4.0, 1.0, 2.0], {}, [1.0, 1.0], [0, 0]) == ([0, 0, 1], [1.0, 0.0, 0.0], 0)
-    assert planned(PLANNERS["max-min"], [2.0, 1.0, 4.0], {}, [1.0, 1.0], [0, 0]) == ([1, 1, 0], [0.0, 2.0, 0.0], 0)
-
-
-@pytest.mark.parametrize("name", PLANNERS)
-def test_an_edge_of_no_bytes_costs_nothing_between_hosts(name: str) -> None:
-    """Tasks of 1 GFLOP before two of 1 on two hosts, with a latency of 4 s: one of the two goes to the other host at once."""
-    waits, no_bytes = {(0, 1): 1.0, (0, 2): 1.0}, {(0, 1): 0.0, (0, 2): 0.0}
-    core, begin, _ = planned(PLANNERS[name], [1.0] * 3, no_bytes, [1.0, 1.0], [0, 1], (4.0, 1.0, 0.0))
-    assert (core[0], sorted(core[1:]), begin) == (0, [0, 1], [0.0, 1.0, 1.0])
-    core, begin, _ = planned(PLANNERS[name], [1.0] * 3, waits, [1.0, 1.0], [0, 1], (4.0, 1.0, 0.0))
-    assert (core, sorted(begin)) == ([0, 0, 0], [0.0, 1.0, 2.0])
-
-
-def test_an_unknown_planner_is_told_the_known_ones() -> None:
-    with pytest.raises(InputError, match=r"--x: unknown planner 'hept'; known: heft, .*mapped"):
-        planner("hept", "--x", also=("mapped",))
+@pytest.mark.parametrize(
+    ("find", "message"),
+    [
+        (
+            lambda: scheduler("mapped:x=1", where="als"),
+            r"^als: 'mapped:x=1'; allowed: mapped, which has no parameters$",
+        ),
+        (lambda: scheduler("heft:x=1", where="als"), r"^als: 'heft:x=1'; allowed: heft, which has no parameters$"),
+        (lambda: loop_technique("mapped"), "^--als: mapped is for graphs"),
+        (lambda: loop_technique("heft"), "^--als: heft is for graphs"),
+        (lambda: scheduler("heftt"), "^--als: unknown application technique 'heftt'; known: heft, .*mapped"),
+        (lambda: planner("hept", "--x", also=("mapped",)), "^--x: unknown planner 'hept'; known: heft, .*mapped"),
+    ],
+)
+def test_names_that_are_refused(find: Callable[[], object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        find()
+    assert loop_technique("gss") is TECHNIQUES["gss"]
+    assert loop_technique("select:gss,fac").name.startswith("select")
+    assert scheduler_name(MAPPED) == "mapped"
 
 
 FAULTY = """
@@ -184,19 +177,7 @@ A = Planner("a", _plan, "", lambda n, e, p: {floats}, lambda n, e, p: n)
 """
 
 
-@pytest.mark.parametrize(
-    ("work", "floats", "none", "words"),
-    [
-        ("core[0] = 0", "0", "-1", ""),
-        ("ints[6] = 1", "2", "-1", "outside ints, which has room for 6"),
-        ("begin[len(begin)] = 1.0", "2", "-1", "outside begin"),
-        ("order[0] = 1", "2", "-1", "changes order; allowed: core, begin, floats, ints"),
-        ("core[3] = 4", "2", "-1", "task 3 of its first plan is on core 4 from 0 s"),
-        ("return 7", "2", "-1", "it answers 7 for 3 cores; allowed: 0"),
-        ("core[0] = 0", "2", "0", "it answers 0 for 0 cores; allowed: -1"),
-        ("core[0] = 0", "1 / 0", "-1", "floats raises ZeroDivisionError"),
-    ],
-)
+@pytest.mark.parametrize(("work", "floats", "none", "words"), table_rows(__file__, "a_faulty_planner_is_found_out"))
 def test_a_faulty_planner_is_found_out_by_a_small_graph(
     tmp_path: Path, work: str, floats: str, none: str, words: str
 ) -> None:
@@ -231,46 +212,8 @@ def test_a_rule_must_be_a_kernel_of_its_arguments() -> None:
             try_out(Planner("a", _no_kernel, "", lambda n, e, p: 0, lambda n, e, p: 0))
 
 
-@pytest.mark.parametrize(
-    ("core", "begin", "fault"),
-    [
-        ([0, 1], [0.0, 0.0], SOUND),
-        ([0, 2], [0.0, 0.0], 1),
-        ([3, 1], [0.0, 0.0], 0),
-        ([-1, 1], [0.0, 0.0], 0),
-        ([0, 1], [0.0, float("nan")], 1),
-        ([0, 1], [0.0, float("inf")], 1),
-        ([0, 1], [1.0, 0.5], 1),
-    ],
-)
-def test_the_first_fault_of_a_plan(core: list[int], begin: list[float], fault: int) -> None:
-    edge = np.array([0], np.int64), np.array([1], np.int64)
-    assert first_fault(*edge, np.array([1.0, 2.0, 0.0]), np.array(core, np.int64), np.array(begin)) == fault
-
-
 @pytest.mark.parametrize("name", [*TECHNIQUES, *PLANNERS, "mapped"])
 def test_a_name_and_what_has_it(name: str) -> None:
     found = scheduler(name)
     assert found.name == (TECHNIQUES[name].name if name in TECHNIQUES else name)
     assert scheduler(scheduler_name(found) or "") is found
-
-
-@pytest.mark.parametrize("name", ["mapped:x=1", "heft:x=1", "min-min:cov=1"])
-def test_planners_have_no_parameters(name: str) -> None:
-    plain = name.partition(":")[0]
-    with pytest.raises(InputError, match=rf"^als: '{name}'; allowed: {plain}, which has no parameters$"):
-        scheduler(name, where="als")
-
-
-@pytest.mark.parametrize("name", ["mapped", "heft"])
-def test_loops_have_techniques_only(name: str) -> None:
-    with pytest.raises(InputError, match=rf"^--als: {name} is for graphs"):
-        loop_technique(name)
-    assert loop_technique("gss") is TECHNIQUES["gss"]
-    assert loop_technique("select:gss,fac").name.startswith("select")
-
-
-def test_who_is_not_found_hears_of_all() -> None:
-    with pytest.raises(InputError, match=r"^--als: unknown application technique 'heftt'; known: heft, .*mapped"):
-        scheduler("heftt")
-    assert scheduler_name(MAPPED) == "mapped"

@@ -1,8 +1,11 @@
-"""Programs: what a job computes, from Python, a table or JSON, and every mistake in one."""
+"""Programs: what a job computes, from Python, a table or JSON; and texts of every kind that are refused in one line."""
 
 from __future__ import annotations
 
 import json
+import re
+import tomllib
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,29 +14,27 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from test_graph_readers import parsed
+from test_network import network
 
-from als.programs.program import Graph, Loop, Program, Serial
+from als.core_speeds import core_speeds
+from als.graphs import graph_model
+from als.lengths import lengths
+from als.network import network_model
+from als.programs.program import MAX_PHASES, Graph, Loop, Program, Serial
 from als.programs.table import Programs, drawn_program
 from als.programs.tasks import MAX_TASKS_PER_JOB
 from als.programs.text import program_of
-from als.techniques import TECHNIQUES, Technique, technique_kernel
+from als.techniques import TECHNIQUES, Technique, technique, technique_kernel
 from traces.base.errors import InputError
-
-OWN_TECHNIQUE = """
-from als.techniques import Technique, technique_kernel
-
-@technique_kernel
-def rule(n_tasks, n_cores, core, request, remaining, memo):
-    return 1
-
-MINE = Technique("mine", rule)
-"""
 
 
 @technique_kernel
 def one_task(n_tasks: int, n_cores: int, core: int, request: int, remaining: int, memo: Any) -> int:
     return 1
 
+
+OWNED = Technique("mine", one_task)
 
 shares = st.floats(1e-6, 1e6)
 counts = st.one_of(
@@ -93,27 +94,6 @@ def test_json_gives_back_the_same_program(program: Program) -> None:
     assert hash(Program.from_json(program.to_json())) == hash(program)
 
 
-@given(program=programs, run=loops)
-def test_what_a_loop_leaves_out_is_the_runs(program: Program, run: Loop) -> None:
-    for before, after in zip(program.phases, program.filled(run).phases, strict=True):
-        assert (after.share, after.cores) == (before.share, before.cores)
-        if isinstance(before, Serial) or isinstance(after, Serial):
-            assert after == before
-            continue
-        assert after.technique == (before.technique or run.technique)
-        number = before.tasks, before.tasks_per_core
-        if isinstance(before, Graph):
-            assert isinstance(after, Graph)
-            assert (after.graph, after.order) == (before.graph, before.order)
-            # A run's number of tasks is that of a loop; how many there are a core is said of all that is parallel.
-            left_out = None, run.tasks_per_core
-        else:
-            assert isinstance(after, Loop)
-            assert after.lengths == (before.lengths or run.lengths)
-            left_out = run.tasks, run.tasks_per_core
-        assert (after.tasks, after.tasks_per_core) == (left_out if number == (None, None) else number)
-
-
 def test_a_graph_in_a_table() -> None:
     table = {"graph": "layered:ccr=0.5", "als": "heft", "tasks_per_core": 4, "steps": 5, "redraw": True, "name": "dag"}
     assert program_of(table, "x") == Program((Graph("heft", "layered:ccr=0.5", tasks_per_core=4),), 5, True, "dag")
@@ -143,28 +123,58 @@ def test_the_tasks_of_a_graph_are_its_own_or_about_as_many_as_are_asked_for() ->
     assert programs.expected_tasks(np.array([0, 1, 0]), np.array([4, 2, 8])) == 2 * 160 + 200
 
 
-def test_jobs_with_too_large_a_graph() -> None:
-    cores, job_id = np.array([1, 1000]), np.array([11, 12])
-    one = Program((Graph("ss", "chain", tasks_per_core=100_001),))
-    one.check(cores[:1], job_id[:1], "x")
-    many = r"^x: job 12 of 1000 cores: graph chain: 100001000 tasks in one job; allowed: 1 to 100000000"
-    with pytest.raises(InputError, match=many):
-        one.check(cores, job_id, "x")
-    steps = Program((Graph("ss", "chain", tasks_per_core=10_001),), steps=10)
-    with pytest.raises(InputError, match=r"^x: job 12 of 1000 cores would have 100010000 tasks; allowed: up to 100000"):
-        steps.check(cores, job_id, "x")
+ONE = Program((Graph("ss", "chain", tasks_per_core=100_001),))
+STEPS = Program((Graph("ss", "chain", tasks_per_core=10_001),), steps=10)
+RANKED = Program((Serial(1.0), Graph(graph="chain", order="rank")))
+OWN = Program.plain(Technique("own", one_task))
+TWO_JOBS = np.array([1, 1000]), np.array([11, 12])
 
 
-def test_what_a_graph_leaves_out_may_not_fit_the_runs() -> None:
-    ranked = Program((Serial(1.0), Graph(graph="chain", order="rank")))
-    with pytest.raises(InputError, match=r"^x\.phases\[1\]\.order: rank: planner heft has an order of its own"):
-        ranked.filled(Loop("heft"), "x")
-    with pytest.raises(InputError, match=r"^x\.phases\[1\]\.als: select:\(fac,ss\) looks ahead"):
-        ranked.filled(Loop("select:(fac,ss)"), "x")
-    assert ranked.filled(Loop("fac", "equal", 4)).phases[1] == Graph("fac", "chain", "rank", 4)
-    assert ranked.filled(Loop("fac", tasks=4)).phases[1] == Graph("fac", "chain", "rank")
-    with pytest.raises(InputError, match=r"graph\.als: missing; allowed: static, ss"):
-        Graph(graph="chain").found_technique()
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: ONE.check(*TWO_JOBS, "x"),
+         r"^x: job 12 of 1000 cores: graph chain: 100001000 tasks in one job; allowed: 1 to 100000000"),
+        (lambda: STEPS.check(*TWO_JOBS, "x"), r"^x: job 12 of 1000 cores would have 100010000 tasks; allowed: up to 10"),
+        (lambda: RANKED.filled(Loop("heft"), "x"), r"^x\.phases\[1\]\.order: rank: planner heft has an order of its own"),
+        (lambda: RANKED.filled(Loop("select:(fac,ss)"), "x"), r"^x\.phases\[1\]\.als: select:\(fac,ss\) looks ahead"),
+        (lambda: Graph(graph="chain").found_technique(), r"graph\.als: missing; allowed: static, ss"),
+        (lambda: Loop().found_technique(), r"loop\.als: missing; allowed: static, ss"),
+        (OWN.to_json, r"als: own is an object of this process; .* FILE\.py:NAME"),
+        (lambda: Program.plain("gs"), r"^--als: unknown application technique"),
+        (lambda: Program.plain("gss", "", 0), r"^--tasks-per-core: 0 is out of range"),
+        (lambda: Program.plain("gss", "no such"), r"^--lengths: "),
+        (lambda: Program.from_json("{"), "program: not valid JSON: "),
+        (lambda: Program.from_json("[1]"), r"program: \[1\] is not a table"),
+        (lambda: Program.from_json("[" * 100_000), "program: not usable JSON: nested too deeply"),
+        (lambda: Program.from_json('{"phases":[{"kind":"serial","share":NaN}]}'), r"program\.phases\[0\]\.share: nan"),
+        (lambda: Program.from_json('{"als":"gss","x":1}'), r"program\.x: unknown key"),
+        (lambda: Program((Serial(1.0), "loop")), r"program\.phases\[1\]: 'loop'; allowed: Serial, Loop or Graph"),
+        (lambda: Serial(0.0), r"serial\.share: 0\.0 is no part"),
+        (lambda: Loop(None), r"loop\.als: None; allowed"),
+    ],
+)  # fmt: skip
+def test_programs_that_cannot_be(call: Callable[[], object], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        call()
+    ONE.check(*(column[:1] for column in TWO_JOBS), "x")
+
+
+def test_a_graph_is_filled_with_the_runs_technique_and_number() -> None:
+    assert RANKED.filled(Loop("fac", "equal", 4)).phases[1] == Graph("fac", "chain", "rank", 4)
+    assert RANKED.filled(Loop("fac", tasks=4)).phases[1] == Graph("fac", "chain", "rank")
+    assert Loop(TECHNIQUES["gss"]).found_technique() is TECHNIQUES["gss"]
+    assert '"als":"gss"' in Program.plain(TECHNIQUES["gss"]).to_json()
+
+
+def test_a_graphs_file_is_read_once(tmp_path: Path) -> None:
+    path = tmp_path / "g.dot"
+    path.write_text('digraph { node [size="1e9"]; a -> b }', encoding="utf-8")
+    phase = Graph("ss", f"file:{path}")
+    path.write_text('digraph { node [size="1e9"]; a -> b -> c }', encoding="utf-8")
+    assert [phase.n_tasks(cores) for cores in (1, 2, 3)] == [2, 2, 2]
+    assert phase.found_graph(variation=0.5) is phase.found_graph()
+    assert Graph("ss", f"file:{path}").n_tasks(1) == 3
 
 
 DOT = 'digraph { a [size="1e9"]; b [size="2e9"]; a -> b [size="1e6"] }'
@@ -174,7 +184,11 @@ def test_files_are_found_from_another_folder(tmp_path: Path, monkeypatch: pytest
     here, there = tmp_path / "here", tmp_path / "there"
     for folder in (here, there):
         folder.mkdir()
-    for name, content in (("small.dot", DOT), ("mine.py", OWN_TECHNIQUE), ("flops.txt", "1.5e9\n2e9\n")):
+    for name, content in (
+        ("small.dot", DOT),
+        ("mine.py", "from test_program import OWNED as MINE\n"),
+        ("flops.txt", "1.5e9\n2e9\n"),
+    ):
         (here / name).write_text(content)
     monkeypatch.chdir(here)
     loop = Loop("mine.py:MINE", "file:flops.txt,unit=flop")
@@ -208,16 +222,6 @@ def test_lengths_from_a_file_bring_their_number(tmp_path: Path) -> None:
         Program((Loop("ss", tasks=4),)).filled(Loop("ss", given), "x")
 
 
-def test_technique_objects() -> None:
-    assert Loop(TECHNIQUES["gss"]).found_technique() is TECHNIQUES["gss"]
-    assert '"als":"gss"' in Program.plain(TECHNIQUES["gss"]).to_json()
-    own = Program.plain(Technique("own", one_task))
-    with pytest.raises(InputError, match=r"als: own is an object of this process; .* FILE\.py:NAME"):
-        own.to_json()
-    with pytest.raises(InputError, match=r"loop\.als: missing; allowed: static, ss"):
-        Loop().found_technique()
-
-
 def test_jobs_that_cannot_run_a_program() -> None:
     cores, job_id = np.array([4, 1000, 8]), np.array([11, 12, 13])
     Program.plain("ss", "", MAX_TASKS_PER_JOB // 1000).check(cores, job_id, "x")
@@ -233,30 +237,6 @@ def test_jobs_that_cannot_run_a_program() -> None:
         four.check(cores, job_id, "x")
 
 
-def test_a_mistake_in_a_plain_program_names_the_option() -> None:
-    with pytest.raises(InputError, match=r"^--als: unknown application technique"):
-        Program.plain("gs")
-    with pytest.raises(InputError, match=r"^--tasks-per-core: 0 is out of range"):
-        Program.plain("gss", "", 0)
-    with pytest.raises(InputError, match=r"^--lengths: "):
-        Program.plain("gss", "no such")
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("{", "program: not valid JSON: "),
-        ("[1]", r"program: \[1\] is not a table"),
-        ("[" * 100_000, "program: not usable JSON: nested too deeply"),
-        ('{"phases":[{"kind":"serial","share":NaN}]}', r"program\.phases\[0\]\.share: nan"),
-        ('{"als":"gss","x":1}', r"program\.x: unknown key"),
-    ],
-)
-def test_a_text_that_is_no_program(text: str, words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        Program.from_json(text)
-
-
 def test_room_is_made_for_each_program_on_the_cores_that_run_it() -> None:
     """The program of many tasks a core runs on one core only: not on the 4,096 of another's job."""
     programs = Programs((Program.plain("ss", "equal", 1000), Program.plain("awf-c", "equal")), 0.0)
@@ -264,16 +244,6 @@ def test_room_is_made_for_each_program_on_the_cores_that_run_it() -> None:
     assert programs.room(place, cores) == (4096, 0)
     assert programs.room(place[:1], cores[:1]) == (1000, 0)
     assert programs.memo(place[:1], cores[:1]) < 10 < programs.memo(place, cores)
-
-
-def test_a_graphs_file_is_read_once(tmp_path: Path) -> None:
-    path = tmp_path / "g.dot"
-    path.write_text('digraph { node [size="1e9"]; a -> b }', encoding="utf-8")
-    phase = Graph("ss", f"file:{path}")
-    path.write_text('digraph { node [size="1e9"]; a -> b -> c }', encoding="utf-8")
-    assert [phase.n_tasks(cores) for cores in (1, 2, 3)] == [2, 2, 2]
-    assert phase.found_graph(variation=0.5) is phase.found_graph()
-    assert Graph("ss", f"file:{path}").n_tasks(1) == 3
 
 
 def test_a_graph_of_more_edges_than_its_model_makes_room_for(tmp_path: Path) -> None:
@@ -289,10 +259,59 @@ def test_a_graph_of_more_edges_than_its_model_makes_room_for(tmp_path: Path) -> 
     assert (len(drawn.lengths), drawn.source.tolist(), drawn.target.tolist()) == (40, [*range(39)], [*range(1, 40)])
 
 
-def test_mistakes_in_python() -> None:
-    with pytest.raises(InputError, match=r"program\.phases\[1\]: 'loop'; allowed: Serial, Loop or Graph"):
-        Program((Serial(1.0), "loop"))  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"serial\.share: 0\.0 is no part"):
-        Serial(0.0)
-    with pytest.raises(InputError, match=r"loop\.als: None; allowed"):
-        Loop(None)  # type: ignore[arg-type]
+HERE = Path(__file__).parent
+
+KINDS: dict[str, Callable[[str], Any]] = {
+    "technique": technique,
+    "lengths": lengths,
+    "graph": graph_model,
+    "speeds": lambda text: core_speeds([text], 4, 7),
+    "network": network_model,
+    "topology": lambda text: network(text, 16),
+    "dot": parsed,
+}
+#: Kinds of files.
+FILES: dict[str, Callable[[Path], Any]] = {
+    "trace": lambda path: core_speeds([f"trace:{path},periodic=60s"], 4, 7),
+    "length_file": lambda path: lengths(f"file:{path}"),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "words"),
+    [
+        pytest.param(kind, *row, id=f"{kind} {row[0][:60]}")
+        for kind, rows in tomllib.loads((HERE / "refused.toml").read_text(encoding="utf-8")).items()
+        for row in rows
+    ],
+)
+def test_a_text_is_refused_in_one_line(kind: str, text: str, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        KINDS[kind](text) if kind in KINDS else FILES[kind](path)
+    pattern = ".*".join(map(re.escape, words.replace("{}", str(path)).split("…")))
+    match = re.fullmatch if kind == "length_file" else re.match
+    assert match(pattern, str(caught.value)), str(caught.value)
+    assert "\n" not in str(caught.value)
+    if kind == "graph":
+        with pytest.raises(InputError, match=r"^map\.toml: line 3: "):
+            graph_model(text, "map.toml: line 3")
+
+
+SERIAL = {"kind": "serial", "share": 1}
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        *tomllib.loads((HERE / "refused_programs.toml").read_text(encoding="utf-8"))["refused"],
+        ({"name": "a" * 101}, r"x\.name: .*; allowed: up to 100"),
+        ({"phases": [SERIAL] * 101}, rf"x\.phases: 101 phases; allowed: 1 to {MAX_PHASES}"),
+        ({"tasks": 10**9}, rf"x\.tasks: 1000000000 is out of range; allowed: 1 to {MAX_TASKS_PER_JOB}"),
+    ],
+)
+def test_a_mistake_in_a_program_is_one_line_that_names_the_key(table: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=f"^(?:{words})") as caught:
+        program_of(table, "x")
+    assert "\n" not in str(caught.value)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import Any
 
 import networkx as nx
@@ -107,16 +105,46 @@ def test_what_cannot_be_a_graph_is_refused(columns: Any, others: dict[str, Any],
     assert "\n" not in message
 
 
-def test_a_cycle_is_named_by_its_tasks() -> None:
-    # 0 -> 1 -> 2 -> 3 -> 1, and 3 -> 4: only 1, 2 and 3 are on the cycle.
-    message = refused([1] * 5, [0, 1, 2, 3, 3], [1, 2, 3, 1, 4], [0] * 5, names=("start", "a", "b", "c", "end"))
-    assert message == "graph: the tasks a -> b -> c -> a wait for each other"
+@pytest.mark.parametrize(
+    ("source", "target", "cycle"),
+    [
+        # 0 -> 1 -> 2 -> 3 -> 1, and 3 -> 4: only 1, 2 and 3 are on the cycle.
+        ([0, 1, 2, 3, 3], [1, 2, 3, 1, 4], "a -> 'b b' -> c -> a"),
+        # The first task that is left waits for the cycle and is not on it.
+        ([3, 1, 2, 3], [0, 2, 3, 1], "a -> 'b b' -> c -> a"),
+    ],
+)
+def test_a_cycle_is_named_by_its_tasks(source: list[int], target: list[int], cycle: str) -> None:
+    message = refused([1] * 5, source, target, [0] * len(source), names=("start", "a", "b b", "c", "end"))
+    assert message == f"graph: the tasks {cycle} wait for each other"
 
 
-def test_a_task_behind_a_cycle_does_not_hide_it() -> None:
-    # The first task that is left waits for the cycle and is not on it.
-    message = refused([1] * 4, [3, 1, 2, 3], [0, 2, 3, 1], [0] * 4, names=("first", "a", "b b", "c"))
-    assert message == "graph: the tasks a -> 'b b' -> c -> a wait for each other"
+@pytest.mark.parametrize(("column", "limit"), [("tasks", "MAX_TASKS_PER_JOB"), ("edges", "MAX_EDGES")])
+def test_too_large_a_graph_is_refused(column: str, limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs = graph_of(*DIAMOND).to_networkx()
+    monkeypatch.setattr(f"als.graphs.task_graph.{limit}", 3)
+    assert f"4 {column}; allowed: up to 3" in refused(*DIAMOND)
+    with pytest.raises(InputError, match=f"4 {column}; allowed: up to 3"):
+        TaskGraph.from_networkx(theirs)
+
+
+def test_from_networkx() -> None:
+    theirs = nx.DiGraph(name="mine")
+    theirs.add_node("a", flops=2e9, host=3)
+    theirs.add_node(("b", 1), gflop=5, host=np.int64(0))
+    theirs.add_edge("a", ("b", 1))
+    graph = TaskGraph.from_networkx(theirs)
+    assert (graph.gflop.tolist(), graph.bytes.tolist(), graph.names) == ([2.0, 5.0], [0.0], ("a", "('b', 1)"))
+    assert graph.host is not None
+    assert (graph.host.tolist(), graph.name) == ([3, 0], "mine")
+    again = graph.to_networkx()
+    assert (again.nodes["a"], again.graph) == ({"gflop": 2.0, "host": 3}, {"name": "mine"})
+    for node, core in zip(theirs, (0, 5), strict=True):
+        theirs.nodes[node]["core"] = core
+    pinned = TaskGraph.from_networkx(theirs)
+    assert pinned.core is not None
+    assert pinned.core.tolist() == [0, 5]
+    assert pinned.to_networkx().nodes["a"] == {"gflop": 2.0, "host": 3, "core": 0}
 
 
 def test_tasks_are_ordered_first_come_first_served() -> None:
@@ -150,50 +178,6 @@ def test_orders_agree_with_networkx(graph: TaskGraph) -> None:
     by_hand = sorted(range(graph.n_tasks), key=lambda task: (-expected[str(task)], place[str(task)]))
     assert ordered.at.tolist() == [-7, -7, -7, *by_hand]
     assert ordered.position[by_hand].tolist() == list(range(3, graph.n_tasks + 3))
-
-
-@given(random_graphs(), st.data())
-def test_a_cycle_is_found_exactly_if_networkx_finds_one(graph: TaskGraph, data: st.DataObject) -> None:
-    theirs = graph.to_networkx()
-    tasks = st.integers(0, graph.n_tasks - 1)
-    one, other = data.draw(tasks), data.draw(tasks)
-    if theirs.has_edge(str(one), str(other)):
-        return
-    theirs.add_edge(str(one), str(other))
-    columns = (graph.gflop, [*graph.source, one], [*graph.target, other], [*graph.bytes, 0.0])
-    if nx.is_directed_acyclic_graph(theirs):
-        assert graph_of(*columns).n_edges == graph.n_edges + 1
-        return
-    message = refused(*columns)
-    if "itself" in message:
-        assert message == f"graph: the task {one} waits for itself"
-    elif "…" not in message:
-        named = message.removeprefix("graph: the tasks ").removesuffix(" wait for each other").split(" -> ")
-        assert named[0] == named[-1]
-        assert nx.is_path(theirs, named)
-        assert len(set(named)) == len(named) - 1
-
-
-def test_from_networkx() -> None:
-    theirs = nx.DiGraph(name="mine")
-    theirs.add_node("a", flops=2e9, host=3)
-    theirs.add_node(("b", 1), gflop=5, host=np.int64(0))
-    theirs.add_edge("a", ("b", 1))
-    graph = TaskGraph.from_networkx(theirs)
-    assert graph.gflop.tolist() == [2.0, 5.0]
-    assert graph.bytes.tolist() == [0.0]
-    assert graph.names == ("a", "('b', 1)")
-    assert graph.host is not None
-    assert graph.host.tolist() == [3, 0]
-    assert graph.name == "mine"
-    assert graph.to_networkx().nodes["a"] == {"gflop": 2.0, "host": 3}
-    for node, core in zip(theirs, (0, 5), strict=True):
-        theirs.nodes[node]["core"] = core
-    pinned = TaskGraph.from_networkx(theirs)
-    assert pinned.core is not None
-    assert pinned.core.tolist() == [0, 5]
-    assert pinned.to_networkx().nodes["a"] == {"gflop": 2.0, "host": 3, "core": 0}
-    assert graph.to_networkx().graph == {"name": "mine"}
 
 
 def networkx_graph(*nodes: tuple[object, dict[str, Any]], edges: Any = ()) -> nx.DiGraph:
@@ -234,19 +218,3 @@ def test_what_of_networkx_is_refused(theirs: Any, says: str) -> None:
     with pytest.raises(InputError, match=r"^here: ") as caught:
         TaskGraph.from_networkx(theirs, where="here")
     assert says in str(caught.value)
-
-
-@pytest.mark.parametrize("column", ["tasks", "edges"])
-def test_too_large_a_graph_is_refused(column: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    limit = {"tasks": "MAX_TASKS_PER_JOB", "edges": "MAX_EDGES"}[column]
-    graph = graph_of(*DIAMOND)
-    monkeypatch.setattr(f"als.graphs.task_graph.{limit}", 3)
-    assert f"4 {column}; allowed: up to 3" in refused(*DIAMOND)
-    with pytest.raises(InputError, match=f"4 {column}; allowed: up to 3"):
-        TaskGraph.from_networkx(graph.to_networkx())
-
-
-def test_networkx_is_loaded_only_when_it_is_asked_for() -> None:
-    code = "import sys, als.graphs.readers; print({'networkx'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from pathlib import Path
 
 import pytest
 from tables import table_rows
 
-import bls
 from bls import Workload
 from bls.workloads import read_workload
 from bls.workloads.archive import (
     ArchivedLog,
     catalogue,
-    catalogue_rows,
     catalogue_table,
     find_log,
     parse_catalogue,
@@ -67,17 +64,6 @@ def test_the_table_has_a_line_for_every_log() -> None:
     assert by_name["blue"].split()[1:4] == ["≤", "250,440", "1,152"]
     assert by_name["lcg"].split()[1:3] == ["-", "-"]
     assert len({line.index(".swf.gz") - len(line.split(".swf.gz")[0].split()[-1]) for line in lines}) == 1
-
-
-def test_the_rows_are_what_the_file_says() -> None:
-    plain = tomllib.loads((Path(bls.__file__).parent / "workloads/archive.toml").read_text(encoding="utf-8"))
-    rows = catalogue_rows()
-    assert [row["name"] for row in rows] == [log["name"] for log in plain["log"]]
-    for row, log in zip(rows, plain["log"], strict=True):
-        assert row["url"] == plain["archive"]["url"] + log["path"]
-        assert row["file"] == log["path"].split("/")[1]
-        for key in ("title", "jobs", "jobs_at_most", "cores", "text_sha256"):
-            assert row[key] == log.get(key)
 
 
 def log(*header: str) -> Workload:

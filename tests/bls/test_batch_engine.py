@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import copy
-import operator
-from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,24 +12,22 @@ from batch_cases import BatchCase, cases, expected, finishes
 from batch_drives import as_users_say, attempts, finish, rules_of, said_cases, simulator_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from inside import column, number
 from reference.machine import Host, Job, Machine, Rules
-from test_reference_vectors import jobs_of
+from test_differential import jobs_of
 
 from bls import read_workload, sample_path
 from bls.allocators import ALLOCATORS
 from bls.constraints.job_constraints import JobConstraints
 from bls.constraints.outages import OutageModel, Outages, modelled_outages
-from bls.engine import state as b
-from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from bls.engine.validation import validate
-from bls.machine.partitions import Partition
 from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES
 from bls.scheduler_options import Rules as BatchRules
 from bls.simulator import BatchSimulator
 from bls.workloads.workload import Workload
-from traces.base.errors import InputError, PluginError
+from traces.base.errors import InputError
 from traces.base.time import MAX_NS, NS_PER_S
 from traces.checks.jobs import InvariantError
 
@@ -77,7 +72,7 @@ def test_promises_and_late_outcomes_in_any_order_change_nothing(case: BatchCase,
     promised: dict[int, int] = {}  # running jobs that have no outcome yet
 
     def end_of(row: int) -> int:
-        return int(simulator.column(b.START)[row]) + run_ns[row]
+        return int(column(simulator.state, "jobs.START")[row]) + run_ns[row]
 
     def end(row: int) -> None:
         promised.pop(row, None)
@@ -128,8 +123,8 @@ def test_a_job_that_is_told_to_stop_and_does_so_is_cut_as_if_its_run_time_were_k
     while (status := simulator.advance(5)) != BatchStatus.DONE:
         rows = {BatchStatus.STARTED: simulator.started(), BatchStatus.DUE: [simulator.due]}.get(status, [])
         for row in rows:
-            run = said.jobs[int(simulator.column(b.ORIGIN)[row])].run
-            natural, stop = int(simulator.column(b.START)[row]) + run, simulator.stop_ns(row)
+            run = said.jobs[int(column(simulator.state, "jobs.ORIGIN")[row])].run
+            natural, stop = int(column(simulator.state, "jobs.START")[row]) + run, simulator.stop_ns(row)
             stopped = stop is not None and stop < natural
             last = natural if not stopped or stop is None else stop
             if status == BatchStatus.STARTED and data.draw(st.booleans()):
@@ -184,41 +179,6 @@ def test_what_cannot_be_true_is_refused_and_changes_nothing() -> None:
 # ---- room ----
 
 
-def test_room_runs_out_within_a_pass_that_waits_for_answers() -> None:
-    simulator = ready(jobs(*((n, 0.0, 1.0, 1, 1.0) for n in range(8))), machine(8))
-    tight: dict[str, Any] = {"pool_lo": np.empty(3, np.int64), "pool_hi": np.empty(3, np.int64)}
-    simulator.state = simulator.state._replace(**tight)
-    started = []
-    while simulator.advance(100) == BatchStatus.STARTED:
-        for row in simulator.started():
-            started.append(row)
-            assert simulator.outcome(row, NS_PER_S)
-    assert started == list(range(8))
-    assert schedule(simulator) == [(0, NS_PER_S, (core,)) for core in range(8)]
-
-
-@pytest.mark.parametrize("width", [98, 100, 102])
-def test_there_is_room_for_what_runs_longer_than_expected(width: int) -> None:
-    """At 100 job 1 is overdue, in 64 single cores, and four jobs arrive whose reservations fill what room there is."""
-    odd = list(range(3, 256, 2))
-    asked = [list(range(0, 128, 2)), [1], odd[:90], odd[90:], list(range(128, 256, 2))]
-    lasts = [(0, 1000, 100), (0, 100, 200), *[(0, 3000, 5000)] * 3, *[(100, 10, 10)] * 4]
-    asked += [list(range(0, 2 * width, 2))] * 4
-    simulator = ready(
-        jobs(*((k + 1, at, run, len(asked[k]), estimate) for k, (at, run, estimate) in enumerate(lasts))),
-        machine(256),
-        allocator="given",
-        rules=BatchRules("conservative", conservative="rebuild"),
-        recorded=True,
-        requested={k + 1: " ".join(map(str, cores)) for k, cores in enumerate(asked)},
-    )
-    while simulator.advance(1) != BatchStatus.DONE:
-        profile = simulator.state.cores_profile
-        assert profile.used[b.EVER] <= len(profile.lo)
-    starts_s = [0, 0, 0, 0, 0, 3000, 3010, 3020, 3030]
-    assert simulator.column(b.START).tolist() == [start * NS_PER_S for start in starts_s]
-
-
 @pytest.mark.parametrize("keep", [False, True])
 def test_room_that_is_just_enough_or_grows_changes_nothing(keep: bool) -> None:
     """Rows, slices, decisions and reservations begin with room for next to nothing."""
@@ -230,7 +190,7 @@ def test_room_that_is_just_enough_or_grows_changes_nothing(keep: bool) -> None:
         answer = expected(case)
         tight = simulator_of(case, rules=replace(rules_of(case.rules), keep_decisions=True))
         state, profile = tight.state, tight.state.cores_profile
-        n = int(profile.used[b.SLICES]) + 4
+        n = number(state, "cores_profile.used.SLICES") + 4
         small: dict[str, Any] = {
             "pool_lo": state.pool_lo[:1].copy(),
             "pool_hi": state.pool_hi[:1].copy(),
@@ -247,8 +207,8 @@ def test_room_that_is_just_enough_or_grows_changes_nothing(keep: bool) -> None:
         grown |= {name for name, size in sizes.items() if np.shape(getattr(tight.state, name)) != size}
         if len(profile.ns) and len(tight.state.cores_profile.ns) > n:
             grown.add("slices")
-        k = int(tight.state.sizes[b.N_DECISIONS])
-        assert k == tight.state.clock[b.PASSES]
+        k = number(tight.state, "sizes.N_DECISIONS")
+        assert k == number(tight.state, "clock.PASSES")
         assert (np.diff(tight.state.decisions[0, :k]) >= 0).all()
         ran_from_the_start = sum(one.why == "preset" for one in answer)
         assert tight.state.decisions[2, :k].sum() + ran_from_the_start == sum(one.start >= 0 for one in answer)
@@ -326,29 +286,6 @@ def test_a_job_that_the_failures_never_leave_room_for_is_noticed(backfill: str, 
         answer_at_once(ready(workload, machine(8, 8), rules=rules, circumstances=around))
 
 
-class Idle:
-    name = "idle"
-
-    def decide(self, view: Any) -> list[Any]:
-        return []
-
-
-class Sleepless(Idle):
-    name = "sleepless"
-
-    def decide(self, view: Any) -> list[Any]:
-        view.wake_at(view.now_ns + 1)
-        return []
-
-
-@pytest.mark.parametrize(("policy", "failures"), [(Idle(), True), (Sleepless(), False)])
-def test_a_policy_that_never_starts_anything_is_noticed(policy: Idle, failures: bool) -> None:
-    model = modelled_outages(OutageModel(10**9, 10**9, 3), 4)
-    around = JobConstraints(outages=model) if failures else JobConstraints()
-    with pytest.raises((InputError, PluginError), match=policy.name):
-        finish(ready(jobs((7, 0, 1, 1, 1)), machine(4, 4), policy, recorded=True, circumstances=around))
-
-
 @pytest.mark.parametrize("rules", [FCFS, EASY, KEEP, REBUILD])
 def test_an_allocator_that_never_places_a_job_is_named(rules: Rules) -> None:
     """Units of two cores do not fit hosts of one."""
@@ -385,157 +322,27 @@ def test_outages_drawn_as_they_are_needed_are_those_drawn_at_once(backfill: str,
     assert max(one.attempt for one in answers[0]) > 0
 
 
-@cache
-def _paused(backfill: str, allocator: str) -> BatchState:
-    # In the middle of a day: jobs run, wait and have ended.
-    workload = read_workload(sample_path())
-    every = Partition("all", default=True, max_jobs_per_user=40)
-    simulator = BatchSimulator(
-        workload,
-        Platform(partitions=(every,)),
-        POLICIES["fcfs"],
-        ALLOCATORS[allocator],
-        rules=BatchRules(backfill=backfill),
-        circumstances=JobConstraints(partition=np.zeros(len(workload), np.int64)),
-        recorded=True,
-    )
-    while simulator.ended < 100 or simulator.state.sizes[b.N_WAITING] < 5:
+@pytest.mark.parametrize(
+    ("backfill", "values", "words"),
+    [
+        ("easy", lambda state: column(state, "sizes.N_WAITING"), "waiting jobs: "),
+        ("easy", lambda state: column(state, "sizes.FREE_CORES"), "free cores: "),
+        ("easy", lambda state: column(state, "sizes.N_DOWN"), "hosts that are down: 1 by its count, 0 there are"),
+        ("conservative", lambda state: state.cores_profile.free[:1], "cores are free at "),
+    ],
+)
+def test_a_state_with_a_fault_is_refused(backfill: str, values: Any, words: str) -> None:
+    workload, rules = jobs(*((k, k, 20 + 7 * k % 30, 1 + k % 3, 60) for k in range(40))), BatchRules(backfill=backfill)
+    simulator = ready(workload, machine(8, 2), allocator="contiguous", rules=rules, recorded=True)
+    while simulator.ended < 5:
         assert simulator.advance(1) == BatchStatus.PAUSED
-    return simulator.state
-
-
-def _of(state: BatchState, *, running: bool) -> int:
-    jobs = state.jobs
-    rows = np.flatnonzero((jobs[b.STATE] < 0) & (jobs[b.ELIGIBLE] >= 0) & ((jobs[b.START] >= 0) == running))
-    return int(rows[0])
-
-
-Plant = Callable[[BatchState], None]
-
-
-def _set(column: int, value: int, *, running: bool) -> Plant:
-    def plant(state: BatchState) -> None:
-        state.jobs[column, _of(state, running=running)] = value
-
-    return plant
-
-
-def _add(part: str, place: Any, amount: int = 1) -> Plant:
-    """Add to a value of an array of the state, given or found by its place."""
-
-    def plant(state: BatchState) -> None:
-        operator.attrgetter(part)(state)[place(state) if callable(place) else place] += amount
-
-    return plant
-
-
-def _flip(part: str, place: Callable[[BatchState], int], bit: Callable[[BatchState], int]) -> Plant:
-    def plant(state: BatchState) -> None:
-        operator.attrgetter(part)(state)[place(state)] ^= 1 << bit(state)
-
-    return plant
-
-
-def _swap(*parts: str, other: Callable[[BatchState], int] = lambda state: 1) -> Plant:
-    def plant(state: BatchState) -> None:
-        last = other(state)
-        for part in parts:
-            column = getattr(state, part)
-            column[0], column[last] = column[last], column[0]
-
-    return plant
-
-
-def _rank_of(state: BatchState) -> int:
-    return int(state.jobs[b.RANK, _of(state, running=False)])
-
-
-def _core_set_free(state: BatchState) -> None:
-    core = int(state.pool_lo[state.jobs[b.HELD_FIRST, _of(state, running=True)]])
-    for level in range(len(state.free_starts) - 1):
-        state.free_words[state.free_starts[level] + (core >> 5)] |= 1 << (core & 31)
-        core >>= 5
-
-
-def _core_held_twice(state: BatchState) -> None:
-    rows = np.flatnonzero((state.jobs[b.STATE] < 0) & (state.jobs[b.START] >= 0))
-    for column in (b.HELD_FIRST, b.HELD_COUNT, b.HELD_CORES, b.CORES):
-        state.jobs[column, rows[0]] = state.jobs[column, rows[1]]
-
-
-def _end_forgotten(state: BatchState) -> None:
-    state.running_job[0] = state.running_job[1]
-
-
-def _profile_order(state: BatchState) -> None:
-    first = int(state.sizes[b.FIRST])
-    state.profile_ns[first + 1] = state.profile_ns[first]
-
-
-def _reservation_of_none(state: BatchState) -> None:
-    state.jobs[b.SLOT, _of(state, running=False)] = state.clock[b.NOW] + 1
-
-
-def _change_lost(state: BatchState) -> None:
-    profile = state.cores_profile
-    k = next(k for k in range(1, int(profile.used[b.SLICES])) if profile.first[k] >= 0)
-    profile.first[k] = profile.after[profile.first[k]]
-
-
-_not_queued = _flip("queue_words", lambda state: _rank_of(state) >> 5, lambda state: _rank_of(state) & 31)
-_upper_level = _flip("queue_words", lambda state: int(state.queue_starts[1]), lambda state: 20)
-_word = _flip("cores_profile.words", lambda s: int(np.flatnonzero(s.cores_profile.words)[0]), lambda state: 0)
-_heap = _swap("running_ns", "running_job", other=lambda state: int(state.sizes[b.N_RUNNING]) - 1)
-_slice = _add("profile_free", lambda state: state.sizes[b.LAST] - 1, -1)
-_moved = _add("jobs", lambda state: (b.SLOT, np.flatnonzero(state.jobs[b.SLOT] != b.NEVER)[0]))
-
-FAULTS = [
-    ("easy", "first-fit", _not_queued, "waits and is not in the queue"),
-    ("easy", "first-fit", _upper_level, "queue: level 1 of the tree is wrong"),
-    ("easy", "first-fit", _add("sizes", b.N_WAITING), "waiting jobs: "),
-    ("easy", "first-fit", _core_set_free, "held by job "),
-    ("easy", "first-fit", _core_held_twice, " is held by job "),
-    ("easy", "first-fit", _add("sizes", b.FREE_CORES, -1), "free cores: "),
-    ("easy", "first-fit", _set(b.HELD_CORES, 1000, running=True), "and counts 1000"),
-    ("easy", "first-fit", _set(b.HELD_COUNT, 0, running=True), "has no cores in the pool"),
-    ("easy", "first-fit", _heap, "heap of ends: entry "),
-    ("easy", "first-fit", _end_forgotten, "times among the ends that are to come"),
-    ("easy", "first-fit", _slice, "cores are free at "),
-    ("easy", "first-fit", _profile_order, "the slices of the profile are not ascending"),
-    ("easy", "first-fit", _reservation_of_none, "where none are kept"),
-    ("easy", "first-fit", _add("sizes", b.ENDED), "jobs that have ended: "),
-    ("easy", "first-fit", _add("sizes", b.N_DOWN), "hosts that are down: 1 by its count, 0 there are"),
-    ("easy", "first-fit", _add("sizes", b.OVERDUE_CORES, 7), "cores of overdue jobs: "),
-    ("easy", "first-fit", _add("sizes", b.N_STARTED), "answers that are awaited: "),
-    ("easy", "first-fit", _set(b.ELIGIBLE, 0, running=False), "was eligible before it could be"),
-    ("easy", "first-fit", _set(b.ELIGIBLE, MAX_NS, running=True), "is eligible in the future"),
-    ("easy", "first-fit", _set(b.END, 1, running=True), "ends before it starts"),
-    ("easy", "first-fit", _set(b.STOP, 1, running=True), "ends after it is cut"),
-    ("easy", "first-fit", _set(b.WHY, 9, running=True), "started for no reason that there is"),
-    ("easy", "first-fit", _set(b.STATE, 0, running=True), "jobs that have ended: "),
-    ("easy", "first-fit", _add("clock", b.NEXT_ARRIVAL), "has been passed over"),
-    ("easy", "first-fit", _swap("by_rank"), "rank 0 is given to job "),
-    ("easy", "first-fit", _add("partitions", (0, b.RUNNING_JOBS)), "running jobs of partition 0: "),
-    ("conservative", "first-fit", _moved, "cores are free at "),
-    ("conservative", "first-fit", _set(b.EXPECTED, MAX_NS, running=True), "cores are free at "),
-    ("conservative", "contiguous", _moved, "cores are free at "),
-    ("conservative", "contiguous", _add("cores_profile.free", 0), "cores are free at "),
-    ("conservative", "contiguous", _word, "the profile has "),
-    ("conservative", "contiguous", _change_lost, "more free cores, and changes of"),
-]
-
-
-@pytest.mark.parametrize(("backfill", "allocator", "plant", "words"), FAULTS)
-def test_a_planted_fault_is_found(
-    backfill: str, allocator: str, plant: Callable[[BatchState], None], words: str
-) -> None:
-    state = copy.deepcopy(_paused(backfill, allocator))
+    state = copy.deepcopy(simulator.state)
     validate(state)
-    plant(state)
+    values(state)[...] += 1
     with pytest.raises(InvariantError) as caught:
         validate(state)
     assert words in str(caught.value)
-    assert str(caught.value).startswith(f"batch engine at {state.clock[b.NOW]} ns: ")
+    assert str(caught.value).startswith(f"batch engine at {simulator.now_ns} ns: ")
 
 
 def test_an_engine_is_checked_at_its_end_and_between_calls(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -544,7 +351,7 @@ def test_an_engine_is_checked_at_its_end_and_between_calls(monkeypatch: pytest.M
     )
     simulator.checks, simulator.most_ends = 2, 20
     checked: list[int] = []
-    monkeypatch.setattr("bls.engine.validation.validate", lambda state: checked.append(int(state.sizes[b.ENDED])))
+    monkeypatch.setattr("bls.engine.validation.validate", lambda state: checked.append(number(state, "sizes.ENDED")))
     while simulator.advance(10**6) != BatchStatus.DONE:
         pass
     assert len(checked) == 320 // 40 + (simulator._entered % 2)

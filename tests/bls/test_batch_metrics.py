@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -10,21 +11,153 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pages import ROOT
-from small_schedules import Row, Small, column, small_schedules
 
 from bls.metrics.batch import (
     batch_metrics,
     schedule_metrics,
     started_and_finished,
-    unfairness,
     utilisation_within,
 )
 from bls.metrics.exact import exact_mean, exact_product_sum, exact_quantile, exact_sum
-from bls.metrics.jobs import specific_response_sums
 from bls.metrics.node_states import HOST_STATES, HostStates, core_windows, host_states, host_windows
-from bls.metrics.occupancy import free_blocks, lasting_ns, occupancy
-from bls.metrics.schedule import NO_DOWNTIME, STATES, WHY, Allocations, Downtime, Schedule
-from bls.workloads.distinct import distinct
+from bls.metrics.occupancy import free_blocks, occupancy
+from bls.metrics.schedule import STATES, WHY, Allocations, Downtime, Schedule
+
+
+def column(*values: int) -> np.ndarray:
+    return np.array(values, np.int64)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One attempt; ``held`` are core numbers."""
+
+    submit: int
+    eligible: int
+    start: int
+    end: int
+    asked: int
+    held: tuple[int, ...]
+    why: str = "head"
+    state: str = "completed"
+    left: int = -1
+
+    @property
+    def gone(self) -> int:
+        return self.start if self.start >= 0 else self.left
+
+
+@dataclass(frozen=True)
+class Small:
+    """Rows on hosts of so many cores, and when hosts were down: (host, from, to)."""
+
+    sizes: tuple[int, ...]
+    rows: tuple[Row, ...]
+    downs: tuple[tuple[int, int, int], ...] = ()
+
+    @property
+    def host_first(self) -> np.ndarray:
+        return np.cumsum((0, *self.sizes))
+
+    @property
+    def n_cores(self) -> int:
+        return sum(self.sizes)
+
+    def host_cores(self, host: int) -> set[int]:
+        return set(range(int(self.host_first[host]), int(self.host_first[host + 1])))
+
+    def schedule(self, unit: int = 1) -> Schedule:
+        """Its columns, an instant being so many ns."""
+
+        def instants(name: str) -> np.ndarray:
+            return column(*(value * unit if (value := getattr(row, name)) >= 0 else -1 for row in self.rows))
+
+        return Schedule.of(
+            submit_ns=instants("submit"),
+            start_ns=instants("start"),
+            end_ns=instants("end"),
+            cores=column(*(row.asked for row in self.rows)),
+            n_cores=self.n_cores,
+            held_cores=column(*(len(row.held) for row in self.rows)),
+            why=column(*(WHY.index(row.why) for row in self.rows)),
+            state=column(*(STATES.index(row.state) for row in self.rows)),
+            eligible_ns=instants("eligible"),
+            left_ns=instants("left"),
+        )
+
+    def allocations(self) -> Allocations:
+        """Every core an interval of its own, which is as good as any."""
+        first = np.cumsum([0, *(len(row.held) for row in self.rows)])
+        lo = column(*(core for row in self.rows for core in row.held))
+        return Allocations(first, lo, lo + 1)
+
+    def downtime(self, unit: int = 1) -> Downtime:
+        host = column(*(down[0] for down in self.downs))
+        sizes = column(*self.sizes)
+        return Downtime(host, sizes[host], *(column(*(down[k] for down in self.downs)) * unit for k in (1, 2)))
+
+    def started(self) -> list[Row]:
+        return [row for row in self.rows if row.start >= 0]
+
+    def span(self) -> tuple[int, int]:
+        ran = self.started()
+        return (min(row.submit for row in ran), max(row.end for row in ran)) if ran else (0, 0)
+
+    # At an instant t of whole numbers, which stands for [t, t + 1).
+
+    def waiting(self, t: int) -> list[Row]:
+        return [row for row in self.rows if 0 <= row.eligible <= t < row.gone]
+
+    def busy(self, t: int) -> set[int]:
+        return {core for row in self.rows if row.start <= t < row.end for core in row.held}
+
+    def down(self, t: int) -> set[int]:
+        return {core for host, begin, end in self.downs if begin <= t < end for core in self.host_cores(host)}
+
+    def free(self, t: int) -> set[int]:
+        return set(range(self.n_cores)) - self.busy(t) - self.down(t)
+
+
+@st.composite
+def small_schedules(draw: st.DrawFn) -> Small:
+    """No core is held twice, or while its host is down; hosts may be down twice over."""
+    sizes = tuple(draw(st.lists(st.integers(1, 3), min_size=1, max_size=3)))
+    n_cores = sum(sizes)
+    free_at = [0] * n_cores
+    rows: list[Row] = []
+    downs: list[tuple[int, int, int]] = []
+    few = st.integers(0, 4)
+    for what in draw(st.lists(st.sampled_from(("run", "run", "run", "preset", "never", "down")), max_size=7)):
+        submit = draw(few)
+        eligible = submit + draw(few)
+        held = tuple(sorted(draw(st.sets(st.integers(0, n_cores - 1), min_size=1))))
+        if what == "never":
+            left = draw(st.sampled_from((-1, eligible + draw(few))))
+            if left >= 0 and draw(st.booleans()):
+                eligible = -1  # withdrawn before it was
+            rows.append(Row(submit, eligible, -1, -1, len(held), (), "never", "cancelled", left))
+        elif what == "down":
+            host = draw(st.integers(0, len(sizes) - 1))
+            first = sum(sizes[:host])
+            cores = range(first, first + sizes[host])
+            begin = max(eligible, *(free_at[core] for core in cores))
+            end = begin + draw(st.integers(1, 4))
+            downs += [(host, begin, end), (host, begin + draw(few), end)]
+            for core in cores:
+                free_at[core] = end
+        else:
+            start = max(eligible, *(free_at[core] for core in held))
+            why = draw(st.sampled_from(("head", "backfill", "reserved")))
+            state = draw(st.sampled_from(STATES))
+            if what == "preset" and not any(free_at[core] for core in held):
+                submit = eligible = start = 0
+                why = "preset"
+            end = start + draw(few)
+            rows.append(Row(submit, eligible, start, end, draw(st.integers(1, len(held))), held, why, state))
+            for core in held:
+                free_at[core] = end
+    return Small(sizes, tuple(rows), tuple(downs))
+
 
 S = 10**9
 
@@ -107,16 +240,6 @@ def test_a_window_of_your_own() -> None:
 def test_columns_of_different_lengths() -> None:
     with pytest.raises(ValueError, match="cores has the shape"):
         Schedule.of(submit_ns=column(1), start_ns=column(1), end_ns=column(2), cores=column(1, 1), n_cores=1)
-
-
-def test_unfairness_leaves_out_what_has_no_fair_start() -> None:
-    assert unfairness(column(10, -1, 7, 4, 8), column(4, 3, -1, 4, 9)) == {
-        "mean_unfairness_ns": 2.0,
-        "max_unfairness_ns": 6,
-        "unfair_share": 1 / 3,
-    }
-    nobody = unfairness(column(-1), column(-1))
-    assert set(nobody.values()) == {None}
 
 
 @given(
@@ -255,54 +378,11 @@ def test_the_page_defines_every_metric() -> None:
     assert set(named) == {*schedule_metrics(SMALL.schedule()), "computing_utilisation"}
 
 
-@given(rows=st.lists(st.tuples(*[st.integers(0, 2**61)] * 2, st.integers(1, 2**62)), min_size=1, max_size=20))
-def test_specific_response_is_exact(rows: list[tuple[int, int, int]]) -> None:
-    waits, runs, cores = (column(*(row[k] for row in rows)) for k in range(3))
-    above = sum(n * ((w + p) ** 4 - w**4) for w, p, n in rows)
-    below = sum(n * ((w + p) ** 3 - w**3) for w, p, n in rows)
-    assert specific_response_sums(np.zeros_like(waits), waits, waits + runs, cores) == (above, below)
-
-
-@given(values=st.lists(st.integers(-50, 50), max_size=30), apart=st.sampled_from((1, 2**50)))
-def test_distinct_numbers_are_those_of_numpy(values: list[int], apart: int) -> None:
-    given_values = column(*values) * apart
-    numbers, place = distinct(given_values)
-    assert numbers.tolist() == sorted({value * apart for value in values})
-    assert np.array_equal(numbers[place], given_values)
-
-
-def at(instants: np.ndarray, values: np.ndarray, t: int) -> int:
-    row = int(np.searchsorted(instants, t, side="right")) - 1
-    return int(values[row]) if row >= 0 else 0
-
-
-def test_how_long_rows_hold_within_a_span() -> None:
-    assert lasting_ns(column(0, 1, 2, 3, 10, 15), 2, 12).tolist() == [0, 0, 1, 7, 2, 0]
-
-
 def test_nobody_at_all() -> None:
     nobody = Schedule.of(submit_ns=column(), start_ns=column(), end_ns=column(), cores=column(), n_cores=3)
     assert len(occupancy(nobody).instant_ns) == 0
     blocks = free_blocks(nobody, Allocations(column(0), column(), column()), column(0, 3))
     assert (blocks.instant_ns.tolist(), blocks.cores.tolist(), blocks.squares.tolist()) == ([0], [3], [9])
-
-
-@pytest.mark.parametrize(
-    ("lo", "downtime"),
-    [
-        (column(0, 1), NO_DOWNTIME),
-        (column(2, 1), NO_DOWNTIME),
-        (column(0, 2), Downtime(column(1), column(2), column(4), column(6))),
-        (column(0, 2), Downtime(column(0), column(2), column(2), column(-1))),
-    ],
-    ids=["begin twice", "end twice", "while down", "while down for good"],
-)
-def test_a_core_is_held_once(lo: np.ndarray, downtime: Downtime) -> None:
-    schedule = Schedule.of(
-        submit_ns=column(0, 0), start_ns=column(0, 3), end_ns=column(5, 8), cores=column(2, 2), n_cores=4
-    )
-    with pytest.raises(ValueError, match="held twice"):
-        free_blocks(schedule, Allocations(column(0, 1, 2), lo, lo + 2), column(0, 2, 4), downtime)
 
 
 def test_a_host_is_down_once_and_to_the_end_if_it_is_never_repaired() -> None:
@@ -313,38 +393,6 @@ def test_a_host_is_down_once_and_to_the_end_if_it_is_never_repaired() -> None:
     assert within.down_ns.tolist() == [1, 4]
     assert within.up_ns.tolist() == [3, 10]
     assert len(downtime.within(3, 4).host) == 0
-
-
-@settings(max_examples=400)
-@given(small=small_schedules(), unit=st.sampled_from((1, 2**55)))
-def test_as_it_is_at_every_instant(small: Small, unit: int) -> None:
-    schedule, downtime = small.schedule(unit), small.downtime(unit)
-    steps = occupancy(schedule, downtime)
-    assert (np.diff(steps.instant_ns) > 0).all()
-    begin, end = small.span()
-    last = max((row.gone for row in small.rows), default=0)
-    for t in range(max(last, end) + 2):
-        waiting = small.waiting(t)
-        for values, expected in (
-            (steps.queue_length, len(waiting)),
-            (steps.queued_cores, sum(row.asked for row in waiting)),
-            (steps.smallest_waiting, min((row.asked for row in waiting), default=0)),
-            (steps.busy_cores, len(small.busy(t))),
-            (steps.down_cores, len(small.down(t)) if begin <= t < end else 0),
-        ):
-            assert at(steps.instant_ns, values, t * unit) == expected
-
-    blocks = free_blocks(schedule, small.allocations(), small.host_first, downtime)
-    assert blocks.instant_ns[0] == begin * unit
-    assert (np.diff(blocks.instant_ns) > 0).all()
-    for t in range(begin, end):
-        text = "".join("." if core in small.free(t) else " " for core in range(small.n_cores)).split()
-        for values, expected in (
-            (blocks.cores, sum(map(len, text))),
-            (blocks.blocks, len(text)),
-            (blocks.squares, sum(len(block) ** 2 for block in text)),
-        ):
-            assert at(blocks.instant_ns, values, t * unit) == expected
 
 
 def rows(states: HostStates) -> list[tuple[int, int, int, str]]:

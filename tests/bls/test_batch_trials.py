@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from typing import Any
 
 import numpy as np
@@ -112,12 +111,6 @@ def remembers(now_ns: int, row: int, cores: int, change: int, numbers: Any, memo
 
 
 @account_kernel
-def remembers_beside(now_ns: int, row: int, cores: int, change: int, numbers: Any, memory: Any) -> int:
-    memory[1] += change
-    return 0
-
-
-@account_kernel
 def remembers_astray(now_ns: int, row: int, cores: int, change: int, numbers: Any, memory: Any) -> int:
     numbers[change * 10**9, row] = 1.0
     return 0
@@ -133,7 +126,6 @@ def prepared(known: KnownJobs) -> tuple[Any, Any]:
     [
         (scores_astray, remembers, KILLED.format("scores_astray")),
         (scores_all, remembers_astray, KILLED.format("remembers_astray")),
-        (scores_all, remembers_beside, "writes outside memory, which has room for 1 there$"),
         (scores_by_instant, remembers, "changes submit_ns; allowed: numbers, memory, key$"),
     ],
 )
@@ -157,22 +149,3 @@ def test_a_rule_is_tried_once_a_process_and_ours_never(monkeypatch: pytest.Monke
     for policy in POLICIES.values():
         if isinstance(policy, ScoringPolicy):
             scoring(policy, jobs())
-
-
-@compiled_only
-def test_a_trial_beside_threads_and_in_one() -> None:
-    @allocator_kernel
-    def once(request: Any) -> int:
-        return 0
-
-    stop, done = threading.Event(), []
-    waiting = threading.Thread(target=stop.wait)
-    waiting.start()
-    tried = threading.Thread(target=lambda: done.append(placing(Allocator("mine", once))))
-    tried.start()
-    tried.join()
-    stop.set()
-    waiting.join()
-    assert len(done) == 1
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from batch_drives import finish
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from tables import table_rows
 
 import bridge
@@ -77,12 +73,6 @@ def test_who_is_withdrawn_before_it_is_eligible_never_waits(job: dict[str, int],
     assert result.decisions.waiting.max() == 1  # a pass in which it starts
 
 
-def test_a_preset_job_waits_for_nothing() -> None:
-    found = dependencies(workload({1: -1, 2: 1, 3: 9}, preset={2: 1, 3: 1}, submit_s={1: 0, 2: 0, 3: 0}))
-    assert found.depends_on.tolist() == [-1, -1, -1]
-    assert (found.missing, len(found)) == (0, 0)
-
-
 @pytest.mark.parametrize(
     ("preceding", "message"),
     [
@@ -95,36 +85,6 @@ def test_a_preset_job_waits_for_nothing() -> None:
 def test_circles_are_named(preceding: dict[int, int], message: str) -> None:
     with pytest.raises(InputError, match=message):
         dependencies(workload(preceding))
-
-
-@settings(max_examples=300, deadline=None, derandomize=True)
-@given(st.lists(st.integers(-1, 9), min_size=1, max_size=9))
-def test_agrees_with_a_slow_search(preceding: list[int]) -> None:
-    made = workload(dict(enumerate(preceding)))
-    parents = {job: before for job, before in enumerate(preceding) if 0 <= before < len(preceding)}
-
-    def circular(job: int) -> bool:
-        for _ in range(len(preceding) + 1):
-            if job not in parents:
-                return False
-            job = parents[job]
-        return True
-
-    if any(circular(job) for job in range(len(preceding))):
-        with pytest.raises(InputError, match=r"jobs wait for each other|names itself") as caught:
-            dependencies(made)
-        if itself := re.search("job ([0-9]+) names itself", str(caught.value)):
-            assert parents[int(itself[1])] == int(itself[1])
-            return
-        names = [int(name) for name in str(caught.value).split(": ")[-1].split(" before ")]
-        assert all(parents[after] == before for before, after in itertools.pairwise(names))
-        return
-    found = dependencies(made)
-    assert found.depends_on.tolist() == [parents.get(job, -1) for job in range(len(preceding))]
-    for job in range(len(preceding)):
-        children = found.child_row[found.child_first[job] : found.child_first[job + 1]].tolist()
-        assert children == [other for other, parent in sorted(parents.items()) if parent == job]
-    assert found.missing == sum(before >= len(preceding) for before in preceding)
 
 
 def several(*rows: tuple[int, ...]) -> Workload:

@@ -1,4 +1,4 @@
-"""How long jobs are expected to run: predictors, corrections, no knowledge of the future, and errors.
+"""How long jobs are expected to run: predictors, names of jobs, no knowledge of the future, and errors.
 
 Schedules by hand are in schedules/estimates.toml.
 """
@@ -6,8 +6,9 @@ Schedules by hand are in schedules/estimates.toml.
 from __future__ import annotations
 
 import json
+import pickle
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,11 +25,13 @@ from reference.machine import LAST_TWO, PROFILE
 from tables import table_rows
 
 import bridge
-from bls.estimates import ESTIMATORS, HistoryEstimator, Within, estimator, groups
+from bls import Surroundings, View
+from bls.estimates import ESTIMATORS, HistoryEstimator, Within, estimator
+from bls.estimates.contract import alike_in, name_prefix
 from bls.estimates.coverage import predictable, recommended
 from bls.machine.platform import HostGroup, Platform
 from bls.scheduler_options import Rules
-from bls.view import SeenJob, View
+from bls.workloads.merge import merge
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, PluginError
 from traces.base.time import NS_PER_S
@@ -53,41 +56,11 @@ def planned_s(workload: Workload, estimates: Any, **options: Any) -> list[float]
     return (ran(workload, estimates, **options).jobs.planned_ns / NS_PER_S).tolist()
 
 
-def test_the_mean_is_cut_to_whole_ns() -> None:
-    rows = [{"submit_s": k, "run_s": run} for k, run in enumerate((1e-9, 2e-9, 1))]
-    by_ns = HistoryEstimator("ns", (("user",),), mean_of=2, least=2, shortest_ns=1)
-    assert ran(log(*rows), by_ns).jobs.planned_ns.tolist()[2] == 1
-
-
 def test_an_estimator_of_ones_own() -> None:
     """The last three as wide, once there are two; else the last of all."""
     mine = HistoryEstimator("mine", (("cores",), ()), mean_of=3, least=2)
     rows = [{"submit_s": 100 * k, "run_s": 10 * (k + 1), "cores": 1 + k // 5} for k in range(6)]
     assert planned_s(log(*rows), mine) == [1000, 1000, 15, 20, 30, 40]
-
-
-@given(columns=st.lists(st.tuples(st.integers(-1, 2), st.integers(-1, 1), st.integers(1, 2)), min_size=1, max_size=12))
-def test_groups_are_those_who_agree(columns: list[tuple[int, ...]]) -> None:
-    rows = [{"submit_s": 0, "run_s": 1, "user": u, "queue": q, "cores": n} for u, q, n in columns]
-    levels: tuple[tuple[str, ...], ...] = (("user", "queue", "cores"), ("queue",), ())
-    found, count = groups(HistoryEstimator("mine", levels), log(*rows))
-    place = {"user": 0, "queue": 1, "cores": 2}
-    seen: set[int] = set()
-    for level, numbers in zip(levels, found.tolist(), strict=True):
-        own = [tuple(row[place[name]] for name in level) for row in columns]
-        for one, number in zip(own, numbers, strict=True):
-            assert (number < 0) == any(value < 0 for value in one)
-            for other, its in zip(own, numbers, strict=True):
-                assert number < 0 or its < 0 or (number == its) == (one == other)
-        assert not seen & set(numbers) - {-1}, "no group is in two levels"
-        seen |= set(numbers)
-    assert seen - {-1} == set(range(count))
-
-
-# ---- corrections ----
-
-
-# ---- in the engine ----
 
 
 # ---- nobody sees the future ----
@@ -145,14 +118,6 @@ def test_a_predictor_never_sees_the_future(
     sees_no_future(name, rows, t, later, bls, backfill=backfill, kill_at_walltime=kills)
 
 
-@pytest.mark.parametrize("cheat", ["exact", "within:10%"])
-def test_an_estimator_that_sees_the_future_is_caught(cheat: str) -> None:
-    rows = [{"submit_s": k, "run_s": 5 + k, "cores": 1, "estimate_s": 50} for k in range(4)]
-    sees_no_future("last-two", rows, 3, [9] * 4, "fcfs")
-    with pytest.raises(AssertionError):
-        sees_no_future(cheat, rows, 3, [9] * 4, "fcfs")
-
-
 # ---- known ones ----
 
 
@@ -163,20 +128,6 @@ def test_the_estimators_are_those_of_the_slow_reference() -> None:
     assert "planned_ns" not in ran(log({"submit_s": 0, "run_s": 10}), "requested").jobs
     texts = ("within:10%", "within: 7.5 %", "within:0%", *ESTIMATORS)
     assert [estimator(text).name for text in texts] == ["within:10%", "within:7.5%", "within:0%", *ESTIMATORS]
-
-
-@settings(max_examples=50)
-@given(
-    runs=st.lists(st.integers(1, 2**61), min_size=1, max_size=20),
-    share=st.floats(0, 0.99),
-    seed=st.integers(0, 2**64 - 1),
-)
-def test_within_stays_within(runs: list[int], share: float, seed: int) -> None:
-    workload = log(*({"submit_s": 0, "run_s": run / NS_PER_S, "estimate_s": 1} for run in runs))
-    found = Within(share).planned_ns(workload, seed)
-    for planned, run in zip(found.tolist(), workload.run_ns.tolist(), strict=True):
-        assert abs(planned - run) <= share * run * (1 + 1e-12) or planned == 1
-    assert (Within(share).planned_ns(workload, seed) == found).all()
 
 
 def test_within_is_uniform_and_depends_on_the_seed_alone() -> None:
@@ -190,16 +141,6 @@ def test_within_is_uniform_and_depends_on_the_seed_alone() -> None:
     again = bridge.simulate(workload, WIDE, bls="sjf", als="recorded", seed=1, rules=Rules(estimates="within:10%"))
     assert again.jobs.planned_ns.tolist() == Within(0.1).planned_ns(workload, 1).tolist()
     assert (Within(0.0).planned_ns(workload, 1) == workload.run_ns).all()
-
-
-# ---- orders ----
-
-
-def test_an_expression_without_a_value_is_the_users_mistake() -> None:
-    rows = [{"submit_s": k, "run_s": 10} for k in range(2)] + [{"submit_s": 20, "run_s": 10}]
-    with pytest.raises(InputError, match=r"expr:1/\(t-10\): no finite key for job 3 at 20 s") as caught:
-        ran(log(*rows), "last-two", bls="expr:1/(t-10)")
-    assert not isinstance(caught.value, PluginError)
 
 
 # ---- what cannot be ----
@@ -326,7 +267,7 @@ def test_the_schedule_on_the_page_is_what_the_simulator_gives() -> None:
 
 
 def test_the_schedule_of_promises_on_the_page() -> None:
-    """Without backfilling a promise changes nothing but what policies see."""
+    """Without backfilling a promise changes nothing."""
     rows = table(section(ROOT / "docs" / "reference/batch-estimates.md", "Promises of running applications"))
     names = ("job_id", "submit_s", "cores", "estimate_s", "run_s")
     numbers = [dict(zip(names, map(int, row), strict=False)) for row in rows]
@@ -335,25 +276,8 @@ def test_the_schedule_of_promises_on_the_page() -> None:
     for estimates, column in (("requested", 5), ("application", 6)):
         found = ran(workload, estimates, SMALL, backfill="easy").jobs
         assert (found.start_ns // (60 * NS_PER_S)).tolist() == [int(row[column]) for row in rows]
-    seen: list[tuple[int, list[tuple[int, int]]]] = []
-
-    class Looks:
-        name = "looks"
-
-        def decide(self, view: View) -> Iterator[SeenJob]:
-            seen.append((view.now_ns // NS_PER_S, [(job.job_id, job.estimate_ns // NS_PER_S) for job in view.running]))
-            free = view.free_cores
-            for job in view.waiting:
-                if job.cores > free:
-                    return
-                free -= job.cores
-                yield job
-
-    starts = ran(workload, "requested", SMALL).jobs.start_ns.tolist()
-    assert ran(workload, "application", SMALL).jobs.start_ns.tolist() == starts
-    assert ran(workload, "application", SMALL, bls=Looks()).jobs.start_ns.tolist() == starts
-    # Job 1 asked for 60 minutes, and promises 20; at its start nothing was known of it.
-    assert seen[:2] == [(0, []), (60, [(1, 1200)])]
+    starts = [ran(workload, estimates, SMALL).jobs.start_ns.tolist() for estimates in ("requested", "application")]
+    assert starts[0] == starts[1]
 
 
 def test_the_estimators_on_the_page_can_be_used(tmp_path: Path) -> None:
@@ -361,3 +285,109 @@ def test_the_estimators_on_the_page_can_be_used(tmp_path: Path) -> None:
     rows = [{"submit_s": 100 * k, "run_s": 10 * (k + 1), "cores": 1 + k // 3} for k in range(5)]
     assert planned_s(log(*rows), f"{tmp_path}/mine.py:MINE") == [1000, 10, 15, 1000, 40]
     assert ran(log(*rows), f"{tmp_path}/mine.py:Half").jobs.planned_ns.tolist() == [500 * NS_PER_S + 1] * 5
+
+
+WIDE_CARDS = Platform((HostGroup(16, 64, 64.0, {"gpu": 4}),))  # type: ignore[arg-type]
+ALIKE = {"user": 1, "name": "relax_7", "queue": 2, "partition": 3, "cores": 4, "estimate_s": 500}
+
+
+def named_jobs(*rows: Mapping[str, Any]) -> Workload:
+    return Workload.from_jobs([{"job_id": number, **row} for number, row in enumerate(rows, 1)])
+
+
+def data_driven_s(workload: Workload, estimates: Any = "data-driven", **options: Any) -> list[float]:
+    result = bridge.simulate(workload, WIDE_CARDS, als="recorded", estimates=estimates, **options)
+    return (result.jobs.planned_ns / NS_PER_S).tolist()
+
+
+# ---- the rules ----
+
+
+@pytest.mark.parametrize(
+    ("other", "planned"),
+    [
+        ({}, 50),  # the same again
+        ({"name": "relax_8"}, 50),  # the same but for the number at the name's end
+        ({"name": "relax"}, 50),
+        ({"cores": 3}, 50),  # other resources
+        ({"memory_kb": 9}, 50),
+        ({"name": "relax_8", "cores": 3}, 50),
+        ({"estimate_s": 400}, 50),  # nothing but the name
+        ({"queue": 5, "cores": 2}, 50),
+        ({"partition": -1, "name": "relax_8"}, 50),  # nothing but its prefix
+        ({"name": "relaxed_7"}, 500),
+        ({"name": "7"}, 500),
+        ({"name": None}, 500),
+        ({"user": 2}, 500),
+        ({"user": -1}, 500),
+        ({"estimate_s": 20}, 20),  # at most the request
+    ],
+)
+def test_it_goes_from_what_is_closest(other: dict[str, Any], planned: int) -> None:
+    first = {**ALIKE, "submit_s": 0, "run_s": 50}
+    assert data_driven_s(named_jobs(first, {**ALIKE, "submit_s": 100, "run_s": 1, **other}))[1] == planned
+
+
+@pytest.mark.parametrize(("name", "prefix"), table_rows(__file__, "prefixes"))
+def test_prefixes(name: str, prefix: str) -> None:
+    assert name_prefix(name) == prefix
+
+
+def test_resources_are_what_a_job_asks_for(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text("job_id,unit_cores,gpu\n1,2,1\n2,2,1\n3,2,2\n4,4,1\n5,2,1\n")
+    rows = [{**ALIKE, "submit_s": 0, "run_s": 10}] * 4 + [{**ALIKE, "submit_s": 0, "run_s": 10, "cores": 2}]
+    around = Surroundings(requests=str(tmp_path / "r.csv"))
+    scenario = bridge.Scenario.of(named_jobs(*rows), WIDE_CARDS, bridge.Options(als="recorded", around=around))
+    for asked, same in ((scenario.circumstances.requests, (0, 1)), (None, (0, 1, 2, 3))):
+        numbers = alike_in("resources", scenario.workload, asked).tolist()
+        assert tuple(k for k, number in enumerate(numbers) if number == numbers[0]) == same
+
+
+# ---- names ----
+
+
+def test_names_go_with_their_jobs() -> None:
+    rows = [{**ALIKE, "submit_s": k, "run_s": 5, "name": name} for k, name in enumerate(["b", "a", None, "b"])]
+    workload = named_jobs(*rows)
+    assert workload.application.tolist() == [1, 2, -1, 1]
+    assert workload.names == {1: "b", 2: "a"}
+    again = pickle.loads(pickle.dumps(workload.take(np.array([1, 3]))))
+    assert [again.job_name(row) for row in range(2)] == ["a", "b"]
+    both = merge([workload, named_jobs({"submit_s": 0, "run_s": 5, "cores": 1, "name": "b"})], align="start")
+    assert sorted((int(number), both.names[number]) for number in both.application.tolist() if number >= 0) == [
+        (1, "b"), (1, "b"), (1, "b"), (2, "a"),
+    ]  # fmt: skip
+    assert len({both.names[number] for number in both.names}) == 2
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"name": "a", "application": 2}, "jobs[0]: name: beside application; allowed: one of them"),
+        ({"name": ""}, "jobs[0]: name: ''; allowed: a text"),
+        ({"name": 7}, "jobs[0]: name: 7; allowed: a text"),
+    ],
+)
+def test_wrong_names(row: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        named_jobs({"submit_s": 0, "run_s": 5, "cores": 1, **row})
+    assert str(caught.value) == message
+
+
+def test_a_policy_and_the_table_of_jobs_have_the_name() -> None:
+    seen: list[Any] = []
+
+    class Looks:
+        name = "looks"
+
+        def decide(self, view: View) -> Any:
+            seen.extend(job.name for job in view.waiting)
+            return list(view.waiting)
+
+    rows = [{"submit_s": k, "run_s": 5, "cores": 1, "name": name} for k, name in enumerate(["x", None])]
+    assert bridge.simulate(named_jobs(*rows), WIDE_CARDS, bls=Looks(), als="recorded").jobs.name.tolist() == ["x", ""]
+    assert seen == ["x", None]
+    assert (
+        "name"
+        not in bridge.simulate(named_jobs({"submit_s": 0, "run_s": 5, "cores": 1}), WIDE_CARDS, als="recorded").jobs
+    )

@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 from batch_cases import FEATURES, BatchCase, expected
 from batch_drives import attempts, said_cases, simulator_of
-from reference.cluster import NeverFinishes, _Cluster
+from inside import column
+from reference.cluster import Cluster, NeverFinishes
 from reference.machine import Attempt, Host, Job, Machine, Rules
 from reference.room import only_counts
 
 from bls.constraints.options import Surroundings
-from bls.engine import state as b
 from bls.engine.status import BatchStatus
 from bls.fair_start import check_fair_start, fair_starts
 from bls.machine.platform import HostGroup, Platform
@@ -71,7 +71,7 @@ def start_without_later(case: BatchCase, came: Arrivals, row: int, one: Attempt)
     # Those that were withdrawn before they could join: nothing but that happens to them.
     jobs += [replace(case.jobs[other], after=None, submit=2**61, preset=False) for other in gone]
     rules = replace(case.rules, counts=only_counts(case.jobs, case.machine, case.rules))
-    cluster = _Cluster(jobs, case.machine, rules, None)
+    cluster = Cluster(jobs, case.machine, rules)
     with suppress(NeverFinishes):
         cluster.run()
     starts: dict[tuple[int, int], int] = {(at, each.attempt): each.start for at, each in cluster.attempts}
@@ -97,8 +97,10 @@ def fair(case: BatchCase) -> tuple[list[int], list[int], dict[tuple[int, int], i
     before = attempts(run.state)
     found = fair_starts(run, simulator_of(case)).tolist()
     assert attempts(run.state) == before
-    keys = zip(run.column(b.ORIGIN).tolist(), run.column(b.ATTEMPT).tolist(), strict=True)
-    return found, run.column(b.START).tolist(), dict(zip(keys, found, strict=True))
+    origin, attempt, start = (
+        column(run.state, f"jobs.{name}")[: run.rows].tolist() for name in ("ORIGIN", "ATTEMPT", "START")
+    )
+    return found, start, dict(zip(zip(origin, attempt, strict=True), found, strict=True))
 
 
 # ---- small ones ----

@@ -1,7 +1,8 @@
-"""Workloads made like a given one: arrivals, requests, run times, and what is said of impossible requests."""
+"""Workloads made like a given one: arrivals, requests, run times, how like they are, and impossible requests."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -12,17 +13,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bls.analysis.likeness import (
+    CYCLES,
+    QUANTITIES,
+    _line,
+    _round,
+    distributions,
+    gflop,
+    halves,
+    likeness,
+    likeness_table,
+)
 from bls.machine.platform import HostGroup, Platform
 from bls.workloads.calendar import Calendar, header_facts
 from bls.workloads.generators import METHODS, generate_like
 from bls.workloads.generators.arrivals import accasim_arrivals, calendar_arrivals, fitted_weights
 from bls.workloads.generators.machines import Machine, machine_of
-from bls.workloads.generators.requests import node_sizes
 from bls.workloads.generators.slots import Slots, slots
-from bls.workloads.generators.streams import stream
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
 from traces.compiled import Array
+from traces.figures.workload.likeness import PANELS
 
 S = 10**9
 DAY_S = 86_400
@@ -99,19 +110,6 @@ def test_the_rate_is_the_sources_and_the_first_job_comes_with_its_first() -> Non
     submits = calendar_arrivals(rare, 300, Calendar.of(rare), np.random.default_rng(1))
     assert submits[-1] > 20 * 365 * DAY_S * S
     assert np.all(np.diff(submits) > 0)
-
-
-def test_daylight_saving_moves_the_slots_with_the_clocks() -> None:
-    # Jobs at 9:00 in Paris, where clocks are put forward after six days.
-    header = (f"; UnixStartTime: {MONDAY + 84 * DAY_S}", "; TimeZoneString: Europe/Paris")
-    nine = [day * DAY_S + (8 - (day > 5)) * 3600 for day in range(28)]
-    source = log([t + 60 * k for t in nine for k in range(30)])
-    source = source.take(np.arange(len(source)), header=header)
-    for method in METHODS:
-        made = generate_like(source, 40_000, seed=1, method=method)
-        hours = Calendar.of(made).hour(made.submit_ns)
-        assert set(hours.tolist()) == {9}
-        assert set((made.submit_ns // S // 3600 % 24).tolist()) == {8, 7}  # UTC
 
 
 def test_fitted_weights_are_a_rate_of_the_week_times_a_factor_of_the_month() -> None:
@@ -245,43 +243,6 @@ def test_requests_stay_within_the_limits(method: str) -> None:
     assert len(set(made.memory_kb.tolist())) > 100
 
 
-def test_the_run_time_is_work_over_the_speed_of_all_that_is_asked_for() -> None:
-    # One kind of job: 8 cores of 10 GFLOP/s for 1000 s, which is 80,000 GFLOP.
-    source = log(np.arange(0, 400_000, 1000), cores=8, run_s=1000)
-    made = generate_like(source, 400, seed=1, platform=SETH, gpus=(0.5, 2, 100.0), speed_factor=2.0)
-    gpu = made.extras["gpu"]
-    assert set(gpu.tolist()) == {0, 1, 2}
-    np.testing.assert_array_equal(made.cores, 8)
-    expected = 80_000 / (8 * 20.0 + 2 * gpu * 100.0)
-    np.testing.assert_array_equal(made.run_ns // S, np.rint(expected))
-
-
-def test_the_papers_types_and_nodes() -> None:
-    source = busy(2000)
-    made = generate_like(source, 20_000, seed=4, platform=SETH, method="accasim")
-    serial_work = (source.run_ns[source.cores == 1]).max()
-    # A job of more work than any serial one is parallel; of the others, a share as in the source is serial.
-    rows = stream(4, "jobs").integers(0, 2000, 20_000)
-    work = (source.run_ns * source.cores)[rows]
-    assert np.all(made.cores[work > serial_work] > 1)
-    small = made.cores[work <= serial_work]
-    assert np.mean(small == 1) == pytest.approx(np.mean(source.cores == 1), abs=0.02)
-    assert made.run_ns.max() <= 1.01 * source.run_ns.max()
-    # The widest job of 64 cores has 16 nodes; a few get more, so as not to run for longer.
-    assert 0 < np.mean(made.cores > 64) < 0.01
-    assert np.mean(made.cores > 1) > 0.5
-
-
-def test_sizes_of_nodes_by_hand() -> None:
-    # Parallel jobs on 1, 1, 2, 4 and 6 nodes of four cores.
-    source = log(np.arange(6), cores=np.array([1, 2, 4, 8, 16, 24]))
-    found = node_sizes(source, Machine(10, 40, 1.0), Machine(10, 40, 1.0))
-    assert (found.low, found.middle, found.serial) == (0.0, 1.0, 0.0)
-    assert [found.high, found.first, found.power_of_two] == pytest.approx([np.log2(6), 0.6, 0.8])
-    doubled = node_sizes(source, Machine(10, 40, 1.0), Machine(20, 80, 1.0))
-    assert doubled.high == pytest.approx(np.log2(12))
-
-
 def test_the_machine_of_a_log() -> None:
     assert machine_of(busy(), SETH) == Machine(120, 480, 10.0)
     with_memory = Platform((HostGroup(2, 4, 4.0, (("memory", 700),)), HostGroup(2, 2, 4.0, (("memory", 500),))))
@@ -341,41 +302,6 @@ def test_the_same_seed_gives_the_same_jobs(method: str) -> None:
     np.testing.assert_array_equal(one.extras["gpu"], same.extras["gpu"])
 
 
-@settings(max_examples=150)
-@given(
-    jobs=st.lists(
-        st.tuples(st.integers(0, 3 * 10**6), st.integers(1, 600), st.integers(1, 10**6)), min_size=1, max_size=12
-    ),
-    n=st.integers(1, 30),
-    options=st.fixed_dictionaries(
-        {
-            "method": st.sampled_from(METHODS),
-            "speed_factor": st.sampled_from([0.3, 1.0, 7.0]),
-            "nodes_factor": st.sampled_from([0.01, 1.0, 3.0]),
-            "gpus": st.sampled_from([None, (0.5, 2, 933.0), (0.001, 1, 1.0)]),
-            "limits": st.sampled_from([None, {"cores": (1, 1)}, {"cores": (4, 4)}, {"memory_kb": (1, 5)}]),
-            "platform": st.sampled_from([None, SETH]),
-        }
-    ),
-)
-def test_any_source_gives_jobs_or_one_clear_line(
-    jobs: list[tuple[int, int, int]], n: int, options: dict[str, Any]
-) -> None:
-    source = Workload.from_jobs([(k, t, run, cores, None) for k, (t, cores, run) in enumerate(jobs)])
-    try:
-        made = generate_like(source, n, seed=0, **options)
-    except InputError as error:
-        said = str(error)
-        if said and "\n" not in said:
-            return
-        raise
-    assert len(made) == n
-    assert np.all(np.diff(made.submit_ns) >= 0)
-    assert not np.any(made.submit_ns % S)
-    assert not np.any(made.run_ns % S)
-    assert made.cores.max() <= int(header_facts(made.header)["MaxProcs"])
-
-
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"n_jobs": 10**7}, "n_jobs: 10000000 jobs that arrive as those of log.swf would last for more than 100 years"),
     ({"source": log([5])}, "log.swf: its only job submitted at one instant; a generator needs a source with a span"),
@@ -393,3 +319,133 @@ def test_what_is_impossible_is_said_in_one_line(changes: dict[str, Any], message
     options: dict[str, Any] = {"source": busy(), "n_jobs": 10, "seed": 1, "platform": SETH} | changes
     with pytest.raises(InputError, match=f"^{message}"):
         generate_like(options.pop("source"), options.pop("n_jobs"), **options)
+
+
+def weeks_of(jobs: list[tuple[int, int, int]], *header: str, **columns: Any) -> Workload:
+    """Jobs of (submit in s, cores, run time in s), from a Monday on."""
+    rows: list[Any] = [
+        {"job_id": k, "submit_s": submit, "run_s": run, "cores": cores} for k, (submit, cores, run) in enumerate(jobs)
+    ]
+    made = Workload.from_jobs(rows)
+    return made.take(np.arange(len(made)), header=(f"; UnixStartTime: {MONDAY}", *header), **columns)
+
+
+def row(rows: list[dict[str, Any]], quantity: str) -> dict[str, Any]:
+    return next(one for one in rows if one["quantity"] == quantity)
+
+
+SHARES = st.lists(st.integers(0, 50), min_size=7, max_size=7).filter(any)
+
+
+@given(SHARES, SHARES, st.integers(0, 6))
+def test_what_goes_round(first: list[int], second: list[int], turn: int) -> None:
+    a, b = (np.array(counts) / sum(counts) for counts in (first, second))
+    ks, kuiper, wasserstein = _round(a, b)
+    assert ks == pytest.approx(np.abs(np.cumsum(a) - np.cumsum(b)).max())
+    # The least over all places where the circle may be cut, of which each is a line.
+    lines = [np.abs(np.cumsum(np.roll(a, k)) - np.cumsum(np.roll(b, k))).sum() for k in range(7)]
+    assert wasserstein == pytest.approx(min(lines), abs=1e-12)
+    turned = _round(np.roll(a, turn), np.roll(b, turn))
+    assert turned[1:] == pytest.approx((kuiper, wasserstein), abs=1e-12)
+    assert ks <= kuiper + 1e-12
+    assert kuiper <= 2 * ks + 1e-12
+    evening, midnight = np.eye(24)[[23, 0]]
+    assert _round(evening, midnight) == (1.0, 1.0, 1.0), "from the last hour to the first is one step"
+
+
+SAMPLE = st.lists(st.integers(-20, 20), min_size=1, max_size=12)
+
+
+@given(SAMPLE, SAMPLE)
+def test_samples_on_a_line(first: list[int], second: list[int]) -> None:
+    a, b = np.sort(np.array(first, float)), np.sort(np.array(second, float))
+    ks, kuiper, wasserstein = _line(a, b)
+    assert math.isnan(kuiper)
+    assert ks == pytest.approx(max(abs(np.mean(a <= x) - np.mean(b <= x)) for x in (*first, *second)))
+    # Quantile by quantile, of samples repeated until they are of one length.
+    moved = np.abs(np.repeat(a, len(b)) - np.repeat(b, len(a))).mean()
+    assert wasserstein == pytest.approx(moved, abs=1e-12)
+
+
+def test_halves_are_alternate_weeks() -> None:
+    week = 7 * DAY_S
+    # Even weeks have jobs of 1 core at 9:00 on Mondays, odd ones of 5 cores at 10:00 on Tuesdays. Weeks of the calendar
+    # are counted from a Monday on, whatever the log begins with.
+    jobs = [
+        (k * week + (k % 2) * (DAY_S + 3600) + 9 * 3600 + at, 1 + 4 * (k % 2), 60) for k in range(6) for at in (0, 5)
+    ]
+    found = halves(weeks_of(jobs))
+    assert row(found, "hour")["wasserstein"] == pytest.approx(1.0)
+    assert row(found, "weekday")["wasserstein"] == pytest.approx(1.0)
+    assert row(found, "cores")["ks"] == 1.0
+    # Only the 5 s between jobs of one week count.
+    assert row(found, "interarrival")["ks"] == 0.0
+    # A week ends with its Sunday.
+    ends = [(k * week + (6 - 6 * (k % 2)) * DAY_S + at, 1 + 4 * (k % 2), 60) for k in range(6) for at in (0, 5)]
+    assert row(halves(weeks_of(ends)), "cores")["ks"] == 1.0
+    later = weeks_of([(t + 3 * DAY_S, cores, run) for t, cores, run in jobs])
+    shifted = later.take(np.arange(len(later)), header=(f"; UnixStartTime: {MONDAY - 3 * DAY_S}",))
+    assert [one["ks"] for one in halves(shifted)] == [one["ks"] for one in found]
+
+
+def test_the_table_has_both() -> None:
+    source = weeks_of([(k * 9999, 1 + k % 5, 1 + k % 11) for k in range(300)])
+    made = weeks_of([(k * 8888, 2 + k % 5, 1 + k % 11) for k in range(300)])
+    assert {(one["ks"], one["wasserstein"]) for one in likeness(source, source)} == {(0.0, 0.0)}
+    table = likeness_table(source, made)
+    for one, apart, half in zip(table, likeness(source, made), halves(source), strict=True):
+        for name in ("ks", "wasserstein"):
+            assert one[name] == apart[name]
+            assert one[f"{name}_halves"] == half[name]
+    assert set(table[0]) == {
+        "quantity",
+        "unit",
+        *(f"{m}{h}" for m in ("ks", "kuiper", "wasserstein") for h in ("", "_halves")),
+    }
+
+
+def test_work_is_counted_by_the_speeds_of_the_header() -> None:
+    jobs = [(0, 4, 10), (5, 8, 20)]
+    plain = weeks_of(jobs)
+    assert gflop(plain).tolist() == [40.0, 160.0]
+    assert gflop(plain, 2.5).tolist() == [100.0, 400.0]
+    said = weeks_of(jobs, "; CoreGflops: 3.0", "; GpuGflops: 100.0")
+    assert gflop(said, 2.5).tolist() == [120.0, 480.0]
+    cards = {"gpu": np.array([0, 2]), "unit_cores": np.array([1, 4])}
+    assert gflop(weeks_of(jobs, "; CoreGflops: 3.0", "; GpuGflops: 100.0", extras=cards)).tolist() == [120.0, 8480.0]
+    for odd in ("nan", "-1", "fast", "inf"):
+        assert gflop(weeks_of(jobs, f"; CoreGflops: {odd}")).tolist() == [40.0, 160.0]
+    # The source's own speed, else what the generated workload says of it.
+    made = weeks_of([(0, 4, 5), (5, 8, 10)], "; CoreGflops: 6.0", "; SourceCoreGflops: 3.0")
+    assert row(likeness(plain, made), "work")["ks"] == 0.0
+    assert row(likeness(said, made), "work")["ks"] == 0.0
+    assert row(likeness(weeks_of(jobs, "; CoreGflops: 4.0"), made), "work")["ks"] == 0.5
+
+
+def test_distributions_are_shares() -> None:
+    source = weeks_of([(k * 9999, 1 + k % 5, 1 + k % 11) for k in range(300)])
+    made = weeks_of([(k * 8888, 2 + k % 5, 1 + k % 11) for k in range(200)])
+    table = distributions(source, made)
+    assert [one["panel"] for one in table[:24]] == ["hour"] * 24
+    for panel in PANELS:
+        rows = [one for one in table if one["panel"] == panel]
+        for name in ("source", "generated"):
+            assert sum(one[name] for one in rows) == pytest.approx(1.0)
+        assert len(rows) == CYCLES.get(panel, 36)
+    assert [one["at"] for one in table if one["panel"] == "month"] == list(range(1, 13))
+    work = [one["at"] for one in table if one["panel"] == "work"]
+    assert 0.0 < work[0] < work[-1] < math.log10(6 * 11)
+    alike = distributions(weeks_of([(0, 1, 5), (9, 1, 5)]), weeks_of([(0, 1, 5), (9, 1, 5)]))
+    assert sum(one["source"] for one in alike if one["panel"] == "work") == 1.0
+
+
+def test_what_cannot_be_compared() -> None:
+    one, two = weeks_of([(5, 1, 1)]), weeks_of([(5, 1, 1), (9, 1, 1)])
+    for pair in ((one, two), (two, one)):
+        with pytest.raises(InputError, match=r"^jobs: a single job has no distributions; allowed: at least 2 jobs"):
+            likeness(*pair)
+    with pytest.raises(InputError, match=r"^jobs: too short to be halved; allowed: jobs in an even and in an odd week"):
+        halves(two)
+    table = likeness_table(two, two)
+    assert [one["ks"] for one in table] == [0.0] * len(QUANTITIES)
+    assert all(math.isnan(one["ks_halves"]) for one in table)

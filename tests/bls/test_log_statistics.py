@@ -1,11 +1,10 @@
-"""Figures and statistics of a log: worked out by hand, and against a few lines of plain Python."""
+"""Figures and statistics of a log, and its local time: worked out by hand, and against a few lines of plain Python."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -21,7 +20,6 @@ from bls.analysis.statistics import (
     Spread,
     arrivals,
     estimates,
-    members,
     percentiles,
     spread,
     users,
@@ -52,18 +50,6 @@ def test_percentiles() -> None:
     assert (found[0], found[25], found[50], found[99], found[100]) == (10, 15, 20, 29.8, 30)
     assert spread(np.array([4, 1, 2, 9])) == Spread(1, 3, 4, 9)
     assert spread(np.full(4, 2**62)).mean == 2.0**62  # a sum beyond int64
-
-
-@given(st.lists(st.integers(0, 2**62), min_size=1, max_size=250))
-def test_percentiles_are_numpys(values: list[int]) -> None:
-    column = np.array(values)
-    np.testing.assert_allclose(percentiles(column).at, np.percentile(column.astype(float), range(101)), rtol=1e-12)
-
-
-def test_work_is_cores_times_run_time_where_that_is_known() -> None:
-    never = {"job_id": 9, "submit_s": 0, "run_s": None, "estimate_s": 99, "cores": 4, "cancel_s": 3}
-    known = {"job_id": 1, "submit_s": 1, "run_s": 2.5, "cores": 4}
-    assert work_core_s(Workload.from_jobs([never, known])).tolist() == [0.0, 10.0]
 
 
 def test_arrivals_by_the_clocks_of_the_log() -> None:
@@ -99,38 +85,6 @@ def test_load_by_month() -> None:
     assert found[2].load == pytest.approx(2 * 86_400 / (2 * (80 * D - found[1].stop_ns) / S))
 
 
-@given(
-    submits=st.lists(st.integers(0, 500 * 86_400), min_size=1, max_size=30),
-    start_s=st.integers(0, 2_000_000_000),
-    zone=st.sampled_from(["Europe/Paris", "US/Pacific", "Asia/Kolkata", "UTC"]),
-    kind=st.sampled_from(["year", "month", "week", "day"]),
-)
-def test_every_job_is_in_the_period_of_its_date(submits: list[int], start_s: int, zone: str, kind: str) -> None:
-    header = (f"; UnixStartTime: {start_s}", f"; TimeZoneString: {zone}")
-    workload = log(*((submit, 1 + submit % 7, 1 + submit % 3) for submit in submits), header=header)
-    found = periods(workload, Calendar.of(workload), 4, work_core_s(workload), kind)
-    jobs, work = Counter[str](), Counter[str]()
-    for submit in submits:
-        day = datetime.fromtimestamp(start_s + submit, ZoneInfo(zone)).date()
-        first = {
-            "year": day.replace(month=1, day=1),
-            "month": day.replace(day=1),
-            "week": day - timedelta(days=day.weekday()),
-            "day": day,
-        }[kind]
-        jobs[first.isoformat()] += 1
-        work[first.isoformat()] += (1 + submit % 7) * (1 + submit % 3)
-    assert {one.start: one.jobs for one in found if one.jobs} == jobs
-    assert {one.start: one.work_core_s for one in found if one.jobs} == pytest.approx(dict(work))
-    starts = [one.start for one in found]
-    assert starts == sorted(set(starts))
-    assert (starts[0], starts[-1]) == (min(jobs), max(jobs))
-    # End to end, from the first submit to the last.
-    assert [one.start_ns for one in found[1:]] == [one.stop_ns for one in found[:-1]]
-    assert (found[0].start_ns, found[-1].stop_ns) == (min(submits) * S, max(submits) * S)
-    assert all(one.whole for one in found[1:-1])
-
-
 def test_estimates() -> None:
     minutes = 60 * S
     run = np.array([60, 30, 33, 60, 61, 600, 3, 59.9]) * S
@@ -150,22 +104,6 @@ def test_estimates() -> None:
     assert (found.distinct, found.five_minutes, found.hours, found.exact, found.at_limit) == (30, 30, 30, 0, 0)
     huge = estimates(np.array([2**62, 1]), np.array([1, 2**62]))
     assert (huge.accuracy_counts[0], huge.accuracy_counts[20]) == (1, 1)
-
-
-@given(st.lists(st.sampled_from([-1, 0, 5, 7, 10_000, 2**62]), min_size=1, max_size=20))
-def test_members_are_counted(numbers: list[int]) -> None:
-    work = np.arange(len(numbers), dtype=np.float64)
-    found = members(np.array(numbers), work, {5: "long", 8: "none"})
-    if set(numbers) == {-1}:
-        assert found == ()
-        return
-    expected = {
-        number: (times, sum(k for k, other in enumerate(numbers) if other == number))
-        for number, times in Counter(numbers).items()
-    }
-    assert {one.number: (one.jobs, one.work_core_s) for one in found} == expected
-    assert [(-one.jobs, one.number) for one in found] == sorted((-one.jobs, one.number) for one in found)
-    assert {one.number: one.name for one in found if one.name} == ({5: "long"} if 5 in numbers else {})
 
 
 def test_names_in_a_header() -> None:
@@ -327,3 +265,88 @@ def test_the_step_of_the_time_line(days: int, step: str) -> None:
     found = describe(Workload.from_jobs([(1, 0, 1, 1, 1), (2, 86_400 * days, 1, 1, 1)]), PLATFORM)
     assert found.step == step
     assert sum(one.jobs for one in found.timeline) == 2
+
+
+def began(*header: str) -> Workload:
+    columns = [np.array([value]) for value in (1, 0, 1, 1, 1, 1)]
+    return Workload.from_lines(columns, header=header, rejects={}, source="log", n_lines=1)
+
+
+def at(calendar: Calendar, *ns: int) -> tuple[list[int], list[int], list[int], list[int]]:
+    instants = np.array(ns)
+    found = (calendar.hour, calendar.half_hour, calendar.weekday, calendar.month)
+    return tuple(read(instants).tolist() for read in found)
+
+
+def test_a_log_that_does_not_say_when_it_began_begins_on_a_monday() -> None:
+    calendar = Calendar.of(began("; TimeZoneString: Europe/Paris"))
+    assert (calendar.start, calendar.zone, calendar.remarks) == (None, UTC, ())
+    assert at(calendar, 0, 25 * H, 7 * D - 1, 31 * D) == ([0, 1, 23, 0], [0, 2, 47, 0], [0, 1, 6, 3], [1, 1, 1, 2])
+    assert calendar.date(0).isoformat() == "2001-01-01T00:00:00+00:00"
+
+
+@pytest.mark.parametrize(
+    ("header", "zone", "remarks"),
+    [
+        (("; TimeZone: 7200", "; TimeZoneString: Asia/Kolkata"), ZoneInfo("Asia/Kolkata"), 0),
+        (("; TimeZone: -28800",), timezone(timedelta(hours=-8)), 0),
+        ((), UTC, 0),
+        (("; TimeZoneString: Mars", "; TimeZone: 3600"), timezone(timedelta(hours=1)), 1),  # unknown: the offset
+    ],
+)
+def test_a_zone_has_a_name_or_an_offset_or_is_utc(header: tuple[str, ...], zone: object, remarks: int) -> None:
+    calendar = Calendar.of(began("; UnixStartTime: 1000000000", *header))
+    assert (calendar.zone, len(calendar.remarks)) == (zone, remarks)
+    assert str(calendar.zone) == ("UTC-08:00" if "-28800" in str(header) else str(zone))
+
+
+@pytest.mark.parametrize(
+    ("fact", "said"),
+    [
+        ("UnixStartTime: soon", "UnixStartTime 'soon'"),
+        ("UnixStartTime: -1", "UnixStartTime '-1'"),
+        ("UnixStartTime: 1296571124000", "UnixStartTime '1296571124000'"),  # milliseconds
+        ("UnixStartTime: " + "9" * 500, "UnixStartTime '999"),
+        ("TimeZoneString: Mars/Base", "TimeZoneString 'Mars/Base'"),
+        ("TimeZoneString: Europe", "TimeZoneString 'Europe'"),
+        ("TimeZoneString: ../../etc/passwd", "TimeZoneString '../../etc/passwd'"),
+        ("TimeZoneString: /etc", "TimeZoneString '/etc'"),
+        ("TimeZone: CET", "TimeZone 'CET'"),
+        ("TimeZone: 86400", "TimeZone '86400'"),
+    ],
+)
+def test_a_fact_that_cannot_be_used_is_remarked(fact: str, said: str) -> None:
+    calendar = Calendar.of(began(f"; {fact}", "; UnixStartTime: 0"))
+    assert [remark[: len(said)] for remark in calendar.remarks] == [said]
+    assert len(calendar.remarks[0]) < 200
+    assert (calendar.zone, calendar.start is not None) == (UTC, not fact.startswith("UnixStartTime"))
+
+
+CLOCKS = (
+    "Europe/Stockholm",
+    "US/Pacific",
+    "Asia/Kolkata",
+    "Australia/Lord_Howe",  # half an hour of daylight saving
+    "Africa/Casablanca",  # off daylight saving for a month of each summer
+    "America/Sao_Paulo",  # clocks that change at midnight
+    "Pacific/Apia",  # a day left out
+)
+
+
+@given(
+    zone=st.sampled_from(CLOCKS),
+    start_s=st.integers(0, 2_500_000_000),
+    days=st.sampled_from([2, 400, 20_000]),
+    data=st.data(),
+)
+def test_equal_to_dates_of_python(zone: str, start_s: int, days: int, data: st.DataObject) -> None:
+    ns = data.draw(st.lists(st.integers(0, days * D), min_size=1, max_size=30))
+    calendar = Calendar.of(began(f"; UnixStartTime: {start_s}", f"; TimeZoneString: {zone}"))
+    dates = [datetime.fromtimestamp(start_s + one // S, ZoneInfo(zone)) for one in ns]
+    expected = [(date.hour, 2 * date.hour + date.minute // 30, date.weekday(), date.month) for date in dates]
+    assert list(zip(*at(calendar, *ns), strict=True)) == expected
+    instants = np.array(ns)
+    assert calendar.day(instants).tolist() == [date.toordinal() - 719_163 for date in dates]
+    assert calendar.month_number(instants).tolist() == [12 * (date.year - 1970) + date.month - 1 for date in dates]
+    assert [calendar.date(one) for one in ns] == dates
+    assert [calendar.date(one).utcoffset() for one in ns] == [date.utcoffset() for date in dates]

@@ -51,13 +51,6 @@ def test_arrivals_against_the_walk_over_half_hours(log_s: list[float], jobs: Lub
     np.testing.assert_allclose(found, np.floor(expected), atol=1.0)
 
 
-def test_what_is_too_far_is_drawn_again() -> None:
-    found = _arrivals_s(2, BATCH, 13.0, Given([13.5, 1.0, 20.0, 2.0]))  # type: ignore[arg-type]
-    assert found[0] < 1800 * 48
-    alike = _arrivals_s(2, BATCH, 13.0, Given([2.0, 1.0]))  # type: ignore[arg-type]
-    np.testing.assert_array_equal(found, alike)
-
-
 @pytest.mark.parametrize("jobs", TYPES)
 def test_run_times_are_hyper_gamma(jobs: LublinJobs) -> None:
     chance = np.random.default_rng(3)
@@ -90,14 +83,6 @@ def test_sizes_are_two_stage_uniform(jobs: LublinJobs) -> None:
         rounded = below(math.floor(math.log2(size)) + 0.5)  # to a power of two
         expected = sizes.serial + sizes.power_of_two * rounded + rest * below(math.log2(size + 0.5))
         assert np.mean(drawn <= size) == pytest.approx(expected, abs=0.006)
-
-
-@given(st.integers(1, 2**24), st.sampled_from(TYPES))
-def test_sizes_fit_any_machine(n_cores: int, jobs: LublinJobs) -> None:
-    shifted = jobs.sizes.shifted(math.log2(n_cores) - 7)
-    drawn = shifted.drawn(50, n_cores, np.random.default_rng(n_cores))
-    assert drawn.min() >= 1
-    assert drawn.max() <= n_cores
 
 
 def test_a_workload() -> None:

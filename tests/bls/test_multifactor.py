@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,14 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bls.policies.contract import KnownJobs, Scoring, scoring
-from bls.policies.multifactor.fair_share import CLASSIC, FAIR_TREE, charge, factor, forward, new_memory, usage_core_s
-from bls.policies.multifactor.priority import multifactor, prepare, score_policy
+from bls.policies.multifactor.fair_share import CLASSIC, FAIR_TREE
+from bls.policies.multifactor.priority import prepare, score_policy
 from bls.policies.multifactor.settings import Multifactor, Partition, Qos
 from bls.policies.multifactor.tree import ROOT, Account, AccountTree, User
 from traces.base.errors import InputError
 from traces.base.time import MAX_NS, NS_PER_S
-from traces.compiled import compiled
-from traces.kernels.signatures import Floats
 
 DAY_S = 86400
 
@@ -93,20 +90,6 @@ def test_age_grows_from_the_eligible_instant_to_max_age() -> None:
     assert key.tolist() == [-4.0]
 
 
-def test_only_waiting_jobs_are_asked_for_and_factors_are_those_of_their_users() -> None:
-    run = Run(Multifactor(fairshare=4), known(cores=[1] * 4, user=[5, 5, 6, 8]))
-    run.account(0, 0, 1)
-    assert run.priorities(300 * NS_PER_S, [3, 1]) == [4.0, pytest.approx(4 / 3)]
-
-
-def test_a_run_begins_without_the_usage_of_another() -> None:
-    policy, jobs = multifactor("fairshare=1"), known(cores=[1], user=[1])
-    first, second = policy.prepare(jobs), policy.prepare(jobs)
-    first[1][:] = 7.0
-    assert not np.shares_memory(first[1], second[1])
-    assert not (second[1] == 7.0).all()
-
-
 def test_late_instants_and_long_estimates() -> None:
     jobs = KnownJobs(*(np.array(values) for values in ([1], [MAX_NS - 1], [MAX_NS], [0], [1])), n_cores=1)
     run = Run(Multifactor(age=1, size=1, fairshare=1, small_relative_to_time=True, max_age_ns=MAX_NS), jobs)
@@ -154,12 +137,6 @@ def test_a_name_counts_more_than_its_file(tmp_path: Path, monkeypatch: pytest.Mo
     found = Multifactor.from_text("age=1000,fairshare=2000,size=500.5,max_age=36h,favor_small=yes,reset=none")
     assert found == Multifactor(age=1000, fairshare=2000, size=500.5, max_age_ns=129600 * NS_PER_S, favor_small=True)
     assert Multifactor.from_text("") == Multifactor()
-
-
-def test_settings_and_policies_can_be_sent_to_another_process() -> None:
-    assert pickle.loads(pickle.dumps(READ)) == READ
-    numbers, _ = pickle.loads(pickle.dumps(score_policy(READ).prepare))(known(cores=[1], user=[17]))
-    assert numbers.tolist() == prepare(READ, known(cores=[1], user=[17]))[0].tolist()
 
 
 def test_a_tree_of_too_many_levels() -> None:
@@ -321,80 +298,30 @@ DOCUMENTED = AccountTree(
 )
 
 
-@compiled(makes_arrays=True)
-def _factors(memory: Floats, now_ns: int, out: Floats) -> None:
-    found = factor(memory, now_ns)
-    for node in range(found.size):
-        out[node] = found[node]
-
-
-class Shares:
-    """The kernels on a tree, by user number; its users are those of the tree."""
-
-    def __init__(self, tree: AccountTree, **settings: Any) -> None:
-        nodes = tree.nodes(np.empty(0, np.int64))
-        self.node = {int(user): nodes.n_accounts + row for row, user in enumerate(nodes.users)}
-        self.memory = new_memory(nodes.parent, nodes.shares, nodes.n_accounts, **settings)
-
-    def charge(self, user: int, now_s: float, cores: int) -> None:
-        charge(self.memory, self.node[user], round(now_s * NS_PER_S), cores)
-
-    def factors(self, now_s: float) -> dict[int, float]:
-        found = np.zeros(len(self.memory))
-        _factors(self.memory, round(now_s * NS_PER_S), found)
-        return {user: float(found[node]) for user, node in self.node.items()}
-
-    def usage(self, now_s: float) -> dict[int, float]:
-        forward(self.memory, round(now_s * NS_PER_S))
-        return dict(zip(self.node, usage_core_s(self.memory).tolist(), strict=True))
-
-
-def after_use(tree: AccountTree, used: dict[int, int], rule: int, dampening: float = 1.0) -> dict[int, float]:
-    shares = Shares(tree, rule=rule, period_ns=NS_PER_S, half_life_ns=0, dampening=dampening)
-    for user, cores in used.items():
-        shares.charge(user, 0, cores)
-    for user, cores in used.items():
-        shares.charge(user, 1, -cores)
-    return shares.factors(1)
-
-
-# --- the rules ---
-
 USED = {1: 20, 2: 25, 4: 25, 6: 30}
 
 
+def after_use(used: dict[int, int], **how: Any) -> dict[int, float]:
+    """The factors of users 1 to 6 after these core-seconds."""
+    settings = Multifactor(fairshare=1, calc_period_ns=NS_PER_S, half_life_ns=0, tree=DOCUMENTED, **how)
+    run = Run(settings, known(cores=[used.get(user, 1) for user in range(1, 7)], user=[*range(1, 7)]))
+    for now_ns, change in ((0, 1), (NS_PER_S, -1)):
+        for user in used:
+            run.account(now_ns, user - 1, change)
+    return dict(enumerate(run.priorities(NS_PER_S), 1))
+
+
 def test_the_documented_example_of_the_classic_rule() -> None:
-    found = after_use(DOCUMENTED, USED, CLASSIC)
-    shown = {user: round(value, 6) for user, value in found.items()}
+    shown = {user: round(value, 6) for user, value in after_use(USED, algorithm="classic").items()}
     assert shown == {1: 0.408479, 2: 0.022097, 3: 0.125, 4: 0.5, 5: 0.749154, 6: 0.0}
-    dampened = after_use(DOCUMENTED, USED, CLASSIC, dampening=3.0)
+    dampened = after_use(USED, algorithm="classic", dampening=3.0)
     assert [dampened[3], dampened[4]] == pytest.approx([0.125 ** (1 / 3), 0.5 ** (1 / 3)], rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("tree", "used", "factors"),
-    [
-        # Root: A .40/.45, D .60/.25, user 6 without shares: D, A, 6. D: F (unused) before E. A: B .75/(20/45), C .25/(25/45).
-        (DOCUMENTED, USED, {5: 6 / 6, 4: 5 / 6, 1: 4 / 6, 3: 3 / 6, 2: 2 / 6, 6: 1 / 6}),
-        (DOCUMENTED, {}, {1: 1.0, 2: 1.0, 3: 1.0, 4: 1.0, 5: 1.0, 6: 1 / 6}),
-    ],
-)
-def test_fair_tree(tree: AccountTree, used: dict[int, int], factors: dict[int, float]) -> None:
-    assert after_use(tree, used, FAIR_TREE) == factors
-
-
-# --- usage ---
-
-TWO = AccountTree(users=(User(1), User(2)))
-
-
-def test_late_instants_are_exact() -> None:
-    shares = Shares(TWO, period_ns=300 * NS_PER_S, half_life_ns=0)
-    start = 2**62 // (300 * NS_PER_S) * (300 * NS_PER_S)
-    charge(shares.memory, shares.node[1], start - 2, 1)
-    charge(shares.memory, shares.node[1], start - 1, -1)
-    forward(shares.memory, start)
-    assert usage_core_s(shares.memory).tolist() == [1e-9, 0.0]
+def test_the_documented_example_of_fair_tree() -> None:
+    """Root: A .40/.45, D .60/.25, user 6 without shares: D, A, 6. D: F (unused) before E. A: B .75/(20/45), C .25/(25/45)."""
+    assert after_use(USED, algorithm="fair-tree") == {5: 6 / 6, 4: 5 / 6, 1: 4 / 6, 3: 3 / 6, 2: 2 / 6, 6: 1 / 6}
+    assert after_use({}, algorithm="fair-tree") == {1: 1.0, 2: 1.0, 3: 1.0, 4: 1.0, 5: 1.0, 6: 1 / 6}
 
 
 # --- against a slow second opinion ---
@@ -497,39 +424,3 @@ class SlowShares:
 
         visit(self.children(ROOT), None)
         return found
-
-
-@st.composite
-def trees(draw: st.DrawFn) -> AccountTree:
-    """Trees of a few levels with few different shares, so that ties are frequent; some accounts have no users."""
-    names = ["a", "b", "c", "d", "e"][: draw(st.integers(0, 5))]
-    shares = st.integers(0, 3)
-    accounts = [
-        Account(name, draw(st.sampled_from([ROOT, *names[:place]])), draw(shares)) for place, name in enumerate(names)
-    ]
-    users = [
-        User(number, draw(st.sampled_from([ROOT, *names])), draw(shares))
-        for number in draw(st.lists(st.integers(-1, 9), min_size=1, max_size=7, unique=True))
-    ]
-    return AccountTree(tuple(draw(st.permutations(accounts))), tuple(users))
-
-
-@settings(max_examples=300)
-@given(tree=trees(), data=st.data(), rule=st.sampled_from([CLASSIC, FAIR_TREE]))
-def test_factors_as_the_slow_version(tree: AccountTree, data: st.DataObject, rule: int) -> None:
-    # Several rounds on one memory: the order that the tree was left in must not matter.
-    shares = Shares(tree, rule=rule, period_ns=NS_PER_S, half_life_ns=0)
-    slow = SlowShares(tree, (), NS_PER_S, rule=rule)
-    usage = dict.fromkeys(shares.node, 0.0)
-    for second in range(3):
-        drawn = {user: data.draw(st.integers(0, 3)) for user in usage}
-        for user, cores in drawn.items():
-            shares.charge(user, second, cores)
-            usage[user] += cores
-        for user, cores in drawn.items():
-            shares.charge(user, second + 1, -cores)
-        found, wanted = shares.factors(second + 1), slow.classic(usage) if rule == CLASSIC else slow.fair_tree(usage)
-        if rule == CLASSIC:
-            assert found == pytest.approx(wanted, rel=1e-12, abs=1e-300)
-        else:
-            assert found == wanted

@@ -15,8 +15,6 @@ from bls.machine.platform import HostGroup, Platform
 from bls.seen.news import AnyNews, HostChanged, JobEnded, JobExpected, JobStarted
 from bls.simulator import BatchSimulator
 from bls.workloads.workload import Workload
-from bridge.protocol.scheduler_messages import Expected
-from bridge.schedulers.telling import messages_of
 from traces.base.errors import PluginError
 
 S = 10**9
@@ -181,22 +179,3 @@ def test_it_is_told_what_running_jobs_promise_and_when_that_changes(observed: bo
         (2, "JobStarted", 7, 10), (3, "JobStarted", 8, 7), (3, "JobExpected", 7, 30), (34, "JobStarted", 9, 34),
     ]  # fmt: skip
     assert seen == ([(0, [10]), (2, [30, 7]), (3, [30, 7]), (7, [30]), (30, [34]), (34, [])] if observed else [])
-
-
-def test_a_policy_that_looks_sees_what_running_jobs_promise_now() -> None:
-    batch = BatchSimulator(JOBS, MACHINE, Keeps(), ALLOCATORS["first-fit"], rules=Rules(estimates="application"))
-    batch.advance(2**62)
-    assert batch.outcome(0, 10 * S)
-    batch.view._refresh()
-    assert [job.expected_end_ns for job in batch.view.running] == [10 * S]
-    for end_ns in (20 * S, 15 * S):
-        assert batch.take_back(0)
-        assert batch.outcome(0, end_ns)
-        batch.view._refresh()
-        assert [job.expected_end_ns for job in batch.view.running] == [end_ns]
-    news = batch.view._news
-    assert news is not None
-    found = news.take(batch.state.jobs, batch.view._running)
-    assert [message for message in messages_of(found, batch.view) if isinstance(message, Expected)] == [
-        Expected(job=0, expected_end_ns=20 * S), Expected(job=0, expected_end_ns=15 * S),
-    ]  # fmt: skip

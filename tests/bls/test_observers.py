@@ -14,7 +14,6 @@ import pytest
 
 import bridge
 from bls import Observer, Platform, Rules, Surroundings, View
-from bls.engine import state as b
 from bls.machine.platform import HostGroup
 from bls.workloads.workload import Workload
 from bridge.runs.record import write_run
@@ -103,17 +102,6 @@ def test_at_every_multiple_of_an_interval(tmp_path: Path) -> None:
     as_the_ledger_has_it(result, instants, looked)
 
 
-def test_several_look_by_instant_then_in_their_order(tmp_path: Path) -> None:
-    first, second, third = Look(10 * S, "tens"), Look(None, "each"), Look(5 * S, "fives")
-    result = simulated(tmp_path, first, second, third)
-    rows = result.observations
-    keys = list(zip(rows.now_ns, rows.observer.map({"tens": 0, "each": 1, "fives": 2}), strict=True))
-    assert keys == sorted(keys)
-    for alone in (Look(10 * S, "tens"), Look(None, "each"), Look(5 * S, "fives")):
-        seen = simulated(tmp_path, alone).observations
-        pd.testing.assert_frame_equal(rows[rows.observer == alone.name].reset_index(drop=True), seen)
-
-
 @pytest.mark.parametrize(("als", "coupling"), [("recorded", "inline"), ("ss", "process")])
 def test_nothing_is_changed(als: str, coupling: str, tmp_path: Path) -> None:
     options: dict[str, Any] = {"als": als, "coupling": coupling, "workers": 2}
@@ -126,17 +114,6 @@ def test_nothing_is_changed(als: str, coupling: str, tmp_path: Path) -> None:
     if als != "recorded":
         assert with_them.tasks.equals(without.tasks)
     assert dict(with_them.metrics) == dict(without.metrics)
-
-
-def test_without_observers_nothing_is_logged() -> None:
-    from bls import BatchSimulator, allocator, policy
-
-    simulator = BatchSimulator(jobs(), MACHINE, policy("fcfs"), allocator("first-fit"), recorded=True)
-    while simulator.advance(10**6):
-        pass
-    assert not simulator.is_seen
-    assert simulator.state.log.size == simulator.state.settings[b.LOGS] == 0
-    assert simulator.state.clock[b.OBSERVE] == b.NEVER
 
 
 def test_while_deciding_takes_time(tmp_path: Path) -> None:

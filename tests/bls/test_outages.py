@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from tables import table_rows
 
 from bls.constraints.options import Surroundings
@@ -76,24 +74,6 @@ def test_a_trace_is_refused_with_its_line(tmp_path: Path, text: str, message: st
 
 
 # ---------------------------------------------------------------- the model
-
-
-@settings(max_examples=60)
-@given(st.integers(1, 10**18), st.integers(1, 10**18), st.integers(0, 2**64 - 1), st.integers(1, 4))
-def test_more_begins_with_what_there_was(mtbf_ns: int, mttr_ns: int, seed: int, n_hosts: int) -> None:
-    found = modelled_outages(OutageModel(mtbf_ns, mttr_ns, seed), n_hosts)
-    for _ in range(3):
-        more = found.extend()
-        for before, after in zip(lists(found), lists(more), strict=True):
-            assert after[: len(before)] == before
-            # What was not there yet begins at known_until_ns or later.
-            assert all(down >= found.known_until_ns for down, _ in after[len(before) :])
-            times = [t for pair in after for t in pair if t < NEVER]
-            assert times == sorted(set(times))
-            assert all(0 < t <= NEVER for pair in after for t in pair)
-        if more is found:
-            assert found.known_until_ns == NEVER
-        found = more
 
 
 def test_a_host_s_times_are_its_own() -> None:

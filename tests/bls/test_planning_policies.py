@@ -76,24 +76,6 @@ def test_units_lie_where_the_cards_are_and_all_jobs_run(model: str, search: str,
             assert (left >= 0).all()
 
 
-@pytest.mark.parametrize("model", MODELS[-1:])
-def test_the_same_again_is_the_same_byte_for_byte(model: str, tmp_path: Path) -> None:
-    first, again = (simulated(f"{model}:which=all", 3, tmp_path) for _ in range(2))
-    assert first.jobs.equals(again.jobs)
-    columns = [
-        "now_ns",
-        "status",
-        "source",
-        "z_exact",
-        "bound_exact",
-        "list_z_exact",
-        "modelled",
-        "variables",
-        "solves",
-    ]
-    assert first.decisions[columns].equals(again.decisions[columns])
-
-
 def test_what_a_plan_was_stands_beside_its_pass(tmp_path: Path) -> None:
     result = simulated("pcp20:which=all", 4, tmp_path)
     passes = result.decisions
@@ -159,19 +141,6 @@ def test_the_clock_stops_solves_and_the_run_says_so(tmp_path: Path) -> None:
         assert status in ("unknown", "optimal")
 
 
-def test_hosts_that_are_down_have_nothing(tmp_path: Path) -> None:
-    failures = tmp_path / "failures.csv"
-    failures.write_text("host,down_s,up_s\n0,1,40\n2,5,60\n", encoding="utf-8")
-    workload, asked = jobs_with_cards(6, tmp_path)
-    for model in MODELS[:1]:
-        around = Surroundings(requests=asked, failures=str(failures))
-        result = bridge.simulate(workload, CARDS, bls=f"{model}:which=all", als="recorded", surroundings=around)
-        check_ledger(result.ledger)
-        jobs = result.jobs
-        assert set(jobs.state) == {"completed", "requeued"}
-        assert sorted(jobs.job_id[jobs.state == "completed"]) == sorted(workload.job_id)
-
-
 def refused(bls: str = "pcp20", platform: Platform = PLAIN, **options: Any) -> str:
     jobs = Workload.from_jobs([(1, 0, 10, 1, 10), (2, 1, 5, 2, 5)])
     with pytest.raises(InputError) as caught:
@@ -200,18 +169,6 @@ def test_what_no_model_knows_of_is_refused_in_one_line(tmp_path: Path) -> None:
         assert "a limit to power" in refused(platform=drawing, power=power)
 
 
-def test_a_policy_says_what_it_knows_nothing_of() -> None:
-    class Odd:
-        name = "odd"
-        unaware_of = ("weather",)
-
-        def decide(self, view: Any) -> list[Any]:
-            return list(view.waiting)
-
-    with pytest.raises(PluginError, match="batch policy odd: unaware_of"):
-        bridge.simulate(PAST, PLAIN, bls=Odd(), als="recorded")
-
-
 @pytest.mark.parametrize("given", [None, [1], {"a b": 1}, {"found": None}])
 def test_totals_are_names_and_plain_values(given: object) -> None:
     class Counts:
@@ -225,19 +182,6 @@ def test_totals_are_names_and_plain_values(given: object) -> None:
 
     with pytest.raises(PluginError, match=r"batch policy counts: totals\(\) gave"):
         bridge.simulate(PAST, PLAIN, bls=Counts(), als="recorded")
-
-
-def test_of_a_nodes_jobs_those_that_run_longest_lie_lowest(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = []
-
-    def looked(instance: Any, *rest: Any, **more: Any) -> Any:
-        seen.append(instance.running.left_s.tolist())
-        return dispatch(instance, *rest, **more)
-
-    monkeypatch.setattr(run, "dispatch", looked)
-    rows = [(1, 0, 2, 1, 2), (2, 0, 9, 1, 9), (3, 0, 2, 1, 2), (4, 0, 9, 1, 9), (5, 1, 3, 2, 3)]
-    bridge.simulate(Workload.from_jobs(rows), PLAIN, bls="pcp20", als="recorded")
-    assert [8, 8, 1, 1] in seen
 
 
 @pytest.mark.parametrize(("text", "said"), table_rows(__file__, "parameters_that_cannot_be"))

@@ -1,17 +1,16 @@
-"""The platform: its numbers, its TOML, and an error with the key's path for everything else."""
+"""The platform: its numbers, its TOML, AccaSim's system files, and an error with the key's path for everything else."""
 
 from __future__ import annotations
 
+import json
 import pickle
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from tables import table_rows
 
-from bls.machine.partitions import Partition
 from bls.machine.platform import TOPOLOGIES, HostGroup, Network, Platform, load_platform, parse_platform
 from bls.machine.switches import Switch, topology
 from traces.base.errors import InputError
@@ -57,43 +56,7 @@ def test_groups_may_differ() -> None:
         mixed.core_speed_gflops[0] = 1.0
 
 
-AMOUNTS = st.dictionaries(st.sampled_from(["gpu", "memory_gb", "b-5", "_x"]), st.integers(0, 2**18))
-GROUPS = st.builds(HostGroup, st.integers(1, 999), st.integers(1, 999), st.floats(1e-9, 1e15), AMOUNTS)
 TREE = "fat-tree:down=4x4,up=1x2,cables=1x1"
-TEXTS = st.sampled_from([*TOPOLOGIES, TREE, "dragonfly:groups=3,chassis=1,routers=3,nodes=2", 'star:a="\\'])
-GBPS = st.floats(1e-9, 1e9)
-NETWORKS = st.builds(Network, TEXTS, GBPS, st.integers(0, 10**12), st.none() | GBPS)
-NAMES = st.text(min_size=1, max_size=100).filter(str.isprintable)
-LIMITS = st.none() | st.integers(1, 2**62)
-NUMBERS = st.lists(st.integers(0, 2**62), max_size=3).map(tuple)
-PARTITIONS = st.builds(
-    Partition, NAMES, st.sampled_from(["", "0", "0 0"]), NUMBERS, NUMBERS, st.just(False), st.integers(-5, 5), LIMITS,
-    st.none(), LIMITS, LIMITS, LIMITS, LIMITS, LIMITS,
-)  # fmt: skip
-
-
-def tree(groups: list[HostGroup], names: list[str]) -> tuple[Switch, ...]:
-    lo = [sum(group.count for group in groups[:k]) for k in range(len(groups) + 1)]
-    leaves = tuple(Switch(name, f"{a}-{b - 1}") for name, a, b in zip(names, lo, lo[1:], strict=False))
-    return (Switch(names[-1], switches=tuple(leaf.name for leaf in leaves)), *leaves)
-
-
-@settings(max_examples=100)
-@given(
-    st.lists(GROUPS, min_size=4, max_size=4), NETWORKS, NAMES, st.lists(PARTITIONS, max_size=3, unique_by=lambda p: p.name),
-    st.none() | st.lists(NAMES, min_size=5, max_size=5, unique=True), st.dictionaries(st.just("lic"), st.integers(0, 9)),
-)  # fmt: skip
-def test_toml_round_trip(
-    groups: list[HostGroup], network: Network, name: str, partitions: list[Partition], names: list[str] | None,
-    licences: dict[str, int],
-) -> None:  # fmt: skip
-    switches = tree(groups, names) if names else ()
-    platform = Platform(tuple(groups), network, name, licences, tuple(partitions), switches)  # type: ignore[arg-type]
-    assert tomllib.loads(platform.to_toml()) == platform.as_dict()
-    assert hash(platform) == hash(pickle.loads(pickle.dumps(platform)))
-    again = parse_platform(platform.to_toml())
-    assert again == platform
-    assert again.digest() == platform.digest()
 
 
 def test_the_default_s_digest_stays() -> None:
@@ -105,6 +68,9 @@ RICH = Path(__file__).with_name("tables").joinpath("rich_platform.toml").read_te
 
 def test_what_hosts_and_machine_have() -> None:
     made = parse_platform(RICH)
+    assert tomllib.loads(made.to_toml()) == made.as_dict()
+    assert hash(made) == hash(pickle.loads(pickle.dumps(made)))
+    assert parse_platform(made.to_toml()) == made
     assert made.resource_names == ("fpga", "gpu", "memory")
     assert made.host_resources.tolist() == [[0, 4, 2 * 2**20], [0, 4, 2 * 2**20], [1, 0, 3 * 2**10]]
     assert (made.licence_names, made.licence_amounts.tolist()) == (("matlab",), [20])
@@ -231,12 +197,6 @@ def test_leaves_come_first_then_levels_then_hosts() -> None:
         found.lo[0] = 1
 
 
-def test_trees_may_be_uneven_or_several() -> None:
-    found = topology(made(a="0", b="1", c="2-4", low="a b", high="low c", d="5"), 6)
-    assert found.names == ("a", "b", "c", "d", "low", "high")
-    assert found.level.tolist() == [0, 0, 0, 0, 1, 2]
-
-
 def test_hosts_below_a_switch_need_not_be_neighbours() -> None:
     found = topology(made(top="d c", c="b a", a="5 0-1", b="3", d="e", e="2 4"), 6)
     assert found.names == ("a", "e", "b", "c", "d", "top")
@@ -250,18 +210,6 @@ def test_hosts_below_a_switch_need_not_be_neighbours() -> None:
 def test_without_switches_there_is_nothing() -> None:
     found = topology([], 5)
     assert (len(found), found.n_leaves, found.lo.shape) == (0, 0, (0,))
-
-
-@settings(max_examples=100)
-@given(st.lists(st.integers(1, 4), min_size=1, max_size=6), st.randoms(use_true_random=False))
-def test_any_cut_of_the_hosts_into_ranges(widths: list[int], random: object) -> None:
-    stops = [sum(widths[: k + 1]) for k in range(len(widths))]
-    leaves = [Switch(f"s{k}", f"{b - w}-{b - 1}") for k, (w, b) in enumerate(zip(widths, stops, strict=True))]
-    every = [*leaves, Switch("top", switches=tuple(leaf.name for leaf in leaves))]
-    random.shuffle(every)  # type: ignore[attr-defined]
-    found = topology(every, stops[-1])
-    assert found.hi.tolist() == [*stops, stops[-1]]
-    assert found.lo.tolist() == [0, *stops[:-1], 0]
 
 
 @pytest.mark.parametrize(("below", "message"), table_rows(__file__, "what_is_no_tree_is_refused"))
@@ -279,3 +227,77 @@ def test_names_are_unique() -> None:
 def test_a_switch_checks_its_values(values: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Switch("s", **values)  # type: ignore[arg-type]
+
+
+# Made by hand, in the shape of those that come with AccaSim: a plain machine, and one of several kinds of host.
+SYSTEM: dict[str, Any] = {
+    "system_name": "Small - Site",
+    "start_time": 1027839845,
+    "equivalence": {"processor": {"core": 2}},
+    "groups": {"g0": {"core": 4, "mem": 1048576}},
+    "resources": {"g0": 120},
+}
+SEVERAL_KINDS: dict[str, Any] = {
+    "groups": {
+        "g0": {"core": 2, "mem": 4},
+        "g1": {"core": 4, "gpu": 2, "mem": 8},
+        "unused": {},
+        "g2": {"core": 3, "mic": 1, "mem": 5},
+    },
+    "resources": {"g2": 8, "g0": 4, "g1": 1},
+}
+
+
+def load(tmp_path: Path, system: object, name: str = "my.json", **options: float) -> Platform:
+    path = tmp_path / name
+    path.write_text(system if isinstance(system, str) else json.dumps(system))
+    return load_platform(path, **options)
+
+
+def test_a_core_is_a_processor_of_the_workload(tmp_path: Path) -> None:
+    found = load(tmp_path, SYSTEM, "seth.config")
+    assert found == Platform((HostGroup(120, 2, 93.75, {"memory_gb": 1}),), name="Small - Site")  # type: ignore[arg-type]
+    assert found.n_cores == 240
+    odd = SYSTEM | {"groups": {"g0": {"core": 5}}}
+    assert load(tmp_path, odd).n_cores == 240  # the fifth core of a host is of no use
+
+
+def test_hosts_are_numbered_in_the_order_of_the_resources(tmp_path: Path) -> None:
+    found = load(tmp_path, SEVERAL_KINDS, processor_gflops=2.0)
+    assert [(group.count, group.cores) for group in found.hosts] == [(8, 3), (4, 2), (1, 4)]
+    assert found.resource_names == ("gpu", "memory", "mic")
+    assert found.host_resources[[0, 8, 12]].tolist() == [[0, 5, 1], [0, 4, 0], [2, 8, 0]]
+    assert set(found.core_speed_gflops.tolist()) == {2.0}
+    assert found.name == "cluster"
+    assert load(tmp_path, SEVERAL_KINDS | {"resources": {"g0": 0, "g1": 3}}).n_hosts == 3, (
+        "a group of no hosts is left out"
+    )
+
+
+@pytest.mark.parametrize(
+    ("system", "message"),
+    [
+        *(
+            (SYSTEM | system if changed else system, message)
+            for changed, system, message in table_rows(__file__, "refused_with_the_key_s_path")
+        ),
+        ("[" * 100000, "not usable JSON: "),
+        ('{"start_time": ' + "9" * 5000 + "}", "not usable JSON: "),
+    ],
+)
+def test_an_accasim_system_that_is_refused(tmp_path: Path, system: object, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load(tmp_path, system)
+    assert str(caught.value).startswith(f"{tmp_path / 'my.json'}: {message}")
+    assert "\n" not in str(caught.value)
+
+
+def test_bytes_and_speeds(tmp_path: Path) -> None:
+    (tmp_path / "y.config").write_text("\n [x]")
+    with pytest.raises(InputError, match=r"y\.config: x: unknown key 'x'; known: "):
+        load_platform(tmp_path / "y.config")
+    (tmp_path / "x.json").write_bytes(b"\xff")
+    with pytest.raises(InputError, match=r"x\.json: not valid JSON: byte 0 is not UTF-8"):
+        load_platform(tmp_path / "x.json")
+    with pytest.raises(InputError, match="processor_gflops: 0 is out of range"):
+        load(tmp_path, SYSTEM, processor_gflops=0)

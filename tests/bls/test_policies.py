@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from tables import table_rows
 
 import bls.policies
 from bls.inputs import deadlines_ns
-from bls.policies import DecidingPolicy, KnownJobs, Policy, ScorePolicy, policy, ranks, scoring, split_names, unscored
+from bls.policies import DecidingPolicy, KnownJobs, Policy, ScorePolicy, policy, ranks, scoring, split_names
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, PluginError
 from traces.base.time import MAX_NS, NS_PER_S
@@ -114,30 +114,6 @@ def test_wfp3_and_unicef_are_what_python_says(jobs: list[tuple[float, float, int
     assert keys_at(policy("unicef"), asked, now, waiting) == unicef
 
 
-def test_a_tier_goes_before_the_key() -> None:
-    jobs = known([0, 1, 2, 3], [4, 3, 2, 1], [0] * 4)
-    assert order("sjf", jobs, tier=[0, 1, 0, 1]) == [3, 1, 2, 0]
-    assert order("sjf", jobs, tier=[-(2**63), 2**63 - 1, 0, 0]) == [1, 3, 2, 0]
-    assert order("sjf", jobs, tier=[5, 5, 5, 5]) == order("sjf", jobs) == [3, 2, 1, 0]
-
-
-def test_what_is_not_said_of_the_jobs_is_unknown() -> None:
-    jobs = known([0, 0], [1, 1], [1, 1])
-    assert (jobs.user.tolist(), jobs.qos.tolist(), jobs.n_cores) == ([-1, -1], [-1, -1], 0)
-    assert not jobs.group.flags.writeable
-    assert replace(jobs, user=np.array([3, 4])).user.tolist() == [3, 4]
-
-
-@given(jobs=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=12))
-def test_equal_keys_go_by_submit_then_by_place(jobs: list[tuple[int, int]]) -> None:
-    jobs.sort()
-    submit, keys = [job[0] for job in jobs], [job[1] for job in jobs]
-    rank = ranks(Answering(np.array(keys, float)), known(submit, keys, keys))
-    order = sorted(range(len(jobs)), key=lambda row: (keys[row], submit[row], row))
-    assert rank.argsort().tolist() == order
-    assert sorted(rank.tolist()) == list(range(len(jobs)))
-
-
 def test_keys_may_be_infinite_or_large() -> None:
     jobs = known([0, 0, 0], [1, 1, 1], [1, 1, 1])
     assert ranks(Answering(np.array([np.inf, -np.inf, 0.0])), jobs).tolist() == [2, 0, 1]
@@ -175,16 +151,6 @@ def test_a_deadline_is_submit_and_slack_times_estimate() -> None:
     assert deadlines_ns(jobs, 0.5).tolist() == [5 * NS_PER_S, 5 * NS_PER_S + 2]  # 1.5 ns, half to even
 
 
-@pytest.mark.parametrize("slack", [0.5, 1.0, 2.0, 1e6])
-def test_a_deadline_beyond_the_end_of_time_is_there(slack: float) -> None:
-    column = np.array([MAX_NS - 1], np.int64)
-    ones = np.ones(1, np.int64)
-    late = Workload.from_lines([ones, column, ones, ones, column, ones], header=(), rejects={}, source="w", n_lines=1)
-    assert deadlines_ns(late, slack).tolist() == [MAX_NS]
-    latest = late.take(np.array([0]), submit_ns=column + 1, estimate_ns=column + 1)
-    assert deadlines_ns(latest, slack).tolist() == [MAX_NS]
-
-
 @pytest.mark.parametrize("slack", [-0.1, 1e7, float("nan"), float("inf")])
 def test_a_slack_that_cannot_be(slack: float) -> None:
     with pytest.raises(InputError, match=r"--slack: .*; allowed: 0 to 1e\+06"):
@@ -198,51 +164,6 @@ def test_a_policy_that_raises_is_named() -> None:
 
     with pytest.raises(PluginError, match="batch policy mine: keys\\(\\) failed: KeyError: 'estimate'"):
         ranks(Confused(0), known([0], [1], [1]))
-
-
-DYNAMIC = """
-import numpy as np
-
-from bls.policies import ScorePolicy, account_kernel, score_kernel
-
-
-@score_kernel
-def widest(now_ns, waiting, n_waiting, eligible_ns, submit_ns, estimate_ns, cores, numbers, memory, key):
-    for k in range(n_waiting):
-        key[k] = -cores[waiting[k]] - numbers[0, waiting[k]] + memory[0]
-    return 0
-
-
-@account_kernel
-def started(now_ns, row, cores, change, numbers, memory):
-    memory[0] += change * cores
-    return 0
-
-
-def prepare(jobs):
-    return jobs.user.reshape(1, -1) * 100, [0.5]
-
-
-WIDEST = ScorePolicy("widest", widest, started, prepare)
-"""
-
-
-def test_a_dynamic_policy_of_ones_own_from_a_file(tmp_path: Path) -> None:
-    file = tmp_path / "widest.py"
-    file.write_text(DYNAMIC, encoding="utf-8")
-    widest = policy(f"{file}:WIDEST")
-    assert isinstance(widest, ScorePolicy)
-    jobs = replace(known([0, 0, 0], [1, 1, 1], [1, 1, 1], [4, 5, 6]), user=np.array([1, 0, 0], np.int64))
-    assert keys_at(widest, jobs, 0, [2, 0]) == [-5.5, -103.5]
-    run = scoring(widest, jobs)
-    assert run.accounts
-    assert widest.account(0, 1, 5, 1, run.numbers, run.memory) == 0
-    assert run.memory.tolist() == [5.5]
-    assert scoring(widest, jobs).memory.tolist() == [0.5], "a run has its own"
-    assert not scoring(policy("wfp3"), jobs).accounts  # type: ignore[arg-type]
-    error = unscored(widest, 3, 1_500_000_000)
-    assert type(error) is PluginError
-    assert str(error).startswith("batch policy widest: no finite key for job 3 at 1.5 s")
 
 
 @dataclass(frozen=True)
@@ -320,15 +241,6 @@ def test_a_dynamic_policy_that_cannot_be_is_named(name: str, message: str) -> No
 def test_parameters_that_a_policy_chokes_on_are_its_fault() -> None:
     with pytest.raises(PluginError, match="--bls: aged:power=13 cannot be made: RuntimeError: no luck"):
         policy("aged:power=13")
-
-
-def test_policies_that_read_what_stands_behind_their_name() -> None:
-    made = policy("multifactor:age=1000,max_age=14d")
-    assert isinstance(made, ScorePolicy)
-    assert made.name == "multifactor"
-    day = 86400 * NS_PER_S
-    jobs = known([0, 7 * day], [1, 1], [0, 0])
-    assert keys_at(made, jobs, 14 * 86400, [0, 1]) == [-1000, -500]
 
 
 def test_policies_of_ones_own_from_a_file(tmp_path: Path) -> None:

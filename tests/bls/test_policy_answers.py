@@ -1,10 +1,8 @@
-"""What a policy in Python may say beside which jobs start: why, what it has found, and that who does not fit waits; and that
-each run has a policy of its own."""
+"""What a policy in Python may say besides which jobs start: reasons, notes, rejections, and jobs that may not fit."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,15 +13,18 @@ import pytest
 from tables import table_rows
 
 import bridge
-from bls import Platform, Rules, SeenJob, Start, Surroundings, View
-from bls.machine.platform import HostGroup
-from bls.policies import POLICIES
+from bls import SeenJob, Start, Surroundings, View
+from bls.fair_start import check_fair_start
+from bls.machine.platform import HostGroup, Platform
+from bls.policies import POLICIES, AnyPolicy
 from bls.policies.declared import for_one_run
+from bls.scheduler_options import Rules
 from bls.workloads.workload import Workload
 from bridge.runs.record import write_rows
 from bridge.scenarios.scenario import Options, Scenario
-from traces.base.errors import PluginError
+from traces.base.errors import InputError, PluginError
 from traces.checks.ledger import check_ledger
+from traces.ledger import STATES
 
 S = 10**9
 MACHINE = Platform((HostGroup(2, 2, 2.0),))
@@ -66,21 +67,6 @@ def test_a_class_makes_another_policy_for_each_run() -> None:
     assert first.scenario.policy.decisions == second.scenario.policy.decisions > 1  # type: ignore[union-attr]
 
 
-@dataclass(frozen=True)
-class Registered:
-    name: str = "registered"
-    least: int = 0
-    seen: list[int] = field(default_factory=list, init=False)
-
-    def decide(self, view: View) -> Iterator[Any]:
-        self.seen.append(view.now_ns)
-        free = view.free_cores
-        for job in view.waiting:
-            if self.least <= job.cores <= free:
-                free -= job.cores
-                yield Start(job, None, f"decision {len(self.seen)} of those from {self.least}")
-
-
 class Maker:
     name = "maker"
 
@@ -91,19 +77,11 @@ class Maker:
         raise AssertionError("another decides")
 
 
-@pytest.mark.parametrize(
-    ("found", "name", "because"),
-    [
-        (Registered(), "known", "decision 1 of those from 0"),
-        (Registered(), "known:least=1", "decision 1 of those from 1"),
-        (Maker(), "known", "decision 1"),
-    ],
-)
-def test_the_registry_shares_no_state(monkeypatch: pytest.MonkeyPatch, found: Any, name: str, because: str) -> None:
-    monkeypatch.setitem(POLICIES, "known", found)
-    scenario = Scenario.of(Workload.from_jobs(JOBS), MACHINE, Options(bls=name, als="recorded"))
-    for result in (bridge.run(scenario), bridge.run(scenario), simulated(name)):
-        assert result.jobs.started_because.tolist()[0] == because
+def test_the_registry_shares_no_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(POLICIES, "known", Maker())  # type: ignore[arg-type]
+    scenario = Scenario.of(Workload.from_jobs(JOBS), MACHINE, Options(bls="known", als="recorded"))
+    for result in (bridge.run(scenario), bridge.run(scenario), simulated("known")):
+        assert result.jobs.started_because.tolist()[0] == "decision 1"
 
 
 def test_for_run_gives_a_policy_that_decides() -> None:
@@ -145,7 +123,7 @@ def test_the_reason_is_shown(tmp_path: Path) -> None:
 
 def test_without_reasons_there_is_no_such_column() -> None:
     silent = type("Silent", (Counts,), {"decide": lambda self, view: [one.job for one in Counts.decide(self, view)]})
-    assert "started_because" not in simulated(silent).jobs
+    assert not {"started_because", "rejected_because"} & {*simulated(silent).jobs}
 
 
 def refused(decide: Any, base: type = Counts, **attributes: Any) -> str:
@@ -188,15 +166,6 @@ def test_notes_stand_beside_their_decisions(tmp_path: Path, monkeypatch: pytest.
     assert written.dtypes.astype(str).tolist() == ["Int64"] * 4 + ["string", "Float64", "string", "Float64", "Int64"]
     assert written.modelled.tolist()[:2] == [2, 2**62]
     assert written.z_exact.tolist()[:2] == ["1/3", "2"]
-
-
-def test_a_table_of_nothing_noted_has_the_types(tmp_path: Path) -> None:
-    never = type("Never", (Notes,), {"decide": Counts.decide})
-    result = simulated(never, rules=Rules(keep_decisions=True))
-    write_rows(result.notes.decision_columns, tmp_path / "d.parquet")
-    written = pd.read_parquet(tmp_path / "d.parquet", dtype_backend="numpy_nullable")
-    assert written.dtypes.astype(str).tolist()[4:] == ["string", "Float64", "string", "Float64", "Int64"]
-    assert written.iloc[:, 4:].isna().all().all()
 
 
 @pytest.mark.parametrize(
@@ -280,3 +249,113 @@ def test_who_has_no_place_waits_and_is_counted(tmp_path: Path) -> None:
 def test_may_not_fit_is_true_or_false() -> None:
     said = refused(Pooled.decide, Pooled, may_not_fit="yes")
     assert said.startswith("batch policy pooled: may_not_fit: 'yes'; allowed: True, False")
+
+
+FOUR_CORES = Platform((HostGroup(1, 4, 1.0),))
+
+
+class NoWideOnes:
+    """Starts what fits in the order of arrival; rejects what asks for more than half of the machine."""
+
+    name = "no-wide-ones"
+
+    def decide(self, view: View) -> Iterator[Any]:
+        free = view.free_cores
+        for job in view.waiting:
+            if 2 * job.cores > view.n_cores:
+                view.reject(job, f"asks for {job.cores} of {view.n_cores} cores")
+            elif job.cores <= free:
+                free -= job.cores
+                yield job
+
+
+def ran(order: AnyPolicy, jobs: list[Any] = JOBS, **options: Any) -> bridge.Result:
+    result = bridge.simulate(Workload.from_jobs(jobs), FOUR_CORES, **({"bls": order, "als": "recorded"} | options))
+    check_ledger(result.ledger)
+    return result
+
+
+def test_rejected_jobs_never_run() -> None:
+    result = ran(NoWideOnes(), als="static", variation=0.0)
+    table = result.jobs
+    assert table.state.tolist() == ["completed", "rejected", "completed", "rejected", "completed"]
+    assert table.why.tolist() == ["head", "never", "head", "never", "head"]
+    assert table.start_ns.tolist() == [0, -1, S, -1, 10 * S]
+    assert table.rejected_because.tolist() == ["", "asks for 3 of 4 cores", "", "asks for 4 of 4 cores", ""]
+    assert result.ledger.jobs.left_ns.tolist() == [-1, 0, -1, 2 * S, -1]
+    assert (result.metrics["state_rejected"], result.metrics["jobs"]) == (2, 3)
+    assert "rejected by the policy: asks for 4 of 4 cores" in result.story(4)
+
+
+def test_who_depends_on_it_becomes_eligible() -> None:
+    jobs = [
+        {"job_id": 1, "submit_s": 3, "run_s": 10, "cores": 4},
+        {"job_id": 2, "submit_s": 4, "run_s": 10, "cores": 1, "preceding": 1, "think_s": 20},
+        {"job_id": 3, "submit_s": 0, "run_s": 10, "cores": 1, "preceding": 1},
+    ]
+    result = ran(NoWideOnes(), jobs, surroundings=Surroundings(dependencies=True))
+    by_number = dict(zip(result.jobs.job_id.tolist(), (result.jobs.start_ns // S).tolist(), strict=True))
+    assert by_number == {1: -1, 2: 23, 3: 3}
+
+
+def test_an_attempt_may_be_rejected(tmp_path: Path) -> None:
+    class OneTry:
+        name = "one-try"
+
+        def decide(self, view: View) -> Iterator[Any]:
+            for job in view.waiting:
+                if job.attempt:
+                    view.reject(job, "was cut before")
+                elif view.free_cores >= job.cores:
+                    yield job
+
+    failures = tmp_path / "f.csv"
+    failures.write_text("host,down_s,up_s\n0,5,8\n")
+    result = ran(OneTry(), [(1, 0, 10, 2, 10)], surroundings=Surroundings(failures=str(failures)))
+    assert result.jobs.state.tolist() == ["requeued", "rejected"]
+    assert result.jobs.rejected_because.tolist() == ["", "was cut before"]
+    assert result.ledger.jobs.left_ns.tolist() == [-1, 5 * S]
+
+
+TWO_HOSTS = Platform((HostGroup(2, 4, 4.0),))
+
+
+def log(*rows: dict[str, Any]) -> Workload:
+    """Jobs, numbered from 1, of one core that run for 10 s, but for what is said."""
+    return Workload.from_jobs([{"job_id": n, "run_s": 10, "cores": 1, **row} for n, row in enumerate(rows, 1)])
+
+
+def rejected(workload: Workload, **options: Any) -> bridge.Result:
+    result = bridge.simulate(workload, TWO_HOSTS, **({"bls": "reject", "als": "recorded"} | options))
+    check_ledger(result.ledger)
+    return result
+
+
+THREE = log({"submit_s": 3}, {"submit_s": 5, "cores": 8}, {"submit_s": 5})
+
+
+def test_what_is_left_of_a_run_of_rejected_jobs() -> None:
+    result = rejected(THREE, rules=Rules(keep_decisions=True))
+    assert result.jobs.allocation.tolist() == [""] * 3
+    assert result.ledger.jobs.left_ns.tolist() == [3 * S, 5 * S, 5 * S]
+    assert (result.decisions.waiting.tolist(), result.decisions.started.tolist()) == ([1, 2], [0, 0])
+    metrics = result.metrics
+    assert sum(metrics[f"state_{name}"] for name in STATES) == 3
+    assert metrics["mean_wait_ns"] is metrics["mean_slowdown"] is None
+    assert "rejected_core_hours" not in metrics  # it would always be 0
+
+
+def test_an_application_level_has_nothing_to_do() -> None:
+    result = rejected(THREE, als="gss")
+    assert result.jobs.state.tolist() == ["rejected"] * 3
+    assert result.jobs.tasks.tolist() == [0] * 3
+
+
+def test_it_plans_nothing() -> None:
+    for backfill in ("easy", "conservative", "3"):
+        with pytest.raises(
+            InputError, match=f"--backfill {backfill}: batch policy reject starts no job; allowed: none"
+        ):
+            Rules(backfill).check(POLICIES["reject"])
+    with pytest.raises(InputError, match="--fair-start: batch policy reject starts no job"):
+        check_fair_start(POLICIES["reject"], Rules())

@@ -1,27 +1,35 @@
-"""What is drawn and used: exact whatever the size, counted again by hand, and where nothing draws anything."""
+"""What is drawn and used: energies, prices, carbon and cooling, against counts core by core and exact sums; orders by it."""
 
 from __future__ import annotations
 
 import random
 from dataclasses import replace
+from fractions import Fraction
+from math import floor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference.energy import used_pj
+from tables import table_rows
 from test_power import POWERS, SHARES
 
 import bridge
-from bls import HostGroup, Platform, Surroundings, Workload
+from bls import HostGroup, Platform, Rules, Surroundings, Workload
+from bls.engine.state import BOOTING, OFF, OUT, SHUTTING, UP
 from bls.machine.host_power import HostPower
-from bls.power.accounting import PJ_PER_J, Energy
+from bls.power.accounting import PJ_PER_J, Energy, drawn_by_jobs
+from bls.power.cooling import Pue, parse_pue
 from bls.power.host_accounts import HostIntervals
 from bls.power.options import PowerOptions
+from bls.power.signals import read_signals
 from bls.power.table import MOST_MW, power_table
+from bls.simulator import BatchSimulator
 from traces.base.errors import InputError
 from traces.base.time import MAX_NS
+from traces.intervals import parse_intervals
 
 S = 10**9
 PIECES = st.lists(st.tuples(st.integers(-MOST_MW, MOST_MW), st.integers(0, MAX_NS), st.integers(0, 3)), max_size=40)
@@ -62,6 +70,79 @@ def test_a_machine_that_draws_too_much() -> None:
     assert power_table(Platform((HostGroup(1000, 1000, 1.0, power=power),)), "--power").full_total_mw == 10**18
 
 
+# ---- a second account ----
+
+
+def _mw(watts: float) -> int:
+    found = Fraction(str(watts)) * 1000
+    assert found.denominator == 1
+    return int(found)
+
+
+def _state_mw(power: HostPower, factor: float, of_job: float, memory_bound: float) -> int:
+    # The slowest state that is no slower, as this job works; told apart by a billionth, as what was told is.
+    idle, memory, slowest = _mw(power.idle_w), Fraction(str(memory_bound)), 0
+    scale = round(min(factor, 1.0) * 10**9)
+    speed = 10**9 + 1
+    for own, watts in power.states:
+        exact = 1 / ((1 - memory) / Fraction(str(own)) + memory)
+        speed = min(speed - 1, floor(exact * 10**9 + Fraction(1, 2)))
+        if speed >= scale:
+            slowest = idle + floor((_mw(watts) - idle) * Fraction(str(of_job)) + Fraction(1, 2))
+    return slowest
+
+
+def _away_mw(power: HostPower, cores: int, state: int) -> int:
+    if state in (UP, OUT):
+        return _mw(power.base_w) + cores * _mw(power.idle_w)
+    passage = {SHUTTING: power.shutdown, BOOTING: power.boot, OFF: (0, power.off_w)}[state]
+    return 0 if passage is None else _mw(passage[1])
+
+
+def used_pj(result: bridge.Result) -> tuple[list[int], int]:
+    """What each row of the table of jobs has used, and the machine from the first submit to the last end: mW · ns.
+
+    Of runs in which jobs hold the same cores from start to end, and held cores are active.
+    """
+    hosts = [group for group in result.scenario.platform.hosts for _ in range(group.count)]
+    powers = [group.power for group in hosts]
+    of_core = [host for host, group in enumerate(hosts) for _ in range(group.cores)]
+    begin = int(result.jobs.submit_ns.min())
+    until = max(begin, int(result.jobs.end_ns.max()))
+    total = sum(_away_mw(power, group.cores, UP) for power, group in zip(powers, hosts, strict=True)) * (until - begin)
+    told: dict[int, list[tuple[int, int, float]]] = {}
+    if result.ledger.scales is not None:
+        for one in result.scales.itertuples():
+            told.setdefault(one.row, []).append((one.told_ns, one.core, one.factor))
+    jobs = []
+    for row, job in enumerate(result.jobs.itertuples()):
+        used = 0
+        for low, high in parse_intervals(job.allocation, "allocation") if job.start_ns >= 0 else []:
+            for core in range(low, high):
+                power = powers[of_core[core]]
+                now, factor = job.start_ns, 1.0
+                steps = [(at, to) for at, of, to in told.get(row, []) if of in (-1, core)]
+                for at, to in [*steps, (job.end_ns, 1.0)]:
+                    own = getattr(job, "power", 1.0), getattr(job, "memory_bound", 0.0)
+                    used += _state_mw(power, factor, *own) * (at - now)
+                    now, factor = at, to
+                total -= _mw(power.idle_w) * (job.end_ns - job.start_ns)
+        jobs.append(used)
+    down = result.notes.downtime.within(begin, until)
+    away = [(*one, OFF) for one in zip(down.host.tolist(), down.down_ns.tolist(), down.up_ns.tolist(), strict=True)]
+    since: dict[int, tuple[int, int]] = {}
+    log = zip(*(column.tolist() for column in result.notes.host_states or ()), strict=True)
+    for at, host, state in [*log, *((until, host, UP) for host in range(len(hosts)))]:
+        if host in since:
+            away.append((host, since[host][0], at, since[host][1]))
+        since[host] = (at, state)
+    for host, start, end, state in away:
+        lasts = max(0, min(end, until) - max(start, begin))
+        more = [_away_mw(powers[host], hosts[host].cores, which) for which in (state, UP)]
+        total += (more[0] - more[1]) * lasts
+    return jobs, total + sum(jobs)
+
+
 IDLE = HostPower(50, [(1, 100), (0.5, 70)], off_w=10)
 TWO = Platform((HostGroup(2, 2, 2.0, power=IDLE),))
 WITHDRAWN = [{"job_id": 1, "submit_s": 0, "run_s": 10, "cores": 4, "cancel_s": 60}]
@@ -73,10 +154,8 @@ ALWAYS = [(0, 200 * S, 210)]
     [
         (PowerOptions(), {"bls": "reject"}),
         (PowerOptions(limits=ALWAYS, fallback="dvfs"), {"bls": "reject"}),
-        (PowerOptions(limits=ALWAYS, fallback="hold"), {}),
         (PowerOptions(limits=ALWAYS, fallback="dvfs", allowed="none"), {}),
         (PowerOptions(limits=[(0, 200 * S, 20)], fallback="stop:off"), {}),
-        (PowerOptions(limits=[(0, 200 * S, 200)], fallback="stop:idle"), {}),
     ],
 )
 def test_no_job_starts(options: PowerOptions, said: dict[str, Any]) -> None:
@@ -114,24 +193,25 @@ def drawn(seed: int) -> tuple[Workload, Platform, dict[str, Any]]:
     limits = [
         (begin * S, (begin + chance.randint(5, 90)) * S, full * chance.randint(50, 100) // 100) for begin in (10, 70)
     ]
-    fallback = chance.choice(("none", "hold", "submit:state=1", "dvfs", "dvfs", "stop:idle", "stop:off"))
+    fallback = chance.choice(("none", "hold", "submit:state=1", "dvfs", "dvfs:slow=fewest", "stop:idle", "stop:off"))
     if fallback == "submit:state=1" and power_table(platform, "").n_states == 1:
         fallback = "dvfs"
-    around = Surroundings(failures="mtbf:100s,mttr:5s") if not fallback.startswith("stop") else Surroundings()
     return (
         Workload.from_jobs(jobs),
         platform,
         {
             "power": PowerOptions(limits=limits, fallback=fallback),
-            "surroundings": around,
+            "surroundings": Surroundings(failures="mtbf:100s,mttr:5s"),
             "allocator": chance.choice(("first-fit", "best-fit")),
             "seed": seed,
         },
     )
 
 
-def test_as_counted_core_by_core() -> None:
-    """Jobs, hosts and machine, to the pJ; of hosts of several kinds, with every depth of reservations."""
+def test_as_counted_core_by_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs, hosts and machine, to the pJ; of hosts of several kinds that fail, with every depth of reservations."""
+    monkeypatch.setattr(BatchSimulator, "checks", 1)
+    monkeypatch.setattr(BatchSimulator, "most_ends", 1)
     scaled = stopped = failed = learned = 0
     for seed in range(24):
         workload, platform, options = drawn(seed)
@@ -160,3 +240,226 @@ def test_as_counted_core_by_core() -> None:
         failed += len(result.notes.downtime.host)
         learned += int((result.jobs.predicted_power != 1).sum()) if "predicted_power" in result.jobs else 0
     assert min(scaled, stopped, failed, learned) > 5
+
+
+# ---- prices, carbon and cooling ----
+
+PJ_PER_KWH = 3_600_000 * PJ_PER_J
+
+#: kWh in the cases by hand: 3.6 kW for 1,000 s are one.
+MACHINE = Platform((HostGroup(1, 2, 2.0, power=HostPower(600, [(1, 1800)])),))
+
+
+def options(folder: Path, text: str, **more: Any) -> PowerOptions:
+    path = folder / "signals.csv"
+    path.write_text(text)
+    return PowerOptions(signals=path, **more)
+
+
+def test_the_summary(tmp_path: Path) -> None:
+    jobs = Workload.from_jobs([(1, 0, 1000, 2, 1000), (2, 1000, 2000, 1, 2000)])
+    power = options(tmp_path, "from,price_per_kwh,g_co2e_per_kwh\n0,0.2,400\n500,0.4,100.5\n1500s,-0.1,0\n")
+    said = dict(bridge.simulate(jobs, MACHINE, als="recorded", power=power).summary())
+    assert said["carbon"] == "283.8 g CO2e, 275.4 g of it by cores that jobs held"
+    assert said["cost"] == "0.33, 0.33 of it by cores that jobs held"
+
+
+def test_cost_is_the_integral_and_repeating_a_price_changes_nothing(tmp_path: Path) -> None:
+    """The machine's cost and each job's, rounded once, against exact fractions."""
+    text = "from,price_per_kwh,g_co2e_per_kwh\n0,0.123457,380\n13,99999.999999,0.000001\n40s,-3.5,7\n{more}90,1,2\n"
+    for seed in range(8):
+        workload, platform, more = drawn(seed)
+        given, results = more.pop("power"), []
+        for words in ("", "41,-3.5,7\n77.5,-3.5,7\n"):
+            power = replace(given, signals=options(tmp_path, text.format(more=words)).signals)
+            results.append(bridge.simulate(workload, platform, als="recorded", power=power, **more))
+        found, again = results
+        assert found.jobs.equals(again.jobs)
+        assert dict(found.metrics) == dict(again.metrics)
+        assert found.power is not None
+        assert found.power.plan.signals is not None
+        series, signals = found.power.series, found.power.plan.signals
+        prices = [*signals.values["price_per_kwh"]]
+        borders = [*signals.instant_ns.tolist(), MAX_NS]
+
+        def spent(begin: int, end: int, mw: int, prices: Any = prices, borders: Any = borders) -> Fraction:
+            spans = zip(prices, borders, borders[1:], strict=False)
+            return sum(
+                (Fraction(mw * max(0, min(end, b) - max(begin, a)) * int(price), 10**6) for price, a, b in spans),
+                Fraction(0),
+            )
+
+        ends = [*series.instant_ns.tolist()[1:], series.until_ns]
+        parts = zip(series.instant_ns.tolist(), ends, series.power_mw.tolist(), strict=True)
+        assert found.metrics["cost"] == float(sum((spent(*part) for part in parts), Fraction(0)) / PJ_PER_KWH)
+        by_job = [Fraction(0)] * len(found.jobs)
+        for columns in drawn_by_jobs(found.ledger, found.power.plan.table, "held"):
+            for row, *part in zip(*(column.tolist() for column in columns), strict=True):
+                by_job[row] += spent(*part)
+        assert found.jobs.cost.tolist() == [float(one / PJ_PER_KWH) for one in by_job]
+        assert found.metrics["cost_jobs"] == float(sum(by_job, Fraction(0)) / PJ_PER_KWH)
+
+
+@pytest.mark.parametrize("column", ["price_per_kwh", "g_co2e_per_kwh"])
+def test_one_column_is_enough(column: str, tmp_path: Path) -> None:
+    jobs = Workload.from_jobs([(1, 0, 1000, 2, 1000)])
+    result = bridge.simulate(jobs, MACHINE, als="recorded", power=options(tmp_path, f"{column},from\n2,0\n"))
+    here, other = ("cost", "co2e_g") if column == "price_per_kwh" else ("co2e_g", "cost")
+    assert result.metrics[here] == 2.0
+    assert other not in result.metrics
+    assert other not in result.jobs.columns
+
+
+def test_by_tasks(tmp_path: Path) -> None:
+    """A core that waits is cheaper, and what is told apart by tasks adds up."""
+    jobs = Workload.from_jobs([(1, 0, 1000, 2, 1000), (2, 100, 700, 2, 1000)])
+    text = "from,price_per_kwh\n0,3600\n444.4,7200\n"
+    said = {"als": "static", "variation": 0.5, "tasks_per_core": 4}
+    held, working = (
+        bridge.simulate(jobs, MACHINE, **said, power=options(tmp_path, text, of=of)) for of in ("held", "working")
+    )
+    assert (working.jobs.cost < held.jobs.cost).all()
+    flat = bridge.simulate(jobs, MACHINE, **said, power=options(tmp_path, "from,price_per_kwh\n0,3.6\n", of="working"))
+    np.testing.assert_allclose(flat.jobs.cost, flat.jobs.energy_j / 10**6, rtol=1e-15)
+    assert flat.jobs.energy_j.equals(working.jobs.energy_j)
+
+
+@pytest.mark.parametrize(("text", "message"), table_rows(__file__, "files_that_cannot_be_used"))
+def test_files_that_cannot_be_used(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "signals.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message) as caught:
+        read_signals(path)
+    assert str(caught.value).startswith(str(path))
+    assert "\n" not in str(caught.value)
+
+
+MACHINE_COOLING = Platform((HostGroup(2, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
+JOBS = Workload.from_jobs([(1, 0, 100, 2, 100), (2, 0, 60, 2, 60), (3, 110, 10, 2, 10)])
+
+
+@pytest.mark.parametrize(
+    ("pue", "energy_j", "peak_w"),
+    [
+        # 400 W for 60 s, 300 W for 40 s, 200 W for 10 s, 300 W for 10 s
+        ("1.5", 1.5 * 41_000, 600),
+        ("0%:2 100%:1", 400 * 60 + 300 * 1.25 * 50 + 200 * 1.5 * 10, 400),
+        ("75%:3 100%:1", 400 * 60 + 300 * 3 * 50 + 200 * 3 * 10, 900),
+        ("0%:2 50%:1.2", 1.2 * 41_000, 480),
+    ],
+)
+def test_facilities_by_hand(pue: str, energy_j: float, peak_w: float) -> None:
+    """Full the machine draws 400 W, idle 200."""
+    found = bridge.simulate(JOBS, MACHINE_COOLING, als="recorded", power=PowerOptions(pue=pue)).metrics
+    assert found["facility_energy_j"] == energy_j
+    assert found["facility_peak_w"] == peak_w
+    assert found["facility_mean_pue"] == energy_j / 41_000
+    assert found["energy_j"] == 41_000
+    assert not any(
+        name.startswith("facility") for name in bridge.simulate(JOBS, MACHINE_COOLING, als="recorded").metrics
+    )
+
+
+def test_as_it_is_written() -> None:
+    assert parse_pue("1.25") == Pue((Fraction(0),), (Fraction(5, 4),))
+    assert parse_pue(" 0%:2  12.5%:1.5 ") == Pue((Fraction(0), Fraction(1, 8)), (Fraction(2), Fraction(3, 2)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " ", "0.9", "101", "nan", "1,4", "0:2", "0%", "0%:0.5", "0%:", "101%:2", "50%:2 50%:1", "50%:2 10%:1", "²"],
+)
+def test_facilities_that_cannot_be(text: str) -> None:
+    with pytest.raises(
+        InputError, match=r"pue.*; allowed: 1 to 100, as 1.4, or such numbers at ascending loads"
+    ) as error:
+        PowerOptions(pue=text)
+    assert "\n" not in str(error.value)
+
+
+#: Two cores of 100 W and six of 25.5 W: 44.125 W on the mean.
+UNLIKE_HOSTS = Platform(
+    (
+        HostGroup(1, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),
+        HostGroup(2, 3, 3.0, power=HostPower(5.5, [(1, 25.5)])),
+    )
+)
+NAMES = ("least-power", "most-power", "least-energy")
+
+
+def drawn_queue(seed: int) -> tuple[Workload, list[Fraction]]:
+    """Jobs of a user each that all wait for the first one, and what they draw."""
+    chance = random.Random(seed)
+    rows = [(1, 0, 10, 8, 10)]
+    rows += [(k, 1, run := chance.randint(1, 9), chance.randint(1, 8), chance.choice((run, 10))) for k in range(2, 14)]
+    names = ("job_id", "submit_s", "run_s", "cores", "estimate_s")
+    jobs = [dict(zip(names, row, strict=True)) | {"user": row[0]} for row in rows]
+    return Workload.from_jobs(jobs), [Fraction(chance.choice((0, 2, 5, 9, 13)), 10) for _ in rows]
+
+
+def core_w(power: Fraction) -> Fraction:
+    high, low = 50_000 + floor(50_000 * power + Fraction(1, 2)), 5500 + floor(20_000 * power + Fraction(1, 2))
+    return Fraction(floor(Fraction(2 * high + 6 * low, 8) + Fraction(1, 2)), 1000)
+
+
+def order(result: bridge.Result) -> list[int]:
+    jobs = result.jobs.sort_values(["start_ns"], kind="stable")
+    return [int(number) for number in jobs.job_id]
+
+
+def started_in_order(result: bridge.Result, keys: list[Any]) -> None:
+    starts = result.jobs.start_ns.tolist()
+    rows = sorted(range(1, len(starts)), key=lambda row: (keys[row], row))
+    assert [starts[row] for row in rows] == sorted(starts[row] for row in rows)
+
+
+def keys_of(name: str, workload: Workload, powers: list[Fraction]) -> list[Fraction]:
+    watts = [int(n) * core_w(power) for n, power in zip(workload.cores, powers, strict=True)]
+    if name == "least-energy":
+        return [int(r) * w for r, w in zip(workload.estimate_ns, watts, strict=True)]
+    return [-w for w in watts] if name == "most-power" else watts
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_orders_by_power_as_defined(name: str) -> None:
+    others = 0
+    for seed in range(6):
+        workload, powers = drawn_queue(seed)
+        said = PowerOptions(job_power={"job_id": workload.job_id, "power": [float(power) for power in powers]})
+        found = bridge.simulate(workload, UNLIKE_HOSTS, bls=name, als="recorded", power=said)
+        started_in_order(found, keys_of(name, workload, powers))
+        plain = bridge.simulate(workload, UNLIKE_HOSTS, bls=name, als="recorded")
+        started_in_order(plain, keys_of(name, workload, [Fraction(1)] * len(powers)))
+        others += order(plain) != order(found)
+        score = {"least-power": "-power_w", "most-power": "power_w", "least-energy": "-energy_j"}[name]
+        scored = bridge.simulate(workload, UNLIKE_HOSTS, bls=f"expr:{score}", als="recorded", power=said)
+        assert scored.jobs.start_ns.tolist() == found.jobs.start_ns.tolist()
+        waited = bridge.simulate(workload, UNLIKE_HOSTS, bls=f"expr:{score} + 0*w", als="recorded", power=said)
+        assert waited.jobs.start_ns.tolist() == found.jobs.start_ns.tolist()
+    assert others > 2
+
+
+def test_energy_by_predicted_run_times() -> None:
+    """Two jobs of user 1 have run 2 of 100 s; then one of theirs with as many cores precedes another one of 50 s."""
+    plain = {"cores": 8, "user": 1}
+    jobs = [
+        {"job_id": 1, "submit_s": 0, "run_s": 2, "estimate_s": 100, **plain},
+        {"job_id": 2, "submit_s": 0, "run_s": 2, "estimate_s": 100, **plain},
+        {"job_id": 3, "submit_s": 5, "run_s": 20, "estimate_s": 20, "cores": 8, "user": 2},
+        {"job_id": 4, "submit_s": 6, "run_s": 9, "estimate_s": 50, "cores": 8, "user": 3},
+        {"job_id": 5, "submit_s": 7, "run_s": 2, "estimate_s": 100, **plain},
+    ]
+    for estimates, expected in (("requested", [1, 2, 3, 4, 5]), ("last-two", [1, 2, 3, 5, 4])):
+        rules = Rules(estimates=estimates)
+        found = bridge.simulate(Workload.from_jobs(jobs), UNLIKE_HOSTS, bls="least-energy", als="recorded", rules=rules)
+        assert order(found) == expected
+
+
+@pytest.mark.parametrize("bls", [*NAMES, "expr:-power_w", "expr:w + energy_j"])
+def test_a_platform_that_does_not_say_it(bls: str) -> None:
+    for machine in (Platform(), Platform((*UNLIKE_HOSTS.hosts, HostGroup(1, 2, 2.0)))):
+        with pytest.raises(
+            InputError, match="the platform does not say what its hosts draw; allowed: one whose"
+        ) as caught:
+            bridge.simulate(Workload.from_jobs([(1, 0, 1, 1, 1)]), machine, bls=bls, als="recorded")
+        assert "\n" not in str(caught.value)

@@ -1,26 +1,36 @@
-"""What of limits is in force and known when, as their definition has it; what the engine hears; and those that cannot be."""
+"""Limits to the power of the machine and of its parts: their definition, runs under them, by hand, and what is refused."""
 
 from __future__ import annotations
 
+import random
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference.power import Part, run
 from tables import table_rows
+from test_power import S, drawn, simulated
 
 import bridge
-from bls import HostGroup, Platform, Workload
-from bls.engine.state import NEVER
+from bls import HostGroup, Platform, Rules, Surroundings, Workload
 from bls.machine.host_power import HostPower
-from bls.power.limits import Limit, Limits, joined
-from bls.power.options import PowerOptions, PowerPlan, power_plan
-from traces.base.errors import InputError
+from bls.machine.partitions import Partition
+from bls.machine.switches import Switch
+from bls.power.limits import Limit, Limits
+from bls.power.options import PowerOptions, PowerPlan
+from bls.simulator import BatchSimulator
+from bridge.scenarios.power_words import power_words
+from traces.base.errors import InputError, PluginError
 from traces.base.time import MAX_NS
+from traces.intervals import intervals_text
 
-S = 10**9
 NONE = -1
 
 
@@ -33,70 +43,47 @@ def limits_of(draw: st.DrawFn) -> Limits:
     return Limits(tuple(found), draw(st.integers(0, 6)))
 
 
-def in_force(limits: Limits, now: int, *, known: bool) -> list[Limit]:
-    late = limits.reaction_ns if known else 0
-    return [one for one in limits.limits if one.begin_ns + late <= now < one.end_ns]
-
-
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(limits_of())
 def test_as_defined(limits: Limits) -> None:
-    every = range(30)
-    for known in (False, True):
-        expected = [min((one.power_mw for one in in_force(limits, now, known=known)), default=NONE) for now in every]
-        assert limits.steps(every, NONE, known=known).tolist() == expected
+    def in_force(now: int, late: int, later: int = -1) -> int:
+        there = (one for one in limits.limits if one.begin_ns + late <= now < one.end_ns and one.end_ns > later)
+        return min((one.power_mw for one in there), default=NONE)
+
+    every, late = range(30), limits.reaction_ns
+    assert limits.steps(every, NONE, known=False).tolist() == [in_force(now, 0) for now in every]
+    assert limits.steps(every, NONE, known=True).tolist() == [in_force(now, late) for now in every]
     stairs = limits.stairs
     for k, now in enumerate(limits.instants.tolist()):
         mine = slice(stairs.first[k], stairs.first[k + 1])
         until, power = stairs.until_ns[mine].tolist(), stairs.power_mw[mine].tolist()
-        assert until == sorted(set(until))
-        assert power == sorted(set(power))
-        # At each later instant, the lowest of those that are known now.
+        assert (until, power) == (sorted(set(until)), sorted(set(power)))
+        # At each later instant, the lowest of the limits that are known now.
         for later in range(now, 30):
-            lowest = min(
-                (one.power_mw for one in in_force(limits, now, known=True) if one.end_ns > later), default=NONE
-            )
-            assert next((mw for end, mw in zip(until, power, strict=True) if end > later), NONE) == lowest
-    covered = {now for now in every if in_force(limits, now, known=False)}
+            lowest = next((mw for end, mw in zip(until, power, strict=True) if end > later), NONE)
+            assert lowest == in_force(now, late, later)
     spans = limits.union()
+    covered = {now for now in every if in_force(now, 0) != NONE}
     assert {now for begin, end in spans for now in every if begin <= now < end} == covered
     assert all(one[1] < another[0] for one, another in pairwise(spans))
 
 
-def test_spans_that_are_empty_are_none() -> None:
-    assert joined([(5, 5), (7, 9), (1, 3), (3, 4), (8, 8)]) == [(1, 4), (7, 9)]
+FOUR = Platform(
+    (HostGroup(4, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),),
+    switches=(Switch("left", hosts="0-1"), Switch("right", hosts="2-3")),
+    partitions=(Partition("a", hosts="0-2", default=True), Partition("b", hosts="1-3", swf_partitions=(1,))),
+)
+PLAIN = Platform(FOUR.hosts)
+RACKS = Platform(FOUR.hosts, switches=FOUR.switches)
+SOME = Workload.from_jobs([(1, 0, 100, 2, 100), (2, 1, 70, 2, 70), (3, 2, 50, 4, 50), (4, 30, 10, 2, 10)])
 
 
-def plan(fallback: str, limits: Any, *powers: HostPower, reaction_ns: int = 0) -> PowerPlan:
-    platform = Platform(tuple(HostGroup(2, 2, 2.0, power=power) for power in powers))
-    options = PowerOptions(limits=limits, fallback=fallback, reaction_ns=reaction_ns)
-    return power_plan(
-        options, Workload.from_jobs([(1, 0, 5, 1, 5)]), platform, known_jobs=np.zeros(0, np.int64), seed=0
-    )
+def ran(limits: Any, jobs: Workload = SOME, machine: Platform = FOUR, *, fallback: str = "hold", **more: Any) -> Any:
+    power = PowerOptions(limits=limits, fallback=fallback)
+    return bridge.simulate(jobs, machine, power=power, **{"als": "recorded"} | more)
 
 
-def test_what_the_engine_is_told_of_hosts_that_stop() -> None:
-    """Each limit that is known up to some instant, and what each host saves that is stopped; idle, or off."""
-    limits = [(0, 30 * S, 250), (10 * S, None, 300)]
-    for fallback, saves in (("stop:idle", [100_000, 100_000]), ("stop:off", [190_000, 190_000])):
-        state = plan(fallback, limits, HostPower(50, [(1, 100)], off_w=10)).stop_state()
-        assert state is not None
-        assert state.first.tolist() == [0, 1, 3, 4]
-        assert state.stairs.tolist() == [[30 * S, 30 * S, NEVER, NEVER], [250_000, 250_000, 300_000, 300_000]]
-        assert state.saves_mw.tolist() == saves
-        assert state.down_saves_mw.tolist() == [190_000, 190_000]
-    assert plan("hold", limits, HostPower(50, [(1, 100)])).stop_state() is None
-
-
-def test_what_the_engine_is_told_of_limits() -> None:
-    """Each stair is what is left less than on the next one; one at or above full power is none."""
-    power = HostPower(50, [(1, 100), (0.5, 70)])
-    state = plan("dvfs", [(0, 30 * S, 250), (10 * S, None, 300), (20 * S, 50 * S, 900)], power).state()
-    assert state.ns.tolist() == [0, 10 * S, 20 * S, 30 * S, 50 * S]
-    assert state.known.tolist() == [250_000, 250_000, 250_000, 300_000, 300_000]
-    assert state.first.tolist() == [0, 1, 3, 5, 6, 7]
-    assert state.stairs[0].tolist() == [30 * S, 30 * S, NEVER, 30 * S, NEVER, NEVER, NEVER]
-    assert state.stairs[1].tolist() == [150_000, 50_000, 100_000, 50_000, 100_000, 100_000, 100_000]
+# ---- limits of the machine ----
 
 
 @pytest.mark.parametrize(
@@ -105,6 +92,7 @@ def test_what_the_engine_is_told_of_limits() -> None:
         *table_rows(__file__, "limits_that_cannot_be"),
         ([(None, 5, 1)], r"^limits\[0\]: from: None is not a whole number"),
         ([(0, 5, float("nan"))], r"^limits\[0\]: W: nan is out of range; allowed: 0 to 1e\+12"),
+        ([(0, S, 300, 5)], r"^limits\[0\]: where: 5; allowed: a text, as partition:NAME"),
     ],
 )
 def test_limits_that_cannot_be(limits: Any, message: str) -> None:
@@ -116,36 +104,221 @@ def test_limits_that_cannot_be(limits: Any, message: str) -> None:
 def test_options_are_as_of_the_command_line_or_plain_values() -> None:
     assert PowerOptions(limits=[(0, 5, 1)], allowed=0.5).names()["allowed"] == "0.5"
     assert PowerOptions(limits=[(0, 5, 1)], allowed=1).names()["allowed"] == "1.0"
-    for options, message in (
+    found = ran(np.array([[0, 5, 300], [5, 9, 200]])).power
+    assert found.plan.limits.limits == (Limit(0, 5, 300_000), Limit(5, 9, 200_000))
+    fallbacks = "none, hold, submit, submit:state=1, dvfs, dvfs:slow=…, stop:idle, stop:off"
+    options: tuple[tuple[dict[str, Any], str], ...] = (
         ({"allowed": 1.5}, "--allowed: 1.5 is out of range; allowed: 0 to 1"),
         ({"allowed": None}, "--allowed: None is not a number; allowed: 0 to 1"),
-        (
-            {"fallback": 5},
-            "--fallback: 5; allowed: none, hold, submit, submit:state=1, dvfs, dvfs:slow=…, stop:idle, stop:off",
-        ),
+        ({"fallback": 5}, f"--fallback: 5; allowed: {fallbacks}"),
         ({"signals": True}, "--signals: True; allowed: a CSV file"),
-    ):
+    )
+    for option, message in options:
         with pytest.raises(InputError) as caught:
-            PowerOptions(limits=[(0, 5, 1)], **options)  # type: ignore[arg-type]
+            PowerOptions(limits=[(0, 5, 1)], **option)
         assert str(caught.value) == message
 
 
 def test_what_knows_of_power_is_said_in_short() -> None:
     machine = Platform((HostGroup(1, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
     jobs = Workload.from_jobs([(1, 0, 100, 2, 100)])
-    limits = [(0, None, 150)]
-    said = [
-        repr(bridge.simulate(jobs, machine, als="recorded", power=power).power)
-        for power in (PowerOptions(limits=limits, fallback="dvfs", allowed=share) for share in ("1", 1.0))
-    ]
-    assert said[0] == said[1]
-    assert said[0].startswith(
-        "<power: energy 28 kJ, 28 kJ of it by cores that jobs held, power mean 140 W, at most 140 W"
-    )
+    said = repr(ran([(0, None, 150)], jobs, machine, fallback="dvfs").power)
+    assert said.startswith("<power: energy 28 kJ, 28 kJ of it by cores that jobs held, power mean 140 W, at most 140 W")
     with pytest.raises(InputError, match=r"^power: True; allowed: a bls.power.options.PowerOptions, or None$"):
         bridge.simulate(jobs, machine, als="recorded", power=True)  # type: ignore[arg-type]
 
 
-def test_limits_as_an_array() -> None:
-    found = plan("hold", np.array([[0, 5, 300], [5, 9, 200]]), HostPower(50, [(1, 100)]))
-    assert found.limits.limits == (Limit(0, 5, 300_000), Limit(5, 9, 200_000))
+# ---- limits of parts ----
+
+
+@pytest.mark.parametrize("fallback", ["hold", "submit", "dvfs:slow=fewest"])
+def test_a_part_may_be_the_whole_machine(fallback: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All tables are as with a limit to the machine where cores are told apart, for every allocator."""
+    monkeypatch.setattr(PowerPlan, "alike", property(lambda plan: False))
+    tried = 0
+    for seed in range(6):
+        name, _, order = fallback.partition(":slow=")
+        case = replace(drawn(seed, name), order=order or "together")
+        if run(case) is None:
+            continue
+        allocator = random.Random(seed).choice(("first-fit", "best-fit", "worst-fit", "contiguous", "whole-host"))
+        whole = Part(frozenset(range(case.machine.hosts)), case.limits)
+        said = {"backfill": ("none", "easy", "2", "conservative")[seed % 4], "allocator": allocator}
+        try:
+            machine = simulated(case, tmp_path, **said)
+        except InputError:  # whole hosts are wider, and the limit may be too low for them
+            continue
+        part = simulated(replace(case, limits=(), parts=(whole,)), tmp_path, **said)
+        pd.testing.assert_frame_equal(machine.jobs, part.jobs, check_exact=True)
+        assert machine.power is not None
+        assert part.power is not None
+        columns = part.power.domain_columns
+        assert (columns["power_mw"] == part.power.series.at(columns["instant_ns"])).all()
+        for name in ("above_limit_ns", "above_limit_j", "mean_power_in_limits_w", "energy_j", "mean_run_allowed_ns"):
+            assert machine.metrics[name] == part.metrics[name]
+        assert [one[:4] for one in machine.power.excesses] == [one[:4] for one in part.power.excesses]
+        tried += 1
+    assert tried > 2
+
+
+UNLIKE = Platform(
+    (
+        HostGroup(2, 2, 2.0, resources=(("memory", 8),), power=HostPower(10, [(1, 100), (0.5, 60)], base_w=20)),
+        HostGroup(3, 4, 4.0, resources=(("memory", 16),), power=HostPower(20, [(1, 80), (0.75, 60), (0.5, 50)])),
+    ),
+    switches=(Switch("s0", hosts="0-2"), Switch("s1", hosts="3-4"), Switch("top", switches=("s0", "s1"))),
+)
+
+
+@pytest.mark.parametrize(
+    ("allocator", "fallback", "charged"),
+    [
+        ("best-fit", "hold", False),
+        ("contiguous", "dvfs", False),
+        ("topology", "dvfs:slow=least-sensitive", False),
+        ("whole-host", "hold", False),
+        ("first-fit", "hold", True),
+        ("first-fit", "submit:state=1", True),
+    ],
+)
+def test_no_limit_is_exceeded_by_who_starts(
+    allocator: str, fallback: str, charged: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On unlike hosts, with limits for ever; decisions may take time. The engine's own account is checked at each step."""
+    monkeypatch.setattr(BatchSimulator, "checks", 1)
+    monkeypatch.setattr(BatchSimulator, "most_ends", 1)
+    tried = 0
+    for seed in range(4):
+        chance = random.Random(f"{seed} {allocator} {fallback}")
+        widest = 2 if allocator == "contiguous" else 4
+        rows = [(k, chance.randint(0, 40), chance.randint(1, 30), chance.randint(1, widest), 30) for k in range(1, 30)]
+        limits = [(0, None, 900), (0, None, chance.choice((350, 450)), "switch:s0")]
+        limits += [(0, None, chance.choice((300, 330)), "hosts:2-3"), (0, None, 500, "switch:s1")]
+        backfill = chance.choice(("none", "easy", "conservative"))
+        rules = Rules(backfill, charge_decisions=charged, decision_cost_ns=S if charged else None)
+        jobs = Workload.from_jobs(sorted(rows, key=lambda row: row[1]))
+        try:
+            found = ran(limits, jobs, UNLIKE, fallback=fallback, allocator=allocator, rules=rules)
+        except InputError as error:  # four cores in a row, or on one switch, are not left
+            if allocator not in ("contiguous", "topology", "whole-host") or "stuck at" not in str(error):
+                raise
+            continue
+        assert found.power.excesses == []
+        domains = found.power.domain_columns
+        assert (domains["power_mw"] <= domains["limit_mw"]).all()
+        tried += int((domains["power_mw"] > domains["limit_mw"] - 60_000).any())
+    assert tried > 0
+
+
+def test_a_file_and_shares(tmp_path: Path) -> None:
+    """Parts by their names, in the order in which they are named first; a share is of what their hosts draw."""
+    path = tmp_path / "limits.csv"
+    path.write_text(
+        "where,from,to,limit_w\nswitch:right,0,10,50%\npartition:b,5,,75%\n,0,,900\nhosts:0 2-3,0,9,1\nswitch:right,10,20,300\n"
+    )
+    power = ran(path, fallback="none").power
+    assert [one.power_mw for one in power.plan.limits.limits] == [900_000]
+    found = [
+        (one.name, one.idle_mw, one.full_mw, [i.power_mw for i in one.limits.limits]) for one in power.plan.domains
+    ]
+    assert found == [
+        ("switch:right", 200_000, 400_000, [200_000, 300_000]),
+        ("partition:b", 300_000, 600_000, [450_000]),
+        ("hosts:0 2-3", 300_000, 600_000, [1000]),
+    ]
+    record = power.record()
+    assert record["domains"]["switch:right"]["limits"] == [[0, 10 * S, 200], [10 * S, 20 * S, 300]]
+    assert {one.get("where") for one in record["above_limit"]} == {"partition:b", "hosts:0 2-3"}
+    spans = [(one.begin_ns // S, one.end_ns // S, one.above_mw / 1000) for one in power.excesses]
+    assert power.metrics["above_limit_ns"] == len({at for begin, end, _ in spans for at in range(begin, end)}) * S
+    assert power.metrics["above_limit_j"] == sum((end - begin) * above for begin, end, above in spans)
+
+
+@pytest.mark.parametrize(("name", "where", "message"), table_rows(__file__, "parts_that_cannot_be"))
+def test_parts_that_cannot_be(name: str, where: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "limits.csv"
+    path.write_text(f"from,to,limit_w,where\n0,1,50%,{where}\n")
+    of_file = message.replace("limits: where", f"{path}: line 2: where")
+    for limits, said in (([(0, S, 300, where)], message), (path, of_file)):
+        with pytest.raises(InputError) as error:
+            ran(limits, machine={"four": FOUR, "plain": PLAIN}[name], fallback="none")
+        assert str(error.value).startswith(said)
+        assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("fallback", "resize", "message"),
+    [
+        ("stop:idle", None, r"fallback=.stop:.*: not with limits"),
+        ("hold", "mold", "not with .*resize.*mold.* and limits"),
+        ("hold", "expand", "not with .*resize.*expand.* and limits"),
+    ],
+)
+def test_what_cannot_be_with_parts(fallback: str, resize: str | None, message: str) -> None:
+    more: dict[str, Any] = {}
+    if resize is not None:
+        more = {"als": "gss", "rules": Rules(resize=resize), "surroundings": Surroundings(malleable="1")}
+    with pytest.raises(InputError, match=message + r" to parts of the machine \(hosts:0\)"):
+        ran([(0, S, 300.0, "hosts:0")], machine=PLAIN, fallback=fallback, **more)
+
+
+def test_a_job_that_never_fits_a_part_is_named() -> None:
+    jobs = replace(SOME, partition=np.array([1, 1, 1, 1]))
+    words = r"stuck at job 3, .*hold for ever, 350 W of partition:b, leave too few cores for it even on the idle"
+    with pytest.raises(InputError, match=words):
+        ran([(10 * S, None, 350, "partition:b"), (0, 9 * S, 300, "switch:left")], jobs, backfill="easy")
+
+
+def test_limits_below_what_a_part_draws_idle_are_said() -> None:
+    limits = [
+        (0, S, 199, "switch:left"),
+        (0, S, 200, "switch:left"),
+        (0, S, 250, "switch:right"),
+        (0, S, 90, "hosts:3"),
+    ]
+    found = ran(limits)
+    assert list(power_words(found.scenario)) == [
+        "--limits: switch:left: 1 of 2 cannot be kept: idle it draws 200 W, and the lowest is 199 W",
+        "--limits: hosts:3: 1 of 1 cannot be kept: idle it draws 100 W, and the lowest is 90 W",
+    ]
+    excesses = {(one.reason, one.where) for one in found.power.excesses}
+    assert excesses == {("infeasible", "switch:left"), ("infeasible", "hosts:3")}
+
+
+def cores_of(found: bridge.Result) -> list[str]:
+    jobs = found.ledger.jobs
+    return [intervals_text(jobs.allocation(row)) for row in range(len(jobs))]
+
+
+class Names:
+    name = "names"
+
+    def __init__(self, cores: dict[int, list[int] | None]) -> None:
+        self.cores = cores
+
+    def decide(self, view: Any) -> Iterator[Any]:
+        for job in view.waiting:
+            cores = self.cores[job.job_id]
+            yield job if cores is None else (job, cores)
+
+
+def test_a_policy_is_held_to_limits_of_parts() -> None:
+    """200 of 300 W of ``left`` are idle: there is power for two cores; named ones are refused, chosen ones are elsewhere."""
+    jobs = Workload.from_jobs([(1, 0, 100, 2, 100), (2, 0, 70, 2, 70)])
+    limits = [(0, 200 * S, 300, "switch:left")]
+    assert cores_of(ran(limits, jobs, RACKS, bls=Names({1: None, 2: None}))) == ["0-1", "4-5"]
+    assert ran(limits, jobs, RACKS, bls=Names({1: [0, 2], 2: [4, 5]})).jobs.start_ns.tolist() == [0, 0]
+    words = (
+        r"gave job 2, which would draw 50 W more than idle cores; under the limit to power of switch:left 0 W are left$"
+    )
+    with pytest.raises(PluginError, match=words):
+        ran(limits, jobs, RACKS, bls=Names({1: [0, 2], 2: [3, 4]}))
+
+
+def test_units_are_whole_and_on_hosts_with_power(tmp_path: Path) -> None:
+    """Units of two cores: 150 W are left of a pair of hosts, for three cores, and so for one unit; the other is elsewhere."""
+    jobs, requests = Workload.from_jobs([(1, 0, 10, 4, 10)]), tmp_path / "requests.csv"
+    requests.write_text("job_id,unit_cores\n1,2\n")
+    around = {"surroundings": Surroundings(requests=requests)}
+    for said, cores in ((around, "0-1 4-5"), ({"allocator": "whole-host"}, "0-1 4-5"), ({}, "0-2 4")):
+        assert cores_of(ran([(0, None, 350, "hosts:0-1")], jobs, PLAIN, **said)) == [cores]

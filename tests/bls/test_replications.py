@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,12 +9,8 @@ from hypothesis import strategies as st
 
 import bridge
 from bls.machine.platform import HostGroup, Platform
-from bls.metrics.batch import schedule_metrics
-from bls.metrics.schedule import Schedule
 from bls.workloads.replications import replication, shaken, window_begins
 from bls.workloads.workload import Workload
-from bridge.studies.executors.executor import Outcome, Prepared, Unit
-from bridge.studies.executors.local import Here
 from traces.base.errors import InputError
 
 NS = 10**9
@@ -97,31 +89,6 @@ def test_metrics_of_a_replication_by_hand() -> None:
     assert tasks[0] / tasks[1] == pytest.approx(2 / 5, abs=0.1), "of four jobs two are counted"
 
 
-@settings(max_examples=60)
-@given(ROWS, st.lists(st.booleans(), min_size=20, max_size=20))
-def test_uncounted_rows_only_fill_the_machine(rows: list[tuple[int, int, int]], flags: list[bool]) -> None:
-    submit, wait, run = (np.array(column) * NS for column in zip(*rows, strict=True))
-    counted = np.array(flags[: len(rows)])
-    columns: dict[str, Any] = {"submit_ns": submit, "start_ns": submit + wait, "end_ns": submit + wait + run}
-    cores = np.ones(len(rows), np.int64)
-    found = schedule_metrics(Schedule.of(**columns, cores=cores, n_cores=99, counted=counted))
-    if not counted.any():
-        assert (found["jobs"], found["mean_wait_ns"], found["makespan_ns"]) == (0, None, 0)
-        return
-    alone = {name: column[counted] for name, column in columns.items()}
-    expected = schedule_metrics(Schedule.of(**alone, cores=cores[counted], n_cores=99))
-    of_machine = {
-        "utilisation", "utilisation_of_up_capacity", "mean_queue_length", "max_queue_length", "mean_queued_cores",
-        "max_queued_cores", "loss_of_capacity", "loss_of_capacity_cobalt",
-    }  # fmt: skip
-    for name, value in expected.items():
-        if name not in of_machine:
-            assert found[name] == value, name
-    begin, end = found["utilisation_span_ns"]
-    held = sum(max(0, min(e, end) - max(s, begin)) for s, e in zip(columns["start_ns"], columns["end_ns"], strict=True))
-    assert found["utilisation"] == pytest.approx(held / (99 * (end - begin)))
-
-
 def test_shaken_submits() -> None:
     made = log(*((10 * k, 0, 5) for k in range(50)))
     assert shaken(made, 0, 60 * NS) is made
@@ -171,25 +138,3 @@ def test_a_grid_of_windows_is_paired_by_window() -> None:
         bridge.run_grid(WEEKS, MACHINE, grid, warmup="1s")
     with pytest.raises(InputError, match=r"^shake: not with replicate"):
         bridge.run_grid(WEEKS, MACHINE, grid, replicate="40s", shake="1s")
-
-
-def test_a_grid_runs_once_what_no_seed_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    ran: list[tuple[object, int]] = []
-    real = Here.outcomes
-
-    def counted(self: Here, units: Sequence[Unit], prepared: Mapping[int, Prepared]) -> Iterator[Outcome]:
-        ran.extend((unit.options.als, unit.options.seed) for unit in units)
-        return real(self, units, prepared)
-
-    monkeypatch.setattr(Here, "outcomes", counted)
-    options = bridge.Options(tasks_per_core=4)
-    grid = bridge.Grid(("fcfs",), ("recorded", "ss"), (0.0, 0.2), options, seeds=(3, 1))
-    done: list[int] = []
-    rows = bridge.run_grid(WEEKS, MACHINE, grid, workers=1, watch=lambda ended, _: done.append(ended))
-    assert sorted(map(str, ran)) == sorted(
-        map(str, [("recorded", 3), ("recorded", 3), ("ss", 3), ("ss", 3), ("ss", 1)])
-    )
-    assert [row["seed"] for row in rows] == [3, 1] * 4
-    alone = bridge.run_grid(WEEKS, MACHINE, replace(grid, seeds=(1,)), workers=1)
-    assert rows[1::2] == alone
-    assert done[-1] == 8

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from tables import table_rows
-from workload_drawing import swf_workloads
 
 from bls.workloads import read_workload
 from bls.workloads.header import moved_header
@@ -131,38 +126,6 @@ def test_further_columns_are_joined() -> None:
     assert {name: column.tolist() for name, column in made.extras.items()} == {"gpus": [1, 3, 2], "nodes": [-1, 9, -1]}
 
 
-@given(
-    st.lists(swf_workloads(most=4, latest_start_s=3 * DAY), min_size=1, max_size=3),
-    st.sampled_from(["calendar", "start"]),
-)
-def test_a_merge_keeps_every_job(logs: list[Workload], align: str) -> None:
-    # Small numbers only, so that there is room above them.
-    logs = [replace(part, job_id=np.argsort(np.argsort(part.job_id)), user=np.minimum(part.user, 9)) for part in logs]
-    logs = [replace(part, group=np.minimum(part.group, 9), application=part.user, extras={}) for part in logs]
-    logs = [
-        replace(part, preceding=np.where(np.isin(part.preceding, part.job_id), part.preceding, -1)) for part in logs
-    ]
-    made = merge(logs, align=align, numbers=APART)
-    starts = [int(part.header[-1].split()[-1]) for part in logs]
-
-    def jobs_of(part: Workload, offset_ns: int) -> list[tuple[int, ...]]:
-        columns = (part.submit_ns + offset_ns, part.run_ns, part.cores, part.estimate_ns, part.queue, part.memory_kb)
-        return list(zip(*(column.tolist() for column in columns), strict=True))
-
-    expected: Counter[tuple[int, ...]] = Counter()
-    for part, start_s in zip(logs, starts, strict=True):
-        expected.update(jobs_of(part, (start_s - min(starts)) * S if align == "calendar" else 0))
-    assert Counter(jobs_of(made, 0)) == expected
-    # As many users in all as there are in each; and each job waits for as many as before.
-    assert len(set(made.user.tolist()) - {-1}) == sum(len(set(part.user.tolist()) - {-1}) for part in logs)
-    assert int((made.preceding >= 0).sum()) == sum(int((part.preceding >= 0).sum()) for part in logs)
-    assert set(made.preceding.tolist()) <= {-1, *made.job_id.tolist()}
-    assert made.n_lines == sum(part.n_lines for part in logs)
-    assert made.job_id[: len(logs[0])].size
-    first = [int(number) for number in made.job_id if number in logs[0].job_id]
-    assert set(logs[0].job_id.tolist()) <= set(first), "the first log keeps its numbers"
-
-
 FROM_1970, AT_5 = ("; UnixStartTime: 0",), ("; UnixStartTime: 5",)
 LATE = submits_of(4_000_000_000, header=("; UnixStartTime: 4000000000",))
 FULL = log({"job_id": 0}, {"job_id": MAX_NS})
@@ -211,14 +174,9 @@ def test_logs_with_names_are_merged_by_them(tmp_path: Path) -> None:
     assert of_jobs(made, "qos") == {1: "normal", 2: "normal", 3: "normal", 4: "high", 5: "normal"}
     named = [line for line in made.header if line.startswith("; Partition")]
     assert named == ["; Partition: 1 gpu", "; Partition: 2 cpu", "; Partition: 3 long"]
-    # What is written as SWF, and read again, has the names of partitions; of users only the numbers.
+    # Written as SWF and read again, partitions keep their names, and users only their numbers.
     write_swf(made, tmp_path / "made.swf")
     again = read_workload(tmp_path / "made.swf")
-    with pytest.raises(
-        InputError,
-        match=r"^user 1 of .*made.swf has no name; .*made.swf has user 1, too; allowed: --numbers same\|apart$",
-    ):
-        merge([again, again], align="start")
     both = merge([again, again], align="start", numbers="user=same,group=same")
     assert both.partition.tolist() == [1, 2, 2, 1, 3] * 2
 
@@ -327,28 +285,6 @@ def test_scaled_logs(columns: dict[str, list[Any]], factors: dict[str, float], e
     assert made.header[0].startswith(f"; Note: a.swf with {name} × {factor}")
 
 
-@settings(max_examples=50)
-@given(
-    swf_workloads(),
-    st.sampled_from(["0.5", "1", "1.2", "3", "0.333", "7.123456", "1000", "2.5"]),
-    st.sampled_from(["0.5", "1", "1.1", "3", "9.999999"]),
-)
-def test_factors_are_exact(workload: Workload, load: str, speed: str) -> None:
-    small = replace(workload, cores=np.minimum(workload.cores, 10**6))
-    made = scale(small, load=float(load), speed=float(speed), cores=float(speed))
-    first = int(small.submit_ns[0])
-    by_number = {number: row for row, number in enumerate(small.job_id.tolist())}
-    for row, number in enumerate(made.job_id.tolist()):
-        was = by_number[number]
-        assert made.submit_ns[row] == first + round((int(small.submit_ns[was]) - first) / Fraction(load))
-        assert made.estimate_ns[row] == max(1, round(int(small.estimate_ns[was]) / Fraction(speed)))
-        assert made.cores[row] == max(1, round(int(small.cores[was]) * Fraction(speed)))
-        if not small.run_unknown[was]:
-            assert made.run_ns[row] == max(1, round(int(small.run_ns[was]) / Fraction(speed)))
-        assert made.user[row] == small.user[was]
-    assert len(made) == len(small)
-
-
 @pytest.mark.parametrize(
     ("factors", "message"),
     [
@@ -425,11 +361,3 @@ def test_a_date_in_a_zone_that_nobody_knows_is_not_taken_for_utc() -> None:
         cut(submits_of(0, 90_000, header=strange), "window:1970-01-02+1d")
     assert len(cut(submits_of(0, 90_000, header=strange), "window:1970-01-02T00:00Z+1d")) == 1
     assert len(cut(submits_of(0, 90_000, header=(*strange, "; TimeZone: 3600")), "window:1970-01-02+1d")) == 1
-
-
-@pytest.mark.parametrize("name", ["user", "group", "application"])
-def test_users_that_cannot_be_moved_apart_are_one_line(name: str) -> None:
-    one, other = (submits_of(0, 1, source=source) for source in ("a.swf", "b.swf"))
-    high = [log.take(np.arange(2), **{name: np.array([1, MAX_NS])}) for log in (one, other)]
-    with pytest.raises(InputError, match=f"b.swf: its {name} numbers cannot be moved apart from the others' within"):
-        merge(high, align="start", numbers=APART)

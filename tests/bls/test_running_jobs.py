@@ -24,20 +24,16 @@ from batch_drives import (
     workload_of,
 )
 from hypothesis import given, settings
+from inside import column
 from reference.cluster import Changes, Hints, NeverFinishes, Wishes, run
 from reference.machine import Attempt
 
-from bls.allocators import ALLOCATORS
-from bls.constraints.job_constraints import JobConstraints
 from bls.constraints.widths import Widths
-from bls.engine import state as b
 from bls.engine.status import BatchStatus
-from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES, ScorePolicy, account_kernel, score_kernel
 from bls.scheduler_options import Rules
 from bls.simulator import BatchSimulator
 from bls.view import View
-from bls.workloads.workload import Workload
 from traces.base.errors import InputError
 
 pytestmark = pytest.mark.whole
@@ -234,10 +230,10 @@ def test_a_policy_that_keeps_accounts_is_told_what_was_released() -> None:
         driven = releasing(case, policy=policy)
         driven.finish()
         simulator = driven.simulator
-        jobs, (row, _, at) = simulator.state.jobs, simulator.release_columns()
-        started = [r for r in range(simulator.rows) if jobs[b.START, r] >= 0]
-        held = sum(int(jobs[b.CORES, r]) * int(jobs[b.END, r] - jobs[b.START, r]) for r in started)
-        held -= int(np.sum(jobs[b.END, row] - at))
+        start, end, cores = (column(simulator.state, f"jobs.{name}") for name in ("START", "END", "CORES"))
+        row, _, at = simulator.release_columns()
+        started = [r for r in range(simulator.rows) if start[r] >= 0]
+        held = sum(int(cores[r]) * int(end[r] - start[r]) for r in started) - int(np.sum(end[row] - at))
         assert simulator.state.memory.tolist() == [-held, 0]
 
 
@@ -347,7 +343,7 @@ def driven_widths(case: BatchCase, resize: str, gives_back: bool) -> tuple[list[
     held = {}
     for row in range(simulator.rows):
         cores = tuple(core for k in range(first[row], first[row + 1]) for core in range(int(lo[k]), int(hi[k])))
-        held[int(simulator.job_number(row)), int(simulator.state.jobs[b.ATTEMPT, row])] = row, cores
+        held[int(simulator.job_number(row)), int(column(simulator.state, "jobs.ATTEMPT")[row])] = row, cores
     rows = [held[one.number, one.attempt] for one in found]
     answer = [replace(one, cores=cores) for one, (_, cores) in zip(found, rows, strict=True)]
     return answer, [driven.received.get(row, ()) for row, _ in rows]
@@ -389,89 +385,3 @@ def test_moldable_jobs() -> None:
         others, deep = others + changed, deep + changed * (case.rules.depth not in (0, 1))
     assert others > 12
     assert deep > 12
-
-
-S = 10**9
-NO_INSTANT = 2**63 - 1
-
-
-def simulator(*jobs: tuple[int, int, int, int, int], most: int = 4) -> BatchSimulator:
-    """Of jobs of which the first may have one core up to so many, at its start."""
-    cores = np.array([row[3] for row in jobs])
-    least, greatest = cores.copy(), cores.copy()
-    least[0], greatest[0] = 1, most
-    found = BatchSimulator(
-        Workload.from_jobs(list(jobs)),
-        Platform((HostGroup(1, 4, 1.0),)),
-        POLICIES["fcfs"],
-        ALLOCATORS["first-fit"],
-        rules=Rules(resize="evolve"),
-        circumstances=JobConstraints(widths=Widths(least, greatest)),
-        recorded=False,
-    )
-    assert found.advance(100) == BatchStatus.STARTED
-    return found
-
-
-def told(batch: BatchSimulator, row: int, end_ns: int, wishes: Sequence[tuple[int, int]] = ()) -> None:
-    """Tell when a job ends, for how many cores it wishes before, and that it releases none."""
-    if wishes:
-        assert wish(batch, row, wishes, end_ns)
-    cores = np.array([core for lo, hi in batch.allocation(row) for core in range(lo, hi)])
-    given = np.array(
-        sorted(set(np.flatnonzero(batch.holds(row, np.arange(4))).tolist()) - set(cores.tolist())), np.int64
-    )
-    cores = np.concatenate([cores, given])
-    assert batch.release(row, cores, np.full(len(cores), NO_INSTANT), end_ns)
-    assert batch.outcome(row, end_ns)
-    batch.validate()
-
-
-def wish(batch: BatchSimulator, row: int, wishes: Sequence[tuple[int, int]], until_ns: int = 100 * S) -> bool:
-    at, cores = np.array(wishes, np.int64).T.copy()
-    return batch.wish(row, at, cores, until_ns)
-
-
-def changes(batch: BatchSimulator) -> list[tuple[int, ...]]:
-    return list(zip(*(column.tolist() for column in batch.width_columns()), strict=True))
-
-
-@pytest.mark.parametrize(
-    "wishes",
-    [[(-1, 2)], [(3 * S, 0)], [(3 * S, 5)], [(3 * S, 2), (2 * S, 3)]],
-    ids=["in the past", "for none", "for too many", "not in order"],
-)
-def test_wishes_that_cannot_be_are_refused(wishes: list[tuple[int, int]]) -> None:
-    batch = simulator((1, 0, 10, 2, 10), most=4)
-    assert not wish(batch, 0, wishes)
-    batch.validate()
-    told(batch, 0, 10 * S)
-    assert batch.advance(100) == BatchStatus.DONE
-
-
-def test_of_a_job_whose_width_never_changes_they_are_refused() -> None:
-    batch = simulator((1, 0, 10, 2, 10), (2, 0, 10, 2, 10))
-    assert wish(batch, 0, [(3 * S, 2)])
-    assert not wish(batch, 1, [(3 * S, 2)])
-
-
-def test_what_was_heard_cannot_be_taken_back() -> None:
-    batch = simulator((1, 0, 10, 2, 10))
-    told(batch, 0, 10 * S, [(3 * S, 4)])
-    assert batch.advance(100) == BatchStatus.REACHED
-    assert batch.take_back(0)
-    assert not wish(batch, 0, [(4 * S, 4)])
-    assert not wish(batch, 0, [(3 * S, 4), (2 * S, 3)])
-    assert wish(batch, 0, [(3 * S, 4), (4 * S, 3)])
-
-
-def test_what_is_told_again_replaces_what_was_to_come() -> None:
-    """However often, and in as little room: the table holds sixteen."""
-    batch = simulator((1, 0, 10, 2, 10))
-    for _ in range(3):
-        assert wish(batch, 0, [((1 + k) * S, 1 + k % 4) for k in range(40)])
-        batch.validate()
-    told(batch, 0, 3 * S, [(1 * S, 3), (4 * S, 1)])
-    assert batch.advance(100) == BatchStatus.REACHED
-    assert batch.resized(0) == ([2], [])
-    assert [row[1:] for row in changes(batch)] == [(S, 3, 0), (S, 2, 1)]

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from inside import column
 from tables import table_rows
 
 from bls import BatchSimulator, Platform, Rules, Surroundings, allocator, policy
 from bls.constraints.options import surround
-from bls.engine import state as b
+from bls.engine.state import UNBOUNDED
 from bls.engine.status import BatchStatus
 from bls.machine.platform import HostGroup
 from bls.workloads.workload import Workload
@@ -48,7 +49,7 @@ def test_rules_that_cannot_be(options: dict[str, Any], message: str) -> None:
 
 
 def test_depths() -> None:
-    assert [Rules(name).depth for name in ("none", "easy", "0", "7", "conservative")] == [0, 1, 0, 7, b.UNBOUNDED]
+    assert [Rules(name).depth for name in ("none", "easy", "0", "7", "conservative")] == [0, 1, 0, 7, UNBOUNDED]
     assert Rules(3).depth == 3  # type: ignore[arg-type]
     assert [Rules("conservative", kind).keeps for kind in ("keep", "rebuild")] == [True, False]
     assert not Rules("9").keeps
@@ -83,7 +84,7 @@ def test_promises_that_come_due_with_an_end_while_decisions_are_charged() -> Non
         if status == BatchStatus.DUE:
             assert run.outcome(run.due, ends[run.due])
     assert clock == sorted(clock)
-    assert (run.column(b.START) // S).tolist() == [1, 1, 11]
+    assert (column(run.state, "jobs.START")[: run.rows] // S).tolist() == [1, 1, 11]
 
 
 def test_memory_does_not_grow_with_the_jobs_that_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:

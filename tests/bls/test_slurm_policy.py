@@ -16,8 +16,7 @@ from bls import HostGroup, Platform, Workload
 from bls.constraints.options import Surroundings
 from bls.policies import policy
 from bls.policies.slurm import Slurm
-from bls.policies.slurm.backfill import Cycle, NodeSpace
-from bls.policies.slurm.places import ConsTres, Linear, SlurmJob, nodes_of
+from bls.policies.slurm.places import ConsTres, Linear, SlurmJob
 from bls.policies.slurm.priority import priority
 from bls.scheduler_options import Rules
 from traces.base.errors import InputError
@@ -88,22 +87,6 @@ def test_priorities_by_size_by_hand() -> None:
     assert priority(Slurm(), 16, 600, 4, 32) == priority(Slurm(), 1, 60, 4, 32)
 
 
-def test_all_plans_lie_on_the_grid_and_who_looks_for_room_is_told_when_there_is_more() -> None:
-    space = NodeSpace(125, 3600, 60, bits(0, 1, 2))
-    assert space.stretches == [[120, 3720, bits(0, 1, 2)]]
-    space.plan(300, 480, bits(1))
-    assert [stretch for stretch in space.stretches if stretch[0] < stretch[1]] == [
-        [120, 300, bits(0, 1, 2)], [300, 480, bits(0, 2)], [480, 3720, bits(0, 1, 2)],
-    ]  # fmt: skip
-    assert space.free(125, 200, bits(0, 1, 2)) == (bits(0, 1, 2), 480)
-    assert space.free(125, 300, bits(0, 1, 2)) == (bits(0, 2), 480)  # an end at the begin of a plan meets it
-    assert space.free(480, 900, bits(0, 1, 2)) == (bits(0, 1, 2), 0)
-    assert space.overlaps(300, 480, bits(1))
-    assert not space.overlaps(480, 600, bits(1))
-    assert not space.overlaps(120, 300, bits(1))
-    assert not space.overlaps(300, 480, bits(0))
-
-
 def test_linear_takes_the_tightest_set_of_consecutive_nodes_and_else_the_largest() -> None:
     places = Linear([1] * 10)
     running(places, 1, {2: 1, 6: 1}, 1000)  # free: 0-1, 3-5, 7-9
@@ -131,32 +114,6 @@ def test_cores_come_from_one_node_if_one_of_the_best_set_suffices() -> None:
         4: 1,
     }
     assert places.now(job(2, 14), everywhere) is None
-
-
-def test_ends_that_are_close_to_each_other_are_taken_together() -> None:
-    places = ConsTres([2, 2])
-    running(places, 1, {0: 2}, 1000)
-    running(places, 2, {1: 2}, 1040)
-    # Within a minute and a half of the first end: a job that would fit behind the first waits for both.
-    assert places.earliest(job(3, 1), bits(0, 1), 500) == (1040, bits(0))
-    running_late = ConsTres([2, 2])
-    running(running_late, 1, {0: 2}, 1000)
-    running(running_late, 2, {1: 2}, 1100)
-    assert running_late.earliest(job(3, 1), bits(0, 1), 500) == (1000, bits(0))
-
-
-def test_a_node_is_completing_until_the_last_of_a_job_has_cleaned_up() -> None:
-    places = Linear([1] * 4)
-    one = job(1, 3)
-    places.take(one, {0: 1, 1: 1, 2: 1})
-    places.end(one)
-    assert list(nodes_of(places.completing)) == [0, 1, 2]
-    assert list(nodes_of(places.usable())) == [3]
-    places.clean(one, False)
-    assert list(nodes_of(places.completing)) == [2]
-    places.clean(one, True)
-    assert not places.completing
-    assert places.usable() == bits(0, 1, 2, 3)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -222,13 +179,3 @@ def test_a_kill_is_set_by_who_decides_only_where_jobs_are_killed() -> None:
     assert found.state.tolist() == ["killed"]
     with pytest.raises(Exception, match="kill_after"):
         bridge.simulate(workload, machine(1, 1), bls=Late(), als="recorded")
-
-
-@pytest.mark.parametrize(("more_s", "planned"), [(0, 1), (1, 0)])
-def test_nobody_has_plans_beyond_the_window(more_s: int, planned: int) -> None:
-    how, places, now_s = Slurm(), Linear([1]), 10**9
-    runs = SlurmJob(1, 0, 1, 60, end_s=now_s + how.bf_window * 60 + more_s)
-    places.take(runs, {0: 1})
-    cycle = Cycle(how, places, 1, lambda job, on: pytest.fail(f"{job} starts on {on}"))
-    cycle.run([SlurmJob(2, 1, 1, 60)], now_s)
-    assert cycle.planned == planned

@@ -12,11 +12,11 @@ from batch_cases import BatchCase, cases, finishes
 from batch_drives import as_users_say, finish, simulator_of, workload_of
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from inside import column
 
 from bls.allocators import ALLOCATORS
 from bls.constraints.job_constraints import JobConstraints
 from bls.constraints.outages import Outages
-from bls.engine import state as b
 from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES, KnownJobs, policy
 from bls.scheduler_options import Rules
@@ -40,8 +40,9 @@ def ended(stretch: Stretch) -> list[tuple[Any, ...]]:
     run, found = stretch.simulator, []
     for row in stretch.ended.tolist():
         held = tuple(core for lo, hi in run.allocation(row) for core in range(lo, hi))
+        names = ("NUMBER", "ATTEMPT", "ELIGIBLE", "START", "END", "WHY", "STATE")
         number, attempt, eligible, start, end, why, became = (
-            int(run.column(name)[row]) for name in (b.NUMBER, b.ATTEMPT, b.ELIGIBLE, b.START, b.END, b.WHY, b.STATE)
+            int(column(run.state, f"jobs.{name}")[row]) for name in names
         )
         found.append((int(stretch.number[row]), number, attempt, eligible, start, end, held, WHY[why], STATES[became]))
     return found
@@ -81,7 +82,8 @@ def whole(case: BatchCase) -> list[tuple[Any, ...]]:
     # In the order of the engine's rows: later attempts come after all jobs.
     simulator = simulator_of(case)
     found = {tuple(vars(one).values())[:2]: tuple(vars(one).values()) for one in finish(simulator)}
-    rows = zip(simulator.column(b.NUMBER).tolist(), simulator.column(b.ATTEMPT).tolist(), strict=True)
+    number, attempt = (column(simulator.state, f"jobs.{name}")[: simulator.rows] for name in ("NUMBER", "ATTEMPT"))
+    rows = zip(number.tolist(), attempt.tolist(), strict=True)
     return [found[row] for row in rows]
 
 

@@ -1,4 +1,4 @@
-"""What surrounds the jobs: each option is read, counted and joined with the others, or refused."""
+"""What surrounds the jobs: each option joined with the others, partitions, requests for resources, and windows."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tables import table_rows
 
-from bls import Partition, Platform, Surroundings
-from bls.constraints.advance_reservations import load_windows
-from bls.constraints.job_constraints import JobConstraints, core_mask, masks, outage_columns
+from bls import Surroundings
+from bls.constraints.advance_reservations import Window, load_windows, parse_windows, windows
+from bls.constraints.job_constraints import outage_columns
 from bls.constraints.options import surround, switch_limit
+from bls.constraints.partition_assignment import BEYOND_LIMITS, NO_PARTITION, assign
+from bls.constraints.resource_requests import ASKS_TOO_MUCH, Requests, fit_requests, requests
 from bls.engine.state import NEVER
-from bls.machine.partitions import partition_table
-from bls.machine.platform import HostGroup
+from bls.machine.partitions import Partition, partition_table
+from bls.machine.platform import HostGroup, Platform
 from bls.machine.switches import Switch
-from bls.workloads.workload import Workload
+from bls.workloads.workload import TOO_WIDE, Workload
 from traces.base.errors import InputError
 
 S = 10**9
@@ -88,25 +92,259 @@ def test_everything_together(tmp_path: Path) -> None:
     assert up.tolist() == [2 * S, NEVER, 9 * S, 9 * S]
 
 
-def test_masks(tmp_path: Path) -> None:
-    assert core_mask(np.array([0, 30]), np.array([2, 35]), 40).tolist() == [0b11 + (0b11 << 30), 0b111]
-    file = tmp_path / "w.toml"
-    file.write_text('[[reservation]]\nname = "r"\nbegin = "5s"\nend = "9s"\ncores = "1-2"\njobs = "3"\n')
-    machine = replace(MACHINE, partitions=(Partition("a", hosts="0"), Partition("b", hosts="0-3", default=True)))
-    found = masks(partition_table(machine), load_windows(file, machine), 16)
-    assert found.tolist() == [[0b1111], [0xFFFF], [0b110]]
-
-
-def test_partitions_of_the_whole_machine_are_none() -> None:
-    everything = replace(MACHINE, partitions=(Partition("all", default=True),))
-    assert JobConstraints().interchangeable(everything)
-    assert not JobConstraints().interchangeable(
-        replace(MACHINE, partitions=(Partition("half", hosts="0-1", default=True),))
-    )
-
-
 @pytest.mark.parametrize(("said", "message"), table_rows(__file__, "what_cannot_be"))
 def test_what_cannot_be(said: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
         surround(JOBS, MACHINE, Surroundings(**said))
     assert str(caught.value).startswith(message)
+
+
+def split(*partitions: Partition) -> Platform:
+    return Platform((HostGroup(3, 4, 4.0), HostGroup(1, 2, 2.0)), partitions=partitions)
+
+
+def plain_jobs(*jobs: dict[str, int]) -> Workload:
+    plain = {"submit_s": 0, "run_s": 10, "cores": 1, "estimate_s": 10}
+    return Workload.from_jobs([plain | {"job_id": k} | job for k, job in enumerate(jobs)])
+
+
+def test_without_partitions_there_is_one_of_everything() -> None:
+    found = partition_table(split())
+    assert (len(found), found.names, found.n_cores.tolist()) == (1, ("all",), [14])
+    made = plain_jobs({"cores": 14}, {})
+    same, column = assign(made, split())
+    assert same is made
+    assert column.tolist() == [0, 0]
+
+
+ANY_JOB = st.fixed_dictionaries(
+    {"cores": st.integers(1, 8), "estimate_s": st.integers(1, 4), "queue": st.integers(-1, 3), "partition": st.integers(-1, 2)}
+)  # fmt: skip
+ANY_LIMIT = st.none() | st.integers(3, 9)
+
+
+@st.composite
+def partitions(draw: st.DrawFn) -> list[Partition]:
+    found = []
+    for k in range(draw(st.integers(1, 3))):
+        limits: dict[str, Any] = {
+            key: draw(ANY_LIMIT) for key in ("max_cores", "max_running_cores", "max_cores_per_user")
+        }
+        limits["min_cores"] = draw(st.none() | st.integers(1, limits["max_cores"] or 3))
+        numbers = {key: draw(st.lists(st.integers(0, 3), max_size=2)) for key in ("swf_queues", "swf_partitions")}
+        hosts = draw(st.sampled_from(["", "0", "1-3", "0 3"]))
+        time = draw(st.none() | st.integers(1, 4))
+        found.append(Partition(f"p{k}", hosts, max_time_ns=time and time * S, **limits, **numbers))  # type: ignore[arg-type]
+    if draw(st.booleans()):
+        found.append(Partition("default", "0-2", default=True))
+    return found
+
+
+@settings(max_examples=1000)
+@given(st.lists(ANY_JOB, min_size=1, max_size=6), partitions())
+def test_agrees_with_a_slow_assignment(jobs: list[dict[str, int]], tables: list[Partition]) -> None:
+    width = {"": 14, "0": 4, "1-3": 10, "0 3": 6, "0-2": 12}
+    expected, counts = {}, {TOO_WIDE: 0, NO_PARTITION: 0, BEYOND_LIMITS: 0}
+    for number, job in enumerate(jobs):
+        homes = [
+            k for k, p in enumerate(tables)
+            if (p.swf_queues or p.swf_partitions)
+            and (not p.swf_queues or job["queue"] in p.swf_queues)
+            and (not p.swf_partitions or job["partition"] in p.swf_partitions)
+        ] + [k for k, p in enumerate(tables) if p.default]  # fmt: skip
+        if job["cores"] > max(width[p.hosts] for p in tables):
+            counts[TOO_WIDE] += 1
+        elif not homes:
+            counts[NO_PARTITION] += 1
+        else:
+            p = tables[homes[0]]
+            limits = [width[p.hosts], p.max_cores, p.max_running_cores, p.max_cores_per_user]
+            too_long = job["estimate_s"] * S > (p.max_time_ns or 2**62)
+            too_wide = any(limit and job["cores"] > limit for limit in limits)
+            if too_wide or too_long or job["cores"] < (p.min_cores or 1):
+                counts[BEYOND_LIMITS] += 1
+            else:
+                expected[number] = homes[0]
+    if not expected:
+        with pytest.raises(InputError, match=f"none of {len(jobs)} jobs fits its partition"):
+            assign(plain_jobs(*jobs), split(*tables))
+        return
+    found, column = assign(plain_jobs(*jobs), split(*tables))
+    assert dict(zip(found.job_id.tolist(), column.tolist(), strict=True)) == expected
+    assert {reason: found.rejects.get(reason, 0) for reason in counts} == counts
+
+
+WITH_CARDS = Platform(
+    (HostGroup(2, 8, 8.0, {"memory_gb": 64, "gpu": 4}), HostGroup(2, 4, 4.0, {"memory_gb": 16})),  # type: ignore[arg-type]
+    licences={"matlab": 5},  # type: ignore[arg-type]
+    partitions=(Partition("thin", "2-3", swf_queues=(1,)), Partition("all", default=True)),
+    switches=(Switch("a", "0"), Switch("b", "1-2"), Switch("c", "3"), Switch("top", switches=("a", "b", "c"))),
+)
+
+
+def jobs_that_ask(*jobs: dict[str, int]) -> Workload:
+    plain = {"submit_s": 0, "run_s": 10, "cores": 4, "estimate_s": 10}
+    return Workload.from_jobs([plain | {"job_id": k} | job for k, job in enumerate(jobs)])
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "r.csv"
+    path.write_text(text)
+    return path
+
+
+def fitted(made: Workload, asked: Requests, platform: Platform = WITH_CARDS) -> list[int]:
+    found, column, left = fit_requests(*assign(made, platform), asked, platform)
+    assert len(found) == len(column) == len(left)
+    assert found.rejects.get(ASKS_TOO_MUCH, 0) == len(made) - len(found)
+    rows: list[int] = found.job_id.tolist()
+    return rows
+
+
+def test_by_default_jobs_ask_for_single_cores() -> None:
+    made = jobs_that_ask({}, {"memory_kb": 10**9})
+    asked = requests(made, WITH_CARDS)
+    assert asked.plain
+    assert (asked.resource_names, asked.licence_names) == (("gpu", "memory"), ("matlab",))
+    assert (asked.per_unit.shape, asked.licences.shape) == ((2, 2), (2, 1))
+    assert asked.unit_cores.tolist() == [1, 1]
+    assert fitted(made, asked) == [0, 1]
+    plain = requests(made, Platform())
+    assert (plain.per_unit.shape, plain.licences.shape, plain.plain) == ((2, 0), (2, 0), True)
+    with pytest.raises(ValueError, match="read-only"):
+        asked.unit_cores[0] = 2
+
+
+def test_the_log_s_memory_is_each_core_s() -> None:
+    made = jobs_that_ask({"memory_kb": 5}, {"memory_kb": -1}, {"memory_kb": 2**62})
+    asked = requests(made, WITH_CARDS, memory="swf")
+    assert asked.per_unit[:, 1].tolist()[:2] == [5, 0]
+    assert not asked.plain
+    assert fitted(made, asked) == [0, 1]
+    with pytest.raises(InputError, match="--memory: no host of the platform has memory"):
+        requests(made, Platform(), memory="swf")
+    with pytest.raises(InputError, match="--memory: unknown source of memory requests 'sfw'; known: swf, none"):
+        requests(made, WITH_CARDS, memory="sfw")
+
+
+def test_a_file_stands_above_the_log(tmp_path: Path) -> None:
+    text = "job_id, unit_cores,gpu,memory_mb,matlab,switches\n1,4,1,3,,1\n\n0,2,,,2,\n2,,,0,,\n"
+    made = jobs_that_ask(*[{"memory_kb": 7}] * 4)
+    asked = requests(made, WITH_CARDS, memory="swf", path=write(tmp_path, text))
+    assert asked.unit_cores.tolist() == [2, 4, 1, 1]
+    assert asked.per_unit.tolist() == [[0, 14], [1, 3 * 1024], [0, 0], [0, 7]]
+    assert asked.licences.tolist() == [[2], [0], [0], [0]]
+    assert asked.switches.tolist() == [0, 1, 0, 0]
+    some = asked.take(np.array([1, 3]))
+    assert (len(some), some.per_unit.tolist()) == (2, [[1, 3 * 1024], [0, 7]])
+
+
+def test_the_file_may_name_jobs_that_were_not_selected(tmp_path: Path) -> None:
+    path = write(tmp_path, "job_id,gpu\n0,1\n9,2\n")
+    made = jobs_that_ask({})
+    assert requests(made, WITH_CARDS, path=path, known=np.array([0, 9])).per_unit.tolist() == [[1, 0]]
+    with pytest.raises(InputError, match=r"r\.csv: line 3: job 9 is not in jobs"):
+        requests(made, WITH_CARDS, path=path)
+
+
+@pytest.mark.parametrize(("text", "message"), table_rows(__file__, "files_are_refused_with_their_line"))
+def test_files_are_refused_with_their_line(tmp_path: Path, text: str, message: str) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(InputError) as caught:
+        requests(jobs_that_ask({}), WITH_CARDS, path=path)
+    assert str(caught.value).startswith(f"{path}: {message}")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("line", "job", "fits"), table_rows(__file__, "who_could_never_run_is_a_reject"))
+def test_who_could_never_run_is_a_reject(tmp_path: Path, line: str, job: dict[str, int], fits: bool) -> None:
+    path = write(tmp_path, f"job_id,unit_cores,gpu,memory_gb,matlab,switches\n1,{line}\n")
+    made = jobs_that_ask({}, job)
+    assert fitted(made, requests(made, WITH_CARDS, path=path)) == ([0, 1] if fits else [0])
+
+
+WITH_WINDOWS = Platform((HostGroup(3, 4, 4.0), HostGroup(1, 2, 2.0)))
+
+THREE_WINDOWS = Path(__file__).with_name("tables").joinpath("three_windows.toml").read_text("utf-8")
+
+
+def jobs_of(*jobs: tuple[int, int, int, int]) -> Workload:
+    """Jobs (number, submit, cores, estimate)."""
+    return Workload.from_jobs([(job, submit, 1, cores, estimate) for job, submit, cores, estimate in jobs])
+
+
+IN_WINDOWS = ((1, 0, 2, 1800), (17, 0, 7, 3600), (20, 3000, 7, 100), (21, 7100, 1, 100), (22, 0, 9, 9))
+
+
+def test_what_the_engine_sees(tmp_path: Path) -> None:
+    path = tmp_path / "w.toml"
+    path.write_text(THREE_WINDOWS, encoding="utf-8-sig")
+    found = load_windows(path, WITH_WINDOWS)
+    assert [str(window) for window in found.windows] == [
+        "reservation 'early'",
+        "reservation 'course'",
+        "maintenance 'cooling'",
+    ]
+    assert found.begin_ns.tolist() == [0, 3600 * S, 7200 * S]
+    assert found.end_ns.tolist() == [1800 * S, 7200 * S, 86400 * S]
+    assert found.is_reservation.tolist() == [1, 1, 0]
+    assert found.core_first.tolist() == [0, 1, 3, 5]
+    assert list(zip(found.core_lo.tolist(), found.core_hi.tolist(), strict=True)) == [
+        (12, 14), (0, 6), (8, 9), (0, 4), (8, 14),
+    ]  # fmt: skip
+    assert found.host_first.tolist() == [0, 0, 0, 2]
+    assert (found.host_lo.tolist(), found.host_hi.tolist()) == ([0, 2], [1, 4])
+    assert found.of_jobs(jobs_of(*IN_WINDOWS)).tolist() == [0, 1, -1, 1, 1]  # rows are in the order of submits
+    with pytest.raises(ValueError, match="read-only"):
+        found.begin_ns[0] = 1
+
+
+def test_a_maintenance_comes_before_a_reservation_that_begins_with_it() -> None:
+    given_ones = [Window("reservation", "r", 5, 6, cores="0", jobs="1"), Window("maintenance", "m", 5, 6, hosts="1")]
+    assert [window.name for window in windows(given_ones, WITH_WINDOWS).windows] == ["m", "r"]
+
+
+def changed(old: str, new: str) -> str:
+    assert old in THREE_WINDOWS
+    return THREE_WINDOWS.replace(old, new, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        *table_rows(__file__, "refused_with_the_key_s_path"),
+        (
+            changed('"0,2-3"', '"1,3"').replace('"2h"', '"0.2h"'),
+            "reservation 'early' and maintenance 'cooling' both have core 12 at",
+        ),
+        ("x = " + "[" * 5000, "not usable TOML: "),
+    ],
+)
+def test_refused_with_the_key_s_path(text: str | list[str], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_windows(changed(*text) if isinstance(text, list) else text, WITH_WINDOWS, "my.toml")
+    assert str(caught.value).startswith(f"my.toml: {message}")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("job", "message"),
+    [
+        ((99, 0, 1, 1), "reservation 'course': job 17 is not in jobs, or not simulated"),
+        ((17, 0, 8, 3600), "reservation 'course': job 17 asks for 8 cores; the reservation has 7"),
+        ((17, 0, 7, 3601), "job 17 is estimated to run 60 min 01 s; the reservation lasts 60 min 00 s"),
+        ((17, 7000, 7, 201), "job 17, submitted at 116 min 40 s with an estimate of 201 s|cannot end before 2 h"),
+    ],
+)
+def test_jobs_that_their_reservation_has_no_room_for(job: tuple[int, int, int, int], message: str) -> None:
+    jobs = [job if other[0] == 17 else other for other in IN_WINDOWS]
+    with pytest.raises(InputError, match=message):
+        parse_windows(THREE_WINDOWS, WITH_WINDOWS).of_jobs(jobs_of(*jobs))
+
+
+def test_a_job_is_in_one_reservation() -> None:
+    found = parse_windows(
+        changed('jobs = "1"', 'jobs = "17"').replace('"3"', '"1-2"').replace('"0.5h"', '"1h"'), WITH_WINDOWS
+    )
+    with pytest.raises(InputError, match="job 17 is in two reservations: reservation 'early' and reservation 'course'"):
+        found.of_jobs(jobs_of(*IN_WINDOWS))

@@ -9,26 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables import table_rows
+from test_swf import line, parse
 
 from bls.workloads import READERS, read_workload
 from bls.workloads.columns import OPTIONAL
-from bls.workloads.readers.swf import parse_swf
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
 
 NS = 10**9
-
-
-def line(**changes: str) -> str:
-    """A job's SWF line; keys ``f1`` to ``f18`` replace its fields."""
-    fields = ["1", "0", "-1", "60", "4", "-1", "-1", "8", "120", "-1", "1", "-1", "-1", "-1", "-1", "-1", "-1", "-1"]
-    for key, value in changes.items():
-        fields[int(key[1:]) - 1] = value
-    return " ".join(fields)
-
-
-def parse(*lines: str, cancelled: bool = False) -> Workload:
-    return parse_swf("\n".join(lines).encode(), "w.swf", cancelled=cancelled)
 
 
 def test_defaults_stand_in_every_row() -> None:
@@ -40,31 +28,6 @@ def test_defaults_stand_in_every_row() -> None:
         assert not column.flags.writeable
     again = pickle.loads(pickle.dumps(made))
     assert again.qos.tolist() == [-1, -1]
-
-
-def test_a_column_of_one_number_costs_one_number_however_it_came() -> None:
-    n = 1000
-    column = np.arange(1, n + 1)
-    made = Workload.from_lines(
-        [column] * 6, header=(), rejects={}, source="w", n_lines=n,
-        extra={"user": np.full(n, 7), "group": np.array(3), "queue": column},
-        extras={"gpus": np.array(0), "nodes": np.full(n, 2), "rack": column},
-    )  # fmt: skip
-    copies = (made, made.take(column > 5), pickle.loads(pickle.dumps(made)))
-    assert len(pickle.dumps(made)) < 8 * 8 * n + 4000  # the six needed columns, queue and rack
-    for workload in copies:
-        small = {name for name in OPTIONAL if getattr(workload, name).strides == (0,)}
-        assert small == set(OPTIONAL) - {"queue"}
-        assert {name for name, values in workload.extras.items() if values.strides == (0,)} == {"gpus", "nodes"}
-        assert workload.user[[0, -1]].tolist() == [7, 7]
-        assert workload.extras["rack"][-1] == n
-        with pytest.raises(ValueError, match="read-only"):
-            workload.user[0] = 1
-        with pytest.raises(ValueError, match="read-only"):
-            workload.extras["rack"][0] = 1
-        with pytest.raises(TypeError):
-            workload.extras["rack"] = column  # type: ignore[index]
-    assert made.take(column <= 1).queue.tolist() == [1]
 
 
 def test_a_column_is_not_shared_with_who_gave_it() -> None:

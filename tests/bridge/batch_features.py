@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from application_features import MAPS
 
 import bridge
 from bls import Partition, Platform, Rules, SeenJob, Surroundings, View
@@ -24,20 +25,7 @@ HOSTS = (HostGroup(2, 4, 40.0, (("gpu", 2),)), HostGroup(2, 4, 60.0))
 MACHINE = Platform(HOSTS)
 
 FAILURES = "host,down_s,up_s\n0,55,80\n2,100,140\n1,200,201\n3,330,500\n0,400,420\n"
-WINDOWS = """
-[[maintenance]]
-name = "service"
-begin = "15s"
-end = "60s"
-hosts = "0"
-
-[[reservation]]
-name = "lecture"
-begin = "90s"
-end = "300s"
-cores = "12-15"
-jobs = "110 112 117"
-"""
+WINDOWS = MAPS["windows"]
 REQUESTS = "job_id,unit_cores,gpu\n103,2,1\n105,1,1\n115,4,\n"
 
 
@@ -138,18 +126,7 @@ PARTITIONED = Platform(
 )
 
 
-EVOLVING = parse_application_map(
-    """
-    [default]
-    steps = 2
-    phases = [
-        { kind = "serial", share = 0.1, cores = 0.25 },
-        { kind = "loop", als = "gss", cores = 2 },
-        { kind = "loop", als = "static", cores = 0.5 },
-    ]
-    """,
-    "evolving",
-)
+EVOLVING = parse_application_map(MAPS["widening"], "evolving")
 
 
 @dataclass(frozen=True)

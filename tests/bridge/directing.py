@@ -4,35 +4,98 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from directors import Director
-from test_power_runs import PLATFORM as POWERED
-from test_power_runs import drawn as power_drawn
-from test_reaching import PLATFORM, drawn, drawn_wide, jobs
+from inside import column
 
 import bridge
-from bls import Platform, Rules
-from bls.engine import state as b
+from als.techniques import TECHNIQUES
+from bls import HostGroup, Platform, Rules, Surroundings
+from bls.machine.host_power import HostPower
 from bls.policies.contract import DIRECTIONS
+from bls.power.options import PowerOptions
 from bls.workloads.workload import Workload
+from bridge.scenarios.application_level import ApplicationLevel
+from bridge.scenarios.application_map import parse_application_map
 from traces.checks.ledger import check_ledger
 
-__all__ = [
-    "KINDS",
-    "TOLD",
-    "AsTheRule",
-    "Follows",
-    "InOrder",
-    "Kind",
-    "LastOfEach",
-    "TurnSpeeds",
-    "TurnWidths",
-]
-__all__ += ["changed_toy", "hinting", "resizing", "told_rows"]
+S = 10**9
+
+PLATFORM = Platform((HostGroup(3, 4, 1.0), HostGroup(1, 4, 2.0)))
+SPEEDS = (
+    "square:period=3s,low=0.4,duty=0.3",
+    "noise:period=7s,sigma=0.3",
+    "lost:cores=5 11,at=40s,until=60s",
+    "lost:cores=2,at=70s",
+)
+
+
+def jobs(chance: random.Random, n: int, cores: int = 12, pauses: Sequence[int] = (0, 1, 1, 2, 5)) -> Workload:
+    """Jobs that come fast enough for most to wait."""
+    submit, rows = 0, []
+    for number in range(1, n + 1):
+        submit += chance.choice(pauses)
+        run = chance.randint(1, 30)
+        rows.append((number, submit, run, chance.randint(1, cores), run + chance.randint(0, 20)))
+    return Workload.from_jobs(rows)
+
+
+def drawn(seed: int) -> dict[str, Any]:
+    """A scenario in which jobs are told who waits."""
+    chance = random.Random(seed)
+    options: dict[str, Any] = {
+        "als": chance.choice((*sorted(TECHNIQUES), "ss", "select:ss,gss,static")),
+        "variation": chance.choice((0.0, 0.3, 0.8)),
+        "tasks_per_core": chance.choice((1, 3, 8)),
+        "overhead_ns": chance.choice((0, 1000, 200_000_000)),
+        "keep_tasks": chance.random() < 0.7,
+        "seed": seed,
+        "rules": Rules(
+            coordination=chance.choice(("hint", "hint:core", "hint:host")),
+            backfill=chance.choice(("none", "easy", "conservative")),
+            kill_at_walltime=chance.random() < 0.4,
+        ),
+        "level": ApplicationLevel(
+            latency_ns=chance.choice((0, 5_000_000, 700_000_000)),
+            assignment=chance.choice(("distributed", "distributed", "master")),
+            speeds=tuple(one for one in SPEEDS if chance.random() < 0.4),
+        ),
+    }
+    if chance.random() < 0.4:
+        options["surroundings"] = Surroundings(failures="mtbf:150s,mttr:5s")
+    return options
+
+
+def drawn_wide(seed: int) -> dict[str, Any]:
+    """A scenario in which the widths of jobs change."""
+    chance, options = random.Random(-seed), drawn(seed)
+    coordination = chance.choice(("none", "none", "release"))
+    resize = chance.choice(("expand", "shrink", "expand+shrink", "equal"))
+    malleable = chance.choice(("1:0.25:3", "0.7:0.5:2", "1:1:4", "0.5:0.1:1"))
+    return options | {
+        "als": chance.choice((*sorted(TECHNIQUES), "ss", "gss")),
+        "rules": replace(options["rules"], coordination=coordination, resize=resize),
+        "surroundings": replace(options.get("surroundings", Surroundings()), malleable=malleable),
+        "level": replace(options["level"], resize_ns=chance.choice((0, 1_000_000, 500_000_000))),
+    }
+
+
+def drawn_evolving(seed: int) -> dict[str, Any]:
+    """A scenario in which applications say how wide jobs are."""
+    chance, options = random.Random(3 * seed + 1), drawn_wide(seed)
+    phases = []
+    for _ in range(chance.randint(1, 4)):
+        cores = f", cores = {chance.choice((0.25, 0.5, 1.0, 1.5, 3.0))}" if chance.random() < 0.8 else ""
+        kind = "serial" if chance.random() < 0.2 else "loop"
+        phases.append(f'{{ kind = "{kind}", share = {chance.choice((0.1, 1.0, 2.0))}{cores} }}')
+    text = f"[default]\nsteps = {chance.randint(1, 4)}\nphases = [{', '.join(phases)}]\n"
+    level = replace(options["level"], applications=parse_application_map(text, "drawn"))
+    return options | {"rules": replace(options["rules"], resize="evolve"), "level": level}
+
 
 #: The tables of what running jobs were told.
 TOLD = {"scales", "widths", "hints"}
@@ -117,7 +180,7 @@ class Follows(InOrder):
         for job in view.running:
             assert self.held[job.row] == set(_held(view, job))
             assert len(self.held[job.row]) == view.width(job).cores
-            assert job.expected_end_ns == view._simulator.state.jobs[b.EXPECTED, job.row]
+            assert job.expected_end_ns == column(view._simulator.state, "jobs.EXPECTED")[job.row]
         yield from super().decide(view)
 
 
@@ -145,42 +208,37 @@ class TurnSpeeds(TurnWidths):
             view.scale(job, (0.5, 1.0, 0.75)[(job.row + self.decision) % 3])
 
 
-class AsTheRule(InOrder):
-    """What the head lacks is wanted of those that are expected to end first, up to half of what each holds."""
+class Hints(InOrder):
+    """First come, first served; some cores of running jobs are wanted for the head of the queue."""
 
     directs = ("hints",)
 
     def direct(self, view: Any, starts: list[Any], waiting: list[Any], free: int) -> None:
         head = waiting[0] if waiting else None
-        for job, cores in self.wants(view, head, free):
+        for job, cores in self.wants(view, head):
             view.hint(job, cores, head)
 
-    def wants(self, view: Any, head: Any, free: int) -> Iterator[tuple[Any, list[int]]]:
-        lack = head.cores - free if head else 0
-        for job in sorted(view.running, key=lambda job: (job.expected_end_ns, job.row)):
-            cores = _held(view, job)
-            wanted = cores[len(cores) - min(lack, len(cores) // 2) :]
-            lack -= len(wanted)
-            yield job, wanted
+    def wants(self, view: Any, head: Any) -> Iterator[tuple[Any, list[int]]]:
+        raise NotImplementedError
 
 
-class DrawnHints(AsTheRule):
+class DrawnHints(Hints):
     """Any of their cores, or none, of some of the running jobs, by a draw of the instant."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
 
-    def wants(self, view: Any, head: Any, free: int) -> Iterator[tuple[Any, list[int]]]:
+    def wants(self, view: Any, head: Any) -> Iterator[tuple[Any, list[int]]]:
         for job in view.running:
             chance, cores = random.Random(f"{self.seed} {view.now_ns} {job.row}"), _held(view, job)
             if chance.random() < 0.7:
                 yield job, chance.sample(cores, chance.randint(0, len(cores))) if head else []
 
 
-class LastOfEach(AsTheRule):
+class LastOfEach(Hints):
     """The last core that each job holds, of two or more, is wanted while some wait."""
 
-    def wants(self, view: Any, head: Any, free: int) -> Iterator[tuple[Any, list[int]]]:
+    def wants(self, view: Any, head: Any) -> Iterator[tuple[Any, list[int]]]:
         for job in view.running:
             cores = _held(view, job)
             yield job, cores[-1:] if head and len(cores) > 1 else []
@@ -223,6 +281,40 @@ class UnderLimits(Everything):
 
 
 # ---- runs, drawn from a seed: all else that may happen does, too ----
+
+
+POWER = HostPower(50, [(1, 100), (0.75, 85), (0.5, 70)], base_w=20, off_w=5, shutdown=("5s", 60), boot=("10s", 200))
+#: 1,680 W idle and full 2,480 W; hosts of the last group are twice as fast and have other speeds of their own.
+POWERED = Platform((
+    HostGroup(3, 4, 4.0, power=POWER),
+    HostGroup(1, 4, 8.0, power=HostPower(60, [(1, 150), (0.6, 100)])),
+))  # fmt: skip
+
+
+def power_drawn(seed: int) -> dict[str, Any]:
+    """A scenario in which running jobs are slowed."""
+    chance, limits = random.Random(seed), []
+    for _ in range(chance.randint(1, 5)):
+        begin = chance.randint(0, 150) * S
+        limits.append((begin, begin + chance.randint(5, 120) * S, chance.randint(1000, 1500)))
+    around = Surroundings(failures="mtbf:150s,mttr:5s") if chance.random() < 0.4 else Surroundings()
+    als = chance.choice((*sorted(TECHNIQUES), "ss", "gss", "select:ss,gss,static", "recorded"))
+    tasks = {"variation": chance.choice((0.0, 0.3, 0.8)), "tasks_per_core": chance.choice((1, 3, 8))}
+    power = PowerOptions(
+        limits=limits,
+        reaction_ns=chance.choice((0, 5 * S)),
+        fallback=chance.choice(("dvfs", "dvfs", "submit:state=1")),
+        allowed=chance.choice(("all", "0.5")),
+    )
+    return ({} if als == "recorded" else tasks) | {
+        "als": als,
+        "seed": seed,
+        "backfill": chance.choice(("none", "easy", "conservative", "2")),
+        "allocator": chance.choice(("first-fit", "first-fit", "best-fit", "contiguous", "whole-host")),
+        "rules": Rules(kill_at_walltime=chance.random() < 0.3, max_attempts=10**6),
+        "surroundings": around,
+        "power": power,
+    }
 
 
 def scaling(seed: int) -> dict[str, Any]:
@@ -294,6 +386,9 @@ class Kind:
 
 
 KINDS = {
+    "told who waits": Kind(drawn, jobs=40),
+    "resized": Kind(drawn_wide, jobs=40),
+    "evolving": Kind(drawn_evolving, jobs=40),
     "speeds": Kind(scaling),
     "widths": Kind(resizing, jobs=25),
     "hints": Kind(hinting, jobs=25),

@@ -1,4 +1,4 @@
-"""What goes wrong in a simulated run: everything drawn from its seed."""
+"""What goes wrong in a simulated run: everything is drawn from its seed."""
 
 from __future__ import annotations
 
@@ -9,29 +9,22 @@ from small_scenarios import KINDS, REACHED, VARIANTS
 from virtual_network import Link
 from virtual_processes import BEFORE_HELLO, FAULTS, HARMLESS, SPOILS, WITH_JOBS, Fault
 
-__all__ = ["HOST_SPOILS", "STRANGERS", "HostPlan", "Plan"]
+__all__ = ["HOST_SPOILS", "HostPlan", "Plan"]
 
-#: What strangers do.
-STRANGERS = ("silent", "leaves", "garbage", "wrong token", "oversized", "half a hello")
-
-#: How often all processes have the same fault, so that runs come to their ends in errors; and how often, of the others, one
-#: that leads to what hardly ever happens else.
+#: How often all processes have the same fault, so that runs end in errors; and how often the others have a rare one.
 _ONLY_P, _RARE_P = 0.12, 0.2
-
 
 #: Of three seeds one is of a run with other hosts.
 _EVERY = 3
 
-#: What can be wrong with a host: before it has joined, and after; and what of what it says.
+#: What can be wrong with a host: with its messages, before it has joined, and after.
 HOST_SPOILS = ("garbage", "garbage at once", "says it twice")
-_NOT_LET_IN = ("wrong token", "old certificate", "other package", "other version", "lacks a file")
-_LOST = ("killed", "terminated", "power", "stopped", "cut off", "cut off")
+_LOST = ("killed", "stopped", "cut off", "cut off")
 _WITHOUT_SERVER = ("fork server killed", "fork server stopped", "fork server dies often")
 _AS_IT_ENDS = ("fork server dies as it ends", "unborn as it ends")
-HOST_FAULTS = (*HOST_SPOILS, *_NOT_LET_IN, *_LOST, *_WITHOUT_SERVER, *_AS_IT_ENDS)
-
-#: What strangers do at the door for hosts before anything was agreed upon.
-_AT_THE_DOOR = ("no handshake", "no TLS")
+_HOST_FAULTS = (
+    *HOST_SPOILS, "wrong token", "other package", "other version", *_LOST, *_WITHOUT_SERVER, *_AS_IT_ENDS
+)  # fmt: skip
 
 
 @dataclass
@@ -40,32 +33,30 @@ class HostPlan:
     workers: int
     at_s: float  # when it is started, after the run has begun to listen
     patience_s: float  # for how long it waits for the run
-    kind: str  # one of HOST_FAULTS, or empty
-    fault_s: float  # how long after its start that comes, of what comes once
-    seconds: float  # how long what lasts lasts
+    kind: str  # of its fault, or empty
+    fault_s: float  # how long after its start a fault comes that comes once
+    seconds: float  # how long it lasts
     prepares_s: float  # how long its fork server takes to load the simulator
-    copies_s: float  # how long the certificate is not whole there
     lives: int  # how often it is started again
 
 
 class Plan:
-    """What a seed means; it is drawn from while the run is simulated, which is as repeatable as the run."""
+    """The meaning of a seed. It is drawn from while the run is simulated, which is as repeatable as the run."""
 
     def __init__(self, seed: int) -> None:
-        self.seed = seed
         draw = self.draw = random.Random(seed)
         self.kind, self.variant = draw.choice((*KINDS, "graphs")), draw.randrange(VARIANTS)  # graphs have most steps
         self.keep_tasks = draw.random() < 0.8
         self.coupling = draw.choice(("pool", "process"))
         self.workers = draw.randint(1, 4)
         self.timeout_s = draw.choice((1.0, 2.0, 4.0, 10.0))
-        # The processes are of somebody else's, who asks for lengths, and cannot follow what running jobs are told.
+        # The processes are of a user's simulator, which asks for lengths, and cannot follow commands to running jobs.
         self.told = draw.random() < 0.4 and self.kind not in REACHED
         self.conserves_work = draw.random() < 0.7
         #: Instants are multiples of this, s, so that things happen at once; 0: hardly ever.
         self.beat_s = draw.choice((0.0, 0.0, 1 / 64, 1 / 4))
         self._latency_s = draw.choice((0.002, 0.02, 0.1))
-        #: Whether little is under way at once; not where each piece takes long, or what is not slow would seem to be.
+        #: Whether little is under way at once; not where each piece takes long, or a process that is not slow seems slow.
         self.narrow = self.beat_s < 0.1 and self._latency_s < 0.05 and draw.random() < 0.5
         self._room, self._high = (2048, 512) if self.narrow else (2**18, 2**16)
         self._faulty = draw.choice((0.0, 0.1, 0.3, 0.6))
@@ -76,14 +67,10 @@ class Plan:
             transfers = self.kind == "graphs" and self.keep_tasks
             rare = "failed after records" if transfers or self.coupling == "pool" else "twice"
             self._faulty, self._kinds = 0.4, (rare,)
-        self.strangers = self._instants(0.3, 6, STRANGERS)
-        self.server = self._instants(0.2, 5, ("killed", "killed", "killed", "paused", "stopped"))
-        self.partitions = self._instants(0.15, 3, (0.5 * self.timeout_s, 2.0 * self.timeout_s))
+        self.server = self._instants(0.2, 5, ("killed", "killed", "killed", "stopped"))
         self.leaps = self._instants(0.1, 2, (100.0, 1000.0))
         self.interrupts = self._instants(0.07, 2, ("SIGINT",))
-        self.hosts: list[HostPlan] = []
-        if seed % _EVERY == _EVERY - 1:
-            self._add_hosts()
+        self.hosts = self._hosts() if seed % _EVERY == _EVERY - 1 else []
 
     def _instants(self, share: float, most: int, whats: tuple[object, ...]) -> list[tuple[float, object]]:
         if self.draw.random() >= share:
@@ -91,36 +78,33 @@ class Plan:
         times = [10 ** self.draw.uniform(-2.5, 1.0) for _ in range(self.draw.randint(1, most))]
         return [(at_s, self.draw.choice(whats)) for at_s in sorted(times)]
 
-    def _add_hosts(self) -> None:
+    def _hosts(self) -> list[HostPlan]:
         draw = self.draw
         self.told = False  # hosts have our own simulator
         self.workers = draw.choice((0, 0, 0, 1, 2))
-        self.strangers = [
-            (at_s, draw.choice((what, *_AT_THE_DOOR)) if draw.random() < 0.5 else what) for at_s, what in self.strangers
-        ]
-        faulty, kinds = (
-            draw.choice((0.0, 0.3, 0.6, 0.9)),
-            draw.choice((HOST_FAULTS, _LOST, HOST_SPOILS, _WITHOUT_SERVER)),
-        )
-        if draw.random() < _RARE_P:  # what is said while the run says that it is over
+        faulty = draw.choice((0.0, 0.3, 0.6, 0.9))
+        kinds = draw.choice((_HOST_FAULTS, _LOST, HOST_SPOILS, _WITHOUT_SERVER))
+        if draw.random() < _RARE_P:  # a message while the run says that it is over
             faulty, kinds, self.workers = 1.0, _AS_IT_ENDS, 1
-        for _ in range(draw.randint(1, 3)):
-            late = draw.random() < 0.3
-            plan = HostPlan(
-                name=draw.choice(("h1", "h1", "h2", "h3")),
-                workers=draw.randint(1, 2),
-                at_s=10 ** draw.uniform(-2.0, 1.5) if late else draw.uniform(0.0, 0.02),
-                patience_s=draw.choice((0.0, 2.0, 60.0)),
-                kind=draw.choice(kinds) if draw.random() < faulty else "",
-                fault_s=10 ** draw.uniform(-2.0, 1.0),
-                seconds=10 ** draw.uniform(-1.0, 2.5),
-                prepares_s=10 ** draw.uniform(-2.0, 2.0) if draw.random() < 0.2 else draw.uniform(0.0, 0.1),
-                copies_s=draw.uniform(0.0, 3.0) if draw.random() < 0.1 else 0.0,
-                lives=draw.choice((0, 0, 1, 3)),
-            )
-            if plan.kind == "fork server dies as it ends":
-                plan.prepares_s = 100.0  # before it was ready: else there would be another
-            self.hosts.append(plan)
+        return [
+            self._host(draw, draw.choice(kinds) if draw.random() < faulty else "") for _ in range(draw.randint(1, 3))
+        ]
+
+    def _host(self, draw: random.Random, kind: str) -> HostPlan:
+        late, slow = draw.random() < 0.3, draw.random() < 0.2
+        prepares_s = 10 ** draw.uniform(-2.0, 2.0) if slow else draw.uniform(0.0, 0.1)
+        return HostPlan(
+            name=draw.choice(("h1", "h1", "h2", "h3")),
+            workers=draw.randint(1, 2),
+            at_s=10 ** draw.uniform(-2.0, 1.5) if late else draw.uniform(0.0, 0.02),
+            patience_s=draw.choice((0.0, 2.0, 60.0)),
+            kind=kind,
+            fault_s=10 ** draw.uniform(-2.0, 1.0),
+            seconds=10 ** draw.uniform(-1.0, 2.5),
+            # Before it was ready: else there would be another.
+            prepares_s=100.0 if kind == "fork server dies as it ends" else prepares_s,
+            lives=draw.choice((0, 0, 1, 3)),
+        )
 
     def link(self) -> Link:
         return Link(self._latency_s * self.draw.random(), self._room, self._high, self.beat_s)

@@ -21,7 +21,7 @@ from pathlib import Path
 #: Each takes as long as a small study.
 _STUDY = """
 [study]
-seeds = {seeds}
+seeds = 25
 [[workload]]
 name = "a"
 file = "sample"
@@ -85,13 +85,11 @@ def interrupted(
 ) -> Ended:
     """Run a command in an empty folder; interrupt it ``after_s`` after a line of its stderr, and ``again_s`` later once more.
 
-    Of SIGKILL the command learns nothing: what it leaves must vanish by itself.
+    Of SIGKILL the command learns nothing: its remains must vanish by themselves.
     """
-    temporary = folder / "tmp"
+    temporary, said = folder / "tmp", folder / "said"
     temporary.mkdir(parents=True)
-    (folder / "study.toml").write_text(_STUDY.format(seeds=25))
-    before = {"study.toml", "tmp", "said", "out"}
-    said = folder / "said"
+    (folder / "study.toml").write_text(_STUDY)
     with said.open("wb") as stderr:
         process = subprocess.Popen(
             [sys.executable, "-m", "bridge.cli", *words],
@@ -101,43 +99,32 @@ def interrupted(
             start_new_session=True,
             env={**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
         )
-        while at_line and at_line not in said.read_text() and process.poll() is None:
-            time.sleep(0.01)
-        time.sleep(after_s)
-        began = time.monotonic()
-        for wait_s in (0.0, again_s) if again_s else (0.0,):
-            time.sleep(wait_s)
-            if process.poll() is None:
-                os.killpg(process.pid, by)
-        try:
-            code = process.wait(_BOUND_S)
-        except subprocess.TimeoutExpired:
-            for pid in _of(temporary):
-                os.kill(pid, signal.SIGKILL)
-            process.wait()
-            return Ended(f"hangs: {said.read_text()!r}", _BOUND_S, 0)
-    took_s = time.monotonic() - began
-    text = said.read_text()
-    last = text.splitlines()[-1] if text else ""
+    while at_line and at_line not in said.read_text() and process.poll() is None:
+        time.sleep(0.01)
+    time.sleep(after_s)
+    began = time.monotonic()
+    for wait_s in (0.0, again_s) if again_s else (0.0,):
+        time.sleep(wait_s)
+        if process.poll() is None:
+            os.killpg(process.pid, by)
+    try:
+        code = process.wait(_BOUND_S)
+    except subprocess.TimeoutExpired:
+        for pid in _of(temporary):
+            os.kill(pid, signal.SIGKILL)
+        process.wait()
+        return Ended(f"hangs: {said.read_text()!r}", _BOUND_S, 0)
+    took_s, text = time.monotonic() - began, said.read_text()
     wrong = []
-    if (
-        code not in (0, 130, -by)
-        or (code == 130 and last not in LINES)
-        or "Traceback" in text
-        or "Exception ignored" in text
-    ):
+    odd = code == 130 and text.splitlines()[-1:] not in [[line] for line in LINES]
+    if odd or code not in (0, 130, -by) or "Traceback" in text or "Exception ignored" in text:
         wrong.append(f"exit code {code}, {text!r}")
     deadline = time.monotonic() + 10
-    while (left := _of(temporary)) and time.monotonic() < deadline:
+    while _of(temporary) + [*temporary.iterdir()] * (by == signal.SIGKILL) and time.monotonic() < deadline:
         time.sleep(0.05)
-    while by == signal.SIGKILL and any(temporary.iterdir()) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    if left:
-        wrong.append(f"processes {left} are left")
-    if files := [str(path) for path in temporary.rglob("*")]:
-        wrong.append(f"left in TMPDIR: {files}")
-    if files := sorted({path.name for path in folder.iterdir()} - before):
-        wrong.append(f"left in its folder: {files}")
+    others = [path for path in folder.iterdir() if path.name not in ("study.toml", "tmp", "said", "out")]
+    if left := [*_of(temporary), *map(str, temporary.rglob("*")), *map(str, others)]:
+        wrong.append(f"is left: {left}")
     return Ended("; ".join(wrong), took_s, code)
 
 

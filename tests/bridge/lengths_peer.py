@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import socket
 import sys
 from collections.abc import Iterator
+from typing import Any
 
+import msgspec
 import numpy as np
 
 from als.application import Application
@@ -16,16 +16,18 @@ from als.network.state import NO_NETWORK
 from als.planners import Planner
 from als.schedulers import AnyScheduler, scheduler
 from bridge.protocol import messages
-from bridge.protocol.framing import READ_AT_MOST
 from bridge.protocol.messages import Edges, Lengths, Message, Start
 from bridge.protocol.network_fields import state_of
 from bridge.protocol.packing import unpack_float64, unpack_int32, unpack_int64
-from bridge.protocol.session import NEED_DATA, Session
+from bridge.workers import worker
 from bridge.workers.application_peer import ApplicationPeer, _Job
+from bridge.workers.connection import Connection
 
 
 class ToldPeer(ApplicationPeer):
     """Waits for the lengths and edges of a job, and then simulates these."""
+
+    name, hints, scales = "told", False, False  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__()
@@ -96,28 +98,15 @@ def _places(start: Start) -> list[int]:
     return [int(unpack_int32(one.places).max(initial=0)) for one in start.resizes or ()]
 
 
-def main() -> None:
-    """One connection, as PROTOCOL.md has it."""
-    kind, _, place = os.environ["TWOLEVEL_ADDRESS"].partition(":")
-    assert kind == "unix"
-    connection = socket.socket(socket.AF_UNIX)
-    connection.connect(place)
-    token, worker = os.environ["TWOLEVEL_TOKEN"], os.environ["TWOLEVEL_WORKER"]
-    session, peer = Session(messages.Role.APPLICATION), ToldPeer()
-    sure = "loses" not in sys.argv
-    can = {"conserves_work": sure, "releases": True, "hints": False, "resizes": True, "wishes": True, "scales": False}
-    hello = messages.Hello(version=11, token=token, worker=worker, name="told", tasks="lengths", **can)
-    connection.sendall(session.send(hello))
-    while data := connection.recv(READ_AT_MOST):
-        session.receive_data(data)
-        while (event := session.next_event()) is not NEED_DATA:
-            if isinstance(event, messages.Quit | messages.Refused):
-                sys.exit(getattr(event, "reason", 0))
-            assert isinstance(event, Message)
-            if not isinstance(event, messages.Welcome):
-                for answer in peer.answers(event):
-                    connection.sendall(session.send(answer))
+class Asks(Connection):
+    """Says hello as a simulator that asks for lengths."""
+
+    def say(self, message: Any) -> None:
+        if isinstance(message, messages.Hello):
+            message = msgspec.structs.replace(message, tasks="lengths", conserves_work="loses" not in sys.argv)
+        super().say(message)
 
 
 if __name__ == "__main__":
-    main()
+    worker.Connection = Asks  # type: ignore[misc]
+    worker.run_peer(ToldPeer())

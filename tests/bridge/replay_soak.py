@@ -8,9 +8,10 @@ the one that is left alone at last writes what the undisturbed one wrote.
 
 from __future__ import annotations
 
-import hashlib
+import contextlib
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -43,46 +44,34 @@ def _makes_folder(folder: Path, running: subprocess.Popen[bytes]) -> None:
 
 
 def started_by(pid: int) -> list[int]:
+    """The processes that a replay has started."""
     found = []
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            environment = (path / "environ").read_bytes().split(b"\0")
-        except OSError:  # it has gone, or is somebody else's
-            continue
-        if f"{_PARENT}={pid}".encode() in environment:
-            found.append(int(path.name))
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):  # it has gone, or belongs to another user
+            if f"{_PARENT}={pid}".encode() in path.read_bytes().split(b"\0"):
+                found.append(int(path.parent.name))
     return found
 
 
 def sockets_of(pids: Iterable[int]) -> set[str]:
-    found = set()
+    """The inodes of the sockets that processes have open."""
+    targets = []
     for pid in pids:
-        try:
-            targets = [os.readlink(path) for path in Path(f"/proc/{pid}/fd").iterdir()]
-        except OSError:
-            continue
-        found |= {target[8:-1] for target in targets if target.startswith("socket:[")}
-    return found
+        with contextlib.suppress(OSError):
+            targets += [os.readlink(path) for path in Path(f"/proc/{pid}/fd").iterdir()]
+    return {target[8:-1] for target in targets if target.startswith("socket:[")}
 
 
 def known_sockets(*tables: str) -> set[str]:
     """The inodes of all sockets in tables of the kernel."""
-    column = {"unix": 6}
-    found = set()
-    for table in tables:
-        lines = Path(f"/proc/net/{table}").read_text(encoding="utf-8").splitlines()[1:]
-        found |= {line.split()[column.get(table, 9)] for line in lines}
-    return found
+    lines = {table: Path(f"/proc/net/{table}").read_text(encoding="utf-8").splitlines()[1:] for table in tables}
+    return {line.split()[6 if table == "unix" else 9] for table, found in lines.items() for line in found}
 
 
-def _digest(folder: Path) -> str:
-    files = sorted(
-        path for path in folder.rglob("*") if path.is_file() and path.name != "run.json"
-    )  # which has times in it
-    whole = hashlib.sha256()
-    for path in files:
-        whole.update(f"{path.relative_to(folder)}\0".encode() + path.read_bytes())
-    return whole.hexdigest()
+def _files(folder: Path) -> dict[str, bytes]:
+    """The files of a result, but for its record, which has times in it."""
+    found = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
+    return {name: path.read_bytes() for name, path in found.items() if name != "run.json"}
 
 
 def _require(holds: bool, what: str) -> None:
@@ -124,17 +113,14 @@ def soak(times: int, seed: int, folder: Path) -> str:
         processes, sockets = processes + one[0], sockets + one[1]
         if (folder / "killed/r").exists():  # it was quicker: whole, then
             finished += 1
-            _require(_digest(folder / "killed/r") == _digest(folder / "quiet/r"), "results of one that was killed")
-            for path in sorted((folder / "killed/r").rglob("*"), reverse=True):
-                path.rmdir() if path.is_dir() else path.unlink()
-            (folder / "killed/r").rmdir()
+            _require(_files(folder / "killed/r") == _files(folder / "quiet/r"), "results of one that was killed")
+            shutil.rmtree(folder / "killed/r")
     _require(_begun(folder / "killed").wait() == 0, "the same command does not begin anew")
-    _require(_digest(folder / "killed/r") == _digest(folder / "quiet/r"), "it has other results")
+    _require(_files(folder / "killed/r") == _files(folder / "quiet/r"), "it has other results")
     hidden = len(list((folder / "killed").glob(".r.partial-*")))
     return (
         f"{times} replays killed within {lasts_s:.1f} s (seed {seed}), {finished} of which had finished; {processes} processes "
-        f"and {sockets} sockets of theirs, of which none is left; {hidden} hidden folders; the last one is equal to one that "
-        "nobody disturbed"
+        f"and {sockets} sockets, none of which is left; {hidden} hidden folders; the last one equals an undisturbed one"
     )
 
 

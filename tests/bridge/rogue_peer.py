@@ -1,6 +1,6 @@
 """The toy simulator gone wrong: once, or always, it spoils an answer. ``rogue_peer.py HOW [MARK]``.
 
-With a file to mark that it has happened, it happens once in a run; whoever comes later behaves.
+With a file to mark that it has happened, it happens once in a run; later processes behave.
 """
 
 import os
@@ -12,9 +12,9 @@ import sys
 from pathlib import Path
 
 from msgspec import msgpack
+from rogue_frames import framed
 
 HOW, MARK = sys.argv[1], sys.argv[2:]
-WHERE = "records" if HOW == "other-lengths" else "outcome"
 
 
 def is_first():
@@ -26,34 +26,28 @@ def is_first():
     return True
 
 
-def framed(message):
-    payload = msgpack.encode(message)
-    return struct.pack(">I", len(payload)) + payload
-
-
-def spoiled(message):
-    """What is sent instead of an outcome, or of records."""
-    if HOW == "other-lengths":
-        lengths = struct.unpack(f"<{len(message['length_gflop']) // 8}d", message["length_gflop"])
-        return framed(message | {"length_gflop": struct.pack(f"<{len(lengths)}d", *reversed(lengths))})
-    if HOW == "escapes":
-        reason = "out\x1b[2J of\x07 luck\r\n\x9b31m"
-        return framed({"type": "failed", "job": message["job"], "reason": reason, "blame": "application"})
-    if HOW == "other-sum":
-        return framed(
-            message | {"length_gflop": message["length_gflop"] * (1 + 2**-50), "length_cov": message["length_cov"] + 1}
-        )
-    if HOW == "too-many-chosen":
-        return framed(message | {"chosen": [1, 2, 3]})
-    raise SystemExit(f"no {HOW}")
+#: The type of the message that is spoiled, and what is sent instead.
+SPOILS = {
+    "other-lengths": ("records", lambda said: said | {"length_gflop": struct.pack("<d", 1.0) + said["length_gflop"][8:]}),
+    "escapes": (
+        "outcome",
+        lambda said: {
+            "type": "failed", "job": said["job"], "reason": "out\x1b[2J of\x07 luck\r\n\x9b31m", "blame": "application"
+        },
+    ),
+    "other-sum": (
+        "outcome",
+        lambda said: said | {"length_gflop": said["length_gflop"] * (1 + 2**-50), "length_cov": said["length_cov"] + 1},
+    ),
+    "too-many-chosen": ("outcome", lambda said: said | {"chosen": [1, 2, 3]}),
+}  # fmt: skip
 
 
 class Rogue(socket.socket):
     def sendall(self, data):
         message = msgpack.decode(data[4:])
-        if message["type"] == WHERE and is_first():
-            data = spoiled(message)
-        super().sendall(data)
+        kind, spoil = SPOILS[HOW]
+        super().sendall(framed(spoil(message)) if message["type"] == kind and is_first() else data)
 
 
 if HOW == "exits":

@@ -27,16 +27,17 @@ def left(started):
     return sorted(seen["waiting"].keys() - {one["job"] for one in started})
 
 
-#: What is answered instead, of (the answer, the jobs that it starts).
-SPOILT = {
-    "running": lambda m, s: m | {"start": [{"job": next(iter(seen["running"])), "cores": None}]},
-    "failed": lambda m, s: {"type": "failed", "reason": "out\x1b[2J of ideas", "blame": "scheduler"},
-    "users": lambda m, s: {"type": "failed", "reason": "no partitions, please", "blame": "user"},
-    "wide": lambda m, s: m | {"start": [*s, {"job": left(s)[0], "cores": None}]},
-}
+def start(answer, job):
+    return answer | {"start": [*answer["start"], {"job": job, "cores": None}]}
 
-#: What else must be so when it is.
-WANTED = {"running": lambda s: seen["running"], "wide": left}
+
+#: Another answer; None: not yet.
+SPOILT = {
+    "running": lambda answer: start(answer, next(iter(seen["running"]))) if seen["running"] else None,
+    "failed": lambda answer: {"type": "failed", "reason": "out\x1b[2J of ideas", "blame": "scheduler"},
+    "users": lambda answer: {"type": "failed", "reason": "no partitions, please", "blame": "user"},
+    "wide": lambda answer: start(answer, left(answer["start"])[0]) if left(answer["start"]) else None,
+}
 
 
 class Spoilt(socket.socket):
@@ -53,34 +54,31 @@ class Spoilt(socket.socket):
         Spoilt.asked += 1
         if HOW == "never":
             return super().sendall(framed(message | {"start": []}))
+        if HOW == "sleepless":
+            wake = [seen["message"]["now_ns"] + 1]
+            return super().sendall(framed(message | {"start": [], "wake_ns": wake}))
         if HOW in ("pieces", "drips"):
             for at in range(len(data)):
                 super().sendall(data[at : at + 1])
                 time.sleep(0.2 if HOW == "drips" and Spoilt.asked == 4 else 0.0)
             return None
-        if HOW == "sleepless":
-            wake = [seen["message"]["now_ns"] + 1]
-            return super().sendall(framed(message | {"start": [], "wake_ns": wake}))
-        if Spoilt.asked < 4 or HOW in ("stays", "parent") or not WANTED.get(HOW, lambda s: True)(message["start"]):
-            return super().sendall(data)
-        return self.misbehave(message, data)
+        if HOW in SPOILT and Spoilt.asked >= 4 and (other := SPOILT[HOW](message)):
+            return super().sendall(framed(other))
+        if Spoilt.asked == 4:
+            self.misbehave(data)
+        return super().sendall(data)
 
-    def misbehave(self, message, data):
-        if HOW in SPOILT:
-            return super().sendall(framed(SPOILT[HOW](message, message["start"])))
+    def misbehave(self, data):
         if HOW == "dies":
             os.kill(os.getpid(), signal.SIGKILL)
         if HOW == "exits":
             raise SystemExit(3)
         if HOW == "hangs-up":
             self.shutdown(socket.SHUT_RDWR)
+        if HOW in ("hangs-up", "silent"):
             time.sleep(600)
-        if HOW == "silent":
-            time.sleep(600)
-        if HOW == "floods":
-            while True:
-                super().sendall(data)
-        raise AssertionError(HOW)
+        while HOW == "floods":
+            super().sendall(data)
 
 
 if HOW == "stays":  # though the run is over

@@ -49,21 +49,8 @@ def replayed(
     scenario = Scenario.of(workload, platform, chosen)
     found = found or of_machine(keys or {}, platform)
     keep = scenario.technique is not None
-    done = replay(
-        scenario,
-        found,
-        installed_slurm(),
-        folder,
-        settle_ns=settle_ns,
-        rate=rate,
-        cleanup_ns=cleanup_ns,
-        recorded_priorities=recorded_priorities,
-        keep_tasks=keep,
-        watch=_unwatched,
-    )
+    times = {"settle_ns": settle_ns, "rate": rate, "cleanup_ns": cleanup_ns}
+    how = {"recorded_priorities": recorded_priorities, "keep_tasks": keep, "watch": lambda ended, now_ns: None}
+    done = replay(scenario, found, installed_slurm(), folder, **times, **how)
     check_ledger(done.result.ledger)
     return done
-
-
-def _unwatched(ended: int, now_ns: int) -> None:
-    pass

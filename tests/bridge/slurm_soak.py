@@ -17,19 +17,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from slurm_here import machine, replayed
 
-from bls.machine.platform import HostGroup, Platform
-from bls.policies import policy
-from bls.policies.slurm import Slurm
+from bls.machine.platform import Platform
 from bls.scheduler_options import Rules
 from bls.workloads.workload import Workload
 from bridge import simulate
-from bridge.replay.configuration import of_machine
-from bridge.replay.installed import installed_slurm
-from bridge.replay.run import ReplayOptions, replay
-from bridge.scenarios.scenario import Scenario
-
-__all__ = ["KINDS", "Case", "by_size", "differing", "drawn", "keys_of"]
 
 #: Jobs of all kinds on hosts of one core, and of several; more at once than a pass looks at; limits beyond the window in which
 #: Slurm plans; hours without a job; hosts of many cores.
@@ -37,17 +30,6 @@ KINDS = ("hosts", "cores", "bursts", "long", "idle", "wide")
 
 #: The end of a job that is told beside others is up to so many ns later in a replay.
 _TOLD_NS = 100_000
-
-
-def keys_of(how: Slurm) -> dict[str, str]:
-    """Which scheduler and which priorities, as keys of slurm.conf."""
-    found = {"SchedulerType": f"sched/{how.scheduler}", "PriorityType": f"priority/{how.priority}"}
-    if how.priority == "multifactor":
-        found["PriorityWeightJobSize"] = str(how.weight_job_size)
-        found["PriorityFavorSmall"] = "YES" if how.favor_small else "NO"
-        if how.small_relative_to_time:
-            found["PriorityFlags"] = "SMALL_RELATIVE_TO_TIME"
-    return found
 
 
 @dataclass(frozen=True)
@@ -64,13 +46,17 @@ class Case:
 
     @property
     def platform(self) -> Platform:
-        return Platform((HostGroup(self.hosts, self.cores, 46.875 * self.cores),))
+        return machine(self.hosts, self.cores)
 
     @property
     def keys(self) -> dict[str, str]:
-        found = policy(self.policy)
-        assert isinstance(found, Slurm)
-        return keys_of(found)
+        """Which scheduler and which priorities, as keys of slurm.conf."""
+        found = {"SchedulerType": f"sched/{self.scheduler}", "PriorityType": "priority/basic"}
+        if self.weight_job_size:
+            found |= {"PriorityType": "priority/multifactor", "PriorityWeightJobSize": str(self.weight_job_size)}
+            found["PriorityFavorSmall"] = "YES" if self.favor_small else "NO"
+            found |= {"PriorityFlags": "SMALL_RELATIVE_TO_TIME"} if self.small_relative_to_time else {}
+        return found
 
     @property
     def policy(self) -> str:
@@ -89,7 +75,7 @@ def drawn(kind: str, seed: int) -> Case:
         hosts, cores = int(rng.integers(2, 7)), int(rng.choice([2, 3, 4, 8]))
     elif kind == "wide":
         hosts, cores = int(rng.integers(3, 20)), int(rng.choice([16, 64]))
-    machine, at, jobs = hosts * cores, 0, []
+    n_cores, at, jobs = hosts * cores, 0, []
     gap, longest = float(rng.choice([0, 5, 30, 120, 600])), int(rng.choice([100, 600, 3000, 20_000]))
     widest, over = float(rng.choice([0.3, 0.6, 1])), float(rng.choice([0, 0.2]))
     for number in range(1, (int(rng.integers(130, 260)) if kind == "bursts" else int(rng.integers(5, 60))) + 1):
@@ -100,7 +86,7 @@ def drawn(kind: str, seed: int) -> Case:
         if kind == "idle" and rng.random() < 0.2:
             at += int(rng.integers(100, 9000))
         run = int(rng.integers(1, longest)) * (20 if kind == "long" else 1)
-        width = int(rng.integers(1, max(2, int(machine * widest) + 1)))
+        width = int(rng.integers(1, max(2, int(n_cores * widest) + 1)))
         if kind == "bursts" and rng.random() < 0.8:
             width = 1
         estimate = max(1, int(run * rng.uniform(0.2, 1)))
@@ -124,28 +110,15 @@ def by_size(case: Case, seed: int) -> Case:
 
 
 def differing(case: Case, folder: Path) -> pd.DataFrame:
-    """The jobs that do not start at the same instant in both, or do not end likewise; slurmctld's files are in the folder."""
-    workload = Workload.from_jobs(case.jobs)
-    found = of_machine(case.keys, case.platform)
-    folder.mkdir(parents=True)
-    scenario = Scenario.of(workload, case.platform, ReplayOptions(als="recorded"))
-    slurm = replay(scenario, found, installed_slurm(), folder, watch=_unwatched).result.jobs
-    ours = simulate(
-        workload,
-        platform=case.platform,
-        bls=case.policy,
-        als="recorded",
-        rules=Rules(kill_at_walltime=True),
-    ).jobs
+    """The jobs that do not start at the same instant in both, or end differently; slurmctld's files are in the folder."""
+    slurm = replayed(case.jobs, case.platform, folder, keys=case.keys).result.jobs
+    rules, workload = Rules(kill_at_walltime=True), Workload.from_jobs(case.jobs)
+    ours = simulate(workload, platform=case.platform, bls=case.policy, als="recorded", rules=rules).jobs
     columns = ["job_id", "start_ns", "end_ns", "state", "cores"]
     both = slurm[columns].merge(ours[columns], on="job_id", suffixes=("", "_ours"))
     assert len(both) == len(case.jobs)
     same = (both.start_ns == both.start_ns_ours) & (both.state == both.state_ours)
     return both[~(same & ((both.end_ns - both.end_ns_ours).abs() < _TOLD_NS))].sort_values("start_ns")
-
-
-def _unwatched(ended: int, now_ns: int) -> None:
-    pass
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from application_features import MAPS, written_map
 from directors import Director
-from graph_features import BY_RANK, CHOLESKY, TOLD, written_map
 from one_result import different
 
 import bridge
@@ -40,23 +40,11 @@ REACHED = ("hints", "widths", "evolving", "directed")
 
 _HOSTS = (HostGroup(2, 3, 4.0), HostGroup(1, 3, 6.0))
 
-_PARTS = """
-[[application]]
-name = "steps"
-match = { cores = "1-5" }
-steps = 2
-phases = [
-    { kind = "serial", share = 0.1 },
-    { kind = "loop", share = 0.6, als = "static", lengths = "exponential", tasks_per_core = 4 },
-    { kind = "loop", share = 0.3, als = "ss", tasks = 20 },
-]
-"""
-_WISHES = """
-[default]
-steps = 2
-phases = [{ kind = "loop", cores = 2 }, { kind = "serial", share = 0.1, cores = 0.3 }, { kind = "loop", cores = 1.5 }]
-"""
-_MAPS = {"parts": _PARTS, "graphs": BY_RANK + CHOLESKY + TOLD, "evolving": _WISHES}
+_MAPS = {
+    "parts": MAPS["parts"],
+    "graphs": MAPS["by_rank"] + MAPS["cholesky"] + MAPS["told"],
+    "evolving": MAPS["wishes"],
+}
 _SPEEDS = ("square:period=3s,low=0.1,duty=0.3", "noise:period=7s,sigma=0.2")
 
 

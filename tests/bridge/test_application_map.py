@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pages import ROOT, blocks
 from reference import drawing
 
@@ -55,41 +53,9 @@ def test_a_number_of_the_log_is_told_from_others_and_from_none(key: str) -> None
     assert places(mapped({key: "9- -0"}), jobs) == [0, 1, 1, 1, 0, 0, 1]
 
 
-@settings(max_examples=100)
-@given(data=st.data())
-def test_matching_is_what_it_says(data: st.DataObject) -> None:
-    number = st.integers(0, 6)
-    keys = ("application", "user", "cores")
-    jobs = data.draw(st.lists(st.fixed_dictionaries({}, optional=dict.fromkeys(keys, number)), min_size=1, max_size=8))
-    jobs = [job | {"cores": job.get("cores", 0) + 1} for job in jobs]
-    asked = st.dictionaries(st.sampled_from(keys), st.sets(number, min_size=1), min_size=1)
-    matches = data.draw(st.lists(asked, max_size=4))
-    found = ApplicationMap(
-        "m",
-        tuple(
-            Application(f"a{k}", Match(**{key: " ".join(map(str, sorted(some))) for key, some in match.items()}), RUN)
-            for k, match in enumerate(matches)
-        ),
-        RUN,
-    )
-    expected = [
-        next((k for k, m in enumerate(matches) if all(job.get(key, -1) in m[key] for key in m)), len(matches))
-        for job in jobs
-    ]
-    assert places(found, log(*jobs)) == expected
-
-
 def uniform(seed: int, job: int) -> float:
     """The uniform number of a job's first word."""
     return ((next(drawing.words(seed, job, PURPOSE)) >> 12) + 0.5) / 2**52
-
-
-def test_a_share_is_decided_by_the_stream_of_the_job() -> None:
-    seed = 2**64 - 1
-    jobs = log(*({} for _ in range(50)))
-    expected = [0 if uniform(seed, job) < 0.4 else 1 for job in range(1, 51)]
-    assert places(mapped({"share": 0.4}), jobs, seed) == expected
-    assert {*expected} == {0, 1}
 
 
 def test_shares_lie_side_by_side() -> None:
@@ -133,22 +99,20 @@ def test_a_file_in_full(tmp_path: Path) -> None:
     path.write_text("\ufeff" + TEXT + '[default]\nals = "ss"\ntasks = 100\n', encoding="utf-8")
     found = load_application_map(path)
     assert found.source == str(path)
-    assert [one.name for one in found.applications] == ["solver", "sweep"]
-    assert found.applications[0].match == Match(user="12", cores="4-128")
-    assert found.applications[1].match == Match(application="1 7", queue="3", share=0.25)
-    solver, sweep, default = found.assign(log({"user": 12}), 1, RUN)[0]
+    matches = {one.name: one.match for one in found.applications}
+    sweep = Match(application="1 7", queue="3", share=0.25)
+    assert matches == {"solver": Match(user="12", cores="4-128"), "sweep": sweep}
     phases = (Serial(0.1), Loop("gss", "normal:cov=1", 8, share=0.9))
-    assert solver == Program(phases, steps=10, redraw=True, name="solver")
-    assert sweep == Program((Loop("fac", "equal", 4),), name="sweep")
-    assert default == Program((Loop("ss", tasks=100),), name="default")
-
-
-def test_without_a_default_other_jobs_are_the_runs() -> None:
-    found = parse_application_map(TEXT, "apps.toml")
-    programs, place = found.assign(log({"user": 12}, {}), 1, RUN)
-    assert place.tolist() == [0, 2]
-    assert place.dtype == np.int64
-    assert programs[2] == Program(RUN.phases, name="default")
+    programs = (
+        Program(phases, steps=10, redraw=True, name="solver"),
+        Program((Loop("fac", "equal", 4),), name="sweep"),
+        Program((Loop("ss", tasks=100),), name="default"),
+    )
+    assert found.assign(log({"user": 12}), 1, RUN)[0] == programs
+    # Without a default, other jobs have the program of the run.
+    found_programs, place = parse_application_map(TEXT, "apps.toml").assign(log({"user": 12}, {}), 1, RUN)
+    assert (place.tolist(), place.dtype) == ([0, 2], np.int64)
+    assert found_programs[2] == Program(RUN.phases, name="default")
 
 
 GRAPHS = """
@@ -177,23 +141,21 @@ tasks = 7
 
 
 def test_graphs_in_a_file() -> None:
-    found = parse_application_map(GRAPHS, "apps.toml")
-    dag, mixed, default = found.assign(log({"user": 12}, {"cores": 64}, {}), 1, RUN)[0]
-    assert dag == Program((Graph("heft", "layered:ccr=0.5", tasks_per_core=8),), name="dag")
-    phases = (Serial(0.1), Graph("fac", "cholesky:tiles=4", "rank", 4, share=0.6), Loop("fac", "", 4, share=0.3))
-    assert mixed == Program(phases, steps=3, name="mixed")
-    assert default == Program((Graph("fac", "chain", "rank", tasks=7),), name="default")
-    assert [program.has_graph for program in (dag, mixed, default)] == [True] * 3
-
-
-def test_a_graph_that_does_not_fit_the_technique_of_the_run() -> None:
     found = parse_application_map(GRAPHS, "m.toml")
-    with pytest.raises(
-        InputError, match=r"^m\.toml: application\[1\]\.phases\[1\]\.order: rank: planner peft has an order of its own"
+    phases = (Serial(0.1), Graph("fac", "cholesky:tiles=4", "rank", 4, share=0.6), Loop("fac", "", 4, share=0.3))
+    programs = (
+        Program((Graph("heft", "layered:ccr=0.5", tasks_per_core=8),), name="dag"),
+        Program(phases, steps=3, name="mixed"),
+        Program((Graph("fac", "chain", "rank", tasks=7),), name="default"),
+    )
+    assert found.assign(log({"user": 12}, {"cores": 64}, {}), 1, RUN)[0] == programs
+    assert all(program.has_graph for program in programs)
+    for technique, words in (
+        ("peft", r"order: rank: planner peft has an order of its own"),
+        ("select:(fac,ss)", "als: select:.* looks ahead"),
     ):
-        found.assign(log({}), 0, Program.plain("peft"))
-    with pytest.raises(InputError, match=r"^m\.toml: application\[1\]\.phases\[1\]\.als: select:.* looks ahead"):
-        found.assign(log({}), 0, Program.plain("select:(fac,ss)"))
+        with pytest.raises(InputError, match=r"^m\.toml: application\[1\]\.phases\[1\]\." + words):
+            found.assign(log({}), 0, Program.plain(technique))
 
 
 def test_a_graph_of_a_file_and_its_faults(tmp_path: Path) -> None:
@@ -203,11 +165,10 @@ def test_a_graph_of_a_file_and_its_faults(tmp_path: Path) -> None:
     (program, _), _ = parse_application_map(text, "m.toml").assign(log({}), 0, RUN)
     assert program.n_tasks(64) == 2
     path.write_text("digraph {\n a [size=1]\n a -> b }")
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(
+        InputError, match=rf"^m\.toml: application\[0\]\.graph: {path}: line 3: task 'b' \(named by an edge only\)"
+    ):
         parse_application_map(text, "m.toml")
-    assert str(caught.value).startswith(
-        f"m.toml: application[0].graph: {path}: line 3: task 'b' (named by an edge only)"
-    )
 
 
 def test_a_job_that_would_have_too_many_tasks() -> None:
@@ -228,32 +189,23 @@ BAD = [
     ('als = "gss"', r"m\.toml: als: unknown key 'als'; known: .*application"),
     ('[application]\nname = "a"', r"m\.toml: application: .*; allowed: \[\[application\]\] tables"),
     ('[default]\nname = "x"', r"m\.toml: default\.name: 'x'; allowed: none"),
-    ("[default]\nmatch = {}", r"m\.toml: default\.match: unknown key"),
-    ("[default]\nalss = 1", r"m\.toml: default\.alss: unknown key 'alss'; known: als"),
     ("[[application]]", r"m\.toml: application\[0\]\.name: missing"),
     ('[[application]]\nname = ""', r"m\.toml: application\[0\]\.name: '' is no name"),
     ('[[application]]\nname = "default"', r"application\[0\]\.name: 'default' is the name of jobs that"),
     (ONE + "match.user = 1\n" + ONE, r"application\[1\]\.name: 'a' is the name of application\[0\] too"),
     (ONE + 'macth = {user = 1}\nals = "ss"', r"application\[0\]\.macth: unknown key 'macth'; known: "),
     (ONE + "match = 12", r"m\.toml: application\[0\]\.match: 12; allowed: a table"),
-    (ONE + "match = {usr = 1}", r"application\[0\]\.match\.usr: unknown key 'usr'; known: user"),
     (ONE + "match = {user = 1.5}", r"match\.user: 1\.5; allowed: a number from 0, a list of them, or a text"),
-    (ONE + "match = {user = [1, 1.5]}", r"match\.user: \[1, 1\.5\]; allowed"),
-    (ONE + 'match = {user = " "}', r"match\.user: ' '; allowed"),
-    (ONE + "match = {user = -1}", r"match\.user: -1; allowed: a number from 0"),
     (ONE + 'match = {user = "-1"}', r"match\.user: '-1' is not a number or a range; allowed: as "),
     (ONE + 'match = {cores = "8-4"}', r"match\.cores: '8-4' is not a number or a range"),
     (ONE + "match = {share = 1.5}", r"match\.share: 1\.5 is out of range; allowed: 0 to 1"),
-    (ONE + 'match = {share = "1"}', r"match\.share: '1' is not a number"),
     (ONE + '[[application]]\nname = "b"', r"application\[0\]\.match: every job matches, so that .*\[1\]"),
     (ONE + 'als = "gsss"', r"m\.toml: application\[0\]\.als: unknown application technique 'gsss'; known: gss"),
     (ONE + 'lengths = "gamma:cov=-1"', r"m\.toml: application\[0\]\.lengths: lengths gamma: cov: -1\.0 is out of range"),
-    (ONE + 'lengths = "file:none.txt"', r"m\.toml: application\[0\]\.lengths: none\.txt: no such file"),
     (ONE + 'graph = "choleski"', r"application\[0\]\.graph: unknown graph 'choleski'; known: cholesky"),
     (ONE + 'graph = "chain"\nlengths = "equal"', r"application\[0\]\.lengths: unknown key 'lengths'; known: "),
     (ONE + 'graph = "chain"\nphases = [{kind = "loop"}]', r"application\[0\]\.graph: given beside phases"),
     (ONE + 'graph = "chain"\norder = "rnk"', r"application\[0\]\.order: unknown order 'rnk'; known: rank"),
-    (ONE + 'order = "rank"', r"application\[0\]\.order: unknown key 'order'"),
     (ONE + 'graph = "chain"\norder = "rank"\nals = "heft"',
      r"application\[0\]\.order: rank: planner heft has an order of its own"),
     (ONE + 'graph = "chain"\nals = "mapped"', r"application\[0\]\.als: mapped: which hosts a job gets"),
@@ -266,7 +218,6 @@ BAD = [
     (ONE + 'allowed = "no"',
      r"m\.toml: application\[0\]\.allowed: 'no'; allowed: true or false, whether these jobs may be slowed"),
     (ONE + "phases = [{kind = 'loop', allowed = true}]", r"application\[0\]\.phases\[0\]\.allowed: unknown key"),
-    (ONE + "phases = [{kind = 'serial', sharee = 1}]", r"application\[0\]\.phases\[0\]\.sharee: unknown key"),
 ]  # fmt: skip
 
 
@@ -286,9 +237,6 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "bytes.toml").write_bytes(b"\xff")
     with pytest.raises(InputError, match="not valid TOML: byte 0 is not UTF-8"):
         load_application_map(tmp_path / "bytes.toml")
-
-
-def test_mistakes_in_python() -> None:
     with pytest.raises(InputError, match=r"match\.user: 12 is not a text"):
         Match(user=12)  # type: ignore[arg-type]
 

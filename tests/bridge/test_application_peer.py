@@ -14,7 +14,6 @@ from als.programs.program import Loop, Program
 from bridge.protocol import messages
 from bridge.protocol.messages import Change, Failed, Message, Outcome, Start, Suspended
 from bridge.protocol.packing import pack_float64, pack_int64, unpack_int64
-from bridge.protocol.tables import JobState
 from bridge.workers import application_peer
 from bridge.workers.application_peer import ApplicationPeer
 
@@ -92,23 +91,19 @@ def test_several_jobs_suspended_at_once() -> None:
 
 def test_a_suspended_job_promises_what_its_cores_hold() -> None:
     # One chunk a core: the last to be through ends the job, and that is known at once.
-    order = start(how="static", until_ns=START_NS + 1)
     played = Played()
-    (suspended,) = played.answers(order)
-    assert isinstance(suspended, Suspended)
+    (suspended,) = played.answers(start(how="static", until_ns=START_NS + 1))
     *_, ended = played.answers(resume())
-    assert isinstance(ended, Outcome)
-    assert suspended.now_ns == START_NS + 1
-    assert suspended.not_before_ns == ended.end_ns
-
-
-@pytest.mark.parametrize("field", ["changes", "stop_ns"])
-def test_a_promise_counts_on_what_was_told(field: str) -> None:
-    at_ns = START_NS + 2 * S
-    told = (Change(at_ns=at_ns, core=messages.ALL_CORES, speed_gflops=9.0),) if field == "changes" else at_ns
-    (suspended,) = Played().answers(start(how="static", until_ns=START_NS + S, **{field: told}))
     assert isinstance(suspended, Suspended)
-    assert suspended.not_before_ns == at_ns
+    assert isinstance(ended, Outcome)
+    assert (suspended.now_ns, suspended.not_before_ns) == (START_NS + 1, ended.end_ns)
+    # A promise counts on changes and on a stop that the job knows.
+    at_ns = START_NS + 2 * S
+    faster = (Change(at_ns=at_ns, core=messages.ALL_CORES, speed_gflops=9.0),)
+    for told in ({"changes": faster}, {"stop_ns": at_ns}):
+        (suspended,) = Played().answers(start(how="static", until_ns=START_NS + S, **told))
+        assert isinstance(suspended, Suspended)
+        assert suspended.not_before_ns == at_ns
 
 
 @pytest.mark.parametrize("later", [-1, 0, 1, S // 2])
@@ -134,13 +129,8 @@ def test_a_resume_tells_of_a_stop_and_of_changes_and_takes_a_stop_back() -> None
     assert Played().run(stopped, [resume()]) == Played().run(start())
 
 
-def test_a_cancelled_job_is_forgotten() -> None:
-    played = Played()
-    played.answers(start(until_ns=START_NS + S))
-    assert played.answers(messages.Cancel(job=4)) == []
-    assert played.answers(messages.Cancel(job=5)) == []  # one that it never knew
-    assert played.pair.bridge.job_state(4) is JobState.CANCELLED
-
+#: Two loops; as each begins the job wishes for other cores: for four, then for one.
+WISHING = Program((Loop("ss", cores=2.0), Loop("ss", cores=0.3)), steps=2).to_json()
 
 GREEDY = """
 from als.techniques import Technique, technique_kernel
@@ -161,35 +151,28 @@ GREEDY = Technique("greedy", chunk)
         (start(how="sss"), "user", "technique: unknown application technique 'sss'; known: ss, "),
         (start(how="plugin.py:GREEDY"), "application",
          "application technique greedy gave a chunk of 13; allowed: 0 to the remaining tasks"),
+        (start(program=WISHING, resizes=(), wishes=messages.WidthRange(least=2, most=4)), "user",
+         "it wishes 4 times for cores; allowed: up to 3; use inline"),
+        (MemoryError(), "application", "MemoryError:"),
+        (ZeroDivisionError("a\nbug"), "application", "ZeroDivisionError: a bug"),
     ],
 )  # fmt: skip
 def test_a_job_that_fails(
-    order: Start, blame: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    order: Start | Exception, blame: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "plugin.py").write_text(GREEDY)
-    (failed,) = Played().answers(order)
+    monkeypatch.setattr(application_peer, "MAX_WISHES", 3)
+    if isinstance(order, Exception):
+
+        def broken(*arguments: Any, error: Exception = order, **options: Any) -> Any:
+            raise error
+
+        monkeypatch.setattr(application_peer, "Application", broken)
+    *_, failed = Played().answers(order if isinstance(order, Start) else start())
     assert isinstance(failed, Failed)
     assert failed.blame == blame
     assert failed.reason.startswith(reason)
-
-
-@pytest.mark.parametrize(
-    ("error", "reason"), [(MemoryError(), "MemoryError: "), (ZeroDivisionError("a\nbug"), "ZeroDivisionError: a bug")]
-)
-def test_what_cannot_be_simulated_is_answered(monkeypatch: pytest.MonkeyPatch, error: Exception, reason: str) -> None:
-    def broken(*arguments: Any, **options: Any) -> Any:
-        raise error
-
-    monkeypatch.setattr(application_peer, "Application", broken)
-    (failed,) = Played().answers(start())
-    assert isinstance(failed, Failed)
-    assert failed.blame == "application"
-    assert failed.reason == " ".join(reason.split())
-
-
-#: Two loops; as each begins the job wishes for other cores: for four, then for one.
-WISHING = Program((Loop("ss", cores=2.0), Loop("ss", cores=0.3)), steps=2).to_json()
 
 
 def test_wishes_are_told_before_all_else_and_within_the_width() -> None:
@@ -202,9 +185,3 @@ def test_wishes_are_told_before_all_else_and_within_the_width() -> None:
     assert unpack_int64(records.start_ns).min() == START_NS + 1
     never = Played().run(start(program=WISHING, resizes=()))
     assert not any(isinstance(answer, messages.Wish) for answer in never)
-
-
-def test_more_wishes_than_a_job_may_have_are_the_users_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(application_peer, "MAX_WISHES", 3)
-    answers = Played().run(start(program=WISHING, resizes=(), wishes=messages.WidthRange(least=2, most=4)))
-    assert answers == [Failed(job=4, reason="it wishes 4 times for cores; allowed: up to 3; use inline", blame="user")]

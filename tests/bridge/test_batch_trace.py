@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from batch_features import BATCH_FEATURES
@@ -64,20 +65,23 @@ def test_the_trace_says_why_attempts_were_cut_whose_cores_were_lost(tmp_path: Pa
     assert because[because != ""].to_dict() == {(1, 0): said[0][3]}
 
 
-def test_the_trace_shows_who_was_told_that_others_wait(tmp_path: Path) -> None:
-    result = BATCH_FEATURES["hints by host, failures, kills"].simulated(tmp_path)
-    shown = read_batch(result.write_trace(tmp_path / "trace"))[0]["batch scheduler"]["hints"]
+def _shown(name: str, folder: Path) -> tuple[bridge.Result, dict[str, list[Any]]]:
+    result = BATCH_FEATURES[name].simulated(folder)
+    return result, read_batch(result.write_trace(folder / "trace"))[0]["batch scheduler"]
+
+
+def test_the_trace_shows_which_jobs_receive_hints(tmp_path: Path) -> None:
+    result, shown = _shown("hints by host, failures, kills", tmp_path)
     told = result.hints.sort_values(["told_ns", "row"], kind="stable")
     names = {"told job": "job_id", "waiting job": "waiting_job_id", "lack": "lack", "wanted": "wanted"}
     rows = [{name: row[column] for name, column in names.items()} for row in told.to_dict("records")]
-    assert shown == [("hint", at, at, row) for at, row in zip(told["told_ns"].tolist(), rows, strict=True)]
+    assert shown["hints"] == [("hint", at, at, row) for at, row in zip(told["told_ns"].tolist(), rows, strict=True)]
     assert len(rows) > 10
     assert (told["wanted"] > 0).any()
 
 
 def test_the_trace_shows_changes_of_width(tmp_path: Path) -> None:
-    result = BATCH_FEATURES["evolving, failures, kills"].simulated(tmp_path)
-    shown = read_batch(result.write_trace(tmp_path / "trace"))[0]["batch scheduler"]["widths"]
+    result, shown = _shown("evolving, failures, kills", tmp_path)
     told = result.widths.assign(
         given=lambda rows: rows["change"] > 0,
         asked=lambda rows: rows["change"] < 0,
@@ -85,7 +89,7 @@ def test_the_trace_shows_changes_of_width(tmp_path: Path) -> None:
     )
     sums = told.groupby(["told_ns", "row"], as_index=False)[["given", "asked", "wished"]].sum()
     number = result.jobs["job_id"].to_numpy()
-    assert shown == [
+    assert shown["widths"] == [
         ("width", at, at, {"told job": int(number[row]), "given": given, "asked": asked, "wished": wished})
         for at, row, given, asked, wished in sums.itertuples(index=False, name=None)
     ]
@@ -95,9 +99,7 @@ def test_the_trace_shows_changes_of_width(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["releases, failures", "hints"])
 def test_the_trace_shows_releases(name: str, tmp_path: Path) -> None:
     """Beside what the jobs were told, where they were."""
-    result = BATCH_FEATURES[name].simulated(tmp_path)
-    path = result.write_trace(tmp_path / "trace")
-    shown = read_batch(path)[0]["batch scheduler"]
+    result, shown = _shown(name, tmp_path)
     sums = result.releases.groupby(["released_ns", "row"]).size()
     number = result.jobs["job_id"].to_numpy()
     assert shown["releases"] == [

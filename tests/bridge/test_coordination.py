@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import random
 import shlex
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from traces.base.errors import InputError
 from traces.checks.jobs import InvariantError
 from traces.checks.ledger import check_ledger, core_bars
 from traces.holdings import core_spans, holdings
-from traces.ledger import HintRecords, ReleaseRecords
+from traces.ledger import Ledger
 
 pytestmark = pytest.mark.whole
 
@@ -60,32 +59,6 @@ def test_a_job_starts_on_what_another_has_released() -> None:
     first = result.releases[result.releases.job_id == 1]
     assert sorted(first.released_ns.tolist()) == ends[:3]
     assert starts(small((1, 0, 10, 4, 20), (2, 1, 5, 2, 10))) == [0, ends[3]]
-
-
-def test_by_host_all_cores_of_a_host_go_with_the_last() -> None:
-    machine = Platform((HostGroup(2, 2, 1.0),))
-    log = Workload.from_jobs([(1, 0, 10, 4, 20), (2, 1, 5, 1, 10)])
-    result = bridge.simulate(log, machine, als="static", variation=0.5, rules=Rules(coordination="release:host"))
-    last = np.reshape(last_ends(result), (2, 2)).max(axis=1)
-    assert starts(result) == [0, int(last.min())]
-    first = result.releases[result.releases.job_id == 1]
-    assert first.core.tolist() == ([0, 1] if last[0] < last[1] else [2, 3])
-    assert first.released_ns.tolist() == [int(last.min())] * 2
-
-
-def drawn(seed: int) -> list[tuple[int, int, int, int, int]]:
-    rng = random.Random(seed)
-    rows = [(k + 1, rng.randint(0, 4), (run := rng.randint(2, 8)), rng.randint(1, 4), run + 2) for k in range(5)]
-    return sorted(rows, key=lambda row: (row[1], row[0]))
-
-
-@pytest.mark.parametrize("seed", range(2, 4))
-def test_first_come_first_served_without_backfilling_no_job_starts_later(seed: int) -> None:
-    """On cores that are all alike: at each instant every job has got at least as far, and so holds no more."""
-    rows, als = drawn(seed), ("static", "ss", "gss", "fac")[seed % 4]
-    without, released = (small(*rows, als=als, rules=rules, tasks_per_core=2) for rules in (Rules(), RELEASE))
-    assert all(now <= then for now, then in zip(starts(released), starts(without), strict=True))
-    assert released.tasks.length_gflop.sum() == without.tasks.length_gflop.sum()
 
 
 def test_tables_and_metrics_know_until_when_cores_were_held(tmp_path: Path) -> None:
@@ -156,29 +129,31 @@ def delay_lines_of_all(compared: Comparison) -> str:
     return " ".join(_told(compared, row) for row in range(len(compared.delays)))
 
 
+def refused(ledger: Ledger, table: str, message: str, **changed: Any) -> None:
+    """The check of a ledger refuses changed columns of releases or hints."""
+    records = getattr(ledger, table)
+    columns = {column.name: np.array(getattr(records, column.name)) for column in fields(records)}
+    with pytest.raises(InvariantError, match=message):
+        check_ledger(replace(ledger, **{table: type(records)(**columns | changed)}))
+
+
+def with_value(column: Any, at: int, value: int) -> Any:
+    changed = np.array(column)
+    changed[at] = value
+    return changed
+
+
 def test_the_check_of_a_ledger_sees_what_cannot_be() -> None:
-    ledger = simulated(als="static", rules=RELEASE).ledger
+    ledger = replace(simulated(als="static", rules=RELEASE).ledger, passes=None)
     assert ledger.releases is not None
-    job, core, at = (
-        np.array(column) for column in (ledger.releases.job, ledger.releases.core, ledger.releases.released_ns)
-    )
-
-    def refused(match: str, **columns: np.ndarray) -> None:
-        given = {"job": job, "core": core, "released_ns": at} | columns
-        records = ReleaseRecords(**{name: np.array(column) for name, column in given.items()})
-        with pytest.raises(InvariantError, match=match):
-            check_ledger(type(ledger)(ledger.machine, ledger.jobs, ledger.tasks, releases=records))
-
-    later, other = at.copy(), core.copy()
-    later[0] = ledger.jobs.end_ns[job[0]]
-    refused("when it does not run", released_ns=later)
-    later[0] = ledger.jobs.start_ns[job[0]]
-    refused("and the job holds it not, or not for so long", released_ns=later)
-    other[0] = min(
-        set(range(PLATFORM.n_cores)) - {c for lo, hi in ledger.jobs.allocation(int(job[0])) for c in range(lo, hi)}
-    )
-    refused("which it was not given|not in the order of cores", core=other)
-    refused("is held by jobs|does two things", job=job[:0], core=core[:0], released_ns=at[:0])
+    job, core, at = ledger.releases.job, ledger.releases.core, ledger.releases.released_ns
+    row, none = int(job[0]), {"job": job[:0], "core": core[:0], "released_ns": at[:0]}
+    never = min(set(range(PLATFORM.n_cores)) - {c for lo, hi in ledger.jobs.allocation(row) for c in range(lo, hi)})
+    start_ns, end_ns = (int(instants[row]) for instants in (ledger.jobs.start_ns, ledger.jobs.end_ns))
+    refused(ledger, "releases", "when it does not run", released_ns=with_value(at, 0, end_ns))
+    refused(ledger, "releases", "the job holds it not, or not for so long", released_ns=with_value(at, 0, start_ns))
+    refused(ledger, "releases", "which it was not given|not in the order of cores", core=with_value(core, 0, never))
+    refused(ledger, "releases", "is held by jobs|does two things", **none)
 
 
 def test_without_tasks_nobody_can_say_what_each_core_did() -> None:
@@ -224,8 +199,7 @@ def test_coordinations_that_there_are_not() -> None:
 
 
 def test_others_that_can_give_the_same() -> None:
-    ours = simulated(als="gss", rules=RELEASE)
-    theirs = simulated("pool", als="gss", als_command=TOLD, rules=RELEASE)
+    ours, theirs = simulated(als="gss", rules=RELEASE), simulated("pool", als="gss", als_command=TOLD, rules=RELEASE)
     assert theirs.jobs.equals(ours.jobs)
     assert theirs.releases.equals(ours.releases)
 
@@ -247,25 +221,15 @@ def test_the_cause_is_a_hint_where_who_released_was_told() -> None:
 
 
 def test_records_of_what_jobs_were_told_are_checked() -> None:
-    ledger = simulated(als="ss", rules=Rules(coordination="hint")).ledger
-    assert ledger.hints is not None
-    columns = ("job", "told_ns", "waiting", "lack", "wanted")
-    given = {name: getattr(ledger.hints, name) for name in columns}
-    last = len(ledger.hints) - 1
-
-    def refused(message: str, **changed: object) -> None:
-        records = HintRecords(**{name: np.array(column) for name, column in (given | changed).items()})
-        with pytest.raises(InvariantError, match=message):
-            check_ledger(replace(ledger, hints=records))
-
-    def with_last(name: str, value: int) -> np.ndarray:
-        column = given[name].copy()
-        column[last] = value
-        return column
-
-    row = int(given["job"][last])
-    refused("when it does not run", told_ns=with_last("told_ns", int(ledger.jobs.end_ns[row]) + 1))
-    refused("cores are wanted", wanted=with_last("wanted", int(ledger.jobs.held_cores[row]) + 1))
-    refused("does not wait for its cores", waiting=with_last("waiting", row), wanted=with_last("wanted", 1))
-    ordered = {name: column[[0, 0]] for name, column in given.items()}
-    refused("not in the order", **ordered | {"told_ns": ordered["told_ns"] - [0, 1]})
+    ledger = simulated(als="ss", rules=HINT).ledger
+    hints = ledger.hints
+    assert hints is not None
+    last = len(hints) - 1
+    row = int(hints.job[last])
+    late, wide = int(ledger.jobs.end_ns[row]) + 1, int(ledger.jobs.held_cores[row]) + 1
+    refused(ledger, "hints", "when it does not run", told_ns=with_value(hints.told_ns, last, late))
+    refused(ledger, "hints", "cores are wanted", wanted=with_value(hints.wanted, last, wide))
+    itself, one = with_value(hints.waiting, last, row), with_value(hints.wanted, last, 1)
+    refused(ledger, "hints", "does not wait for its cores", waiting=itself, wanted=one)
+    twice = {column.name: getattr(hints, column.name)[[0, 0]] for column in fields(hints)}
+    refused(ledger, "hints", "not in the order", **twice | {"told_ns": twice["told_ns"] - [0, 1]})

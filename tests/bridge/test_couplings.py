@@ -14,15 +14,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
+from application_features import (
+    CHANGING,
+    CHOLESKY,
+    GOING,
+    GRAPH_FEATURES,
+    LEVEL_FEATURES,
+    MAPS,
+    GraphFeature,
+    killed,
+)
 from batch_features import BATCH_FEATURES
 from faulty_runs import simulated as simulated_simply
-from graph_features import BY_RANK, CHOLESKY, FILE, GRAPH_FEATURES, MAP, TOLD, GraphFeature, killed
-from graph_features import CHANGING as CHANGING_HOSTS
-from graph_features import GOING as GOING_HOSTS
-from level_features import LEVEL_FEATURES
 from one_result import assert_one_result
 from reference.batch import Job
 from scenarios import PLATFORMS, Case, assert_as_expected, crowd
@@ -37,16 +43,6 @@ from traces.ledger_tables import TASKS
 from traces.tables import write_jobs
 
 pytestmark = pytest.mark.whole
-
-
-class Feature(Protocol):
-    """What is tried."""
-
-    def simulated(self, folder: Path, **options: Any) -> bridge.Result:
-        """The run, its ledger checked; ``folder`` is for its files."""
-
-    def check(self, result: bridge.Result) -> object:
-        """Complain unless the result of the run inline is one of which the feature can be seen."""
 
 
 @dataclass(frozen=True)
@@ -69,19 +65,6 @@ class Simple:
 
     def check(self, result: bridge.Result) -> None:
         assert len(result.jobs) == self.jobs
-
-
-PARTS = """
-[[application]]
-name = "steps"
-match = { cores = "1-7" }
-steps = 3
-phases = [
-    { kind = "serial", share = 0.1 },
-    { kind = "loop", share = 0.6, als = "static", lengths = "exponential", tasks_per_core = 4 },
-    { kind = "loop", share = 0.3, als = "ss", tasks = 20 },
-]
-"""
 
 
 #: A few dozen jobs of all sizes; jobs of whole seconds are promised for, those of nanoseconds are not.
@@ -120,48 +103,48 @@ TOY, LENGTHS_PEER = _peer("toy_peer.py"), _peer("lengths_peer.py")
 #: at once, with one job of each application, and the rest with a pool only.
 FEW = replace(LEVEL_FEATURES["all at once"], jobs=LEVEL_FEATURES["all at once"].users)
 GRAPHS = GraphFeature(
-    BY_RANK + CHOLESKY + FILE + MAP,
-    level={"speeds": (*CHANGING_HOSTS, *GOING_HOSTS), "latency_ns": 10**6, "assignment": "master"},
+    MAPS["by_rank"] + CHOLESKY + MAPS["file"] + MAPS["map"],
+    level={"speeds": (*CHANGING, *GOING), "latency_ns": 10**6, "assignment": "master"},
     overhead_ns=10**7,
 )
 #: A simulator that is told of tasks and edges.
 TOLD_GRAPHS = GraphFeature(
-    BY_RANK + CHOLESKY + FILE + TOLD, level={"latency_ns": 10**6, "assignment": "master"}, overhead_ns=10**6, jobs=14
+    MAPS["by_rank"] + CHOLESKY + MAPS["file"] + MAPS["told"],
+    level={"latency_ns": 10**6, "assignment": "master"},
+    overhead_ns=10**6,
+    jobs=14,
 )
 TOLD_IN_TIME = replace(
     TOLD_GRAPHS,
-    level=TOLD_GRAPHS.level | {"speeds": (*CHANGING_HOSTS, *GOING_HOSTS)},
+    level=TOLD_GRAPHS.level | {"speeds": (*CHANGING, *GOING)},
     rules=Rules(kill_at_walltime=True),
     seen=killed,
 )
 
 #: Features that others contain: ``make release`` tries each by itself.
 CONTAINED = {
-    *("batch: releases, failures", "batch: hints", "graph: no network", "graph: heft on a loop"),
+    *("batch: releases, failures", "batch: hints", "batch: molding", "batch: partitions"),
+    *("graph: no network", "graph: heft on a loop"),
     *("another simulator: static", "another simulator: told of graphs"),
     "another simulator: parts, messages, distributed",
 }
 
-#: Features with which a process for each job is tried, too.
-ONE_BY_ONE = ("all",)
-
-MATRIX: dict[str, tuple[Feature, list[dict[str, Any]]]] = {
+MATRIX: dict[str, tuple[Any, list[dict[str, Any]]]] = {
     **{
-        f"batch: {name}": (feature, [POOL, PROCESS] if name in ONE_BY_ONE else [POOL])
+        f"batch: {name}": (feature, [POOL, PROCESS] if name == "all" else [POOL])
         for name, feature in BATCH_FEATURES.items()
     },
-    "batch: all, in turn": (BATCH_FEATURES["all"], [ALONE]),
     **{f"application: {name}": (feature, [POOL]) for name, feature in LEVEL_FEATURES.items()},
     "application: a few of all at once": (FEW, [PROCESS]),
-    **{f"graph: {name}": (feature, [POOL]) for name, feature in GRAPH_FEATURES.items()},
+    **{f"graph: {name}": (feature, [ALONE]) for name, feature in GRAPH_FEATURES.items()},
     "graph: all at once": (GRAPHS, [PROCESS]),
-    "files": (Files(SMALL), [POOL | TCP, PROCESS | {"workers": 4}]),
+    "files": (Files(SMALL), [POOL | TCP]),
     "another simulator: ss": (Simple("ss"), [POOL | TOY | TCP]),
     "another simulator: static": (Simple("static"), [POOL | TOY]),
     "another simulator, a job each": (Simple("ss", jobs=5), [PROCESS | TOY]),
     **{
         f"another simulator: parts, messages, {assignment}": (
-            Simple(applications=PARTS, assignment=assignment, latency_ns=10**7),
+            Simple(applications=MAPS["steps"], assignment=assignment, latency_ns=10**7),
             [POOL | TOY],
         )
         for assignment in ASSIGNMENTS
@@ -181,14 +164,16 @@ def _label(options: dict[str, Any]) -> str:
     return "-".join(str(options[key]) for key in ("coupling", "workers", "socket") if key in options)
 
 
+Inline = Callable[[str], tuple[bridge.Result, Path]]
+
+
 @pytest.fixture(scope="module")
-def inline(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[bridge.Result, Path]]:
+def inline(tmp_path_factory: pytest.TempPathFactory) -> Inline:
     @cache
     def simulated(name: str) -> tuple[bridge.Result, Path]:
         folder = tmp_path_factory.mktemp("inline")
-        feature, _ = MATRIX[name]
-        result = feature.simulated(folder)
-        feature.check(result)
+        result = MATRIX[name][0].simulated(folder)
+        MATRIX[name][0].check(result)
         return result, folder
 
     return simulated
@@ -202,9 +187,7 @@ def inline(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[br
         for way in ways
     ],
 )
-def test_one_result(
-    name: str, options: dict[str, Any], inline: Callable[[str], tuple[bridge.Result, Path]], tmp_path: Path
-) -> None:
+def test_one_result(name: str, options: dict[str, Any], inline: Inline, tmp_path: Path) -> None:
     expected, folder = inline(name)
     feature, _ = MATRIX[name]
     compares_files = isinstance(feature, Files)
@@ -212,9 +195,8 @@ def test_one_result(
     assert_one_result(result, expected)
     if "als_command" in options:
         assert result.coupling["refused"] == 0
-    suspends = getattr(feature, "suspends", None)
-    if suspends is not None and options == POOL:  # else: three messages for each job or so, with graphs up to five
-        assert (result.coupling["messages"] > 5 * len(result.jobs)) == suspends
+    if getattr(feature, "suspends", False):  # otherwise three messages for each job or so, with graphs up to five
+        assert result.coupling["messages"] > 5 * len(result.jobs)
     if compares_files:
         found, wanted = files_of(tmp_path), files_of(folder)
         assert len(wanted) > 2 + sum(SMALL.core_speeds[core] > 0 for core in range(9)) + 1
@@ -227,9 +209,7 @@ def test_each_coupling_is_tried() -> None:
 
 
 @pytest.mark.parametrize("name", ["python-cut", "all"])
-def test_traces_of_attempts_that_were_cut(
-    name: str, inline: Callable[[str], tuple[bridge.Result, Path]], tmp_path: Path
-) -> None:
+def test_traces_of_attempts_that_were_cut(name: str, inline: Inline, tmp_path: Path) -> None:
     path = inline(f"batch: {name}")[0].write_trace(tmp_path / "trace")
     check_nesting(path)
     assert shutil.which("otf2-print"), "install it: tools/install_system_packages.sh otf2-tools"
@@ -255,14 +235,6 @@ def test_a_crowd_as_the_slow_reference(coupling: str, case: Case) -> None:
     assert result.coupling["retries"] == 0
 
 
-def test_without_task_records_the_jobs_are_the_same(tmp_path: Path) -> None:
-    feature = GRAPH_FEATURES["a map"]
-    result = feature.simulated(tmp_path, **POOL, keep_tasks=False)
-    assert result.ledger.tasks is None
-    assert result.ledger.transfers is None
-    assert result.jobs.equals(feature.simulated(tmp_path).jobs)
-
-
 MINE = """
 from als.techniques import Technique, technique_kernel
 
@@ -280,9 +252,8 @@ MINE = Technique("mine", two_at_a_time)
 
 @pytest.fixture
 def mine(tmp_path: Path) -> str:
-    file = tmp_path / "mine.py"
-    file.write_text(MINE, encoding="utf-8")
-    return f"{file}:MINE"
+    (tmp_path / "mine.py").write_text(MINE, encoding="utf-8")
+    return f"{tmp_path / 'mine.py'}:MINE"
 
 
 def test_a_technique_of_ones_own_works_in_processes_of_their_own(mine: str) -> None:

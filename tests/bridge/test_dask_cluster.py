@@ -15,6 +15,7 @@ import tomllib
 import urllib.request
 import warnings
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -157,18 +158,11 @@ def test_what_a_worker_lacks_is_said_first(cluster: str, tmp_path: Path, monkeyp
         on(cluster, path, tmp_path / "out")
 
 
-def test_terms() -> None:
-    from importlib.metadata import version
-
-    ours = version("twolevel")
-    this = str(Path(__file__))
+def test_an_unfit_worker_that_joins_stops_it(cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, this = version("twolevel"), str(Path(__file__))
     assert unfit(Terms("t", ours, {}, None)) == ""
-    assert "it has twolevel" in unfit(Terms("t", "0.0", {}, None))
     assert "is another file there" in unfit(Terms("t", ours, {this: "0" * 64}, None))
     assert "is not the same folder there" in unfit(Terms("t", ours, {}, str(Path(this).parent)))
-
-
-def test_an_unfit_worker_that_joins_stops_it(cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dask_cluster.DaskCells, "_check", lambda *_: None)
     monkeypatch.setattr(dask_cluster, "terms_of", lambda needs, token: Terms(token, "0.0", {}, None))
     with pytest.raises(PeerError, match=r"a worker that joined cannot run cells: it has twolevel"):
@@ -245,15 +239,11 @@ def test_its_ports_are_of_this_machine_only(ours: tuple[Cluster, str]) -> None:
     sockets = set()
     for pid in descendants():
         with contextlib.suppress(OSError):
-            if os.getsid(pid) == os.getsid(0):  # of another test
-                continue
-            sockets |= {os.readlink(one) for one in Path(f"/proc/{pid}/fd").iterdir()}
-    listening = []
-    for table in ("tcp", "tcp6"):
-        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
-            words = line.split()
-            if words[3] == "0A" and f"socket:[{words[9]}]" in sockets:
-                listening.append(words[1].partition(":")[0])
+            if os.getsid(pid) != os.getsid(0):  # else of another test
+                sockets |= {os.readlink(one) for one in Path(f"/proc/{pid}/fd").iterdir()}
+    lines = [*Path("/proc/net/tcp").read_text().splitlines()[1:], *Path("/proc/net/tcp6").read_text().splitlines()[1:]]
+    rows = [line.split() for line in lines]
+    listening = [row[1].partition(":")[0] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in sockets]
     assert len(listening) >= 3  # the scheduler, the dashboard, a worker
     assert set(listening) == {"0100007F"}
 
@@ -307,9 +297,8 @@ def set_up_slurm(folder: Path, monkeypatch: pytest.MonkeyPatch, shell: str) -> N
 
 
 def check_jobs(folder: Path) -> None:
-    script = (folder / "script").read_text()
-    assert "#SBATCH -p short" in script
-    assert "#SBATCH -t 00:10:00" in script
+    lines = (folder / "script").read_text().splitlines()
+    assert {"#SBATCH -p short", "#SBATCH -t 00:10:00"} <= set(lines)
     assert (folder / "cancelled").exists()
 
 

@@ -1,8 +1,7 @@
-"""The study of the demand response paper, and what jobs compute where nodes are slowed unevenly."""
+"""The study of the demand response paper."""
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -10,25 +9,19 @@ import pytest
 from pages import ROOT
 
 import bridge
-from bls import HostGroup, Platform
-from bls.machine.host_power import HostPower
-from bls.machine.published import demand_response
 from bls.power.options import PowerOptions
 from bridge.compare.power_indexes import indexes_of
-from bridge.scenarios.application_level import ApplicationLevel
 from bridge.studies.executors.local import Here
 from bridge.studies.input.study_file import load_study
 from bridge.studies.run_study import run_study
-from tools.studies.demand_response_jobs import CORES, DAY_S, experiment_2
+from tools.studies.demand_response_jobs import DAY_S, experiment_2
 
 pytestmark = pytest.mark.whole
-
-S = 10**9
 
 
 def limited(fallback: str, share: str) -> PowerOptions:
     allowed = {} if fallback == "none" else {"allowed": share}
-    return PowerOptions(limits=[(0, DAY_S * S, 407_000)], fallback=fallback, **allowed)
+    return PowerOptions(limits=[(0, DAY_S * 10**9, 407_000)], fallback=fallback, **allowed)
 
 
 def test_the_study_of_the_demand_response_paper(tmp_path: Path) -> None:
@@ -67,29 +60,3 @@ def test_the_study_of_the_demand_response_paper(tmp_path: Path) -> None:
                     assert slowed[column] - base[column] == pytest.approx(indexes[group].mean_ns, abs=10)
         less = base.mean_power_in_limits_w - slowed.mean_power_in_limits_w
         assert less == pytest.approx(one.power_reduction_w, rel=1e-9)
-
-
-@pytest.mark.release
-def test_what_jobs_compute_decides_where_nodes_are_slowed_unevenly() -> None:
-    """One seed: where all nodes are alike, jobs run longer by as much, and wait less the better they are balanced. Where they
-    are not, nobody gains by allowing that static loops are slowed, and all do by fac's."""
-    kinds = [HostPower(66, [(1, 240), (speed, 240 * speed)]) for speed in (0.9, 0.5)]
-    uneven = Platform(tuple(HostGroup(1, CORES, 1.0 * CORES, power=kinds[place % 2]) for place in range(151)))
-    machines = {"alike": demand_response(), "uneven": uneven}
-    log, level = experiment_2(0), ApplicationLevel(lengths="normal:draw=paper")
-
-    @cache
-    def metrics(machine: str, als: str, fallback: str, share: str) -> dict[str, float]:
-        loops = {"als": als, "level": level, "variation": 0.25, "tasks_per_core": 32, "keep_tasks": False}
-        return bridge.simulate(log, machines[machine], power=limited(fallback, share), **loops).metrics
-
-    def longer(machine: str, als: str, share: str, what: str) -> float:
-        base, slowed = (metrics(machine, als, *case) for case in (("none", "1"), ("dvfs", share)))
-        return (slowed[f"mean_{what}_ns"] - base[f"mean_{what}_ns"]) / S
-
-    assert longer("alike", "static", "0.5", "run") == pytest.approx(longer("alike", "fac", "0.5", "run"), abs=5)
-    waits = [longer("alike", *case, "wait") for case in (("fac", "0.5"), ("static", "0.5"), ("static", "0"))]
-    assert waits == sorted(waits)
-    assert longer("uneven", "fac", "0.5", "wait") < longer("uneven", "fac", "0", "wait")
-    assert longer("uneven", "static", "0.5", "wait") > longer("uneven", "static", "0", "wait")
-    assert longer("uneven", "static", "0.5", "run") > longer("uneven", "fac", "0.5", "run") + 50

@@ -1,11 +1,16 @@
-"""Application simulators of the user's own: the toy, one that is not there, and one that misbehaves.
+"""Application simulators of the user's own: the toy, one that is not there, and one that misbehaves; and the circumstances of
+runs with processes: within an event loop, in a strange folder, with few open files.
 
 Most of what one may do wrong is simulated in ``test_simulated_network.py``; here are programs.
 """
 
 from __future__ import annotations
 
+import asyncio
+import os
+import resource
 import shlex
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -17,9 +22,11 @@ from faulty_runs import assert_same, descendants, expected, simulated
 
 import bridge
 from bls.workloads.workload import Workload
+from bridge.couplings import processes
 from bridge.protocol import session
 from bridge.scenarios.application_level import ApplicationLevel
 from bridge.workers import workforce
+from bridge.workers.places import room_for
 from traces.base.errors import InputError, PeerError, TwolevelError
 
 pytestmark = pytest.mark.whole
@@ -79,10 +86,8 @@ def test_what_a_simulator_cannot_do(
 
 def test_a_start_that_does_not_fit_into_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "MAX_FRAME", 100)
-    message = (
-        "^job 100: a simulator cannot be told of it: start cannot be sent: job 0: a frame of .* allowed: 1 to 100$"
-    )
-    with pytest.raises(InputError, match=message):
+    message = "cannot be told of it: start cannot be sent: job 0: a frame of .* allowed: 1 to 100$"
+    with pytest.raises(InputError, match=f"^job 100: a simulator {message}"):
         simulated("pool", 1, als_command=TOY)
 
 
@@ -94,27 +99,22 @@ def test_what_a_simulator_says_cannot_steer_a_terminal() -> None:
 
 
 def test_one_that_misbehaves_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    mark = tmp_path / "mark"
-    result = simulated("pool", 8, als_command=rogue("other-lengths", mark), workers=1)
+    result = simulated("pool", 8, als_command=rogue("other-lengths", tmp_path / "mark"), workers=1)
     assert_same(result, expected(8))
-    assert mark.exists()
     assert "records of tasks with other lengths than it was told" in caplog.text
     assert result.coupling["retries"] >= 1
-
-
-def test_a_sum_that_was_added_otherwise_does_not_show() -> None:
+    # A sum that was added in another order is no fault.
     assert_same(simulated("pool", 8, als_command=rogue("other-sum")), expected(8))
 
 
-def test_the_timeout_bounds_one_that_never_connects(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_timeout_bounds_one_that_never_connects(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     message = r"never-connects: no process has connected within 1\.5 s; allowed: within als_timeout_s=$"
     with pytest.raises(PeerError, match=message):
         simulated("pool", 8, als_command=rogue("never-connects"), workers=3, als_timeout_s=1.5)
     assert not caplog.messages  # no other line, of another time
-
-
-def test_a_program_may_take_all_of_the_timeout_to_connect(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workforce, "CONNECT_S", 0.01)
+    monkeypatch.setattr(workforce, "CONNECT_S", 0.01)  # a program may take all of the timeout
     assert_same(simulated("pool", 8, als_command=TOY, workers=1), expected(8))
 
 
@@ -140,25 +140,65 @@ def test_a_recorded_run_has_no_use_for_a_command() -> None:
         bridge.simulate(Workload.from_jobs([(1, 0, 1, 1, 1)]), als="recorded", coupling="pool", als_command="true")
 
 
-CHATTY = """
-from als import Technique, technique_kernel
-
-print("a technique that talks", flush=True)
-
-
-@technique_kernel
-def one(n_tasks, n_cores, core, request, remaining, memo):
-    return 1
-
-
-ONE = Technique("one", one)
-"""
-
-
-def test_what_a_plug_in_prints_is_no_report(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "chatty.py").write_text(CHATTY)
-    name = f"{tmp_path / 'chatty.py'}:ONE"
-    jobs = Workload.from_jobs([(i, i, 3, 4, 3) for i in range(1, 9)])
-    inline = bridge.simulate(jobs, als=name, variation=0.2)
-    assert bridge.simulate(jobs, als=name, variation=0.2, coupling="pool", workers=1).jobs.equals(inline.jobs)
+def test_text_that_a_plug_in_prints_is_no_report(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    technique = "class One:\n    name = 'one'\n\n    def chunk(self, ask):\n        return 1\n"
+    (tmp_path / "chatty.py").write_text(f"print('a technique that talks', flush=True)\n{technique}")
+    name = f"{tmp_path / 'chatty.py'}:One"
+    assert_same(simulated("pool", 8, als=name, workers=1), simulated(jobs=8, als=name))
     assert "a technique that talks" in capfd.readouterr().err
+
+
+# Where a run finds itself
+
+
+def test_errors_and_interrupts_within_a_running_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def cell(**options: Any) -> bridge.Result:
+        return simulated("pool", **options)
+
+    with pytest.raises(PeerError, match=r"the last one exited with status 3$"):
+        asyncio.run(cell(als_command=rogue("exits")))
+
+    class Interrupted(processes.Future):  # type: ignore[type-arg]
+        def result(self, timeout: float | None = None) -> object:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(processes, "Future", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(cell(jobs=60))
+    assert descendants() == {}
+
+
+def test_modules_of_the_same_names_in_the_working_directory(tmp_path: Path) -> None:
+    for name in ("bridge", "als", "json", "asyncio"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('the wrong module')\n")
+    program = (
+        "import sys; sys.path[:] = [folder for folder in sys.path if folder]; import os; os.chdir(sys.argv[1])\n"
+        "import bridge; from bls.workloads.workload import Workload\n"
+        "result = bridge.simulate(Workload.from_jobs([(1, 0, 60, 4, 60)]), coupling='pool', workers=1)\n"
+        "print(result.jobs.end_ns[0])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=False, cwd=HERE.parents[1]
+    )
+    assert (done.stdout, done.stderr) == ("60000000000\n", "")
+
+
+def test_few_open_files(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = [256, 300]
+    monkeypatch.setattr(resource, "getrlimit", lambda which: tuple(limits))
+    monkeypatch.setattr(resource, "setrlimit", lambda which, new: limits.__setitem__(0, new[0]))
+    for wanted, given, files in ((100, 100, 256), (150, 150, 278), (1000, 172, 300)):
+        assert room_for(wanted) == given
+        assert limits == [files, 300]
+    assert "172 application processes at once, not 1000: only 300 files may be open" in caplog.text
+
+
+def test_workers_beyond_the_jobs_are_not_started_and_no_file_is_left_open() -> None:
+    def opened_after(coupling: str) -> int:
+        result = simulated(coupling, jobs=3, workers=50)
+        assert_same(result, expected(3))
+        assert result.coupling["processes"] == 3
+        return len(os.listdir("/proc/self/fd"))
+
+    before = opened_after("pool")
+    assert [opened_after("pool"), opened_after("process")] == [before, before]

@@ -75,20 +75,19 @@ def waiting(server: Server) -> list[int]:
     return await_that(lambda: len(found := descendants(server.process.pid)) == 3 and list(found))
 
 
-def test_killing_a_command_kills_what_it_has_started(server: Server) -> None:
+def test_the_end_of_a_command_ends_what_it_has_started(server: Server) -> None:
     pids = waiting(server)
     server.tell("kill", "w")
     server.tell("kill", "nobody")
     assert server.report() == ["gone", "w", "was killed by SIGKILL"]
     await_end(pids)
-    # So it is with what a command leaves behind, and at the end of all commands.
     pids = waiting(server)
     leader = next(pid for pid in pids if os.getpgid(pid) == pid)
     strike([leader], signal.SIGTERM)
     assert server.report() == ["gone", "w", "was killed by SIGTERM"]
     assert server.born == {"w": leader}
     await_end(pids)
-    pids = waiting(server)
+    pids = waiting(server)  # at the end of all commands
     assert server.process.stdin is not None
     server.process.stdin.close()
     await_end(pids)

@@ -11,12 +11,8 @@ import pytest
 import traces
 from als.engine.dag.metrics import GRAPH_METRICS
 from als.engine.metrics import LOOP_METRICS
-from als.graphs import graph_model
-from als.graphs.draw import drawn_graph
 from als.graphs.task_graph import TaskGraph
-from als.planners import PLANNERS
 from als.planners.mapped import MAPPED
-from als.techniques import TECHNIQUES
 from bridge.single import graph_run
 from bridge.single.graph_options import GraphOptions
 from bridge.single.graph_record import summary
@@ -111,17 +107,6 @@ def test_mapped_to_hosts(network: str, begins_ns: int) -> None:
         assert result.transfers["arrived_ns"].tolist() == [begins_ns, begins_ns, last]
 
 
-def test_within_a_host_data_are_there_at_once_or_come_from_memory() -> None:
-    pair = graph([1, 2, 2], [(0, 1, 1e9), (0, 2, 1e9)])
-    free = simulate_graph(pair, options("ss", network="hockney"))
-    assert free.transfers is not None
-    assert free.transfers["sent_ns"].tolist() == free.transfers["arrived_ns"].tolist() == [SECOND]
-    assert free.metrics["transfers"] == 0  # between hosts
-    slow = simulate_graph(pair, options("ss", network="hockney", memory_gbps=16.0))
-    assert slow.transfers is not None
-    assert slow.transfers["arrived_ns"].tolist() == [SECOND + SECOND // 2]
-
-
 @pytest.mark.parametrize("als", ["fac", "static-steal", "af"])
 def test_without_edges_it_is_the_plain_loop(als: str) -> None:
     work = np.random.default_rng(5).uniform(0.1, 2.0, 60)
@@ -134,45 +119,10 @@ def test_without_edges_it_is_the_plain_loop(als: str) -> None:
     np.testing.assert_array_equal(alone.loop_values, loop.values)
 
 
-def test_a_drawn_graph_is_a_graph() -> None:
-    drawn = drawn_graph(graph_model("chain:tasks=5,ccr=0"), 0, 0, 0, 2, 10.0, 1.0)
-    result = simulate_graph(drawn, options("heft"))
-    assert result.makespan_ns == 10 * SECOND
-    assert result.tasks["name"] == ["0", "1", "2", "3", "4"]
-
-
-def test_tasks_without_work_take_a_nanosecond() -> None:
-    result = simulate_graph(graph([0, 0], [(0, 1, 0)]), options("ss"))
-    assert rows(result) == [(0, 0, 1), (0, 1, 2)]
-    assert math.isnan(result.metrics["slr"])
-    assert math.isnan(result.metrics["length_cov"])
-
-
-def test_the_order_of_waiting() -> None:
-    # Task 2 begins the longest way.
-    fork = graph([1, 1, 1, 5], [(2, 3, 0)])
-    assert [core for core, _, _ in rows(simulate_graph(fork, options("ss", 1)))] == [0] * 4
-    by_index, by_rank = (simulate_graph(fork, options("ss", 2, order=order)) for order in ("index", "rank"))
-    assert rows(by_index)[2] == (0, SECOND, 2 * SECOND)
-    assert rows(by_rank)[2] == (0, 0, SECOND)
-    assert (by_index.makespan_ns, by_rank.makespan_ns) == (7 * SECOND, 6 * SECOND)
-
-
 def test_the_critical_path() -> None:
     assert critical_path(RING).tolist() == [0, 1, 3]  # through c it is as long
     assert critical_path(graph([1, 3, 1, 2.5], [(0, 2, 1e12), (0, 3, 0)])).tolist() == [0, 3]
     assert critical_path(graph([1, 9, 1], [(0, 2, 0)])).tolist() == [1]
-
-
-def test_cores_that_are_lost_or_late() -> None:
-    two = graph([4, 2, 2], [(0, 2, 0), (1, 2, 0)])
-    lost = simulate_graph(two, options("heft", speeds=("lost:cores=1,at=1s",)))
-    # Task 1 was on core 1, and is done again when core 0 has nothing of its own.
-    assert rows(lost) == [(0, 0, 4 * SECOND), (0, 4 * SECOND, 6 * SECOND), (0, 6 * SECOND, 8 * SECOND)]
-    late = simulate_graph(two, options("ss", speeds=("late:cores=1,at=1s",)))
-    assert rows(late)[1] == (1, SECOND, 3 * SECOND)
-    with pytest.raises(InputError, match="all cores are lost, with 3 tasks left"):
-        simulate_graph(two, options("ss", speeds=("lost:cores=0-1,at=1s",)))
 
 
 def test_the_ledger_is_a_job_of_its_own() -> None:
@@ -219,14 +169,6 @@ def test_a_graph_larger_than_memory_is_one_line(monkeypatch: pytest.MonkeyPatch)
     check_memory("g", 10**9, 10**9, options("ss"))
 
 
-def test_schedulers_as_objects() -> None:
-    assert options(TECHNIQUES["ss"]).names()["als"] == "ss"
-    assert options("ss").names()["order"] == "index"
-    assert options("heft").names()["order"] is None
-    assert options(PLANNERS["heft"]).scheduler is PLANNERS["heft"]
-    assert options("mapped", order="rank").part(RING.host).by_rank
-
-
 def test_a_generators_work_has_the_mean_that_was_asked_for() -> None:
     setting = options("ss", 4, bandwidth_gbps=8.0)
     drawn = GraphSource("cholesky", tasks=30, mean_gflop=2.0).read(setting)
@@ -241,8 +183,26 @@ def test_a_generators_work_has_the_mean_that_was_asked_for() -> None:
 
 
 def test_no_speed_up_is_beyond_what_the_cores_can_do() -> None:
-    """Three tasks alone could employ three cores; two, of which one is half as quick, do 1.5 times the work of the quicker."""
-    text = summary(simulate_graph(graph([1, 1, 1], []), GraphOptions("ss", (1.0, 0.5))))
-    assert "of at most 1.5000" in text
-    text = summary(simulate_graph(graph([1, 1], [(0, 1, 0)]), options("ss", 2)))
-    assert "of at most 1.0000" in text
+    """Three tasks could employ three cores; of two cores one is half as fast, and both do 1.5 times the work of the faster."""
+    assert "of at most 1.5000" in summary(simulate_graph(graph([1, 1, 1], []), GraphOptions("ss", (1.0, 0.5))))
+    assert "of at most 1.0000" in summary(simulate_graph(graph([1, 1], [(0, 1, 0)]), options("ss", 2)))
+
+
+def test_small_and_large_cases() -> None:
+    nothing = simulate_graph(graph([0, 0], [(0, 1, 0)]), options("ss"))
+    assert rows(nothing) == [(0, 0, 1), (0, 1, 2)]  # tasks without work take 1 ns
+    assert math.isnan(nothing.metrics["slr"])
+    assert math.isnan(nothing.metrics["length_cov"])
+    two = graph([4, 2, 2], [(0, 2, 0), (1, 2, 0)])
+    assert rows(simulate_graph(two, options("ss", speeds=("late:cores=1,at=1s",))))[1] == (1, SECOND, 3 * SECOND)
+    with pytest.raises(InputError, match="all cores are lost, with 3 tasks left"):
+        simulate_graph(two, options("ss", speeds=("lost:cores=0-1,at=1s",)))
+    fork = graph([1, 1, 1, 5], [(2, 3, 0)])  # task 2 begins the longest way
+    by_order = [simulate_graph(fork, options("ss", 2, order=order)).makespan_ns for order in ("index", "rank")]
+    assert by_order == [7 * SECOND, 6 * SECOND]
+    slow = simulate_graph(
+        graph([1, 2, 2], [(0, 1, 1e9), (0, 2, 1e9)]), options("ss", network="hockney", memory_gbps=16.0)
+    )
+    assert slow.transfers is not None
+    assert slow.transfers["arrived_ns"].tolist() == [SECOND + SECOND // 2]
+    assert slow.metrics["transfers"] == 0  # between hosts

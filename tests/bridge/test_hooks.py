@@ -96,6 +96,15 @@ def test_a_plain_run_fills_no_slot(filled: dict[str, set[int]]) -> None:
     assert filled == {name: set() for name in TABLES}
 
 
+def test_drained_hosts_and_presets_fill_their_slots(filled: dict[str, set[int]], tmp_path: Path) -> None:
+    bridge.simulate(replace(Workload.from_jobs(JOBS), preset=np.array([1, 0, 0, 0])))
+    assert filled["batch"] == {b.PRESETS}
+    path = tmp_path / "nodes.csv"
+    path.write_text("host,down_s,up_s,state\n0,10,20,drain\n")
+    simulated(surroundings=Surroundings(failures=str(path)))
+    assert filled["batch"] == {*HOSTS, *OTHERS, b.TAKE_UP, b.GIVE_UP, b.DRAIN, b.PRESETS}
+
+
 #: What applications have a use for that are told something.
 TOLD = {
     b.HINT: {"application": {a.SERVE_LAST}},
@@ -116,6 +125,9 @@ def sleeping() -> dict[str, Any]:
     return {"platform": Platform((HostGroup(4, 64, 3000.0, power=power),)), "power": PowerOptions(sleep_after_ns=10**9)}
 
 
+MALLEABLE = Surroundings(malleable="1")
+GIVES = {b.TAKE_UP, b.GIVE_UP, b.RELEASE}
+PARTS = {b.PLAN, *BY_CORES, *OTHERS, b.LIMITS, b.DOMAIN_LIMITS, b.DOMAIN_OFFER}
 BATCH_CASES: dict[str, tuple[dict[str, Any], set[int]]] = {
     "planning": ({"backfill": "3"}, {b.PLAN}),
     "keeping": ({"backfill": "conservative"}, {b.PLAN, *OTHERS}),
@@ -124,51 +136,30 @@ BATCH_CASES: dict[str, tuple[dict[str, Any], set[int]]] = {
     "predictions": ({"estimates": "last-two", "backfill": "easy"}, {b.PREDICT, b.LEARN}),
     "promises": ({"estimates": "application", "backfill": "easy"}, {b.HEAR}),
     "an order": ({"bls": "wfp3"}, {b.ORDER}),
-    "releases": ({"rules": Rules(coordination="release")}, {b.TAKE_UP, b.GIVE_UP, b.RELEASE}),
-    "releases by cores": (
-        {"rules": Rules(coordination="release"), "allocator": "contiguous"},
-        {b.PLAN, *BY_CORES, b.HOLD_LEFT, b.TAKE_UP, b.GIVE_UP, b.RELEASE},
-    ),
-    "hints": ({"rules": Rules(coordination="hint")}, {b.TAKE_UP, b.GIVE_UP, b.RELEASE, b.HINT}),
-    "widths": (
-        {"rules": Rules(resize="expand+shrink"), "surroundings": Surroundings(malleable="1")},
-        {b.TAKE_UP, b.GIVE_UP, b.RELEASE, b.RESIZE},
-    ),
-    "molding": ({"rules": Rules(resize="mold"), "surroundings": Surroundings(malleable="1")}, {b.MOLD}),
-    "molding beside reservations": (
-        {"rules": Rules("3", resize="mold"), "surroundings": Surroundings(malleable="1")},
-        {b.MOLD_BESIDE, b.PLAN},
-    ),
-    "hinting": (
-        {"bls": LastOfEach(), "rules": Rules(coordination="hint")},
-        {b.CHOSEN, b.TAKE_UP, b.GIVE_UP, b.RELEASE, b.HINT_AS_DECIDED, *OTHERS},
-    ),
-    "hints and widths": (
-        {"rules": Rules(resize="expand", coordination="hint"), "surroundings": Surroundings(malleable="1")},
-        {b.TAKE_UP, b.GIVE_UP, b.RELEASE, b.HINT, b.RESIZE, b.TOGETHER},
-    ),
+    "releases": ({"rules": Rules(coordination="release")}, GIVES),
+    "releases by cores": ({"rules": Rules(coordination="release"), "allocator": "contiguous"},
+                          {b.PLAN, *BY_CORES, b.HOLD_LEFT, *GIVES}),
+    "hints": ({"rules": Rules(coordination="hint")}, {*GIVES, b.HINT}),
+    "widths": ({"rules": Rules(resize="expand+shrink"), "surroundings": MALLEABLE}, {*GIVES, b.RESIZE}),
+    "molding": ({"rules": Rules(resize="mold"), "surroundings": MALLEABLE}, {b.MOLD}),
+    "molding beside reservations": ({"rules": Rules("3", resize="mold"), "surroundings": MALLEABLE}, {b.MOLD_BESIDE, b.PLAN}),
+    "hinting": ({"bls": LastOfEach(), "rules": Rules(coordination="hint")}, {b.CHOSEN, *GIVES, b.HINT_AS_DECIDED, *OTHERS}),
+    "hints and widths": ({"rules": Rules(resize="expand", coordination="hint"), "surroundings": MALLEABLE},
+                         {*GIVES, b.HINT, b.RESIZE, b.TOGETHER}),
     "directing": ({"bls": Director(1)}, {b.CHOSEN, b.DIRECT, b.AGAIN, *OTHERS}),
     "holding": (limited("hold"), {b.LIMITS, b.POWER_FITS, *OTHERS}),
     "slowing": (limited("dvfs"), {b.LIMITS, b.POWER_FITS, b.SET_LEVEL, *OTHERS}),
-    "slowing beside a reservation": (
-        limited("dvfs") | {"backfill": "easy"},
-        {b.LIMITS, b.SET_LEVEL, b.POWER_PLAN, *OTHERS},
-    ),
+    "slowing beside a reservation": (limited("dvfs") | {"backfill": "easy"}, {b.LIMITS, b.SET_LEVEL, b.POWER_PLAN, *OTHERS}),
     "slowing by cores": (limited("dvfs") | {"backfill": "2"}, {b.LIMITS, b.SET_LEVEL, b.PLAN, *BY_CORES, *OTHERS}),
     "slowing one by one": (limited("dvfs:slow=fewest"), {b.LIMITS, b.POWER_FITS, b.SET_STATES, *OTHERS}),
-    "limits to a part": (
-        limited("dvfs", "hosts:0-1"),
-        {b.LIMITS, b.SET_STATES, b.PLAN, *BY_CORES, *OTHERS, b.DOMAIN_LIMITS, b.DOMAIN_OFFER},
-    ),
-    "deciding under limits to a part": (
-        limited("hold", "hosts:0-1") | {"bls": Director(0)},
-        {b.CHOSEN, b.DIRECT, b.AGAIN, b.LIMITS, *BY_CORES, *OTHERS, b.DOMAIN_LIMITS, b.DOMAIN_OFFER, b.DOMAIN_FITS},
-    ),
+    "limits to a part": (limited("dvfs", "hosts:0-1"), {*PARTS, b.SET_STATES}),
+    "deciding under limits to a part": (limited("hold", "hosts:0-1") | {"bls": Director(0)},
+                                        {*PARTS, b.CHOSEN, b.DIRECT, b.AGAIN, b.DOMAIN_FITS} - {b.PLAN}),
     "stopping": (limited("stop:off"), {b.STOP_HOSTS, *OTHERS}),
     "sleeping": (sleeping(), {b.HOSTS_SLEEP, b.PLACE_AWAKE, b.SLOT_AWAKE, b.BOOT_HOSTS}),
     "deciding": ({"bls": Eager()}, {b.CHOSEN, *OTHERS}),
     "rejecting": ({"bls": "reject", "als": "recorded"}, {b.TURN_AWAY}),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", BATCH_CASES)
@@ -180,58 +171,29 @@ def test_a_feature_of_the_batch_level_fills_its_slots(case: str, filled: dict[st
     assert others == TOLD.get(next(iter(wanted & TOLD.keys()), -1), {})
 
 
-def test_hosts_that_are_drained_fill_their_slots(filled: dict[str, set[int]], tmp_path: Path) -> None:
-    path = tmp_path / "nodes.csv"
-    path.write_text("host,down_s,up_s,state\n0,10,20,drain\n")
-    simulated(surroundings=Surroundings(failures=str(path)))
-    assert filled["batch"] == {*HOSTS, *OTHERS, b.TAKE_UP, b.GIVE_UP, b.DRAIN}
-
-
-def test_presets_fill_their_slot(filled: dict[str, set[int]]) -> None:
-    jobs = Workload.from_jobs(JOBS)
-    preset = np.array([1, 0, 0, 0])
-    bridge.simulate(Workload(**{**{name: getattr(jobs, name) for name in jobs.__dataclass_fields__}, "preset": preset}))
-    assert filled["batch"] == {b.PRESETS}
-
-
 SQUARE = ("square:period=10m,low=0.5,cores=0-63",)
-MALLEABLE = Surroundings(malleable="1")
-GRAPH_CHANGES = {"application": GRAPHS | CHANGES}
+CUT = {"application": GRAPHS | CHANGES}
+EQUAL, EVOLVE = ({"rules": Rules(resize=way), "surroundings": MALLEABLE} for way in ("equal", "evolve"))
+WIDE = {a.SERVE_LAST, a.RANK}
 
 #: A map, options (those of the level among them), and the slots that are filled.
 APPLICATION_CASES: dict[str, tuple[str, dict[str, Any], dict[str, set[int]]]] = {
     "a choice": ("", {"als": "select:gss,fac"}, {"application": {a.SELECT}}),
     "speeds": ("", {"speeds": SQUARE}, {"inline": {i.SPEEDS, i.VARYING}, "application": set()}),
     "graphs": (GRAPH_MAP, {}, {"application": GRAPHS, "drawing": {0}, "inline": {i.GRAPHS}, "graphs": set()}),
-    "a network": (
-        GRAPH_MAP,
-        {"network": "lv08"},
-        {"application": GRAPHS, "inline": {i.GRAPHS, i.TRANSFERS}, "graphs": set(graph_hooks.HOOKS.slots)},
-    ),
-    "walltimes of graphs": (GRAPH_MAP, {"rules": Rules(kill_at_walltime=True)}, GRAPH_CHANGES),
-    "failures amid graphs": (GRAPH_MAP, {"surroundings": Surroundings(failures="mtbf:1d,mttr:1h")}, GRAPH_CHANGES),
-    "speeds amid graphs": (GRAPH_MAP, {"speeds": SQUARE}, GRAPH_CHANGES),
-    "widths of graphs": (
-        GRAPH_MAP,
-        {"rules": Rules(resize="equal"), "surroundings": MALLEABLE},
-        {"application": GRAPHS | WIDTHS | {a.SERVE_LAST}, "inline": {i.GRAPHS, i.REPLAY}},
-    ),
+    "a network": (GRAPH_MAP, {"network": "lv08"},
+                  {"application": GRAPHS, "inline": {i.GRAPHS, i.TRANSFERS}, "graphs": set(graph_hooks.HOOKS.slots)}),
+    "walltimes of graphs": (GRAPH_MAP, {"rules": Rules(kill_at_walltime=True)}, CUT),
+    "failures amid graphs": (GRAPH_MAP, {"surroundings": Surroundings(failures="mtbf:1d,mttr:1h")}, CUT),
+    "speeds amid graphs": (GRAPH_MAP, {"speeds": SQUARE}, CUT),
+    "widths of graphs": (GRAPH_MAP, EQUAL,
+                         {"application": GRAPHS | WIDTHS | {a.SERVE_LAST}, "inline": {i.GRAPHS, i.REPLAY}}),
     "graphs that cannot be saved": (GRAPH_MAP, {"rules": Rules(coordination="hint")}, {"inline": {i.GRAPHS, i.REPLAY}}),
-    "wishes that are not followed": (
-        WISHES_MAP,
-        {"rules": Rules(resize="equal"), "surroundings": MALLEABLE},
-        {"batch": {b.TAKE_UP, b.GIVE_UP, b.RELEASE, b.RESIZE}, "application": {a.SERVE_LAST, a.RANK}, "inline": set()},
-    ),
-    "wishes": (
-        WISHES_MAP,
-        {"rules": Rules(resize="evolve"), "surroundings": MALLEABLE},
-        {
-            "batch": {b.TAKE_UP, b.GIVE_UP, b.RELEASE, b.RESIZE, b.WISH},
-            "application": {a.SERVE_LAST, a.RANK, a.WISH},
-            "inline": {i.WISHES},
-        },
-    ),
-}
+    "wishes that are not followed": (WISHES_MAP, EQUAL,
+                                     {"batch": {*GIVES, b.RESIZE}, "application": WIDE, "inline": set()}),
+    "wishes": (WISHES_MAP, EVOLVE,
+               {"batch": {*GIVES, b.RESIZE, b.WISH}, "application": {*WIDE, a.WISH}, "inline": {i.WISHES}}),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", APPLICATION_CASES)
@@ -274,11 +236,6 @@ def test_a_slot_that_is_not_filled_refuses_by_name() -> None:
     with pytest.raises(RuntimeError, match="engine: subtracting: this run has not asked for it"):
         table.check()
     table.check()  # it is said once: the next run has done nothing wrong
-
-
-def test_slots_are_in_the_order_of_their_places() -> None:
-    with pytest.raises(ValueError, match=r"engine: slots \[1, 0\]; allowed: all from 0 on"):
-        Hooks("engine", SMALL, {1: ("adding", f"{__name__}:small"), 0: ("subtracting", f"{__name__}:small")})
 
 
 def test_what_a_plain_run_is_made_of() -> None:

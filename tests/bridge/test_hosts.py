@@ -23,9 +23,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, get_args
 
-import msgspec
 import pytest
-from conversation import TOKEN, hello
+from conversation import TOKEN, changed, hello
 from faulty_runs import PATIENCE_S, PLATFORM, assert_same, await_that, descendants, expected, workload
 from pages import ROOT, section, table
 
@@ -68,13 +67,17 @@ def command_line(first: str, *words: object) -> list[str]:
     return [sys.executable, "-c", code, *map(str, words)]
 
 
+def with_token(path: Path, token: str = SECRET) -> Path:
+    path.touch(0o600)
+    path.write_text(f"{token}\n")
+    return path
+
+
 class Site:
     """A folder with a token, the runs that listen, and the worker commands that were started for them."""
 
     def __init__(self, folder: Path) -> None:
-        self.token, self.certificate = folder / "token", folder / "token.crt"
-        self.token.touch(0o600)
-        self.token.write_text(SECRET + "\n")
+        self.token, self.certificate = with_token(folder / "token"), folder / "token.crt"
         self.address = ""
         self.commands: list[subprocess.Popen[str]] = []
 
@@ -150,15 +153,11 @@ def hold(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
 def test_two_hosts_join_and_two_others_may_not(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    wrong, other = tmp_path / "wrong", tmp_path / "other.crt"
-    wrong.touch(0o600)
-    wrong.write_text("f" * 64)
-    made = Certificate(str(other))
-    other.write_bytes(made.pem)
     refused: dict[str, tuple[int, str]] = {}
 
     def begin() -> None:
-        tries = {"token": site.start(token=wrong), "certificate": site.start(certificate=other)}
+        wrong = with_token(tmp_path / "wrong", "f" * 64)
+        tries = {"token": site.start(token=wrong), "certificate": site.start(certificate=tmp_path / "other.crt")}
 
         def wait() -> None:
             refused.update({name: ended(command) for name, command in tries.items()})
@@ -169,36 +168,30 @@ def test_two_hosts_join_and_two_others_may_not(
 
     hold(monkeypatch, 2)
     when_open(site, monkeypatch, begin)
-    result = site.run("pool")
+    with contextlib.closing(Certificate(str(tmp_path / "made"))) as other:
+        (tmp_path / "other.crt").write_bytes(other.pem)
+        result = site.run("pool")
     assert_same(result, expected())
-    one, two = found = result.coupling["hosts"]
+    one, two = result.coupling["hosts"]
     assert {one["workers"], two["workers"]} == {1, 2}
     assert one["host"] != two["host"]
     assert one["jobs"] + two["jobs"] == 40
-    assert one["retries"] == two["retries"] == result.coupling["retries"] == 0
-    assert not any(each["lost"] for each in found)
     assert one["processes"] + two["processes"] == result.coupling["processes"] > 0
-    assert result.coupling["workers"] == 3
+    assert (one["retries"], two["retries"], one["lost"], two["lost"]) == (0, 0, False, False)
+    assert [result.coupling[name] for name in ("retries", "workers", "refused")] == [0, 3, 2]
     for command in site.commands[2:]:
         code, said = ended(command)
-        assert code == 0
         joined, over = said.splitlines()
+        assert code == 0
         assert "twolevel worker: joined the run at tls://127.0.0.1:" in joined
         assert " is over; " in over
     assert any(name == "hosts" for name, _ in result.summary())
-    assert {code for code, _ in refused.values()} == {1}
-    assert all(line.count("\n") == 1 for _, line in refused.values()), refused
+    assert [(code, line.count("\n")) for code, line in refused.values()] == [(1, 1)] * 2
     assert "refused this host: wrong token" in refused["token"][1]
-    assert "whoever listens there is not the run of" in refused["certificate"][1]
-    assert "certificate verify failed" in refused["certificate"][1]
-    assert result.coupling["refused"] == 2
-    for line in (
-        "from 127.0.0.1 was refused: wrong token (to blame: the stranger)",
-        "from 127.0.0.1 was refused: no TLS: ",
-    ):
-        assert caplog.text.count(line) == 1, line
+    assert re.search("whoever listens there is not the run of .*certificate verify failed", refused["certificate"][1])
+    for why in ("wrong token (to blame: the stranger)", "no TLS: "):
+        assert caplog.text.count(f"from 127.0.0.1 was refused: {why}") == 1
     assert SECRET not in caplog.text
-    made.close()
 
 
 def test_worker_commands_are_terminated_and_killed(
@@ -248,40 +241,35 @@ def test_a_host_that_lacks_a_file_says_which(
     lost = tmp_path / "lost.py"
     lost.write_text("y = 1\n")
     found = needed_files.needed_files([f"{lost}:RULE:x=1"])
-    assert [one.path for one in found] == [str(lost)]
     lost.unlink()
     monkeypatch.setattr(needed_files, "needed_files", lambda names: found)
     away = Workforce.lost
 
     def lose(self: Workforce, place: Any, how: str) -> None:
-        # Until then the run waits for as long as a busy machine needs to start the command.
-        self._timeout_s = 0.5
+        self._timeout_s = 0.5  # until then the run waits for as long as a busy machine needs to start the command
         away(self, place, how)
 
     monkeypatch.setattr(Workforce, "lost", lose)
     when_open(site, monkeypatch, site.start)
     with pytest.raises(PeerError, match=r"all hosts are lost, and no other has joined for 0\.5 s"):
         site.run(timeout_s=600.0)
+    why = f"{lost}, which the run needs: No such file or directory"
     code, said = ended(site.commands[0])
     assert code == 1
-    assert re.fullmatch(rf"twolevel: host \S+: {lost}, which the run needs: No such file or directory\n", said)
-    assert f"{lost}, which the run needs: No such file" in caplog.text
+    assert re.fullmatch(rf"twolevel: host \S+: {why}\n", said)
+    assert why in caplog.text
 
 
 def test_files_that_hosts_need(tmp_path: Path) -> None:
-    names = ["a.py", "b.py", "lengths.txt", "graph.dot"]
+    (tmp_path / "run(2),3").mkdir()
+    names = ["a.py", "b.py", "run(2),3/c.py", "lengths.txt", "graph.dot"]
     for name in names:
         (tmp_path / name).write_text(name)
     program = f'{{"phases": [{{"als": "{tmp_path}/b.py:B", "lengths": "file:{tmp_path}/lengths.txt:unit=flop"}}]}}'
     told = ["gss", f"select:({tmp_path}/a.py:A,fac)", program, f'{{"graph": "{tmp_path}/graph.dot"}}', "/no/such.py:X"]
-    found = needed_files.needed_files(told)
-    assert [Path(one.path).name for one in found] == names
-    assert len({one.sha256 for one in found}) == 4
-    odd = tmp_path / "run(2),3"
-    odd.mkdir()
-    (odd / "c.py").write_text("c")
-    found = needed_files.needed_files([f"select:(gss,{odd}/c.py:C,fac)"])
-    assert [Path(one.path).name for one in found] == ["c.py"]
+    found = needed_files.needed_files([*told, f"select:(gss,{tmp_path}/run(2),3/c.py:C,fac)"])
+    assert {one.path for one in found} == {str(tmp_path / name) for name in names}
+    assert len({one.sha256 for one in found}) == 5
 
 
 #: No job begins, so that the run cannot end before it is killed.
@@ -308,33 +296,17 @@ def test_a_run_that_is_gone(site: Site) -> None:
     site.certificate.unlink()  # which nobody was left to remove
 
 
-def no_run(site: Site) -> str:
-    """The error of a worker that does not wait for a run."""
-    with pytest.raises(PeerError) as caught:
-        serve_run(
-            site.address,
-            token_file=str(site.token),
-            certificate=str(site.certificate),
-            workers=1,
-            patience_s=0.0,
-            package="1",
-            say=print,
-        )
-    return str(caught.value)
-
-
 def test_a_worker_waits_for_the_run_to_begin(site: Site) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    site.address = f"tls://127.0.0.1:{port}"
+        site.address = f"tls://127.0.0.1:{taken.getsockname()[1]}"
     patient = site.start("--patience", "30min")
+    files = {"token_file": str(site.token), "certificate": str(site.certificate)}
     for part, why in (("", "there is no file"), ("-----BEGIN CERTIFICATE-----\nMII", " is not whole yet")):
         if part:
             site.certificate.write_text(part)
-        said = no_run(site)
-        assert said.startswith(f"no run at {site.address}: ")
-        assert said.endswith("; --patience TIME waits for a run to begin")
-        assert why in said
+        message = rf"^no run at {site.address}: .*{why}.*; --patience TIME waits for a run to begin$"
+        with pytest.raises(PeerError, match=message):
+            serve_run(site.address, **files, workers=1, patience_s=0.0, package="1", say=print)
     site.certificate.unlink()
     assert patient.stderr is not None
     assert "waiting up to 1800 s for a run at" in patient.stderr.readline()
@@ -403,7 +375,7 @@ JOIN = Join(version=PROTOCOL_VERSION, token=SECRET, package="1", host="far", wor
 
 
 def join(**fields: Any) -> bytes:
-    return frame(encode_host(Join(**{**{name: getattr(JOIN, name) for name in JOIN.__struct_fields__}, **fields})))
+    return frame(encode_host(changed(JOIN, **fields)))
 
 
 def test_strangers_at_the_door(
@@ -481,8 +453,8 @@ def test_silence_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: p
 
 
 def test_a_door_answers_while_a_policy_decides(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The policy's first decision waits until somebody has agreed upon TLS with the run."""
-    heard = threading.Event()
+    """The policy's first decision waits until a stranger has agreed upon TLS with the run."""
+    heard, callers = threading.Event(), []
 
     class Waits:
         name = "waits"
@@ -496,53 +468,22 @@ def test_a_door_answers_while_a_policy_decides(site: Site, monkeypatch: pytest.M
                 free -= job.cores
                 yield job
 
-    def call() -> None:
-        async def shake() -> None:
-            _, writer = await connect(site.address, pinned_context(site.certificate.read_text(), HOST_ALPN))
-            await closed(writer)
-
-        asyncio.run(shake())
+    async def shake() -> None:
+        _, writer = await connect(site.address, pinned_context(site.certificate.read_text(), HOST_ALPN))
+        await closed(writer)
         heard.set()
 
-    callers: list[threading.Thread] = []
-
     def opened() -> None:
-        callers.append(threading.Thread(target=call))
+        callers.append(threading.Thread(target=lambda: asyncio.run(shake())))
         callers[0].start()
         site.start()
 
     when_open(site, monkeypatch, opened)
     scenario = Scenario.of(workload(), PLATFORM, Options(Waits(), "ss", 0.25, 3, 3))
-    found = run(
-        scenario, coupling_name="pool", peers=PeerOptions(listen="tls://127.0.0.1:0", token_file=str(site.token))
-    )
+    peers = PeerOptions(listen="tls://127.0.0.1:0", token_file=str(site.token))
+    found = run(scenario, coupling_name="pool", peers=peers)
     callers[0].join()
     assert_same(found, run(scenario, coupling_name="inline"))
-
-
-def test_what_a_host_needs_to_be_admitted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    asked: list[int] = []
-
-    class Asked:
-        def awaited_elsewhere(self) -> int:
-            return 0
-
-        def room_more(self, processes: int) -> bool:
-            asked.append(processes)
-            return True
-
-    token = tmp_path / "token"
-    token.touch(0o600)
-    token.write_text(SECRET)
-    wanted = hosts.Wanted("tls://127.0.0.1:0", str(token), str(tmp_path / "crt"), JOIN.package)
-    nobody: Any = None
-    two = hosts.Hosts(Asked(), wanted, TOKEN, nobody, nobody, technique="ss", per_worker=2, depth=1)  # type: ignore[arg-type]
-    place: Any = type("Place", (), {"alive": 10})()
-    two._preparing[place] = 0.0
-    assert isinstance(two._admit_host(JOIN), host_messages.Admitted)
-    assert asked == [10 + 2 * JOIN.workers]
-    other = msgspec.structs.replace(JOIN, package="0.0.1")
-    assert two._admit_host(other) == "host far has twolevel 0.0.1; this run is of twolevel 1"
 
 
 def test_a_reset_in_the_farewell_is_no_traceback(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -571,18 +512,14 @@ def test_tokens(tmp_path: Path) -> None:
     make = rf"; to make one: \(umask 077; openssl rand -hex 32 > {path}\)$"
     with pytest.raises(InputError, match="^--token-file: '.*': No such file or directory" + make):
         read_token(str(path))
-    path.touch(0o600)
     for text in ("", "short", "a" * 201, "two words of one token, in one line, which is none", "\u00fc" * 40):
-        path.write_text(text)
         with pytest.raises(InputError, match=r"has no token; allowed: one word of 32 to 200 characters" + make):
-            read_token(str(path))
-    path.write_text(f"{SECRET}\n")
-    assert read_token(str(path)) == SECRET
+            read_token(str(with_token(path, text)))
+    assert read_token(str(with_token(path))) == SECRET
     for mode in (0o640, 0o604, 0o660, 0o601):
         path.chmod(mode)
-        with pytest.raises(
-            InputError, match=rf"others may read '.*' \(mode {mode:o}\); allowed: only its owner: chmod 600"
-        ):
+        others = rf"others may read '.*' \(mode {mode:o}\); allowed: only its owner: chmod 600"
+        with pytest.raises(InputError, match=others):
             read_token(str(path))
     with pytest.raises(InputError, match="is no file"):
         read_token(str(tmp_path))
@@ -591,27 +528,23 @@ def test_tokens(tmp_path: Path) -> None:
 _NOT_OF_A_RUN = "is there, and is not the certificate of a run; allowed: a new file, or that of an earlier run$"
 
 
-def _openssl(folder: Path, words: str) -> bytes:
-    """What openssl writes into ``made``, with a fresh key in ``key`` unless the words name one."""
-    subprocess.run(["openssl", *shlex.split(words)], cwd=folder, check=True, capture_output=True)
-    return (folder / "made").read_bytes()
-
-
 _FRESH = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout"
 
 
-@pytest.fixture
-def users_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+def users_files(folder: Path) -> dict[str, bytes]:
     """Files that look like the certificate of a run, and are a user's."""
-    folder = tmp_path_factory.mktemp("made")
+
+    def openssl(words: str) -> bytes:
+        subprocess.run(["openssl", *shlex.split(words)], cwd=folder, check=True, capture_output=True)
+        return (folder / "made").read_bytes()
 
     def own(words: str) -> bytes:
-        return _openssl(folder, f"req -x509 {_FRESH} key -days 9 -out made {words}")
+        return openssl(f"req -x509 {_FRESH} key -days 9 -out made {words}")
 
     ours = Certificate(str(folder / "ours")).pem
     (folder / "authority").write_bytes(own("-subj '/CN=twolevel run'"))
-    _openssl(folder, f"req -new {_FRESH} key2 -subj '/CN=twolevel run/O=x' -out request")
-    signed = _openssl(folder, "x509 -req -in request -CA authority -CAkey key -CAcreateserial -days 9 -out made")
+    openssl(f"req -new {_FRESH} key2 -subj '/CN=twolevel run/O=x' -out request")
+    signed = openssl("x509 -req -in request -CA authority -CAkey key -CAcreateserial -days 9 -out made")
     return {
         "own": own("-subj /CN=example.org"),
         "longer": own("-subj '/CN=twolevel runs'"),
@@ -629,12 +562,15 @@ def users_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
         "no base64": b"-----BEGIN CERTIFICATE-----\nA===\n-----END CERTIFICATE-----\n",
         "no DER": b"-----BEGIN CERTIFICATE-----\nMIIBmDCC\n-----END CERTIFICATE-----\n",
         "much": ours + b"\n" * 100_000,
+        "text": b"my thesis",
     }
 
 
-def test_a_users_certificate_is_never_replaced_or_removed(tmp_path: Path, users_files: dict[str, bytes]) -> None:
+def test_a_users_certificate_is_never_replaced_or_removed(
+    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+) -> None:
     path = tmp_path / "server.crt"
-    for name, content in users_files.items():
+    for name, content in users_files(tmp_path_factory.mktemp("made")).items():
         path.write_bytes(content)
         with pytest.raises(InputError, match=_NOT_OF_A_RUN):
             Certificate(str(path))
@@ -647,7 +583,7 @@ def test_a_users_certificate_is_never_replaced_or_removed(tmp_path: Path, users_
         assert path.read_bytes() == content, name
 
 
-def test_a_certificate_is_no_link_folder_or_pipe(tmp_path: Path) -> None:
+def test_a_certificate_is_a_file_and_its_owners(tmp_path: Path) -> None:
     path, ours = tmp_path / "c", Certificate(str(tmp_path / "ours"))
     for make in (
         path.mkdir,
@@ -660,22 +596,13 @@ def test_a_certificate_is_no_link_folder_or_pipe(tmp_path: Path) -> None:
         assert sorted(one.name for one in tmp_path.iterdir()) == ["c", "ours"]
         assert (tmp_path / "ours").read_bytes() == ours.pem
         path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
-
-
-def test_a_certificate_replaces_no_other_file(tmp_path: Path) -> None:
-    path = tmp_path / "mine"
-    path.write_text("my thesis")
-    with pytest.raises(InputError, match=_NOT_OF_A_RUN):
-        Certificate(str(path))
-    assert path.read_text() == "my thesis"
     with pytest.raises(InputError, match="cannot be written: No such file or directory"):
         Certificate(str(tmp_path / "no" / "such"))
-    first = Certificate(str(tmp_path / "one"))
-    second = Certificate(str(tmp_path / "one"))
-    first.close()  # it is not its own any more
-    assert (tmp_path / "one").read_bytes() == second.pem
-    second.close()
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["mine"]
+    again = Certificate(str(tmp_path / "ours"))
+    ours.close()  # the file is another run's now
+    assert (tmp_path / "ours").read_bytes() == again.pem
+    again.close()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_no_openssl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -684,22 +611,20 @@ def test_no_openssl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         Certificate(str(tmp_path / "c"))
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"token_file": "t"}, "^token_file='t': needs listen=$"),
-        ({"certificate": "c"}, "^certificate='c': needs listen=$"),
-        ({"listen": "tls://a:1"}, "^listen='tls://a:1': needs token_file='FILE', .* makes one$"),
-        ({"listen": "tls://a:1", "token_file": "t", "command": "x"}, "^listen='tls://a:1': not with command='x'"),
-        ({"listen": "tls://a:1", "token_file": "/no/such"}, "^token_file=.*: No such file or directory; to make one: "),
-    ],
-)
-def test_options_that_do_not_go_together(given: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        PeerOptions(**given)
-
-
-def test_inline_has_no_other_hosts(site: Site) -> None:
+def test_options_that_do_not_go_together(site: Site) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"tls://127.0.0.1:{taken.getsockname()[1]}"
+        for given, message in (
+            ({"token_file": "t"}, "^token_file='t': needs listen=$"),
+            ({"certificate": "c"}, "^certificate='c': needs listen=$"),
+            ({"listen": "tls://a:1"}, "^listen='tls://a:1': needs token_file='FILE', .* makes one$"),
+            ({"listen": "tls://a:1", "token_file": "t", "command": "x"}, "^listen='tls://a:1': not with command='x'"),
+            ({"listen": "tls://a:1", "token_file": "/no/such"}, "^token_file=.*: No such file or .*; to make one: "),
+        ):
+            with pytest.raises(InputError, match=message):
+                PeerOptions(**given)  # type: ignore[arg-type]
+        with pytest.raises(InputError, match=rf"^listen=: '{address}': Address already in use$"):
+            site.run(listen=address)
     with pytest.raises(InputError, match=r"^listen= needs coupling_name=.pool. or process"):
         site.run("inline")
 
@@ -713,24 +638,7 @@ def test_addresses_of_runs(site: Site) -> None:
     assert tls_address("tls://[::1]:7411", "") == ("::1", 7411)
 
 
-def test_a_port_that_is_taken(site: Site) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        address = f"tls://127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(InputError, match=rf"^listen=: '{address}': Address already in use$"):
-            site.run(listen=address)
-
-
 # The session
-
-
-def pair() -> tuple[HostSession, HostSession]:
-    return HostSession(host_messages.HostRole.BRIDGE, SECRET), HostSession(host_messages.HostRole.HOST)
-
-
-def passed(sender: HostSession, receiver: HostSession, message: HostMessage) -> Any:
-    receiver.receive_data(sender.send(message))
-    return receiver.next_event()
-
 
 ADMITTED = host_messages.Admitted(
     version=PROTOCOL_VERSION, token=TOKEN, technique="ss", files=(host_messages.NeededFile(path="/a", sha256="0" * 64),)
@@ -738,16 +646,19 @@ ADMITTED = host_messages.Admitted(
 
 
 def test_every_step_that_is_not_in_the_table_is_refused() -> None:
-    run_end, host_end = pair()
+    run_end = HostSession(host_messages.HostRole.BRIDGE, SECRET)
+    host_end = HostSession(host_messages.HostRole.HOST)
     assert run_end.next_event() is NEED_DATA
     with pytest.raises(
         LocalProtocolError, match=r"ready is not allowed while the connection is in the state AWAIT_JOIN"
     ):
         host_end.send(host_messages.Ready())
-    passed(host_end, run_end, JOIN)
+    run_end.receive_data(host_end.send(JOIN))
+    assert run_end.next_event() == JOIN
     with pytest.raises(LocalProtocolError, match="launch is not allowed"):
         run_end.send(host_messages.Launch(worker="w"))
-    passed(run_end, host_end, ADMITTED)
+    host_end.receive_data(run_end.send(ADMITTED))
+    assert host_end.next_event() == ADMITTED
     run_end.receive_data(frame(encode_host(JOIN)))
     with pytest.raises(HostProtocolError, match="the host broke the protocol: join is not allowed") as caught:
         run_end.next_event()
@@ -775,9 +686,7 @@ def test_the_specification_has_every_message_and_every_step() -> None:
 
 
 def test_a_key_twice_is_no_message() -> None:
-    run_end, _ = pair()
-    payload = encode_host(JOIN)
-    twice = bytes([payload[0] + 1]) + payload[1:] + b"\xa4host\xa1x"
-    run_end.receive_data(frame(twice))
+    run_end, payload = HostSession(host_messages.HostRole.BRIDGE, SECRET), encode_host(JOIN)
+    run_end.receive_data(frame(bytes([payload[0] + 1]) + payload[1:] + b"\xa4host\xa1x"))
     with pytest.raises(HostProtocolError, match="the key 'host' occurs twice"):
         run_end.next_event()

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from inside import column, number
 
 import bridge
-from als.engine import state as app
 from bls import sample_path
-from bls.engine import state as b
 from bls.engine.state import BatchState
 from bridge.couplings.inline_state import LEDGER_USED, TRANSFERS_USED, InlineState
 from bridge.couplings.inline_validation import validate_inline
@@ -25,7 +24,7 @@ def ends() -> tuple[BatchState, InlineState]:
     seen: list[tuple[Any, Any]] = []
 
     def look(state: BatchState, coupled: InlineState) -> None:
-        if not seen and state.sizes[b.ENDED] > 100:
+        if not seen and number(state, "sizes.ENDED") > 100:
             seen.append((copy.deepcopy(state), copy.deepcopy(coupled)))
 
     with pytest.MonkeyPatch.context() as patch:
@@ -33,12 +32,7 @@ def ends() -> tuple[BatchState, InlineState]:
         patch.setattr("bls.simulator.BatchSimulator.checks", 1)
         patch.setattr("bls.simulator.BatchSimulator.most_ends", 10)
         bridge.simulate(sample_path(), als="gss", variation=0.25)
-    assert seen
     return seen[0]
-
-
-def _done(state: BatchState) -> int:
-    return int(np.flatnonzero(state.jobs[b.STATE] >= 0)[0])
 
 
 #: Columns of a job that has ended, of its first task, or counts: what each becomes, from what it is; and words of the error.
@@ -57,17 +51,15 @@ PLANTED: list[tuple[dict[str, Callable[[int], int]], str]] = [
 ]
 
 
-def place_of(state: BatchState, coupled: InlineState, name: str) -> tuple[Any, int]:
-    """The array in which something is, and where."""
-    done = int(np.flatnonzero(state.jobs[b.STATE] >= 0)[0])
-    counts = {
-        "ledger used": (coupled.cursor, LEDGER_USED),
-        "transfers used": (coupled.cursor, TRANSFERS_USED),
-        "status": (coupled.application.counters, app.STATUS),
-    }
+def place_of(state: BatchState, coupled: InlineState, name: str) -> tuple[Any, Any]:
+    """The array that has a value, and the value's place."""
+    done = int(np.flatnonzero(column(state, "jobs.STATE") >= 0)[0])
     if name in ("start_ns", "end_ns"):
         return getattr(coupled.application, name), coupled.first[done]
-    return counts[name] if name in counts else (getattr(coupled, name), done)
+    if name == "status":
+        return column(coupled.application, "counters.STATUS"), ...
+    counts = {"ledger used": LEDGER_USED, "transfers used": TRANSFERS_USED}
+    return (coupled.cursor, counts[name]) if name in counts else (getattr(coupled, name), done)
 
 
 @pytest.mark.parametrize(("planted", "words"), PLANTED, ids=[words for _, words in PLANTED])

@@ -104,8 +104,7 @@ BAD: list[tuple[list[Message], Message, str]] = [
      "not_before_ns is 251; allowed: up to stop_ns, 250"),
     ([start(until_ns=200), lengths(), suspended(200, 200)], resume(until_ns=199),
      "until_ns is 199; allowed: from now, 200 on"),
-    ([start(until_ns=200), lengths(), suspended(200, 200)], resume(changes=(change(199),)),
-     "at_ns of a change is 199"),
+    ([start(until_ns=200), lengths(), suspended(200, 200)], resume(changes=(change(199),)), "at_ns of a change is 199"),
     ([start(until_ns=200), lengths(), suspended(200, 200)], resume(stop_ns=199), "stop_ns is 199"),
     (TOLD, records(), "not asked for"),
     (ASKED, records(first=1, count=1), "task 1; expected: 0"),
@@ -124,8 +123,7 @@ BAD: list[tuple[list[Message], Message, str]] = [
      "last_lost is 1, stopped, too; allowed: an end before a stop"),
     ([start(stop_ns=300), lengths()], outcome(last_lost=-1),
      "last_lost is -1, at stop_ns, 300; allowed: an end before a stop"),
-    (TOLD, outcome(ran=2, last_lost=0),
-     "last_lost is 0, but core 0 was not taken away up to end_ns, 300; allowed: nil"),
+    (TOLD, outcome(ran=2, last_lost=0), "last_lost is 0, but core 0 was not taken away up to end_ns, 300; allowed: nil"),
     ([start(changes=(change(250, 1, speed_gflops=None),)), lengths()], outcome(ran=2, last_lost=0),
      "last_lost is 0, but core 0 was not taken away up to end_ns, 300; allowed: nil"),
     ([start(changes=(change(301, 1, speed_gflops=0.0),)), lengths()], outcome(ran=2, last_lost=-1),
@@ -151,8 +149,7 @@ BAD: list[tuple[list[Message], Message, str]] = [
     (TOLD, outcome(finish_ns=bytes(24)), "finish_ns has 24 bytes; 2 cores need 16"),
     (TOLD, outcome(finish_ns=i64([300, 99])), "from 99 to 300; allowed: from 100 on, and exactly to end_ns, 300"),
     (TOLD, outcome(finish_ns=i64([299, 100])), "to 299"),
-    (TOLD, outcome(released_ns=i64([300, 300])),
-     "released_ns is given, but start said releases = false; allowed: nil"),
+    (TOLD, outcome(released_ns=i64([300, 300])), "released_ns is given, but start said releases = false; allowed: nil"),
     ([start(releases=True), lengths()], outcome(),
      "released_ns is nil, but start said releases = true; allowed: 2 instants"),
     ([start(releases=True), lengths()], outcome(released_ns=bytes(8)), "released_ns has 8 bytes; 2 cores need 16"),
@@ -171,8 +168,7 @@ BAD: list[tuple[list[Message], Message, str]] = [
     (ASKED, outcome(), "but 0 were recorded and 0"),
     ([start(records=True), lengths(), records(end_ns=i64([150, 200, 301]))], outcome(),
      "go to 301 ns and chunk 0; allowed: up to end_ns, 300, and chunk 1"),
-    ([start(records=True), lengths(), records(chunk=i32([0, 1, 2]))], outcome(),
-     "and chunk 2; allowed: .* and chunk 1"),
+    ([start(records=True), lengths(), records(chunk=i32([0, 1, 2]))], outcome(), "and chunk 2; allowed: .* and chunk 1"),
     ([start(records=True), lengths(), records(start_ns=i64([100, 149, 200]))], outcome(),
      "core 0 works on two tasks at once: task 0 from 100 to 150, task 1 from 149 to 200; allowed: one after the other"),
     ([start(records=True), lengths(), records(count=2), records(2, 1, start_ns=i64([199]))], outcome(),
@@ -196,8 +192,7 @@ BAD: list[tuple[list[Message], Message, str]] = [
     ([], graph(core_host=i32([0, 3])), "core_host goes from 0 to 3"),
     ([], start(parts=(loop(3, edges=1),)), "part 0 has 1 edges .* no network"),
     ([], start(parts=(loop(3, order="rank"),)), "order rank, but there is no network"),
-    ([], graph(parts=(changed(SERIAL, edges=1), loop(2))),
-     "part 0 is serial and has 1 tasks, 1 edges and order index"),
+    ([], graph(parts=(changed(SERIAL, edges=1), loop(2))), "part 0 is serial and has 1 tasks, 1 edges and order index"),
     ([], graph(parts=(changed(SERIAL, order="rank"), loop(2))),
      "part 0 is serial and has 1 tasks, 0 edges and order rank; allowed: 1 task, no edges and index"),
     ([], graph(parts=(loop(1, edges=MAX_EDGES), loop(2, edges=1))),
@@ -266,131 +261,129 @@ def test_a_message_that_was_refused_locally_has_left_no_mark() -> None:
     pair.say(promise(200), records(), outcome())
 
 
-def test_a_recipe_has_no_parts() -> None:
-    pair, told = Pair("recipe"), start("recipe", parts=(loop(3),))
-    words = "job 7: parts, but a recipe was asked for, and its program says them"
+def test_messages_that_the_bridge_cannot_send() -> None:
+    told, words = (
+        start("recipe", parts=(loop(3),)),
+        "job 7: parts, but a recipe was asked for, and its program says them",
+    )
     with pytest.raises(LocalProtocolError, match=words):
-        pair.bridge.send(told)
+        Pair("recipe").bridge.send(told)
     with pytest.raises(ProtocolError, match=words):
-        pair.forge(told).next_event()
-
-
-def test_a_value_out_of_range_is_not_sent() -> None:
-    pair = Pair()
+        Pair("recipe").forge(told).next_event()
     with pytest.raises(LocalProtocolError, match=r"start cannot be sent: job 7: not a message: .*start_ns"):
-        pair.bridge.send(start(start_ns=-1))
+        Pair().bridge.send(start(start_ns=-1))
     with pytest.raises(LocalProtocolError, match="promise is not for the bridge to send"):
-        pair.bridge.send(promise(1))
+        Pair().bridge.send(promise(1))
 
 
-def test_what_a_stop_permits() -> None:
+LOST = change(250, 1, speed_gflops=0.0)
+COSTLY: dict[str, Any] = {"overhead_ns": 7, "latency_ns": i64([0, 5])}
+#: Cores of tasks that never ran: they may say which core they had been assigned to.
+CUT: dict[str, Any] = {"core": i32([0, 1, 0]), "chunk": i32([0, 1, 1])}
+STOPPED = start(records=True, stop_ns=300)
+
+#: Conversations in which all is well.
+GOOD: dict[str, list[Message]] = {
+    "a stop cuts a task": [
+        *(STOPPED, lengths(), records(**TWO_RAN)),
+        outcome(stopped=True, ran=2, finish_ns=i64([300, 300]), busy_ns=i64([200, 100])),
+    ],
+    "the last task ends at the stop": [STOPPED, lengths(), records(), outcome(stopped=False)],
+    "the last task is cut at the stop": [STOPPED, lengths(), records(), outcome(stopped=True)],
+    "a stop at the start": [
+        *(start(stop_ns=100), lengths()),
+        outcome(end_ns=100, stopped=True, ran=0, chunks=0, finish_ns=i64([100, 100]), busy_ns=i64([0, 0])),
+    ],
+    "records in slices, and jobs side by side": [
+        *(start(records=True), lengths(0, 1), changed(start(), job=8), lengths(1, 2), changed(lengths(), job=8)),
+        *(records(0, 1), changed(outcome(), job=8), records(1, 2), outcome()),
+    ],
+    "a task that ran, and two that did not": [
+        *(STOPPED, lengths(), records(**spans((100, 200), (-1, -1), (-1, -1)), **CUT), outcome(stopped=True, ran=1))
+    ],
+    "no task ran": [STOPPED, lengths(), records(**spans(*[(-1, -1)] * 3), **CUT), outcome(stopped=True, ran=0)],
+    "tasks in another order than they ran": [
+        *(start(records=True), lengths(), records(**spans((200, 250), (150, 150), (100, 150))), outcome())
+    ],
+    "a chunk that a stop forestalls has cost something": [
+        *(start(stop_ns=300, **COSTLY), lengths(), outcome(stopped=True, scheduling_ns=298))
+    ],
+    "and so has one that a loss forestalls": [
+        *(start(changes=(change(150, 1, speed_gflops=0.0),), **COSTLY), lengths(), outcome(scheduling_ns=298))
+    ],
+    "more chunks than tasks, as a core is lost": [
+        *(start(until_ns=200, changes=(LOST,)), lengths(), suspended(200, 200), resume(changes=()), outcome(chunks=5))
+    ],
+    "as a core is lost later": [
+        *(start(until_ns=200), lengths(), suspended(200, 200), resume(changes=(LOST,)), outcome(chunks=5))
+    ],
+    "cores that are not there yet, parts, messages and a master": [
+        start(
+            core_speed_gflops=f64([0, 0]), parts=(SERIAL, loop(2, "static")), latency_ns=i64([0, MAX_NS]), master=True,
+            changes=(change(120, -1),),
+        ),
+        lengths(),
+        outcome(busy_ns=i64([200, 0]), scheduling_ns=200, chosen=(1, 0), ahead_chunks=6),
+    ],
+    "tasks of a graph without work": [
+        *(graph(), changed(lengths(), length_gflop=f64([0.0] * 3)), edges(), records(length_gflop=f64([0.0] * 3))),
+        outcome(length_gflop=0.0, length_cov=None, graph=measurement(critical_path_ns=0.0, parallelism=None)),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_what_the_rules_permit(name: str) -> None:
     pair = Pair()
-    pair.say(start(records=True, stop_ns=300), lengths(), records(**TWO_RAN))
-    pair.say(outcome(stopped=True, ran=2, finish_ns=i64([300, 300]), busy_ns=i64([200, 100])))
-
-
-@pytest.mark.parametrize("stopped", [False, True])
-def test_a_job_that_ends_at_its_stop_says_whether_it_has_completed(stopped: bool) -> None:
-    """The last task may have ended there, or have been cut there."""
-    pair = Pair()
-    pair.say(start(records=True, stop_ns=300), lengths(), records(), outcome(stopped=stopped))
-
-
-def test_a_stop_at_the_start_leaves_nothing_done() -> None:
-    pair = Pair()
-    pair.say(start(stop_ns=100), lengths())
-    columns = {"finish_ns": i64([100, 100]), "busy_ns": i64([0, 0])}
-    pair.say(outcome(end_ns=100, stopped=True, ran=0, chunks=0, **columns))
-
-
-def test_records_in_several_slices_and_jobs_side_by_side() -> None:
-    pair = Pair()
-    pair.say(start(records=True), lengths(0, 1), changed(start(), job=8), lengths(1, 2))
-    assert pair.bridge.open_jobs() == [7, 8]
-    pair.say(changed(lengths(), job=8), records(0, 1), changed(outcome(), job=8), records(1, 2), outcome())
+    pair.say(*GOOD[name])
     assert pair.bridge.open_jobs() == []
 
 
 def test_a_promise_rises_and_a_change_takes_it_back_to_where_it_takes_effect() -> None:
     pair = Pair()
-    pair.say(start(until_ns=200), lengths())
-    assert pair.bridge.not_before_ns(JOB) == 100
-    pair.say(promise(180), suspended(200, 500), resume(until_ns=210))
-    assert pair.bridge.not_before_ns(JOB) == 500
-    pair.say(suspended(210, 500), resume(until_ns=220, changes=(change(400), change(450))))
-    assert pair.bridge.not_before_ns(JOB) == 400
-    pair.say(suspended(220, 600), resume(stop_ns=350, changes=(change(400),)))
-    assert pair.bridge.not_before_ns(JOB) == pair.application.not_before_ns(JOB) == 350
+    for messages, not_before_ns in (
+        ([start(until_ns=200), lengths()], 100),
+        ([promise(180), suspended(200, 500), resume(until_ns=210)], 500),
+        ([suspended(210, 500), resume(until_ns=220, changes=(change(400), change(450)))], 400),
+        ([suspended(220, 600), resume(stop_ns=350, changes=(change(400),))], 350),
+    ):
+        pair.say(*messages)  # type: ignore[misc]
+        assert pair.bridge.not_before_ns(JOB) == pair.application.not_before_ns(JOB) == not_before_ns
     pair.say(outcome(end_ns=350, finish_ns=i64([350, 350])))
     with pytest.raises(LocalProtocolError, match="job 7 is not open"):
         pair.bridge.not_before_ns(JOB)
 
 
-def test_of_tasks_that_never_ran_no_core_is_asked() -> None:
-    """They may say which core they had been assigned to; all of them, in a job that was stopped at once."""
-    pair = Pair()
-    cut: dict[str, Any] = {"core": i32([0, 1, 0]), "chunk": i32([0, 1, 1])}
-    pair.say(start(records=True, stop_ns=300), lengths(), records(**spans((100, 200), (-1, -1), (-1, -1)), **cut))
-    pair.say(outcome(stopped=True, ran=1))
-    pair.say(start(records=True, stop_ns=300), lengths(), records(**spans(*[(-1, -1)] * 3), **cut))
-    pair.say(outcome(stopped=True, ran=0))
-
-
-def test_tasks_need_not_be_recorded_in_the_order_in_which_they_ran() -> None:
-    pair = Pair()
-    pair.say(start(records=True), lengths(), records(**spans((200, 250), (150, 150), (100, 150))), outcome())
-
-
-def test_a_chunk_that_a_stop_or_a_loss_has_forestalled_counts_as_if_it_had_begun() -> None:
-    fields: dict[str, Any] = {"overhead_ns": 7, "latency_ns": i64([0, 5])}
-    pair = Pair()
-    pair.say(start(stop_ns=300, **fields), lengths(), outcome(stopped=True, scheduling_ns=298))
-    pair.say(start(changes=(change(150, 1, speed_gflops=0.0),), **fields), lengths(), outcome(scheduling_ns=298))
-
-
-def test_promises_are_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_promises_and_wishes_are_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job_rules, "MAX_PROMISES", 3)
+    monkeypatch.setattr(job_rules, "MAX_WISHES", 2)
     pair = Pair()
     pair.say(start(until_ns=200), lengths(), promise(150), promise(150), suspended(190, 190), resume(until_ns=200))
     for message in (promise(199), suspended(199, 199)):
         with pytest.raises(LocalProtocolError, match="job 7: promise 4; allowed: up to 3 for a job"):
             pair.application.send(message)
     pair.say(suspended(200, 200), resume(until_ns=210), suspended(210, 210), resume(), outcome())
-    pair.say(start(), lengths(), promise(150))
-    pair.say(promise(150), promise(150))
+    pair.say(evolving(), lengths(), promise(150), promise(150), promise(150), wish(150), wish(160, 5))
+    with pytest.raises(LocalProtocolError, match="job 7: wish 3; allowed: up to 2 for a job"):
+        pair.application.send(wish(170))
     with pytest.raises(ProtocolError, match="promise 4; allowed: up to 3 for a job"):
         pair.forge(promise(151)).next_event()
 
 
-def test_wishes_are_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_rules, "MAX_WISHES", 2)
-    pair = Pair()
-    pair.say(evolving(), lengths(), wish(150), wish(160, 5))
-    with pytest.raises(LocalProtocolError, match="job 7: wish 3; allowed: up to 2 for a job"):
-        pair.application.send(wish(170))
-
-
 def test_an_application_that_conserves_work_can_be_held_to_a_bound() -> None:
+    """It need not know the bound, which does not hold beyond a stop or a change."""
     pair = Pair()
     pair.say(start(), lengths())
-    pair.bridge.hold_to(JOB, 301)
-    pair.bridge.hold_to(JOB, 250)
-    assert pair.bridge.not_before_ns(JOB) == 301
+    for bound_ns in (301, 250):
+        pair.bridge.hold_to(JOB, bound_ns)
+        assert pair.bridge.not_before_ns(JOB) == 301
     with pytest.raises(ProtocolError, match="end_ns is 300; allowed: from the promise, 301 on"):
         pair.forge(outcome()).next_event()
-
-
-def test_a_bound_does_not_hold_beyond_the_stop() -> None:
     pair = Pair()
     pair.say(start(stop_ns=250), lengths())
     pair.bridge.hold_to(JOB, 301)
     assert pair.bridge.not_before_ns(JOB) == 250
-    pair.say(outcome(end_ns=250, stopped=True, finish_ns=i64([250, 100])))
-
-
-def test_an_application_need_not_know_the_bound_it_is_held_to() -> None:
-    pair = Pair()
-    pair.say(start(until_ns=200), lengths())
+    pair.say(outcome(end_ns=250, stopped=True, finish_ns=i64([250, 100])), start(until_ns=200), lengths())
     pair.bridge.hold_to(JOB, 290)
     pair.say(promise(150), suspended(200, 200), resume(until_ns=250), suspended(250, 250))
     assert pair.bridge.not_before_ns(JOB) == 290
@@ -399,33 +392,7 @@ def test_an_application_need_not_know_the_bound_it_is_held_to() -> None:
     pair.say(outcome(end_ns=270, finish_ns=i64([270, 100])))
 
 
-@pytest.mark.parametrize("at_first", [True, False])
-def test_a_job_that_loses_a_core_may_have_more_chunks_than_tasks(at_first: bool) -> None:
-    pair = Pair()
-    lost = change(250, 1, speed_gflops=0.0)
-    if at_first:
-        pair.say(start(until_ns=200, changes=(lost,)), lengths(), suspended(200, 200), resume(changes=()))
-    else:
-        pair.say(start(until_ns=200), lengths(), suspended(200, 200), resume(changes=(lost,)))
-    pair.say(outcome(chunks=5))
-
-
-def test_cores_that_are_not_there_yet_parts_messages_and_a_master() -> None:
-    pair = Pair()
-    pair.say(
-        start(
-            core_speed_gflops=f64([0, 0]),
-            parts=(SERIAL, loop(2, "static")),
-            latency_ns=i64([0, MAX_NS]),
-            master=True,
-            changes=(change(120, -1),),
-        ),
-        lengths(),
-    )
-    pair.say(outcome(busy_ns=i64([200, 0]), scheduling_ns=200, chosen=(1, 0), ahead_chunks=6))
-
-
-def test_one_that_does_not_conserve_work_cannot() -> None:
+def test_others_cannot_be_held_to_it() -> None:
     pair = Pair(welcomed=False)
     pair.say(hello(conserves_work=False), Welcome(version=11, run="r"), start(), lengths())
     with pytest.raises(LocalProtocolError, match="does not say that it conserves work"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -88,54 +89,43 @@ def _graphs(program: str | None) -> ApplicationMap | None:
     return parse_application_map(f'[[application]]\nname = "graph"\nmatch = {{}}\ngraph = "{program}"\n', "map.toml")
 
 
-NEVER = {
-    "recorded": (Options(als="recorded"), PLATFORM),
-    "killed": (Options(rules=Rules(kill_at_walltime=True)), PLATFORM),
-    "releases": (Options(rules=Rules(coordination="release")), PLATFORM),
-    "failures": (Options(around=Surroundings(failures="mtbf:1d,mttr:1h")), PLATFORM),
-    "speeds": (Options(level=ApplicationLevel(speeds=("square:period=10m,low=0.5",))), PLATFORM),
-    "latency": (Options(level=ApplicationLevel(latency_ns=5)), PLATFORM),
-    "estimates": (Options(rules=Rules(estimates="exact")), PLATFORM),
-    "reject": (Options("reject"), PLATFORM),
-    "unlike cores": (
-        Options(),
-        Platform((HostGroup(count=1, cores=8, speed_gflops=16.0), HostGroup(count=1, cores=8, speed_gflops=8.0))),
-    ),
-    "network": (
-        Options(als="heft", level=ApplicationLevel(applications=_graphs("layered:tasks=12,ccr=1"), network="lv08")),
-        PLATFORM,
-    ),
+UNLIKE = Platform((HostGroup(count=1, cores=8, speed_gflops=16.0), HostGroup(count=1, cores=8, speed_gflops=8.0)))
+TRANSFERS = ApplicationLevel(applications=_graphs("layered:tasks=12,ccr=1"), network="lv08")
+NEVER: dict[str, dict[str, Any]] = {
+    "recorded": {"options": Options(als="recorded")},
+    "killed": {"options": Options(rules=Rules(kill_at_walltime=True))},
+    "releases": {"options": Options(rules=Rules(coordination="release"))},
+    "failures": {"options": Options(around=Surroundings(failures="mtbf:1d,mttr:1h"))},
+    "windows": {"options": Options(around=Surroundings(windows=Path("w.toml")))},
+    "speeds": {"options": Options(level=ApplicationLevel(speeds=("square:period=10m,low=0.5",)))},
+    "latency": {"options": Options(level=ApplicationLevel(latency_ns=5))},
+    "estimates": {"options": Options(rules=Rules(estimates="exact"))},
+    "reject": {"options": Options("reject")},
+    "unlike cores": {"platform": UNLIKE},
+    "network": {"options": Options(als="heft", level=TRANSFERS)},
+    # Jobs that may not run to their ends.
+    "cancelled": {"changes": lambda jobs: {"cancel_ns": jobs.submit_ns.max() + 1 + 0 * jobs.submit_ns}},
+    "cut short": {"changes": lambda jobs: {"status": 0 * jobs.status + 5, "cancel_ns": jobs.submit_ns + 1}},
+    "preset": {
+        "changes": lambda jobs: {
+            "submit_ns": jobs.submit_ns - jobs.submit_ns[0],
+            "preset": (jobs.submit_ns == jobs.submit_ns[0]).astype("int64"),
+        }
+    },
 }
 
 
 @pytest.mark.parametrize("name", NEVER)
-def test_where_cores_or_instants_matter_nothing_is_taken_over(name: str) -> None:
-    workload = sixty_jobs()
-    options, platform = NEVER[name]
+def test_where_cores_or_instants_matter_nothing_is_taken_over(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("w.toml").write_text("[[maintenance]]\nname = 'care'\nbegin = 1\nend = 9\nhosts = '0'\n")
+    workload, case = sixty_jobs(), NEVER[name]
     assert same_anywhere(Scenario.of(workload, PLATFORM, Options()))
-    assert not same_anywhere(Scenario.of(workload, platform, options))
-
-
-def test_windows_may_cut_a_job(tmp_path: Path) -> None:
-    workload = sixty_jobs()
-    (tmp_path / "w.toml").write_text("[[maintenance]]\nname = 'care'\nbegin = 1\nend = 9\nhosts = '0'\n")
-    around = Surroundings(windows=tmp_path / "w.toml")
-    assert not same_anywhere(Scenario.of(workload, PLATFORM, Options(around=around)))
-
-
-@pytest.mark.parametrize("column", ["cancel_ns", "preset", "run_ns"])
-def test_jobs_that_may_not_run_to_their_ends_are_not_taken_over(column: str) -> None:
-    workload = sixty_jobs()
-    if column == "cancel_ns":
-        changed = replace(workload, cancel_ns=workload.submit_ns.max() + 1 + 0 * workload.submit_ns)
-    elif column == "preset":
-        first = workload.submit_ns == workload.submit_ns[0]
-        changed = replace(workload, submit_ns=workload.submit_ns - workload.submit_ns[0], preset=first.astype("int64"))
-    else:
-        status, run_ns = workload.status.copy(), workload.run_ns.copy()
-        status[:] = 5
-        changed = replace(workload, status=status, cancel_ns=workload.submit_ns + 1, run_ns=run_ns)
-    assert not same_anywhere(Scenario.of(changed, PLATFORM, Options()))
+    changed = replace(workload, **case["changes"](workload)) if "changes" in case else workload
+    scenario = Scenario.of(changed, case.get("platform", PLATFORM), case.get("options", Options()))
+    assert not same_anywhere(scenario)
 
 
 def test_a_run_in_which_a_job_did_not_end_is_not_taken_from() -> None:

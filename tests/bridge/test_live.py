@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 from batch_cases import seeded_cases
 from batch_drives import as_users_say, attempts, simulator_of
+from inside import column
 from layers import two_stay
 from reference.machine import Attempt
 
 from bls.allocators import ALLOCATORS
-from bls.engine import state as b
 from bls.engine.status import BatchStatus
 from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES
@@ -59,10 +59,9 @@ FEATURES = ("units", "resources", "licences", "kill", "cancel", "dependencies", 
 
 
 class Clock:
-    """Shows what the test says."""
+    """Shows the time that a test sets."""
 
-    def __init__(self) -> None:
-        self.now_s = 100.0
+    now_s = 100.0
 
     def __call__(self) -> float:
         return self.now_s
@@ -145,38 +144,38 @@ def test_a_look_is_what_the_schedule_says() -> None:
 
 def _widest(running: list[Attempt], simulator: BatchSimulator) -> list[Attempt]:
     # In the order of rows: those of the workload, then later attempts as they were made.
-    numbers = simulator.column(b.NUMBER).tolist()
-    tried = simulator.column(b.ATTEMPT).tolist()
+    numbers, tried = (column(simulator.state, f"jobs.{name}").tolist() for name in ("NUMBER", "ATTEMPT"))
     row = {key: at for at, key in enumerate(zip(numbers, tried, strict=True))}
     return sorted(running, key=lambda one: (-len(one.cores), row[one.number, one.attempt]))
 
 
-def test_the_past_is_thinned_out_evenly() -> None:
-    jobs = Workload.from_jobs([(k, 10 * k, 5, 1, 5) for k in range(1, 1001)])
+def in_turn(n: int, run_s: int) -> tuple[BatchSimulator, Sampler]:
+    """Jobs that come every 10 s, to a core each."""
+    jobs = Workload.from_jobs([(k, 10 * k, run_s, 1, run_s) for k in range(1, n + 1)])
     simulator = BatchSimulator(jobs, Platform(), POLICIES["fcfs"], ALLOCATORS["first-fit"], recorded=True)
-    sampler = Sampler(simulator, {})
+    return simulator, Sampler(simulator, {})
+
+
+def test_the_past_is_thinned_out_evenly() -> None:
+    simulator, sampler = in_turn(1000, 5)
     sizes = []
     while simulator.advance(1) != BatchStatus.DONE:
         look = sampler.look()
         sizes.append(len(look.past_ns))
         assert (look.past_ns[-1], look.past_busy[-1]) == (simulator.now_ns, look.used[0])
     assert max(sizes) == 129  # 128, and the look's own
-    steps = np.diff(look.past_ns[:-1])
-    assert len(set(steps.tolist())) == 1
+    assert len({*np.diff(look.past_ns[:-1])}) == 1
 
 
 def test_speeds_are_those_of_the_last_seconds() -> None:
-    jobs = Workload.from_jobs([(k, 10 * k, 10, 1, 10) for k in range(1, 101)])
-    simulator = BatchSimulator(jobs, Platform(), POLICIES["fcfs"], ALLOCATORS["first-fit"], recorded=True)
-    sampler = Sampler(simulator, {})
+    simulator, sampler = in_turn(100, 10)
     assert sampler.pulse(0.0) == Pulse(0.0, 0, 0, 0, 0, 0.0, 0.0)
     simulator.advance(50)
     after = sampler.pulse(5.0)
     assert (after.ended, after.now_ns, after.simulated_per_s, after.jobs_per_s) == (50, 510 * S, 102.0, 10.0)
     simulator.advance(10)
-    assert sampler.pulse(7.0).jobs_per_s == 60 / 7
-    assert sampler.pulse(9.0).jobs_per_s == 10 / 4  # from 5 s on: three seconds ago is between two looks
-    assert sampler.pulse(20.0).jobs_per_s == 0.0
+    # From 5 s on: three seconds before 9 s is between two looks.
+    assert [sampler.pulse(at_s).jobs_per_s for at_s in (7.0, 9.0, 20.0)] == [60 / 7, 10 / 4, 0.0]
 
 
 # ---- the file ----
@@ -218,28 +217,33 @@ def test_a_reader_never_sees_half_of_it(tmp_path: Path) -> None:
     file.write(shown[0])
 
     def write() -> None:
-        for k in itertools.count():
-            file.write(shown[k % 2])
-            if stop.is_set():
-                return
+        while not stop.is_set():
+            file.write(shown[1])
+            file.write(shown[0])
 
     thread = threading.Thread(target=write)
     thread.start()
     try:
-        for _ in range(300):
-            assert read_live(tmp_path) in shown
+        assert all(read_live(tmp_path) in shown for _ in range(300))
     finally:
         stop.set()
         thread.join()
 
 
-def test_a_file_that_is_none_of_ours(tmp_path: Path) -> None:
+def test_a_file_of_another_program(tmp_path: Path) -> None:
     said = dict.fromkeys((b"", b"{", b'{"version": 1}', b"[]", b'{"version": "x"}', b"\xff" * 5), "not valid JSON")
     said[b'{"version": 2, "new": []}'] = "is of version 2; this twolevel reads version 1$"
     for text, line in said.items():
         (tmp_path / FILE).write_bytes(text)
         with pytest.raises(InputError, match=rf"live\.json: {line}"):
             read_live(tmp_path)
+
+
+def test_the_file_is_plain_json() -> None:
+    plain = json.loads(msgspec.json.encode(live()))
+    assert list(plain) == ["process", "phase", "written_s", "setting", "pulse", "look", "version"]
+    assert plain["setting"]["cells"] == {"first_core": [0, 1, 2, 3, 4], "host": [0, 0, 1, 1]}
+    assert plain["look"]["widest"] == [[7, 3, 1, 3000 * S, 1200 * S]]
 
 
 def test_whether_a_process_is_gone() -> None:
@@ -291,12 +295,11 @@ def test_the_screen() -> None:
 
 
 def test_the_screen_before_the_run_has_begun_and_after_its_end() -> None:
-    begun = live()
-    assert text_of(Live(Process.this(), STARTING, 0.0)) == ["the run prepares"]
-    assert status_line(Live(Process.this(), STARTING, 0.0), "so") == "the run prepares; so"
-    assert "compiling or preparing" in text_of(replace(begun, phase=STARTING))[2]
-    assert text_of(replace(begun, phase=FINISHING))[2].endswith("elapsed 10 s, writing the results")
-    assert status_line(replace(begun, phase=FINISHING)).endswith("; the results are being written")
+    nothing, begun, over = Live(Process.this(), STARTING, 0.0), live(phase=STARTING), live(phase=FINISHING)
+    assert (text_of(nothing), status_line(nothing, "so")) == (["the run prepares"], "the run prepares; so")
+    assert "compiling or preparing" in text_of(begun)[2]
+    assert text_of(over)[2].endswith("elapsed 10 s, writing the results")
+    assert status_line(over).endswith("; the results are being written")
 
 
 def test_a_cells_mark_says_how_much_of_it_is_held() -> None:
@@ -315,32 +318,19 @@ def test_a_cells_mark_says_how_much_of_it_is_held() -> None:
     assert text_of(shown, width=44, ascii_only=True)[at] == "  0 .--++**#" + "." * 31 + "x"
 
 
-@pytest.mark.parametrize(
-    ("hosts", "width", "height"),
-    [
-        (1, 79, 23),
-        (33, 79, 23),
-        (5544, 1, 1),
-        (20_000, 79, 60),
-    ],
-)
+@pytest.mark.parametrize(("hosts", "width", "height"), [(1, 79, 23), (33, 79, 23), (5544, 1, 1), (20_000, 79, 60)])
 def test_it_fits_every_screen(hosts: int, width: int, height: int) -> None:
-    first_core = np.arange(hosts + 1) * 16
-    made = cells(first_core)
-    n = len(made.host)
+    made = cells(np.arange(hosts + 1) * 16)
+    n, busy = len(made.host), tuple(np.diff(made.first_core).tolist())
     setting = Setting("x" * 50, 300_000, 16 * hosts, hosts, OPTIONS, (Resource("cores", 16 * hosts),), made)
     jobs = tuple(RunningJob(k, -1, 10**6, 0, 10**15) for k in range(24))
-    look = Look(
-        S, (16 * hosts,), 0, {}, tuple(np.diff(made.first_core).tolist()), (0,) * n, (5,) * n, jobs, (0,), (3,), (1,)
-    )
-    shown = live(setting, look=look)
-    for ascii_only in (False, True):
+    shown = live(setting, look=Look(S, (16 * hosts,), 0, {}, busy, (0,) * n, (5,) * n, jobs, (0,), (3,), (1,)))
+    for ascii_only in (True, False):
         lines = text_of(shown, width, height, ascii_only=ascii_only)
         assert len(lines) <= height
         assert max(map(len, lines)) <= width
         assert not ascii_only or "".join(lines).isascii()
     if height >= 23:
-        lines = text_of(shown, width, height)
         head = next(at for at, line in enumerate(lines) if line.startswith("hosts, "))
         tail = next(at for at, line in enumerate(lines) if line.endswith("of its estimate"))
         assert all("█" in line for line in lines[head + 1 : tail])
@@ -357,14 +347,23 @@ def test_a_job_has_one_colour_on_the_map_and_in_the_list() -> None:
     assert len(colours[0]) == 1
 
 
-def test_in_a_pipe_it_is_a_line_of_text() -> None:
-    stream = io.StringIO()
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_in_a_pipe_or_a_terminal_that_cannot_go_back_it_is_a_line_of_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream, process = io.StringIO(), Process.this()
     screen = LiveScreen(stream)
     screen.show(live())
     screen.leave(live(), "n")
     screen.close()
     assert stream.getvalue() == f"{status_line(live())}\n{status_line(live())}; n\n"
     assert (screen.terminal, screen.every_s) == (False, 1.0)
+    monkeypatch.setenv("TERM", "dumb")
+    dumb = Terminal()
+    LiveScreen(dumb).show(Live(process, STARTING, 0.0))
+    assert dumb.getvalue() == "the run prepares\n"
 
 
 # ---- how often the run is paused ----
@@ -378,17 +377,13 @@ def test_the_pace_follows_the_clock() -> None:
     for _ in range(40):  # 1,000 ends a second
         clock.now_s += seen[-1] / 1000 if seen else 0.016
         seen.append(pace.ends())
-    assert seen[:3] == [32, 50, 50]
-    assert seen[-1] == 50
-    clock.now_s += 60  # a decision that took a minute
-    assert pace.ends() == 6
-    for _ in range(5):
+    assert (seen[:3], seen[-1]) == ([32, 50, 50], 50)
+    slow = []
+    for _ in range(6):  # decisions that took a minute
         clock.now_s += 60
-        slow = pace.ends()
-    assert slow == 1
-    for _ in range(100):  # no time at all
-        fast = pace.ends()
-    assert fast == 10**9
+        slow.append(pace.ends())
+    assert (slow[0], slow[-1]) == (6, 1)
+    assert [pace.ends() for _ in range(100)][-1] == 10**9  # no time at all
 
 
 # ---- who publishes what, when ----
@@ -521,14 +516,14 @@ def test_the_run_goes_on_if_it_cannot_be_written(tmp_path: Path, caplog: pytest.
     assert len(caplog.records) == 1
 
 
-@pytest.mark.parametrize("terminal", [False, True])
-def test_the_run_goes_on_if_nobody_reads_any_more(tmp_path: Path, terminal: bool) -> None:
+@pytest.mark.parametrize(("terminal", "error"), [(True, OSError(5, "")), (False, BrokenPipeError(32, ""))])
+def test_the_run_goes_on_if_nobody_reads_any_more(tmp_path: Path, terminal: bool, error: OSError) -> None:
     class Gone(io.StringIO):
         def isatty(self) -> bool:
             return terminal
 
         def write(self, text: str) -> int:
-            raise OSError(5, "Input/output error") if terminal else BrokenPipeError(32, "Broken pipe")
+            raise error
 
     for live in (False, True):
         clock, given = Clock(), scenario()
@@ -538,17 +533,6 @@ def test_the_run_goes_on_if_nobody_reads_any_more(tmp_path: Path, terminal: bool
             clock.now_s += 5
             watch.beat()
         assert len(result.jobs) == 40
-
-
-def test_a_terminal_that_cannot_go_back_is_shown_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Dumb(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    monkeypatch.setenv("TERM", "dumb")
-    stream, process = Dumb(), Process.this()
-    LiveScreen(stream).show(Live(process, STARTING, 0.0))
-    assert stream.getvalue() == "the run prepares\n"
 
 
 def test_it_beats_by_itself_while_nothing_is_told(tmp_path: Path) -> None:
@@ -581,10 +565,3 @@ def test_live_in_a_pipe_is_a_line_a_second_after_the_first(tmp_path: Path) -> No
     lines = stream.getvalue().splitlines()
     assert len(lines) == 3
     assert lines[0].startswith("simulated 0 s; 0 of 40 jobs done, 0 running, 0 waiting; cores 0.000; 1.")
-
-
-def test_what_is_published_is_plain_json() -> None:
-    plain = json.loads(msgspec.json.encode(live()))
-    assert list(plain) == ["process", "phase", "written_s", "setting", "pulse", "look", "version"]
-    assert plain["setting"]["cells"] == {"first_core": [0, 1, 2, 3, 4], "host": [0, 0, 1, 1]}
-    assert plain["look"]["widest"] == [[7, 3, 1, 3000 * S, 1200 * S]]

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 import bridge
 from bls.workloads import read_workload
@@ -55,24 +54,16 @@ def test_a_window_has_the_date_of_its_start(tmp_path: Path) -> None:
     assert (sorted(facts.users or []), facts.start_s) == (["", "4"], 1704067240.0)
 
 
-@pytest.mark.parametrize(("old", "new"), [("5 90 ", "6 90 "), ("5 90 ", "5 91 "), (LOG[-60:], "nonsense\n"), (LOG, "")])
-def test_another_log_says_nothing(tmp_path: Path, old: str, new: str) -> None:
-    run = _run(tmp_path)
-    assert old in LOG
-    (tmp_path / "some.swf").write_text(LOG.replace(old, new))
+def test_another_log_or_none_says_nothing_and_a_program_is_not_run_again(tmp_path: Path) -> None:
+    run, log = _run(tmp_path), tmp_path / "some.swf"
+    for old, new in (("5 90 ", "6 90 "), ("5 90 ", "5 91 "), (LOG[-60:], "nonsense\n"), (LOG, "")):
+        assert old in LOG
+        log.write_text(LOG.replace(old, new))
+        assert _facts(run) == LogFacts()
+    log.unlink()
     assert _facts(run) == LogFacts()
-
-
-def test_a_log_that_is_gone_says_nothing(tmp_path: Path) -> None:
-    run = _run(tmp_path)
-    (tmp_path / "some.swf").unlink()
+    log.mkdir()
     assert _facts(run) == LogFacts()
-    (tmp_path / "some.swf").mkdir()
-    assert _facts(run) == LogFacts()
-
-
-def test_a_program_is_not_run_again(tmp_path: Path) -> None:
-    run = _run(tmp_path)
     record = json.loads((run / "run.json").read_text())
     (tmp_path / "jobs.py").write_text("raise SystemExit('was run')")
     record["workload"]["source"] = f"{tmp_path / 'jobs.py'}:made"

@@ -109,32 +109,22 @@ def said(figure: Any) -> list[str]:
 
 
 def test_the_part_of_a_study_is_chosen(report: bridge.Report) -> None:
-    with pytest.raises(
-        InputError,
-        match=r"^makespan: it is drawn of each of 2 parts; allowed: part= one of select=first:8, select=first:16$",
-    ):
-        report.plot.makespan()
     part = "select=first:16"
-    assert "what was run" in said(report.plot.makespan(part=part, title="what was run"))
-    assert any(
-        f"{part.replace('=', ' ')}: batch policy × technique" in text for text in said(report.plot.makespan(part=part))
-    )
+    message = r"^makespan: it is drawn of each of 2 parts; allowed: part= one of select=first:8, select=first:16$"
+    with pytest.raises(InputError, match=message):
+        report.plot.makespan()
     with pytest.raises(InputError, match=r"^part=: unknown part 'fw'; known: select=first:"):
         report.plot.makespan(part="fw")
+    assert "what was run" in said(report.plot.makespan(part=part, title="what was run"))
+    assert any("select first:16: batch policy × technique" in text for text in said(report.plot.makespan(part=part)))
     assert len(report.results) == report.total == 8
     with pytest.raises(InputError, match="was not made by run_study"):
         _ = bridge.Report(1, 1, 0, ()).results
 
 
-def test_parts_of_one_name_are_both_there(report: bridge.Report) -> None:
-    def twice(name: str) -> list[Part]:
-        return [Part("same", "", report.results)] * 2
-
+def test_a_report_shows_itself_and_parts_of_one_name(report: bridge.Report) -> None:
     with pytest.raises(InputError, match=r"each of 2 parts; allowed: part= one of same, same-2$"):
-        StudyPlots(twice).makespan()
-
-
-def test_a_report_shows_itself(report: bridge.Report) -> None:
+        StudyPlots(lambda name: [Part("same", "", report.results)] * 2).makespan()
     table = report._repr_html_()
     assert table.startswith("<table>")
     assert ">8<" in table

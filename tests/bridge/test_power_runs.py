@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,14 @@ import otf2
 import pandas as pd
 import pytest
 from command_line import twolevel
+from directing import POWERED as PLATFORM
+from directing import jobs
+from directing import power_drawn as drawn
 from directors import Director
 from one_result import assert_one_result
-from test_reaching import jobs
+from tables import table_rows
 
 import bridge
-from als.techniques import TECHNIQUES
 from als.techniques.contract import Technique
 from bls import HostGroup, Platform, Rules, Surroundings, Workload
 from bls.machine.host_power import HostPower
@@ -36,68 +38,49 @@ from traces.checks.ledger import check_ledger
 pytestmark = pytest.mark.whole
 
 S = 10**9
-POWER = HostPower(50, [(1, 100), (0.75, 85), (0.5, 70)], base_w=20, off_w=5, shutdown=("5s", 60), boot=("10s", 200))
-#: 1,680 W idle and full 2,480 W; hosts of the last group are twice as fast and have other speeds of their own.
-PLATFORM = Platform((
-    HostGroup(3, 4, 4.0, power=POWER),
-    HostGroup(1, 4, 8.0, power=HostPower(60, [(1, 150), (0.6, 100)])),
-))  # fmt: skip
 LENGTHS = (4, 6, 4, 2, 8, 2)
 
 
+def machine(hosts: int = 1, states: Any = ((1, 100), (0.5, 70)), **power: Any) -> Platform:
+    """Hosts of two cores of 1 GFLOP/s, which draw 50 W each idle and 100 W at work, or 70 W at half their speed."""
+    return Platform((HostGroup(hosts, 2, 2.0, power=HostPower(50, list(states), **power)),))
+
+
+def of_three_users(applications: str, power: PowerOptions | None) -> bridge.Result:
+    """Jobs 1 to 3, of users 1 to 3, of 100 s on two cores each."""
+    plain = {"submit_s": 0, "run_s": 100, "cores": 2, "estimate_s": 100}
+    log = Workload.from_jobs([{"job_id": user, "user": user, **plain} for user in (1, 2, 3)])
+    level = ApplicationLevel(applications=parse_application_map(applications, "m.toml"))
+    options: dict[str, Any] = {"als": "static", "tasks_per_core": 1, "variation": 0.0, "level": level}
+    return bridge.simulate(log, machine(3), power=power, **options)
+
+
 @pytest.mark.parametrize(
-    ("als", "end_s", "held_j", "working_j"),
-    [("ss", 21, 3600, 3300), ("static", 19, 3200, 3100), ("recorded", 17, 2800, None)],
+    ("als", "of", "end_s", "joules"),
+    table_rows(__file__, "a_loop_by_hand"),
 )
-def test_a_loop_by_hand(als: str, end_s: int, held_j: float, working_j: float | None, tmp_path: Path) -> None:
-    """Six tasks on two cores of 1 GFLOP/s, at half their speed from 5 to 15 s; with SS another core gets the long task."""
+def test_a_loop_by_hand(als: str, of: str, end_s: int, joules: float, tmp_path: Path) -> None:
+    """Six tasks on two cores, at half their speed from 5 to 15 s; with SS another core gets the long task."""
     lengths, applications = tmp_path / "lengths.txt", tmp_path / "map.toml"
     lengths.write_text("".join(f"{length}\n" for length in LENGTHS))
     applications.write_text("[default]\ntasks = 6\n")
-    machine = Platform((HostGroup(1, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
     level = ApplicationLevel(f"file:{lengths},scale=no", applications=applications)
-    said: dict[str, Any] = {"als": als} | ({} if als == "recorded" else {"level": level})
-    for of, joules in (("held", held_j), ("working", working_j)):
-        power = PowerOptions(of=of, limits=[(5 * S, 15 * S, 150)], fallback="dvfs")
-        if joules is None:
-            with pytest.raises(InputError, match=r"working.*no application is simulated; allowed: held"):
-                bridge.simulate(Workload.from_jobs([(1, 0, 12, 2, 12)]), machine, power=power, **said)
-            continue
-        result = bridge.simulate(Workload.from_jobs([(1, 0, 12, 2, 12)]), machine, power=power, **said)
-        check_ledger(result.ledger)
-        assert result.jobs.end_ns.tolist() == [end_s * S]
-        assert result.jobs.energy_j.tolist() == [joules]
-        assert result.metrics["energy_j"] == joules
-        assert result.nodes.energy_jobs_j.tolist() == [joules]
+    options: dict[str, Any] = {"als": als} | ({} if als == "recorded" else {"level": level})
+    power = PowerOptions(of=of, limits=[(5 * S, 15 * S, 150)], fallback="dvfs")
+    result = bridge.simulate(Workload.from_jobs([(1, 0, 12, 2, 12)]), machine(), power=power, **options)
+    check_ledger(result.ledger)
+    assert result.jobs.end_ns.tolist() == [end_s * S]
+    assert result.jobs.energy_j.tolist() == result.nodes.energy_jobs_j.tolist() == [joules]
+    assert result.metrics["energy_j"] == joules
 
 
-def drawn(seed: int) -> dict[str, Any]:
-    """A scenario in which running jobs are slowed."""
-    chance = random.Random(seed)
-    limits = []
-    for _ in range(chance.randint(1, 5)):
-        begin = chance.randint(0, 150) * S
-        limits.append((begin, begin + chance.randint(5, 120) * S, chance.randint(1000, 1500)))
-    around = Surroundings(failures="mtbf:150s,mttr:5s") if chance.random() < 0.4 else Surroundings()
-    options: dict[str, Any] = {
-        "als": chance.choice((*sorted(TECHNIQUES), "ss", "gss", "select:ss,gss,static", "recorded")),
-        "variation": chance.choice((0.0, 0.3, 0.8)),
-        "tasks_per_core": chance.choice((1, 3, 8)),
-        "seed": seed,
-        "backfill": chance.choice(("none", "easy", "conservative", "2")),
-        "allocator": chance.choice(("first-fit", "first-fit", "best-fit", "contiguous", "whole-host")),
-        "rules": Rules(kill_at_walltime=chance.random() < 0.3, max_attempts=10**6),
-        "surroundings": around,
-        "power": PowerOptions(
-            limits=limits,
-            reaction_ns=chance.choice((0, 5 * S)),
-            fallback=chance.choice(("dvfs", "dvfs", "submit:state=1")),
-            allowed=chance.choice(("all", "0.5")),
-        ),
-    }
-    if options["als"] == "recorded":  # there are no tasks
-        del options["variation"], options["tasks_per_core"]
-    return options
+def test_what_cannot_be() -> None:
+    job = Workload.from_jobs([(1, 0, 100, 2, 100)])
+    with pytest.raises(InputError, match=r"working.*no application is simulated; allowed: held"):
+        bridge.simulate(job, machine(), power=PowerOptions(of="working"), als="recorded")
+    stretched = PowerOptions(limits=[(0, S, 150)], fallback="dvfs", stretch_walltime=True)
+    with pytest.raises(InputError, match=r"stretch_walltime=True: needs kill_at_walltime=True, as nobody is killed"):
+        bridge.simulate(job, machine(), als="ss", power=stretched)
 
 
 def scenario(seed: int) -> tuple[Workload, dict[str, Any]]:
@@ -244,45 +227,23 @@ def test_what_is_released_of_a_job_that_promised_a_later_end_is_free(monkeypatch
     assert sum(len(bridge.simulate(case, PLATFORM, **said, rules=rules).releases) for case in cases) > 20
 
 
-def test_a_walltime_is_stretched_only_where_jobs_are_killed() -> None:
-    machine = Platform((HostGroup(1, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
-    stretched = PowerOptions(limits=[(0, S, 150)], fallback="dvfs", stretch_walltime=True)
-    with pytest.raises(InputError, match=r"stretch_walltime=True: needs kill_at_walltime=True, as nobody is killed"):
-        bridge.simulate(Workload.from_jobs([(1, 0, 100, 2, 100)]), machine, als="ss", power=stretched)
-
-
 @pytest.mark.parametrize(
     ("allowed", "ends_s"), [("all", [100, 120, 120]), ("none", [100, 120, 100]), ("users:3", [100, 120, 120])]
 )
-def test_an_application_map_says_who_may_be_slowed(allowed: str, ends_s: list[int]) -> None:
-    """Jobs of 100 s of three users; the first one's may not be slowed, the second one's may, the map says nothing of the third.
-
-    From 20 to 60 s the limit is below what any of them draws: who may be slowed does half of its work meanwhile.
-    """
-    text = """
-[[application]]
-name = "never"
-match = { user = 1 }
-allowed = false
-[[application]]
-name = "always"
-match = { user = 2 }
-allowed = true
-"""
-    plain = {"submit_s": 0, "run_s": 100, "cores": 2, "estimate_s": 100}
-    log = Workload.from_jobs([{"job_id": user, "user": user, **plain} for user in (1, 2, 3)])
-    machine = Platform((HostGroup(3, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
-    level = ApplicationLevel(applications=parse_application_map(text, "m.toml"))
-    said: dict[str, Any] = {"als": "static", "tasks_per_core": 1, "variation": 0.0, "level": level}
+def test_an_application_map_says_which_jobs_may_be_slowed(allowed: str, ends_s: list[int]) -> None:
+    """From 20 to 60 s the limit is below the power of any job: those that may be slowed do half of their work meanwhile."""
+    never, always = (
+        f'[[application]]\nname = "{may}"\nmatch = {{ user = {user} }}\nallowed = {may}\n'
+        for user, may in ((1, "false"), (2, "true"))
+    )
     power = PowerOptions(limits=[(20 * S, 60 * S, 400)], fallback="dvfs", allowed=allowed)
-    result = bridge.simulate(log, machine, **said, power=power)
+    result = of_three_users(never + always, power)
     assert result.jobs.end_ns.tolist() == [end * S for end in ends_s]
     assert result.jobs.allowed.tolist() == [0, 1, int(allowed != "none")]
-    # Without limits it says nothing of the run.
-    plain_run = bridge.simulate(log, machine, **said)
-    without = bridge.simulate(log, machine, **said, power=PowerOptions())
-    assert plain_run.jobs.equals(without.jobs.drop(columns="energy_j"))
-    assert plain_run.jobs.end_ns.tolist() == [100 * S] * 3
+    # Without limits the map changes nothing.
+    plain, unlimited = of_three_users(never + always, None), of_three_users(never + always, PowerOptions())
+    assert plain.jobs.equals(unlimited.jobs.drop(columns="energy_j"))
+    assert plain.jobs.end_ns.tolist() == [100 * S] * 3
 
 
 PLATFORM_TEXT = """
@@ -294,6 +255,12 @@ speed_gflops = 3000.0
 idle_w = 1
 base_w = 100
 states = [[1, 4], [0.5, 2.2]]
+[[switches]]
+name = "left"
+hosts = "0-1"
+[[switches]]
+name = "right"
+hosts = "2-3"
 """
 
 
@@ -346,26 +313,17 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (wrong.code, wrong.err.count("\n")) == (2, 1)
 
 
-SMALL = Platform((HostGroup(2, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)], off_w=10)),))
+SMALL = machine(2, off_w=10)
 LIMITED = [(20 * S, 80 * S, 300)]
 
 
 def run_small(jobs_: list[dict[str, Any]] | None = None, **said: Any) -> bridge.Result:
     rows = [{"job_id": 1, "submit_s": 0, "run_s": 100, "cores": 2}] if jobs_ is None else jobs_
-    power = {
-        name: said.pop(name)
-        for name in list(said)
-        if name in ("limits", "fallback", "allowed", "stretch_walltime", "notice_ns")
-    }
+    power = {name: said.pop(name) for name in {field.name for field in fields(PowerOptions)} & said.keys()}
     rules = said.get("rules", Rules())
-    molds = rules.molds or rules.resizing  # which recorded run times do not
-    return bridge.simulate(
-        Workload.from_jobs(rows),
-        SMALL,
-        als="static" if molds else "recorded",
-        power=PowerOptions(**{"limits": LIMITED} | power),
-        **said,
-    )
+    als = "static" if rules.molds or rules.resizing else "recorded"
+    options = PowerOptions(**{"limits": LIMITED} | power)
+    return bridge.simulate(Workload.from_jobs(rows), SMALL, als=als, power=options, **said)
 
 
 WIDE = Surroundings(malleable="1")
@@ -393,33 +351,18 @@ def test_what_is_not_with_a_fallback_is_with_others(said: dict[str, Any], what: 
     run_small(rows, **said | {"fallback": instead})
 
 
-def test_what_is_to_be_said_of_limits() -> None:
-    def words(**said: Any) -> list[str]:
-        return list(power_words(run_small(**said).scenario))
+MARKED: dict[str, dict[str, Any]] = {
+    "below": {"limits": [(0, S, 250), (S, 2 * S, 20), (2 * S, 3 * S, 19), (3 * S, 4 * S, 10)]},
+    "one": {"jobs_": [{"job_id": 1, "submit_s": 0, "run_s": 5, "cores": 1, "user": 3}]},
+    "stretched": {"stretch_walltime": True, "rules": Rules(kill_at_walltime=True)},
+}
 
-    below = [(0, S, 250), (S, 2 * S, 20), (2 * S, 3 * S, 19), (3 * S, 4 * S, 10)]
-    assert words(fallback="dvfs") == []
-    for fallback in ("dvfs", "stop:idle"):
-        assert words(limits=below, fallback=fallback) == [
-            "--limits: 3 of 4 cannot be kept: idle the machine draws 200 W, and the lowest is 10 W"
-        ]
-    assert words(limits=below, fallback="stop:off") == [
-        "--limits: 2 of 4 cannot be kept: with all hosts off the machine draws 20 W, and the lowest is 10 W"
-    ]
-    nobody = "of no effect, as --fallback {} slows nobody"
-    assert words(fallback="stop:idle", allowed="0.5") == ["--allowed: " + nobody.format("stop:idle")]
-    assert words(fallback="hold", allowed="0.5") == []
-    assert words(fallback="none", notice_ns=S) == ["--notice: of no effect, as --fallback none ignores limits"]
-    assert words(fallback="hold", notice_ns=S) == []
-    killed = Rules(kill_at_walltime=True)
-    for fallback in ("none", "hold", "stop:off"):
-        said = words(fallback=fallback, stretch_walltime=True, rules=killed)
-        assert said == ["--stretch-walltime: " + nobody.format(fallback)]
-    assert words(fallback="dvfs", stretch_walltime=True, rules=killed) == []
-    one = [{"job_id": 1, "submit_s": 0, "run_s": 5, "cores": 1, "user": 3}]
-    assert words(jobs_=one, fallback="dvfs", allowed="users:3") == []
-    assert words(jobs_=one, fallback="dvfs", allowed="users:3 99") == ["--allowed: no job is of user 99"]
-    assert words(jobs_=one, fallback="dvfs", allowed="users:99 7") == ["--allowed: no job is of users 7 99"]
+
+@pytest.mark.parametrize(("fallback", "marks", "said", "words"), table_rows(__file__, "warnings_of_limits"))
+def test_warnings_of_limits(fallback: str, marks: list[str], said: dict[str, Any], words: str) -> None:
+    for mark in marks:
+        said = said | MARKED[mark]
+    assert list(power_words(run_small(fallback=fallback, **said).scenario)) == ([words] if words else [])
 
 
 def test_the_peak_under_a_limit() -> None:
@@ -435,23 +378,20 @@ def test_the_peak_under_a_limit() -> None:
 
 def test_indexes_by_hand() -> None:
     """As the paper's: with the limit, jobs 1 and 2 take 30 s longer each, job 3 waits for 30 s longer."""
-    jobs_ = Workload.from_jobs([(1, 0, 100, 2, 100), (2, 0, 60, 2, 60), (3, 10, 40, 2, 40)])
-    machine = Platform((HostGroup(2, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
-    limits = [(20 * S, 80 * S, 300)]
-    runs = [
-        bridge.simulate(jobs_, machine, als="recorded", power=PowerOptions(limits=limits, fallback=fallback))
-        for fallback in ("none", "dvfs")
-    ]
-    tables_, records = [one.jobs for one in runs], [one.power.record() for one in runs if one.power is not None]
-    powers = tuple(one.power_over_time for one in runs)
+
+    def run(of: Workload, begin_s: int, end_s: int, limit_w: float, fallback: str = "none") -> bridge.Result:
+        power = PowerOptions(limits=[(begin_s * S, end_s * S, limit_w)], fallback=fallback)
+        return bridge.simulate(of, machine(2), als="recorded", power=power)
+
+    three = Workload.from_jobs([(1, 0, 100, 2, 100), (2, 0, 60, 2, 60), (3, 10, 40, 2, 40)])
+    without, limited = runs = [run(three, 20, 80, 300, fallback) for fallback in ("none", "dvfs")]
+    records = [one.power.record() for one in runs if one.power is not None]
+    rows = (np.arange(3), np.arange(3))
     found = indexes_of(
-        (tables_[0], tables_[1]), (np.arange(3), np.arange(3)), (records[0], records[1]), (powers[0], powers[1])
+        (without.jobs, limited.jobs), rows, (records[0], records[1]), (without.power_over_time, limited.power_over_time)
     )
-    assert found.run["all"].mean_ns == 20 * S
-    assert found.wait["all"].mean_ns == 10 * S
-    assert found.power_reduction_w == 120
-    assert found.energy_saved_j == 1200
-    assert found.run["disallowed"].jobs == 0
+    assert (found.run["all"].mean_ns, found.wait["all"].mean_ns, found.run["disallowed"].jobs) == (20 * S, 10 * S, 0)
+    assert (found.power_reduction_w, found.energy_saved_j) == (120, 1200)
     # The same as metrics of each run; the first one is over 10 s earlier, from where on the machine is idle.
     one, other = (run.metrics for run in runs)
     assert (one["mean_run_ns"], other["mean_run_ns"]) == (200 * S / 3, 260 * S / 3)
@@ -460,23 +400,20 @@ def test_indexes_by_hand() -> None:
     assert one["mean_wait_allowed_ns"] == one["mean_wait_ns"]
     assert one["mean_run_disallowed_ns"] is None
     early = PowerOptions(limits=[(0, 20 * S, 500), (150 * S, 200 * S, 500)], fallback="none")
-    idle = bridge.simulate(jobs_, machine, als="recorded", power=early).metrics
+    idle = bridge.simulate(three, machine(2), als="recorded", power=early).metrics
     assert idle["mean_power_in_limits_w"] == (20 * 400 + 50 * 200) / 70
-    # Hours before the first submit are left out; a run knows nothing of the later end of another, and is idle after its own.
+    # Hours before the first submit are left out; a run ignores the later end of another, and is idle after its own.
     later = Workload.from_jobs([(1, 110, 40, 2, 40)])
-    for begin in (0, 100, 110):
-        power = PowerOptions(limits=[(begin * S, 200 * S, 500)], fallback="none")
-        found_w = bridge.simulate(later, machine, als="recorded", power=power).metrics["mean_power_in_limits_w"]
-        assert found_w == (40 * 300 + 50 * 200) / 90
+    for begin_s in (0, 100, 110):
+        assert run(later, begin_s, 200, 500).metrics["mean_power_in_limits_w"] == (40 * 300 + 50 * 200) / 90
 
 
 @pytest.mark.parametrize(("limit_w", "given"), [(299.0, []), (309.0, []), (310.0, [2]), (400.0, [2, 3])])
 def test_cores_that_come_have_to_fit(limit_w: float, given: list[int]) -> None:
     """40 W idle; a core that works draws 90 W more. Two do; as the limit begins, and nobody waits, it has what else fits."""
-    machine = Platform((HostGroup(1, 4, 4.0, power=HostPower(10, [(1, 100)])),))
     found = bridge.simulate(
         Workload.from_jobs([(1, 0, 40, 2, 40)]),
-        machine,
+        Platform((HostGroup(1, 4, 4.0, power=HostPower(10, [(1, 100)])),)),
         als="ss",
         tasks_per_core=20,
         rules=Rules(resize="expand"),
@@ -492,20 +429,19 @@ def test_a_loop_of_a_job_that_draws_less_by_hand() -> None:
     The job draws half of that beyond idle ones, 75 W, or 60 W, a core, and half of its time no speed changes. From 4 to 10 s
     130 W are allowed: it is at 1 / (0.5 / 0.5 + 0.5) of full speed, and does 4 of its 16 s in these 6 s. It ends at 18 s.
     """
-    machine = Platform((HostGroup(1, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)], waiting_w=60)),))
     given = {"job_id": [1], "power": [0.5], "memory_bound": [0.5]}
     power = PowerOptions(limits=[(4 * S, 10 * S, 130)], fallback="dvfs", job_power=given)
     job = Workload.from_jobs([(1, 0, 16, 2, 16)])
     said: dict[str, Any] = {"als": "static", "tasks_per_core": 16, "variation": 0.0}
     for of in ("held", "working"):
-        found = bridge.simulate(job, machine, power=replace(power, of=of), **said)
+        found = bridge.simulate(job, machine(waiting_w=60), power=replace(power, of=of), **said)
         assert abs(found.jobs.end_ns[0] - 18 * S) <= 16
         assert found.jobs.energy_j[0] == pytest.approx(2 * (75 * 12 + 60 * 6), rel=1e-8)
         assert found.metrics["above_limit_ns"] == 0
 
 
 def test_an_application_map_says_what_jobs_draw() -> None:
-    """The map goes before the file; of a job of which neither says anything it is what the platform says."""
+    """The map goes before the file; a job in neither draws what the platform says."""
     text = """
 [[application]]
 name = "light"
@@ -518,21 +454,48 @@ memory_bound = 0.25
 [default]
 power = 2
 """
-    plain = {"submit_s": 0, "run_s": 100, "cores": 2, "estimate_s": 100}
-    log = Workload.from_jobs([{"job_id": user, "user": user, **plain} for user in (1, 2, 3)])
-    machine = Platform((HostGroup(3, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
-    level = ApplicationLevel(applications=parse_application_map(text, "m.toml"))
-    said: dict[str, Any] = {"als": "static", "tasks_per_core": 1, "variation": 0.0, "level": level}
     given = {"job_id": [1, 2], "power": [0.7, 0.8], "memory_bound": [1, 1]}
-    found = bridge.simulate(log, machine, **said, power=PowerOptions(job_power=given))
-    assert found.jobs.power.tolist() == [0.5, 0.8, 2]
-    assert found.jobs.memory_bound.tolist() == [1, 0.25, 0]
+    found, alone = (of_three_users(text, PowerOptions(job_power=one)) for one in (given, None))
+    assert (found.jobs.power.tolist(), found.jobs.memory_bound.tolist()) == ([0.5, 0.8, 2], [1, 0.25, 0])
     assert found.jobs.energy_j.tolist() == [2 * 75 * 100, 2 * 90 * 100, 2 * 150 * 100]
-    alone = bridge.simulate(log, machine, **said, power=PowerOptions())
-    assert alone.jobs.power.tolist() == [0.5, 1, 2]
-    assert alone.jobs.memory_bound.tolist() == [0, 0.25, 0]
-    assert "power" not in bridge.simulate(log, machine, **said).jobs
+    assert (alone.jobs.power.tolist(), alone.jobs.memory_bound.tolist()) == ([0.5, 1, 2], [0, 0.25, 0])
+    assert "power" not in of_three_users(text, None).jobs
     for key, value, allowed in (("power", 11, "0 to 10"), ("memory_bound", '"all"', "0 to 1")):
-        broken = f'[[application]]\nname = "a"\n{key} = {value}\n'
         with pytest.raises(InputError, match=rf"m.toml: application\[0\].{key}: .*; allowed: {allowed}"):
-            parse_application_map(broken, "m.toml")
+            parse_application_map(f'[[application]]\nname = "a"\n{key} = {value}\n', "m.toml")
+
+
+def test_limits_to_parts_of_the_machine_in_every_coupling() -> None:
+    workload, options = scenario(4)
+    parts = [(10 * S, 200 * S, 330.0, "hosts:0-1"), (30 * S, 120 * S, 260.0, "hosts:1-2")]
+    limits = [*options["power"].limits, *parts]
+    options["power"] = PowerOptions(limits=limits, fallback="dvfs:slow=latest", allowed="0.8")
+    options |= {"als": "af", "level": ApplicationLevel(applications=parse_application_map(MAP, "map.toml"))}
+    one = bridge.simulate(workload, PLATFORM, **options)
+    hosts_make_the_machine(one)
+    assert len(one.scales) > 10
+    other = bridge.simulate(workload, PLATFORM, **options, coupling="pool", workers=2)
+    assert_same(one, other)
+    pd.testing.assert_frame_equal(one.power_of_domains, other.power_of_domains, check_exact=True)
+
+
+def test_the_commands_where_parts_have_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("racks.toml").write_text(PLATFORM_TEXT)
+    Path("limits.csv").write_text("from,to,limit_w,where\n2h,12h,60%,switch:left\n4h,6h,700,\n0,1h,10,hosts:3\n")
+    words = ("--select", "first:60", "--platform", "racks.toml", "--limits", "limits.csv", "--fallback", "dvfs")
+    done = twolevel("run", "sample", "--als", "gss", *words, "--no-trace", "--check", "--out", "out")
+    assert done.code == 0, done.err
+    assert "--limits: hosts:3: 1 of 1 cannot be kept: idle it draws 164 W, and the lowest is 10 W" in done.err
+    assert "3 of the machine and 2 parts of it, fallback dvfs" in done.out
+    assert "above a limit of hosts:3" in done.out
+    table = pd.read_parquet("out/power_domains.parquet")
+    assert table.columns.tolist() == ["instant_ns", "domain", "power_mw", "limit_mw"]
+    assert table.domain.unique().tolist() == ["switch:left", "hosts:3"]
+    record = json.loads(Path("out/run.json").read_text())["power"]
+    assert list(record["domains"]) == ["switch:left", "hosts:3"]
+    assert record["domains"]["switch:left"]["full_w"] == 712
+    assert {one["where"] for one in record["above_limit"] if "where" in one} >= {"hosts:3"}
+    assert twolevel("power", "out", "-o", "power.svg").code == 0
+    assert "left" in Path("power.svg").read_text()
+    assert "power reduction" in twolevel("compare", "out", "out").out

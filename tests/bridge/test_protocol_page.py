@@ -9,10 +9,9 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 from xml.etree import ElementTree
 
 import msgspec
@@ -131,52 +130,22 @@ def test_the_example_in_the_specification_is_a_session() -> None:
     assert set(MESSAGES.values()) - kinds == {Refused, Failed, Cancel}
 
 
-Toy = tuple[Session, socket.socket, "subprocess.Popen[str]"]
-
-
-@contextmanager
-def toy(kind: str, folder: Path, token: str = TOKEN) -> Iterator[Toy]:
-    """The toy, started as a process and connected."""
-    if kind == "unix":
-        listener = socket.socket(socket.AF_UNIX)
-        listener.bind(str(folder / "s"))
-        address = f"unix:{folder / 's'}"
-    else:
-        listener = socket.create_server(("127.0.0.1", 0))
-        address = f"tcp:127.0.0.1:{listener.getsockname()[1]}"
-    told = {"TWOLEVEL_ADDRESS": address, "TWOLEVEL_TOKEN": token, "TWOLEVEL_WORKER": "w3"}
-    with listener:
+def test_the_toy_says_why_it_was_refused(tmp_path: Path) -> None:
+    session = Session(Role.BRIDGE, TOKEN)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "s"))
         listener.listen()
         listener.settimeout(60)
-        with subprocess.Popen(
-            [sys.executable, str(TOY)], env={**os.environ, **told}, stderr=subprocess.PIPE, text=True
-        ) as process:
+        told = {"TWOLEVEL_ADDRESS": f"unix:{tmp_path / 's'}", "TWOLEVEL_TOKEN": "guessed", "TWOLEVEL_WORKER": "w3"}
+        command = [sys.executable, str(TOY)]
+        with subprocess.Popen(command, env={**os.environ, **told}, stderr=subprocess.PIPE, text=True) as process:
             connection, _ = listener.accept()
             with connection:
                 connection.settimeout(60)
-                yield Session(Role.BRIDGE, TOKEN), connection, process
-            assert process.wait(60) is not None
-
-
-def hear(session: Session, connection: socket.socket) -> Any:
-    while (event := session.next_event()) is NEED_DATA:
-        data = connection.recv(READ_AT_MOST)
-        if data:
-            session.receive_data(data)
-        else:
-            session.receive_eof()
-    return event
-
-
-def test_the_toy_says_why_it_was_refused(tmp_path: Path) -> None:
-    with toy("unix", tmp_path, token="guessed") as (session, connection, process):
-        refusal = hear(session, connection)
-        assert isinstance(refusal, Refusal)
-        connection.sendall(refusal.farewell)
-        assert process.stderr is not None
-        assert process.stderr.read() == "wrong token\n"
-        assert process.wait(60) == 1
-
-
-def test_the_toy_is_eighty_lines() -> None:
+                while (refusal := session.next_event()) is NEED_DATA:
+                    session.receive_data(connection.recv(READ_AT_MOST))
+                assert isinstance(refusal, Refusal)
+                connection.sendall(refusal.farewell)
+                assert process.communicate(timeout=60)[1] == "wrong token\n"
+    assert process.returncode == 1
     assert len(TOY.read_text(encoding="utf-8").splitlines()) <= 80

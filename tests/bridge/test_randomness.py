@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tables import table_rows
 
 import bridge
 from bls.constraints.options import Surroundings
@@ -15,47 +16,13 @@ from bridge.scenarios.randomness import draws
 from traces.statistics import comparison_table, paired, paired_comparisons
 from traces.tables import rows_frame
 
+MADE_OF = {"rules": Rules, "around": Surroundings, "level": ApplicationLevel}
 
-@pytest.mark.parametrize(
-    ("options", "drawn"),
-    [
-        ({"als": "recorded"}, False),
-        ({"als": "recorded", "variation": 0.25}, False),  # nothing varies
-        ({"als": "recorded", "bls": "expr:w/t"}, False),
-        ({"als": "recorded", "bls": "multifactor"}, False),
-        ({"als": "recorded", "bls": "mine.py:MINE"}, True),
-        ({"als": "recorded", "allocator": "random"}, True),
-        ({"als": "recorded", "allocator": "mine.py:MINE"}, True),
-        ({"als": "recorded", "rules": Rules(estimates="within:10%")}, True),
-        ({"als": "recorded", "rules": Rules(estimates="last-two")}, False),
-        ({"als": "recorded", "rules": Rules(estimates="last-two:least=1")}, False),
-        ({"als": "recorded", "rules": Rules(charge_decisions=True)}, True),
-        ({"als": "recorded", "around": Surroundings(failures="mtbf:1d,mttr:1h")}, True),
-        ({"als": "recorded", "around": Surroundings(failures="outages.csv")}, False),
-        ({"als": "static", "variation": 0.0}, False),
-        ({"als": "fsc:h=1e-6,sigma=0.2", "variation": 0.0}, False),
-        ({"als": "static", "variation": 0.1}, True),
-        ({"als": "static,4", "variation": 0.0}, False),
-        ({"als": "Guided, 2", "variation": 0.0}, False),
-        ({"als": "nonmonotonic:dynamic,2", "variation": 0.0}, False),
-        ({"als": "rnd", "variation": 0.0}, True),
-        ({"als": "rnd:low=2", "variation": 0.0}, True),
-        ({"als": "mine.py:MINE", "variation": 0.0}, True),
-        ({"als": "select:gss,fac", "variation": 0.0}, True),  # not known: the candidates may be anything
-        ({"als": "static", "level": ApplicationLevel(lengths="exponential")}, True),
-        ({"als": "static", "level": ApplicationLevel(lengths="normal:cov=0.2")}, True),
-        ({"als": "static", "level": ApplicationLevel(lengths="gamma"), "variation": 0.0}, False),
-        ({"als": "static", "level": ApplicationLevel(lengths="equal")}, False),
-        ({"als": "static", "level": ApplicationLevel(lengths="increasing")}, False),
-        ({"als": "static", "level": ApplicationLevel(lengths="decreasing:last=0.5")}, False),
-        ({"als": "static", "level": ApplicationLevel(lengths="mandelbrot:width=8,height=8")}, False),
-        ({"als": "static", "level": ApplicationLevel(lengths="file:lengths.csv")}, False),
-        ({"als": "static", "level": ApplicationLevel(speeds=("noise:sigma=0.1",))}, True),
-        ({"als": "static", "around": Surroundings(malleable="0.5")}, True),
-    ],
-)
+
+@pytest.mark.parametrize(("options", "drawn"), table_rows(__file__, "whether_a_seed_can_change_a_run"))
 def test_whether_a_seed_can_change_a_run(options: dict[str, Any], drawn: bool) -> None:
-    assert draws(bridge.Options(**options).names()) is drawn
+    made = {name: MADE_OF[name](**value) if name in MADE_OF else value for name, value in options.items()}
+    assert draws(bridge.Options(**made).names()) is drawn
 
 
 @pytest.mark.parametrize("options", [{"als": "recorded"}, {"als": "gss", "variation": 0.0}, {"als": "static"}])

@@ -1,4 +1,4 @@
-"""The parts of a replay, which hardly need Slurm: its clock, its messages, host lists, and what is made of a slurm.conf."""
+"""The parts of a replay that hardly need Slurm: clock, messages, host lists, slurm.conf, switches, a log's words, nodes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ import stat
 import struct
 import subprocess
 import time
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,17 +20,23 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 from slurm_here import machine, needs_slurm, replayed
+from tables import table_rows
 
+from bls.constraints.job_constraints import JobConstraints
+from bls.constraints.outages import OutageModel, modelled_outages, read_outages
+from bls.machine.partitions import Partition
 from bls.machine.platform import HostGroup, Platform
+from bls.machine.switches import Switch
+from bls.workloads import read_workload
+from bls.workloads.readers.sacct_words import sacct_words
 from bls.workloads.workload import Workload
 from bridge.replay.allocation import Cores
-from bridge.replay.asking import Asking
 from bridge.replay.book import REQUEUED, Book
 from bridge.replay.clock import NEVER, Clock
-from bridge.replay.configuration import of_machine, settings
+from bridge.replay.complaints import check_taken, complaints
+from bridge.replay.configuration import Configuration, of_machine, partition_names, settings
 from bridge.replay.host_names import compressed, counted, expanded
 from bridge.replay.installed import installed_slurm
-from bridge.replay.keys import OWN
 from bridge.replay.messages import (
     LAYOUTS,
     Kind,
@@ -38,72 +48,52 @@ from bridge.replay.messages import (
     whole_messages,
 )
 from bridge.replay.native import clock_library, requests_program
+from bridge.replay.run import ReplayOptions
 from bridge.replay.site import of_site
+from bridge.replay.trace.log_words import log_words
+from bridge.replay.trace.node_states import NodeStates
+from bridge.replay.trace.submissions import FIRST_USER, Submissions, submissions
+from bridge.replay.trace.switch_file import given_switches, read_switches, switches_of, switches_text
+from bridge.scenarios.scenario import Scenario
 from traces.base.errors import InputError, PeerError
 
+S = 10**9
 V = LAYOUTS["22.05"]
+_TEXTS: dict[str, str] = tomllib.loads((Path(__file__).parent / "tables" / "replay_parts.toml").read_text("utf-8"))
 
 # ---- the clock ----
 
-_ORDER = """\
-sleeper3 1000000001.000000
-sleeper2 1000000001.001000
-sleeper1 1000000001.002000
-sleeper3 1000000002.001000
-sleeper2 1000000002.002000
-sleeper1 1000000002.003000
-timed out 1 1000000002.500000
-sleeper3 1000000003.002000
-sleeper2 1000000003.003000
-sleeper1 1000000003.004000
-signalled 1 1000003600.000000
-end 0 1000003600.000000
-"""
+
+@contextmanager
+def _under_the_clock(folder: Path, source: str) -> Iterator[tuple[Path, Clock, subprocess.Popen[str]]]:
+    program, library = folder / source, clock_library(folder)
+    subprocess.run(["cc", "-O1", "-o", program, Path(__file__).with_name(f"{source}.c"), "-lpthread"], check=True)
+    clock = Clock(folder / "clock", library, 10**18)
+    paths = {"CLOCK": str(folder / "clock"), "SOCKETS": str(folder), "PARENT": str(os.getpid())}
+    environment = os.environ | {"LD_PRELOAD": str(library)} | {f"TWOLEVEL_REPLAY_{k}": v for k, v in paths.items()}
+    running = subprocess.Popen([program], env=environment, stdout=subprocess.PIPE, text=True)
+    assert clock.await_turn(30)
+    yield program, clock, running
+    clock.close()
 
 
-@pytest.fixture(scope="module")
-def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    program = tmp_path_factory.mktemp("toy") / "toy"
-    source = Path(__file__).with_name("toy_sleepers.c")
-    subprocess.run(["cc", "-O1", "-o", program, source, "-lpthread"], check=True)
-    return program
-
-
-def _environment(folder: Path, library: Path) -> dict[str, str]:
-    return {
-        **os.environ,
-        "LD_PRELOAD": str(library),
-        "TWOLEVEL_REPLAY_CLOCK": str(folder / "clock"),
-        "TWOLEVEL_REPLAY_SOCKETS": str(folder),
-        "TWOLEVEL_REPLAY_PARENT": str(os.getpid()),
-    }
-
-
-def test_threads_run_one_at_a_time_and_no_time_passes_while_they_do(toy: Path, tmp_path: Path) -> None:
-    library = clock_library(tmp_path)
-    for _ in range(2):
-        clock = Clock(tmp_path / "clock", library, 10**18)
-        program = subprocess.Popen([toy], env=_environment(tmp_path, library), stdout=subprocess.PIPE, text=True)
-        assert clock.await_turn(30)
-        assert (clock.now_ns, clock.wake_ns) == (10**18, 10**18 + 10**9)  # no wait ends by itself
-        clock.pass_turn(NEVER, 0)  # it ends in its turn
-        assert program.communicate(timeout=30)[0] == _ORDER
-        clock.close()
+def test_threads_run_one_at_a_time_and_no_time_passes_while_they_do(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        with _under_the_clock(tmp_path / name, "toy_sleepers") as (_program, clock, running):
+            assert (clock.now_ns, clock.wake_ns) == (10**18, 10**18 + 10**9)  # no wait ends by itself
+            clock.pass_turn(NEVER, 0)  # it ends in its turn
+            assert running.communicate(timeout=30)[0] == _TEXTS["order"]
 
 
 def test_locks_memory_and_signals_are_as_without_the_clock(tmp_path: Path) -> None:
-    library, program = clock_library(tmp_path), tmp_path / "locks"
-    subprocess.run(["cc", "-O1", "-o", program, Path(__file__).with_name("toy_locks.c"), "-lpthread"], check=True)
+    with _under_the_clock(tmp_path, "toy_locks") as (program, clock, running):
+        clock.pass_turn(NEVER, 0)
+        found = running.communicate(timeout=30)[0]
     plain = subprocess.run([program], capture_output=True, text=True, check=True).stdout
-    clock = Clock(tmp_path / "clock", library, 10**18)
-    under = subprocess.Popen([program], env=_environment(tmp_path, library), stdout=subprocess.PIPE, text=True)
-    assert clock.await_turn(30)
-    clock.pass_turn(NEVER, 0)
-    assert under.communicate(timeout=30)[0] == plain
-    assert under.returncode == 0
+    assert (found, running.returncode) == (plain, 0)
     assert "read, and awaited: read Device or resource busy" in plain  # of the lock that lets writers first
     assert plain.endswith("a child: signal 13\n")
-    clock.close()
 
 
 # ---- messages ----
@@ -164,20 +154,8 @@ _DIGITS = "9" * 5000
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("n[1-", "brackets in 'n\\[1-'"),
-        ("n]1[", "brackets in"),
-        ("n[1-[2-3]]", "brackets"),
-        ("n[0-99999999]", "'n\\[0-99999999\\]' has 100,000,000 hosts; allowed: at most 65,536"),
-        ("n[0-999][0-999]", "has 1,000,000 hosts; allowed: at most 65,536"),
-        (",".join(["n[1-9999]"] * 10), "has 99,990 hosts"),
-        ("n[0-999999999999999999][0-9]", r"has more than 10\*\*12 hosts"),
+        *table_rows(__file__, "what_is_no_host_list_or_too_long_a_one"),
         (f"n[0-{_DIGITS}]", "is not a number or a range; allowed: as n"),
-        ("n[²]", "'²' is not a number or a range"),
-        ("n[1_0]", "is not a number or a range"),
-        ("n[5-3]", "'5-3' is not a number or a range"),
-        ("n[1,,2]", "'' is not a number or a range"),
-        ("n 1", "'n 1' is no name of a host"),
-        ('a"b', "is no name of a host; allowed: letters, digits"),
     ],
 )
 def test_what_is_no_host_list_or_too_long_a_one(text: str, said: str) -> None:
@@ -202,7 +180,7 @@ def test_cores_are_the_lowest_that_are_free() -> None:
 
 
 def test_a_job_that_was_cut_waits_again_as_its_next_attempt() -> None:
-    book = Book(Workload.from_jobs([(1, 0, 5, 1, 9)]), machine_of(1, 1).first_core, {"n0": 0})
+    book = Book(Workload.from_jobs([(1, 0, 5, 1, 9)]), machine(1, 1).first_core, {"n0": 0})
     book.submit(0, 1)
     for attempt in range(3):
         row = book.row_of[1]
@@ -213,30 +191,11 @@ def test_a_job_that_was_cut_waits_again_as_its_next_attempt() -> None:
     assert book.over_for_good(0) == -1
 
 
-def machine_of(hosts: int, cores: int) -> Platform:
-    return Platform((HostGroup(hosts, cores, 1.0),))
-
-
 # ---- slurm.conf ----
-
-_SITE = """\
-# of a site
-ClusterName=big
-SlurmctldHost=head
-AuthType=auth/munge
-Prolog=/etc/slurm/prolog.sh
-SchedulerType=sched/builtin
-PriorityWeightJobSize=100   # with a remark
-NodeName=DEFAULT CPUs=4 RealMemory=1000
-NodeName=n[01-03] NodeAddr=10.1.0.[1-3] Feature=fast \\
-   Weight=2
-NodeName=fat Sockets=2 CoresPerSocket=8 ThreadsPerCore=2 CPUs=32 Gres=gpu:2
-PartitionName=batch Nodes=n[01-03],fat Default=YES MaxTime=60 AllowAccounts=a,b State=UP
-"""
 
 
 def test_a_sites_file_is_taken_and_what_is_replaced_is_listed(tmp_path: Path) -> None:
-    (tmp_path / "slurm.conf").write_text(_SITE)
+    (tmp_path / "slurm.conf").write_text(_TEXTS["site"])
     found = of_site(str(tmp_path / "slurm.conf"), settings(["priorityweightjobsize=5"]))
     assert found.keys == {"SchedulerType": "sched/builtin", "PriorityWeightJobSize": "5"}
     assert [(node.name, node.cpus) for node in found.nodes] == [("n01", 4), ("n02", 4), ("n03", 4), ("fat", 32)]
@@ -279,22 +238,7 @@ def test_neighbours_of_one_kind_stand_in_one_line_and_lines_of_a_site_stay_apart
 
 @pytest.mark.parametrize(
     ("line", "said"),
-    [
-        (
-            "AccountingStorageEnforce=limits",
-            "needs slurmdbd, which is not here; allowed: AccountingStorageEnforce=none",
-        ),
-        ("PreemptType=preempt/qos", "needs preemption, which a replay does not follow"),
-        ("Include nodes.conf", "line 2: Include: other files are not read"),
-        ("NodeName=n1 CPUs=two", "line 2: .*two"),
-        ("NodeName=n1 Colour=red", "line 2: Colour: is no key of nodes; allowed: Boards, CPUs"),
-        ("what is this", "line 2: 'what is this'; allowed: KEY=VALUE"),
-        ("", "has no NodeName"),
-        # Nodes are counted before they are expanded.
-        ("NodeName=n[0-99999999] CPUs=1", r"line 2: 'n\[0-.*hosts; allowed: at most [0-9]+,[0-9]+$"),
-        ("NodeName=a[0-40000] CPUs=1\nNodeName=b[0-40000] CPUs=1", r"line 3: 'b\[0-.*hosts; allowed: at most [0-9]+,"),
-        ("PartitionName=q Nodes=n[0-99999999]", r"line 2: 'n\[0-.*hosts; allowed: at most [0-9]+,[0-9]+$"),
-    ],
+    table_rows(__file__, "what_a_sites_file_may_not_say"),
 )
 def test_what_a_sites_file_may_not_say(tmp_path: Path, line: str, said: str) -> None:
     (tmp_path / "slurm.conf").write_text(f"PartitionName=all Nodes=ALL\n{line}\n")
@@ -304,13 +248,7 @@ def test_what_a_sites_file_may_not_say(tmp_path: Path, line: str, said: str) -> 
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [
-        ("Foo", "allowed: KEY=VALUE"),
-        ("slurmctldport=7", "SlurmctldPort: is the replay's own"),
-        ("NodeName=x", "given by --slurm-conf"),
-        ("PreemptType=preempt/qos", "allowed: PreemptType=preempt/none"),
-        ("PriorityWeightAge=1000", "needs slurmdbd, which is not here; allowed: PriorityWeightAge=0"),
-    ],
+    table_rows(__file__, "what_may_not_be_set"),
 )
 def test_what_may_not_be_set(text: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
@@ -321,23 +259,23 @@ def test_of_a_machine_with_one_core_a_host_whole_hosts_are_given() -> None:
     assert of_machine({}, machine(4, 1)).keys["SelectType"] == "select/linear"
     assert of_machine({}, machine(4, 2)).keys["SelectTypeParameters"] == "CR_Core"
     assert "SelectTypeParameters" not in of_machine({"selecttype": "select/linear"}, machine(4, 2)).keys
-    assert OWN["AuthType"] == "auth/none"
 
 
 # ---- the installed one ----
 
 
 def test_an_unknown_slurm_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    other = tmp_path / "slurmctld"
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("bridge.replay.installed._FURTHER", ())
     with pytest.raises(InputError, match="needs Slurm, and there is no slurmctld; Debian's packages are slurmctld"):
         installed_slurm()
-    other.write_text("#!/bin/sh\necho slurm 99.05.1\n")
-    other.chmod(0o700)
-    with pytest.raises(InputError, match=r"slurmctld is slurm 99\.05\.1; allowed: 22\.05"):
-        installed_slurm()
-    other.write_text("#!/bin/sh\necho slurm-wlm 22.05.8\n")
+    other = tmp_path / "slurmctld"
+    for said in ("slurm 99.05.1", "slurm-wlm 22.05.8"):
+        other.write_text(f"#!/bin/sh\necho {said}\n")
+        other.chmod(0o700)
+        if "99" in said:
+            with pytest.raises(InputError, match=r"slurmctld is slurm 99\.05\.1; allowed: 22\.05"):
+                installed_slurm()
     assert (installed_slurm().release, installed_slurm().version) == ("22.05.8", 38 << 8)
 
 
@@ -371,7 +309,194 @@ def test_a_request_with_too_many_fields_or_too_long_a_line_is_refused_and_the_ne
     assert said.splitlines()[1:] == [f"error -1 {why}" for why in refused]
 
 
-def test_why_a_job_does_not_start_is_not_asked_of_slurm_if_it_was_not_submitted() -> None:
-    asking = Asking.__new__(Asking)
-    asking._book = SimpleNamespace(number={})  # type: ignore[assignment]
-    assert asking.why_not(3) == "it was not submitted, as the job that it waits for was not"
+_NODES = ("n0", "n1", "n2", "n3")
+
+# ---- switches ----
+
+
+def test_a_topology_conf_is_read_and_written_and_is_a_platforms_switches(tmp_path: Path) -> None:
+    path = tmp_path / "topology.conf"
+    path.write_text(
+        "# a tree\nSwitchName=s0 Nodes=n[0-1] LinkSpeed=10\n\nswitchname=s1 nodes=n2,n3\nSwitchName=top Switches=s[0-1]\n"
+    )
+    found = read_switches(str(path), _NODES)
+    assert (
+        switches_text(found)
+        == "SwitchName=s0 Nodes=n[0-1]\nSwitchName=s1 Nodes=n[2-3]\nSwitchName=top Switches=s[0-1]\n"
+    )
+    ours = switches_of(found, _NODES)
+    assert ours == (Switch("s0", "0-1"), Switch("s1", "2-3"), Switch("top", switches=("s0", "s1")))
+    assert given_switches(ours, _NODES) == found
+
+
+def test_switches_of_a_platform_have_names_that_slurm_can_have(tmp_path: Path) -> None:
+    text = "SwitchName=s0 Nodes=n[0-1]\nSwitchName=b Nodes=n[2-3]\nSwitchName=top Switches=s0,b\n"
+    path = tmp_path / "switches.toml"
+    path.write_text(
+        '[[switches]]\nname = "leaf 0"\nhosts = "0-1"\n[[switches]]\nname = "b"\nhosts = "2-3"\n'
+        '[[switches]]\nname = "top"\nswitches = ["leaf 0", "b"]\n'
+    )
+    assert switches_text(read_switches(str(path), _NODES)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    table_rows(__file__, "a_file_of_switches_that_cannot_be_used"),
+)
+def test_a_file_of_switches_that_cannot_be_used(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "t").write_text(text)
+    with pytest.raises(InputError, match=said):
+        read_switches(str(tmp_path / "t"), _NODES)
+
+
+def test_switches_that_a_platform_cannot_have(tmp_path: Path) -> None:
+    (tmp_path / "t").write_text("SwitchName=a Nodes=n[0,2]\nSwitchName=b Nodes=n3\n")
+    with pytest.raises(InputError, match="host 1 is on no leaf switch"):
+        switches_of(read_switches(str(tmp_path / "t"), _NODES), _NODES)
+
+
+# ---- a log's words ----
+
+
+def test_what_slurmctld_says_of_parameters_that_it_does_not_take(tmp_path: Path) -> None:
+    log = tmp_path / "slurmctld.log"
+    assert check_taken(log, of_machine({}, Platform())) == ()
+    log.write_text(
+        "[2024-01-01T00:04:07.500] error: Invalid SchedulerParameters bf_interval: 0\n"
+        "[2024-01-01T00:04:07.500] error: Could not open job state file /proc/self/cwd/state/job_state\n"
+        "[2024-01-01T00:04:10.500] error: ignoring SchedulerParameters: default_queue_depth value of -2\n"
+        "[2024-01-01T00:04:10.500] SchedulerParameters=default_queue_depth=100,max_rpc_cnt=0\n"
+        "[2024-01-01T00:04:37.500] error: Invalid SchedulerParameters bf_interval: 0\n"
+    )
+    said = (
+        "Invalid SchedulerParameters bf_interval: 0",
+        "ignoring SchedulerParameters: default_queue_depth value of -2",
+    )
+    assert complaints(log.read_text()) == said
+    with pytest.raises(
+        InputError, match="--set: slurmctld says: Invalid SchedulerParameters bf_interval: 0; allowed: "
+    ):
+        check_taken(log, of_machine({}, Platform()))
+    site = tmp_path / "slurm.conf"
+    site.write_text("NodeName=n[0-3] CPUs=1\nPartitionName=all Nodes=ALL Default=YES\n")
+    words = tuple(f"slurmctld goes on with a default, as it says: {one}" for one in said)
+    assert check_taken(log, of_site(str(site), {})) == words
+
+
+def test_partitions_with_limits_that_only_slurmdbd_keeps() -> None:
+    platform = Platform((HostGroup(2, 1, 46.875),), partitions=(Partition("a", default=True, max_running_jobs=3),))
+    with pytest.raises(InputError, match=r"partitions\[0\].max_running_jobs: is a QOS of Slurm, which needs slurmdbd"):
+        of_machine({}, platform)
+
+
+# ---- nodes ----
+
+
+def test_words_of_a_dump_are_read_again_by_line_and_job(tmp_path: Path) -> None:
+    path = tmp_path / "log.sacct"
+    path.write_text(_TEXTS["dump"])
+    found = sacct_words(path, {2: 1, 3: 7, 5: 4})
+    assert (list(found), found[1]["node_list"]) == ([1], "n[0-1]")  # the other lines are of other jobs
+    workload = read_workload(path)
+    words = log_words(workload)
+    assert workload.job_id.tolist() == [3, 1]
+    assert (words.nodes, words.features) == (("", "n[0-1]"), ("", "fast&new"))
+    assert (words.priority, words.least_nodes) == ((-1, 10), (1, 2))
+    assert words.partitions == {1: ("day",), 2: ("night",)}
+
+
+def test_words_of_a_header() -> None:
+    lines = ("; Queue: 2 name: night (all of it)", "; Partition: x y", "; Partition: ² c", f"; Queue: {_DIGITS} d")
+    header = (*lines, "; Queue:", "; Note: Queue: 3 no")
+    words = log_words(Workload.from_lines([np.array([1])] * 6, header=header, rejects={}, source="a log", n_lines=1))
+    assert (words.queues, words.partitions) == ({2: ("name", "night", "all", "of", "it")}, {})
+
+
+def _submissions(workload: Workload, found: Configuration, *, recorded: bool = True, **words: Any) -> Submissions:
+    scenario = Scenario.of(workload, found.platform(), ReplayOptions(als="recorded"))
+    return submissions(scenario, found, replace(log_words(workload), **words), recorded_priorities=recorded)
+
+
+BY_STARTS = "priorities are by the order of the recorded starts: {} of {} jobs have none in the log"
+
+
+def test_which_priorities_are_used(tmp_path: Path) -> None:
+    path, found = tmp_path / "log.sacct", of_machine({}, machine(4, 1))
+    plain = _TEXTS["dump"].replace("|fast&new", "|")
+    but_for = "priorities are those of the log, but for 1 of 2 jobs, which have none there: "
+    for dump, recorded, notes in (
+        (plain, True, (f"{but_for}these have that of the job submitted before",)),
+        (plain.replace("None assigned||\n", "None assigned||7\n"), True, ("priorities are those of the log",)),
+        (plain, False, ()),
+    ):
+        path.write_text(dump)
+        assert _submissions(read_workload(path), found, recorded=recorded).notes == notes
+    workload = read_workload(path)
+    path.unlink()
+    lost = f"{path}: is not there any more: what it says beside the usual columns is not known"
+    assert _submissions(workload, found).notes == (lost, BY_STARTS.format(2, 2))
+
+
+def test_partitions_and_users_of_a_log(tmp_path: Path) -> None:
+    path = tmp_path / "slurm.conf"
+    names = ("night Nodes=ALL", "7 Nodes=ALL", "day Nodes=ALL Default=YES")
+    path.write_text("\n".join(["NodeName=n[0-3] CPUs=1", *(f"PartitionName={name}" for name in names), ""]))
+    found = of_site(str(path), {})
+    assert partition_names(found) == ["night", "7", "day"]
+    job = {"run_s": 1, "cores": 1}
+    jobs = [job | {"job_id": k, "submit_s": k, "user": 5 * k - 6, "queue": k, "partition": 6 + k} for k in (1, 2, 3)]
+    workload = Workload.from_jobs(jobs).take(np.arange(3), header=("; Queue: 2 night", "; Queue: 3 gone"))
+    asked = _submissions(workload, found, recorded=False)
+    partitions = [[word for word in fields if word.startswith("partition")] for fields in asked.fields]
+    assert partitions == [["partition=7"], ["partition=night"], []]
+    users = [next(word for word in fields if word.startswith("user")) for fields in asked.fields]
+    assert users[1:] == [f"user={FIRST_USER + 1}", f"user={FIRST_USER + 2}"]
+    assert asked.notes == ("1 job of partition gone, which slurm.conf does not have, go to the default one",)
+
+
+@pytest.mark.parametrize(
+    ("kind", "wanted"),
+    [("basic", [70, 70, 70, 50, 50, 90]), ("multifactor", [None, 70, None, 50, None, 90])],
+)
+def test_jobs_without_a_recorded_priority_have_a_neighbours_or_slurms_own(kind: str, wanted: list[int | None]) -> None:
+    workload = Workload.from_jobs([(k, k, 1, 1, 1) for k in range(1, 7)])
+    found = of_machine({"PriorityType": f"priority/{kind}"}, machine(1, 1))
+    asked = _submissions(workload, found, priority=(-1, 70, 0, 50, 2**31, 90))  # 0 would hold it
+    given = [[int(one[9:]) for one in fields if one.startswith("priority=")] for fields in asked.fields]
+    assert given == [[] if value is None else [value] for value in wanted]
+    assert asked.notes[0].startswith("priorities are those of the log, but for 3 of 6 jobs, which have none there: ")
+
+
+def test_recorded_priorities_of_jobs_whose_start_is_unknown() -> None:
+    def ordered(*waits_s: float | None) -> tuple[list[str], tuple[str, ...]]:
+        rows = [{"job_id": k, "submit_s": k, "run_s": 1, "cores": 1} for k in range(1, len(waits_s) + 1)]
+        rows = [row if wait is None else row | {"wait_s": wait} for row, wait in zip(rows, waits_s, strict=True)]
+        asked = _submissions(Workload.from_jobs(rows), of_machine({}, machine(1, 1)))
+        given = {fields[0]: int(fields[-1].removeprefix("priority=")) for fields in asked.fields}
+        return sorted(given, key=lambda name: -given[name]), asked.notes
+
+    assert ordered(9, 2, 5) == (["name=2", "name=3", "name=1"], (BY_STARTS.format(3, 3),))
+    lowest = "2 jobs without a recorded start, and with --priorities recorded the lowest priorities"
+    assert ordered(9, None, 5, None) == (["name=3", "name=1", "name=2", "name=4"], (BY_STARTS.format(4, 4), lowest))
+    with pytest.raises(InputError, match=r"--priorities recorded: the log says neither .* allowed: slurm"):
+        ordered(None, None)
+
+
+def test_states_of_nodes(tmp_path: Path) -> None:
+    path, platform = tmp_path / "failures.csv", machine(3, 2)
+    path.write_text("host,down_s,up_s\n1,10,20\n1,30,\n0,5,50\n")
+    states = NodeStates(read_outages(path, platform))
+    assert states.first() == [(5 * S, 0), (10 * S, 1)]
+    assert (states.change(0), states.change(1), states.any_down) == (50 * S, 20 * S, True)
+    assert (states.change(1), states.change(1)) == (30 * S, None)  # for ever
+    assert [states.down(host) for host in range(3)] == [True, True, False]
+    assert (states.change(0), states.any_down) == (None, False)
+    down = states.downtime(platform, JobConstraints(), 40 * S)
+    assert (down.host.tolist(), down.cores.tolist()) == ([0, 1, 1], [2, 2, 2])
+    assert (down.up_ns // S).tolist() == [40, 20, 40]
+    model = OutageModel(100 * S, 10 * S, 3)
+    states = NodeStates(modelled_outages(model, 2, 1))
+    instants = [states.first()[1][0], *(states.change(1) for _ in range(19))]
+    outages = model.draw(1, 10)
+    assert instants == np.stack(outages, axis=1).ravel().tolist()
+    assert outages[0][-1] < NEVER

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from command_line import twolevel
 from slurm_here import needs_slurm
+from tables import table_rows
 
 from bls.machine.platform import HostGroup, Platform
 from bls.workloads.workload import Workload
@@ -56,10 +57,9 @@ BY_HAND = _side("a", (1, 0, 0, 100, 4), (2, 10, 100, 110, 2), (3, 20, 110, 310, 
 
 def test_the_measures_of_the_papers_section_4_by_hand() -> None:
     found = measures(BY_HAND, 4, Interval(50 * S, 210 * S))
-    assert found["makespan_ns"] == 310 * S
+    assert (found["makespan_ns"], found["throughput"]) == (310 * S, 1)  # the second
     # Within 50 to 210 s: 4 cores for 50 s, 2 for 10 s, 1 for 100 s, of 4 × 160 s.
     assert found["utilisation"] == pytest.approx((200 + 20 + 100) / 640)
-    assert found["throughput"] == 1  # the second
     assert (found["mean_wait_ns"], found["median_wait_ns"], found["max_wait_ns"]) == (60 * S, 90 * S, 90 * S)
     assert found["mean_slowdown"] == pytest.approx((1 + 10 + 290 / 200) / 3)
     assert found["median_slowdown"] == pytest.approx(1.45)
@@ -67,33 +67,22 @@ def test_the_measures_of_the_papers_section_4_by_hand() -> None:
 
 
 def test_jobs_that_ran_already_count_for_what_the_machine_does_and_for_nothing_else() -> None:
-    first = _side("a", (1, 0, 50, 100, 4), (2, 10, 100, 110, 2), (3, 20, 110, 310, 1), (9, 0, 0, 50, 4))
-    with_one = replace(first, preset=np.array([False, False, False, True]))
-    names = ("job_id", "submit_ns", "start_ns", "end_ns", "cores", "begin_ns")
-    without = replace(first, **{name: getattr(first, name)[:3] for name in names})
-    interval = Interval(0, 100 * S)
-    found, known = measures(with_one, 4, interval), measures(without, 4, interval)
-    busy = {"makespan_ns": 310 * S, "utilisation": 1.0}
-    assert found == known | busy
+    rows = [(1, 0, 50, 100, 4), (2, 10, 100, 110, 2), (3, 20, 110, 310, 1)]
+    with_one = replace(_side("a", *rows, (9, 0, 0, 50, 4)), preset=np.array([False, False, False, True]))
+    found, known = (measures(one, 4, Interval(0, 100 * S)) for one in (with_one, _side("a", *rows)))
+    assert found == known | {"makespan_ns": 310 * S, "utilisation": 1.0}
     assert (known["makespan_ns"], known["utilisation"]) == (260 * S, 0.5)
     assert found["mean_wait_ns"] == (50 + 90 + 90) * S / 3
     assert differences(with_one, BY_HAND).job_id.tolist() == [1, 2, 3]
     assert median_side([with_one, with_one, with_one], "m").measured.job_id.tolist() == [1, 2, 3]
 
 
-def test_the_interval_is_that_of_the_submits() -> None:
-    assert submit_interval(np.array([5, 2, 9]) * S) == (2 * S, 9 * S)
-    assert submit_interval(np.array([5]) * S) == (5 * S, 6 * S)
-
-
 def test_differences_are_of_the_jobs_that_ran_in_both() -> None:
     other = _side("b", (2, 10, 90, 120, 2), (3, 21, 100, 300, 1), (4, 0, 0, 1, 1))
-    found = differences(other, BY_HAND)
-    assert found["side"].tolist() == ["b", "b"]
-    assert found["job_id"].tolist() == [2, 3]
-    assert (found["delta_submit_ns"] / S).tolist() == [0, 1]
-    assert (found["delta_start_ns"] / S).tolist() == [-10, -10]
-    assert (found["delta_duration_ns"] / S).tolist() == [20, 0]
+    found = differences(other, BY_HAND).set_index("job_id")
+    names = ["delta_submit_ns", "delta_start_ns", "delta_duration_ns"]
+    assert (found.index.tolist(), found["side"].tolist()) == ([2, 3], ["b", "b"])
+    assert (found[names] / S).to_numpy().tolist() == [[0, -10, 20], [1, -10, 0]]
 
 
 def test_the_median_schedule_has_each_jobs_median() -> None:
@@ -135,20 +124,21 @@ def test_a_report_of_jobs_that_never_ran_has_no_measures(tmp_path: Path) -> None
 def test_submissions_are_counted_by_the_hour_of_the_day() -> None:
     found = submissions(np.array([0, 1, 3599, 3600, 4 * 3600]) * S, of_day_ns=9 * H + 1800 * S)
     assert found.to_numpy().tolist() == [[9, 2], [10, 2], [11, 0], [12, 0], [13, 1]]
+    assert [submit_interval(np.array(submits) * S) for submits in ([5, 2, 9], [5])] == [(2 * S, 9 * S), (5 * S, 6 * S)]
 
 
 def test_classes_are_those_of_table_1() -> None:
     rows = [(1, 1, 3600), (2, 1, 3601), (3, 2, 10), (4, 3, 4 * 3600), (5, 4, 16 * 3600 + 1), (6, 129, 1)]
     found = classes(_side("a", *((job, 0, 0, run, cores) for job, cores, run in rows)))
     lines = {row[0]: row[1:] for row in found.to_numpy().tolist()}
-    assert list(found.columns) == [
-        *("cores", "0 to 1 h", "1 to 2 h", "2 to 4 h", "4 to 8 h", "8 to 16 h", "> 16 h", "total")
-    ]
-    assert lines["1"] == [1, 1, 0, 0, 0, 0, 2]
-    assert lines["2"] == [1, 0, 0, 0, 0, 0, 1]
-    assert lines["3 to 4"] == [0, 0, 1, 0, 0, 1, 2]
-    assert lines["129 to 256"] == [1, 0, 0, 0, 0, 0, 1]
-    assert sum(line[-1] for line in lines.values()) == 6
+    hours = ["0 to 1 h", "1 to 2 h", "2 to 4 h", "4 to 8 h", "8 to 16 h", "> 16 h"]
+    assert list(found.columns) == ["cores", *hours, "total"]
+    assert {cores: line for cores, line in lines.items() if line[-1]} == {
+        "1": [1, 1, 0, 0, 0, 0, 2],
+        "2": [1, 0, 0, 0, 0, 0, 1],
+        "3 to 4": [0, 0, 1, 0, 0, 1, 2],
+        "129 to 256": [1, 0, 0, 0, 0, 0, 1],
+    }
 
 
 def test_the_logs_own_schedule_is_of_the_jobs_whose_wait_it_knows() -> None:
@@ -184,22 +174,11 @@ def test_who_cannot_stand_beside_is_refused_by_the_option_that_names_it(way: str
 
 @pytest.mark.parametrize(
     ("given", "said"),
-    [
-        ((False, "fcfs+easy,fcfs+conservative", 2, None, None, 0), "--repeats: needs --report"),
-        ((True, "fcfs,fcfs", 1, None, None, 0), "--beside: 'fcfs,fcfs' has one twice"),
-        ((True, "fcfs", 0, None, None, 0), "--repeats: 0 is out of range"),
-        ((True, "fcfs", 1, "fast", None, 0), "--rates: 'fast'; allowed: numbers"),
-        ((True, "fcfs", 1, "0", None, 0), "--rates: 0 is no clock that runs"),
-        ((True, "fcfs", 1, "10", "9" * 5000, 0), "--sizes: '999"),
-        ((True, "fcfs", 1, "10", "x", 0), "--sizes: 'x'; allowed: numbers of jobs"),
-        ((True, "fcfs", 1, None, "5", 0), "--sizes: needs --rates"),
-        ((True, "fcfs", 1, None, None, 10), "--report: not with --rate"),
-        ((True, "fcfs", 3, None, None, 0, 3.0), "--phase: not with --repeats"),
-    ],
+    [*table_rows(__file__, "what_may_not_be_asked_for"), ((True, "fcfs", 1, "10", "9" * 5000, 0), "--sizes: '999")],
 )
-def test_what_may_not_be_asked_for(given: tuple[Any, ...], said: str) -> None:
+def test_what_may_not_be_asked_for(given: list[Any], said: str) -> None:
     with pytest.raises(InputError, match=re.escape(said)):
-        given_plan(*given)
+        given_plan(*(None if one == "None" else one for one in given))
 
 
 def _attempts() -> tuple[Attempt, ...]:
@@ -270,40 +249,33 @@ _LOG = """\
 
 def _only_the_report(moved: pd.DataFrame) -> None:
     # Of the replay in r, which has none, without Slurm.
-    before = Path("r/jobs.parquet").read_bytes()
     words = ("replay", "w.swf", "--out", "r", "--report-only", "--beside", "fcfs,fcfs+easy")
-    ran = twolevel(*words)
+    before, ran = Path("r/jobs.parquet").read_bytes(), twolevel(*words)
     assert (ran.code, ran.out) == (0, ""), ran.err
     assert ran.err.endswith("report: r/report\n")
-    # Other than in several repeats, of which it is the median, Slurm's schedule is that of the one that there is.
+    # Slurm's schedule is that of the one replay, not the median of several.
     again = pd.read_csv("r/report/differences.csv")
     assert again.query("side != 'Slurm'").equals(moved.query("side != 'Slurm'"))
     assert Path("r/jobs.parquet").read_bytes() == before
     files = json.loads(Path("r/run.json").read_text())["files"]
     assert set(files) >= {"report/report.md", "report/differences.csv", "jobs.parquet", "run.json"}
+    another = "--report-only: r was made with select 'all', and not 'first:2'; allowed: the same"
     for more, said in (
         ((), "--out: r/report exists; replace it with --force"),
         (("--force", "--settle", 0), "--report-only: r was made with settle_s "),
         (("--force", "--repeats", 2), "--repeats: not with --report-only, which starts no Slurm"),
-        (
-            ("--force", "--select", "first:2"),
-            "--report-only: r was made with select 'all', and not 'first:2'; allowed: the same",
-        ),
+        (("--force", "--select", "first:2"), another),
     ):
         bad = twolevel(*words, *more)
         assert (bad.code, len(bad.err.splitlines())) == (2, 1)
         assert said in bad.err
-    assert twolevel(*words, "--force").code == 0
-    assert not [path for path in Path("r").iterdir() if path.name.startswith(".")]
-    files = json.loads(Path("r/run.json").read_text())["files"]
-    assert sorted(files) == files == sorted(set(files))
 
 
 @needs_slurm
 def test_the_command_writes_a_report_beside_its_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("w.swf").write_text(_LOG)
-    words = ("--report", "--repeats", 2, "--rates", 9000, "--beside", "fcfs,fcfs+easy")
+    words = ("--report", "--repeats", 2, "--rates", 90000, "--beside", "fcfs,fcfs+easy")
     ran = twolevel("replay", "w.swf", "--out", "r", *words)
     assert ran.code == 0, ran.err
     text = Path("r/report/report.md").read_text()
@@ -314,14 +286,16 @@ def test_the_command_writes_a_report_beside_its_results(tmp_path: Path, monkeypa
     assert set(moved["side"]) == {"Slurm", "fcfs", "fcfs+easy"}
     assert moved.query("side == 'fcfs'")["delta_start_ns"].tolist() == [-10 * S, -60 * S, -70 * S, 840 * S]
     repeats = pd.read_csv("r/report/repeats.csv")
-    assert repeats[["rate", "repeat", "jobs"]].to_numpy().tolist() == [[0, 0, 4], [0, 1, 4], [9000, 0, 4], [9000, 1, 4]]
+    assert repeats[["rate", "repeat", "jobs"]].to_numpy().tolist() == [
+        [0, 0, 4],
+        [0, 1, 4],
+        [90000, 0, 4],
+        [90000, 1, 4],
+    ]
     assert sorted(path.name for path in Path("r").iterdir()) == ["jobs.parquet", "report", "run.json", "slurm"]
     assert twolevel("replay", "w.swf", "--out", "r", "--force").code == 0
     assert not Path("r/report").exists()
     _only_the_report(moved)
-    bad = twolevel("replay", "w.swf", "--out", "s", "--report", "--beside", "best")
-    assert (bad.code, len(bad.err.splitlines())) == (2, 1)
-    assert "unknown" in bad.err
     bad = twolevel("replay", "w.swf", "--out", "s", "--report", "--rates", 9, "--sizes", 4)
     assert (bad.code, bad.err) == (2, "twolevel: --sizes: there are 4 jobs; allowed: fewer\n")
     assert not Path("s").exists()
@@ -351,16 +325,14 @@ def test_a_report_that_fails_leaves_the_results_and_attempts_do_not_make_it_fail
 
 
 @pytest.mark.parametrize("linked", [False, True])
-def test_a_report_removes_only_what_the_record_lists(tmp_path: Path, linked: bool) -> None:
+def test_a_report_removes_only_files_of_the_record(tmp_path: Path, linked: bool) -> None:
     folder, outside = tmp_path / "r", tmp_path / "thesis"
-    for place in (folder / "report", outside):
-        place.mkdir(parents=True)
+    outside.mkdir()
     outside.joinpath("old.md").write_text("mine")
-    if linked:
-        (folder / "report").rmdir()
-        (folder / "report").symlink_to(outside)
+    folder.mkdir()
+    (folder / "report").symlink_to(outside) if linked else (folder / "report").mkdir()
     for name in ("old.md", "report.md"):
-        (folder / "report" / name).write_text("old.md" if name == "old.md" and not linked else "mine")
+        (folder / "report" / name).write_text("mine")
     listed = ["run.json", "report/old.md", "report/../../thesis/old.md", "jobs.parquet"]
     (folder / "run.json").write_text(json.dumps({"versions": {"twolevel": "0"}, "files": listed, "replay": {}}))
 

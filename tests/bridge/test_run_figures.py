@@ -78,27 +78,28 @@ def test_all_figures_in_both_formats(run: Path, tmp_path: Path) -> None:
     assert sorted(target.iterdir()) == sorted(written)
 
 
-def test_named_figures_in_their_order_and_once(run: Path, tmp_path: Path, drawn: dict[str, Any]) -> None:
-    written = draw_run_figures(run, ["gantt", "waits", "gantt"], tmp_path, ("png", "png"))
-    assert written == [tmp_path / "gantt.png", tmp_path / "waits.png"]
-    assert list(drawn) == ["gantt", "waits"]
-
-
-def test_without_tasks_those_of_jobs_are_drawn(run: Path, tmp_path: Path, drawn: dict[str, Any]) -> None:
-    (run / "tasks.parquet").unlink()
+@pytest.mark.parametrize(
+    ("missing", "drawn_of", "named", "message"),
+    [
+        (
+            "tasks",
+            OF_JOBS,
+            ["waits", "heat"],
+            r"run has no tasks.parquet, of which the figure heat is drawn; .* --tasks ",
+        ),
+        ("jobs", OF_TASKS, ["held"], r"run has no jobs.parquet, of which the figure held is drawn$"),
+    ],
+)
+def test_without_a_table_figures_of_the_other_are_drawn(
+    run: Path, tmp_path: Path, drawn: dict[str, Any], missing: str, drawn_of: list[str], named: list[str], message: str
+) -> None:
+    (run / f"{missing}.parquet").unlink()
     draw_run_figures(run, None, tmp_path)
-    assert list(drawn) == OF_JOBS
-    with pytest.raises(InputError, match=r"run has no tasks.parquet, of which the figure heat is drawn; .* --tasks "):
-        draw_run_figures(run, ["waits", "heat"], tmp_path)
-
-
-def test_without_jobs_those_of_tasks_are_drawn(run: Path, tmp_path: Path, drawn: dict[str, Any]) -> None:
-    (run / "jobs.parquet").unlink()
-    draw_run_figures(run, None, tmp_path)
-    assert list(drawn) == OF_TASKS
-    with pytest.raises(InputError, match=r"run has no jobs.parquet, of which the figure held is drawn$"):
-        draw_run_figures(run, ["held"], tmp_path)
-    (run / "tasks.parquet").unlink()
+    assert list(drawn) == drawn_of
+    with pytest.raises(InputError, match=message):
+        draw_run_figures(run, named, tmp_path)
+    for path in run.glob("*.parquet"):
+        path.unlink()
     with pytest.raises(InputError, match=r"has neither jobs\.parquet nor tasks\.parquet"):
         draw_run_figures(run, None, tmp_path)
 
@@ -134,8 +135,12 @@ def test_what_decisions_cost_is_of_all_passes_whatever_is_chosen(
         draw_run_figures(run, ["decisions"], tmp_path)
 
 
-def test_the_view_says_what_ran_on_which_machine(run: Path, tmp_path: Path, drawn: dict[str, Any]) -> None:
-    draw_run_figures(run, ["waits"], tmp_path)
+def test_named_figures_in_their_order_with_the_runs_title_and_machine(
+    run: Path, tmp_path: Path, drawn: dict[str, Any]
+) -> None:
+    written = draw_run_figures(run, ["gantt", "waits", "gantt"], tmp_path, ("png", "png"))
+    assert written == [tmp_path / "gantt.png", tmp_path / "waits.png"]
+    assert list(drawn) == ["gantt", "waits"]
     view = drawn["waits"][1]
     assert view.title == "some.swf: sjf+easy × gss, Υ = 0.25"
     assert (view.first_core.tolist(), view.host_names) == ([0, 2, 4], ["host 0", "host 1"])

@@ -13,8 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
-from batch_features import BATCH_FEATURES, MACHINE, BatchFeature
-from batch_traces import check_batch
+from batch_features import BATCH_FEATURES, BatchFeature
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_scheduler_runs import rows_of_jobs
@@ -238,24 +237,15 @@ def of_rows(rows: list[tuple[int, int, int, int]]) -> Workload:
     return Workload.from_jobs([(k, q, p, n, r) for k, (q, p, n, r) in enumerate(rows)])
 
 
+PROMISED = {"variation": 0.5, "tasks_per_core": 3}
 GIVEN: dict[str, dict[str, Any]] = {
     "requested": {"als": "recorded"},
     "requested, killed": {"als": "recorded", "rules": Rules(kill_at_walltime=True)},
     "recorded": {"als": "recorded", "rules": Rules(estimates="application")},
     "requested, simulated": {"als": "gss", "variation": 0.4, "tasks_per_core": 3},
-    "simulated": {"als": "gss", "variation": 0.5, "tasks_per_core": 3, "rules": Rules(estimates="application")},
-    "killed": {
-        "als": "ss",
-        "variation": 0.5,
-        "tasks_per_core": 3,
-        "rules": Rules(estimates="application", kill_at_walltime=True),
-    },
-    "released": {
-        "als": "static",
-        "variation": 0.5,
-        "tasks_per_core": 3,
-        "rules": Rules(estimates="application", coordination="release"),
-    },
+    "simulated": {"als": "gss", **PROMISED, "rules": Rules(estimates="application")},
+    "killed": {"als": "ss", **PROMISED, "rules": Rules(estimates="application", kill_at_walltime=True)},
+    "released": {"als": "static", **PROMISED, "rules": Rules(estimates="application", coordination="release")},
 }
 
 
@@ -278,7 +268,7 @@ def test_easy_as_a_scheduler_is_easy(rows: list[tuple[int, int, int, int]], how:
 @settings(max_examples=12)
 @given(rows=rows_of_jobs, coupling=st.sampled_from(["pool", "process"]), how=st.sampled_from(list(GIVEN)[3:]))
 def test_it_is_told_in_every_coupling(rows: list[tuple[int, int, int, int]], coupling: str, how: str) -> None:
-    """Where the end of a job is known only when its process has said it, and the scheduler is asked meanwhile."""
+    """Where the end of a job is known only when its process reports it, and the scheduler is asked meanwhile."""
     as_easy(rows, how, coupling=coupling, workers=2)
 
 
@@ -292,24 +282,3 @@ def test_promises_change_what_easy_as_a_scheduler_starts() -> None:
         result = bridge.simulate(jobs, machine, als="recorded", bls_command=EASY, rules=rules)
         starts[estimates] = [start // (60 * 10**9) for start in result.jobs.start_ns]
     assert starts == {"requested": [0, 32, 2], "application": [0, 20, 30]}
-
-
-def test_licences_rejects_wake_ups_and_the_trace(tmp_path: Path) -> None:
-    machine = replace(MACHINE, licences=(("solver", 2),))
-    lines = [f"{number},{1 + number % 2}" for number in range(100, 140, 3)]
-    feature = BatchFeature(
-        {"dependencies": True, "rules": Rules(keep_decisions=True)},
-        ("completed", "rejected", "cancelled"),
-        platform=machine,
-        files={"requests": "job_id,solver\n" + "\n".join(lines) + "\n"},
-    )
-    command = shlex.join([sys.executable, str(HERE / "slotted_scheduler.py")])
-    result = replace(feature, options=feature.options | {"bls_command": command}).simulated(tmp_path)
-    feature.check(result)
-    turned_away = result.jobs[result.jobs.state == "rejected"]
-    assert (turned_away.rejected_because == turned_away.cores.astype(str) + " cores are too many").all()
-    assert (turned_away.cores > 8).all()
-    started = result.jobs[result.jobs.start_ns >= 0]
-    assert (started.start_ns % (10 * 10**9) == 0).all()
-    assert (started.start_ns > started.eligible_ns).any()
-    assert check_batch(result.ledger, result.write_trace(tmp_path / "a")) is None

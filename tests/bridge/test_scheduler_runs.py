@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 from command_line import twolevel
+from directing import changed_toy
 from faulty_runs import (
     PLATFORM,
     Once,
@@ -82,6 +83,16 @@ def test_the_toy_is_fcfs(coupling: str, kind: str) -> None:
     assert result.scenario.options.names()["bls"] == TOY
 
 
+@pytest.fixture(scope="module")
+def c_toy(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The toy in C, compiled."""
+    made = tmp_path_factory.mktemp("c") / "toy"
+    compiler = os.environ.get("CC") or "cc"
+    assert shutil.which(compiler), "a C compiler: make system-packages installs one"
+    subprocess.run([compiler, "-O1", "-Wall", "-Wextra", "-Werror", "-o", made, HERE / "toy_scheduler.c"], check=True)
+    return str(made)
+
+
 #: Submit, run time, cores, estimate.
 rows_of_jobs = st.lists(
     st.tuples(st.integers(0, 30), st.integers(1, 12), st.integers(1, 6), st.integers(1, 14)), min_size=1, max_size=14
@@ -93,22 +104,21 @@ rows_of_jobs = st.lists(
     rows=rows_of_jobs,
     failing=st.lists(st.tuples(st.integers(0, 1), st.integers(0, 40)), max_size=3),
     kills=st.booleans(),
+    in_c=st.booleans(),
 )
-def test_the_toy_is_fcfs_on_any_workload(
-    rows: list[tuple[int, int, int, int]], failing: list[tuple[int, int]], kills: bool
+def test_the_toys_are_fcfs_on_any_workload(
+    c_toy: str, rows: list[tuple[int, int, int, int]], failing: list[tuple[int, int]], kills: bool, in_c: bool
 ) -> None:
-    """With failures of hosts, after which jobs are tried again, and kills; the toy places as first-fit does."""
+    """With failures of hosts, after which jobs are tried again, and kills; the toys place as first-fit does."""
     machine = Platform((HostGroup(1, 4, 4.0), HostGroup(1, 2, 2.0)))
     jobs = Workload.from_jobs([(k, q, p, n, r) for k, (q, p, n, r) in enumerate(rows)])
     with tempfile.TemporaryDirectory() as folder:
-        around = Surroundings()
-        if failing:
-            lines = [f"{host},{30 * k + down},{30 * k + down + 7}" for k, (host, down) in enumerate(failing)]
-            failures = Path(folder) / "failures.csv"
-            failures.write_text("host,down_s,up_s\n" + "\n".join(lines) + "\n")
-            around = Surroundings(failures=str(failures))
+        lines = [f"{host},{30 * k + down},{30 * k + down + 7}\n" for k, (host, down) in enumerate(failing)]
+        failures = Path(folder) / "failures.csv"
+        failures.write_text("host,down_s,up_s\n" + "".join(lines))
+        around = Surroundings(failures=str(failures)) if failing else Surroundings()
         options: dict[str, Any] = {"als": "recorded", "surroundings": around, "rules": Rules(kill_at_walltime=kills)}
-        by_toy = bridge.simulate(jobs, machine, bls_command=TOY, **options)
+        by_toy = bridge.simulate(jobs, machine, bls_command=c_toy if in_c else TOY, **options)
         assert by_toy.jobs.equals(bridge.simulate(jobs, machine, **options).jobs)
     check_ledger(by_toy.ledger)
 
@@ -142,17 +152,13 @@ def test_cores_that_are_held() -> None:
             simulated(bls_command=blind)
 
 
-def test_a_scheduler_that_never_starts_the_head() -> None:
-    message = (
-        r"^scheduler '.*', at \d+ ns: it does not start job 100, and nothing runs or arrives any more; 40 jobs wait$"
-    )
+def test_a_scheduler_that_starts_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    at = r"^scheduler '.*', at \d+ ns: "
+    message = at + "it does not start job 100, and nothing runs or arrives any more; 40 jobs wait$"
     with pytest.raises(PeerError, match=message):
         simulated(bls_command=rogue("never"))
-
-
-def test_a_scheduler_that_is_only_ever_woken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bls.simulator._MAX_IDLE_WAKES", 50)
-    message = r"scheduler '.*', at \d+ ns: it was woken 50 times in a row, and started nothing; nothing runs or arrives"
+    message = at + "it was woken 50 times in a row, and started nothing; nothing runs or arrives"
     with pytest.raises(PeerError, match=message):
         simulated(bls_command=rogue("sleepless"), jobs=1)
 
@@ -216,29 +222,18 @@ def test_who_does_not_say_a_proper_hello_in_time(how: str, said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "message"),
+    ("options", "message"),
     [
-        ("", "empty; allowed: a command line"),
-        ("'", "No closing quotation"),
-        ("no-such-program-anywhere --fast", "'no-such-program-anywhere' is not a program that can be run"),
+        ({"bls_command": ""}, "empty; allowed: a command line"),
+        ({"bls_command": "'"}, "No closing quotation"),
+        ({"bls_command": "no-such-program --fast"}, "'no-such-program' is not a program that can be run"),
+        ({"bls_command": TOY, "bls": "sjf"}, "not with .*: the command is the policy; allowed: one of them$"),
+        ({"bls_command": TOY, "backfill": "easy"}, "decides itself which jobs start; allowed: none"),
     ],
 )
-def test_what_is_no_command(command: str, message: str) -> None:
+def test_commands_and_options_that_are_refused(options: dict[str, str], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        simulated(bls_command=command)
-
-
-def test_not_with_another_policy_or_backfilling() -> None:
-    with pytest.raises(InputError, match=r"not with .*: the command is the policy; allowed: one of them$"):
-        simulated(bls_command=TOY, bls="sjf")
-    with pytest.raises(InputError, match="decides itself which jobs start; allowed: none"):
-        simulated(bls_command=TOY, backfill="easy")
-
-
-def test_the_default_policy_that_is_written_out_is_another_policy(tmp_path: Path) -> None:
-    said = twolevel("run", "sample", "--bls", "fcfs", "--bls-command", TOY, "--no-trace", "--out", tmp_path / "r")
-    line = "twolevel: --bls-command: not with --bls: the command is the policy; allowed: one of them\n"
-    assert (said.code, said.err) == (2, line)
+        simulated(**options)
 
 
 def test_an_interrupt_while_a_scheduler_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,13 +256,11 @@ def test_an_interrupt_while_a_scheduler_is_silent(monkeypatch: pytest.MonkeyPatc
         signal.signal(signal.SIGINT, before)
 
 
-def test_a_scheduler_that_stays_is_killed_and_the_result_is_there(caplog: pytest.LogCaptureFixture) -> None:
-    result = simulated(bls_command=rogue("stays"))
-    assert_same(result, expected())
+def test_a_scheduler_that_stays_is_killed_and_so_is_what_it_has_started(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert_same(simulated(bls_command=rogue("stays")), expected())
     assert "had not ended 2 s after the run was over, and was killed by SIGKILL" in caplog.text
-
-
-def test_what_a_scheduler_has_started_ends_with_it(tmp_path: Path) -> None:
     mark = tmp_path / "child"
     assert_same(simulated(bls_command=f"{rogue('parent')} {mark}"), expected())
     await_end([int(mark.read_text())])
@@ -313,35 +306,18 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert (arguments["bls"], arguments["bls_command"], arguments["bls_timeout_s"]) == (TOY, TOY, 60.0)
     assert set(record["coupling"]["scheduler"]) == {"messages", "bytes_sent", "bytes_received"}
     assert "bls_command" not in json.loads((tmp_path / "plain" / "run.json").read_text())["arguments"]
-    told = twolevel("story", tmp_path / "r", "1")
-    assert told.code == 0
+    assert twolevel("story", tmp_path / "r", "1").code == 0
+    both = twolevel("run", "sample", "--bls", "fcfs", "--bls-command", TOY, "--no-trace", "--out", tmp_path / "b")
+    line = "twolevel: --bls-command: not with --bls: the command is the policy; allowed: one of them\n"
+    assert (both.code, both.err) == (2, line)
     failed = twolevel(*words[:6], "--bls-command", rogue("exits"), "--no-trace", "--out", tmp_path / "f")
     assert failed.code == 1
     assert re.search(r"scheduler '.*', at \d+ ns: it exited with status 3\n$", failed.err)
     assert not (tmp_path / "f").exists()
 
 
-@pytest.fixture(scope="module")
-def c_toy(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The toy in C, compiled."""
-    made = tmp_path_factory.mktemp("c") / "toy"
-    compiler = os.environ.get("CC") or "cc"
-    assert shutil.which(compiler), "a C compiler: make system-packages installs one"
-    subprocess.run([compiler, "-O1", "-Wall", "-Wextra", "-Werror", "-o", made, HERE / "toy_scheduler.c"], check=True)
-    return str(made)
-
-
 def test_the_toy_in_c_is_fcfs(c_toy: str) -> None:
     assert_same(simulated(bls_command=c_toy, socket="tcp"), expected())
-
-
-@settings(max_examples=40)
-@given(rows=rows_of_jobs)
-def test_the_toy_in_c_is_fcfs_on_any_workload(c_toy: str, rows: list[tuple[int, int, int, int]]) -> None:
-    machine = Platform((HostGroup(1, 4, 4.0), HostGroup(1, 2, 2.0)))
-    jobs = Workload.from_jobs([(k, q, p, n, r) for k, (q, p, n, r) in enumerate(rows)])
-    by_toy = bridge.simulate(jobs, machine, als="recorded", bls_command=c_toy)
-    assert by_toy.jobs.equals(bridge.simulate(jobs, machine, als="recorded").jobs)
 
 
 def test_the_toys_are_short_and_on_the_page() -> None:
@@ -353,3 +329,12 @@ def test_the_toys_are_short_and_on_the_page() -> None:
     (decides,) = blocks(page, "c")
     assert decides.startswith("/* ---- first come, first served ---- */\n")
     assert in_c.endswith(decides)
+
+
+def test_a_scheduler_may_reject_jobs(tmp_path: Path) -> None:
+    reject = '"reject": [{"job": job, "reason": "too wide"} for job in waiting if waiting[job]["cores"] > 8]'
+    skip = '        needed = waiting[job]["cores"]\n'
+    changes = {'"reject": []': reject, skip: f"{skip}        if needed > 8:\n            continue\n"}
+    jobs = simulated(bls_command=changed_toy(tmp_path, changes)).jobs
+    assert (jobs.state == "rejected").tolist() == (jobs.cores > 8).tolist()
+    assert set(jobs.rejected_because) == {"", "too wide"}

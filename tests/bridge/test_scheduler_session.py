@@ -122,30 +122,41 @@ def test_the_example_of_the_page_is_a_session() -> None:
         assert end.next_event() == ConnectionClosed()
 
 
-@pytest.mark.parametrize("at", range(len(EXAMPLE)))
+FIRST = {fields["type"]: (speaker, fields) for speaker, fields in EXAMPLE}
+OTHERS: dict[str, tuple[SchedulerRole, dict[str, Any]]] = {
+    "refused": (BRIDGE, {"reason": "r", "blame": "bridge"}),
+    "failed": (SCHEDULER, {"reason": "r", "blame": "user"}),
+    "eligible": (BRIDGE, {"job": 0, "eligible_ns": 1, "estimate_ns": 1}),
+    "expected": (BRIDGE, {"job": 0, "expected_end_ns": 1}),
+    "released": (BRIDGE, {"job": 0, "cores": pack_int32([2, 3])}),
+    "given": (BRIDGE, {"job": 0, "cores": pack_int32([1, 2])}),
+    "host": (BRIDGE, {"host": 0, "down": True, "up_again_ns": None}),
+}
+
+
 @pytest.mark.parametrize("name", SCHEDULER_MESSAGES)
-def test_nothing_else_may_be_said_then(at: int, name: str) -> None:
+def test_nothing_else_may_be_said_then(name: str) -> None:
     """At every step of the example, every message that the table does not have is refused by both ends."""
-    texts = {fields["type"]: (speaker, fields) for speaker, fields in EXAMPLE}
-    texts |= {
-        "refused": (BRIDGE, {"type": "refused", "reason": "r", "blame": "bridge"}),
-        "failed": (SCHEDULER, {"type": "failed", "reason": "r", "blame": "user"}),
-        "eligible": (BRIDGE, {"type": "eligible", "job": 0, "eligible_ns": 1, "estimate_ns": 1}),
-        "expected": (BRIDGE, {"type": "expected", "job": 0, "expected_end_ns": 1}),
-        "released": (BRIDGE, {"type": "released", "job": 0, "cores": pack_int32([2, 3])}),
-        "given": (BRIDGE, {"type": "given", "job": 0, "cores": pack_int32([1, 2])}),
-        "host": (BRIDGE, {"type": "host", "host": 0, "down": True, "up_again_ns": None}),
-    }
-    speaker, fields = texts[name]
-    pair = Pair(at)
-    state = pair.ends[speaker].state
-    if (state, name) in SCHEDULER_TABLE:
-        return
-    message = decode_scheduler(msgspec.msgpack.encode(fields), speaker)
-    with pytest.raises(LocalProtocolError, match=r"is not allowed while the connection is in the state"):
-        pair.ends[speaker].send(message)
-    with pytest.raises(SchedulerProtocolError):
-        pair.hear(speaker, frame(scheduler_messages.encode_scheduler(message)))
+    speaker, fields = (FIRST | OTHERS)[name]
+    message = decode_scheduler(msgspec.msgpack.encode({"type": name, **fields}), speaker)
+    for at in range(len(EXAMPLE)):
+        pair = Pair(at)
+        if (pair.ends[speaker].state, name) not in SCHEDULER_TABLE:
+            with pytest.raises(LocalProtocolError, match="is not allowed while the connection is in the state"):
+                pair.ends[speaker].send(message)
+            with pytest.raises(SchedulerProtocolError):
+                pair.hear(speaker, frame(scheduler_messages.encode_scheduler(message)))
+
+
+def submitted(**fields: Any) -> scheduler_messages.Submitted:
+    """The job of the example, with other fields."""
+    return msgspec.convert(FIRST["submitted"][1] | fields, scheduler_messages.Submitted)
+
+
+def decide(decision: int, now_ns: int, free_cores: int) -> scheduler_messages.Decide:
+    return scheduler_messages.Decide(
+        decision=decision, now_ns=now_ns, free_cores=free_cores, power_left_mw=None, woken=False
+    )
 
 
 NOW = 5_000_000_000
@@ -165,25 +176,16 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"decision": 0}, "decided 0; expected: 1"),
     ({"start": [{"job": 1, "cores": None}]}, f"it starts job 1, which is not there{_WAITING}0"),
     (starts(None, None), f"it starts job 0 (number 17), which this answer starts already{_WAITING}none"),
-    (
-        {"reject": [{"job": 0, "reason": "no"}], **starts(None)},
-        f"it starts job 0 (number 17), which this answer rejects already{_WAITING}none",
-    ),
+    (starts(None) | {"reject": [{"job": 0, "reason": "no"}]},
+     f"it starts job 0 (number 17), which this answer rejects already{_WAITING}none"),
     ({"reject": [{"job": 4, "reason": "no"}]}, f"it rejects job 4, which is not there{_WAITING}0"),
-    (
-        {"reject": [{"job": 0, "reason": "\t"}]},
-        "it rejects job 0 (number 17) without a reason; allowed: 1 to 200 characters",
-    ),
-    (starts(pack_int32([0, 3])), f"{_HERE} on 3 cores; it asks for 2"),
-    (starts(pack_int32([0, 1])), f"{_HERE} on 1 cores; it asks for 2"),
+    ({"reject": [{"job": 0, "reason": "\t"}]}, "it rejects job 0 (number 17) without a reason; allowed: 1 to 200 characters"),
+    *((starts(pack_int32([0, n])), f"{_HERE} on {n} cores; it asks for 2") for n in (1, 3)),
     (starts(b"123"), f"{_HERE}: cores: 3 bytes; allowed: 8 for each interval, and at least one"),
-    (starts(pack_int32([3, 5])), f"{_HERE}: cores: [(3, 5)]; {_INTERVALS}"),
-    (starts(pack_int32([-1, 1])), f"{_HERE}: cores: [(-1, 1)]; {_INTERVALS}"),
-    (starts(pack_int32([2, 2])), f"{_HERE}: cores: [(2, 2)]; {_INTERVALS}"),
-    (starts(pack_int32([2, 3, 0, 1])), f"{_HERE}: cores: [(2, 3), (0, 1)]; {_INTERVALS}"),
-    (starts(pack_int32([0, 2, 1, 2])), f"{_HERE}: cores: [(0, 2), (1, 2)]; {_INTERVALS}"),
+    *((starts(pack_int32([end for pair in pairs for end in pair])), f"{_HERE}: cores: {pairs}; {_INTERVALS}")
+      for pairs in ([(3, 5)], [(-1, 1)], [(2, 2)], [(2, 3), (0, 1)], [(0, 2), (1, 2)])),
     ({"wake_ns": [NOW]}, f"it asks to decide at {NOW} ns; allowed: later than now, {NOW}"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("fields", "reason"), WRONG)
@@ -213,12 +215,9 @@ def directing(directs: str, *, resizes: bool = False, hints: bool = False) -> Pa
     """Asked for decision 2: job 0 runs and may have 1 to 4 cores, 1 waits, and so does 2, which is rigid."""
     widths, machine = {"min_cores": 1, "max_cores": 4}, {"resizes": resizes, "hints": hints}
     pair = Pair(7, hello={"directs": directs.split()}, machine=machine, submitted=widths)
-    first = next(fields for _, fields in EXAMPLE if fields["type"] == "submitted")
-    pair.say(BRIDGE, msgspec.convert(first | widths | {"job": 1, "number": 18}, scheduler_messages.Submitted))
-    pair.say(BRIDGE, msgspec.convert({**first, "job": 2, "number": 19}, scheduler_messages.Submitted))
-    pair.say(
-        BRIDGE, scheduler_messages.Decide(decision=2, now_ns=NOW + 1, free_cores=2, power_left_mw=None, woken=False)
-    )
+    pair.say(BRIDGE, submitted(job=1, number=18, **widths))
+    pair.say(BRIDGE, submitted(job=2, number=19))
+    pair.say(BRIDGE, decide(2, NOW + 1, 2))
     return pair
 
 
@@ -237,53 +236,45 @@ SCALED = {"decision": 2, "scale": [{"job": 0, "factor": 0.5, "cores": None}]}
 _RUNS = "which does not run; allowed: jobs that run"
 
 
-def test_what_it_does_to_jobs_that_run() -> None:
-    allowed: tuple[tuple[Pair, dict[str, Any]], ...] = (
-        (directing("speeds"), SCALED),
-        (directing("speeds ends"), SCALED | {"end": [{"job": 0, "requeue": True}]}),
-        (directing(**WIDE), resized(4)),
-        (directing(**WIDE), resized(1, job=1) | {"start": [{"job": 1, "cores": None}]}),
-        (directing(**HINTS), hinted()),
-        (directing(**HINTS), hinted(cores=None)),
-        (directing(**HINTS), hinted(cores=None, waiting=None)),
-    )
-    for pair, fields in allowed:
-        assert isinstance(pair.answer(**fields), Decided)
-
-
 WIDE: dict[str, Any] = {"directs": "widths", "resizes": True}
 HINTS: dict[str, Any] = {"directs": "hints", "hints": True}
 STARTS_1, STARTS_2 = ({"start": [{"job": job, "cores": None}]} for job in (1, 2))
 _SCALES, _RESIZES, _HINTS = (f"it {verb} job 0 (number 17)" for verb in ("scales", "resizes", "hints to"))
 
+#: How it says that it directs, an answer, and why the answer is refused, if it is.
+DIRECTED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+    ({"directs": "speeds"}, SCALED, ""),
+    ({"directs": "speeds ends"}, SCALED | {"end": [{"job": 0, "requeue": True}]}, ""),
+    (WIDE, resized(4), ""),
+    (WIDE, resized(1, job=1) | STARTS_1, ""),
+    (HINTS, hinted(), ""),
+    (HINTS, hinted(cores=None), ""),
+    (HINTS, hinted(cores=None, waiting=None), ""),
+    ({"directs": "ends"}, SCALED, f"{_SCALES}; allowed: if directs in its hello has 'speeds'"),
+    ({"directs": "widths"}, resized(3), f"{_RESIZES}; allowed: where machine says resizes = true"),
+    ({"directs": "hints"}, hinted(), f"{_HINTS}; allowed: where machine says hints = true"),
+    (HINTS, resized(3), f"{_RESIZES}; allowed: if directs in its hello has 'widths'"),
+    (WIDE, resized(3, 4), f"{_RESIZES} twice; allowed: once"),
+    (WIDE, resized(3, job=1), f"it resizes job 1 (number 18), {_RUNS}, or that it starts"),
+    (WIDE, resized(5), f"{_RESIZES} to 5 cores; allowed: 1 to 4"),
+    (WIDE, resized(2, job=2) | STARTS_2, "it resizes job 2 (number 19) to 2 cores; allowed: jobs whose width may change"),
+    (HINTS, hinted(times=2), f"{_HINTS} twice; allowed: once"),
+    (HINTS, hinted(job=2) | STARTS_2, f"it hints to job 2 (number 19), {_RUNS}"),
+    (HINTS, hinted(cores=pack_int32([2, 5])), f"{_HINTS}: cores: [(2, 5)]; {_INTERVALS}"),
+    (HINTS, hinted(waiting=None), f"{_HINTS}: waiting: nil; allowed: who waits for these cores"),
+    (HINTS, hinted() | STARTS_1,
+     f"{_HINTS} that job 1 (number 18) waits, which this answer starts already; allowed: jobs that wait, 2"),
+]  # fmt: skip
 
-@pytest.mark.parametrize(
-    ("given", "fields", "reason"),
-    [
-        ({"directs": "ends"}, SCALED, f"{_SCALES}; allowed: if directs in its hello has 'speeds'"),
-        ({"directs": "widths"}, resized(3), f"{_RESIZES}; allowed: where machine says resizes = true"),
-        ({"directs": "hints"}, hinted(), f"{_HINTS}; allowed: where machine says hints = true"),
-        (HINTS, resized(3), f"{_RESIZES}; allowed: if directs in its hello has 'widths'"),
-        (WIDE, resized(3, 4), f"{_RESIZES} twice; allowed: once"),
-        (WIDE, resized(3, job=1), f"it resizes job 1 (number 18), {_RUNS}, or that it starts"),
-        (WIDE, resized(5), f"{_RESIZES} to 5 cores; allowed: 1 to 4"),
-        (
-            *(WIDE, resized(2, job=2) | STARTS_2),
-            "it resizes job 2 (number 19) to 2 cores; allowed: jobs whose width may change",
-        ),
-        (HINTS, hinted(times=2), f"{_HINTS} twice; allowed: once"),
-        (HINTS, hinted(job=2) | STARTS_2, f"it hints to job 2 (number 19), {_RUNS}"),
-        (HINTS, hinted(cores=pack_int32([2, 5])), f"{_HINTS}: cores: [(2, 5)]; {_INTERVALS}"),
-        (HINTS, hinted(waiting=None), f"{_HINTS}: waiting: nil; allowed: who waits for these cores"),
-        (
-            *(HINTS, hinted() | STARTS_1),
-            f"{_HINTS} that job 1 (number 18) waits, which this answer starts already; allowed: jobs that wait, 2",
-        ),
-    ],
-)
-def test_what_it_may_not_do_to_jobs_that_run(given: dict[str, Any], fields: dict[str, Any], reason: str) -> None:
+
+@pytest.mark.parametrize(("given", "fields", "reason"), DIRECTED)
+def test_what_it_may_do_to_jobs_that_run(given: dict[str, Any], fields: dict[str, Any], reason: str) -> None:
+    pair = directing(**given)
+    if not reason:
+        assert isinstance(pair.answer(**fields), Decided)
+        return
     with pytest.raises(SchedulerProtocolError) as caught:
-        directing(**given).answer(**fields)
+        pair.answer(**fields)
     assert (caught.value.reason, caught.value.blame) == (reason, "scheduler")
 
 
@@ -298,39 +289,33 @@ def test_what_a_hello_may_not_direct(directs: list[str]) -> None:
 
 def test_one_core_for_two_jobs() -> None:
     pair = Pair(4)
-    first = next(fields for _, fields in EXAMPLE if fields["type"] == "submitted")
-    pair.say(BRIDGE, msgspec.convert({**first, "job": 1, "number": 18}, scheduler_messages.Submitted))
-    pair.say(BRIDGE, scheduler_messages.Decide(decision=1, now_ns=NOW, free_cores=4, power_left_mw=None, woken=False))
-    with pytest.raises(
-        SchedulerProtocolError, match=r"it places job 0 \(number 17\) and job 1 \(number 18\) on core 1$"
-    ):
+    pair.say(BRIDGE, submitted(job=1, number=18))
+    pair.say(BRIDGE, decide(1, NOW, 4))
+    message = r"it places job 0 \(number 17\) and job 1 \(number 18\) on core 1$"
+    with pytest.raises(SchedulerProtocolError, match=message):
         pair.answer(start=[{"job": 1, "cores": pack_int32([1, 3])}, {"job": 0, "cores": pack_int32([0, 2])}])
 
 
 def test_whole_hosts_may_be_more_than_a_job_asks_for() -> None:
-    pair = Pair(2)
-    machine = next(fields for _, fields in EXAMPLE if fields["type"] == "machine")
-    pair.say(BRIDGE, decode_scheduler(msgspec.msgpack.encode(machine | {"whole_hosts": True}), BRIDGE))
-    for speaker, fields in EXAMPLE[3:5]:
-        pair.say(speaker, decode_scheduler(msgspec.msgpack.encode(fields), speaker))
-    answer = pair.answer(start=[{"job": 0, "cores": pack_int32([0, 4])}])
-    assert isinstance(answer, Decided)
+    pair = Pair(5, machine={"whole_hosts": True})
+    assert isinstance(pair.answer(start=[{"job": 0, "cores": pack_int32([0, 4])}]), Decided)
     assert pair.ends[BRIDGE].job_state(0) is ScheduledJob.CHOSEN
 
 
 def test_where_jobs_are() -> None:
-    pair, first = Pair(4), next(fields for _, fields in EXAMPLE if fields["type"] == "submitted")
-    pair.say(BRIDGE, msgspec.convert({**first, "job": 5, "eligible_ns": None}, scheduler_messages.Submitted))
+    pair = Pair(4)
+    pair.say(BRIDGE, submitted(job=5, eligible_ns=None))
     end = pair.ends[BRIDGE]
     assert [end.job_state(job) for job in (0, 5, 6)] == [ScheduledJob.WAITING, ScheduledJob.HELD, ScheduledJob.ABSENT]
-    with pytest.raises(LocalProtocolError, match="started of job 5 is not allowed while the job is HELD"):
-        pair.ends[BRIDGE].send(
-            scheduler_messages.Started(job=5, start_ns=NOW, cores=pack_int32([0, 2]), expected_end_ns=NOW)
-        )
-    with pytest.raises(LocalProtocolError, match="job 5 is submitted twice"):
-        pair.ends[BRIDGE].send(msgspec.convert({**first, "job": 5}, scheduler_messages.Submitted))
-    with pytest.raises(LocalProtocolError, match="ended of job 6 is not allowed while the job is ABSENT"):
-        pair.ends[BRIDGE].send(scheduler_messages.Ended(job=6, end_ns=NOW, how="completed"))
+    begun = scheduler_messages.Started(job=5, start_ns=NOW, cores=pack_int32([0, 2]), expected_end_ns=NOW)
+    over = scheduler_messages.Ended(job=6, end_ns=NOW, how="completed")
+    for message, words in (
+        (begun, "started of job 5 is not allowed while the job is HELD"),
+        (submitted(job=5), "job 5 is submitted twice"),
+        (over, "ended of job 6 is not allowed while the job is ABSENT"),
+    ):
+        with pytest.raises(LocalProtocolError, match=words):
+            end.send(message)
 
 
 @pytest.mark.parametrize(

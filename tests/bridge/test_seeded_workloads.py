@@ -84,11 +84,6 @@ def test_a_run_has_the_jobs_of_its_seed(maker: Path) -> None:
     assert found.scenario.workload.source == "maker.py:few"
 
 
-def test_what_is_such_a_workload() -> None:
-    assert is_seeded("a/b c.py:jobs")
-    assert not any(map(is_seeded, ("a.py", "sample", "a.swf", "a.py:", "a.py:x-y", "a.txt:jobs", Path("log.swf.gz"))))
-
-
 @pytest.mark.parametrize(
     ("name", "kind", "message"),
     [
@@ -98,10 +93,12 @@ def test_what_is_such_a_workload() -> None:
         ("maker.py:fails", PluginError, r"maker\.py:fails\(3\) failed: ValueError: no such day"),
     ],
 )
-def test_what_is_wrong_is_said(name: str, kind: type[Exception], message: str, maker: Path) -> None:
+def test_errors_of_makers(name: str, kind: type[Exception], message: str, maker: Path) -> None:
     with pytest.raises(kind, match=message) as caught:
         given_workload(name, 3)
     assert "\n" not in str(caught.value)
+    assert is_seeded("a/b c.py:jobs")
+    assert not any(map(is_seeded, ("a.py", "sample", "a.swf", "a.py:", "a.py:x-y", "a.txt:jobs", Path("log.swf.gz"))))
 
 
 def test_what_it_cannot_be_together_with(maker: Path) -> None:
@@ -127,14 +124,22 @@ def test_the_cells_of_a_seed_have_the_same_jobs_and_seeds_have_others(maker: Pat
     assert "8 cells (2 × seeds 0 1 2 3), 8 of them finished before" in words.err
 
 
-def test_a_cell_is_known_by_the_file_and_by_the_function(maker: Path) -> None:
-    def keys(text: str) -> tuple[str, ...]:
-        path = maker.parent / "study.toml"
-        path.write_text(text)
-        return find_inputs(load_study(path)).keys
+@pytest.mark.parametrize("option", ["", "limits", "job-power", "requests"])
+def test_a_cell_is_known_by_its_files_and_by_the_function(option: str, maker: Path) -> None:
+    path, file = maker.parent / "study.toml", maker.parent / "some.csv"
+    cell = f'\n[[cell]]\n{option} = "some.csv"\n' if option else ""
 
-    few, many = keys(STUDY), keys(STUDY.replace("maker.py:few", "maker.py:many"))
-    assert not set(few) & set(many)
+    def keys(text: str, limit: int = 1) -> tuple[str, ...]:
+        file.write_text(f"from,to,limit_w\n0,5,{limit}\n")
+        path.write_text(text + cell)
+        inputs = find_inputs(load_study(path))
+        assert not option or (is_path(option, "some.csv") and inputs.files["some.csv"][0] == file)
+        return inputs.keys
+
+    few = keys(STUDY)
+    assert not set(few) & set(keys(STUDY.replace("maker.py:few", "maker.py:many")))
+    if option:
+        assert [one == other for one, other in zip(few, keys(STUDY, 2), strict=True)] == [True, True, False]
     maker.write_text(MAKER.replace("100, 20", "101, 20"))
     assert not set(few) & set(keys(STUDY))
 
@@ -150,39 +155,17 @@ def test_the_jobs_of_every_seed_are_looked_at_before_anything_runs(maker: Path) 
         ran(STUDY.replace("maker.py", "none.py"), maker.parent, "none")
 
 
-@pytest.mark.parametrize("option", ["limits", "job-power", "requests"])
-def test_files_of_jobs_and_of_power_are_those_of_the_studys_folder(option: str, maker: Path) -> None:
-    assert is_path(option, "some.csv")
-    file = maker.parent / "some.csv"
-    found = []
-    for text in ("from,to,limit_w\n0,5,1\n", "from,to,limit_w\n0,6,1\n"):
-        file.write_text(text)
-        path = maker.parent / "study.toml"
-        path.write_text(f'{STUDY}\n[[cell]]\n{option} = "some.csv"\n')
-        inputs = find_inputs(load_study(path))
-        assert inputs.files["some.csv"][0] == file
-        found.append(inputs.keys)
-    assert found[0][:2] == found[1][:2]
-    assert found[0][2] != found[1][2]
-
-
-def test_a_comparison_may_be_drawn_as_difference_and_seeds_are_spoken_of(maker: Path) -> None:
-    text = (
-        STUDY.replace("seeds = 3", "seeds = 5")
-        + '[[compare]]\noption = "bls"\nbase = "fcfs"\nmetrics = ["mean_wait_ns"]\n'
-    )
-    ratios = ran(text, maker.parent, "out")
-    differences = ran(text + 'drawn = "difference"\n', maker.parent, "out")
+def test_a_comparison_may_be_drawn_as_difference_and_seeds_are_named(maker: Path) -> None:
+    text = STUDY.replace("seeds = 3", "seeds = 5")
+    text += '[[compare]]\noption = "bls"\nbase = "fcfs"\nmetrics = ["mean_wait_ns"]\n'
     labels = []
-    for report in (ratios, differences):
+    for more in ("", 'drawn = "difference"\n'):
+        report = ran(text + more, maker.parent, "out")
         assert report.study is not None
         (part,) = parts_of(report.study, maker.parent / "out", "comparison")
-        figure = STUDY_FIGURES["comparison"](part.frame, part.words)
-        labels.append(figure.axes[0].get_xlabel())
+        labels.append(STUDY_FIGURES["comparison"](part.frame, part.words).axes[0].get_xlabel())
     assert labels == ["mean wait: ratio to fcfs\n(axis does not start at zero)", "mean wait: difference\nfrom fcfs [s]"]
     # Nothing but the jobs is drawn at random.
-    study = differences.study
-    assert study is not None
-    assert "means of 5 seeds; 95 % intervals" in study_text(study, differences.results, [])
-    same = differences.results.assign(mean_wait_ns=1.0, makespan_ns=1)
-    assert "seeds" not in study_text(study, same, [])
+    assert "means of 5 seeds; 95 % intervals" in study_text(report.study, report.results, [])
+    same = report.results.assign(mean_wait_ns=1.0, makespan_ns=1)
+    assert "seeds" not in study_text(report.study, same, [])

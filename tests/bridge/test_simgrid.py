@@ -61,32 +61,6 @@ def test_a_technique_in_plain_python(tmp_path: Path) -> None:
     assert unlike(ours, theirs) <= 24
 
 
-@pytest.mark.parametrize("master", [False, True])
-def test_a_loop_drawn_by_hand(master: bool) -> None:
-    """Two cores of 1 GFLOP/s, three tasks of 1 GFLOP; a chunk costs 10 ms, a message 1 ms.
-
-    Without a master both begin at 12 ms (there, worked out, back), and end at 1.012 s; the first asks again: 1.024 s. With one
-    the second request waits for the first to be worked out.
-    """
-    order = ordered(
-        [1.0, 1.0],
-        n=3,
-        variation=0.0,
-        total_gflop=3.0,
-        overhead_ns=10**7,
-        latency_ns=pack_int64([10**6, 10**6]),
-        master=master,
-    )
-    found = _of_simgrid(order)
-    second = 22 if master else 12
-    expected = [(12, 1012), (second, second + 1000), (1024, 2024)]
-    instants = zip((found.start - START_NS).tolist(), (found.end - START_NS).tolist(), strict=True)
-    assert list(instants) == [(start * 10**6, end * 10**6) for start, end in expected]
-    assert found.core.tolist() == [0, 1, 0]
-    assert (found.finish - START_NS).tolist() == [2024 * 10**6, (second + 1000) * 10**6]
-    assert found.outcome.scheduling_ns == (12 + second + 12) * 10**6
-
-
 def graph(how: str, spec: str = "layered:tasks=60", order: str = "index") -> str:
     return Program((Graph(how, spec, order=order),)).to_json()
 
@@ -107,12 +81,25 @@ def test_a_graph_drawn_by_hand() -> None:
     assert unlike(ours, theirs) <= 10
 
 
-def test_a_stop_at_the_end_of_the_last_task_is_nothing_to_a_job() -> None:
-    order = ordered([1.0, 1.0], variation=0.0, n=4, total_gflop=4.0)
-    for later, stopped in ((0, False), (1, False), (-S, True)):
-        found = _of_simgrid(bridge_changed(order, stop_ns=START_NS + 2 * S + later))
-        assert found.outcome.stopped == stopped
-        assert found.outcome.end_ns == START_NS + 2 * S + min(0, later)
+def asked(order: Start, platform: Path | None = None) -> Answered | Failed:
+    """The answer of SimGrid to an order."""
+    peer = SimGridPeer(simgrid(), platform)
+    try:
+        return answered(peer, order, [])
+    finally:
+        peer.close()
+
+
+def _of_simgrid(order: Start, platform: Path | None = None) -> Answered:
+    found = asked(order, platform)
+    assert isinstance(found, Answered), found
+    return found
+
+
+def _refused(order: Start, platform: Path | None = None) -> str:
+    found = asked(order, platform)
+    assert isinstance(found, Failed), found
+    return found.reason
 
 
 def test_several_jobs_suspended_at_once_and_one_cancelled() -> None:
@@ -130,70 +117,32 @@ def test_several_jobs_suspended_at_once_and_one_cancelled() -> None:
         peer.close()
 
 
-def bridge_changed(order: Start, **fields: Any) -> Start:
-    import msgspec
-
-    return msgspec.structs.replace(order, **fields)
-
-
-def _of_simgrid(order: Start, resumes: list[Resume] | None = None) -> Answered:
-    peer = SimGridPeer(simgrid())
-    try:
-        found = answered(peer, order, resumes or [])
-    finally:
-        peer.close()
-    assert isinstance(found, Answered), found
-    return found
-
-
-def _refused(order: Start, platform: Path | None = None) -> str:
-    peer = SimGridPeer(simgrid(), platform)
-    try:
-        found = answered(peer, order)
-    finally:
-        peer.close()
-    assert isinstance(found, Failed), found
-    return found.reason
+TWO = [1.0, 1.0]
+THERE = "allowed: cores that are there from the start to the end"
+MINIMAL, TREE = "dragonfly:groups=2,chassis=2,routers=2,nodes=1", "fat-tree:down=2x3,up=1x2,cables=1x2"
 
 
 def test_what_it_cannot_is_said_in_a_line(tmp_path: Path) -> None:
-    there = "allowed: cores that are there from the start to the end"
-    lost = (change(START_NS + S, 0, 0.0),)
-    minimal = "dragonfly:groups=2,chassis=2,routers=2,nodes=1"
-    (tmp_path / "net.xml").write_text("")
-    hockney = between([0, 1], kind="hockney")
-    tree = "fat-tree:down=2x3,up=1x2,cables=1x2"
+    net = tmp_path / "net.xml"
+    net.write_text("")
+
+    def on(**fields: Any) -> Start:
+        return ordered(TWO, program=graph("ss"), **between([0, 1], **fields))
+
     for order, platform, reason in (
-        (ordered([1.0, 0.0]), None, f"SimGrid: a core that is absent; {there}"),
-        (ordered([1.0, 1.0], changes=lost), None, f"SimGrid: a core that is lost; {there}"),
-        (
-            ordered([1.0, 1.0], "select:ss,gss"),
-            None,
-            "SimGrid: select:ss,gss: looks ahead by simulating the loop; allowed: techniques and planners",
-        ),
-        (
-            ordered([1.0, 1.0], program=graph("static-steal"), **between([0, 1])),
-            None,
-            "SimGrid: static-steal: chooses the tasks of a chunk; allowed with graphs: techniques that do not",
-        ),
+        (ordered([1.0, 0.0]), None, f"SimGrid: a core that is absent; {THERE}"),
+        (ordered(TWO, changes=(change(START_NS + S, 0, 0.0),)), None, f"SimGrid: a core that is lost; {THERE}"),
+        (ordered(TWO, "select:ss,gss"), None,
+         "SimGrid: select:ss,gss: looks ahead by simulating the loop; allowed: techniques and planners"),
+        (ordered(TWO, program=graph("static-steal"), **between([0, 1])), None,
+         "SimGrid: static-steal: chooses the tasks of a chunk; allowed with graphs: techniques that do not"),
         (ordered([1.0] * (MAX_ACTORS + 1)), None, "SimGrid: a job of 8193 cores; allowed: up to 8192, an actor each"),
-        (
-            ordered([1.0, 1.0], program=graph("ss"), **between([0, 1], topology=minimal)),
-            None,
-            f"network.topology: {minimal}: within a group SimGrid has routes of its own; allowed: routing=simgrid",
-        ),
-        (
-            ordered([1.0, 1.0], program=graph("ss"), **hockney),
-            tmp_path / "net.xml",
-            f"--network hockney: the links of {tmp_path / 'net.xml'} are shared; allowed with --platform: cm02, lv08",
-        ),
-        (
-            ordered([1.0, 1.0], program=graph("ss"), **between([0, 1], **PLAIN, kind="hockney", topology=tree)),
-            None,
-            "--network hockney: SimGrid's links of a ",
-        ),
-        (ordered([1.0, 1.0], "nonsense"), None, "technique: unknown application technique 'nonsense'; known: "),
-    ):
+        (on(topology=MINIMAL), None,
+         f"network.topology: {MINIMAL}: within a group SimGrid has routes of its own; allowed: routing=simgrid"),
+        (on(kind="hockney"), net, f"--network hockney: the links of {net} are shared; allowed with --platform: cm02, lv08"),
+        (on(**PLAIN, kind="hockney", topology=TREE), None, "--network hockney: SimGrid's links of a "),
+        (ordered(TWO, "nonsense"), None, "technique: unknown application technique 'nonsense'; known: "),
+    ):  # fmt: skip
         assert _refused(order, platform).startswith(reason)
 
 
@@ -270,12 +219,7 @@ def test_a_network_from_a_platform_file(tmp_path: Path) -> None:
     )
     fork_join = graph("ss", "fork-join:width=2,stages=1,ccr=1")
     order = ordered([1.0, 1.0], program=fork_join, variation=0.0, **between([0, 3]))
-    peer = SimGridPeer(simgrid(), tmp_path / "line.xml")
-    try:
-        found = answered(peer, order)
-    finally:
-        peer.close()
-    assert isinstance(found, Answered), found
+    found = _of_simgrid(order, tmp_path / "line.xml")
     assert len(found.transfers) == 2
     for (_, _, n_bytes), sent, arrived in zip(found.transfers, found.sent, found.arrived, strict=True):
         assert abs(int(arrived - sent) - (3 * 13.01e-6 + 1.05 * n_bytes / (0.97 * 1.25e9)) * 1e9) <= 2

@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from graph_features import GRAPH_FEATURES
+from application_features import GRAPH_FEATURES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from one_result import assert_one_result
-from scenarios import POLICIES, TECHNIQUES, Case, assert_as_expected, cases, crowd
+from scenarios import Case, assert_as_expected, cases, crowd
+from tables import table_rows
 
 import bridge
 from als.techniques import Technique, technique_kernel
@@ -25,6 +25,7 @@ from bridge.couplings import inline
 from bridge.couplings.inline_state import with_application
 from bridge.scenarios.application_level import ApplicationLevel
 from traces.base.errors import InputError, PluginError, TwolevelError
+from traces.compiled import jit_enabled
 
 pytestmark = pytest.mark.whole
 
@@ -35,15 +36,6 @@ S = 10**9
 @given(case=cases())
 def test_both_levels_as_the_slow_reference(case: Case) -> None:
     assert_as_expected(case.simulated(), case.expected())
-
-
-@pytest.mark.parametrize(("policy", "technique"), [*zip(POLICIES[1:], TECHNIQUES[2:], strict=True)])
-def test_hundreds_of_jobs_as_the_slow_reference(policy: str, technique: str) -> None:
-    case = crowd(11, 250, policy=policy, technique=technique, variation=0.25, tasks_per_core=3, overhead=40)
-    result = case.simulated()
-    assert_as_expected(result, case.expected())
-    waited = int((result.jobs.start_ns > result.jobs.submit_ns).sum())
-    assert waited > 100, "hardly a job had to wait"
 
 
 # The two-level paper's section 4.2: four jobs of three tasks on five resources. In each job the first two tasks
@@ -113,8 +105,7 @@ def test_without_task_records_the_jobs_are_the_same() -> None:
 def test_room_for_graphs_that_turns_out_too_small_grows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     feature = GRAPH_FEATURES["a map"]
     expected = feature.simulated(tmp_path)
-    made, growing = inline.new_inline_state, inline.with_room
-    grown: list[int] = []
+    made, growing, grown = inline.new_inline_state, inline.with_room, []
 
     def small(*arguments: Any, **keywords: Any) -> Any:
         state = made(*arguments, **keywords)
@@ -128,10 +119,9 @@ def test_room_for_graphs_that_turns_out_too_small_grows(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(inline, "new_inline_state", small)
     monkeypatch.setattr(inline, "with_room", grow)
-    result = feature.simulated(tmp_path)
+    assert_one_result(feature.simulated(tmp_path), expected)
     assert len(grown) > 1
     assert grown == sorted(set(grown))
-    assert_one_result(result, expected)
 
 
 @technique_kernel
@@ -162,59 +152,27 @@ def test_a_technique_at_fault_is_named_with_the_job() -> None:
     )
 
 
-TINY = """
-import sys
-from pathlib import Path
-
-import bridge
-from bls.machine.platform import HostGroup, Platform
-from bls.workloads.workload import Workload
-from traces.compiled import jit_enabled
-from traces.ledger_tables import TASKS
-from traces.tables import write_jobs
-
-
-def main(folder):
+def tiny_tables() -> str:
+    """The tables of small runs, with every digit."""
     jobs = [(5, 0, 3, 2, 4), (6, 0, 2, 3, 2), (7, 1, 1e-6, 1, 9), (8, 2.5, 4, 4, 4), (9, 2.5, 1, 1, 1)]
+    options: dict[str, Any] = {"bls": "sjf", "variation": 0.5, "seed": 2**64 - 3, "tasks_per_core": 3, "overhead_ns": 7}
     platform = Platform((HostGroup(1, 2, 4.0), HostGroup(2, 1, 3.0)))
-    for als in ("static", "ss", "gss", "fac"):
-        result = bridge.simulate(
-            Workload.from_jobs(jobs), platform, bls="sjf", als=als, variation=0.5, seed=2**64 - 3, tasks_per_core=3,
-            overhead_ns=7,
-        )
-        place = Path(folder) / als
-        place.mkdir(parents=True)
-        write_jobs(result.ledger, place / "jobs.parquet")
-        TASKS.write(result.ledger, place / "tasks.parquet")
-        result.write_trace(place / "trace")
+    runs = [
+        bridge.simulate(Workload.from_jobs(jobs), platform, als=als, **options)
+        for als in ("static", "ss", "gss", "fac")
+    ]
+    return "".join(table.to_csv() for run in runs for table in (run.jobs, run.tasks))
 
 
-if __name__ == "__main__":
-    assert not jit_enabled()
-    main(sys.argv[1])
-"""
-
-
-def test_uncompiled_the_same_code_gives_the_same_bytes(tmp_path: Path) -> None:
-    script = tmp_path / "tiny.py"
-    script.write_text(TINY, encoding="utf-8")
-    names: dict[str, Any] = {"__name__": "tiny"}
-    exec(compile(TINY, "tiny.py", "exec"), names)
-    names["main"](tmp_path / "compiled")
+def test_uncompiled_the_same_code_gives_the_same_tables() -> None:
     plain = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    script = (
+        "import test_simulate as t, traces.compiled as c; assert not c.jit_enabled(); print(t.tiny_tables(), end='')"
+    )
     # A warning, as of an integer that overflows, is an error there too.
-    subprocess.run([sys.executable, "-W", "error", script, tmp_path / "plain"], env=plain, check=True, timeout=120)
-    files = written(tmp_path / "compiled")
-    each = Counter(name.partition("/")[0] for name in files)
-    assert len(each) == 4
-    assert min(each.values()) > 2 + 5, "two tables, an event file for each core, and some for the batch level"
-    assert written(tmp_path / "plain") == files
-
-
-def written(folder: Path) -> dict[str, bytes]:
-    """The files that depend on what was simulated alone: tables, and the events of a trace."""
-    kinds = (".parquet", ".evt")
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.suffix in kinds}
+    command = [sys.executable, "-W", "error", "-c", script]
+    assert jit_enabled()
+    assert subprocess.run(command, env=plain, check=True, capture_output=True, text=True).stdout == tiny_tables()
 
 
 def test_a_job_wider_than_a_message_is_refused() -> None:
@@ -225,21 +183,7 @@ def test_a_job_wider_than_a_message_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("keywords", "said"),
-    [
-        ({"bls": "fcsf"}, "bls='fcsf': unknown batch policy 'fcsf'; known: fcfs, "),
-        ({"als": "recordd"}, "als='recordd': unknown application technique 'recordd'; known: recorded, "),
-        ({"allocator": "low"}, "allocator='low': unknown allocator 'low'; known: lowest, "),
-        ({"coupling": "inlin"}, "coupling='inlin': unknown coupling 'inlin'; known: inline, "),
-        ({"als_command": "true"}, "als_command= needs coupling='pool' or process: inline runs no other program"),
-        ({"overhead_ns": -1}, "overhead_ns=-1: -1 is out of range; allowed: 0 to 3600000000000"),
-        ({"variation": 11}, "variation=11: 11 is out of range; allowed: 0 to 10"),
-        ({"workers": 0}, "workers=0: 0 is out of range; allowed: 1 to 1024"),
-        ({"als_timeout_s": "3"}, "als_timeout_s='3': '3' is not a number; allowed: 0.001 to 1e+06"),
-        ({"select": 3}, "select=3: 3 is not a text; allowed: all, first:N, "),
-        ({"observers": ["nobody"]}, "observers=: unknown observer 'nobody'"),
-        ({"als": "recorded", "overhead_ns": 5}, "overhead_ns=5: with als='recorded' no application is simulated"),
-        ({"workload": "sampel"}, "sampel: no such file (did you mean sample?)"),
-    ],
+    table_rows(__file__, "errors_name_keywords_and_no_options"),
 )
 def test_errors_name_keywords_and_no_options(keywords: dict[str, Any], said: str) -> None:
     with pytest.raises(TwolevelError) as found:

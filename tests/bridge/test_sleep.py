@@ -12,12 +12,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from command_line import twolevel
-from directing import changed_toy
+from directing import changed_toy, jobs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.sleep import Case, Job, Machine, Outcome, run
 from test_power_runs import hosts_make_the_machine
-from test_reaching import jobs
 
 import bridge
 from bls import HostGroup, Platform, Rules, Surroundings, Workload
@@ -87,55 +86,33 @@ def test_two_hosts_by_hand() -> None:
     assert nodes[nodes.host == 1].state.tolist() == ["allocated", "idle", "stopping", "off", "booting", "allocated"]
 
 
-LONG = 10**9 * S
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_who_never_sleeps_runs_as_without_it(seed: int) -> None:
-    chance = random.Random(seed)
-    options: dict[str, Any] = {
-        "als": chance.choice(("recorded", "gss")),
-        "rules": Rules(chance.choice(("none", "easy", "conservative")), max_attempts=10**6),
-        "allocator": chance.choice(("first-fit", "contiguous")),
-        "surroundings": Surroundings(failures=f"mtbf:{chance.choice((200, 500))}s,mttr:5s"),
-    }
-    workload = jobs(random.Random(seed), 25)
-    plain = bridge.simulate(workload, hosts(4, 4), **options, power=PowerOptions())
-    never = bridge.simulate(workload, hosts(4, 4), **options, power=PowerOptions(sleep_after_ns=LONG))
-    assert (never.jobs.pop("boot_wait_ns").isin([0, -1])).all()
-    for name in ("jobs", "power_over_time"):
-        pd.testing.assert_frame_equal(getattr(plain, name), getattr(never, name), check_exact=True)
-
-
-def drawn(seed: int) -> tuple[Workload, dict[str, Any]]:
+def drawn(seed: int) -> dict[str, Any]:
     """Applications, backfilling, allocators, failures, limits, decisions that take time, and coordination, with sleep."""
     chance = random.Random(seed)
     rules: dict[str, Any] = {"backfill": chance.choice(("none", "easy", "conservative", "2"))}
     fallback = chance.choice(("none", "hold", "submit", "dvfs"))
-    around: dict[str, Any] = {}
-    if chance.random() < 0.5:
-        around["failures"], rules["max_attempts"] = f"mtbf:{chance.choice((60, 200))}s,mttr:5s", 10**6
+    failures = f"mtbf:{chance.choice((60, 200))}s,mttr:5s" if chance.random() < 0.5 else None
     if chance.random() < 0.3 and fallback != "dvfs":
         rules |= {"charge_decisions": True, "decision_cost_ns": chance.choice((S // 3, 4 * S))}
     if chance.random() < 0.3:
         rules["coordination"] = chance.choice(("release:host", "hint:host"))
-    options = {
+    power = PowerOptions(
+        limits=[(20 * S, 120 * S, chance.choice((800, 1200, 3000)))],
+        fallback=fallback,
+        sleep_after_ns=chance.choice((0, 1, 5 * S, 20 * S)),
+        keep_awake=chance.choice((0, 0, 2)),
+    )
+    return {
         "als": chance.choice(("gss", "static", "fac")),
         "variation": 0.5,
         "tasks_per_core": 4,
         "bls": chance.choice(("fcfs", "sjf", "wfp3")),
         "allocator": chance.choice(("first-fit", "contiguous", "whole-host")),
-        "rules": Rules(**rules),
-        "surroundings": Surroundings(**around),
-        "power": PowerOptions(
-            limits=[(20 * S, 120 * S, chance.choice((800, 1200, 3000)))],
-            fallback=fallback,
-            sleep_after_ns=chance.choice((0, 1, 5 * S, 20 * S)),
-            keep_awake=chance.choice((0, 0, 2)),
-        ),
+        "rules": Rules(**rules, max_attempts=10**6),
+        "surroundings": Surroundings(failures=failures),
+        "power": power,
         "level": ApplicationLevel(latency_ns=chance.choice((0, 5_000_000))),
     }
-    return jobs(random.Random(seed + 77), 25), options
 
 
 def test_with_all_else_everybody_starts_and_energy_adds_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,8 +121,7 @@ def test_with_all_else_everybody_starts_and_energy_adds_up(monkeypatch: pytest.M
     monkeypatch.setattr(BatchSimulator, "most_ends", 1)
     waited = 0
     for seed in range(6):
-        workload, options = drawn(seed)
-        result = bridge.simulate(workload, hosts(4, 4), **options)
+        result = bridge.simulate(jobs(random.Random(seed + 77), 25), hosts(4, 4), **drawn(seed))
         hosts_make_the_machine(result)
         counts = result.power_over_time.filter(like="hosts_")
         assert (counts.sum(axis=1) == 4).all()
@@ -192,6 +168,7 @@ def test_policies_of_users_have_hosts_woken(in_python: bool, tmp_path: Path) -> 
             r"not with .*stop:off.*, which has hosts shut down and boot itself",
         ),
         ({"sleep_after_ns": S}, {"fair_start": True}, "as it is not known who would have slept"),
+        ({"sleep_after_ns": S}, {"windows": "w.toml"}, "sleep_after=: not with windows=, as a job that waits"),
         (
             {"sleep_after_ns": S},
             {"als": "gss", "rules": Rules(resize="expand"), "surroundings": Surroundings(malleable="1")},
@@ -204,15 +181,12 @@ def test_policies_of_users_have_hosts_woken(in_python: bool, tmp_path: Path) -> 
         ),
     ],
 )
-def test_what_cannot_be(options: dict[str, Any], more: dict[str, Any], message: str) -> None:
+def test_what_cannot_be(options: dict[str, Any], more: dict[str, Any], message: str, tmp_path: Path) -> None:
+    if "windows" in more:
+        (tmp_path / "w.toml").write_text('[[maintenance]]\nname = "m"\nbegin = 10\nend = 20\nhosts = "0"\n')
+        more = {"surroundings": Surroundings(windows=tmp_path / "w.toml")}
     with pytest.raises(InputError, match=message):
         ran([(1, 0, 10, 1, 10)], hosts(2, 2), 0, power=PowerOptions(**options), **more)
-
-
-def test_no_windows_where_hosts_sleep(tmp_path: Path) -> None:
-    (tmp_path / "w.toml").write_text('[[maintenance]]\nname = "m"\nbegin = 10\nend = 20\nhosts = "0"\n')
-    with pytest.raises(InputError, match="sleep_after=: not with windows=, as a job that waits"):
-        ran([(1, 0, 10, 1, 10)], hosts(2, 2), S, surroundings=Surroundings(windows=tmp_path / "w.toml"))
 
 
 def test_break_even() -> None:
@@ -246,52 +220,33 @@ SLEEPY = HostPower(50, [(1, 100), (0.75, 85), (0.5, 70)], base_w=10, off_w=5, sh
 MACHINE = Platform((HostGroup(4, 2, 2.0, power=SLEEPY),))
 
 
-def small_jobs(seed: int, n: int = 14) -> Workload:
-    chance, submit, rows = random.Random(f"{seed} meets"), 0, []
-    for number in range(1, n + 1):
-        submit += chance.choice((0, 1, 2, 20))
-        run = chance.randint(2, 30)
-        rows.append((number, submit, run, chance.randint(1, 5), run + chance.choice((0, 5))))
-    return Workload.from_jobs(rows)
-
-
 @pytest.mark.parametrize(
-    ("fallback", "where"),
+    ("fallback", "where", "coupling"),
     [
-        ("dvfs:slow=fewest", "hosts:0-1"),
-        pytest.param("dvfs", "", marks=pytest.mark.release),
-        pytest.param("submit:state=2", "hosts:0-1", marks=pytest.mark.release),
+        ("dvfs:slow=fewest", "hosts:0-1", "pool"),
+        pytest.param("dvfs", "", "process", marks=pytest.mark.release),
+        pytest.param("submit:state=2", "hosts:0-1", "process", marks=pytest.mark.release),
     ],
 )
-def test_a_job_whose_hosts_boot_is_told_in_every_coupling(fallback: str, where: str) -> None:
-    """It may be told twice before it starts, and before the answer to its first order is there."""
+def test_a_job_whose_hosts_boot_receives_changes_in_every_coupling(fallback: str, where: str, coupling: str) -> None:
+    """It may receive two before it starts, and before the answer to its first order is there."""
     limit = (10 * S, None, 340, where) if where else (10 * S, None, 580)
-    boots = 0
-    for seed in range(2):
-        power = PowerOptions(limits=[limit], fallback=fallback, sleep_after_ns=2 * S)
-        said: dict[str, Any] = {"als": "gss", "tasks_per_core": 5, "variation": 0.3, "seed": seed, "power": power}
-        inline = bridge.simulate(small_jobs(seed), MACHINE, **said)
-        boots += inline.metrics["host_boots"]
-        for coupling in ("pool", "process")[seed : seed + 1]:
-            other = bridge.simulate(small_jobs(seed), MACHINE, **said, coupling=coupling, workers=1)
-            pd.testing.assert_frame_equal(inline.jobs, other.jobs, check_exact=True)
-    assert boots > 2
+    workload = jobs(random.Random(1), 20, cores=5, pauses=(0, 1, 2, 20))
+    power = PowerOptions(limits=[limit], fallback=fallback, sleep_after_ns=2 * S)
+    said: dict[str, Any] = {"als": "gss", "tasks_per_core": 5, "variation": 0.3, "power": power}
+    inline = bridge.simulate(workload, MACHINE, **said)
+    other = bridge.simulate(workload, MACHINE, **said, coupling=coupling, workers=1)
+    pd.testing.assert_frame_equal(inline.jobs, other.jobs, check_exact=True)
+    assert inline.metrics["host_boots"] > 2
 
 
 @pytest.mark.parametrize(("fallback", "coupling"), [("dvfs", "inline"), ("submit", "pool")])
 def test_a_walltime_is_stretched_of_a_job_that_starts_slowed(fallback: str, coupling: str) -> None:
     machine = Platform((HostGroup(1, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
     power = PowerOptions(limits=[(0, None, 130)], fallback=fallback, stretch_walltime=True)
-    found = bridge.simulate(
-        *(Workload.from_jobs([(1, 0, 10, 1, 10)]), machine),
-        als="static",
-        tasks_per_core=5,
-        variation=0.0,
-        overhead_ns=0,
-        rules=Rules(kill_at_walltime=True),
-        power=power,
-        coupling=coupling,
-    )
+    said: dict[str, Any] = {"als": "static", "tasks_per_core": 5, "variation": 0.0, "coupling": coupling}
+    said |= {"rules": Rules(kill_at_walltime=True), "power": power}
+    found = bridge.simulate(Workload.from_jobs([(1, 0, 10, 1, 10)]), machine, **said)
     assert (found.jobs.end_ns.tolist(), found.jobs.state.tolist()) == ([20 * S], ["completed"])
 
 
@@ -327,35 +282,26 @@ def cases(draw: Any) -> Case:
     return Case(machine, tuple(jobs), after, keep, easy, tuple(downs), cost)
 
 
-def simulated(case: Case, folder: Path, **more: Any) -> Any:
+def simulated(case: Case, folder: Path) -> bridge.Result:
     machine = case.machine
-    power = HostPower(
-        machine.idle / 1000,
-        [(1, machine.active / 1000)],
-        base_w=machine.base / 1000,
-        off_w=machine.off / 1000,
-        **{
-            name: (f"{lasts}ns", mw / 1000)
-            for name, (lasts, mw) in (("shutdown", machine.shutdown), ("boot", machine.boot))
-            if lasts
-        },
-    )
-    around = Surroundings()
-    if case.downs:
-        lines = [f"{host},{begin / S},{end / S}" for host, begin, end in case.downs]
-        (folder / "downs.csv").write_text("\n".join(["host,down_s,up_s", *lines]) + "\n")
-        around = Surroundings(failures=str(folder / "downs.csv"))
+    passages = {
+        name: (f"{lasts}ns", mw / 1000)
+        for name, (lasts, mw) in (("shutdown", machine.shutdown), ("boot", machine.boot))
+        if lasts
+    }
+    watts = {"base_w": machine.base / 1000, "off_w": machine.off / 1000}
+    power = HostPower(machine.idle / 1000, [(1, machine.active / 1000)], **watts, **passages)
+    lines = [f"{host},{begin / S},{end / S}" for host, begin, end in case.downs]
+    (folder / "downs.csv").write_text("\n".join(["host,down_s,up_s", *lines]) + "\n")
     charged = {"charge_decisions": True, "decision_cost_ns": case.cost} if case.cost else {}
+    rows = [(k, one.submit / S, one.run / S, one.cores, one.estimate / S) for k, one in enumerate(case.jobs)]
     return bridge.simulate(
-        Workload.from_jobs(
-            [(k, one.submit / S, one.run / S, one.cores, one.estimate / S) for k, one in enumerate(case.jobs)]
-        ),
+        Workload.from_jobs(rows),
         Platform((HostGroup(machine.hosts, machine.cores, 1.0, power=power),)),
         als="recorded",
         rules=Rules("easy" if case.easy else "none", **charged),
-        surroundings=around,
+        surroundings=Surroundings(failures=str(folder / "downs.csv") if case.downs else None),
         power=PowerOptions(sleep_after_ns=case.after, keep_awake=case.keep),
-        **more,
     )
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,9 +13,9 @@ import pytest
 from command_line import twolevel
 from pages import ROOT
 from slurm_here import needs_slurm
+from tables import table_rows
 
 from bls.machine.platform import HostGroup, Platform
-from bls.workloads.workload import Workload
 from bridge.replay.chosen import given_choice, phase_of
 from bridge.studies.comparing import compare_study, compared
 from bridge.studies.drawing import draw_study_figures
@@ -109,17 +111,20 @@ def test_a_cell_of_slurm_is_what_the_command_does(tmp_path: Path) -> None:
 
 @needs_slurm
 def test_a_study_with_slurm_repeats_to_the_byte_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    path = _study(tmp_path, "[0]", jobs=5, als='["gss"]')
-    (tmp_path / "out").mkdir()
-    ran = twolevel("study", path, "--out", tmp_path / "out", "--workers", 1, "--no-figures")
+    path, out = _study(tmp_path, "[0]", jobs=5, als='["gss"]'), tmp_path / "out"
+    ran = twolevel("study", path, "--out", out, "--workers", 1, "--no-figures")
     assert ran.code == 0
     assert "slurm × gss" in ran.out
     assert "fcfs+easy × gss" in ran.out
-    names = {entry.name for entry in (tmp_path / "out").iterdir()}
-    assert names == {"journal.jsonl", "results.parquet", "costs.parquet", "study.json"}
-    drawn = draw_study_figures(tmp_path / "out", ["makespan"], tmp_path / "drawn", ["svg"])
+    assert {entry.name for entry in out.iterdir()} == {
+        "journal.jsonl",
+        "results.parquet",
+        "costs.parquet",
+        "study.json",
+    }
+    drawn = draw_study_figures(out, ["makespan"], tmp_path / "drawn", ["svg"])
     assert [path.name for path in drawn] == ["makespan.svg"]
-    found = repeat_study(tmp_path / "out", None, lambda study: local_executor(1))
+    found = repeat_study(out, None, lambda study: local_executor(1))
     assert found.equal, found.differences
 
 
@@ -127,33 +132,36 @@ def _parsed(text: str) -> Study:
     return parse_study('[[workload]]\nfile = "sample"\n' + text, [Path()], "study")
 
 
+def _results(study: Study, makespan_ns: Callable[[int, str], int], *names: str) -> pd.DataFrame:
+    """Results of a study's cells, for each of five seeds, without runs."""
+    rows: list[dict[str, Any]] = []
+    for place, cell in enumerate(study.cells):
+        values = {name: cell.value(name) for name in ("bls", "backfill", "als", "variation", "batch", *names)}
+        values = {"workload": "sample"} | {
+            name: "".join(v) if isinstance(v, tuple) else v for name, v in values.items()
+        }
+        makespan = makespan_ns(place, str(values["bls"]))
+        rows += [values | {"seed": seed, "error": "", "makespan_ns": makespan} for seed in range(5)]
+    return pd.DataFrame(rows)
+
+
+_COMPARED = '[[compare]]\noption = "batch"\nbase = "engine"\nmetrics = ["makespan_ns"]\n'
+
+
 def test_slurm_is_compared_with_every_way_of_the_engine(tmp_path: Path) -> None:
     study = _parsed(
         '[study]\nseeds = 5\n[[grid]]\nbatch = "slurm"\nset = [["A=1"], ["A=2"]]\n'
-        '[[grid]]\nbatch = "engine"\nbls = ["fcfs", "sjf"]\nbackfill = ["none", "easy"]\n'
-        '[[compare]]\noption = "batch"\nbase = "engine"\nmetrics = ["makespan_ns"]\n'
+        f'[[grid]]\nbatch = "engine"\nbls = ["fcfs", "sjf"]\nbackfill = ["none", "easy"]\n{_COMPARED}'
     )
-    rows = []
-    for cell in study.cells:
-        values = {name: cell.value(name) for name in ("bls", "backfill", "als", "variation", "batch")}
-        values["set"] = ";".join(cell.value("set") or ())  # type: ignore[arg-type]
-        by = {"slurm": 3000, "fcfs": 2000, "sjf": 1000}[str(values["bls"])]
-        rows += [
-            {"workload": "sample", **values, "seed": seed, "error": "", "makespan_ns": by + seed} for seed in range(5)
-        ]
-    (found,) = compare_study(study, pd.DataFrame(rows), tmp_path)
+    results = _results(study, lambda place, bls: {"slurm": 3000, "fcfs": 2000, "sjf": 1000}[bls], "set")
+    (found,) = compare_study(study, results, tmp_path)
     told = pd.read_parquet(tmp_path / "comparisons.parquet")
+    ways = [(bls, base, depth) for bls, base in (("fcfs", 2000), ("sjf", 1000)) for depth in ("none", "easy")]
     assert told[["bls", "backfill", "als", "value", "seeds"]].to_numpy().tolist() == [
-        [bls, backfill, "static", "slurm", 5]
-        for _ in ("A=1", "A=2")
-        for bls in ("fcfs", "sjf")
-        for backfill in ("none", "easy")
+        [bls, depth, "static", "slurm", 5] for _ in ("A=1", "A=2") for bls, _, depth in ways
     ]
     assert found[["bls", "backfill", "set", "mean_base", "mean_value"]].to_numpy().tolist() == [
-        [bls, backfill, keys, base + 2.0, 3002.0]
-        for keys in ("A=1", "A=2")
-        for bls, base in (("fcfs", 2000), ("sjf", 1000))
-        for backfill in ("none", "easy")
+        [bls, depth, keys, base, 3000] for keys in ("A=1", "A=2") for bls, base, depth in ways
     ]
 
 
@@ -169,31 +177,19 @@ def test_a_grid_over_both_levels_has_each_option_for_the_level_that_it_is_for() 
 
 
 def test_our_policy_of_slurms_name_stands_beside_slurm_under_another_one() -> None:
-    study = _parsed(
-        '[study]\nseeds = 5\nkeep = ["jobs"]\n[[cell]]\nbatch = "slurm"\n[[cell]]\nbls = "slurm"\n[[cell]]\nbls = "fcfs"\n'
-        '[[compare]]\noption = "batch"\nbase = "engine"\nmetrics = ["makespan_ns"]\n'
-    )
-    assert study.names == [
-        f"{one}-static-0-batch={by}" for one, by in (("slurm", "slurm"), ("slurm", "engine"), ("fcfs", "engine"))
-    ]
-    rows = [
-        {"workload": "sample", **{name: cell.value(name) for name in ("bls", "backfill", "als", "variation", "batch")}}
-        | {"seed": seed, "error": "", "makespan_ns": (k + 1) * 10**9}
-        for k, cell in enumerate(study.cells)
-        for seed in range(5)
-    ]
-    results = pd.DataFrame(rows)
+    cells = '[[cell]]\nbatch = "slurm"\n[[cell]]\nbls = "slurm"\n[[cell]]\nbls = "fcfs"\n'
+    study = _parsed(f'[study]\nseeds = 5\nkeep = ["jobs"]\n{cells}{_COMPARED}')
+    ways = (("slurm", "slurm"), ("slurm", "engine"), ("fcfs", "engine"))
+    assert study.names == [f"{bls}-static-0-batch={batch}" for bls, batch in ways]
+    results = _results(study, lambda place, bls: (place + 1) * 10**9)
     found = Combinations.of(results, "makespan_ns")
     assert found.batches == ("slurm", "slurm (engine)", "fcfs")
     assert found.values[:, 0, 0, 0].tolist() == [1e9, 2e9, 3e9]
     assert Combinations.of(results[results["batch"] == "engine"], "makespan_ns").batches == ("slurm", "fcfs")
     comparisons, _ = compared(study, results)
-    text = study_text(study, results, comparisons)
-    assert "slurm (engine) × static" in text
-    assert comparisons[0][["bls", "mean_base", "mean_value"]].to_numpy().tolist() == [
-        ["slurm", 2e9, 1e9],
-        ["fcfs", 3e9, 1e9],
-    ]
+    assert "slurm (engine) × static" in study_text(study, results, comparisons)
+    means = comparisons[0][["bls", "mean_base", "mean_value"]].to_numpy().tolist()
+    assert means == [["slurm", 2e9, 1e9], ["fcfs", 3e9, 1e9]]
 
 
 @needs_slurm
@@ -224,13 +220,7 @@ def test_what_is_wrong_with_a_study_is_said(text: str, said: str) -> None:
 @needs_slurm
 @pytest.mark.parametrize(
     ("more", "said"),
-    [
-        ('limits = "x.csv"', r"\[run\] limits: .*not with batch slurm: a replay knows nothing of it"),
-        ('set = ["colour"]', r"\[run\] set: 'colour'; allowed: KEY=VALUE"),
-        ('phase = "100s"', r"\[run\] phase: 100 s; allowed: 0 up to below 30 s"),
-        ("phase = 4000", r"\[run\] phase: 4000\.0 is out of range"),
-        ('slurm-conf = "nowhere.conf"', "slurm-conf: .*nowhere.conf: No such file"),
-    ],
+    table_rows(__file__, "what_a_replay_cannot_do_is_said_before_anything_runs"),
 )
 def test_what_a_replay_cannot_do_is_said_before_anything_runs(tmp_path: Path, more: str, said: str) -> None:
     path = tmp_path / "study.toml"
@@ -260,34 +250,20 @@ def test_the_nodes_of_a_sites_file_are_everybodys_machine(tmp_path: Path) -> Non
 S = 10**9
 
 
-def _same(one: Workload, other: Workload) -> bool:
-    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in ("submit_ns", "run_ns", "cores"))
-
-
-def test_better_requests_are_of_the_same_jobs() -> None:
-    seed = 7
-    asked, known = slurm_jobs.requested(seed), slurm_jobs.within_10_percent(seed)
-    assert _same(asked, known)
-    assert not _same(asked, slurm_jobs.requested(seed + 1))
+def test_the_jobs_of_the_studies_of_slurm() -> None:
+    asked, known, other = slurm_jobs.requested(7), slurm_jobs.within_10_percent(7), slurm_jobs.requested(8)
+    assert np.array_equal(asked.run_ns, known.run_ns)
+    assert not np.array_equal(asked.run_ns, other.run_ns)
     assert set((asked.estimate_ns // (3600 * S)).tolist()) <= {1, 2, 4, 6, 8, 9, 10, 12, 24}
     assert (asked.estimate_ns % (3600 * S) == 0).all()
     assert (asked.estimate_ns >= asked.run_ns).all()
-    assert (known.estimate_ns >= known.run_ns).all()
-    assert (known.estimate_ns <= 1.1 * known.run_ns + S).all()
-    offered = (known.run_ns * known.cores).sum() / slurm_jobs.HOSTS / known.submit_ns.max()
-    assert 0.9 < offered < 1.0
-
-
-def test_the_widest_jobs_ask_for_few_switches() -> None:
-    one, other = slurm_jobs.switched(0), slurm_jobs.switched(1)
-    assert np.array_equal(one.cores, other.cores)
-    assert not np.array_equal(one.run_ns, other.run_ns)
-    assert (one.run_ns > 600 * S).all()
-    widths = dict(zip(one.job_id.tolist(), one.cores.tolist(), strict=True))
-    for share in (5, 15, 30):
+    assert ((known.estimate_ns >= known.run_ns) & (known.estimate_ns <= 1.1 * known.run_ns + S)).all()
+    log = slurm_jobs.switched(0)
+    widths = dict(zip(log.job_id.tolist(), log.cores.tolist(), strict=True))
+    for share in (5, 15, 30):  # the widest jobs ask for few switches
         text = slurm_jobs.switch_requests(share / 100)
         assert (ROOT / "docs" / "data" / f"slurm-switches-{share}.csv").read_text() == text
-        asked = {int(job): int(n) for job, n in (line.split(",") for line in text.splitlines()[1:])}
-        assert len(asked) == round(share / 100 * len(widths))
-        assert min(widths[job] for job in asked) >= max(w for job, w in widths.items() if job not in asked)
-        assert all(n == -(-widths[job] // 16) for job, n in asked.items())
+        few = {int(job): int(n) for job, n in (line.split(",") for line in text.splitlines()[1:])}
+        assert len(few) == round(share / 100 * len(widths))
+        assert min(widths[job] for job in few) >= max(width for job, width in widths.items() if job not in few)
+        assert all(n == -(-widths[job] // 16) for job, n in few.items())

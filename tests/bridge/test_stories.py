@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
-
-from reference.machine import Attempt
-from stories import pytest_assertrepr_compare
 
 from bridge.runs.story import job_story
 
@@ -95,15 +91,3 @@ def test_a_speed_is_said_with_all_its_digits() -> None:
     jobs = _table((1, 0, 0, 0, 0, 10 * S, 1, 1, "0", "head", "completed"))
     scales = {"row": [0], "told_ns": [S], "core": [-1], "factor": [0.999999999]}
     assert "all of its cores run at 0.999999999 times their own speed" in job_story(jobs, 1, 1, scales=scales)
-
-
-def test_a_comparison_with_the_reference_that_fails_tells_both_stories() -> None:
-    one = Attempt(3, 0, 0, 5 * S, 9 * S, (0, 1), "head", "completed")
-    other = replace(one, start=6 * S)
-    text = pytest_assertrepr_compare(None, "==", [one], [other])
-    assert text is not None
-    assert text[0] == "attempts == attempts: job 3 differs"
-    assert any(line.startswith("left:    0:00:05  started in its turn") for line in text)
-    assert any(line.startswith("right:   0:00:06  started in its turn") for line in text)
-    assert pytest_assertrepr_compare(None, "==", [one], [one]) is None
-    assert pytest_assertrepr_compare(None, "==", [1], [2]) is None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import logging
 import os
 import secrets
@@ -14,6 +13,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import conversation
 import pytest
 from conversation import TOKEN
 from faulty_runs import PATIENCE_S, PLATFORM, Once, assert_same, descendants, expected, workload
@@ -31,12 +31,9 @@ from traces.base.errors import InputError
 
 pytestmark = pytest.mark.whole
 
-HELLO = {"version": 11, "token": TOKEN, "worker": "nobody", "name": "n", "tasks": "recipe", "conserves_work": True}
-HELLO |= dict.fromkeys(("releases", "hints", "resizes", "wishes", "scales"), False)
-
 
 def hello(**fields: object) -> bytes:
-    return frame(encode(Hello(**{**HELLO, **fields})))
+    return frame(encode(conversation.hello(**{"worker": "nobody", "tasks": "recipe", **fields})))
 
 
 NOBODY = "no worker 'nobody' is expected"
@@ -143,9 +140,8 @@ def test_one_of_ours_is_no_stranger_in_a_crowd_or_when_it_is_killed(
     assert "application process w5 was refused: the stranger broke the protocol: a frame of" in caplog.text
 
 
-@pytest.mark.parametrize(("coming", "lines"), [(LINES, LINES), (LINES + 9, LINES + 2)])
-def test_of_many_strangers_there_is_no_line_each(coming: int, lines: int, caplog: pytest.LogCaptureFixture) -> None:
-    async def visit() -> None:
+def test_of_many_strangers_there_is_no_line_each(caplog: pytest.LogCaptureFixture) -> None:
+    async def visit(coming: int) -> None:
         door = Listener(TOKEN, lambda hello: "a reason", nobody)
         address = await door.open("unix")
         for count in range(1, coming + 1):
@@ -154,14 +150,12 @@ def test_of_many_strangers_there_is_no_line_each(coming: int, lines: int, caplog
             await settled(lambda: door.refused == count)  # noqa: B023  called before the next one comes
         await door.close()
 
-    asyncio.run(visit())
-    said = [record.getMessage() for record in caplog.records]
-    assert len(said) == lines
-    assert said[LINES:] == (
-        ["more connections are refused; they are only counted", f"{coming} connections were refused in all"]
-        if coming > LINES
-        else []
-    )
+    asyncio.run(visit(LINES))
+    assert len(caplog.messages) == LINES
+    caplog.clear()
+    asyncio.run(visit(LINES + 9))
+    more = ["more connections are refused; they are only counted", f"{LINES + 9} connections were refused in all"]
+    assert caplog.messages[LINES:] == more
 
 
 def visited_by(words: bytes, judge: Callable[[Hello], str | None], kind: str = "unix") -> tuple[bytes, Listener]:
@@ -179,26 +173,22 @@ def visited_by(words: bytes, judge: Callable[[Hello], str | None], kind: str = "
     return asyncio.run(visit())
 
 
-def test_silence_is_not_borne_for_long(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_strangers_that_are_silent_or_find_a_fault_and_processes_that_come_late(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(hello: Hello) -> str | None:
+        raise ZeroDivisionError("a bug")
+
+    told, door = visited_by(hello(), lambda hello: OVER)
+    assert (door.refused, caplog.text) == (0, "")
+    assert b"the run is over" in told
+    told, door = visited_by(hello(), broken, "tcp")
+    assert (told, door.refused) == (b"", 1)
+    assert "ZeroDivisionError: 'a bug'" in caplog.text
     monkeypatch.setattr(listener, "HELLO_S", 0.0)
     told, door = visited_by(b"", lambda hello: None)
     assert (told, door.refused) == (b"", 1)
     assert "a connection was refused: no hello within 0 s" in caplog.text
-
-
-def test_a_fault_that_a_stranger_finds_does_not_end_the_run(caplog: pytest.LogCaptureFixture) -> None:
-    def broken(hello: Hello) -> str | None:
-        raise ZeroDivisionError("a bug")
-
-    told, door = visited_by(hello(), broken, "tcp")
-    assert (told, door.refused) == (b"", 1)
-    assert "ZeroDivisionError: 'a bug'" in caplog.text
-
-
-def test_one_of_ours_that_comes_when_all_is_done_is_no_stranger(caplog: pytest.LogCaptureFixture) -> None:
-    told, door = visited_by(hello(), lambda hello: OVER)
-    assert (door.refused, caplog.text) == (0, "")
-    assert b"the run is over" in told
 
 
 def test_a_folder_with_too_long_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,23 +209,3 @@ def test_a_folder_with_too_long_a_name(tmp_path: Path, monkeypatch: pytest.Monke
 def test_addresses_that_are_none(address: str) -> None:
     with pytest.raises(InputError, match=r"^bridge address .*; allowed: unix:/path or tcp:host:port$"):
         asyncio.run(connect(address))
-
-
-@pytest.mark.parametrize(("kind", "turns"), [("unix", 1), ("tcp", 3)])
-def test_an_opening_that_is_cancelled_leaves_no_socket(kind: str, turns: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    lost: list[str] = []
-    monkeypatch.setattr("sys.unraisablehook", lambda found: lost.append(str(found.exc_value)))
-
-    async def visited() -> None:
-        listening = Listener(TOKEN, lambda hello: None, nobody)
-        opening = asyncio.create_task(listening.open(kind))
-        for _ in range(turns):
-            await asyncio.sleep(0)
-        opening.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await opening
-        await listening.close()
-
-    asyncio.run(visited())
-    gc.collect()
-    assert lost == []

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import table_rows
 
 from bls import sample_path
 from bridge.scenarios.options import ScenarioOptions
@@ -105,42 +106,7 @@ def test_no_column_has_two_meanings() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[stduy]\n", "unknown key 'stduy'; known: study"),
-        ("[study]\nseed = 3\n" + WORKLOAD, r"\[study\]: unknown key 'seed'; known: seeds"),
-        ("[workload]\nfile = 'sample'\n", r"workload: .*allowed: tables, each as \[\[workload\]\]"),
-        ("[[workload]]\nselect = 'all'\n", r"\[\[workload\]\] 1: file: missing"),
-        ("[[workload]]\nfile = 'sample'\nname = ''\n", r"\[\[workload\]\] 1: name: '' is no name"),
-        (WORKLOAD + "[grid]\n", r"\[grid\]: empty"),
-        (WORKLOAD + "[grid]\nbls = []\n", r"\[grid\] bls: empty; allowed: one value or more"),
-        (WORKLOAD + "[grid]\nbsl = ['fcfs']\n", r"\[grid\] bsl: unknown option of twolevel run 'bsl'; known: bls"),
-        (WORKLOAD + "[grid]\nbls = ['fcfs', 'fcfs']\n", r"\[grid\] bls: .* has one twice"),
-        (WORKLOAD + "[[cell]]\nals = 'dynamic,4'\n[[cell]]\nals = 'ss:chunk=4'\n", r"cells 0 and 1 are the same"),
-        (WORKLOAD + "[grid]\nbls = [1.5]\n", r"\[grid\] bls: 1.5; allowed: text"),
-        (WORKLOAD + "[run]\ntasks-per-core = 1.5\n", r"\[run\] tasks-per-core: 1.5; allowed: a whole number"),
-        (
-            WORKLOAD + "[run]\ntasks_per_core = 1\n",
-            "unknown option of twolevel run 'tasks_per_core'; known: tasks-per-core",
-        ),
-        (WORKLOAD + "[run]\nkill-at-walltime = 1\n", "kill-at-walltime: 1; allowed: true or false"),
-        (WORKLOAD + "[run]\nspeeds = 5\n", "speeds: 5; allowed: a list of texts"),
-        (WORKLOAD + "[run]\nseed = 5\n", "a study has seeds"),
-        (WORKLOAD + "[study]\nseeds = [1, 1]\n", "a seed is there twice"),
-        (WORKLOAD + "[study]\nmetrics = []\n", r"\[study\] metrics: \[\]; allowed: a list of names"),
-        (WORKLOAD + "[study]\nkeep = ['job']\n", r"unknown thing to keep 'job'; known: jobs"),
-        (WORKLOAD + "[[cell]]\ncoupling = 'inline'\n[[cell]]\ncoupling = 'pool'\n", "cells 0 and 1 are the same"),
-        (WORKLOAD + "[[workload]]\nname = 'sample'\nfile = 'b.swf'\n", "two have the name 'sample'"),
-        (WORKLOAD + "[[compare]]\nbase = 'ss'\n", r"\[\[compare\]\] 1: option: missing"),
-        (WORKLOAD + "[[compare]]\noption = 'als'\n", r"\[\[compare\]\] 1: base: missing; allowed: a value of als"),
-        (WORKLOAD + "[[compare]]\noption = 'als'\nbase = 'ss'\n", "als is the same in all cells"),
-        (
-            WORKLOAD + "[grid]\nals = ['static', 'gss']\n[[compare]]\noption = 'als'\nbase = 'gss'\ndrawn = 'both'\n",
-            r"\[\[compare\]\] 1: drawn: 'both'; allowed: ratio or difference",
-        ),
-        (
-            WORKLOAD + "[grid]\nals = ['static', 'gss']\n[[compare]]\noption = 'als'\nbase = 'ss'\n",
-            "base: 'ss': no cell has als so; allowed: gss, static",
-        ),
-        (WORKLOAD + "[cluster.pbs]\n", r"\[cluster\]: unknown key 'pbs'; known: slurm"),
+        *table_rows(__file__, "what_is_wrong_is_said_with_its_place"),
         (
             WORKLOAD
             + "[grid]\n"
@@ -157,12 +123,13 @@ def test_what_is_wrong_is_said_with_its_place(text: str, said: str) -> None:
 def test_the_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "s.toml"
     path.write_text("[grid]\n")
-    with pytest.raises(InputError, match=r"s\.toml: \[\[workload\]\]: none"):
-        load_study(path)
-    with pytest.raises(InputError, match="no such file"):
-        load_study(tmp_path / "t.toml")
-    with pytest.raises(InputError, match="--data: nowhere is not a folder"):
-        load_study(path, ["nowhere"])
+    for file, data, said in (
+        (path, [], r"s\.toml: \[\[workload\]\]: none"),
+        (tmp_path / "t.toml", [], "no such file"),
+        (path, ["nowhere"], "--data: nowhere is not a folder"),
+    ):
+        with pytest.raises(InputError, match=said):
+            load_study(file, data)
 
 
 @pytest.mark.parametrize(
@@ -207,18 +174,7 @@ def test_files_are_found_wherever_an_option_names_them(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "whole", "name"),
-    [
-        ("my machine", True, "my machine"),
-        ("my pol/p,(x).py:P", False, "my pol/p,(x).py"),
-        ("my pol/p.py:P:key=3", False, "my pol/p.py"),
-        ("select:(my pol/p.py:P,gss)", False, "my pol/p.py"),
-        ("file:lens,unit=flop", False, "lens"),
-        ("file:a,b.txt", False, "a,b.txt"),
-        ("trace:lens,period=3s", False, "lens"),
-        ("multifactor:age=1,config=lens", False, "lens"),
-        ("fsc:h=0.25", False, None),
-        ("mtbf:30d,mttr:4h", True, None),
-    ],
+    table_rows(__file__, "names_of_files_are_found_as_options_take_them"),
 )
 def test_names_of_files_are_found_as_options_take_them(
     tmp_path: Path, text: str, whole: bool, name: str | None
@@ -277,67 +233,49 @@ def test_a_grid_is_a_study(tmp_path: Path) -> None:
     assert study(grid_text(odd, "fcfs", "gss", None, None, ScenarioOptions())).cells[0].workload.file == odd
 
 
-@given(
-    entries=st.lists(
-        st.tuples(
-            st.text("abc", min_size=1, max_size=2),
-            st.integers(0, 2**64 - 1),
-            st.one_of(
-                st.none(),
-                st.dictionaries(
-                    st.sampled_from(("x", "y_ns", "z")),
-                    st.one_of(
-                        st.none(), st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False, allow_infinity=False)
-                    ),
-                ),
-            ),
-        ),
-        max_size=12,
-    ),
-    cut=st.floats(0, 1),
-)
+VALUES = st.none() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+METRICS = st.none() | st.dictionaries(st.sampled_from(("x", "y_ns", "z")), VALUES)
+ENTRIES = st.lists(st.tuples(st.text("abc", min_size=1, max_size=2), st.integers(0, 2**64 - 1), METRICS), max_size=12)
+
+
+@given(entries=ENTRIES, cut=st.floats(0, 1))
 def test_a_journal_that_was_cut_anywhere_has_what_was_finished_before(
     tmp_path_factory: pytest.TempPathFactory, entries: list[tuple[str, int, dict[str, object] | None]], cut: float
 ) -> None:
     folder = tmp_path_factory.mktemp("journal")
+    made = [
+        Entry(key, seed, metrics, bool(metrics) and seed % 2 == 0, "so" if metrics is None else "", 7, 0.5, 0.25, "me")
+        for key, seed, metrics in entries
+    ]
     sizes: list[int] = []
-    states: list[tuple[dict[tuple[str, int], Entry], dict[tuple[str, int], Entry]]] = []
-    # What is known after each entry: of those that finished the latest that did, of the others the latest.
-    done: dict[tuple[str, int], Entry] = {}
-    failed: dict[tuple[str, int], Entry] = {}
     with Journal(folder) as journal:
-        for key, seed, metrics in entries:
-            error = "so" if metrics is None else ""
-            entry = Entry(key, seed, metrics, metrics is not None and seed % 2 == 0, error, 7, 0.5, 0.25, "me")
+        for entry in made:
             journal.add(entry)
-            if metrics is None:
-                failed[key, seed] = entry
-            else:
-                done[key, seed] = entry
-                failed.pop((key, seed), None)
             sizes.append((folder / JOURNAL).stat().st_size)
-            states.append((dict(done), dict(failed)))
     data = (folder / JOURNAL).read_bytes()
     kept = int(cut * len(data))
     (folder / JOURNAL).write_bytes(data[:kept])
-    whole = sum(size <= kept for size in sizes)
-    done, failed = states[whole - 1] if whole else ({}, {})
+    # Known of each cell and seed: the latest that finished, otherwise the latest.
+    done: dict[tuple[str, int], Entry] = {}
+    failed: dict[tuple[str, int], Entry] = {}
+    for entry, size in zip(made, sizes, strict=True):
+        if size <= kept:
+            (failed if entry.metrics is None else done)[entry.key, entry.seed] = entry
+            if entry.metrics is not None:
+                failed.pop((entry.key, entry.seed), None)
     with Journal(folder) as journal:
-        assert set(journal.finished) == set(done)
-        assert set(journal.failed) == set(failed)
+        assert (set(journal.finished), set(journal.failed)) == (set(done), set(failed))
         for wanted in (None, ("x",)):
             # A failure counts where what is finished lacks a metric.
             has = {
-                key: one.every or (wanted is not None and set(wanted) <= set(one.metrics or ()))
-                for key, one in done.items()
+                key: one.every or (bool(wanted) and set(wanted) <= set(one.metrics or ())) for key, one in done.items()
             }
             expected = done | {key: one for key, one in failed.items() if not has.get(key)}
             assert dict(zip(expected, journal.entries(iter(expected), wanted), strict=True)) == expected
             assert {key: journal.has(*key, wanted) for key in done} == has
         journal.add(Entry("new", 1, {"x": 1}, True, "", 1, 0.0, 0.0, ""))
     with Journal(folder) as journal:
-        assert ("new", 1) in journal.finished
-        assert len(journal.finished) == 1 + len(done)
+        assert set(journal.finished) == {*done, ("new", 1)}
         assert list(journal.entries(iter([("nobody", 0)]))) == [None]
     for line in (folder / JOURNAL).read_text().splitlines():
         json.loads(line)

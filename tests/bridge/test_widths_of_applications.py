@@ -6,6 +6,7 @@ import random
 import re
 import shlex
 import sys
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from reference import batch, two_level
 from scenarios import Case, done
+from tables import table_rows
 
 import bridge
 from als.techniques import TECHNIQUES
@@ -86,9 +88,8 @@ def application(how: dict[str, Any]) -> str:
     """The phases as an application map."""
     lines = []
     for one in how["phases"]:
-        keys = [f"share = {one.share}"] + [f"cores = {one.cores}"] * (one.cores > 0)
-        keys += ['kind = "serial"'] if one.technique is None else ['kind = "loop"', f'als = "{one.technique}"']
-        lines.append(f"{{ {', '.join(keys)} }}")
+        kind = 'kind = "serial"' if one.technique is None else f'kind = "loop", als = "{one.technique}"'
+        lines.append(f"{{ share = {one.share}, {f'cores = {one.cores}, ' if one.cores else ''}{kind} }}")
     return f"[default]\nsteps = {how['steps']}\nphases = [{', '.join(lines)}]\n"
 
 
@@ -97,95 +98,63 @@ def expected(case: Case, widths: dict[int, tuple[int, int]], how: dict[str, Any]
     rows = sorted(case.jobs, key=lambda job: job.submit)
     sizes = [cores for hosts, cores, _ in case.groups for _ in range(hosts)]
     host_of = [host for host, cores in enumerate(sizes) for _ in range(cores)]
-    return two_level.simulate(
-        rows,
-        case.core_speeds,
-        policy=case.policy,
-        technique=case.technique,
-        variation=case.variation,
-        tasks_per_core=case.tasks_per_core,
-        seed=case.seed,
-        slack=case.slack_read,
-        overhead=case.overhead,
-        wide=two_level.Wide([widths[job.number] for job in rows], host_of=host_of, **how),
-    )
+    names = ("policy", "technique", "variation", "tasks_per_core", "seed", "overhead")
+    given = {name: getattr(case, name) for name in names} | {"slack": case.slack_read}
+    wide = two_level.Wide([widths[job.number] for job in rows], host_of=host_of, **how)
+    return two_level.simulate(rows, case.core_speeds, wide=wide, **given)
 
 
 def simulated(
-    case: Case, widths: dict[int, tuple[int, int]], how: dict[str, Any], folder: Any, **options: Any
+    case: Case, widths: dict[int, tuple[int, int]], how: dict[str, Any], folder: Path, **options: Any
 ) -> bridge.Result:
-    """The project's."""
-    path = folder / "widths.csv"
+    """The project's result."""
     lines = [f"{number},{least},{most}" for number, (least, most) in widths.items()]
-    path.write_text("\n".join(["job_id,min_cores,max_cores", *lines]) + "\n")
-    applications = None
+    (folder / "widths.csv").write_text("\n".join(["job_id,min_cores,max_cores", *lines]) + "\n")
     if "phases" in how:
-        applications = folder / "applications.toml"
-        applications.write_text(application(how))
-    result = bridge.simulate(
-        case.workload(),
-        **case.options(),
-        rules=Rules(
-            resize=how["resize"],
-            backfill=str(how["depth"]),
-            coordination="hint" if how.get("hints") else "release" if how["releases"] else "none",
-        ),
-        surroundings=Surroundings(malleable=path),
-        level=ApplicationLevel(
-            resize_ns=how["cost"],
-            latency_ns=how["latency"],
-            assignment="master" if how["master"] else "distributed",
-            applications=applications,
-        ),
-        **options,
+        (folder / "applications.toml").write_text(application(how))
+    level = ApplicationLevel(
+        resize_ns=how["cost"],
+        latency_ns=how["latency"],
+        assignment="master" if how["master"] else "distributed",
+        applications=folder / "applications.toml" if "phases" in how else None,
     )
+    coordination = "hint" if how.get("hints") else "release" if how["releases"] else "none"
+    options |= {"rules": Rules(resize=how["resize"], backfill=str(how["depth"]), coordination=coordination)}
+    options |= {"surroundings": Surroundings(malleable=folder / "widths.csv"), "level": level}
+    result = bridge.simulate(case.workload(), **case.options() | options)
     check_ledger(result.ledger)
     return result
 
 
-def differs(seed: int, folder: Any, **options: Any) -> str:
+def differs(seed: int, folder: Path, **options: Any) -> str:
     """Why the two differ, "" if they do not."""
     case, widths, how = drawn(seed)
     if all(least == most for least, most in widths.values()):
         return ""
     wanted, found = expected(case, widths, how), done(simulated(case, widths, how, folder, **options))
-    for one, other in zip(wanted, found, strict=True):
-        mine = (one.number, one.start, one.end, one.cores, one.chunks, one.tasks)
-        theirs = (other.number, other.start, other.end, other.cores, other.chunks, other.tasks)
-        if mine != theirs:
-            return f"{case} {widths} {how}: {theirs}, and not {mine}"
-    return ""
+    facts = attrgetter("number", "start", "end", "cores", "chunks", "tasks")
+    pairs = [(facts(one), facts(other)) for one, other in zip(wanted, found, strict=True)]
+    return next((f"{case} {widths} {how}: {found}, and not {wanted}" for wanted, found in pairs if wanted != found), "")
 
 
-def test_as_the_reference(tmp_path: Any) -> None:
+def test_as_the_reference_in_every_coupling(tmp_path: Path) -> None:
     for seed in range(60):
         assert differs(seed, tmp_path) == "", seed
+    for coupling, seeds in (("pool", 3), ("process", 1)):
+        for seed in range(seeds):
+            assert differs(seed, tmp_path, coupling=coupling, workers=2) == "", (coupling, seed)
 
 
-@pytest.mark.parametrize(("coupling", "seeds"), [("pool", 3), ("process", 1)])
-def test_so_it_is_in_every_coupling(coupling: str, seeds: int, tmp_path: Any) -> None:
-    for seed in range(seeds):
-        assert differs(seed, tmp_path, coupling=coupling, workers=2) == "", seed
+Rows = list[tuple[int, int, int, int, int]]
 
 
-def malleable(rows: list[tuple[int, int, int, int, int]], widths: str, folder: Any, **options: Any) -> bridge.Result:
+def malleable(rows: Rows, widths: str, folder: Path, requests: str = "", **options: Any) -> bridge.Result:
     """Jobs of tasks of one second on four cores, checked."""
-    path = folder / "widths.csv"
-    path.write_text("job_id,min_cores,max_cores\n" + widths)
-    around = {}
-    for name in {"windows", "requests"} & options.keys():
-        around[name] = folder / name
-        around[name].write_text(options.pop(name))
-    rules = Rules(resize=options.pop("resize"), backfill=options.pop("backfill", "none"))
-    found = bridge.simulate(
-        Workload.from_jobs(rows),
-        options.pop("platform", Platform((HostGroup(1, 4, 4.0),))),
-        als=options.pop("als", "ss"),
-        tasks_per_core=options.pop("tasks_per_core"),
-        rules=rules,
-        surroundings=Surroundings(malleable=path, **around),
-        **options,
-    )
+    (folder / "widths.csv").write_text("job_id,min_cores,max_cores\n" + widths)
+    (folder / "requests.csv").write_text(requests)
+    around = Surroundings(malleable=folder / "widths.csv", requests=folder / "requests.csv" if requests else None)
+    options = {"platform": Platform((HostGroup(1, 4, 4.0),)), "als": "ss", "surroundings": around} | options
+    found = bridge.simulate(Workload.from_jobs(rows), rules=Rules(resize=options.pop("resize")), **options)
     check_ledger(found.ledger)
     return found
 
@@ -201,14 +170,14 @@ def told(found: bridge.Result) -> list[list[int]]:
 PAIR = [(1, 0, 4, 2, 4), (2, 1, 1, 1, 1)]
 
 
-def test_a_core_comes_with_its_amounts(tmp_path: Any) -> None:
+def test_a_core_comes_with_its_amounts(tmp_path: Path) -> None:
     """Job 1 has two of three GPUs for its two cores, and is given one core more, as there is one GPU more."""
     machine = {"platform": Platform((HostGroup(1, 4, 4.0, resources={"gpu": 3}),)), "requests": "job_id,gpu\n1,1\n"}
     found = malleable(PAIR, "1,1,4\n", tmp_path, resize="expand", tasks_per_core=4, **machine)
     assert told(found) == [[1, S, 3, 1]]
 
 
-def test_the_head_takes_cores(tmp_path: Any) -> None:
+def test_the_head_takes_cores(tmp_path: Path) -> None:
     """Job 2 needs two cores, and job 1 has all four: its last two end their tasks, and go. It goes on with two."""
     rows = [(1, 0, 4, 4, 4), (2, 1, 1, 2, 1)]
     found = malleable(rows, "1,2,4\n", tmp_path, resize="shrink", tasks_per_core=2)
@@ -218,11 +187,10 @@ def test_the_head_takes_cores(tmp_path: Any) -> None:
     assert found.jobs.efficiency[0] == pytest.approx(1.0)
 
 
-def evolving(rows: list[tuple[int, int, int, int, int]], phases: str, folder: Any, **options: Any) -> bridge.Result:
-    """As :func:`malleable`; those of two cores have these phases, and job 1 evolves, and may have one to four cores."""
-    (folder / "apps.toml").write_text(
-        f'[[application]]\nname = "evolving"\nmatch = {{ cores = 2 }}\nphases = [{phases}]\n'
-    )
+def evolving(rows: Rows, phases: str, folder: Path, **options: Any) -> bridge.Result:
+    """As :func:`malleable`; jobs of two cores have these phases, and job 1 evolves, and may have one to four cores."""
+    text = f'[[application]]\nname = "evolving"\nmatch = {{ cores = 2 }}\nphases = [{phases}]\n'
+    (folder / "apps.toml").write_text(text)
     level = ApplicationLevel(applications=folder / "apps.toml")
     return malleable(rows, "1,1,4\n", folder, **{"resize": "evolve", "tasks_per_core": 1, "level": level} | options)
 
@@ -233,7 +201,7 @@ PHASES = (
 
 
 @pytest.mark.parametrize(("resize", "cause"), [("shrink", "asked"), ("evolve", "wished")])
-def test_why_a_job_starts_on_cores_of_another(resize: str, cause: str, tmp_path: Any) -> None:
+def test_why_a_job_starts_on_cores_of_another(resize: str, cause: str, tmp_path: Path) -> None:
     rows = [(1, 0, 4, 2, 4), (2, 1, 1, 3, 1)]
     changed, rigid = (evolving(rows, PHASES, tmp_path, resize=one) for one in (resize, "none"))
     each = np.arange(2)
@@ -245,24 +213,20 @@ def test_why_a_job_starts_on_cores_of_another(resize: str, cause: str, tmp_path:
     assert ("as it was asked to" if cause == "asked" else "as it wished for fewer") in story
 
 
-def test_wishes_of_running_jobs_go_before_a_head_that_does_not_fit(tmp_path: Any) -> None:
+def test_wishes_of_running_jobs_go_before_a_head_that_does_not_fit(tmp_path: Path) -> None:
     """Job 2 came first, and needs all cores; the free ones go to job 1 all the same."""
     phases = (
         '{ kind = "loop", als = "ss", tasks = 4, cores = 1.0 }, { kind = "loop", als = "ss", tasks = 4, cores = 2.0 }'
     )
     found = evolving([(1, 0, 4, 2, 4), (2, 1, 1, 4, 1)], phases, tmp_path)
-    assert told(found) == [
-        [1, 2 * S, 4, 0],
-        [1, 2 * S, 2, 1],
-        [1, 2 * S, 3, 1],
-    ]
+    assert told(found) == [[1, 2 * S, 4, 0], [1, 2 * S, 2, 1], [1, 2 * S, 3, 1]]
     assert found.jobs.end_ns.tolist()[0] == 3 * S + 1
     story = found.story(1)
     assert "wished for 4 cores" in story
     assert "given cores 2 3" in story
 
 
-def test_a_simulator_that_is_told_of_parts_wishes_as_they_say(tmp_path: Any) -> None:
+def test_a_simulator_that_is_told_of_parts_wishes_as_they_say(tmp_path: Path) -> None:
     command = shlex.join([sys.executable, str(Path(__file__).with_name("lengths_peer.py"))])
     cases = {one: drawn(one)[2] for one in range(100)}
     # It hears of no hints.
@@ -270,67 +234,18 @@ def test_a_simulator_that_is_told_of_parts_wishes_as_they_say(tmp_path: Any) -> 
     assert differs(seeds[3], tmp_path, coupling="pool", workers=1, als_command=command) == ""
 
 
-@pytest.mark.parametrize(
-    ("said", "words"),
-    [
-        ({"malleable": "2"}, "--malleable: '2'; allowed: SHARE above 0 up to 1"),
-        ({"malleable": "0.5:2"}, "--malleable: '0.5:2'; allowed: SHARE above 0 up to 1"),
-        ({"malleable": "nowhere.csv"}, "malleable=: 'nowhere.csv': no such file; allowed: SHARE"),
-        ({"rules": Rules(resize="equal")}, "resize='equal': needs malleable="),
-        ({"malleable": "1", "als": "recorded"}, "with als='recorded' no application is simulated"),
-        (
-            {"malleable": "1", "allocator": "whole-host"},
-            "allocator='whole-host', as a job has more cores of a host than it computes on",
-        ),
-        ({"malleable": "1", "estimates": "application"}, "not with estimates='application'"),
-        ({"malleable": "1", "bls": "reject"}, "its queue has no head; allowed: none"),
-        (
-            {"malleable": "1", "coordination": "hint:host"},
-            "not with coordination='hint:host'; allowed: none, release, release:core, hint, hint:core",
-        ),
-        (
-            {"malleable": "1", "rules": Rules(resize="mold"), "allocator": "contiguous"},
-            "to which cores are not all alike",
-        ),
-        ({"malleable": "1", "fair_start": True}, "fair_start=True: with resize="),
-    ],
-)
-def test_what_cannot_be_is_said(said: dict[str, Any], words: str) -> None:
-    with pytest.raises(InputError, match=re.escape(words)):
-        refused(**said)
-
-
-def refused(malleable: str | None = None, rules: Rules | None = None, **said: Any) -> None:
-    told = {name: said.pop(name) for name in ("estimates", "coordination") if name in said}
-    known = rules or Rules(resize="expand+shrink", **told)
+@pytest.mark.parametrize(("malleable", "said", "words"), table_rows(__file__, "what_cannot_be"))
+def test_what_cannot_be(malleable: str | None, said: dict[str, Any], words: str) -> None:
     workload = Workload.from_jobs([(1, 0, 4, 2, 4), (2, 1, 4, 2, 4)])
-    bridge.simulate(workload, rules=known, surroundings=Surroundings(malleable=malleable), **said)
+    options = said | {"rules": Rules(**{"resize": "equal"} | said.get("rules", {}))}
+    with pytest.raises(InputError, match=re.escape(words)):
+        bridge.simulate(workload, surroundings=Surroundings(malleable=malleable), **options)
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [
-        ("17,4\n", "line 2"),
-        ("1,0,4\n", "job 1: min_cores 0, max_cores 4; allowed: 1 to 2, what it asks for, and 2 to 4"),
-        ("1,3,4\n", "job 1: min_cores 3, max_cores 4"),
-        ("1,1,5\n", "job 1: min_cores 1, max_cores 5"),
-        ("1,2,2\n", "the width of no job can change; allowed: min_cores below max_cores"),
-        ("9,1,2\n", "job 9 is not in"),
-    ],
+    table_rows(__file__, "a_file_of_widths_is_checked"),
 )
-def test_a_file_of_widths_is_checked(text: str, words: str, tmp_path: Any) -> None:
+def test_a_file_of_widths_is_checked(text: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=re.escape(words)):
         malleable([(1, 0, 4, 2, 4)], text, tmp_path, resize="expand", tasks_per_core=4)
-
-
-def test_those_of_a_smaller_share_are_among_those_of_a_greater(tmp_path: Any) -> None:
-    found = [
-        bridge.simulate(
-            Workload.from_jobs([(number, number, 4, 2, 4) for number in range(1, 80)]),
-            rules=Rules(resize="expand"),
-            surroundings=Surroundings(malleable=share),
-        ).scenario.circumstances.widths
-        for share in ("0.2", "0.6")
-    ]
-    few, many = (set(np.flatnonzero(one.malleable).tolist()) for one in found if one is not None)
-    assert few < many

@@ -1,16 +1,14 @@
-"""Other hosts of a simulated run: worker commands that come late, are cut off, killed, stopped, or lose their power.
+"""Other hosts of a simulated run: worker commands that come late, are cut off, killed or stopped.
 
 They run ``bridge.workers.host`` as it is. Of TLS there is only what a run and its hosts see of it: a handshake that takes a
-while, or fails, or never ends; a certificate that is the right one or not; and what the connection is for (ALPN). What is said
-goes over the plain simulated stream. The system's own look at silent connections (TCP keep-alive) is simulated, too.
+while or fails, and the purpose of the connection (ALPN). The bytes go over the plain simulated stream. The keep-alive of TCP
+is simulated, too.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import ssl
-from collections import deque
 from collections.abc import Iterator
 from contextvars import ContextVar
 from types import SimpleNamespace
@@ -18,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from fault_plans import HOST_SPOILS, HostPlan
-from virtual_network import FIRST_PID, End, Link, connect_ends
+from virtual_network import FIRST_PID, End, Link, connect_ends, hold, release
 
 from bridge.couplings import needed_files
 from bridge.protocol.framing import READ_AT_MOST
-from bridge.protocol.host_messages import APPLICATION_ALPN, HOST_ALPN, Join, NeededFile
-from bridge.protocol.host_session import HostSession, HostState
+from bridge.protocol.host_messages import APPLICATION_ALPN, HOST_ALPN, Join
+from bridge.protocol.host_session import HostSession
 from bridge.protocol.messages import PROTOCOL_VERSION
 from bridge.workers import credentials, host, host_listener, hosts
 from bridge.workers.address import HANDSHAKE_S, PARTING_TLS_S, Streams
-from traces.base.errors import InputError, PeerError, TwolevelError
+from traces.base.errors import TwolevelError
 
 if TYPE_CHECKING:
     from simulated_world import World
@@ -38,27 +36,25 @@ __all__ = ["ADDRESS", "HOST", "Command", "Site"]
 
 ADDRESS = "tls://run:7411"
 
-_SECRET = "0123456789abcdef" * 4
-_PACKAGE = "simulated"
-_BEGIN, _END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
-_PEM, _OLD_PEM = f"{_BEGIN}\nof the run\n{_END}\n", f"{_BEGIN}\nof an earlier run\n{_END}\n"
-_NEEDED = NeededFile(path="/simulated/plug-in.py", sha256="0" * 64)
+_SECRET, _PACKAGE = "0123456789abcdef" * 4, "simulated"
 
-#: How long the system needs to find that nobody is there any more, s: where nothing is under way to them, or something is.
-_ASKED_S, _REPEATED_S = 60.0, 924.0
+#: After this time without an answer, TCP's keep-alive gives a silent connection up, s.
+_ASKED_S = 60.0
 
-#: Which worker command a task belongs to.
+#: The worker command that a task belongs to.
 HOST: ContextVar[Command | None] = ContextVar("HOST", default=None)
 
 
 class _Plug:
     """A connection that is not secured yet, as the run sees it."""
 
-    def __init__(self, site: Site, who: str, alpn: str, link: Link, pid: int, command: Command | None) -> None:
+    def __init__(self, world: World, who: str, alpn: str, link: Link, pid: int, command: Command | None) -> None:
         self.who, self.alpn, self.link, self.pid, self.command = who, alpn, link, pid, command
-        self.pem = _PEM
-        self.strange = ""
-        self.secured: asyncio.Future[End] = site.world.loop.create_future()
+        self.secured: asyncio.Future[End] = world.loop.create_future()
+
+    async def until_healed(self) -> None:
+        if self.command is not None:
+            await self.command.healed.wait()
 
     def getpeername(self) -> tuple[str, int]:
         return ("10.0.0.7", 1)
@@ -70,10 +66,11 @@ class _Plug:
 
 
 class _Port:
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self._arrived: deque[_Plug] = deque()
-        self._somebody: asyncio.Future[None] | None = None
+    """The socket that listens for hosts."""
+
+    def __init__(self) -> None:
+        self._arrived: asyncio.Queue[_Plug] = asyncio.Queue()
+        self.accept = self._arrived.get
         self.closed = False
 
     def setblocking(self, is_so: bool) -> None:
@@ -84,26 +81,18 @@ class _Port:
 
     def close(self) -> None:
         self.closed = True
-        while self._arrived:
-            self._arrived.popleft().close()
+        while not self._arrived.empty():
+            self._arrived.get_nowait().close()
 
     def arrive(self, plug: _Plug) -> None:
         if self.closed:
             plug.close()
-            return
-        self._arrived.append(plug)
-        if self._somebody is not None and not self._somebody.done():
-            self._somebody.set_result(None)
-
-    async def accept(self) -> _Plug:
-        while not self._arrived:
-            self._somebody = self._world.loop.create_future()
-            await self._somebody
-        return self._arrived.popleft()
+        else:
+            self._arrived.put_nowait(plug)
 
 
 class Site:
-    """The other hosts of a world, and the door that they come in by."""
+    """The other hosts of a world, and the port to which they connect."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -112,7 +101,6 @@ class Site:
         self.certified = False
         self.attempts = 0  # to connect
         self.executing_until_s = -1.0  # until when the run does something beside its loop
-        self.sessions: dict[HostSession, None] = {}
 
     def begin(self) -> None:
         for plan in self.world.plan.hosts:
@@ -120,12 +108,11 @@ class Site:
 
     def start(self, plan: HostPlan, kind: str) -> None:
         if not self.world.over:
-            command = Command(self, plan, kind)
-            self.commands.append(command)
-            command.begin()
+            self.commands.append(Command(self, plan, kind))
+            self.commands[-1].begin()
 
     def begun(self, task: asyncio.Task[Any]) -> None:
-        """Some task has begun; of those of worker commands it is no business of the run's that they are still there."""
+        """A task has begun; the tasks of worker commands may outlive the run."""
         if (command := HOST.get()) is not None:
             command.tasks.add(task)
             task.add_done_callback(command.tasks.discard)
@@ -134,22 +121,17 @@ class Site:
     def tasks(self) -> set[asyncio.Task[Any]]:
         return {task for command in self.commands for task in command.tasks}
 
-    @property
-    def odd(self) -> bool:
-        return any(command.odd for command in self.commands)
-
-    def everybody_odd(self, since_s: float) -> bool:
-        """Whether something was wrong with all who were there by then, or nobody was."""
+    def odd(self, since_s: float = -1.0) -> bool:
+        """Whether something was wrong with any command; or with all that were there by then."""
+        if since_s < 0:
+            return any(command.odd for command in self.commands)
         return all(command.odd for command in self.commands if command.begun_s <= since_s)
 
-    # The door
+    # Its port
 
-    async def listen(self) -> list[tuple[Any, ...]]:
-        return [(2, 1, 6, "", ("run", 7411))]
-
-    def opened(self, *place: Any, **options: Any) -> _Port:
+    def _opened(self, *place: Any, **options: Any) -> _Port:
         self.world.note("bridge", "listens for hosts")
-        self.port = _Port(self.world)
+        self.port = _Port()
         self.world.begin()
         return self.port
 
@@ -158,12 +140,11 @@ class Site:
         world, port = self.world, self.port
         self.attempts += 1
         await asyncio.sleep(world.draw.uniform(0.0, 0.01))
-        if plug.command is not None and plug.command.is_cut:
-            try:
-                async with asyncio.timeout(HANDSHAKE_S):
-                    await plug.command.healed.wait()
-            except TimeoutError:
-                raise TimeoutError(110, "Connection timed out") from None
+        try:
+            async with asyncio.timeout(HANDSHAKE_S):
+                await plug.until_healed()
+        except TimeoutError:
+            raise TimeoutError(110, "Connection timed out") from None
         if port is None or port.closed:
             raise ConnectionRefusedError(111, "Connection refused")
         world.note(plug.who, "connects by TLS")
@@ -187,17 +168,9 @@ class Site:
         """The run's side of TLS, as ``loop.connect_accepted_socket``."""
         world = self.world
         await asyncio.sleep(plug.link.arrival_s(world.loop.time(), world.draw.random()) - world.loop.time())
-        if plug.command is not None and plug.command.is_cut:
-            await plug.command.healed.wait()
-        if plug.strange == "no handshake":
-            await asyncio.Event().wait()
-        if plug.strange == "no TLS":
-            raise ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER] wrong version number")
+        await plug.until_healed()
         if plug.secured.done():
             raise ConnectionResetError(104, "Connection reset by peer")
-        if plug.pem != _PEM:
-            plug.secured.set_exception(ssl.SSLError(1, "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed"))
-            raise ssl.SSLError(1, "[SSL: TLSV1_ALERT_UNKNOWN_CA] tlsv1 alert unknown ca")
         near, far = connect_ends(world.loop, world.draw, plug.who, plug.link, plug.pid)
         near.parting_s = far.parting_s = PARTING_TLS_S
         far.alpn = plug.alpn
@@ -211,67 +184,42 @@ class Site:
         return far, protocol
 
     async def from_process(self, process: Process) -> Streams:
-        plug = _Plug(self, process.name, APPLICATION_ALPN, process.link(), process.pid, process.server.host)
-        plug.secured.add_done_callback(lambda done: self._is_of(process, done))
+        plug = _Plug(self.world, process.name, APPLICATION_ALPN, process.link(), process.pid, process.server.host)
+
+        def is_secured(secured: asyncio.Future[End]) -> None:
+            if not secured.cancelled() and secured.exception() is None:
+                process.connects(secured.result())
+
+        plug.secured.add_done_callback(is_secured)
         return await self.connect(plug)
 
-    @staticmethod
-    def _is_of(process: Process, secured: asyncio.Future[End]) -> None:
-        if not secured.cancelled() and secured.exception() is None:
-            process.connects(secured.result())
-
-    async def from_host(self, address: str, context: tuple[str, str]) -> Streams:
+    async def _from_host(self, address: str, context: object) -> Streams:
         command = HOST.get()
         assert command is not None
-        assert address == ADDRESS
-        plug = _Plug(self, command.name, HOST_ALPN, self.world.plan.link(), FIRST_PID - 3, command)
-        plug.pem = context[0]
-        return await self.connect(plug)
+        return await self.connect(
+            _Plug(self.world, command.name, HOST_ALPN, self.world.plan.link(), FIRST_PID - 3, command)
+        )
 
-    async def from_stranger(self, what: str) -> Streams:
-        """Somebody else connects; ``what`` may be ``no handshake`` or ``no TLS``."""
-        alpn = self.world.draw.choice((HOST_ALPN, APPLICATION_ALPN, ""))
-        plug = _Plug(self, "stranger", alpn, self.world.plan.link(), FIRST_PID - 2, None)
-        plug.strange = what
-        return await self.connect(plug)
-
-    # What the code of hosts asks of the system
+    # What the code of hosts requests from the system
 
     def _certificate(self, path: str) -> Any:
-        """The run's certificate, which is made."""
         self.certified = True
         return SimpleNamespace(context=None, close=lambda: None)
 
     def _read_certificate(self, **options: Any) -> str:
-        command = HOST.get()
-        assert command is not None
-        if command.kind == "old certificate" and self.world.loop.time() < command.begun_s + command.plan.seconds:
-            command.fires()
-            return _OLD_PEM
         if not self.certified:
             raise FileNotFoundError(2, "No such file or directory")
-        if command.plan.copies_s and self.world.loop.time() < command.begun_s + command.plan.copies_s:
-            command.blame("no whole certificate")
-            return _PEM[:40]
-        return _PEM
-
-    def _check_file(self, needed: NeededFile) -> None:
-        command = HOST.get()
-        assert command is not None
-        if command.kind == "lacks a file":
-            command.fires()
-            raise PeerError(f"host {command.name}: {needed.path}, which the run needs: No such file or directory")
+        return "of the run"
 
     @contextlib.contextmanager
     def instead_of_the_system(self) -> Iterator[None]:
-        """Everything that hosts, and whoever lets them in, ask of the system they ask of this site."""
+        """Hosts, and the code that admits them, request from this site whatever they request from the system."""
         step, refuse = HostSession._step, HostSession._refuse
         found = self.world.found
 
         def stepped(session: HostSession, name: str) -> None:
             before = session.state
             step(session, name)
-            self.sessions[session] = None
             found.host_steps.add((before, name, session.state))
             if name == "over" and str(session.role) == "bridge":
                 for command in self.commands:
@@ -284,10 +232,7 @@ class Site:
             found.host_steps.add((before, "refused", session.state))
             return refusal
 
-        def create_server(*place: Any, **options: Any) -> _Port:
-            return self.opened(*place, **options)
-
-        plugs = SimpleNamespace(create_server=create_server, SOCK_STREAM=1)
+        opened = SimpleNamespace(create_server=lambda *place, **options: self._opened(), SOCK_STREAM=1)
         with contextlib.ExitStack() as stack:
             for target, name, stand_in in (
                 (HostSession, "_step", stepped),
@@ -295,13 +240,12 @@ class Site:
                 (credentials, "read_token", lambda *place: _SECRET),
                 (hosts, "read_token", lambda *place: _SECRET),
                 (hosts, "Certificate", self._certificate),
-                (host_listener, "socket", plugs),
+                (host_listener, "socket", opened),
                 (host_listener, "keep_alive", lambda plug: None),
                 (host, "Path", lambda path: SimpleNamespace(read_text=self._read_certificate)),
-                (host, "pinned_context", lambda pem, alpn: (pem, alpn)),
-                (host, "connect", self.from_host),
-                (host, "_check_file", self._check_file),
-                (needed_files, "needed_files", lambda names: (_NEEDED,)),
+                (host, "pinned_context", lambda pem, alpn: None),
+                (host, "connect", self._from_host),
+                (needed_files, "needed_files", lambda names: ()),
                 (host.socket, "gethostname", lambda: "run"),
             ):
                 stack.enter_context(mock.patch.object(target, name, stand_in))
@@ -310,25 +254,17 @@ class Site:
 
     # The witness
 
-    def seen(self) -> tuple[Any, ...]:
-        """Where the bridge's ends of the hosts' connections are, and how many processes are on each of them."""
-        own = self.world.supervisor
-        states = sorted(session.state for session in self.sessions if str(session.role) == "bridge")
-        live = tuple(state for state in states if state is not HostState.CLOSED)
-        places = () if own is None else tuple(sorted((place.here, len(place.names)) for place in own._workforce.places))
-        return live, places
-
     def finish(self) -> None:
-        """The run is over; who was stopped for ever is killed now."""
+        """The run is over; commands that were stopped for ever are killed."""
         for command in self.commands:
             if command.kind == "stopped" and command.alive:
                 command.fires()
                 command.die()
 
     def check(self, problem: Any, tables: bool) -> None:
-        """Every worker command has come to an end that what has happened explains."""
+        """Every worker command has come to an end that the events of the run explain."""
         if self.port is not None and not self.port.closed:
-            problem("the door for hosts is open")
+            problem("the port for hosts is open")
         for command in self.commands:
             if command.alive:
                 problem(f"the worker command on {command.name} is left")
@@ -343,12 +279,10 @@ class Command:
 
     def __init__(self, site: Site, plan: HostPlan, kind: str) -> None:
         self.site, self.world, self.plan, self.kind = site, site.world, plan, kind
-        self.name = plan.name
-        self.begun_s = self.world.loop.time()
-        self.joined = False
-        self.why: list[str] = []  # the faults of it that have come into effect
-        self.end = ""  # over, interrupted, killed, or what it said
-        self.alive = True
+        self.name, self.begun_s = plan.name, self.world.loop.time()
+        self.why: list[str] = []  # its faults that have come into effect
+        self.end = ""  # over, killed, or the line of its error
+        self.alive, self.joined = True, False
         self.servers: list[ForkServer] = []
         self.tasks: set[asyncio.Task[Any]] = set()
         self.healed = asyncio.Event()
@@ -365,9 +299,8 @@ class Command:
 
     @property
     def odd(self) -> bool:
-        return bool(self.why) or any(
-            process.why for process in self.world.processes.values() if process.server.host is self
-        )
+        processes = self.world.processes.values()
+        return bool(self.why) or any(process.why for process in processes if process.server.host is self)
 
     def note(self, what: str) -> None:
         self.world.note(self.name, what)
@@ -380,11 +313,9 @@ class Command:
         if what not in self.why:
             self.note(what)
         self.why.append(what)
-        for process in self._processes():
-            process.why.append(f"host: {what}")
-
-    def _processes(self) -> list[Process]:
-        return [process for server in self.servers for process in server.processes.values()]
+        for server in self.servers:
+            for process in server.processes.values():
+                process.why.append(f"host: {what}")
 
     # Its life
 
@@ -397,27 +328,27 @@ class Command:
             HOST.set(None)
 
     async def _live(self) -> None:
+        join = Join(
+            version=PROTOCOL_VERSION + (self.kind == "other version"),
+            token="f" * 64 if self.kind == "wrong token" else _SECRET,
+            package="older" if self.kind == "other package" else _PACKAGE,
+            host=self.name,
+            workers=self.plan.workers,
+        )
+        if self.kind in ("wrong token", "other package", "other version"):
+            self.fires()
         try:
-            join = Join(
-                version=PROTOCOL_VERSION + (self.kind == "other version"),
-                token="f" * 64 if self.kind == "wrong token" else _SECRET,
-                package="older" if self.kind == "other package" else _PACKAGE,
-                host=self.name,
-                workers=self.plan.workers,
-            )
-            if self.kind in ("wrong token", "other package", "other version"):
-                self.fires()
             await host._Host(ADDRESS, "/simulated/token.crt", join, self._say).run(self.plan.patience_s)
             end = "over"
-        except (OSError, InputError, PeerError, TwolevelError) as error:
+        except (OSError, TwolevelError) as error:
             end = str(error)
             if "\n" in end:
                 self.world.problem(f"{self.name} says more than a line: {end!r}")
         except asyncio.CancelledError:
-            end = "interrupted"
+            end = "killed"
         except Exception as error:
-            self.world.problem(f"{self.name}: {type(error).__name__}: {error}")
-            end = "fault"
+            end = f"{type(error).__name__}: {error}"
+            self.world.problem(f"{self.name}: {end}")
         if self.alive:
             self._ended(end)
 
@@ -429,8 +360,6 @@ class Command:
         self.alive, self.end = False, how
         self.failed_early = self.failed_early and not self.world.over
         self.note(f"ends: {how}")
-        if how == "interrupted":  # whatever it was at: its process exits, and its fork server finds that out
-            self._orphan()
         if how != "over" and self.plan.lives and not self.world.over:
             # As where a script starts it again.
             self.plan.lives -= 1
@@ -443,10 +372,10 @@ class Command:
         if near.name.startswith(f"{self.name} "):
             near.change = self._sends
         if self.is_cut:
-            self._hold([near])
+            self._held += hold([near])
 
     def _sends(self, data: bytes) -> bytes:
-        # What it says of its own.
+        # Of its own connection.
         before, self._said = self._said, self._said + 1
         spoils = {"garbage": 2, "garbage at once": 0, "says it twice": self.plan.fault_s * 10 % 4}
         if self.kind in HOST_SPOILS and before >= spoils[self.kind] and self.kind not in self.why:
@@ -462,26 +391,19 @@ class Command:
         if self.kind == "killed":
             self.fires()
             self.die()
-        elif self.kind == "terminated":
+        elif self.kind == "stopped":  # its system still answers for it
             self.fires()
-            assert self._task is not None
-            self._task.cancel()
-        elif self.kind in ("power", "stopped"):
-            self.fires()
-            self._vanish()
+            self.healed.clear()
+            self._held += hold(end for end in self._ends if not end.lost)
         elif self.kind == "cut off":
-            self.cut_off(self.kind, self.plan.seconds)
-        elif self.kind in ("fork server killed", "fork server stopped", "fork server dies often") and self.servers:
-            self._strike_server()
-
-    def _strike_server(self) -> None:
-        # Again and again, where it dies often: a launcher does without it at last.
-        server = self.servers[-1]
-        if server.alive and not server.stopped:
-            self.blame(self.kind)
-            server.strike("stopped" if self.kind == "fork server stopped" else "killed")
-        if self.kind == "fork server dies often" and self.alive:
-            self.world.loop.call_later(self.plan.fault_s / 20, self._strike)
+            self._cut_off(self.plan.seconds)
+        elif self.kind.startswith("fork server") and "as it ends" not in self.kind and self.servers:
+            server = self.servers[-1]
+            if server.alive and not server.stopped:
+                self.blame(self.kind)
+                server.strike("stopped" if self.kind == "fork server stopped" else "killed")
+            if self.kind == "fork server dies often" and self.alive:  # a launcher omits it at last
+                self.world.loop.call_later(self.plan.fault_s / 20, self._strike)
 
     def run_ends(self) -> None:
         if self.kind == "fork server dies as it ends" and self.servers and self.alive:
@@ -496,93 +418,49 @@ class Command:
         for end in self._ends:
             if end.name.startswith(f"{self.name} "):
                 end.die(ConnectionResetError(104, "by the simulation") if draw.random() < 0.2 else None)
-        self._leave("killed")
-        self._orphan()
-
-    def _orphan(self) -> None:
+        self._ended("killed")
         for task in self.tasks:
             task.cancel()
         for server in self.servers:
-            self.world.loop.call_later(self.world.draw.uniform(0.0, 0.05), server._exit, 0)
+            self.world.loop.call_later(draw.uniform(0.0, 0.05), server.exit, 0)
 
-    def _leave(self, how: str) -> None:
-        assert self._task is not None
-        self._ended(how)
-        self._task.cancel()
-
-    def _vanish(self) -> None:
-        """Nothing comes of it any more, and nobody hears that: it has lost its power, or is stopped."""
-        self.healed.clear()
-        ends = [end for end in self._ends if not end.lost]
-        self._hold(ends)
-        if self.kind == "stopped":
-            return  # its system still answers for it
-        self.world.loop.call_later(_ASKED_S, self._found_out, ends, False)
-        for process in self._processes():
-            process._end("lost its power")
-        for end in ends:
-            end.die()
-        for server in self.servers:
-            server._exit(0)
-        self._leave("power")
-
-    def cut_off(self, why: str, seconds: float) -> None:
-        """For a while nothing that is said on its host arrives, and nothing that it is told."""
-        if not self.alive or self.is_cut:
-            return
-        self.blame(why)
+    def _cut_off(self, seconds: float) -> None:
+        """For a while no byte leaves or reaches its host."""
+        self.fires()
         self.note(f"is cut off for {seconds:g} s")
         self.healed.clear()
         ends = [end for end in self._ends if not end.lost]
-        self._hold(ends)
+        self._held += hold(ends)
         if seconds > _ASKED_S:
-            self.world.loop.call_later(_ASKED_S, self._found_out, ends, True)
+            self.world.loop.call_later(_ASKED_S, self._give_up, ends)
         self.world.loop.call_later(seconds, self._heal)
-
-    def _hold(self, ends: list[End]) -> None:
-        self._held += ends
-        for end in ends:
-            end.wire.hold()
-            end.other.wire.hold()
 
     def _heal(self) -> None:
         self.note("is no longer cut off")
         self.healed.set()
         held, self._held = self._held, []
-        for end in held:
-            end.wire.release()
-            end.other.wire.release()
+        release(held)
 
-    def _found_out(self, ends: list[End], both: bool) -> None:
-        """The systems at both ends, or that of the run, have asked for a minute whether a silent one is still there."""
-        for near in ends:
-            for end in (near, near.other) if both else (near.other,):
-                if end.lost:
-                    continue
-                if end.wire.waiting or end.get_write_buffer_size():
-                    self.world.loop.call_later(_REPEATED_S - _ASKED_S, self._given_up, end)
-                else:
-                    self._given_up(end)
-
-    def _given_up(self, end: End) -> None:
-        if not end.lost and self.is_cut:
-            end._lose(TimeoutError(110, "Connection timed out"))
+    def _give_up(self, ends: list[End]) -> None:
+        """The systems at both ends give silent connections up; where bytes are under way, they repeat those for longer."""
+        for end in (one for near in ends for one in (near, near.other)):
+            if self.is_cut and not end.lost and not end.wire.waiting and not end.get_write_buffer_size():
+                end.lose(TimeoutError(110, "Connection timed out"))
 
     # The witness
 
     def unexplained(self, tables: bool) -> str:
-        """What is wrong with how it has ended; nothing if that can be."""
+        """State what is wrong with its end; nothing if the end is explained."""
         world, said = self.world, self.end
-        lines = [what for _, who, what in world.found.log if who == "log"]
-        let_go = any(f"host {self.name}" in line and "it is let go" in line for line in lines)
+        let_go = any(
+            f"host {self.name}" in what and "it is let go" in what for _, who, what in world.found.log if who == "log"
+        )
         if self.failed_early and said.endswith("is gone") and all(why.startswith("fork server") for why in self.why):
             return "its fork server has died before it was ready"
-        if self.why or world.leapt_s or let_go:
+        if self.why or world.leapt_s or let_go or said.endswith("refused this host: the run is over"):
             return ""
         if said == "over":
             return "" if tables or world.interrupted else "the run was given up"
-        if "no run at" in said or "was given up" in said or "is gone" in said or "ended before it answered" in said:
+        if any(part in said for part in ("no run at", "was given up", "is gone", "ended before it answered")):
             return "it had joined, and the run has come to its end" if tables and self.joined else ""
-        if said.endswith("refused this host: the run is over"):
-            return ""
         return "nothing was wrong with it"

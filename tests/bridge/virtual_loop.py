@@ -1,46 +1,48 @@
 """An event loop whose clock is a number: it jumps to the next timer, so that nothing takes time and everything is repeatable.
 
-What asyncio asks of the operating system (sockets, processes, signals) is asked of the ``system`` that the loop was given
-(``virtual_network.py``, ``virtual_processes.py``). So whatever is written for asyncio runs on it unchanged.
+What asyncio requests from the operating system (sockets, processes, signals) the loop requests from its ``system``
+(``simulated_world.py``). Code that is written for asyncio runs on it unchanged.
 """
 
 from __future__ import annotations
 
 import asyncio
 import heapq
-import math
 import random
-from asyncio import events
-from collections import deque
 from collections.abc import Callable, Coroutine
 from contextvars import Context
-from itertools import count
 from typing import Any
 
 __all__ = ["NeverEnds", "VirtualLoop"]
 
-#: So many callbacks, and so much virtual time, are far more than any run takes that ends.
+#: Callbacks and virtual time (s) that no run takes that ends.
 MOST_CALLBACKS = 200_000
 LONGEST_S = 7200.0
 
 
 class NeverEnds(AssertionError):
-    """The run waits for what never comes, or is busy for ever."""
+    """The run waits for an event that never comes, or is busy for ever."""
 
 
-class VirtualLoop(asyncio.AbstractEventLoop):
-    """Runs callbacks in the order in which they were asked for, and timers by time; of one time, asyncio promises no order."""
+class _Timer(asyncio.TimerHandle):
+    """Of timers that are due at one instant, asyncio promises no order: it is drawn."""
+
+    __slots__ = ("tie",)
+
+    def __lt__(self, other: Any) -> bool:
+        return (self._when, self.tie) < (other._when, other.tie)  # type: ignore[attr-defined]
+
+
+class VirtualLoop(asyncio.BaseEventLoop):
+    """asyncio's own loop, except that time passes in the selector, which is this object, too."""
 
     def __init__(self, draw: random.Random) -> None:
+        super().__init__()
+        self.set_debug(False)
         self.system: Any = None
-        self._draw = draw
         self.complaints: list[str] = []
-        self._now = 0.0
-        self._ready: deque[asyncio.Handle] = deque()
-        self._timers: list[tuple[float, float, int, asyncio.TimerHandle]] = []
-        self._numbers = count()
-        self._callbacks, self._latest_s = 0, LONGEST_S
-        self._closed = False
+        self._draw, self._selector, self._clock_resolution = draw, self, 1e-9
+        self._now, self._latest_s, self._callbacks = 0.0, LONGEST_S, 0
         self._signals: dict[int, Callable[[], Any]] = {}
 
     # Time
@@ -51,105 +53,52 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def leap(self, seconds: float) -> None:
         self._now += seconds
 
-    # Callbacks
-
-    def call_soon(self, callback: Any, *args: Any, context: Context | None = None) -> asyncio.Handle:
-        handle = asyncio.Handle(callback, args, self, context)
-        self._ready.append(handle)
-        return handle
-
-    call_soon_threadsafe = call_soon
-
-    def call_later(self, delay: float, callback: Any, *args: Any, context: Context | None = None) -> Any:
-        return self.call_at(self._now + delay, callback, *args, context=context)
-
     def call_at(self, when: float, callback: Any, *args: Any, context: Context | None = None) -> Any:
-        handle = asyncio.TimerHandle(when, callback, args, self, context)
-        heapq.heappush(self._timers, (when, self._draw.random(), next(self._numbers), handle))
-        return handle
+        timer = _Timer(when, callback, args, self, context)
+        timer.tie = self._draw.random()
+        heapq.heappush(self._scheduled, timer)  # type: ignore[attr-defined]
+        timer._scheduled = True
+        return timer
 
-    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        pass  # it is passed over when it is due
-
-    def create_future(self) -> asyncio.Future[Any]:
-        return asyncio.Future(loop=self)
-
-    def create_task(self, coro: Coroutine[Any, Any, Any], **options: Any) -> asyncio.Task[Any]:  # type: ignore[override]
-        task: asyncio.Task[Any] = asyncio.Task(coro, loop=self, **options)
-        self.system.begun(task)
-        return task
-
-    def waiting(self) -> list[str]:
-        timers = [timer[-1] for timer in sorted(self._timers, key=lambda timer: timer[:-1])]
-        return [repr(handle) for handle in (*self._ready, *timers) if not handle.cancelled()]
-
-    # Running
-
-    def run_until_complete(self, future: Any) -> Any:
-        future = asyncio.ensure_future(future, loop=self)
-        self._run(future.done)
-        return future.result()
-
-    def run_until_idle(self, longest_s: float) -> None:
-        latest = self._now + longest_s
-        self._run(lambda: not self._ready and self._next_s() > latest)
-
-    def begin_again(self) -> None:
-        """Count anew how much there was to do and how long it took."""
-        self._callbacks, self._latest_s = 0, self._now + LONGEST_S
-
-    def _run(self, done: Callable[[], bool]) -> None:
-        events._set_running_loop(self)
-        try:
-            while not done():
-                self._advance()
-                for _ in range(len(self._ready)):
-                    handle = self._ready.popleft()
-                    if not handle.cancelled():
-                        self._callbacks += 1
-                        handle._run()
-                if self._callbacks > MOST_CALLBACKS:
-                    raise NeverEnds(f"{self._callbacks} callbacks up to {self._now:g} s, and no end")
-        finally:
-            events._set_running_loop(None)
-
-    def _next_s(self) -> float:
-        """When the next timer is due; infinite: there is none."""
-        timers = self._timers
-        while timers and timers[0][-1].cancelled():
-            heapq.heappop(timers)
-        return timers[0][0] if timers else math.inf
-
-    def _advance(self) -> None:
-        timers = self._timers
-        if not self._ready:
-            next_s = self._next_s()
-            if next_s == math.inf:
-                raise NeverEnds(f"nothing can happen any more, at {self._now:g} s")
-            if next_s > self._now:
-                self.system.quiet()
-                self._now = next_s
+    def select(self, timeout: float | None) -> tuple[()]:
+        """Once in every turn of the loop: jump to the next timer if no callback is ready."""
+        self._callbacks += len(self._ready)  # type: ignore[attr-defined]
+        if self._callbacks > MOST_CALLBACKS:
+            raise NeverEnds(f"{self._callbacks} callbacks up to {self._now:g} s, and no end")
+        if timeout is None:
+            raise NeverEnds(f"nothing can happen any more, at {self._now:g} s")
+        if timeout:
+            self.system.quiet()
+            self._now = self._scheduled[0]._when  # type: ignore[attr-defined]
             if self._now > self._latest_s:
                 raise NeverEnds(f"{self._now:g} s have passed, and no end")
-        while timers and timers[0][0] <= self._now:
-            self._ready.append(heapq.heappop(timers)[-1])
+        return ()
 
-    def is_running(self) -> bool:
-        return events._get_running_loop() is self
+    def run_until_idle(self, longest_s: float) -> None:
+        """Run whatever is due within this time."""
+        self._callbacks, self._latest_s = 0, self._now + longest_s
+        self.call_later(longest_s, self.stop)
+        self.run_forever()
 
-    def is_closed(self) -> bool:
-        return self._closed
+    def waiting(self) -> list[str]:
+        handles = (*self._ready, *sorted(self._scheduled))  # type: ignore[attr-defined]
+        return [repr(handle) for handle in handles if not handle.cancelled()]
 
-    def close(self) -> None:
-        self._closed = True
+    # The system
 
-    def get_debug(self) -> bool:
-        return False
+    def _process_events(self, events: Any) -> None:
+        pass
+
+    def _write_to_self(self) -> None:
+        pass
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         self.complaints.append(f"{context.get('message')}: {context.get('exception')!r}")
 
-    # The system
+    def create_task(self, coro: Coroutine[Any, Any, Any], **options: Any) -> asyncio.Task[Any]:  # type: ignore[override]
+        task = super().create_task(coro, **options)
+        self.system.begun(task)
+        return task
 
     def add_signal_handler(self, sig: int, callback: Any, *args: Any) -> None:
         self._signals[sig] = lambda: callback(*args)
@@ -158,11 +107,10 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return self._signals.pop(sig, None) is not None
 
     def strike(self, sig: int) -> bool:
-        """This process is sent a signal; False if nobody listens to it."""
-        if sig not in self._signals:
-            return False
-        self.call_soon(self._signals[sig])
-        return True
+        """This process receives a signal; return whether there is a handler."""
+        if sig in self._signals:
+            self.call_soon(self._signals[sig])
+        return sig in self._signals
 
     async def create_unix_server(self, protocol_factory: Any, path: Any = None, **options: Any) -> Any:
         return await self.system.listen(protocol_factory, path)
@@ -183,18 +131,16 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return await self.system.secure(protocol_factory, sock)
 
     def run_in_executor(self, executor: Any, func: Any, *args: Any) -> Any:
-        """Another thread does it at once; this one hears of it later."""
+        """Another thread does it at once; the result arrives later."""
         done: asyncio.Future[Any] = self.create_future()
-
-        def tell(result: Any, error: BaseException | None) -> None:
-            if not done.done():
-                done.set_result(result) if error is None else done.set_exception(error)
-
         later_s = self.system.beside()
         try:
-            self.call_later(later_s, tell, func(*args), None)
+            result = func(*args)
         except BaseException as error:
-            self.call_later(later_s, tell, None, error)
+            finish: Callable[[], None] = lambda error=error: done.done() or done.set_exception(error)  # noqa: E731
+        else:
+            finish = lambda: done.done() or done.set_result(result)  # noqa: E731
+        self.call_later(later_s, finish)
         return done
 
     def remove_reader(self, fd: Any) -> bool:

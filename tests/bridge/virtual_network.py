@@ -1,4 +1,4 @@
-"""Stream sockets between the simulated processes: bytes that come late, in pieces of any size, or no more."""
+"""Stream sockets between the simulated processes: bytes that arrive late, in pieces of any size, or no more."""
 
 from __future__ import annotations
 
@@ -7,47 +7,41 @@ import math
 import random
 import socket
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from virtual_loop import VirtualLoop
 
-__all__ = ["End", "Link", "VirtualServer", "Wire", "connect_ends"]
+__all__ = ["FIRST_PID", "End", "Link", "VirtualServer", "Wire", "connect_ends", "hold", "release"]
 
-#: Process numbers begin here: no real process has one, so that nothing is found out of those of this machine.
+#: Process numbers begin here: no real process has one, so that nothing about this machine's processes is found.
 FIRST_PID = 2**30
 
 
 class Link:
-    """How slow and how narrow a connection is: latency, bytes under way, bytes waiting before it is paused, and a beat."""
+    """How slow and narrow a connection is: latency, bytes under way, bytes that wait before it is paused, and a beat."""
 
     def __init__(self, latency_s: float, room: int = 2**18, high: int = 2**16, beat_s: float = 0.0) -> None:
         self.latency_s, self.room, self.high, self.beat_s = latency_s, room, high, beat_s
 
     def arrival_s(self, now_s: float, fraction: float) -> float:
-        """When bytes that are sent now arrive."""
+        """When bytes arrive that are sent now."""
         at_s = now_s + self.latency_s * fraction
         return math.ceil(at_s / self.beat_s) * self.beat_s if self.beat_s else at_s
 
 
 class Wire:
-    """Bytes under way in one direction: in order, late, in pieces; at last its end, with the error that ends it, if any."""
+    """Bytes under way in one direction: in order, late, in pieces; at last the end of the stream, perhaps with an error."""
 
     def __init__(
-        self,
-        loop: VirtualLoop,
-        draw: random.Random,
-        link: Link,
-        deliver: Callable[[bytes], None],
-        ended: Callable[[OSError | None], None],
-    ) -> None:
+        self, loop: VirtualLoop, draw: random.Random, link: Link, deliver: Callable[[bytes], None], ended: Callable[[Any], None]
+    ) -> None:  # fmt: skip
         self._loop, self._draw, self._link, self._deliver, self._ended = loop, draw, link, deliver, ended
         self._bytes = bytearray()
         self._timer: asyncio.TimerHandle | None = None
         self._holds = 0
-        self._finished = self._told = False
+        self._finished = self._told = self._split = False
         self._error: OSError | None = None
-        self._split = False
         self.roomy: Callable[[], None] = lambda: None
 
     @property
@@ -70,24 +64,23 @@ class Wire:
         """Nothing arrives until it is released as often."""
         self._holds += 1
 
-    def release(self, *, at_once: bool = False) -> None:
-        """What was held goes on; or a piece of it arrives at this very instant."""
+    def release(self) -> None:
         self._holds -= 1
-        if at_once and self._timer is None:
-            self._arrive()
-        else:
-            self._go()
+        self._go()
+
+    def _has_more(self) -> bool:
+        return not self._holds and bool(self._bytes or (self._finished and not self._told))
 
     def _go(self) -> None:
-        if self._timer is None and not self._holds and (self._bytes or (self._finished and not self._told)):
-            # What is split does not become later by it: the rest follows in the next turn of the loop.
+        if self._timer is None and self._has_more():
+            # A split delays nothing: the rest follows in the next turn of the loop.
             now_s = self._loop.time()
             at_s = now_s if self._split else self._link.arrival_s(now_s, self._draw.random())
             self._timer = self._loop.call_at(at_s, self._arrive)
 
     def _arrive(self) -> None:
         self._timer = None
-        if self._holds or not (self._bytes or (self._finished and not self._told)):
+        if not self._has_more():
             return
         if self._bytes:
             size = len(self._bytes)
@@ -107,19 +100,20 @@ class Wire:
 class End(asyncio.Transport):
     """One end of a connection, as asyncio sees a socket."""
 
+    wire: Wire
+    other: End
+
     def __init__(self, loop: VirtualLoop, name: str, link: Link, pid: int) -> None:
         super().__init__()
         self._loop, self.name, self._link, self._pid = loop, name, link, pid
         self._waiting = bytearray()
         self._protocol: Any = None
-        self._paused = self._closing = self._losing = self._dead = False
+        self.paused = self._closing = self._losing = self._dead = False
         self._reading = True
         self.lost = False
         self.written = 0
-        self.wire: Wire
-        self.other: End
         self.alpn = ""
-        self.parting_s = math.inf  # of TLS: so long a farewell may take
+        self.parting_s = math.inf  # how long a farewell of TLS may take
         self.change: Callable[[bytes], bytes] = lambda data: data
         self.heard: Callable[[bytes], None] = lambda data: None
 
@@ -141,24 +135,24 @@ class End(asyncio.Transport):
         if self._dead or self._closing:
             return
         if error is not None:
-            self._lose(error)
+            self.lose(error)
         elif not self._protocol.eof_received():
             self.close()
 
     def reset(self) -> None:
-        """The other end is closed, and was sent something all the same."""
+        """The other end is closed, and has received something nevertheless."""
         if not self._dead:
-            self._lose(None if self._closing else ConnectionResetError("reset by the simulation"))
+            self.lose(None if self._closing else ConnectionResetError("reset by the simulation"))
 
-    def _lose(self, error: OSError | None) -> None:
+    def lose(self, error: OSError | None) -> None:
         if self._losing:
             return
         self._closing = self._losing = True
         self._waiting.clear()
         self.wire.finish()
-        self._loop.call_soon(self._tell_lost, error)
+        self._loop.call_soon(self._report_loss, error)
 
-    def _tell_lost(self, error: OSError | None) -> None:
+    def _report_loss(self, error: OSError | None) -> None:
         self.lost = True
         if not self._dead:
             self._protocol.connection_lost(error)
@@ -179,21 +173,21 @@ class End(asyncio.Transport):
             del self._waiting[:count]
         if self._dead:
             return
-        if len(self._waiting) > self._link.high and not self._paused:
-            self._paused = True
+        if len(self._waiting) > self._link.high and not self.paused:
+            self.paused = True
             self._protocol.pause_writing()
-        elif len(self._waiting) <= self._link.high // 4 and self._paused:
-            self._paused = False
+        elif len(self._waiting) <= self._link.high // 4 and self.paused:
+            self.paused = False
             self._protocol.resume_writing()
         if self._closing and not self._waiting and not self.lost:
-            self._lose(None)
+            self.lose(None)
 
     def sent(self) -> None:
-        if not self.lost and (self._waiting or self._paused):
+        if not self.lost and (self._waiting or self.paused):
             self._push()
 
     def die(self, error: OSError | None = None) -> None:
-        """The process of this end is no more: what it has sent arrives, what waited does not."""
+        """The process of this end has ended: bytes that were sent arrive, those that waited do not."""
         self._dead = self.lost = True
         self._waiting.clear()
         self.wire.finish(error)
@@ -204,13 +198,13 @@ class End(asyncio.Transport):
         if not self._closing and not self._dead:
             self._closing = True
             if not self._waiting:
-                self._lose(None)
+                self.lose(None)
             elif self.parting_s < math.inf:
                 self._loop.call_later(self.parting_s, self.abort)
 
     def abort(self) -> None:
         if not self.lost:
-            self._lose(None)
+            self.lose(None)
 
     def is_closing(self) -> bool:
         return self._closing or self._dead
@@ -228,10 +222,6 @@ class End(asyncio.Transport):
     def is_reading(self) -> bool:
         return self._reading
 
-    @property
-    def paused(self) -> bool:
-        return self._paused
-
     def get_write_buffer_size(self) -> int:
         return len(self._waiting)
 
@@ -240,13 +230,12 @@ class End(asyncio.Transport):
             return ("10.0.0.7", 1) if self.alpn else default
         return self if name in ("socket", "ssl_object") else default
 
-    def selected_alpn_protocol(self) -> str:
-        """As of TLS: what the connection is for."""
-        return self.alpn
-
-    # As the socket that it stands for
+    # As its socket, and its TLS
 
     family = socket.AF_UNIX
+
+    def selected_alpn_protocol(self) -> str:
+        return self.alpn
 
     def getsockopt(self, level: int, option: int, size: int) -> bytes:
         """SO_PEERCRED: the process at the other end."""
@@ -254,7 +243,7 @@ class End(asyncio.Transport):
 
 
 def connect_ends(loop: VirtualLoop, draw: random.Random, name: str, link: Link, pid: int) -> tuple[End, End]:
-    """Both ends of a new connection: of the process ``pid`` that connects, and of who listens."""
+    """Both ends of a new connection: of the process ``pid`` that connects, and of the listener."""
     near, far = End(loop, f"{name} near", link, 0), End(loop, f"{name} far", link, pid)
     near.other, far.other = far, near
     for end in (near, far):
@@ -263,14 +252,28 @@ def connect_ends(loop: VirtualLoop, draw: random.Random, name: str, link: Link, 
     return near, far
 
 
+def hold(ends: Iterable[End]) -> list[End]:
+    """Let nothing arrive on these connections, in neither direction, until they are released."""
+    held = list(ends)
+    for end in held:
+        end.wire.hold()
+        end.other.wire.hold()
+    return held
+
+
+def release(ends: Iterable[End]) -> None:
+    for end in ends:
+        end.wire.release()
+        end.other.wire.release()
+
+
 class VirtualServer(asyncio.AbstractServer):
-    """Where connections arrive."""
+    """A listener."""
 
     def __init__(self, loop: VirtualLoop, factory: Callable[[], asyncio.BaseProtocol]) -> None:
         self._loop, self._factory = loop, factory
         self._queue: list[End] = []
         self.accepting = self.closed = False
-        self.accepted: list[End] = []
         self.sockets = (self,)
 
     async def start_serving(self) -> None:
@@ -280,7 +283,7 @@ class VirtualServer(asyncio.AbstractServer):
         return self.accepting
 
     def queue(self, far: End, delay_s: float, turns: int, once: Callable[[Callable[[], None]], None]) -> None:
-        """Somebody connects, and is accepted after a while, once something else has happened."""
+        """A connection arrives, and is accepted after a while, ``once`` something else has happened."""
         far.other.wire.hold()
         self._queue.append(far)
         self._loop.call_later(delay_s, once, lambda: self._accept(far, turns))
@@ -288,7 +291,6 @@ class VirtualServer(asyncio.AbstractServer):
     def _accept(self, far: End, turns: int) -> None:
         if self.accepting and far in self._queue:
             self._queue.remove(far)
-            self.accepted.append(far)
             self._loop.call_soon(self._made, far, turns)
 
     def _made(self, far: End, turns: int) -> None:
@@ -300,7 +302,7 @@ class VirtualServer(asyncio.AbstractServer):
 
     def close(self) -> None:
         self.accepting, self.closed = False, True
-        for far in self._queue:  # the kernel refuses whom nobody has accepted
+        for far in self._queue:  # the kernel refuses connections that were not accepted
             far.die(ConnectionResetError("nobody listens"))
 
     async def wait_closed(self) -> None:

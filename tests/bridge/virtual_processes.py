@@ -7,15 +7,15 @@ import math
 import random
 import signal
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 from lengths_peer import ToldPeer
 from rogue_frames import HELLOS, spoiled
-from virtual_network import End, Link
+from virtual_network import End, Link, hold, release
 
-from bridge.protocol import messages
-from bridge.protocol.messages import Message, Outcome, Suspended
-from bridge.protocol.session import ConnectionClosed, ProtocolError, Refusal, Session
+from bridge.protocol.messages import Hello, Outcome, Promise, Suspended
+from bridge.protocol.session import ProtocolError
 from bridge.protocol.tables import JobState
 from bridge.workers.address import Streams
 from bridge.workers.connection import Connection
@@ -26,9 +26,9 @@ from traces.base.errors import PeerError, TwolevelError
 if TYPE_CHECKING:
     from virtual_fork_server import ForkServer
 
-__all__ = ["CONNECTS", "FAULTS", "Fault", "Process"]
+__all__ = ["CONNECTS", "FAULTS", "Fault", "Process", "Talk"]
 
-#: Which process a task belongs to.
+#: The process that a task belongs to.
 CONNECTS: ContextVar[Process | None] = ContextVar("CONNECTS", default=None)
 
 #: What a process can do to a run before it has said hello, and after.
@@ -51,27 +51,22 @@ class Fault:
         lasts = {"late": (0.02, 40.0), "cut off": (0.1, 3 * timeout_s), "slow to leave": (0.1, 12.0)}
         shortest, longest = lasts.get(kind, (0.1, 1.0))
         self.seconds = shortest * (longest / shortest) ** draw.random()
-        self.last_moment = (
-            draw.random() < 0.5
-        )  # one that is cut off is heard again at the instant at which it is given up
         self.latency_s = draw.choice((timeout_s, 30.0)) * draw.uniform(0.2, 1.5)
         self.which = draw.choice((0, 0, 1, 2))  # of its outcomes is spoiled
-        self.fired = False  # whether it has come to that
+        self.fired = False
 
 
 class Process:
     def __init__(self, server: ForkServer, name: str, fault: Fault, told: bool) -> None:
-        self.server, self.name, self.fault, self._told = server, name, fault, told
+        self.server, self.name, self.fault, self.told = server, name, fault, told
         self.world = server.world
         self.pid = next(self.world.pids)
-        self.alive = True
-        self.stopped = self._doomed = False
-        self.why: list[str] = []  # faults that have come into effect; whoever gives it up needs one
+        self.alive, self.stopped = True, False
+        self.why: list[str] = []  # faults that have come into effect: it may be given up for these only
         self.ends: list[End] = []
         self.tasks: list[asyncio.Task[None]] = []
-        self.quit_s = math.inf  # when it was told to
+        self.quit_s = math.inf  # when it received a quit
         self._sent = self._heard = self._outcomes = 0
-        self._thawed, self._never = asyncio.Event(), asyncio.Event()
 
     def note(self, what: str) -> None:
         self.world.note(self.name, what)
@@ -105,19 +100,17 @@ class Process:
     async def _connect(self, address: str) -> Streams:
         if address.startswith("unix:"):
             return await asyncio.open_unix_connection(address.removeprefix("unix:"))
-        assert self.world.site is not None
-        return await self.world.site.from_process(self)
+        return await self.world.site.from_process(self)  # type: ignore[no-any-return]
 
     async def _work(self, address: str, token: str) -> int:
         kind = self.fault.kind
-        if kind == "stillborn":
+        if kind in ("stillborn", "never connects", "late"):
             self.fires()
+        if kind == "stillborn":
             return 3
         if kind == "never connects":
-            self.fires()
-            await self._never.wait()
+            await asyncio.Event().wait()
         if kind == "late":
-            self.fires()
             await self._pause(self.fault.seconds)
         streams = await self._connect(address)
         if kind == "silent":
@@ -125,7 +118,8 @@ class Process:
             await streams[0].read()
             streams[1].close()
             return 0
-        self._arm()
+        if kind in WITH_JOBS and self.fault.at == "time":
+            self.world.loop.call_later(self.fault.amount, self._strike)
         if kind == "connects twice":
             self.fires()
             self.tasks.append(self.world.loop.create_task(self._serve_again(address, token)))
@@ -136,10 +130,7 @@ class Process:
         return 0
 
     async def _serve(self, streams: Streams, token: str) -> None:
-        if self._told:
-            await serve_told(self, streams, token)
-        else:
-            await serve(streams, token, self.name)
+        await serve(streams, token, self.name, ToldPeer() if self.told else None)
 
     async def _serve_again(self, address: str, token: str) -> None:
         try:
@@ -150,7 +141,7 @@ class Process:
     async def _pause(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
         if self.stopped:
-            await self._thawed.wait()
+            await asyncio.Event().wait()
 
     # Its faults
 
@@ -164,10 +155,6 @@ class Process:
             self.fires()
             link.latency_s = self.fault.latency_s
         return link
-
-    def _arm(self) -> None:
-        if self.fault.kind in WITH_JOBS and self.fault.at == "time":
-            self.world.loop.call_later(self.fault.amount, self._strike)
 
     def _sends(self, data: bytes) -> bytes:
         fault = self.fault
@@ -200,113 +187,53 @@ class Process:
         if fault.kind == "killed":
             self.die(signal.SIGKILL)
         elif fault.kind == "stopped":
-            self.stop()
+            self.stopped = True
+            hold(self.ends)
         elif fault.kind == "closes":
             for end in self.ends:
                 end.abort()
             for task in self.tasks:  # and it lives on, and does nothing
                 task.cancel()
         else:
-            given_up_s = self.world.given_up_s(self) if fault.last_moment else None
-            now_s = self.world.loop.time()
-            self.cut_off(
-                fault.kind, now_s + fault.seconds if given_up_s is None else given_up_s, given_up_s is not None
-            )
-
-    def cut_off(self, why: str, until_s: float, at_once: bool = False) -> None:
-        """For a while nothing that it says arrives, and nothing that it is told; then late, or ``at_once``."""
-        self.why.append(why)
-        self.note(f"is cut off until {until_s:g} s")
-        ends = list(self.ends)
-        for end in ends:
-            end.wire.hold()
-            end.other.wire.hold()
-        self.world.loop.call_at(until_s, self._heal, ends, at_once)
-
-    def _heal(self, ends: list[End], at_once: bool) -> None:
-        self.note("is no longer cut off")
-        for end in ends:
-            end.wire.release(at_once=at_once)
-            end.other.wire.release()
-
-    def stop(self) -> None:
-        self.stopped = True
-        for end in self.ends:
-            end.wire.hold()
-            end.other.wire.hold()
+            self.world.loop.call_later(fault.seconds, release, hold(self.ends))
 
     def die(self, number: signal.Signals) -> None:
         """It is killed, at this very instant."""
-        if self.alive:
-            self._end(how_ended(-number))
+        self._end(how_ended(-number))
 
     def _end(self, how: str) -> None:
         if not self.alive:
             return
         self.alive = False
         self.note(how)
-        draw = self.world.draw
         for end in self.ends:
-            end.die(ConnectionResetError("by the simulation") if draw.random() < 0.2 else None)
+            end.die(ConnectionResetError("by the simulation") if self.world.draw.random() < 0.2 else None)
             if self.stopped:
-                end.wire.release()
-                end.other.wire.release()
+                release([end])
         for task in self.tasks:
             task.cancel()
         self.server.reap(self, how)
 
 
-async def serve_told(process: Process, streams: Streams, token: str) -> None:
-    """Serve a bridge as a simulator of somebody else's does: it asks for lengths, and promises bit by bit."""
-    world = process.world
-    connection, peer = Connection(Session(messages.Role.APPLICATION), *streams), ToldPeer()
-    try:
-        hello = messages.Hello(
-            version=messages.PROTOCOL_VERSION,
-            token=token,
-            worker=process.name,
-            name="told",
-            tasks="lengths",
-            conserves_work=world.plan.conserves_work,
-            releases=True,
-            hints=False,
-            resizes=False,
-            wishes=False,
-            scales=False,
-        )
-        connection.say(hello)
-        while True:
-            try:
-                event = await connection.hear()
-            except ProtocolError:
-                if connection.ended:
-                    return
-                raise
-            if isinstance(event, ConnectionClosed | messages.Quit):
-                return
-            if isinstance(event, messages.Refused):
-                raise PeerError(f"refused: {event.reason}")
-            assert isinstance(event, Message)
-            assert not isinstance(event, Refusal)
-            for answer in list(peer.answers(event)):
-                if isinstance(answer, Outcome | Suspended):
-                    await _promise(process, connection, answer)
-                connection.say(answer)
-                if isinstance(answer, messages.Records | messages.Transfers):
-                    await connection.drain()
-    finally:
-        connection.close()
+class Talk(Connection):
+    """The connection of a process, whose simulator may be a user's own: it asks for lengths, and makes promises."""
 
+    def say(self, message: Any) -> None:
+        process = CONNECTS.get()
+        if process is not None and process.told:
+            if isinstance(message, Hello):
+                conserves_work = process.world.plan.conserves_work
+                message = msgspec.structs.replace(message, tasks="lengths", conserves_work=conserves_work)
+            elif isinstance(message, Outcome | Suspended):
+                self._promise(process.world.draw, message)
+        super().say(message)
 
-async def _promise(process: Process, connection: Connection, answer: Outcome | Suspended) -> None:
-    # Promises before records would do as well, but only while the job is running.
-    draw = process.world.draw
-    if connection.session.job_state(answer.job) is not JobState.RUNNING:
-        return
-    latest = answer.end_ns if isinstance(answer, Outcome) else answer.now_ns
-    for _ in range(draw.choice((0, 0, 1, 2))):
-        least = connection.session.not_before_ns(answer.job)
-        if least > latest:
+    def _promise(self, draw: random.Random, answer: Outcome | Suspended) -> None:
+        if self.session.job_state(answer.job) is not JobState.RUNNING:
             return
-        connection.say(messages.Promise(job=answer.job, not_before_ns=draw.randint(least, latest)))
-        await process._pause(draw.uniform(0.0, 0.02))
+        latest = answer.end_ns if isinstance(answer, Outcome) else answer.now_ns
+        for _ in range(draw.choice((0, 0, 1, 2))):
+            least = self.session.not_before_ns(answer.job)
+            if least <= latest:
+                super().say(Promise(job=answer.job, not_before_ns=draw.randint(least, latest)))
+                self.flush()

@@ -29,39 +29,13 @@ KINDS = {
 }
 REFUSED = [(f"{KINDS[kind]} {words}".strip(), said) for kind in KINDS for words, said in table_rows(__file__, kind)]
 
-HOST = "[[hosts]]\ncount = 1\ncores = 1\nspeed_gflops = 1\n"
 KERNEL = "@technique_kernel\ndef {0}(n_tasks, n_cores, core, request, remaining, memo):\n    return {1}\n"
 
-TEXTS = FILES | {
-    # Workloads
-    "empty.swf": "",
-    "comments.swf": "; Version: 2.2\n;\n",
-    "blank.swf": "\n\n",
-    # Machines
-    "p-bare.toml": "",
-    "p-hostz.toml": "[platform]\nhostz = 3\n",
-    "p-count.toml": HOST.replace("count = 1", "count = 0"),
-    "p-twice.toml": HOST * 2 + "[network]\nlatency_ns = -1\n",
-    "p-topology.toml": HOST + "[network]\ntopology = 'ful'\n",
-    "machine.toml": "",
-    "study.toml": "",
-    # The application level
-    "word.txt": "1e9\n2e9  # two\n\nthree\n",
-    "ten.txt": "1.5\n# two\nten\n",
-    "negative.txt": "1\n-2\n",
-    "nothing.txt": "# GFLOP\n\n",
-    "empty.txt": "\n# nothing\n",
-    "l.txt": "4\n3.0\n2e0\n\n1\n1\n",
-    "speeds.csv": "time_s,core,factor\n0,0,1\n5,0,fast\n",
-    "apps.toml": '[default]\nals = "ss"\n',
-    "key.toml": '[[application]]\nname = "a"\nmatch = { userr = 3 }\n',
-    "phase.toml": '[[application]]\nname = "a"\nphases = [{ kind = "loop", sharee = 1 }]\n',
-    "als.toml": '[[application]]\nname = "a"\nals = "gs"\n',
-    "lengths.toml": '[default]\nlengths = "gama"\n',
-    "weights.toml": '[[application]]\nname = "a"\nmatch = { cores = "2-9" }\nals = "wf:weights=1/1"\n',
+#: What is on the shelf, by name.
+TEXTS = {
+    **FILES,
+    **table_rows(__file__, "texts")[0],
     "ring.dot": blocks(ROOT / "docs" / "reference/graphs.md", "dot")[0],
-    "ring-cycle.dot": 'digraph { a [size="1e9"]; b [size="1e9"]; a -> b; b -> a }',
-    # Plug-ins
     "other.py": "X = 3\n",
     "bad.py": "class Foo: pass\n\nclass NoDecide:\n    name = 'no'\n",
     "policies.py": 'class Short:\n    name = "short"\n',
@@ -80,14 +54,6 @@ TEXTS = FILES | {
         'ZERO, MUCH = Technique("zero", zero), Technique("much", much)\n'
     ),
     "arguments.py": "from als import technique_kernel\n@technique_kernel\ndef two(n_tasks, n_cores):\n    return 1\n",
-    # Results
-    "half/run.json": "{}",
-    "no-record/run.json": "[]",
-    "no-json/run.json": "}",
-    "folder/file": "not ours",
-    "other/x.png": "a file, not a folder",
-    "some.txt": "",
-    "bad.otf2": "no archive",
 }
 
 

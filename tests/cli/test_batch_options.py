@@ -10,72 +10,6 @@ import pandas as pd
 import pytest
 from command_line import Ran, twolevel
 
-JOBS = """\
-1 0 0 100 4 -1 -1 4 100 -1 1 1 1 -1 1 1 -1 -1
-2 10 0 200 8 -1 -1 8 150 -1 1 2 1 -1 1 1 -1 -1
-3 20 0 50 2 -1 -1 2 60 -1 1 1 1 -1 2 1 1 30
-4 30 0 50 12 -1 -1 12 60 -1 1 3 1 -1 2 1 -1 -1
-5 40 0 500 1 -1 -1 1 60 -1 1 1 1 -1 1 1 -1 -1
-6 50 0 50 3 -1 -1 3 0 -1 1 1 1 -1 1 1 -1 -1
-7 60 90 -1 3 -1 -1 3 100 -1 5 1 1 -1 1 1 -1 -1
-8 70 0 30 16 -1 -1 16 100 2000 1 1 1 -1 1 1 5 10
-9 80 0 30 1 -1 -1 1 100 -1 1 1 1 -1 1 1 99 10
-10 90 0 30 1 -1 -1 64 100 -1 1 1 1 -1 1 1 -1 -1
-"""
-
-HOSTS = """\
-name = "tiny"
-licences = { matlab = 2 }
-
-[[hosts]]
-count = 4
-cores = 4
-speed_gflops = 16.0
-resources = { memory_gb = 8, gpu = 1 }
-"""
-
-SWITCHES = """
-[[switches]]
-name = "left"
-hosts = "0-1"
-
-[[switches]]
-name = "right"
-hosts = "2-3"
-
-[[switches]]
-name = "top"
-switches = ["left", "right"]
-"""
-
-PARTITIONS = """
-[[partitions]]
-name = "short"
-hosts = "0-1"
-swf_queues = [1]
-max_running_jobs = 2
-
-[[partitions]]
-name = "long"
-hosts = "1-3"
-default = true
-"""
-
-WINDOWS = """\
-[[maintenance]]
-name = "service"
-begin = "100s"
-end = "200s"
-hosts = "3"
-
-[[reservation]]
-name = "lecture"
-begin = "50s"
-end = "400s"
-cores = "0-3"
-jobs = "5"
-"""
-
 MINE = """\
 from bls import ScorePolicy, score_kernel
 
@@ -156,25 +90,16 @@ class Blind(Queue):
         raise RuntimeError("dark")
 """
 
-FILES = {
-    "jobs.swf": JOBS,
+#: Files of the folder ``files``, variants of some, and plug-ins.
+KEPT = {path.name: path.read_text() for path in (Path(__file__).parent / "files").iterdir()}
+JOBS, HOSTS, WINDOWS = (KEPT[name] for name in ("jobs.swf", "hosts.toml", "windows.toml"))
+FILES = KEPT | {
     "cycle.swf": JOBS.replace("-1 -1\n2 10", "2 -1\n2 10").replace("1 1 -1 -1\n3 20", "1 1 1 -1\n3 20"),
-    "hosts.toml": HOSTS,
-    "switches.toml": HOSTS + SWITCHES,
-    "partitions.toml": HOSTS + PARTITIONS,
     "narrow.toml": HOSTS
     + '[[partitions]]\nname = "one"\nhosts = "0"\ndefault = true\nmax_cores = 1\nmax_time = "1s"\n',
     "typo.toml": HOSTS + '[[partitions]]\nname = "one"\nhost = "0"\n',
-    "windows.toml": WINDOWS,
     "overlap.toml": WINDOWS.replace("50s", "150s").replace('"0-3"', '"12-15"'),
     "stranger.toml": WINDOWS.replace('jobs = "5"', 'jobs = "77"'),
-    "failures.csv": "host,down_s,up_s\n0,30,60\n1,100,150\n",
-    "unknown-host.csv": "host,down_s,up_s\n4,30,60\n",
-    "for-ever.csv": "host,down_s,up_s\n0,30,\n1,30,\n2,30,\n",
-    "requests.csv": "job_id,unit_cores,gpu,memory_gb,matlab\n4,3,1,2,\n2,,,,2\n",
-    "unknown.csv": "job_id,gpus\n4,1\n",
-    "accasim.json": json.dumps({"groups": {"g": {"core": 4, "mem": 1024}}, "resources": {"g": 5}}),
-    "priority.toml": 'age = 1000\nmax_age = "7d"\n',
     "mine.py": MINE,
     "raises.py": "raise RuntimeError('on import')\n",
     "broken.py": "x = (\n",

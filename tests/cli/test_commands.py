@@ -8,11 +8,8 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import dataclass, fields
 from importlib.metadata import version
-from inspect import signature
 from pathlib import Path
-from typing import Annotated
 
 import pandas as pd
 import pytest
@@ -23,8 +20,6 @@ from tables import table_rows
 from bls import Platform, sample_path
 from bls.machine.platform import parse_platform
 from bridge.cli.app import _show_warnings
-from bridge.options.bundles import bundled
-from bridge.scenarios.options import ScenarioOptions
 from traces.base.option import Panel
 
 COMMANDS = (
@@ -114,20 +109,6 @@ def test_warnings_of_the_bridge_are_one_line_each(capsys: pytest.CaptureFixture[
     finally:
         log.handlers[:] = before
     assert capsys.readouterr().err == "twolevel: a connection was refused: two lines\n"
-
-
-def test_what_run_and_grid_share_is_the_same_in_both() -> None:
-    # They are written once, as the fields of a dataclass.
-    names = [f"--{one.name.replace('_', '-')}" for one in fields(ScenarioOptions)]
-    assert len(names) == 48
-    described = []
-    for command in ("run", "grid"):
-        text = re.sub(r"\n\n[A-Z].*:\n", "\n", twolevel(command, "--help").out.partition("Example:")[0])
-        options = re.split(r" (?=--[a-z]|-h,)", " ".join(text.split()))
-        by_name = {one.split(maxsplit=1)[0]: one for one in options}
-        described.append({name: by_name[name] for name in names})
-    assert described[0] == described[1]
-    assert "[default: distributed]" in described[0]["--assignment"]
 
 
 @pytest.mark.parametrize("command", ["run", "grid"])
@@ -235,27 +216,6 @@ def test_times_in_files(here: Path) -> None:
     ran = twolevel("run", "sample", "--config", "my.toml", "--out", "r")
     assert ran.err.startswith("twolevel: my.toml: overhead: 'soon' is no time; allowed: a number and ns, us, ms")
     assert ran.code == 2
-
-
-@dataclass(frozen=True)
-class Pair:
-    left: Annotated[int, "the left one"] = 1
-    right: Annotated[str, "the right one"] = "r"
-
-
-def test_a_bundle_of_options_stands_for_its_fields() -> None:
-    given: list[tuple[str, Pair, bool]] = []
-
-    def command(*, first: str, pair: Pair, last: bool = False) -> None:
-        given.append((first, pair, last))
-
-    flat = bundled(command)
-    found = signature(flat).parameters
-    assert [(name, one.default) for name, one in found.items()][1:] == [("left", 1), ("right", "r"), ("last", False)]
-    assert found["first"].default is found["first"].empty
-    assert found["left"].annotation == Annotated[int, "the left one"]
-    flat(first="f", left=2, right="s", last=True)
-    assert given == [("f", Pair(2, "s"), True)]
 
 
 def test_a_group_of_commands_alone_prints_its_help() -> None:

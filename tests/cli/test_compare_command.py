@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from command_line import everything_in, twolevel
+from tables import table_rows, table_text
 
 from traces.tables import JOB_COLUMNS, POWER_COLUMNS, read_jobs
 
@@ -52,28 +54,7 @@ def runs(here: Path) -> Path:
     return here
 
 
-WORDS = """\
-A             static
-B             gss
-als           static → gss
-compared      4 jobs
-later in B    3 jobs, by at most 45 min 00 s
-earlier in B  0 jobs
-same start    1 job
-makespan      A 4 h 00 min (14400000000000 ns), B 4 h 45 min (17100000000000 ns)
-mean wait     A 30 min 00 s (1800000000000.0 ns), B 30 min 00 s (1800000000000.0 ns)
-
-Started later in B, by most:
-job 3  +45 min 00 s: in B it waited for 2 (ran 15 min 00 s longer), which waited for 1 (ran 30 min 00 s longer); \
-the first, 1, started at the same instant
-job 4  +45 min 00 s: in B it waited for 2 (ran 15 min 00 s longer), which waited for 1 (ran 30 min 00 s longer); \
-the first, 1, started at the same instant
-job 2  +30 min 00 s: in B it waited for 1 (ran 30 min 00 s longer); the first, 1, started at the same instant
-
-Ran longer in B, and so delayed others most:
-job 1 ran 30 min 00 s longer: 3 jobs later, by 90 min 00 s in all
-job 2 ran 15 min 00 s longer: 2 jobs later, by 30 min 00 s in all
-"""
+WORDS = table_text(__file__, "printed")
 
 ADVICE = "\nThis compares two single runs. Use several seeds for a confidence interval (twolevel grid --seeds).\n"
 
@@ -188,24 +169,8 @@ def test_what_is_refused(runs: Path) -> None:
     folder("odd", STATIC, arguments=None)
     Path("empty").mkdir()
     before = everything_in(runs)
-    for words, said in [
-        (("static", "nowhere"), "nowhere is not a result of twolevel run: there is no such folder"),
-        (("empty", "gss"), "empty is not a result of twolevel run: it has no run.json"),
-        (("loop", "gss"), "loop/jobs.parquet: no such file; is loop a result of twolevel run?"),
-        (("tasks", "gss"), "tasks/jobs.parquet: no column submit_ns; this is not a table of twolevel"),
-        (("static", "odd"), "odd/run.json: is not a record of twolevel run: it has no arguments"),
-        (("wider", "gss"), "job 1 asks for 255 cores in A, and 256 in B; allowed: two runs of one workload"),
-        (("static", "gss", "--job", 9), "--job: 9 is in neither run; they have 1 to 4"),
-        (("static", "three", "--job", 4), "--job: 4 is only in A; allowed: a job of both runs"),
-        (("static", "gss", "--top", -1), "--top: -1 is out of range; allowed: 0 to 1000000"),
-        (("static", "gss", "--out", ""), "--out: empty; allowed: the name of a folder"),
-        (("static", "gss", "--force"), "--force: only with --out, whose folder it replaces"),
-        (
-            ("static", "gss", "--out", "gss", "--force"),
-            "--out: gss is one of the runs that are compared; choose another folder",
-        ),
-    ]:
-        ran = twolevel("compare", *words)
+    for words, said in table_rows(__file__, "refused"):
+        ran = twolevel("compare", *shlex.split(words))
         assert (ran.code, ran.out, ran.err) == (2, "", f"twolevel: {said}\n"), words
     assert everything_in(runs) == before
 

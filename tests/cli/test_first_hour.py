@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
-import venv
 from pathlib import Path
 
 import nbformat
 import pytest
-from hatchling.build import build_wheel
+from command_line import twolevel
 from nbclient import NotebookClient
 from pages import ROOT, blocks
 
@@ -49,22 +49,38 @@ def run(folder: Path, surroundings: dict[str, str], *command: str | Path) -> str
     return done.stdout
 
 
-@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.release)])
-def test_the_readme_from_its_first_command_to_its_last(
-    tmp_path: Path, surroundings: dict[str, str], whole: bool
-) -> None:
-    commands = blocks(README, "bash")
-    if not whole:  # fewer runs, and no process for each application
-        fewer = {"--seeds 10 --workers 2": "--seeds 2 --workers 1", "fcfs,sjf": "fcfs", "--coupling process ": ""}
-        for old, new in fewer.items():
-            commands = [one.replace(old, new) for one in commands]
-    printed_by = [run(tmp_path, surroundings, "bash", "-e", "-c", block) for block in commands]
-    # How many processes work at once, and so how often the levels wait for each other, depends on the machine.
-    two_levels = [
-        line for line in blocks(README, "text")[0].splitlines() if line and line.split()[0] not in _OF_MACHINE
-    ]
-    assert len(two_levels) == 3
-    assert set(two_levels) <= set(printed_by[0].splitlines())
+#: Fewer runs for every commit, and no process for each application.
+FEWER = {"--seeds 10 --workers 2": "--seeds 10 --workers 1", "fcfs,sjf": "fcfs", "static,gss,fac": "static,fac"}
+
+
+def test_the_commands_of_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They print the lines and the rows of the table that the README shows."""
+    monkeypatch.chdir(tmp_path)
+    text = "".join(blocks(README, "bash")).replace("--coupling process ", "")
+    for old, new in FEWER.items():
+        text = text.replace(old, new)
+    shown: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        ran = twolevel(*shlex.split(line)[1:])
+        assert ran.code == 0, ran.err
+        shown.setdefault(line.split()[1], []).append(ran.out)
+    levels, table = blocks(README, "text")
+    lines = [line for line in levels.splitlines() if line and line.split()[0] not in _OF_MACHINE]
+    assert len(lines) == 3
+    assert set(lines) <= set(shown["run"][1].splitlines())
+    names = ("fcfs × static", "fcfs × fac")
+    here, there = (
+        [line.replace("*", "").split() for line in text.splitlines() if line.startswith(names)]
+        for text in (shown["grid"][0].partition("\n\n")[0], table)
+    )
+    assert here == there
+    assert len(there) == 2
+
+
+@pytest.mark.release
+def test_the_readme_from_its_first_command_to_its_last(tmp_path: Path, surroundings: dict[str, str]) -> None:
+    for block in blocks(README, "bash"):
+        run(tmp_path, surroundings, "bash", "-e", "-c", block)
     run(tmp_path, surroundings, "twolevel", "story", "first", "100")
     (script,) = blocks(README, "python")
     assert "hours" in run(tmp_path, surroundings, "python", "-c", script)
@@ -87,25 +103,3 @@ def test_the_notebook(tmp_path: Path, surroundings: dict[str, str], monkeypatch:
     assert shown.count("image/png") == 2
     assert shown.count("text/html") == 3
     assert printed(notebook) == printed(nbformat.read(NOTEBOOK, as_version=4))  # python -m tools.site.notebooks
-
-
-def test_a_wheel_in_a_fresh_environment(
-    tmp_path: Path, surroundings: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(ROOT)
-    wheel = tmp_path / build_wheel(str(tmp_path))
-    venv.create(tmp_path / "fresh", with_pip=False, symlinks=True)
-    (site,) = (tmp_path / "fresh" / "lib").glob("python3.*/site-packages")
-    # The dependencies are those of this environment; its link to the checkout is in a file .pth, which is not read from there.
-    libraries = next(path for path in sys.path if path.endswith("site-packages"))
-    (site / "dependencies.pth").write_text(f"{libraries}\n")
-    python = tmp_path / "fresh" / "bin" / "python"
-    pip = ("-m", "pip", "--disable-pip-version-check", "--python", python, "install", "--no-deps", "--no-index", wheel)
-    run(tmp_path, surroundings, sys.executable, *pip)
-    twolevel = tmp_path / "fresh" / "bin" / "twolevel"
-    out = tmp_path / "out"
-    run(tmp_path, surroundings, twolevel, "run", "sample", "--als", "gss", "--variation", "0.25", "--out", out)
-    assert (out / "trace" / "traces.otf2").is_file()
-    told = run(tmp_path, surroundings, twolevel, "doctor")
-    assert str(site / "bridge") in told
-    assert str(ROOT) not in told

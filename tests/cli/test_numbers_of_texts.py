@@ -2,58 +2,18 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from command_line import twolevel
-from typer.main import get_command
+from tables import table_rows
 
-from bridge.cli.run_commands import command_line
-from bridge.options.values import NUMBERS, _kind, _value
-from traces.base.errors import InputError
 from traces.base.ranges import parse_real, parse_whole
 
 ROOT = Path(__file__).parents[2]
 
 #: Texts that Python's ``int`` or ``float`` takes, and that are no numbers here.
 ODD = ("1_0", "\uff11", "\u0661", " 1", "1 ", "1\n", "1_0.5", "0_0")
-
-#: Files that read numbers of texts in their own way: the module itself, and what programs, not users, have written.
-ELSEWHERE = {
-    "traces/base/ranges.py",
-    "bridge/replay/report/page.py",
-    "als/core_speeds/trace.py",  # Decimal; the text is checked before
-    "als/lengths/contract.py",  # of numbers that a plug-in gives
-    "als/planners/contract.py",
-    "als/techniques/contract.py",
-    "bridge/compare/page.py",
-}
-
-
-def conversions(tree: ast.AST) -> Iterator[ast.Call]:
-    # int(…), float(…) of something within a try that expects a ValueError: of a text, that is.
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Try) and any(
-            "ValueError" in ast.unparse(one.type) for one in node.handlers if one.type
-        ):
-            for call in (one for statement in node.body for one in ast.walk(statement) if isinstance(one, ast.Call)):
-                if isinstance(call.func, ast.Name) and call.func.id in ("int", "float", "Decimal", "Fraction"):
-                    yield call
-
-
-def test_no_text_of_a_user_is_converted_by_pythons_int_or_float() -> None:
-    found = [
-        f"{path.relative_to(ROOT)}:{call.lineno}: {ast.unparse(call)}"
-        for package in ("bls", "als", "bridge", "traces")
-        for path in sorted((ROOT / package).rglob("*.py"))
-        if str(path.relative_to(ROOT)) not in ELSEWHERE
-        if "ValueError" in (text := path.read_text(encoding="utf-8"))
-        for call in conversions(ast.parse(text))
-    ]
-    assert found == []
 
 
 @pytest.mark.parametrize("text", [*ODD, "", "+", "0x1F", "1e3_0", "1e", "²", "--1"])
@@ -75,46 +35,7 @@ def test_texts_that_are_numbers() -> None:
     ]
 
 
-def test_every_number_of_every_command_is_read_so() -> None:
-    tried = 0
-    group = get_command(command_line(""))
-    for name, command in [*group.commands.items()]:  # type: ignore[attr-defined]
-        for one in getattr(command, "commands", {name: command}).values():
-            assert type(one).__name__ == "QuickCommand", one.name
-            annotations = inspect.signature(one.callback, eval_str=True).parameters
-            for parameter in one.params:
-                kind = _kind(annotations[parameter.name].annotation) if parameter.name in annotations else None
-                if kind not in NUMBERS:
-                    assert "int" not in str(annotations.get(parameter.name)), (one.name, parameter.name)
-                    continue
-                declared, _ = getattr(one.callback, "options", {}).get(parameter.name, (None, None))
-                tried += 1
-                for text in ODD:
-                    if declared is not None and declared.is_time and text.strip() == "1":
-                        continue  # spaces around a time, as around its unit, are allowed
-                    with pytest.raises(InputError):
-                        _value(parameter, kind, declared, parameter.process_value, None, text)
-    assert tried > 40
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "run sample --bls expr:t*1_0 --out out",
-        "run sample --bls multifactor:age=1_0 --out out",
-        "run sample --als fac:sigma=1_0 --out out",
-        "run sample --lengths gamma:cov=1_0 --als gss --out out",
-        "run sample --estimates within:1_0% --out out",
-        "run sample --malleable 0.5:0_1:2 --als gss --out out",
-        "run sample --seed \uff11 --out out",
-        "run sample --overhead 1_0ms --out out",
-        "run sample --select first:1_0 --out out",
-        "grid sample --variation 0_1 --out out",
-        "loop --n 1_0 --cores 4",
-        "workload filter sample --cores 8_0-90 -o x.swf",
-        "workload generate --like sample -n 10 --gpus 0.2_5:2:933 -o x.swf",
-    ],
-)
+@pytest.mark.parametrize("words", [words for (words,) in table_rows(__file__, "refused")])
 def test_odd_numbers_within_words(here: Path, words: str) -> None:
     ran = twolevel(*words.split())
     assert (ran.code, ran.out) == (2, ""), ran

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 from command_line import everything_in, twolevel
+from tables import table_rows
 
 from bridge.runs import page
 from bridge.runs.again import command_again
 from bridge.studies.journal import JOURNAL, Journal, at_work
 from bridge.studies.under_way import follow
-from traces.tables import table_rows
+from traces.tables import table_rows as rows_of_table
 
 KINDS = {"run": "Run", "study": "Study", "cmp": "Comparison", "replay": "Replay"}
 
@@ -64,10 +65,7 @@ def test_two_runs_are_compared_and_the_page_may_be_replaced(here: Path, results:
     assert Path("both.html").read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    ("words", "shown"),
-    [(("tasks",), 1), (("tasks", "tasks"), 2)],
-)
+@pytest.mark.parametrize(("words", "shown"), [(("tasks",), 1), (("tasks", "tasks"), 2)])
 def test_a_page_of_many_tasks_says_that_it_lacks_them(
     here: Path, results: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], shown: int
 ) -> None:
@@ -75,7 +73,7 @@ def test_a_page_of_many_tasks_says_that_it_lacks_them(
         *("run", "sample", "--select", "first:12", "--no-trace", "--als", "gss", "--tasks", "--out", here / "tasks")
     )
     assert ran.code == 0, ran.err
-    n_tasks = table_rows(here / "tasks" / "tasks.parquet")
+    n_tasks = rows_of_table(here / "tasks" / "tasks.parquet")
     folders = [here / word if word == "tasks" else results / word for word in words]
     monkeypatch.setattr(page, "MOST_TASKS", n_tasks)
     ran = twolevel("report", *folders, "-o", "whole.html")
@@ -94,20 +92,8 @@ def test_a_page_of_many_tasks_says_that_it_lacks_them(
         assert "Lengths of tasks" in text
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("nowhere",), "nowhere: there is no such folder"),
-        (("file",), "file is a file; allowed: the folder that twolevel run, study"),
-        (("empty",), "empty is no result of twolevel: it has none of run.json"),
-        (("cut",), "jobs.parquet: not a readable table"),
-        (("run", "--live"), "--live: run is no study"),
-        (("run", "other"), "-o: needed with two runs"),
-        (("run", "-o", "nowhere/\0"), "-o: 'nowhere/\\x00' is no name of a file"),
-        (("run", "empty", "-o", "x.html"), "empty is not a result of twolevel run"),
-    ],
-)
-def test_what_cannot_be_shown_is_said_in_one_line(here: Path, results: Path, words: tuple[str, ...], said: str) -> None:
+@pytest.mark.parametrize(("words", "said"), table_rows(__file__, "refused"))
+def test_what_cannot_be_shown_is_said_in_one_line(here: Path, results: Path, words: str, said: str) -> None:
     for name in ("run", "other"):
         Path(name).symlink_to(results / name)
     Path("file").write_text("")
@@ -116,7 +102,7 @@ def test_what_cannot_be_shown_is_said_in_one_line(here: Path, results: Path, wor
     Path("cut/run.json").write_bytes((results / "run" / "run.json").read_bytes())
     Path("cut/jobs.parquet").write_bytes((results / "run" / "jobs.parquet").read_bytes()[:400])
     before = everything_in(here)
-    ran = twolevel("report", *words)
+    ran = twolevel("report", *words.split(" "))
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith("twolevel: ")
     assert ran.err.count("\n") == 1

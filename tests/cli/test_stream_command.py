@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from command_line import twolevel
-from tables import table_rows
+from tables import table_rows, table_text
 
 import bridge.runs.stream as streaming
 from bls.constraints.options import Surroundings
@@ -37,24 +37,7 @@ WITH_MEMORY = "".join(
     f"{k + 1} {9 * k} 0 {30 + k % 50} {1 + k % 6} -1 {(k % 23) << 18} {1 + k % 6} {60 + k % 9} -1 1 {k % 5} 1 -1 1 1 -1 -1\n"
     for k in range(300)
 )
-PARTITIONS = """
-[[hosts]]
-count = 4
-cores = 4
-speed_gflops = 2.0
-
-[[partitions]]
-name = "odd"
-hosts = "0-1"
-swf_queues = [1]
-max_running_jobs = 2
-max_cores = 5
-
-[[partitions]]
-name = "all"
-default = true
-max_jobs_per_user = 2
-"""
+PARTITIONS = table_text(__file__, "partitions")
 
 
 def same(tmp_path: Path, *words: str) -> None:

@@ -10,39 +10,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from command_line import Ran, twolevel
-from tables import table_rows
+from tables import table_rows, table_text
 
 from bridge.studies.drawing import MEASURES, STUDY_FIGURES
 from traces.statistics import paired
 
-STUDY = """
-[study]
-name = "both"
-seeds = 5
-
-[[workload]]
-name = "a"
-file = "sample"
-select = "first:12"
-
-[[workload]]
-name = "b"
-file = "sample"
-select = "window:20h+3h"
-
-[run]
-tasks-per-core = 3
-
-[grid]
-als = ["static", "ss"]
-allocator = ["first-fit", "random"]
-variation = [0, 0.3]
-
-[[compare]]
-option = "als"
-base = "static"
-metrics = ["makespan_ns", "mean_imbalance"]
-"""
+STUDY = table_text(__file__, "study")
 
 
 def study(text: str, *words: object) -> Ran:
@@ -104,26 +77,6 @@ def test_what_it_writes_and_draws(both: tuple[Path, Ran], here: Path) -> None:
     assert [Path(line).name for line in ran.out.splitlines()] == named
     for name in named:
         assert (here / "drawn" / name).read_bytes() == (folder / "figures" / name).read_bytes()
-
-
-def test_what_it_compares(both: tuple[Path, Ran]) -> None:
-    folder, _ = both
-    found = pd.read_parquet(folder / "comparisons.parquet")
-    assert len(found) == 2 * 2 * 2 * 2  # workloads, allocators, variations, metrics
-    assert set(found["option"]) == {"als"}
-    assert set(found["value"]) == {"ss"}
-    assert set(found["seeds"]) == {5}
-    results = pd.read_parquet(folder / "results.parquet")
-    place = (results["workload"] == "a") & (results["allocator"] == "random") & (results["variation"] == 0.3)
-    of = {als: group.sort_values("seed")["mean_imbalance"] for als, group in results[place].groupby("als")}
-    row = found[
-        (found["workload"] == "a")
-        & (found["allocator"] == "random")
-        & (found["variation"] == 0.3)
-        & (found["metric"] == "mean_imbalance")
-    ].iloc[0]
-    expected = paired(of["static"].to_numpy(), of["ss"].to_numpy())
-    assert (row["difference"], row["ratio_low"]) == (expected.difference, expected.ratio_low)
 
 
 def test_by_default_everything_that_varies_is_compared(here: Path) -> None:

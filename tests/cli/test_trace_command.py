@@ -130,20 +130,6 @@ def test_archives_of_which_tasks_cannot_be_read(here: Path) -> None:
         assert len(ran.err.splitlines()) == 1
 
 
-def test_text_traces_are_the_same_of_a_pool(here: Path) -> None:
-    found = {}
-    for coupling in ("inline", "pool"):
-        words = ("--select", "first:4", "--als", "gss", "--variation", 0.25, "--trace", "text", "--coupling", coupling)
-        ran = twolevel("run", "sample", *words, "--out", coupling)
-        assert ran.code == 0, ran.err
-        folder = here / coupling / "trace" / "text"
-        files = sorted(path for path in folder.rglob("*.txt"))
-        found[coupling] = {path.relative_to(folder).as_posix(): path.read_text() for path in files}
-    jobs = pd.read_parquet("inline/jobs.parquet")["job_id"]
-    assert set(found["inline"]) == {"batch.txt", *(f"applications/{number}.txt" for number in jobs)}
-    assert found["inline"] == found["pool"]
-
-
 def test_a_wide_machine_has_rows_of_cores_on_request(here: Path) -> None:
     (here / "wide.toml").write_text('name = "wide"\n[[hosts]]\ncount = 1001\ncores = 5\nspeed_gflops = 1.0\n')
     words = ("run", "sample", "--select", "first:5", "--als", "gss", "--platform", "wide.toml")

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from layers import these_stay
 from matplotlib.collections import PolyCollection
 from matplotlib.container import BarContainer
 from matplotlib.patches import StepPatch
 from matplotlib.text import Text
+from tables import table_rows
 
 import bridge
 import traces.figures.drawing.canvas as canvas
@@ -56,51 +56,10 @@ def points(figure: Figure) -> list[tuple[float, float]]:
     return [(float(x), float(y)) for line in lines for x, y in line.get_xydata() if np.isfinite(y)]
 
 
-STUDIES = {
-    "readme": """
-        bls = ["fcfs", "sjf"]
-        als = ["static", "gss", "fac"]
-        variation = [0, 0.25]
-    """,
-    "rows": """
-        bls = ["fcfs"]
-        backfill = ["none", "easy"]
-        als = ["static", "ss", "gss", "tss", "fac", "fac2", "wf", "fsc", "tfss"]
-        variation = [0.1, 0.25]
-    """,
-    "one-variation": """
-        bls = ["fcfs", "sjf"]
-        als = ["static", "gss"]
-        variation = [0.25]
-        allocator = ["lowest", "best-fit"]
-    """,
-    "sizes": """
-        bls = ["fcfs", "ljf"]
-        als = ["gss"]
-        variation = [0, 0.25]
-        select = ["first:4", "first:8"]
-    """,
-}
-
-MORE = {
-    "one-variation": """
-        [[compare]]
-        option = "als"
-        base = "static"
-        metrics = ["makespan_ns"]
-        [[compare]]
-        option = "als"
-        base = "gss"
-        metrics = ["makespan_ns", "mean_wait_ns"]
-        [[compare]]
-        option = "als"
-        base = "gss"
-        metrics = ["mean_wait_ns"]
-    """
-}
+STUDIES = {row["name"]: row for row in table_rows(__file__, "studies")}
 
 
-@pytest.fixture(scope="module", params=these_stay(STUDIES, {"one-variation", "sizes"}.__contains__))
+@pytest.fixture(scope="module", params=STUDIES)
 def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Drawn:
     """All figures of a study, beside the tables that they are drawn of."""
     text = f"""
@@ -110,12 +69,12 @@ def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         metrics = ["makespan_ns", "mean_wait_ns", "mean_bounded_slowdown", "utilisation", "mean_imbalance"]
         [[workload]]
         file = "sample"
-        {'select = "first:12"' if "select" not in STUDIES[request.param] else ""}
+        {'select = "first:12"' if "select" not in STUDIES[request.param]["grid"] else ""}
         [run]
         tasks-per-core = 2
         [grid]
-        {STUDIES[request.param]}
-        {MORE.get(request.param, "")}
+        {STUDIES[request.param]["grid"]}
+        {STUDIES[request.param]["more"]}
     """
     folder = tmp_path_factory.mktemp("studies") / request.param
     study = parse_study(text, [Path()], request.param)

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
-from collections.abc import Iterator
-from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +18,6 @@ from bridge.cli.workload.commands import workload_app
 from traces import InputError
 from traces.base.option import Choice, Option, Real, Whole, number_text
 
-PACKAGES = ("bls", "als", "bridge", "traces")
 #: Where options are declared, and the one that lets none be written elsewhere.
 DECLARING = [als.options, bls.options, bridge.options.declared, traces.base.shared_options]
 DECLARED: list[tuple[str, Option[Any]]] = [
@@ -31,90 +26,6 @@ DECLARED: list[tuple[str, Option[Any]]] = [
     for name, value in vars(module).items()
     if isinstance(value, Option) and name in module.__all__
 ]
-
-#: Units at the end of a name in Python, which an option's name on the command line has not.
-UNITS = ("ns", "s", "gbps", "gflop", "gflops")
-
-
-def python_names() -> set[str]:
-    plain = {option.name.lstrip("-").replace("-", "_") for _, option in DECLARED}
-    return plain | {f"{name}_{unit}" for name in plain for unit in UNITS}
-
-
-def trees(*words: str) -> Iterator[tuple[Path, ast.Module]]:
-    """Modules that contain one of some words."""
-    for package in PACKAGES:
-        for path in sorted((ROOT / package).rglob("*.py")):
-            text = path.read_text(encoding="utf-8")
-            if any(word in text for word in words):
-                yield path.relative_to(ROOT), ast.parse(text)
-
-
-def defaults(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    """The defaults that a function's arguments, or a class's fields, have."""
-    if isinstance(node, ast.FunctionDef):
-        given = node.args
-        named = [*given.posonlyargs, *given.args]
-        yield from zip([one.arg for one in named[len(named) - len(given.defaults) :]], given.defaults, strict=True)
-        for one, default in zip(given.kwonlyargs, given.kw_defaults, strict=True):
-            if default is not None:
-                yield one.arg, default
-    elif isinstance(node, ast.ClassDef):
-        for field in node.body:
-            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and field.value is not None:
-                yield field.target.id, field.value
-
-
-#: Names that are other things there: parameters of one technique, generator or file, and not the option.
-OTHERS = {
-    ("als/techniques/fixed/tss.py", "steps"),
-    ("als/graphs/generators/stencil.py", "steps"),
-    ("als/graphs/generators/chain.py", "tasks"),
-    ("als/graphs/generators/layered.py", "tasks"),
-    ("als/lengths/__init__.py", "variation"),
-    ("als/lengths/file.py", "unit"),
-    ("bls/policies/slurm/parameters.py", "select"),
-}
-
-
-def test_no_default_is_declared_twice() -> None:
-    names, found = python_names(), set()
-    for path, tree in trees("="):
-        for node in ast.walk(tree):
-            for name, value in defaults(node):
-                # None, "", False and () are "not said"; anything else is a default of its own.
-                if name in names and isinstance(value, ast.Constant) and value.value not in (None, "", False, True):
-                    found.add((str(path), name))
-    assert found <= OTHERS
-    assert {"overhead_ns", "slack", "seed", "als_timeout_s", "bandwidth_gbps"} <= names
-
-
-def test_no_limit_is_declared_twice() -> None:
-    # What checks a number that an option gives names the option: it is the declaration that does.
-    found = []
-    for path, tree in trees("whole(", "real("):
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("whole", "real"):
-                where = node.args[0]
-                if isinstance(where, ast.Constant) and str(where.value).startswith("-"):
-                    found.append(f"{path}:{node.lineno}")
-    assert found == []
-
-
-def test_no_option_of_the_command_line_is_written_by_hand_that_is_declared() -> None:
-    declared = {option.name for _, option in DECLARED if option.name.startswith("--")}
-    by_hand = set()
-    for path, tree in trees("typer.Option"):
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == "typer.Option":
-                by_hand |= {(str(path), one.value) for one in node.args if isinstance(one, ast.Constant)}
-    # These mean another thing in their commands.
-    others = {
-        ("bridge/cli/workload/commands.py", name) for name in ("--force", "--format", "--jobs", "--cores", "--workload")
-    }
-    others |= {("bridge/cli/study_commands.py", "--force"), ("bridge/cli/run_commands.py", "--tasks")}
-    others |= {("bridge/cli/figure_commands.py", "--format"), ("bridge/cli/report_commands.py", "--force")}
-    assert {one for one in by_hand if one[1] in declared} <= others
 
 
 @pytest.mark.parametrize(("place", "option"), DECLARED, ids=[place for place, _ in DECLARED])
@@ -207,13 +118,3 @@ def test_the_tables_of_options_say_what_is_declared(command: str) -> None:
 
 #: Where a page says more of a default than the help does.
 DIFFERENT = {("compare", "--out")}
-
-
-def test_every_module_that_declares_is_light() -> None:
-    for module in DECLARING:
-        tree = ast.parse(Path(inspect.getfile(import_module(module.__name__))).read_text(encoding="utf-8"))
-        imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-        assert imported <= {
-            *("__future__", "dataclasses", "als", "bls", "als.options", "bls.options"),
-            *("traces.base.option", "traces.base.shared_options"),
-        }

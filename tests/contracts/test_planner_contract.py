@@ -79,19 +79,6 @@ def test_it_depends_on_nothing_but_what_it_is_told(
     assert ([c - 1 for c in wider[0]], wider[1]) == (core, begin)
 
 
-@settings(max_examples=30)
-@given(gflop=works, data=st.data())
-@pytest.mark.parametrize("name", PLANNERS)
-def test_one_core_is_never_idle(name: str, gflop: list[float], data: st.DataObject) -> None:
-    edges = edges_of(data, len(gflop))
-    core, begin, _ = planned(PLANNERS[name], gflop, edges, [0.0, 2.0], [0, 1], (5.0, 5.0, 5.0))
-    assert set(core) == {1}
-    last = 0.0
-    for start, task in sorted((start, work) for start, work in zip(begin, gflop, strict=True)):
-        assert start == last
-        last = start + task / 2.0
-
-
 @pytest.mark.parametrize("name", PLANNERS)
 @pytest.mark.parametrize("cores", [1, 2, 7, 64])
 def test_with_equal_tasks_a_core_each_it_is_perfect(name: str, cores: int) -> None:

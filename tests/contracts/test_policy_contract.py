@@ -114,7 +114,7 @@ def test_it_gives_every_waiting_job_a_number_whenever_it_is_asked_and_looks_only
 
 @settings(max_examples=40)
 @given(case=cases(recorded=True, max_jobs=12))
-@pytest.mark.parametrize("name", [name for name in STATIC if name != "reject"])
+@pytest.mark.parametrize("name", [name for name in STATIC + DYNAMIC if name != "reject"])
 def test_under_it_every_job_runs_once_and_the_records_are_sound(name: str, case: Case) -> None:
     machine = Platform(tuple(HostGroup(*group, power=HostPower(5, [(1, 20)])) for group in case.groups))
     result = case.simulated(bls=name, platform=machine)  # with check_ledger

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scenarios import crowd
 
 from als.application import Application
 from als.techniques import TECHNIQUES, technique
@@ -114,11 +113,3 @@ def test_it_gives_every_task_whatever_happens_to_the_cores(
     steps = state.start_ns.reshape(n_steps, -1), state.end_ns.reshape(n_steps, -1)
     assert (steps[0].min(axis=1)[1:] >= steps[1].max(axis=1)[:-1]).all(), "a barrier between time steps"
     assert application.end_ns >= state.end_ns.max()
-
-
-@pytest.mark.parametrize("name", TECHNIQUES)
-def test_a_whole_run_with_it_is_sound(name: str) -> None:
-    case = crowd(3, 40, variation=0.5, tasks_per_core=3)
-    result = case.simulated(als=name)  # with check_ledger
-    assert result.metrics["tasks"] == sum(len(result.tasks[result.tasks.job_id == job.number]) for job in case.jobs)
-    assert case.simulated(als=name).tasks.equals(result.tasks)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import random
 import re
 from dataclasses import replace
 from pathlib import Path
-from statistics import fmean, stdev
 
 import pytest
 from pages import ROOT, blocks, section, table
@@ -21,7 +19,6 @@ from bls.constraints.partition_assignment import assign
 from bls.constraints.resource_requests import requests
 from bls.machine.partitions import Partition
 from bls.machine.platform import parse_platform
-from bls.machine.switches import Switch
 from bls.metrics.node_states import HOST_STATES
 from bls.options import CONSERVATIVE
 from bls.policies import POLICIES, policy
@@ -199,41 +196,3 @@ def test_the_priorities_on_the_inputs_page(tmp_path: Path, monkeypatch: pytest.M
     ran = bridge.simulate(read_workload(sample_path()), bls="multifactor:config=priority.toml,age=500", als="recorded")
     assert policy("multifactor:config=priority.toml").name == "multifactor"
     assert ran.metrics["state_completed"] == 320
-
-
-def test_the_numbers_of_the_topology_study() -> None:
-    """Two of its lines again: without and with a limit. The paper's direction: fewer jobs in the same time."""
-    rows = table((DOCS / "explanation/topology.md").read_text(encoding="utf-8"))
-    assert len(rows) == 11
-    assert all(
-        not change or change.startswith("−") for switches, _, _, _, change, *_ in rows if "--switches 4" not in switches
-    )
-    leaves = [Switch(f"leaf {k}", hosts=f"{16 * k}-{16 * k + 15}") for k in range(4)]
-    top = Switch("top", switches=tuple(leaf.name for leaf in leaves))
-    machine, day = Platform((HostGroup(64, 4, 4 * 46.875),), switches=(*leaves, top)), read_workload(sample_path())
-    found: dict[str | None, list[tuple[float, ...]]] = {None: [], "1": []}
-    for repetition in range(10):
-        submits = [(d * 86_400 + q // 10**9) // 2 for d in range(7) for q in day.submit_ns.tolist()]
-        kinds = [
-            tuple(column[k].item() for column in (day.run_ns, day.cores, day.estimate_ns)) for k in range(len(day))
-        ] * 7
-        random.Random(repetition).shuffle(kinds)
-        week = Workload.from_jobs(
-            (number, q, p // 10**9, n, r // 10**9)
-            for number, (q, (p, n, r)) in enumerate(zip(submits, kinds, strict=True), 1)
-        )
-        for switches, values in found.items():
-            around = Surroundings(switches=switches)
-            ran = bridge.simulate(
-                week, machine, als="recorded", allocator="topology", surroundings=around, keep_tasks=False
-            ).metrics
-            names = ("throughput_jobs_per_s", "makespan_ns", "utilisation", "mean_wait_ns")
-            values.append(tuple(ran[name] for name in names))
-    hour = 3600 * 10**9
-    for (switches, values), name in zip(found.items(), ("topology", "`--switches 1`"), strict=True):
-        rate, makespan, used, wait = (sum(column) / 10 for column in zip(*values, strict=True))
-        (row,) = (row for row in rows if row[:2] == [name, "none"])
-        assert row[3] == f"{3600 * rate:.2f}"
-        assert row[5:8] == [f"{makespan / hour:.1f} h", f"{used:.3f}", f"{wait / hour:.1f} h"]
-        changes = [100 * (a[0] / b[0] - 1) for a, b in zip(values, found[None], strict=True)]
-        assert not switches or row[4] == f"{fmean(changes):+.1f} % ± {stdev(changes):.1f}".replace("-", "−")

@@ -17,9 +17,9 @@ from layers import these_stay
 from pages import PAGES, ROOT, blocks
 
 import traces
-from als import PythonTechnique, Technique
+from als import PythonTechnique
 from als.application import Application
-from bls import Allocator, KnownJobs, Policy, Workload
+from bls import KnownJobs, Workload
 from bls.policies import ranks
 
 README, TOUR, PLUG_INS = ROOT / "README.md", ROOT / "docs" / "tutorials/tour.md", ROOT / "docs" / "how-to/plug-ins.md"
@@ -60,86 +60,56 @@ def perform(line: str) -> None:
         Path(target).write_text(ran.out, encoding="utf-8")
 
 
+#: How a comment with a file's name begins a block; and, for CSV, which has no comments, the first line's words and the name.
+_NAMED = {"python": r"# (\w+\.py)\n", "toml": r"# (\w+\.toml)\n", "text": r"# (\w+\.txt)\n"}
+_NAMED |= {"dot": r"// (\w+\.dot)\n", "xml": r"<!-- (\w+\.xml) -->\n"}
+_BY_HEAD = {
+    "time_s,core,factor\n": "speeds.csv",
+    "from,to,limit_w\n": "evening.csv",
+    "job_id,power": "jobs.csv",
+    "from,to,limit_w,where\n": "racks.csv",
+    "from,price_per_kwh": "signals.csv",
+    "JobID|User": "mycluster.sacct",
+}
+
+
 def named_files(page: Path) -> dict[str, str]:
-    """The blocks of a page that are whole files: their first line is a comment, the file's name; or they are speeds."""
-    found = {}
-    for block in (*blocks(page, "python"), *blocks(page, "toml"), *blocks(page, "text")):
-        if name := re.match(r"# (\w+\.(?:py|toml|txt))\n", block):
-            found[name[1]] = block
-    for block in blocks(page, "dot"):
-        if name := re.match(r"// (\w+\.dot)\n", block):
-            found[name[1]] = block
-    for block in blocks(page, "xml"):
-        if name := re.match(r"<!-- (\w+\.xml) -->\n", block):
-            found[name[1]] = block
-    for block in blocks(page, "csv"):
-        if block.startswith("time_s,core,factor\n"):  # such a file has no comments
-            found["speeds.csv"] = block
-        if block.startswith("from,to,limit_w\n"):
-            found["evening.csv"] = block
-        if block.startswith("job_id,power"):
-            found["jobs.csv"] = block
-        if block.startswith("from,to,limit_w,where\n"):
-            found["racks.csv"] = block
-        if block.startswith("from,price_per_kwh"):
-            found["signals.csv"] = block
-    for block in blocks(page, "text"):
-        if block.startswith("JobID|User"):
-            found["mycluster.sacct"] = block
-    return found
+    """The blocks of a page that are whole files, by the names of these."""
+    texts = [
+        (found[1], text)
+        for kind, name in _NAMED.items()
+        for text in blocks(page, kind)
+        if (found := re.match(name, text))
+    ]
+    texts += [
+        (name, text)
+        for text in (*blocks(page, "csv"), *blocks(page, "text"))
+        for head, name in _BY_HEAD.items()
+        if text.startswith(head)
+    ]
+    return dict(texts)
 
 
-def test_every_page_with_examples_is_known() -> None:
-    pages = (
-        "reference/applications",
-        "reference/batch-orders",
-        "how-to/batch-plug-ins",
-        "reference/cli",
-        "reference/compare",
-        "reference/constraint-programming",
-        "explanation/coordination",
-        "reference/core-speeds",
-        "explanation/couplings",
-        "reference/figures",
-        "reference/graphs",
-        "reference/inputs",
-        "reference/lengths",
-        "reference/malleable",
-        "reference/loop",
-        "how-to/plug-ins",
-        "reference/power",
-        "reference/report",
-        "how-to/schedulers",
-        "how-to/simgrid",
-        "explanation/slurm-and-ours",
-        "reference/story",
-        "reference/studies",
-        "reference/techniques-answers",
-        "reference/techniques-costs",
-        "how-to/techniques-plug-ins",
-        "explanation/topology",
-        "tutorials/tour",
-        "tutorials/study-to-figure",
-        "tutorials/reading-a-trace",
-        "how-to/sacct",
-        "how-to/which-policy",
-        "how-to/choosing-a-technique",
-        "how-to/bring-a-simulator",
-        "how-to/coming-from",
-        "how-to/trace-viewers",
-        "reference/workloads",
-    )
-    assert set(EXAMPLES) == {"README.md", *(f"docs/{name}.md" for name in pages)}
-    assert sum(len(lines) for lines in EXAMPLES.values()) >= 25
+def test_the_examples_of_the_pages_are_found() -> None:
+    assert (len(EXAMPLES), sum(map(len, EXAMPLES.values()))) == (38, 216)
 
 
 #: Pages whose commands take several seconds, and use what those of other pages use.
-LONG = ("choosing-a-technique", "cli", "couplings", "figures", "simgrid", "studies", "tour", "workloads")
+LONG = (
+    *("batch-plug-ins", "choosing-a-technique", "cli", "constraint-programming", "couplings", "figures", "plug-ins"),
+    *("simgrid", "studies", "study-to-figure", "tour", "workloads"),
+)
 
 
-# test_first_hour.py has the commands of the README.
+#: Pages whose commands other tests run: test_first_hour.py, test_figures_page.py, and those below.
+ELSEWHERE = ("README", "compare", "coordination", "malleable", "story")
+
+
 @pytest.mark.parametrize(
-    "page", these_stay([page for page in EXAMPLES if page != "README.md"], lambda page: Path(page).stem not in LONG)
+    "page",
+    these_stay(
+        [page for page in EXAMPLES if Path(page).stem not in ELSEWHERE], lambda page: Path(page).stem not in LONG
+    ),
 )
 def test_the_commands_of_a_page(desk: Path, page: str, request: pytest.FixtureRequest) -> None:
     if page != "docs/reference/figures.md":
@@ -201,25 +171,10 @@ def test_the_files_of_the_batch_pages_do_what_they_say(desk: Path) -> None:
     assert watched.observations["now_ns"].tolist()[:1] == [0]
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        *(
-            "run",
-            "grid",
-            "study",
-            "repeat",
-            "loop",
-            "graph",
-            "workload info",
-            "platform",
-            "gantt",
-            "compare",
-            "figures",
-        ),
-        "doctor",
-    ],
-)
+HELPED = ("run", "loop", "graph", "workload info", "platform", "gantt", "compare", "doctor")
+
+
+@pytest.mark.parametrize("command", these_stay([*HELPED, "grid", "study", "repeat", "figures"], HELPED.__contains__))
 @pytest.mark.usefixtures("unrendered")
 def test_the_example_of_a_commands_help(desk: Path, command: str) -> None:
     text = " ".join(twolevel(*command.split(), "--help").out.split())
@@ -234,8 +189,6 @@ def test_the_example_of_a_commands_help(desk: Path, command: str) -> None:
         perform("twolevel grid sample --select first:20 --bls fcfs --als gss --variation 0.2 --out results")
     if command == "figures":
         perform("twolevel run sample --select first:20 --tasks --no-trace --out results")
-    if command == "story":
-        perform("twolevel run sample --als recorded --no-trace --out results")
     if command == "compare":
         for als in ("static", "gss"):
             perform(f"twolevel run sample --als {als} --variation 0.25 --no-trace --out {als}")
@@ -283,6 +236,7 @@ def test_the_story_of_the_page_is_the_one_that_is_told(desk: Path) -> None:
     assert blocks(ROOT / "docs" / "reference/story.md", "text") == [twolevel(*shlex.split(story)[1:]).out]
 
 
+@pytest.mark.release  # test_first_hour.py has rows of it
 @pytest.mark.usefixtures("unrendered")
 def test_the_table_of_the_demo_is_the_one_that_is_printed(desk: Path) -> None:
     demo = re.search(r"/(twolevel grid .*?) --force", (ROOT / "Makefile").read_text(encoding="utf-8"))
@@ -368,56 +322,6 @@ def test_the_python_of_the_applications_page(desk: Path, capsys: pytest.CaptureF
     assert names["programs"][-1].steps == 1  # the map's own default comes first
 
 
-def test_the_plug_ins_of_the_contributing_page(desk: Path) -> None:
-    kinds: dict[type, object] = {}
-    for block in blocks(ROOT / "CONTRIBUTING.md", "python"):
-        (desk / "plugin.py").write_text(block, encoding="utf-8")
-        for name, found in runpy.run_path("plugin.py").items():
-            if isinstance(found, type) and name == "NarrowFirst":
-                kinds[Policy] = found()
-            if name == "Taught":
-                kinds[PythonTechnique] = PythonTechnique(found)
-            elif name == "SO_LONG":
-                kinds[type(name, (), {})] = found
-            for kind in (Technique, Allocator):
-                if isinstance(found, kind) and name != "SO_LONG":
-                    kinds[kind] = found
-            if name in ("read_csv", "write_csv"):
-                kinds[type(name, (), {})] = found
-    assert isinstance(kinds[Policy], Policy)
-    policy, technique, so_long, taught, allocator, reader, writer = kinds.values()
-    assert isinstance(technique, Technique)
-    assert isinstance(so_long, Technique)
-    assert isinstance(taught, PythonTechnique)
-    assert isinstance(allocator, Allocator)
-    (desk / "w.csv").write_text("1,0,60,3\n2,5,30,1\n3,6,30,4\n")
-    workload = reader("w.csv")  # type: ignore[operator]
-    import bridge
-    from bls import HostGroup, Platform
-
-    machine = Platform((HostGroup(1, 4, 4.0),))
-    result = bridge.simulate(
-        workload, machine, bls=policy, als=technique, allocator=allocator, variation=0.2, tasks_per_core=9
-    )
-    traces.check_ledger(result.ledger)
-    assert [len(list(result.ledger.jobs.allocation(row))) for row in range(3)] == [1, 1, 1]
-    path = writer(result.ledger, desk / "csv")  # type: ignore[operator]
-    assert path.read_text().splitlines()[1].startswith("1,0,")
-    for other in (so_long, taught):
-        mine = bridge.simulate(workload, machine, als=other, variation=0.2, tasks_per_core=9)
-        traces.check_ledger(mine.ledger)
-        assert mine.metrics["tasks"] == result.metrics["tasks"]
-    # Tasks of 2 s: chunks of about 30 s are 15 of them; the core of half the mean speed gets half.
-    application = Application([2.0] * 60, [1.5, 0.5], so_long.parameters.__class__(30.0).technique())
-    application.advance()
-    assert [int((application.state.chunk == chunk).sum()) for chunk in (0, 1)] == [22, 7]
-    uneven = Application([1.0] * 100, [2.0, 0.5], taught)
-    uneven.advance()
-    sizes = [int((uneven.state.chunk == chunk).sum()) for chunk in range(3)]
-    # The fast core asks first, again: it was not slower than the mean.
-    assert sizes == [5, 5, 5]
-
-
 def test_trapezoid_chunks_are_the_published_ones(desk: Path) -> None:
     block = next(text for text in blocks(ROOT / "CONTRIBUTING.md", "python") if "trapezoid" in text)
     (desk / "plugin.py").write_text(block, encoding="utf-8")
@@ -426,3 +330,12 @@ def test_trapezoid_chunks_are_the_published_ones(desk: Path) -> None:
     sizes = [int((application.state.chunk == chunk).sum()) for chunk in range(application.chunks)]
     # Tzen and Ni: first chunk N/(2P) = 125, last 1, 16 chunks, so steps of 8.
     assert sizes == [*(125 - 8 * i for i in range(12)), 28]  # the last takes what is left
+
+
+def test_the_technique_that_is_taught_asks_by_speed(desk: Path) -> None:
+    block = next(text for text in blocks(ROOT / "CONTRIBUTING.md", "python") if "class Taught" in text)
+    (desk / "plugin.py").write_text(block, encoding="utf-8")
+    uneven = Application([1.0] * 100, [2.0, 0.5], PythonTechnique(runpy.run_path("plugin.py")["Taught"]))
+    uneven.advance()
+    # The fast core asks first, again: it was not slower than the mean.
+    assert [int((uneven.state.chunk == chunk).sum()) for chunk in range(3)] == [5, 5, 5]

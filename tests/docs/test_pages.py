@@ -26,6 +26,7 @@ from bls.power.options import PowerOptions
 from bls.workloads.workload import REASONS
 from bridge.couplings import COUPLINGS
 from bridge.scenarios.application_level import ASSIGNMENTS
+from tools import sections
 from traces.ledger_tables import TASKS
 from traces.tables import JOB_COLUMNS
 
@@ -34,27 +35,10 @@ GROUPS = ("tutorials", "how-to", "reference", "explanation")
 RESULTS = DOCS / "reference/results.md"
 WORKLOAD_COMMANDS = ("info", "cut", "merge", "scale", "filter", "export", "generate", "fetch")
 COMMANDS = (
-    "run",
-    "replay",
-    "worker",
-    "watch",
-    "grid",
-    "study",
-    "repeat",
-    "loop",
-    "graph",
+    *("run", "replay", "worker", "watch", "grid", "study", "repeat", "loop", "graph"),
     *(f"workload {name}" for name in WORKLOAD_COMMANDS),
     *(f"trace {name}" for name in ("info", "cut", "convert")),
-    "platform",
-    "gantt",
-    "compare",
-    "story",
-    "power",
-    "figures",
-    "report",
-    "warm-up",
-    "doctor",
-    "cite",
+    *("platform", "gantt", "compare", "story", "power", "figures", "report", "warm-up", "doctor", "cite"),
 )
 
 
@@ -184,15 +168,8 @@ def test_the_further_columns_of_the_jobs_are_those_of_the_page(tmp_path: Path) -
         == {"application", "chosen", "ahead_chunks"}
         == below
         - {
-            "allowed",
-            "begin_ns",
-            "boot_wait_ns",
-            "fair_start_ns",
-            "planned_ns",
-            "rejected_because",
-            "started_because",
-            "name",
-            "cut_because",
+            *("allowed", "begin_ns", "boot_wait_ns", "fair_start_ns", "planned_ns", "rejected_because"),
+            *("started_because", "name", "cut_because"),
         }
     )
 
@@ -278,10 +255,6 @@ def test_what_the_model_page_lists_is_what_there_is() -> None:
     assert rows == list(COUPLINGS)
 
 
-def test_the_readme_ends_after_the_first_five_minutes() -> None:
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 130
-
-
 def test_the_files_of_the_contributing_page_exist() -> None:
     rows = table(section(ROOT / "CONTRIBUTING.md", "How to add …"))
     assert len(rows) == 14
@@ -314,34 +287,19 @@ def test_no_page_names_a_machine() -> None:
         assert not re.search(r"/(home|root|tmp|work)/", text), page.name
 
 
-def test_the_citation_names_the_paper() -> None:
-    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    for words in ("Eleliemy", "Mohammed", "Ciorba", "Two Levels of Scheduling Using a Novel", "2017"):
-        assert words in text.replace("\n", " ")
-        assert words in readme.replace("\n", " ")
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
-    assert f"version: {version}\n" in text
-    assert version in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert "Apache License" in (ROOT / "LICENSE").read_text(encoding="utf-8")
-
-
-def test_what_is_not_modelled_is_no_option() -> None:
-    """The list names nothing that an option models: each of these once stood there although it had become one."""
-    listed = (
-        section(DOCS / "explanation/model.md", "What is not modelled").partition("The cost of scheduling")[0].lower()
-    )
-    known = twolevel("run", "--help").out
-    for option, word in {"--power": "power", "--malleable": "change their size", "--windows": "reservation"}.items():
-        assert option in known
-        assert word not in listed
-    for topic in ("Communication", "Input and output", "Preemption and checkpoints", "GPUs"):
-        assert f"**{topic}**".lower() in listed
-
-
 def test_the_shares_of_examples_are_those_of_conftest() -> None:
     rows = {row[0]: row[2] for row in table(section(ROOT / "CONTRIBUTING.md", "Tests"))}
     (shares,) = re.findall(r"^LAYERS = (\{.*\})$", (ROOT / "tests/conftest.py").read_text("utf-8"), re.MULTILINE)
     for name, share in json.loads(shares).items():
         said = rows[f"`make {name}`"]
         assert said.startswith(f"{share:.0%}".replace("%", " %") if share < 1 else f"{share:g} times"), name
+
+
+def test_the_pages_show_their_data() -> None:
+    assert sections.main(["--check"]) == 0  # python -m tools.sections
+
+
+def test_the_page_on_coordination_names_the_techniques_that_serve_wanted_cores_last() -> None:
+    names = ", ".join(f"`{name}`" for name, technique in TECHNIQUES.items() if technique.places)
+    page = (DOCS / "explanation/coordination.md").read_text("utf-8")
+    assert f"| {names}, which chooses tasks by their place | does as without hints |" in page

@@ -26,7 +26,7 @@ from bridge.cli.run_commands import command_line
 from tools.site.__main__ import write_versions
 from tools.site.commands import command_pages
 from tools.site.interface import interface_pages
-from tools.site.pages import listed, stage
+from tools.site.pages import stage
 
 VERSION = "0.1.0"
 
@@ -141,13 +141,6 @@ def test_every_public_name_has_an_entry() -> None:
     pages = interface_pages()
     for name in bridge.__all__:
         assert f":: bridge.{name}\n" in pages["reference/python/bridge.rst"]
-
-
-def test_what_an_index_names_in_its_order() -> None:
-    text = (
-        "# I\n\n[b](b.md)\n\n## One\n\n| [A page](a.md) | as [b](b.md) |\n| [N](n.ipynb) | [x](../x/y.md) |\n\n## Two\n"
-    )
-    assert listed(text) == [("", [("b", "b")]), ("One", [("A page", "a"), ("N", "n")])]
 
 
 def test_pages_are_copied_with_links_that_hold(tmp_path: Path) -> None:

@@ -5,14 +5,12 @@ Their commands are run with those of the other pages, in ``test_examples.py``.
 
 from __future__ import annotations
 
-import math
 import re
 import runpy
 from dataclasses import fields
 from itertools import groupby, product
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 from command_line import twolevel
@@ -20,14 +18,8 @@ from pages import ROOT, blocks, section, table
 
 from als.application import Application
 from als.chunk_sequence import chunk_sequence
-from als.core_speeds import core_speeds
-from als.lengths import lengths
-from als.lengths.draw import drawn
 from als.techniques import TECHNIQUES, Technique, technique
-from tools.pictures import IN_TURN, learned
-from tools.pictures import sizes as in_turn
 from traces.base.errors import InputError
-from traces.figures.application.chunk_owners import chunk_owners_figure
 
 DOCS = ROOT / "docs"
 PAGE = DOCS / "reference/techniques.md"
@@ -221,23 +213,10 @@ def test_techniques_of_ones_own(desk: Path) -> None:
     assert [len(list(same)) for _, same in groupby(application.state.chunk.tolist())] == [10, 4, 4, 4, 4, 4]
 
 
-#: The settings of the study: ``--lengths``, the overhead of a chunk, speeds of 16 cores and how these change.
-LENGTHS = {
-    "equal": "equal",
-    "normal": "normal:cov=0.25",
-    "exponential": "exponential",
-    "bimodal": "bimodal:share=0.1,ratio=10",
-    "increasing": "increasing",
-    "decreasing": "decreasing",
-    "Mandelbrot": "mandelbrot:width=32,height=32",
-}
-OVERHEADS = {"0": 0, "small": 10**7, "large": 5 * 10**8}
-CORES = {
-    "equal": ([1.0] * 16, ""),
-    "different": ([1.5] * 8 + [0.5] * 8, ""),
-    "square wave": ([1.0] * 16, "square:period=20s,low=0.25,duty=0.5,cores=0-3"),
-    "one lost": ([1.0] * 16, "lost:cores=5,at=20s"),
-}
+#: The settings of the study: how lengths are drawn, the overhead of a chunk, and the cores.
+LENGTHS = ("equal", "normal", "exponential", "bimodal", "increasing", "decreasing", "Mandelbrot")
+OVERHEADS = ("0", "small", "large")
+CORES = ("equal", "different", "square wave", "one lost")
 
 #: What the study found: of each technique the mean makespan as a multiple of that of the setting's best.
 ROWS = pd.read_csv(DOCS / "data" / "technique-study.csv", index_col=["lengths", "overhead", "cores"])
@@ -265,7 +244,7 @@ def test_the_tables_are_those_of_the_file() -> None:
     for name in NAMES:
         at, last = won.index[won[name]], ROWS[name].idxmax()
         counts = [sum(one[1:] == (overhead, "equal") for one in at) for overhead in OVERHEADS]
-        counts += [sum(one[2] == cores for one in at) for cores in list(CORES)[1:]]
+        counts += [sum(one[2] == cores for one in at) for cores in CORES[1:]]
         where = f"{percent(ROWS[name].max())}: {', '.join(last)}"
         assert counted[name] == [*map(str, counts), str(len(at)), percent(ROWS[name].mean()), where]
     shown = {(row[0], row[1]): row[2:] for row in lines if len(row) == 4}
@@ -277,63 +256,3 @@ def test_the_tables_are_those_of_the_file() -> None:
             first = set(factors.index[factors <= 1.01])
             assert named == (set(NAMES) - first if best.startswith("all but") else first)
             assert worst == f"`{factors.idxmax()}` {percent(factors.max())}"
-
-
-@pytest.mark.parametrize(
-    "at", [("exponential", "small", "equal"), ("Mandelbrot", "large", "different"), ("increasing", "0", "square wave")]
-)
-def test_the_file_is_what_the_study_gives(at: tuple[str, str, str]) -> None:
-    """All techniques on the loops of one hundred seeds, or on one loop if all are equal and the technique draws nothing."""
-    (kind, overhead, cores), found = at, {}
-    model, (speed, change) = lengths(LENGTHS[kind]).with_draw("paper"), CORES[cores]
-    loops = [drawn(model, seed, 1, 1024, 1.0, 1024.0) for seed in range(1, 101)]
-    specs = [change] if change else []
-    changes = core_speeds(specs, 16, 0).changes(np.arange(16), np.array(speed), 0, 2000 * 10**9, 10_000).changes
-    for name in NAMES:
-        different = loops if TECHNIQUES[name].random or not np.array_equal(loops[0], loops[1]) else loops[:1]
-        ends = []
-        for seed, loop in enumerate(different, 1):
-            application = Application(
-                loop, list(speed), TECHNIQUES[name], overhead_ns=OVERHEADS[overhead], keep_tasks=False, seed=seed
-            )
-            for at_ns, core, factor in changes:
-                if application.advance(at_ns):
-                    break
-                application.set_speed(factor, core)
-            application.advance()
-            ends.append(application.end_ns)
-        found[name] = np.resize(np.array(ends, np.float64), len(loops))
-    best = min(found.values(), key=lambda each: float(each.mean()))
-    factors = {name: float(each.mean() / best.mean()) for name, each in found.items()}
-    # To the last digit but one: other machines may have other last bits in a logarithm.
-    assert factors == pytest.approx(ROWS.loc[at][NAMES].to_dict(), abs=2e-5)
-    close = [each - best for name, each in found.items() if round(factors[name], 6) <= 1.05]
-    error = max(apart.std(ddof=1) for apart in close) / math.sqrt(len(loops)) / best.mean()
-    assert error == pytest.approx(ROWS.loc[at]["error"], abs=2e-5)
-
-
-def test_the_pictures_show_every_rule() -> None:
-    names = [name.partition(":")[0] for name in IN_TURN.values()]
-    others = {"fac2", "mfac", "awf", "awf-d", "awf-e", "af", "maf"}  # other names, other times, or in the other picture
-    assert set(names) | others == set(TECHNIQUES)
-    for name in IN_TURN.values():
-        assert sum(in_turn(name)) == 1000
-    for picture in ("techniques.png", "techniques-learning.png"):
-        assert 1000 < (ROOT / "docs" / "images" / picture).stat().st_size < 200_000
-    for name in ("gss", "fac", "wf", "awf-b", "awf-c", "af"):
-        chunk_sizes, cores = learned(name)
-        assert sum(chunk_sizes) == 1000
-        share = sum(size for size, core in zip(chunk_sizes, cores, strict=True) if core == 0) / 1000
-        assert share == pytest.approx(0.4, abs=0.015)
-
-
-def test_the_owner_of_a_chunk_is_dark() -> None:
-    figure = chunk_owners_figure({"one": ([4, 2, 2], [0, 1, 0]), "other": ([8], [1])}, marked=0)
-    one, other = figure.axes[:2]
-    others, mine = one.lines
-    assert np.array_equal(mine.get_xdata(), [2, 7])
-    assert np.array_equal(mine.get_ydata(), [4, 2])
-    assert np.array_equal(others.get_xdata(), [5])
-    assert [axes.get_title("right") for axes in (one, other)] == ["core 0: 75%", "core 0: 0%"]
-    with pytest.raises(InputError, match="nothing to draw"):
-        chunk_owners_figure({"none": ([], [])}, marked=0)

@@ -47,11 +47,6 @@ def test_names_of_jobs(cases: Path) -> None:
     assert not any(found.rejects.values())
 
 
-def test_held_jobs(cases: Path) -> None:
-    found = read_workload(cases / "sacct-eligible/jobs.sacct")
-    assert (found.earliest_ns // 10**9).tolist() == [0, 7210]
-
-
 @pytest.mark.parametrize(("name", "words"), [("fixed-width.sacct", "--parsable2"), ("noheader.sacct", "--noheader")])
 def test_dumps_that_are_refused(cases: Path, name: str, words: str) -> None:
     with pytest.raises(InputError, match=words):
@@ -78,19 +73,6 @@ def test_memory_fits_the_hosts(cases: Path, tmp_path: Path) -> None:
     assert jobs.allocation[3].count(" ") == 3  # 125 GB per core: one core on each of four hosts of 128 GB
 
 
-def test_ids_of_batsim_are_kept(cases: Path, tmp_path: Path) -> None:
-    jobs = run(cases / "batsim-string-ids", "w.json", tmp_path / "r")
-    assert jobs.name.tolist() == ["a!3", "a!4", "a!7"]
-    assert "a!7" in performed("story", tmp_path / "r", "a!7").out
-
-
-def test_a_run_of_batsims_workload_is_exported(cases: Path, tmp_path: Path) -> None:
-    file = cases / "export-batsim-workload/w.json"
-    run(file.parent, file.name, tmp_path / "r")
-    performed("workload", "export", tmp_path / "r", "--workload", file, "-o", tmp_path / "x.swf")
-    assert read_workload(tmp_path / "x.swf").job_id.tolist() == [1]
-
-
 def test_partitions_and_users_are_merged_by_name(cases: Path, tmp_path: Path) -> None:
     files = [cases / "merge-partitions" / name for name in ("jan.sacct", "feb.sacct")]
     performed("workload", "merge", *files, "-o", tmp_path / "m.swf")
@@ -107,18 +89,8 @@ def test_chunks_of_static_are_dealt_in_turn(cases: Path, tmp_path: Path, schedul
     assert f"({makespan_s}000000000 ns)" in performed("loop", lengths, *words).out
 
 
-def test_tasks_of_arrays_have_slurms_names(cases: Path, tmp_path: Path) -> None:
-    folder = cases / "story-array-id"
-    run(folder, "jobs.sacct", tmp_path / "r", "--platform", folder / "machine.toml")
-    assert performed("story", tmp_path / "r", "900_2").out.startswith("job 9000000000002 (900_2)")
-    assert performed("story", tmp_path / "r", "9002").out.startswith("job 9002\n")
-    refused = twolevel("run", folder / "jobs.sacct", "--seed", "1_0", "--out", tmp_path / "s")
-    assert (refused.code, refused.err.count("\n")) == (2, 1)
-
-
 @pytest.mark.parametrize(
-    ("name", "words", "cores"),
-    [("slurm-conf-procs", (), 48), ("topology-gaps", ("--switches", 1), 24)],
+    ("name", "words", "cores"), [("slurm-conf-procs", (), 48), ("topology-gaps", ("--switches", 1), 24)]
 )
 def test_slurms_files_are_taken(cases: Path, tmp_path: Path, name: str, words: tuple[object, ...], cores: int) -> None:
     folder = cases / name

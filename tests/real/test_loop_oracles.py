@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import tomllib
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
@@ -19,51 +20,10 @@ from als.application import Application
 from als.chunk_sequence import chunk_sequence
 from als.techniques import Technique, technique
 
-#: What it has run, as it is called here.
-SIMGRID = {
-    "STATIC": "static:round=ceil",
-    "STATIC_BAL": "static",
-    "SS": "ss",
-    "GSS": "gss",
-    "FAC2": "fac",
-    "FAC": "fac-mu-sigma",
-    "TSS": "tss:first_round=ceil",
-    "mFSC": "mfsc",
-    "FIX:10": "ss:chunk=10",
-}
+_TABLES = tomllib.loads((Path(__file__).parent / "tables" / "loop_oracles.toml").read_text("utf-8"))
 
-#: The rules whose sequences are known by formula, as they are called here.
-FORMULAS = {
-    "STATIC_block": "static",
-    "STATIC_ceil": "static:round=ceil",
-    "SS": "ss",
-    **{
-        f"FSC_{how}_h{h}_s1": f"fsc:h={h},sigma=1,round={how}"
-        for h in ("1", "2", "10", "0.1")
-        for how in ("ceil", "floor")
-    },
-    "mFSC": "mfsc",
-    "GSS_ceil": "gss",
-    "GSS_closed": "gss:round=closed",
-    "GSS_floor": "gss:round=floor",
-    "guided_llvm_1": "guided",
-    "TSS_llvm": "tss",
-    "TSS_real_delta_floor": "tss:step=real,first_round=ceil",
-    "TSS_dls4lb_min1": "tss:first_round=ceil,steps=floor",
-    **{f"FAC_mu1_s{sigma}": f"fac-mu-sigma:mu=1,sigma={sigma}" for sigma in ("1", "0.5", "0.1", "0")},
-    "FAC2_remaining_ceil": "fac",
-    "FAC2_closed": "fac:rule=closed",
-    "FAC2a": "fac:rule=halving",
-    "FAC2_remaining_floor": "fac:round=floor",
-    "FAC2_remaining_halfeven": "fac:round=half-even",
-    "TFSS": "tfss",
-    "FISS": "fiss",
-    "VISS": "viss",
-    "PLS_0.5": "pls:swr=0.5",
-    **{f"TAP_mu1_s{sigma}_a1": f"tap:mu=1,sigma={sigma},alpha=1" for sigma in ("1", "0.5", "0.1")},
-    "WF_1.6_.8_.8_.8_roundrobin": "wf:weights=1.6/.8/.8/.8",
-    "WF_2_1_.5_.5_roundrobin": "wf:weights=2/1/.5/.5",
-}
+#: What SimGrid has run, and rules whose sequences are known by formula: as they are called here.
+SIMGRID, FORMULAS = _TABLES["simgrid"], _TABLES["formulas"]
 
 
 def named(name: str) -> Technique:

@@ -6,7 +6,6 @@ graph whose answer comes from the 4.x series may be off by one for each task on 
 
 from __future__ import annotations
 
-import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from layers import these_stay, two_stay
-from test_graph_reference_oracles import LOOPBACK, MODELS, PAIRS, case, usable
+from test_graph_oracles import LOOPBACK, MODELS, PAIRS, TOPOLOGIES, case, usable
 from test_loop_oracles import SIMGRID, cases
 from two_engines import Answered, answered, between, ordered, simgrid
 
@@ -23,7 +22,6 @@ from bridge.adapters.simgrid.peer import SimGridPeer
 from bridge.protocol.messages import Start
 
 START_NS = 7 * 10**9
-TOPOLOGIES = {"duplex": "full", "shared": "shared", "star": "star"}
 
 
 def of_simgrid(order: Start) -> Answered:
@@ -158,20 +156,3 @@ def test_graphs(shared: Path, tmp_path: Path, name: str, pair: tuple[str, str]) 
         instants = sent[graph.edges[edge][:2]]
         apart += [abs(int(ns) - START_NS - s * 1e9) for ns, s in zip(instants, (began, arrived), strict=True)]
     assert max(apart) <= 1.5
-
-
-@pytest.mark.release
-def test_a_list_of_ten_thousand_tasks(shared: Path, tmp_path: Path) -> None:
-    folder = shared / "oracles" / "simgrid" / "dag"
-    words = gzip.decompress((folder / "list10k.dag.gz").read_bytes()).decode().split()
-    n_tasks, n_edges, hosts, cores = (int(word) for word in words[:4])
-    rows = np.array(words[5:], np.float64)
-    gflop, edges = rows[: 3 * n_tasks].reshape(-1, 3)[:, 0], rows[3 * n_tasks :].reshape(-1, 3)
-    assert len(edges) == n_edges
-    lines = [f'{k} [gflop="{float(work)!r}"];' for k, work in enumerate(gflop)]
-    lines += [f"{int(a)} -> {int(b)};" for a, b, _ in edges]
-    (tmp_path / "graph.dot").write_text("digraph {\n" + "\n".join(lines) + "\n}", encoding="utf-8")
-    program = Program((Graph("ss", f"file:{tmp_path / 'graph.dot'},scale=no"),)).to_json()
-    found = of_simgrid(ordered([float(words[4])] * (hosts * cores), program=program, **between([0] * (hosts * cores))))
-    assert len(found.start) == n_tasks
-    assert abs(found.outcome.end_ns - START_NS - 336.952802965333e9) <= 1.5

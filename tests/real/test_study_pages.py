@@ -1,26 +1,31 @@
-"""The pages of the studies on real logs show what runs give: those of their numbers that do not depend on a clock."""
+"""The pages of the studies on real logs, and on the two-level paper, show what runs give."""
 
 from __future__ import annotations
 
-import heapq
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from pages import ROOT, links, table
+from layers import these_stay
+from pages import ROOT, section, table
 
 import bridge
 from bls import load_platform
-from bls.analysis.likeness import likeness_table
 from bls.machine.platform import HostGroup, Platform
 from bls.metrics.jobs import slowdown
 from bls.workloads import read_workload
-from bls.workloads.generators import METHODS, generate_like
 from bls.workloads.reshape import scale
-from bls.workloads.selection import fit
+from bls.workloads.selection import fit, select
 from bls.workloads.workload import Workload
+from bridge.compare.comparison import chain, compare_jobs
+from bridge.scenarios.application_level import ApplicationLevel
+from bridge.studies.executors.local import Here
 from bridge.studies.input.study_file import load_study
+from bridge.studies.run_study import run_study
+from tools.sections import read
+from traces.statistics import paired_comparisons
 
 ACCASIM, ESTIMATES_PAGE = (ROOT / "docs/explanation" / name for name in ("accasim-study.md", "estimates-study.md"))
 STUDIES = ROOT / "tools" / "studies"
@@ -72,52 +77,6 @@ def test_what_the_dispatchers_do(scheduler: str, hpc2n: Workload) -> None:
     assert rows[f"{scheduler}-FF"][:5] == shown
 
 
-def test_the_generated_workloads(hpc2n: Workload) -> None:
-    platform = load_platform(STUDIES / "seth.json", processor_gflops=2 * 1.667)
-    shown = rows_of(ACCASIM, "| jobs | machine | method |")
-    assert len(shown) == 9
-    for row, method in zip(shown[1:3], reversed(METHODS), strict=True):
-        made = generate_like(hpc2n, 50_000, seed=1, platform=platform, speed_factor=1.5, method=method)
-        found = {one["quantity"]: one for one in likeness_table(hpc2n, made)}
-        heads = ("hour", "weekday", "month", "work")
-        assert row[3:] == [f"{found[name]['ks']:.3f}" for name in heads]
-        assert shown[0][3:] == [f"{found[name]['ks_halves']:.3f}" for name in heads]
-
-
-def any_that_fits(log: Workload, n_cores: int) -> tuple[float, float]:
-    """Mean wait in seconds and mean queue at a step, if whoever fits starts and nobody has a reservation."""
-    submit, run = ((column // 10**9).tolist() for column in (log.submit_ns, log.run_ns))
-    cores, free, wait, coming, queue, queues = log.cores.tolist(), n_cores, 0, 0, [], []
-    running: list[tuple[int, int]] = []
-    while coming < len(submit) or running:
-        now = min([*submit[coming : coming + 1], *(end for end, _ in running[:1])])
-        while running and running[0][0] == now:
-            free += cores[heapq.heappop(running)[1]]
-        while coming < len(submit) and submit[coming] == now:
-            queue.append(coming)
-            coming += 1
-        queues.append(len(queue))
-        blocked: list[int] = []
-        for place, job in enumerate(queue):
-            if free == 0:
-                blocked += queue[place:]
-                break
-            if cores[job] > free:
-                blocked.append(job)
-                continue
-            free -= cores[job]
-            wait += now - submit[job]
-            heapq.heappush(running, (now + run[job], job))
-        queue = blocked
-    return wait / len(submit), float(np.mean(queues))
-
-
-def test_backfilling_without_a_reservation(hpc2n: Workload) -> None:
-    wait_s, queue = any_that_fits(hpc2n, 240)
-    page = " ".join(ACCASIM.read_text("utf-8").split())
-    assert f"a mean wait of {wait_s:,.0f} s and a mean queue of {queue:.1f}" in page
-
-
 def high_slowdowns(path: Path, factor: float, estimates: str) -> tuple[Workload, np.ndarray]:
     """The jobs of a log, and which of them completed with a slowdown above 5 under EASY."""
     whole = read_workload(path)
@@ -130,7 +89,13 @@ def high_slowdowns(path: Path, factor: float, estimates: str) -> tuple[Workload,
     return jobs, (slowdown(ran.submit_ns, ran.start_ns, ran.end_ns) > 5) & (jobs.status == 1)
 
 
-@pytest.mark.parametrize("name", [name for name in TABLES if "Curie" not in name or "load" not in name])
+@pytest.mark.parametrize(
+    "name",
+    these_stay(
+        [name for name in TABLES if "Curie" not in name or "load" not in name],
+        lambda name: "Curie" not in name and "load" not in name,
+    ),
+)
 def test_the_numbers_of_the_logs_as_they_are(shared: Path, name: str) -> None:
     log, _, factor = name.partition(", load ")
     for (shown, high, *_), asked in zip(
@@ -150,21 +115,94 @@ def test_the_papers_direction_is_on_the_page() -> None:
         assert mean > half, part  # the confidence interval is below 0
 
 
-def test_their_pictures_are_there() -> None:
-    for page in (ACCASIM, ESTIMATES_PAGE):
-        pictures = [target for target in links(page) if target.startswith("../images/")]
-        assert pictures
-        assert all((page.parent / target).stat().st_size < 300_000 for target in pictures)
+PAGE = ROOT / "docs" / "explanation/two-level-paper.md"
+LOGS = {"W1": "CEA-Curie-2011-2.1-cln.swf.gz", "W2": "LLNL-Thunder-2007-1.1-cln.swf.gz"}
+
+#: The first of the jobs of the paper's Figure 9: its place in the order of the workload, from 1.
+FIRST = 1542
 
 
-def test_who_is_hit(shared: Path) -> None:
-    # On the page: 8 of 257 users own half of HPC2N's jobs that are hit, 21 of 214 at KTH.
-    found = []
-    for name in ("HPC2N-2002-2.2-cln", "KTH-SP2-1996-2.1-cln"):
-        jobs, hit = high_slowdowns(shared / "traces" / f"{name}.swf.gz", 1.0, "requested")
-        of_users = np.sort(np.unique(jobs.user[hit], return_counts=True)[1])[::-1]
-        half = int(np.searchsorted(np.cumsum(of_users), hit.sum() / 2)) + 1
-        found.append(f"{half} of {len(np.unique(jobs.user))}")
-    assert f"{found[0]} users own half of them ({found[1]} at KTH)" in " ".join(
-        ESTIMATES_PAGE.read_text("utf-8").split()
+def words() -> str:
+    return " ".join(PAGE.read_text("utf-8").split())
+
+
+def busiest_day(shared: Path, name: str) -> Workload:
+    """The jobs of the study: of those that fit 256 cores the busiest 24 hours."""
+    return select(fit(read_workload(shared / "traces" / LOGS[name]), 256), "busiest:24h", preset=False)
+
+
+@pytest.fixture(scope="module")
+def day(shared: Path) -> Workload:
+    return busiest_day(shared, "W1")
+
+
+def test_the_second_workload(shared: Path, tmp_path: Path) -> None:
+    """Two variations of it give the rows of ``docs/data`` again."""
+    study = load_study(STUDIES / "two-level-paper.toml", [shared / "traces"])
+    cells = tuple(cell for cell in study.cells if cell.workload.name == "W2" and cell.value("variation") in (0, 0.25))
+    chosen = replace(study, cells=cells, metrics=("makespan_ns", "utilisation"), comparisons=())
+    results = run_study(chosen, tmp_path / "w2", lambda needs: Here()).results
+    kept = read("two-level-paper").query("workload == 'W2' and metric == 'makespan_ns'").astype({"variation": float})
+    for option, base in (("als", "static"), ("bls", "fcfs"), ("variation", 0)):
+        found = paired_comparisons(results, option, base, ["makespan_ns"])
+        found["value"] = found["value"].map(lambda value: value if isinstance(value, str) else f"{value:g}")
+        keys = [*({"bls", "als", "variation"} - {option}), "option", "value"]
+        both = found.merge(kept, on=keys, suffixes=("", "_kept"))
+        assert len(both) == len(found)
+        for column in ("ratio", "ratio_low", "ratio_high"):
+            assert both[column].to_numpy() == pytest.approx(both[f"{column}_kept"].to_numpy(), rel=1e-6, nan_ok=True)
+    # In which the paper and the page agree: FCFS with STATIC is slowest, SJF with SS or FAC quickest, wherever tasks vary.
+    means = results.groupby(["variation", "bls", "als"])["makespan_ns"].mean().unstack([1, 2])
+    assert set(means[means.index > 0].idxmax(axis=1)) == {("fcfs", "static")}
+    assert set(means[means.index > 0].idxmin(axis=1)) <= {("sjf", "ss"), ("sjf", "fac")}
+    use = results.groupby(["variation", "bls", "als"])["utilisation"].mean().unstack([1, 2])
+    assert ((use - use.loc[0]).abs() < 0.02).all(axis=None)
+
+
+def test_makespans_grow_with_the_variation_in_every_combination() -> None:
+    found = read("two-level-paper").query("option == 'variation'").astype({"value": float})
+    assert (found["ratio_low"] > 1).all()
+    for _, rows in found.groupby(["workload", "bls", "als"]):
+        means = rows.sort_values("value")["ratio"]
+        assert len(means) == 4
+        assert means.is_monotonic_increasing
+        assert means.iloc[0] > 1.4
+
+
+def test_the_five_jobs(day: Workload) -> None:
+    level = ApplicationLevel(lengths="normal:draw=paper")
+    fac, gss = (
+        bridge.simulate(day, als=als, variation=0.25, level=level, platform="paper", keep_tasks=False).jobs
+        for als in ("fac", "gss")
     )
+    rows = table(section(PAGE, "Figure 9: five jobs"))
+    runs = [(jobs.end_ns - jobs.start_ns).set_axis(jobs.job_id) / 1e9 for jobs in (gss, fac)]
+    for row in rows:
+        for job, shown in ((int(row[0]), row[3:5]), (int(row[5]), row[8:10])):
+            assert shown == [f"{run[job]:.1f} s" for run in runs]
+    compared = compare_jobs(fac, gss)
+    first = compared.delays.iloc[FIRST - 1]
+    assert first["job_id"] == int(rows[0][0])
+    overruns = sorted((link.cause_run_delta_ns for link in chain(compared, FIRST - 1)), reverse=True)
+    text = words()
+    for said in (
+        f"{first['job_id']} started {first['start_delta_ns'] / 1e9:,.0f} s (7 d) later",
+        f"over {first['chain_links']} links",
+        f"ran longer make up {first['chain_run_ns'] / 1e9:,.0f} s, of which five {sum(overruns[:5]) / 1e9:,.0f} s",
+        f"makes up −{-first['chain_order_ns'] / 1e9:,.0f} s",
+    ):
+        assert said in text, said
+
+
+def test_the_studies_of_the_page_can_be_run(shared: Path) -> None:
+    sizes = {path.stem: len(load_study(path, [shared / "traces"]).cells) for path in STUDIES.glob("two-level-paper*")}
+    assert sizes == {
+        "two-level-paper": 120,
+        "two-level-paper-8-tasks": 72,
+        "two-level-paper-other-days": 72,
+        "two-level-paper-cost": 8,
+        "two-level-paper-draws": 72,
+        "two-level-paper-cost-inline": 12,
+    }
+    text = words()
+    assert all(f"{name}.toml" in text for name in sizes)

@@ -1,7 +1,6 @@
 """The adaptive techniques again, slowly: whole histories, exact fractions.
 
-Nothing is shared with the kernels but the numbers in ``facts``. Each class
-is one loop's or job's rule; :meth:`Rule.technique` makes something that a driver can ask.
+Nothing is shared with the kernels. Each class is the rule of one loop or job.
 """
 
 from __future__ import annotations
@@ -12,9 +11,6 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import pairwise
 from math import ceil, floor
-from typing import Any
-
-from als.techniques.contract import LAST_SIZE, LAST_SQUARES, LAST_TOTAL_NS, LAST_WORK_NS, MEAN_S, STEP, Technique
 
 GUARD = Fraction(1, 10**9)
 
@@ -47,27 +43,6 @@ class Rule:
     min: int = 1
     round: str = "up"
     history: dict[int, list[Report]] = field(default_factory=dict)
-
-    def technique(self, name: str = "reference", *, learns: bool = True) -> Technique:
-        return Technique(name, self.asked, learns=learns)
-
-    def asked(
-        self,
-        n_tasks: int,
-        n_cores: int,
-        core: int,
-        request: int,
-        remaining: int,
-        facts: Any,
-        speed: Any,
-        params: Any,
-        memo: Any,
-    ) -> int:
-        if facts[LAST_SIZE]:
-            times = (Fraction(float(facts[at])) for at in (LAST_WORK_NS, LAST_TOTAL_NS, LAST_SQUARES))
-            self.hear(core, Report(int(facts[STEP]), int(facts[LAST_SIZE]), *times))
-        speeds = [Fraction(float(v)) for v in speed]
-        return self.answer(n_tasks, n_cores, core, request, remaining, Fraction(float(facts[MEAN_S])), speeds)
 
     def hear(self, core: int, report: Report) -> None:
         self.history.setdefault(core, []).append(report)

@@ -16,8 +16,8 @@ from collections.abc import Collection, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import pairwise
-from typing import Generic, TypeVar
+from itertools import accumulate, pairwise
+from typing import Any, Generic, TypeVar
 
 from reference.adaptive_rules import Report
 from reference.rules import Asked, Given, Rule, rule_of
@@ -124,117 +124,82 @@ class Resize(Generic[Real]):
     asked: tuple[int, ...] = ()
 
 
-def run(
-    lengths: Sequence[Real],
-    speeds: Sequence[Real],
-    technique: str = "",
-    *,
-    start: int = 0,
-    overhead: int = 0,
-    changes: Sequence[tuple[int, int, Real]] = (),
-    stop: int | None = None,
-    latency: Sequence[int] = (),
-    master: bool = False,
-    phases: Sequence[str | None] = (),
-    part_tasks: Sequence[int] = (),
-    seed: int = 0,
-    job: int = 0,
-    releases: bool = False,
-    hints: Sequence[tuple[int, Collection[int]]] = (),
-    resizes: Sequence[Resize[Real]] = (),
-    numbers: Sequence[int] = (),
-    wishes: Sequence[int] = (),
-    later: Sequence[tuple[int, int, Real]] = (),
-) -> Run:
-    """Simulate a job.
-
-    ``technique``: of its only loop; or else ``phases`` has one for each, or None for a serial part, and
-    ``part_tasks`` says how many tasks each part has: the phases, perhaps several times. ``changes``: (instant,
-    core, speed from then on), ascending instants, from ``start`` on; of two changes of one core at one instant the
-    later in the list counts, but a core that has no speed, be it for no time, is lost. A change at the stop is too
-    late. ``hints``: (instant, cores for which others wait from then on, as they are called, or else by their
-    slots), ascending instants; each is heard behind all else of its instant. ``latency``: of each core; none: 0.
-    ``numbers``: what the cores are called; none: 0, 1, 2 …. ``wishes``: for how many cores each phase wishes, 0 for
-    no wish; none: none does. ``later``: as ``changes``, and each is known behind all that happens at its instant;
-    never to 0, nor of a core that is not there. Raises TasksLeft or AllLost.
-    """
-    known = [(at_ns, 0, core, speed) for at_ns, core, speed in changes]
-    known += [(at_ns, 1, core, speed) for at_ns, core, speed in later]
-    before_stop = [one for one in sorted(known, key=lambda one: one[:2]) if stop is None or one[0] < stop]
-    job_: Job[Real] = Job(
-        list(lengths),
-        list(speeds),
-        [(at, at_ns, core, speed) for at, (at_ns, _, core, speed) in enumerate(before_stop)],
-        Given(seed, job),
-        phases=list(phases) or [technique],
-        part_tasks=list(part_tasks) or [len(lengths)],
-        latency=list(latency) or [0] * len(speeds),
-        overhead=overhead,
-        master=master,
-        now=start,
-        releases=releases,
-        hints=[hint for hint in hints if stop is None or hint[0] < stop],
-        numbers=list(numbers) or list(range(len(speeds))),
-        named=bool(numbers),
-        resizes=[resize for resize in resizes if stop is None or resize.at + 1 < stop],
-        wishes=list(wishes),
-        later=frozenset(at for at, (_, behind, *_) in enumerate(before_stop) if behind),
-    )
-    job_.go(stop)
-    return job_.result(stop)
+def run(lengths: Sequence[Real], speeds: Sequence[Real], technique: str = "", **given: Any) -> Run:
+    """Simulate a job; the arguments are those of :class:`Job`. Raises TasksLeft or AllLost."""
+    job: Job[Real] = Job(lengths, speeds, technique, **given)
+    job.go(given.get("stop"))
+    return job.result(given.get("stop"))
 
 
 class Job(Generic[Real]):
-    """What :func:`run` knows of a job at an instant."""
+    """The state of a job at an instant."""
 
     def __init__(
         self,
-        lengths: list[Real],
-        speeds: list[Real],
-        changes: list[Change[Real]],
-        given: Given,
+        lengths: Sequence[Real],
+        speeds: Sequence[Real],
+        technique: str = "",
         *,
-        phases: list[str | None],
-        part_tasks: list[int],
-        latency: list[int],
-        overhead: int,
-        master: bool,
-        now: int,
-        releases: bool,
-        hints: list[tuple[int, Collection[int]]],
-        resizes: list[Resize[Real]],
-        numbers: list[int],
-        named: bool,
-        wishes: list[int],
-        later: frozenset[int],
+        start: int = 0,
+        overhead: int = 0,
+        changes: Sequence[tuple[int, int, Real]] = (),
+        stop: int | None = None,
+        latency: Sequence[int] = (),
+        master: bool = False,
+        phases: Sequence[str | None] = (),
+        part_tasks: Sequence[int] = (),
+        seed: int = 0,
+        job: int = 0,
+        releases: bool = False,
+        hints: Sequence[tuple[int, Collection[int]]] = (),
+        resizes: Sequence[Resize[Real]] = (),
+        numbers: Sequence[int] = (),
+        wishes: Sequence[int] = (),
+        later: Sequence[tuple[int, int, Real]] = (),
     ) -> None:
-        self.says, self.wished = wishes, [(now, len(speeds))]  # the first is what it begins with, and no wish
-        self.later = later  # which changes are known behind all that happens at their instants
-        self.resizes, self.resized, self.stale = resizes, False, False
+        """Prepare a job.
+
+        ``technique``: of its only loop; or else ``phases`` has one for each, or None for a serial part, and
+        ``part_tasks`` says how many tasks each part has: the phases, perhaps several times. ``changes``: (instant,
+        core, speed from then on), ascending instants, from ``start`` on; of two changes of one core at one instant the
+        later in the list counts, but a core that has no speed, be it for no time, is lost. A change at the stop is too
+        late. ``hints``: (instant, cores for which others wait from then on, as they are called, or else by their
+        slots), ascending instants; each is heard behind all else of its instant. ``latency``: of each core; none: 0.
+        ``numbers``: what the cores are called; none: 0, 1, 2 …. ``wishes``: for how many cores each phase wishes, 0 for
+        no wish; none: none does. ``later``: as ``changes``, and each is known behind all that happens at its instant;
+        never to 0, nor of a core that is not there.
+        """
+        known = [(at_ns, 0, core, speed) for at_ns, core, speed in changes]
+        known += [(at_ns, 1, core, speed) for at_ns, core, speed in later]
+        in_time = [one for one in sorted(known, key=lambda one: one[:2]) if stop is None or one[0] < stop]
+        self.changes: list[Change[Real]] = [(at, at_ns, c, speed) for at, (at_ns, _, c, speed) in enumerate(in_time)]
+        self.later = {at for at, (_, behind, *_) in enumerate(in_time) if behind}
+        self.says, self.wished = list(wishes), [(start, len(speeds))]  # the first is what it begins with, and no wish
+        self.resizes = [one for one in resizes if stop is None or one.at + 1 < stop]
+        self.resized = self.stale = False
         self.only = ""  # the technique that is simulated ahead
-        self.hints, self.wanted, self.named = hints, frozenset[int](), named
-        self.lengths: list[Real] = lengths
-        self.changes: list[Change[Real]] = changes
-        self.given = given
-        self.phases, self.overhead, self.master = phases, overhead, master
-        self.start = self.master_free = self.now = now
-        self.cores = [Core(c, latency[c], speed > 0, now, label=numbers[c]) for c, speed in enumerate(speeds)]
-        self.timeline: list[list[tuple[int, int, Real]]] = [[(-1, now, speed)] for speed in speeds]
-        for at, at_ns, c, speed in changes:
+        self.hints = [hint for hint in hints if stop is None or hint[0] < stop]
+        self.wanted, self.named = frozenset[int](), bool(numbers)
+        self.lengths, self.given = list(lengths), Given(seed, job)
+        self.phases, self.overhead, self.master = list(phases) or [technique], overhead, master
+        self.start = self.master_free = self.now = start
+        delays, labels = list(latency) or [0] * len(speeds), list(numbers) or range(len(speeds))
+        self.cores = [Core(c, delays[c], speed > 0, start, label=labels[c]) for c, speed in enumerate(speeds)]
+        self.timeline: list[list[tuple[int, int, Real]]] = [[(-1, start, speed)] for speed in speeds]
+        for at, at_ns, c, speed in self.changes:
             self.timeline[c].append((at, at_ns, speed))
         self.tasks: list[Ran | None] = [None] * len(lengths)
         self.made = self.chunks = self.scheduling = self.ahead = 0
         self.chosen: dict[str, int] = {}
-        first = [sum(part_tasks[:part]) for part in range(len(part_tasks) + 1)]
-        self.parts = list(pairwise(first))
+        self.parts = list(pairwise(accumulate(part_tasks or [len(lengths)], initial=0)))
         self.learned: dict[tuple[int, str], Rule] = {}
         self.over = False
         # In which parts cores are released, and whether one of them is needed in a later one.
-        kinds = [phases[part % len(phases)] for part in range(len(self.parts))]
+        kinds = [self.phases[part % len(self.phases)] for part in range(len(self.parts))]
         wide = max((part for part, kind in enumerate(kinds) if kind is not None), default=0)
         self.releasing = {part: part < len(kinds) - 1 for part in range(wide, len(kinds))} if releases else {}
         self.part = -1
-        self.open(now)
+        self.open(start)
 
     # The parts.
 

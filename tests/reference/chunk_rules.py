@@ -350,23 +350,6 @@ def bold(n: int, p: int, mu: float = 1.0, sigma: float = 0.0, h: float = 0.0, ro
 
 
 _RULES: dict[str, Callable[..., Sizes]] = {
-    "static": static,
-    "ss": ss,
-    "fsc": fsc,
-    "mfsc": mfsc,
-    "gss": gss,
-    "guided": guided,
-    "tss": tss,
-    "fac": fac,
-    "fac2": fac,
-    "fac_mu_sigma": fac_mu_sigma,
-    "mfac": fac_mu_sigma,
-    "wf": wf,
-    "tfss": tfss,
-    "fiss": fiss,
-    "viss": viss,
-    "rnd": rnd,
-    "pls": pls,
-    "tap": tap,
-    "bold": bold,
-}
+    rule.__name__: rule
+    for rule in (static, ss, fsc, mfsc, gss, guided, tss, fac, fac_mu_sigma, wf, tfss, fiss, viss, rnd, pls, tap, bold)
+} | {"fac2": fac, "mfac": fac_mu_sigma}

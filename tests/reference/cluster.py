@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Any
 
 from reference import room
 from reference.machine import Attempt, Job, Machine, Rules
@@ -97,38 +98,36 @@ WishesOf = Callable[[int, int, tuple[int, ...], Changes], Wishes]
 ReleasesOf = Callable[[int, int, tuple[int, ...]], Mapping[int, int]]
 
 
-def run(
-    jobs: Sequence[Job],
-    machine: Machine,
-    rules: Rules,
-    end_of: EndOf | None = None,
-    releases_of: ReleasesOf | None = None,
-    by_host: bool = False,
-    loss_of: LossOf | None = None,
-    told: Told | None = None,
-    resized: Resized | None = None,
-    widths: Sequence[tuple[int, int]] = (),
-    resize: str = "none",
-    wishes_of: WishesOf | None = None,
-    hints: bool = False,
-) -> list[Attempt]:
-    """What becomes of every attempt, by row and attempt, of jobs in workload order (ascending submit).
+@dataclass(frozen=True)
+class Ways:
+    """How jobs behave. Without anything, a job ends by itself after its run time.
 
-    ``end_of(row, start, cores)`` says when a job that starts now on these cores will end by itself; without it, its run
-    time does. ``releases_of`` says which cores it gives back before; ``by_host``, the whole of a host at once. ``loss_of`` says
-    when its cores are all lost before. ``told``, in place of the first two, is asked again whenever a running job is told for
-    which of its cores the head of the queue waits. ``resized`` likewise whenever the width of a running job changes, which is
-    between ``widths``, by row, and by the rule ``resize``; if that is ``mold``, only the head's does, as it starts; if it is
-    ``evolve``, as ``wishes_of`` says of those whose width may change. With ``hints`` it is asked, too, whenever such a job is
-    told who waits.
+    ``end_of(row, start, cores)`` says when a job that starts now on these cores will end by itself. ``releases_of`` says which
+    cores it gives back before; ``by_host``, the whole of a host at once. ``loss_of`` says when its cores are all lost before.
+    ``told``, in place of the first two, is asked again whenever a running job is told for which of its cores the head of the
+    queue waits. ``resized`` likewise whenever the width of a running job changes, which is between ``widths``, by row, and by
+    the rule ``resize``; if that is ``mold``, only the head's does, as it starts; if it is ``evolve``, as ``wishes_of`` says of
+    those whose width may change. With ``hints`` it is asked, too, whenever such a job is told who waits.
+    """
+
+    end_of: EndOf | None = None
+    releases_of: ReleasesOf | None = None
+    by_host: bool = False
+    loss_of: LossOf | None = None
+    told: Told | None = None
+    resized: Resized | None = None
+    widths: Sequence[tuple[int, int]] = ()
+    resize: str = "none"
+    wishes_of: WishesOf | None = None
+    hints: bool = False
+
+
+def run(jobs: Sequence[Job], machine: Machine, rules: Rules, *ways: Any, **more: Any) -> list[Attempt]:
+    """What becomes of every attempt, by row and attempt, of jobs in workload order (ascending submit), in these :class:`Ways`.
 
     Raises NeverFinishes.
     """
-    cluster = _Cluster(jobs, machine, rules, end_of)
-    cluster.resized, cluster.widths, cluster.resize, cluster.wishes_of = resized, widths, resize, wishes_of
-    cluster.releases_of, cluster.by_host, cluster.loss_of, cluster.told = releases_of, by_host, loss_of, told
-    cluster.hints = hints or told is not None
-    return cluster.run()
+    return Cluster(jobs, machine, rules, Ways(*ways, **more)).run()
 
 
 @dataclass
@@ -170,21 +169,13 @@ def corrected_end(start: int, planned: int, request: int, now: int, corrections:
     return end
 
 
-class _Cluster:
-    def __init__(self, jobs: Sequence[Job], machine: Machine, rules: Rules, end_of: EndOf | None) -> None:
+class Cluster:
+    def __init__(self, jobs: Sequence[Job], machine: Machine, rules: Rules, ways: Ways | None = None) -> None:
         assert rules.depth is None or not rules.keep
         assert all(before.submit <= after.submit for before, after in pairwise(jobs))
-        self.jobs, self.machine, self.rules, self.end_of = list(jobs), machine, rules, end_of
+        self.jobs, self.machine, self.rules, self.ways = list(jobs), machine, rules, ways or Ways()
         self.said = tuple(jobs)
-        self.releases_of: ReleasesOf | None = None
-        self.told: Told | None = None
-        self.by_host = False
-        self.resized: Resized | None = None
-        self.widths: Sequence[tuple[int, int]] = ()
-        self.resize = "none"
-        self.wishes_of: WishesOf | None = None
-        self.hints = False
-        self.loss_of: LossOf | None = None
+        self.resize, self.widths = self.ways.resize, self.ways.widths
         self.counts = room.only_counts(jobs, machine, rules)
         self.now = -1
         self.arrives = {row: job.earliest for row, job in enumerate(jobs) if job.after is None}
@@ -222,9 +213,9 @@ class _Cluster:
             if self.pass_is_due and self.now >= self.busy_until:
                 began = set(self.running)
                 self.one_pass()
-                if self.resized is not None:
+                if self.ways.resized is not None:
                     self.change_widths(began)
-                if self.hints:
+                if self.ways.hints or self.ways.told is not None:
                     self.hint(began)
         return [attempt for _, attempt in sorted(self.attempts, key=lambda one: (one[0], one[1].attempt))]
 
@@ -485,7 +476,7 @@ class _Cluster:
             lack -= sum(masked is None or self.machine.host_of(core) in masked for core in asked)
             for row in sorted(began, key=lambda row: (self.thought(row), self.place[row])):
                 computing = self.running[row].left - asked
-                if self.resized is None:
+                if self.ways.resized is None:
                     computing &= frozenset(sorted(self.running[row].cores)[: self.jobs[row].cores])
                 usable = [core for core in computing if masked is None or self.machine.host_of(core) in masked]
                 most = max(0, min(lack, len(computing) // 2))
@@ -755,7 +746,7 @@ class _Cluster:
     def start(self, row: int, start: int, cores: frozenset[int], why: str) -> None:
         self.waiting.pop(row, None)
         wide = None
-        if self.resized is not None:
+        if self.ways.resized is not None:
             ends = start + self.jobs[row].estimate
             wide = Wide(tuple(sorted(cores)), ends, ends)
         self.running[row] = self.become(row, start, cores, why, (), wide)
@@ -778,19 +769,19 @@ class _Cluster:
         until: dict[int, int] = {}
         own: int | None = None
         computing = tuple(sorted(cores)[: self.jobs[row].cores])
-        if self.releases_of is not None or self.told is not None or self.resized is not None:
+        if self.ways.releases_of is not None or self.ways.told is not None or self.ways.resized is not None:
             assert self.rules.cost == 0
-            if self.resized is not None:
+            if self.ways.resized is not None:
                 assert wide is not None
-                own, known = self.resized(row, start, wide.first, wide.changes, hints)
+                own, known = self.ways.resized(row, start, wide.first, wide.changes, hints)
                 known = {core: at for core, at in known.items() if core in cores}  # of others that is past
-                if self.wishes_of is not None and self.widths[row][0] < self.widths[row][1]:
-                    wide = replace(wide, wishes=self.wishes_of(row, start, wide.first, wide.changes))
-            elif self.told is not None:
-                own, known = self.told(row, start, computing, hints)
+                if self.ways.wishes_of is not None and self.widths[row][0] < self.widths[row][1]:
+                    wide = replace(wide, wishes=self.ways.wishes_of(row, start, wide.first, wide.changes))
+            elif self.ways.told is not None:
+                own, known = self.ways.told(row, start, computing, hints)
             else:
-                assert self.releases_of is not None
-                known = self.releases_of(row, start, computing)
+                assert self.ways.releases_of is not None
+                known = self.ways.releases_of(row, start, computing)
             until = self.released(dict(known), cores)
             # A host that is gone from the job by then is nothing to it.
             stops = [stop for stop in stops if stop[1] != 2]
@@ -799,13 +790,13 @@ class _Cluster:
         stops.sort()
         if stops:
             start = min(start, stops[0][0])  # what stops it before its start takes effect stops it as it starts
-        gone = None if self.loss_of is None else self.loss_of(row, start, tuple(sorted(cores)))
+        gone = None if self.ways.loss_of is None else self.ways.loss_of(row, start, tuple(sorted(cores)))
         if gone is not None and (not stops or gone < stops[0][0]):
             # The cores are as lost for another attempt: one that had none of them from its start is the last.
             again = self.rules.requeue and gone > start
             return Running(start, gone, cores, why, "requeued" if again else "failed", until, hints=hints)
-        if self.end_of is not None:
-            own = self.end_of(row, start, tuple(sorted(cores)))
+        if self.ways.end_of is not None:
+            own = self.ways.end_of(row, start, tuple(sorted(cores)))
         elif own is None and job.run >= 0:
             own = start + job.run
         if own is not None and (not stops or own <= stops[0][0]):
@@ -825,16 +816,11 @@ class _Cluster:
         return found
 
     def released(self, until: dict[int, int], cores: frozenset[int]) -> dict[int, int]:
-        if not self.by_host:
-            return until
-        for number in range(len(self.machine.hosts)):
+        for number in range(len(self.machine.hosts)) if self.ways.by_host else ():
             mine = cores & frozenset(self.machine.cores_of(number))
-            works = [core for core in mine if core in until]
-            last = max((until[core] for core in works), default=None)
-            for core in mine:
-                if last is None:
-                    continue
-                until[core] = last
+            works = [until[core] for core in mine if core in until]
+            if works:
+                until |= dict.fromkeys(mine, max(works))
         return until
 
     def log(self, row: int, start: int, end: int, cores: frozenset[int], why: str, state: str) -> None:

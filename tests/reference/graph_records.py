@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from inside import column, number
 
 from als.application import Application
-from als.engine.dag import state as g
 from als.engine.dag.parts import Edges, GraphPart
 from als.planners import planner
 from reference.application import Ran
@@ -27,8 +27,8 @@ def planned(
     application = Application(
         list(lengths), list(speeds), phases=[GraphPart(planner(scheduler))], edges=edges_of(edges)
     )
-    tasks = application.state.graph.tasks
-    return list(zip(tasks[g.PLAN].tolist(), tasks[g.POSITION].tolist(), strict=True))
+    columns = (column(application.state, f"graph.tasks.{name}").tolist() for name in ("PLAN", "POSITION"))
+    return list(zip(*columns, strict=True))
 
 
 def planning_anew(scheduler: str, lengths: Sequence[float], edges: Sequence[tuple[int, int, float]]) -> Replan:
@@ -56,5 +56,5 @@ def graph_ran(application: Application) -> GraphRun:
         state.finish_ns.tolist(),
         state.busy_ns.tolist(),
         application.chunks,
-        int(state.graph.numbers[g.WAIT_NS]),
+        number(state, "graph.numbers.WAIT_NS"),
     )

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 from reference.application import AllLost, Ran, Resize, TasksLeft, duration_ns
 from reference.graph_ways import InRounds, Mapped, Plan, Planned, Way
@@ -109,91 +110,64 @@ class Core:
 Replan = Callable[[list[int], list[float]], list[tuple[int, int]]]
 
 
-def run_graph(
-    gflop: Sequence[float],
-    edges: Sequence[tuple[int, int, float]],
-    speed: Sequence[float],
-    core_host: Sequence[int],
-    network: Network,
-    *,
-    technique: str = "",
-    plan: Plan | None = None,
-    mapped: Sequence[int] | None = None,
-    order: Sequence[int] | None = None,
-    overhead_ns: int = 0,
-    latency_ns: Sequence[int] = (),
-    master: bool = False,
-    speed_changes: Sequence[tuple[int, int, float]] = (),
-    start_ns: int = 0,
-    stop_ns: int | None = None,
-    seed: int = 0,
-    job: int = 0,
-    resizes: Sequence[Resize[float]] = (),
-    replan: Replan | None = None,
-    numbers: Sequence[int] = (),
-) -> GraphRun:
-    """Simulate a job.
-
-    ``edges``: (producer, consumer, bytes); without bytes it is only an order. ``technique``, ``plan``, ``mapped``:
-    one of them: a loop technique's name; cores and places; of each task its host. ``order``: of each task its
-    position; none: its number. ``speed_changes``: (instant, core, GFLOP/s from then on), ascending instants; 0: the
-    core is lost. ``resizes``: ascending instants; without a network. ``replan``: with a plan, where the width
-    changes. ``numbers``: what the cores are called; none: 0, 1, 2 …. Raises TasksLeft or AllLost.
-    """
-    way: Way
-    if plan is not None:
-        way = Planned(plan, replan)
-    elif mapped is not None:
-        way = Mapped(mapped)
-    else:
-        way = InRounds(technique, Given(seed, job))
-    job_ = Job(
-        list(gflop),
-        list(edges),
-        [
-            Core(c, core_host[c], latency_ns[c] if latency_ns else 0, speed[c], start_ns, start_ns)
-            for c in range(len(speed))
-        ],
-        Transfers(network, start_ns),
-        way,
-        list(range(len(gflop)) if order is None else order),
-        [change for change in speed_changes if stop_ns is None or change[0] < stop_ns],
-        overhead_ns,
-        master,
-        start_ns,
-        [one for one in resizes if stop_ns is None or one.at + 1 < stop_ns],
-    )
-    for core, number in zip(job_.cores, numbers, strict=False):
-        core.label = number
-    return job_.go(stop_ns)
+def run_graph(*given: Any, stop_ns: int | None = None, **named: Any) -> GraphRun:
+    """Simulate a job; the arguments are those of :class:`Job`. Raises TasksLeft or AllLost."""
+    return Job(*given, stop_ns=stop_ns, **named).go(stop_ns)
 
 
 class Job:
-    """What is known of a job at an instant."""
+    """The state of a job at an instant."""
 
     def __init__(
         self,
-        gflop: list[float],
-        edges: list[tuple[int, int, float]],
-        cores: list[Core],
-        transfers: Transfers,
-        way: Way,
-        position: list[int],
-        changes: list[tuple[int, int, float]],
-        overhead: int,
-        master: bool,
-        start: int,
-        resizes: list[Resize[float]],
+        gflop: Sequence[float],
+        edges: Sequence[tuple[int, int, float]],
+        speed: Sequence[float],
+        core_host: Sequence[int],
+        network: Network,
+        *,
+        technique: str = "",
+        plan: Plan | None = None,
+        mapped: Sequence[int] | None = None,
+        order: Sequence[int] | None = None,
+        overhead_ns: int = 0,
+        latency_ns: Sequence[int] = (),
+        master: bool = False,
+        speed_changes: Sequence[tuple[int, int, float]] = (),
+        start_ns: int = 0,
+        stop_ns: int | None = None,
+        seed: int = 0,
+        job: int = 0,
+        resizes: Sequence[Resize[float]] = (),
+        replan: Replan | None = None,
+        numbers: Sequence[int] = (),
     ) -> None:
-        self.resizes, self.resized, self.start_ns = resizes, False, start
+        """Prepare a job.
+
+        ``edges``: (producer, consumer, bytes); without bytes it is only an order. ``technique``, ``plan``, ``mapped``:
+        one of them: a loop technique's name; cores and places; of each task its host. ``order``: of each task its
+        position; none: its number. ``speed_changes``: (instant, core, GFLOP/s from then on), ascending instants; 0: the
+        core is lost. ``resizes``: ascending instants; without a network. ``replan``: with a plan, where the width
+        changes. ``numbers``: what the cores are called; none: 0, 1, 2 ….
+        """
+        self.way: Way = InRounds(technique, Given(seed, job)) if mapped is None else Mapped(mapped)
+        if plan is not None:
+            self.way = Planned(plan, replan)
+        self.resizes = [one for one in resizes if stop_ns is None or one.at + 1 < stop_ns]
+        self.resized, self.start_ns = False, start_ns
         self.by = [-1 for _ in gflop]  # the slot of the core that has computed each task
-        self.gflop, self.edges, self.cores, self.transfers, self.way = gflop, edges, cores, transfers, way
-        self.position, self.changes, self.overhead, self.master = position, changes, overhead, master
-        self.now = self.master_free = start
+        self.gflop, self.edges, self.transfers = list(gflop), list(edges), Transfers(network, start_ns)
+        delays = latency_ns or [0] * len(speed)
+        self.cores = [Core(c, core_host[c], delays[c], speed[c], start_ns, start_ns) for c in range(len(speed))]
+        for core, number in zip(self.cores, numbers, strict=False):
+            core.label = number
         tasks = range(len(gflop))
+        self.position, self.overhead, self.master = list(order or tasks), overhead_ns, master
+        self.changes = [change for change in speed_changes if stop_ns is None or change[0] < stop_ns]
+        self.now = self.master_free = start_ns
         self.into: list[list[int]] = [[] for _ in tasks]
         self.out: list[list[int]] = [[] for _ in tasks]
-        for e, (a, b, _) in enumerate(edges):
+        for e, (a, b, _) in enumerate(self.edges):
             self.out[a].append(e)
             self.into[b].append(e)
         self.producers_left = [len(self.into[k]) for k in tasks]
@@ -205,7 +179,7 @@ class Job:
         self.sent = [-1 for _ in edges]
         self.arrived = [-1 for _ in edges]
         self.chunks = self.transfer_wait = 0
-        way.begin(self)
+        self.way.begin(self)
 
     # Time.
 

@@ -18,7 +18,6 @@ Where the specification of the project leaves something open, this is what is do
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,7 +42,7 @@ class Plan:
     place: Sequence[int]
 
 
-class Way(ABC):
+class Way:
     """How cores come by their tasks."""
 
     job: Job
@@ -52,20 +51,19 @@ class Way(ABC):
     def begin(self, job: Job) -> None:
         self.job = job
 
-    @abstractmethod
     def release(self, k: int, t: int) -> None:
         """All producers of a task have ended."""
+        raise NotImplementedError
 
-    @abstractmethod
     def produced(self, e: int, core: Core, t: int) -> None:
         """The producer of an edge has ended, on this core."""
 
     def idle(self, core: Core, t: int) -> None:
-        return
+        """A core has ended a task."""
 
-    @abstractmethod
     def next(self, core: Core, t: int) -> int | None:
-        """The task that an idle core starts now."""
+        """Return the task that an idle core starts now."""
+        return self.from_hand(core, t)
 
     def in_hand(self, core: Core) -> int | None:
         return core.hand[0] if core.hand else None
@@ -74,12 +72,12 @@ class Way(ABC):
         """Whether somebody was given something."""
         return False
 
-    @abstractmethod
     def lose(self, core: Core, t: int) -> None:
         """A core is lost."""
+        raise NotImplementedError
 
     def come(self, core: Core, t: int) -> None:
-        return
+        """A core comes."""
 
     def call_back(self) -> bool:
         """Nothing happens any more, and a core is absent; whether something happens now."""
@@ -90,7 +88,7 @@ class Way(ABC):
         raise NotImplementedError
 
     def gone(self, core: Core, t: int) -> None:
-        return
+        """A core has left."""
 
     def anew(self, t: int) -> None:
         raise NotImplementedError
@@ -144,15 +142,9 @@ class InRounds(Way):
     def release(self, k: int, t: int) -> None:
         insort(self.waiting, (self.job.position[k], k))
 
-    def produced(self, e: int, core: Core, t: int) -> None:
-        pass
-
     def idle(self, core: Core, t: int) -> None:
         if not core.hand:
             self.ask(core, t)
-
-    def next(self, core: Core, t: int) -> int | None:
-        return self.from_hand(core, t)
 
     def come(self, core: Core, t: int) -> None:
         self.ask(core, t)

@@ -1,14 +1,13 @@
 """A slow reference of limits to power: exact rationals, nothing kept, everything counted again at every instant.
 
-One queue, first come, first served, without backfilling or with EASY. Jobs last their run times at full speed, as is known
-before; or, without backfilling, for as long as somebody says who is told of each change of speed. Cores are all alike, the
-lowest free ones are taken. Without backfilling hosts may go down; jobs on them are tried again. It shares no code with the
-engine, and does not look like it.
+One queue, first come, first served, without backfilling or with EASY. Jobs last their run times at full speed; or, without
+backfilling, until an instant that a function gives which receives each change of speed. All cores are alike, the lowest free
+ones are taken. Without backfilling hosts may go down; jobs on them are tried again. It shares no code with the engine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil, floor
@@ -174,37 +173,31 @@ class _World:
         if estimates == "last-two" and one.user >= 0 and len(seen) > 1:
             self.out.thought[job] = Fraction(floor((seen[-1] + seen[-2]) / 2 * 10**9), 10**9)
 
-    def limit(self, now: int) -> int | None:
-        known = [one.power for one in self.case.limits if one.begin + self.case.reaction <= now < one.end]
-        return min(known, default=None)
-
-    def known(self, now: int, part: Part | None = None) -> list[Limit]:
-        late, limits = self.case.reaction - self.case.notice, self.case.limits if part is None else part.limits
+    def known(self, now: int, limits: tuple[Limit, ...], late: int | None = None) -> list[Limit]:
+        late = self.case.reaction - self.case.notice if late is None else late
         return [one for one in limits if one.begin + late <= now < one.end]
 
-    def part_limit(self, part: Part, now: int) -> int | None:
-        known = [one.power for one in part.limits if one.begin + self.case.reaction <= now < one.end]
-        return min(known, default=None)
+    def limit(self, now: int, limits: tuple[Limit, ...]) -> int | None:
+        return min((one.power for one in self.known(now, limits, self.case.reaction)), default=None)
 
-    def part_power(self, part: Part, runs: list[tuple[list[int], int, int]], thought: bool = False) -> int:
-        """What some hosts draw with these cores, of all hosts, of these jobs in these states."""
-        machine = self.machine
-        total = len(part.hosts) * machine.cores * machine.idle
-        for cores, job, state in runs:
-            total += sum(core // machine.cores in part.hosts for core in cores) * self.more(job, state, thought)
-        return total
+    def allowed(self, now: int, until: int, limits: tuple[Limit, ...]) -> int | None:
+        """The power under which a job that would run until then has to stay."""
+        if not self.case.notice:
+            return self.limit(now, limits)
+        return min((one.power for one in self.known(now, limits) if one.begin < until), default=None)
+
+    def inside(self, part: Part, cores: Collection[int]) -> int:
+        return sum(core // self.machine.cores in part.hosts for core in cores)
 
     def fits_parts(self, job: int, cores: list[int], now: int) -> bool:
         """Whether a job on these cores fits the limits of all parts that they are in, as everybody is planned."""
-        until = now + self.length(job)
         for part in self.case.parts:
-            known = [] if self.part_limit(part, now) is None else [self.part_limit(part, now)]
-            if self.case.notice:
-                known = [one.power for one in self.known(now, part) if one.begin < until]
-            if not known or not any(core // self.machine.cores in part.hosts for core in cores):
+            allowed = self.allowed(now, now + self.length(job), part.limits)
+            if allowed is None or not self.inside(part, cores):
                 continue
-            runs = [(sorted(one.cores), one.job, self.planned(one.job)) for one in self.running]
-            if self.part_power(part, [*runs, (cores, job, self.planned(job))], thought=True) > min(known):
+            runs = [(self.inside(part, one.cores), one.job, self.planned(one.job)) for one in self.running]
+            runs.append((self.inside(part, cores), job, self.planned(job)))
+            if self.power(runs, part.hosts, thought=True) > allowed:
                 return False
         return True
 
@@ -226,8 +219,8 @@ class _World:
         if case.fallback == "dvfs" and one.slowable:
             return len(self.machine.states) - 1
         if case.fallback == "submit" and one.slowable:
-            known = [self.known(one.submit), *(self.known(one.submit, part) for part in case.parts)]
-            return case.slow if any(known) else 0
+            limits = [case.limits, *(part.limits for part in case.parts)]
+            return case.slow if any(self.known(one.submit, some) for some in limits) else 0
         return 0
 
     def length(self, job: int) -> int:
@@ -247,21 +240,20 @@ class _World:
             return (machine.shutdown if what == "down" else machine.boot)[1]
         return machine.cores * machine.idle
 
-    def power(self, runs: list[tuple[int, int, int]], thought: bool = False) -> int:
-        idle = sum(self.host_power(host) for host in range(self.machine.hosts))
-        return idle + sum(n * self.more(job, state, thought) for n, job, state in runs)
+    def power(
+        self, runs: list[tuple[int, int, int]], hosts: Collection[int] | None = None, *, thought: bool = False
+    ) -> int:
+        """What hosts draw with cores of jobs in states, (number, job, state) each."""
+        hosts = range(self.machine.hosts) if hosts is None else hosts
+        return sum(map(self.host_power, hosts)) + sum(n * self.more(job, state, thought) for n, job, state in runs)
 
     def fits(self, job: int, now: int) -> bool:
         if self.case.fallback in ("none", "stop:idle", "stop:off"):
             return True
-        limits = [self.limit(now)] if not self.case.notice else []
-        until = now + self.length(job)
-        limits += [one.power for one in self.known(now) if self.case.notice and one.begin < until]
-        limit = min((one for one in limits if one is not None), default=None)
-        if limit is None:
-            return True
+        allowed = self.allowed(now, now + self.length(job), self.case.limits)
         runs = [(len(one.cores), one.job, self.planned(one.job)) for one in self.running]
-        return self.power([*runs, (self.shape[job][0], job, self.planned(job))], thought=True) <= limit
+        runs.append((self.shape[job][0], job, self.planned(job)))
+        return allowed is None or self.power(runs, thought=True) <= allowed
 
     def free(self, job: int, now: int) -> list[int]:
         """The cores that a job could have now; none that is planned to be away before it ends."""
@@ -294,7 +286,7 @@ class _World:
         for host in [host for host, due in self.passage.items() if due == now]:
             del self.passage[host]
             self.hosts[host] = "off" if self.hosts[host] == "down" else "up"
-        limit, off = self.limit(now), self.case.fallback == "stop:off"
+        limit, off = self.limit(now, self.case.limits), self.case.fallback == "stop:off"
         wanted, down = 0, self.down(now)
         up = machine.hosts - len(down)
         most = machine.states[0][1]
@@ -367,8 +359,7 @@ class _World:
         if beside is not None:
             taken.append((beside, now, now + self.length(beside)))
         head, length = self.queue[0], self.length(self.queue[0])
-        known = [one for one in self.case.limits if one.begin + self.case.reaction <= now < one.end]
-        known = [] if self.case.fallback == "none" else known
+        known = self.known(now, self.case.limits, self.case.reaction) if self.case.fallback != "none" else []
 
         def possible(at: int) -> bool:
             there = [head, *(job for job, begin, end in taken if begin <= at < end)]
@@ -385,44 +376,29 @@ class _World:
         raise AssertionError("the head never fits")
 
     def set_states(self, now: int) -> None:
-        slowest, level = len(self.machine.states) - 1, 0
-        limit = self.limit(now)
-        if self.case.fallback == "dvfs" and (self.case.order != "together" or self.case.parts):
-            self.slow_part_by_part(now)
-            return
-        if self.case.fallback == "dvfs" and limit is not None:
-            while level < slowest:
-                runs = [(len(one.cores), one.job, level if self.planned(one.job) else 0) for one in self.running]
-                if self.power(runs) <= limit:
-                    break
-                level += 1
-        self.level = level
+        states = [self.planned(one.job) for one in self.running]
+        if self.case.fallback == "dvfs":
+            states = self.slowed(now)
         changed = []
-        for one in self.running:
-            state, run = self.planned(one.job), self.shape[one.job][1]
-            if self.case.fallback == "dvfs":
-                state = min(state, level)
-            starts = (
-                self.out.start[one.job] >= now and one.state == 0
-            )  # it was planned otherwise, and has run for no time
-            known = replace(one, thought=one.start + run) if starts else one
+        for one, state in zip(self.running, states, strict=True):
+            starts = self.out.start[one.job] >= now and one.state == 0  # planned otherwise, it has run for no time
+            known = replace(one, thought=one.start + self.shape[one.job][1]) if starts else one
             slowed = known.into(state, now, self.speed)
             changed.append(replace(slowed, thought=slowed.due(self.speed)) if self.case.promised else slowed)
         self.running = changed
 
-    def slow_part_by_part(self, now: int) -> None:
-        """Each in a state of its own. By an order: who is first is slowed first, and only the last not as far as possible."""
-        cores = self.machine.cores
+    def slowed(self, now: int) -> list[int]:
+        """States of the running jobs. By an order, the first is slowed first, and only the last not as far as possible."""
         whole = Part(frozenset(range(self.machine.hosts)), self.case.limits)
         slowest, states, self.level = len(self.machine.states) - 1, [0] * len(self.running), 0
         for part in (*self.case.parts, whole):
-            held = [[core for core in one.cores if core // cores in part.hosts] for one in self.running]
+            held = [self.inside(part, one.cores) for one in self.running]
             may = [place for place, one in enumerate(self.running) if self.planned(one.job) and held[place]]
-            limit = self.part_limit(part, now)
+            limit = self.limit(now, part.limits)
 
-            def fits(part: Part = part, held: list[list[int]] = held, limit: int | None = limit) -> bool:
-                runs = [(cores, one.job, state) for cores, one, state in zip(held, self.running, states, strict=True)]
-                return limit is None or self.part_power(part, runs) <= limit
+            def fits(part: Part = part, held: list[int] = held, limit: int | None = limit) -> bool:
+                runs = [(n, one.job, state) for n, one, state in zip(held, self.running, states, strict=True)]
+                return limit is None or self.power(runs, part.hosts) <= limit
 
             if self.case.order == "together":
                 before, level = list(states), 0
@@ -431,11 +407,11 @@ class _World:
                     for place in may:
                         states[place] = max(before[place], level)
                 # Of the others nobody knows where a job that waits will be.
-                if part is whole or part.hosts == whole.hosts:
+                if part.hosts == whole.hosts:
                     self.level = max(self.level, level)
                 continue
             measure = {
-                "fewest": lambda place, held=held: -len(held[place]) * self.saves(place, states),
+                "fewest": lambda place, held=held: -held[place] * self.saves(place, states),
                 "widest": lambda place: -len(self.running[place].cores),
                 "narrowest": lambda place: len(self.running[place].cores),
                 "latest": lambda place: -self.running[place].start,
@@ -446,11 +422,7 @@ class _World:
             for place in sorted(may, key=lambda place: (measure(place), self.running[place].job)):
                 while states[place] < slowest and not fits():
                     states[place] += 1
-        changed = []
-        for one, state in zip(self.running, states, strict=True):
-            slowed = one.into(state, now, self.speed)
-            changed.append(replace(slowed, thought=slowed.due(self.speed)) if self.case.promised else slowed)
-        self.running = changed
+        return states
 
     def saves(self, place: int, states: list[int]) -> int:
         job = self.running[place].job
@@ -461,10 +433,8 @@ class _World:
         return self.saves(place, states) / (self.speed(job, states[place]) - self.speed(job, slowest))
 
     def instants(self) -> Iterator[int]:
-        for one in self.case.limits if self.case.fallback != "none" else ():
-            yield from (max(0, one.begin - self.case.notice), one.begin)
-            yield from (min(one.begin + self.case.reaction, one.end), one.end)
-        for one in [one for part in self.case.parts for one in part.limits] if self.case.fallback != "none" else ():
+        limits = [self.case.limits, *(part.limits for part in self.case.parts)]
+        for one in [one for some in limits for one in some] if self.case.fallback != "none" else ():
             yield from (max(0, one.begin - self.case.notice), one.begin)
             yield from (min(one.begin + self.case.reaction, one.end), one.end)
         yield from (one.due(self.speed) for one in self.running)

@@ -261,7 +261,8 @@ def rule_of(text: str) -> Rule:
     if name.startswith("awf"):
         return Learning(adaptive_rules.Weights(variant=name.removeprefix("awf").removeprefix("-"), **given))
     if name in ("af", "maf"):
-        return Learning(adaptive_rules.Factoring(whole=name == "maf", **given))
+        known = given.pop("mu", "measured") == "known"
+        return Learning(adaptive_rules.Factoring(whole=name == "maf", known=known, **given), learns=not known)
     return InTurn(name, given)
 
 

@@ -178,16 +178,9 @@ def simulate(
             found = cluster.run(jobs, machine, rules, molded, gives, widths=wide.widths, resize="mold")
         else:
             evolves = wide.resize == "evolve"
-            found = cluster.run(
-                jobs,
-                machine,
-                rules,
-                resized=resized,
-                widths=wide.widths,
-                resize=wide.resize,
-                wishes_of=(lambda row, *_: tuple(runs[row][1].wishes)) if evolves else None,
-                hints=wide.hints,
-            )
+            wishes_of = (lambda row, *_: tuple(runs[row][1].wishes)) if evolves else None
+            of_wide = {"widths": wide.widths, "resize": wide.resize, "hints": wide.hints}
+            found = cluster.run(jobs, machine, rules, resized=resized, wishes_of=wishes_of, **of_wide)
         placements = [batch.Placed(one.start, one.end, one.cores) for one in found]
     for row, placed in enumerate(placements):
         lengths, ran = runs.get(row, ([], application.Run([], [], 0)))
@@ -196,17 +189,6 @@ def simulate(
             for task, length in zip(ran.tasks, lengths, strict=True)
             if task is not None
         )
-        done.append(
-            Done(
-                jobs[row].number,
-                jobs[row].submit,
-                placed.start,
-                placed.end,
-                batch.deadline(jobs[row], slack),
-                placed.cores,
-                ran.chunks,
-                tasks,
-                tuple(ran.finish),
-            )
-        )
+        job, times = jobs[row], (placed.start, placed.end, batch.deadline(jobs[row], slack))
+        done.append(Done(job.number, job.submit, *times, placed.cores, ran.chunks, tasks, tuple(ran.finish)))
     return done

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from itertools import pairwise
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 from batch_traces import deepest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ledgers import Job, ledger, ledgers, machine, never_started
+from ledgers import ledgers
 
 from traces.algorithms.event_heap import heap_drop_top, heap_push, heap_remove_keys, heap_replace_top, heap_settle
 from traces.algorithms.extremes import extremes
@@ -23,41 +22,28 @@ from traces.ledger import Ledger
 from traces.series import load_series
 
 
-@given(st.lists(st.floats(allow_nan=False), min_size=1))
-def test_of_floats(values: list[float]) -> None:
+@given(st.lists(st.floats(allow_nan=False), min_size=1), st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1))
+def test_extremes(values: list[float], instants: list[int]) -> None:
     assert extremes(np.array(values)) == (min(values), max(values))
-
-
-@given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1))
-def test_of_instants_exactly(values: list[int]) -> None:
-    column = np.frombuffer(np.array(values).tobytes(), np.int64)  # read-only, as a message has it
-    assert extremes(column) == (min(values), max(values))
+    column = np.frombuffer(np.array(instants).tobytes(), np.int64)  # read-only, as a message has it
+    assert extremes(column) == (min(instants), max(instants))
 
 
 @pytest.mark.parametrize("at", [0, 1, 2])
 def test_one_that_is_no_number_makes_both_none(at: int) -> None:
-    values = np.array([1.0, 3.0, 2.0])
-    values[at] = math.nan
-    assert np.isnan(extremes(values)).all()
-    values.view(np.uint64)[at] = 0x7FF0_0000_0000_0001  # a signalling one
-    assert np.isnan(extremes(values)).all()
+    for bits in (0x7FF8_0000_0000_0000, 0x7FF0_0000_0000_0001):  # quiet, signalling
+        values = np.array([1.0, 3.0, 2.0])
+        values.view(np.uint64)[at] = bits
+        assert np.isnan(extremes(values)).all()
 
 
 def test_what_kernels_take_as_it_is_is_not_copied() -> None:
     fit = np.arange(4.0)
     assert own(fit, np.float64) is fit
-    for unfit in (
-        fit[::2],
-        fit.astype(np.float32),
-        np.frombuffer(fit.tobytes()),
-        fit.astype(">f8"),
-        [0.0, 2.0],
-        fit.T[::-1],
-    ):
+    others = (fit[::2], fit.astype(np.float32), np.frombuffer(fit.tobytes()), fit.astype(">f8"), [0.0, 2.0], fit[::-1])
+    for unfit in others:
         made = own(unfit, np.float64)
-        assert made.flags.carray
-        assert made.dtype == np.float64
-        assert made.tolist() == list(unfit)
+        assert (made.flags.carray, made.dtype, made.tolist()) == (True, np.float64, list(unfit))
 
 
 @compiled()
@@ -85,14 +71,6 @@ def test_equal_keys_keep_their_order(keys: list[float]) -> None:
     assert places.tolist() == sorted(range(n), key=lambda k: keys[k])
 
 
-def test_the_last_run_may_be_of_one() -> None:
-    for n in (0, 1, 2, 15, 16, 17, 31, 32, 33, 48, 49, 64, 65):
-        keys = -np.arange(float(n))
-        places, space = np.zeros(n, np.int64), np.zeros(n, np.int64)
-        _order(keys, places, space, n)
-        assert places.tolist() == list(range(n - 1, -1, -1))
-
-
 #: Begins and ends.
 Intervals = list[tuple[int, int]]
 
@@ -116,19 +94,6 @@ def test_lanes_are_as_few_as_can_be(drawn: Intervals) -> None:
     steps = [(int(lane[k]), *intervals[k]) for k in order]
     for before, after in pairwise(steps):
         assert before[0] < after[0] or (before[0] == after[0] and before[2] <= after[1])
-
-
-@pytest.mark.parametrize(
-    ("intervals", "lanes"),
-    [
-        ([(0, 10), (3, 12), (4, 20), (10, 11), (12, 13)], [0, 1, 2, 0, 0]),  # the lowest of those that are free
-        ([(0, 5), (5, 5), (5, 9)], [0, 0, 0]),
-        ([(0, 9), (5, 5)], [0, 1]),
-        ([(7, 8), (0, 1), (2, 3)], [0, 0, 0]),
-    ],
-)
-def test_by_hand(intervals: Intervals, lanes: list[int]) -> None:
-    assert pack_lanes(*np.array(intervals, np.int64).T)[0].tolist() == lanes
 
 
 ROWS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 12), st.integers(1, 5)), min_size=1, max_size=10)
@@ -166,52 +131,20 @@ def test_columns_keep_the_mean_and_the_extremes(
     assert mean(found, first, first + n_columns * width) == pytest.approx(values.mean())
 
 
-def test_nothing_is_nothing() -> None:
-    none = np.zeros(0, np.int64)
-    found = steps(none, none, none)
-    assert len(found.value) == 0
-    assert mean(found, 0, 10) == 0
-    assert in_columns(found, 0, 10, 2).mean.tolist() == [0, 0]
-
-
-def test_jobs_that_were_cut_or_never_started_by_hand() -> None:
-    jobs = [
-        never_started(1, 2),  # as if it were not there
-        # Waits for another job's end until 3, and is given all four cores of a host; cut at 9 and tried again at 12.
-        Job(2, 0, 5, 9, [(0, 4)], asked=3, state="requeued", eligible=3),
-        Job(2, 0, 12, 15, [(0, 4)], asked=3, attempt=1, eligible=9),
-    ]
-    found = load_series(ledger(machine(4), jobs))
-    assert found.instant_ns.tolist() == [3, 5, 9, 12, 15]
-    assert found.queue_length.tolist() == [1, 0, 1, 0, 0]
-    assert found.busy_cores.tolist() == [0, 4, 0, 4, 0]
-    assert len(load_series(ledger(machine(4), jobs[:1]))) == 0
-
-
 @settings(max_examples=200, deadline=None)
 @given(ledgers())
 def test_it_counts_what_holds_after_each_instant(of: Ledger) -> None:
     jobs, found = of.jobs, load_series(of)
-    rows = list(
-        zip(
-            jobs.eligible_ns.tolist(),
-            jobs.start_ns.tolist(),
-            jobs.end_ns.tolist(),
-            jobs.held_cores.tolist(),
-            strict=True,
-        )
-    )
-    rows = [row for row in rows if row[1] != -1]
+    columns = (column.tolist() for column in (jobs.eligible_ns, jobs.start_ns, jobs.end_ns, jobs.held_cores))
+    rows = [row for row in zip(*columns, strict=True) if row[1] != -1]
     expected, last = [], (0, 0)
     for instant in sorted({moment for row in rows for moment in row[:3]}):
-        state = (
-            sum(eligible <= instant < start for eligible, start, _, _ in rows),
-            sum(cores for _, start, end, cores in rows if start <= instant < end),
-        )
+        waiting = sum(eligible <= instant < start for eligible, start, _, _ in rows)
+        state = waiting, sum(cores for _, start, end, cores in rows if start <= instant < end)
         if state != last:
             expected.append((instant, *state))
         last = state
-    columns = (found.instant_ns.tolist(), found.queue_length.tolist(), found.busy_cores.tolist())
+    columns = (column.tolist() for column in (found.instant_ns, found.queue_length, found.busy_cores))
     assert list(zip(*columns, strict=True)) == expected
 
 
@@ -223,41 +156,37 @@ ROOM = 40
 def test_the_smallest_pair_is_first_whatever_is_done(data: st.DataObject) -> None:
     time, key = np.full(ROOM, -99, np.int64), np.full(ROOM, -99, np.int64)
     pairs: list[tuple[int, int]] = []
-    times = st.integers(0, 6) | st.sampled_from((2**62, 2**63 - 1))
     for number in range(data.draw(st.integers(1, ROOM))):
-        action = (
-            data.draw(st.sampled_from(("push", "push", "drop", "replace", "settle", "remove"))) if pairs else "push"
-        )
-        t = data.draw(times)
+        actions = ("push", "push", "drop", "replace", "settle", "remove") if pairs else ("push",)
+        action, size = data.draw(st.sampled_from(actions)), len(pairs)
+        t = data.draw(st.integers(0, 6) | st.sampled_from((2**62, 2**63 - 1)))
         if action == "push":
             # Pairs are unique: keys are, but do not come in order.
-            size = heap_push(time, key, len(pairs), t, (number * 17) % ROOM)
+            size = heap_push(time, key, size, t, (number * 17) % ROOM)
             pairs.append((t, (number * 17) % ROOM))
-            assert size == len(pairs)
         elif action == "drop":
-            assert heap_drop_top(time, key, len(pairs)) == len(pairs) - 1
+            size = heap_drop_top(time, key, size)
             pairs.remove(min(pairs))
         elif action == "replace":
             top = min(pairs)
-            heap_replace_top(time, key, len(pairs), t, top[1])
+            heap_replace_top(time, key, size, t, top[1])
             pairs[pairs.index(top)] = (t, top[1])
         elif action == "remove":
             lo = data.draw(st.integers(0, ROOM))
             hi = data.draw(st.integers(lo, ROOM))
-            size = heap_remove_keys(time, key, len(pairs), lo, hi)
+            size = heap_remove_keys(time, key, size, lo, hi)
             pairs = [(at, one) for at, one in pairs if not lo <= one < hi]
-            assert size == len(pairs)
         else:
-            at = data.draw(st.integers(0, len(pairs) - 1))
+            at = data.draw(st.integers(0, size - 1))
             old = (int(time[at]), int(key[at]))
-            heap_settle(time, key, len(pairs), at, t)
+            heap_settle(time, key, size, at, t)
             pairs[pairs.index(old)] = (t, old[1])
-        held = list(zip(time[: len(pairs)].tolist(), key[: len(pairs)].tolist(), strict=True))
+        assert size == len(pairs)
+        held = list(zip(time[:size].tolist(), key[:size].tolist(), strict=True))
         assert sorted(held) == sorted(pairs)
         assert not pairs or held[0] == min(pairs)
-    size = len(pairs)
     left = []
-    while size:
+    for size in range(len(pairs), 0, -1):
         left.append((int(time[0]), int(key[0])))
-        size = heap_drop_top(time, key, size)
+        assert heap_drop_top(time, key, size) == size - 1
     assert left == sorted(pairs)

@@ -70,17 +70,6 @@ def test_why_nothing_is_kept_is_said_once(capsys: pytest.CaptureFixture[str], mo
     assert capsys.readouterr().err == "kernels are compiled again in every run: for a test\n"
 
 
-def test_what_another_process_has_compiled_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, stream = Clock(), io.StringIO()
-    shown = Compiling({"one": 4, "two": 6}, stream=stream, clock=clock)
-    monkeypatch.setattr(progress, "_NOW", shown)
-    clock.now_s += 5
-    progress.unit_kept("another", 9)
-    assert stream.getvalue() == ""
-    progress.unit_kept("one", 4)
-    assert stream.getvalue().startswith("compiling for this version, once: 4 of 10 kernels")
-
-
 def test_what_was_waited_is_never_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=clock))

@@ -66,25 +66,20 @@ def test_a_log_is_known_by_its_name_without_the_ending(tmp_path: Path, kind: str
     assert (format_of(path), read_workload(path).job_id.tolist()) == ("sacct", [7])
 
 
-@pytest.mark.parametrize("left", [100, -1])
-def test_a_file_that_ends_too_early(tmp_path: Path, kind: str, left: int) -> None:
-    (tmp_path / "x").write_bytes(KINDS[kind][1](TEXT)[:left])
-    with pytest.raises(InputError) as caught:
-        held(tmp_path / "x")
-    assert str(caught.value) == f"{tmp_path / 'x'}: the {kind} file is truncated"
-
-
-@pytest.mark.parametrize("what", ["a byte", "behind"])
-def test_a_file_that_is_damaged(tmp_path: Path, kind: str, what: str) -> None:
-    data = bytearray(KINDS[kind][1](TEXT))
-    if what == "a byte":
-        data[len(data) // 2] ^= 255
-    else:
-        data += b"something else"
-    (tmp_path / "x").write_bytes(data)
-    with pytest.raises(InputError, match=f"x: the {kind} file is damaged: ") as caught:
-        held(tmp_path / "x")
-    assert str(caught.value).isprintable()
+def test_a_file_that_ends_too_early_or_is_damaged(tmp_path: Path, kind: str) -> None:
+    data, path = KINDS[kind][1](TEXT), tmp_path / "x"
+    for left in (100, -1):
+        path.write_bytes(data[:left])
+        with pytest.raises(InputError) as caught:
+            held(path)
+        assert str(caught.value) == f"{path}: the {kind} file is truncated"
+    flipped = bytearray(data)
+    flipped[len(data) // 2] ^= 255
+    for damaged in (flipped, data + b"something else"):
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match=f"x: the {kind} file is damaged: ") as caught:
+            held(path)
+        assert str(caught.value).isprintable()
 
 
 def test_an_xz_file_that_asks_for_more_memory_than_any_needs_is_refused(tmp_path: Path) -> None:

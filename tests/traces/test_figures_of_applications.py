@@ -7,22 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from ledgers import messaging_ledgers
 
 import traces.figures.application.schedule as schedule
 import traces.figures.application.task_graph as task_graph
 from traces.base.errors import InputError
 from traces.figures.application.chunk_sizes import chunk_sizes_figure
-from traces.figures.application.graph_levels import graph_places, space_out, task_levels
+from traces.figures.application.graph_levels import task_levels
 from traces.figures.application.loop import LoopChunks, loop_figure, loop_intervals
 from traces.figures.application.schedule import ScheduleTasks, ScheduleTransfers, schedule_figure
 from traces.figures.application.task_graph import task_graph_figure
 from traces.figures.drawing import bars
 from traces.figures.drawing.canvas import save, shades
-from traces.ledger import Ledger
-from traces.waits import graph_waits, waits
 
 pytestmark = pytest.mark.whole
 
@@ -142,28 +137,6 @@ def test_many_tasks_are_a_picture_of_what_they_cover(monkeypatch: pytest.MonkeyP
     assert pixels[1, int(5 / 9 * bars._COLUMNS)] == pytest.approx([1, 1, 1])
 
 
-@settings(max_examples=60, deadline=None)
-@given(of=messaging_ledgers())
-def test_waits_of_one_job_are_those_of_the_ledger(of: Ledger) -> None:
-    assert of.tasks is not None
-    assert of.transfers is not None
-    found = list(zip(*(column.tolist() for column in waits(of)), strict=True))
-    for job in range(len(of.jobs)):
-        here = slice(int(of.tasks.first[job]), int(of.tasks.first[job + 1]))
-        sent = slice(int(of.transfers.first[job]), int(of.transfers.first[job + 1]))
-        task, since = graph_waits(
-            of.tasks.core[here],
-            of.tasks.start_ns[here],
-            of.tasks.end_ns[here],
-            of.transfers.target[sent],
-            of.transfers.sent_ns[sent],
-            of.transfers.arrived_ns[sent],
-            int(of.jobs.start_ns[job]),
-        )
-        alone = list(zip(task.tolist(), since.tolist(), strict=True))
-        assert alone == [(k, a) for row, k, a, _ in found if row == job]
-
-
 # 0 -> 1 -> 3, 0 -> 2 -> 3, 0 -> 3 passes a level; 4 stands alone.
 SOURCE, TARGET = np.array([0, 0, 0, 1, 2]), np.array([1, 2, 3, 3, 3])
 DIAMOND = (np.array([1.0, 4.0, 0.0, 1.0, 2.0]), SOURCE, TARGET, np.array([4.0, 1.0, 0.0, 16.0, 1.0]))
@@ -175,48 +148,6 @@ def test_levels_are_longest_paths() -> None:
     assert task_levels(1, np.zeros(0, int), np.zeros(0, int)).tolist() == [0]
     with pytest.raises(InputError, match="tasks that wait for each other"):
         task_levels(3, np.array([0, 1]), np.array([1, 0]))
-
-
-@settings(max_examples=80, deadline=None)
-@given(n=st.integers(1, 14), data=st.data())
-def test_places_keep_their_distance_and_edges_lead_from_task_to_task(n: int, data: st.DataObject) -> None:
-    pairs = st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)).filter(lambda one: one[0] < one[1])
-    edges = sorted(data.draw(st.sets(pairs, max_size=30))) if n > 1 else []
-    source, target = (np.array([edge[k] for edge in edges], np.int64) for k in (0, 1))
-    places = graph_places(n, source, target)
-    slow = [0] * n
-    for a, b in edges:
-        slow[b] = max(slow[b], slow[a] + 1)
-    assert places.level.tolist() == slow
-    at = {(float(x), float(y)) for x, y in zip(places.level, places.height, strict=True)}
-    assert len(at) == n
-    for k, (a, b) in enumerate(edges):
-        x, y = places.edge_level[places.edge == k], places.edge_height[places.edge == k]
-        assert x.tolist() == list(range(slow[a], slow[b] + 1))
-        assert (y[0], y[-1]) == (places.height[a], places.height[b])
-        at |= set(zip(x.tolist(), y.tolist(), strict=True))
-    for level in set(slow):
-        heights = np.sort([y for x, y in at if x == level])
-        assert (np.diff(heights) > 1 - 1e-9).all()
-
-
-@settings(max_examples=100, deadline=None)
-@given(wanted=st.lists(st.integers(-5, 5).map(float), min_size=1, max_size=6), data=st.data())
-def test_spaced_out_heights_are_the_nearest(wanted: list[float], data: st.DataObject) -> None:
-    n = len(wanted)
-    weight = np.array(data.draw(st.lists(st.integers(1, 4), min_size=n, max_size=n)), float)
-    height = np.empty(n)
-    scratch = np.empty(n), np.empty(n), np.empty(n, np.int64)
-    space_out(np.arange(n), np.zeros(n, np.int64), np.array(wanted), weight, height, *scratch)
-    assert (np.diff(height) >= 1 - 1e-9).all()
-    cost = (weight * (height - wanted) ** 2).sum()
-    for k in range(n):  # a convex problem: no shift of a whole end of it, either way, is nearer
-        for by in (-1e-3, 1e-3):
-            for moved in (slice(k), slice(k, k + 1), slice(k, None)):
-                other = height.copy()
-                other[moved] += by
-                if (np.diff(other) >= 1).all():
-                    assert (weight * (other - wanted) ** 2).sum() >= cost - 1e-9
 
 
 def test_circles_edges_and_names() -> None:

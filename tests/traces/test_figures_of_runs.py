@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from matplotlib.patches import StepPatch
 from matplotlib.text import Text
 from run_frames import S, jobs_of, tasks_of
@@ -23,13 +20,10 @@ from traces.figures.application.task_lengths import task_lengths_figure
 from traces.figures.drawing import bars
 from traces.figures.drawing.boxes import Box
 from traces.figures.drawing.canvas import PALETTE, rgb, save
-from traces.figures.drawing.coverage import painted
 from traces.figures.drawing.time_axis import duration_marks, time_axis, time_unit
-from traces.figures.run import gantt_blocks
 from traces.figures.run.core_heat import heat_figure
 from traces.figures.run.gantt import core_gantt_figure, gantt_figure, select_bars
-from traces.figures.run.gantt_blocks import job_blocks
-from traces.figures.run.job_imbalance import imbalance_jobs_figure, width_classes
+from traces.figures.run.job_imbalance import imbalance_jobs_figure
 from traces.figures.run.power import power_figure
 from traces.figures.run.utilisation import utilisation_figure
 from traces.figures.run.wait_times import waits_figure
@@ -52,25 +46,24 @@ def rectangles(figure: object) -> list[tuple[float, float, float, float]]:
     return [(*one.min(axis=0).tolist(), *one.max(axis=0).tolist()) for one in corners]
 
 
-def test_rectangles_are_the_bars() -> None:
+def test_bars_colours_and_the_legend() -> None:
     figure = gantt_figure(*COLUMNS, **HOSTS)
-    margin = 0.06
-    expected = [(s / S, c + margin, e / S, c + 1 - margin) for _, c, s, e in BARS.tolist()]
-    np.testing.assert_allclose(rectangles(figure), expected)
+    np.testing.assert_allclose(rectangles(figure), [(s / S, c + 0.06, e / S, c + 0.94) for _, c, s, e in BARS.tolist()])
     axes = figure.axes[0]
-    assert axes.get_xlim() == (0, 10)
-    assert axes.get_ylim() == (6, 0)
+    assert (axes.get_xlim(), axes.get_ylim()) == ((0, 10), (6, 0))
     assert axes.get_xlabel() == "time since the start of the workload [s]"
-
-
-def test_colours_are_the_jobs_and_the_legend_names_them() -> None:
-    figure = gantt_figure(*COLUMNS, **HOSTS)
-    colours = [tuple(one[:3]) for one in figure.axes[0].collections[0].get_facecolor().tolist()]
     first, second = rgb(PALETTE[0]), rgb(PALETTE[1])
+    colours = [tuple(one[:3]) for one in axes.collections[0].get_facecolor().tolist()]
     assert colours == [first, first, second, first, second]
     legend = figure.legends[0]
     assert [text.get_text() for text in legend.get_texts()] == ["job 1542", "job 1543"]
     assert [patch.get_facecolor()[:3] for patch in legend.get_patches()] == [first, second]
+    k = np.arange(40)
+    many = gantt_figure(k, k % 6, k * S, (k + 1) * S, **HOSTS)
+    assert many.legends == []
+    assert "colours recur" in many.axes[0].get_title(loc="right")
+    colours = many.axes[0].collections[0].get_facecolor()
+    assert (colours[:-1] != colours[1:]).any(axis=1).all()
 
 
 @pytest.mark.parametrize("single_bars", [2, 10])
@@ -96,28 +89,6 @@ def test_very_many_bars_are_drawn_as_what_they_cover(block: int, monkeypatch: py
     first, second, white = rgb(PALETTE[0]), rgb(PALETTE[1]), (1, 1, 1)
     for core, second_of_run, colour in [(0, 1, first), (0, 8, white), (2, 1, white), (2, 5, second), (3, 5, white)]:
         np.testing.assert_allclose(picture[core, second_of_run * width // 10 + 1], colour, err_msg=str(core))
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 60), st.integers(0, 60)), max_size=12))
-def test_a_picture_keeps_the_area_of_its_bars(drawn: list[tuple[int, int, int]]) -> None:
-    """Of bars that do not overlap; some rows share a cell."""
-    taken: dict[int, list[tuple[int, int]]] = {}
-    bars = []
-    for row, a, b in drawn:
-        lo, hi = min(a, b), max(a, b)
-        if all(hi <= x or lo >= y for x, y in taken.setdefault(row, [])):
-            taken[row].append((lo, hi))
-            bars.append((row, lo, hi))
-    row, lo, hi = np.array(bars or [(0, 0, 0)]).T
-    black = np.zeros((1, 3))
-    bars_drawn = (row, lo / 60, hi / 60, np.zeros(len(row), np.int64))
-    picture = painted(
-        [tuple(column[part] for column in bars_drawn) for part in (slice(3), slice(3, None))], black, 7, 13, 4
-    )
-    assert picture.shape == (4, 13, 3)
-    covered = (1 - picture[:, :, 0]).sum() * 2 / 13
-    assert covered == pytest.approx(((hi - lo) / 60).sum())
 
 
 @pytest.mark.parametrize(("suffix", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("PDF", b"%PDF")])
@@ -153,76 +124,26 @@ ROWS = [
 TASKS = tasks_of(ROWS)
 
 
-def numbers(figure: Any) -> dict[str, tuple[float, float]]:
-    return {text.get_text(): text.get_position() for text in figure.axes[0].texts if text.get_gid() == "job"}
-
-
-def n_bars(figure: Any) -> int:
-    return len(figure.axes[0].collections[0].get_paths())
-
-
-def test_the_bars_are_those_of_the_chosen_tasks() -> None:
-    assert n_bars(core_gantt_figure(TASKS, **WIDE)) == len(ROWS) - 1
-    assert n_bars(core_gantt_figure(TASKS, **WIDE, jobs=[(8, 9)])) == 2
+def test_bars_of_chosen_tasks_numbers_of_jobs_and_lines_around_blocks() -> None:
+    figure = core_gantt_figure(TASKS, **WIDE)
+    assert len(rectangles(figure)) == len(ROWS) - 1
+    assert len(rectangles(core_gantt_figure(TASKS, **WIDE, jobs=[(8, 9)]))) == 2
     some = core_gantt_figure(TASKS, **WIDE, jobs=[(7, 8), (9, 10)], cores=[(8, 12)])
-    assert n_bars(some) == 6
-    assert some.axes[0].get_ylim() == (4, 0)
-    columns = [TASKS[name].to_numpy() for name in ("job_id", "core", "start_ns", "end_ns")]
-    same, table = gantt_figure(*columns, **WIDE), core_gantt_figure(TASKS, **WIDE)
-    for one, other in zip(
-        same.axes[0].collections[0].get_paths(), table.axes[0].collections[0].get_paths(), strict=True
-    ):
-        assert (one.vertices == other.vertices).all()
-
-
-def test_each_job_has_its_number_where_it_fits() -> None:
-    found = numbers(core_gantt_figure(TASKS, **WIDE))
+    assert (len(rectangles(some)), some.axes[0].get_ylim()) == (6, (4, 0))
+    found = {text.get_text(): text.get_position() for text in figure.axes[0].texts if text.get_gid() == "job"}
     assert set(found) == {"7", "8", "9"}
-    x, y = found["7"]
+    (x, y), (later, below) = found["7"], found["9"]
     assert 0 < x < 5
     assert 4 < y < 14  # on the larger of its two blocks
-    x, y = found["9"]
-    assert 10 < x < 25
-    assert y == 12.5  # not on the line between the hosts, which is in its middle
+    assert 10 < later < 25
+    assert below == 12.5  # not on the line between the hosts, which is in its middle
     assert all(y % 1 == 0.5 for _, y in found.values())
-
-
-def test_white_lines_are_around_blocks() -> None:
-    edges = core_gantt_figure(TASKS, **WIDE).axes[0].collections[2:5]
-    begins, tops, bottoms = ([tuple(map(tuple, segment)) for segment in one.get_segments()] for one in edges)
+    begins, tops, bottoms = (
+        [tuple(map(tuple, segment)) for segment in one.get_segments()] for one in figure.axes[0].collections[2:5]
+    )
     assert begins == [((0, 0), (0, 2)), ((0, 4), (0, 14)), ((0, 2), (0, 4)), ((10, 10), (10, 22))]
     assert tops == [((0, 0), (10, 0)), ((0, 4), (10, 4)), ((0, 2), (10, 2)), ((10, 10), (40, 10))]
     assert bottoms == [((0, 2), (10, 2)), ((0, 14), (10, 14)), ((0, 4), (10, 4)), ((10, 22), (40, 22))]
-
-
-@given(
-    st.lists(st.tuples(st.integers(1, 4), st.integers(0, 12)), min_size=1, max_size=30, unique_by=lambda one: one[1]),
-    st.sampled_from([1, 3, 100]),
-)
-def test_blocks_are_the_runs_of_a_jobs_rows(drawn: list[tuple[int, int]], at_a_time: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gantt_blocks, "_SORTED", at_a_time)
-        _blocks_are_the_runs_of_a_jobs_rows(drawn)
-
-
-def _blocks_are_the_runs_of_a_jobs_rows(drawn: list[tuple[int, int]]) -> None:
-    job, row = np.array(drawn).T
-    start, end = row * S, (row + 1) * S
-    blocks = job_blocks(job, row, start, end, job % 3)
-    covered = [
-        (number, at)
-        for number, low, high in zip(blocks.job_id.tolist(), blocks.low.tolist(), blocks.high.tolist(), strict=True)
-        for at in range(low, high)
-    ]
-    assert sorted(covered) == sorted(drawn)
-    for k in range(len(blocks.job_id)):
-        mine = row[job == blocks.job_id[k]]
-        assert blocks.low[k] - 1 not in mine
-        assert blocks.high[k] not in mine
-        assert (blocks.start_ns[k], blocks.end_ns[k]) == (mine.min() * S, (mine.max() + 1) * S)
-        assert blocks.colour[k] == blocks.job_id[k] % 3
-        area = (blocks.high[k] - blocks.low[k]) * (blocks.end_ns[k] - blocks.start_ns[k])
-        assert blocks.filled[k] == pytest.approx((blocks.high[k] - blocks.low[k]) * S / area)
 
 
 COMPUTING = tasks_of(
@@ -257,20 +178,6 @@ def test_the_map_by_hand() -> None:
     assert [text.get_text() for text in axes.texts] == ["host 0", "host 1"]
 
 
-def test_memory_is_that_of_intervals_and_not_of_cores() -> None:
-    n_cores, n_jobs = 1_000_000, 1000
-    rows = [
-        {"submit": 0, "start": k, "end": k + 1, "cores": n_cores, "allocation": f"0-{n_cores - 1}"}
-        for k in range(n_jobs)
-    ]
-    jobs = jobs_of(rows)
-    tracemalloc.start()
-    figure = heat_figure(jobs, first_core=np.array([0, n_cores]), host_names=["host 0"], columns=10)
-    assert tracemalloc.get_traced_memory()[1] < 100e6
-    tracemalloc.stop()
-    assert share(figure).min() > 0.999
-
-
 #: Waits of 0, 0, 10, 30 s; bounded slowdowns 1, 1, 2, 4. The others are nobody's wait.
 WAITS: list[dict[str, Any]] = [
     {"submit": 0, "start": 0, "end": 100, "cores": 1},
@@ -299,16 +206,22 @@ def test_the_curves_by_hand() -> None:
     zero = x[0]
     assert x == [zero, zero, zero, 10 * S, 30 * S, pytest.approx(37.5 * S)]
     assert y == [0, 0.25, 0.5, 0.75, 1, 1]
-    assert 0 < zero < 10 * S
-    ((x, y),) = curves(right)
-    assert (x, y) == ([1, 1, 1, 2, 4, 5], [0, 0.25, 0.5, 0.75, 1, 1])
+    assert curves(right) == [([1, 1, 1, 2, 4, 5], [0, 0.25, 0.5, 0.75, 1, 1])]
     assert left.get_title(loc="right") == "4 jobs; median 5 s; 50 % did not wait"
     assert right.get_title(loc="right") == "median 1.5"
+    assert (left.get_xscale(), right.get_xscale()) == ("log", "log")
+    # Zero has a place of its own, left of a border.
+    assert left.get_xticklabels()[0].get_text() == "0"
+    assert left.get_xlim()[0] < left.get_xticks()[0] == zero
+    assert "0 apart" in left.get_xlabel()
+    (border,) = [line for line in left.lines if line.get_linestyle() == ":"]
+    assert 0 < zero < border.get_xdata()[0] < 10 * S
+    # The marker of the two that did not wait is where the curve begins.
+    assert (left.lines[0].get_marker(), left.lines[0].get_markevery()) == ("o", [2])
 
 
 def test_a_short_job_counts_as_one_of_ten_seconds_and_no_slowdown_is_below_1() -> None:
-    _, right = waits_figure(JOBS[:2]).axes
-    assert right.get_title(loc="right") == "median 1"  # also of the job that ran for 1 s
+    assert waits_figure(JOBS[:2]).axes[1].get_title(loc="right") == "median 1"  # also of the job that ran for 1 s
     _, right = waits_figure(jobs_of([{"submit": 0, "start": 15, "end": 20, "cores": 1}])).axes
     assert curves(right)[0][0][0] == 2
 
@@ -325,24 +238,15 @@ def labelled(n: int) -> pd.DataFrame:
     return pd.concat(tables)
 
 
-def test_runs_are_lines_that_differ_in_more_than_colour() -> None:
+def test_runs_are_lines_that_differ_in_more_than_colour_and_more_are_rows_of_boxes() -> None:
     figure = waits_figure(labelled(8))
     left = figure.axes[0]
     assert [x[0] / S for x, _ in curves(left)] == [10, 20, 30, 40, 50, 60, 70, 80]
-    assert [text.get_text() for text in figure.legends[0].get_texts()][:3] == [
-        "run a (2 jobs)",
-        "run c (2 jobs)",
-        "run b (2 jobs)",
-    ]
+    names = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert names[:3] == ["run a (2 jobs)", "run c (2 jobs)", "run b (2 jobs)"]
     drawn = [line for line in left.lines if line.get_drawstyle() == "steps-post"]
-    looks = {repr(line._unscaled_dash_pattern) for line in drawn}
-    assert len(looks) == 8
-    assert len({line.get_color() for line in drawn}) == 8
-
-
-def test_more_runs_are_rows_of_boxes() -> None:
-    figure = waits_figure(labelled(9))
-    left, right = figure.axes
+    assert len({repr(line._unscaled_dash_pattern) for line in drawn}) == len({line.get_color() for line in drawn}) == 8
+    left, right = waits_figure(labelled(9)).axes
     assert [text.get_text() for text in left.get_yticklabels()][:3] == ["run a", "run c", "run b"]
     boxes = [(bar.get_x() / S, bar.get_width() / S) for group in left.containers for bar in group]
     expected = [Box.of(np.array([10.0, 30.0]) + 10 * k) for k in range(9)]
@@ -360,12 +264,6 @@ BALANCES = jobs([(1, 0.0), (1, 0.0), *((8, value) for value in FIVE), (5, 0.5), 
 
 def labels(axes: Any) -> list[str]:
     return [text.get_text() for text in axes.get_xticklabels()]
-
-
-def test_classes_of_widths() -> None:
-    place, names = width_classes(np.array([1, 2, 3, 4, 5, 8, 9, 1024, 1025]))
-    assert names == ["1", "2", "3–4", "5–8", "9–16", "513–1,024", "1,025–2,048"]
-    assert place.tolist() == [0, 1, 2, 2, 3, 3, 4, 5, 6]
 
 
 def test_boxes_and_points_by_hand() -> None:
@@ -439,8 +337,15 @@ def edges_and_values(axes: Any) -> tuple[list[float], list[float]]:
     return list(edges), list(values)
 
 
-def test_power_and_its_limit() -> None:
-    drawn = table(power_mw=[400_000_000, 280_000_000, 400_000_000], limit_mw=[-1, 300_000_000, -1], level=[0, 1, 0])
+def texts_of(figure: Any) -> set[str]:
+    return {text.get_text() for text in figure.findobj(Text)}
+
+
+DRAWN = [400_000_000, 280_000_000, 400_000_000]
+
+
+def test_power_its_limit_and_hosts_that_are_stopped() -> None:
+    drawn = table(power_mw=DRAWN, limit_mw=[-1, 300_000_000, -1], level=[0, 1, 0])
     figure = power_figure(drawn, until_ns=130 * S, title="a: b, fallback dvfs")
     power, level = figure.axes
     assert edges_and_values(power) == ([0, 20, 80, 130], [400, 280, 400])
@@ -448,38 +353,25 @@ def test_power_and_its_limit() -> None:
     assert limit.get_xdata().tolist() == [0, 20, 80, 130]
     np.testing.assert_equal(limit.get_ydata(), [np.nan, 300, np.nan, np.nan])
     assert edges_and_values(level) == ([0, 20, 80, 130], [0, 1, 0])
-    texts = {text.get_text() for text in figure.findobj(Text)}
-    assert {"at most 400 kW; black: the limit", "a: b, fallback dvfs", "power [kW]", "level"} < texts
+    assert {"at most 400 kW; black: the limit", "a: b, fallback dvfs", "power [kW]", "level"} < texts_of(figure)
+    stopped = table(hosts_out=[0, 1, 0], hosts_stopping=[0, 1, 0], hosts_off=[0, 2, 0], hosts_booting=[0, 0, 3])
+    power, away = power_figure(stopped, until_ns=90 * S).axes
+    assert not power.lines
+    assert edges_and_values(away)[1] == [0, 4, 3]
 
 
 def test_very_many_steps_are_drawn_by_columns_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("traces.figures.run.power._EXACT_STEPS", 2)
     monkeypatch.setattr("traces.figures.run.power._COLUMNS", 4)
-    drawn = table(power_mw=[400_000_000, 280_000_000, 400_000_000], level=[0, 1, 0])
-    figure = power_figure(drawn, until_ns=120 * S)
-    power, level = figure.axes
-    assert edges_and_values(power) == ([0, 30, 60, 90, 120], [360, 280, 320, 400])
-    assert edges_and_values(level) == ([0, 30, 60, 90, 120], [1, 1, 1, 0])
-    words = "at most 400 kW; line: mean of each 30 s, band: least to most"
-    assert words in {text.get_text() for text in figure.findobj(Text)}
-
-
-def test_hosts_that_are_stopped() -> None:
-    drawn = table(hosts_out=[0, 1, 0], hosts_stopping=[0, 1, 0], hosts_off=[0, 2, 0], hosts_booting=[0, 0, 3])
-    power, away = power_figure(drawn, until_ns=90 * S).axes
-    assert not power.lines
-    assert edges_and_values(away)[1] == [0, 4, 3]
+    figure = power_figure(table(power_mw=DRAWN, level=[0, 1, 0]), until_ns=120 * S)
+    power, level = (edges_and_values(axes) for axes in figure.axes)
+    assert (power, level) == (([0, 30, 60, 90, 120], [360, 280, 320, 400]), ([0, 30, 60, 90, 120], [1, 1, 1, 0]))
+    assert "at most 400 kW; line: mean of each 30 s, band: least to most" in texts_of(figure)
 
 
 def test_parts_of_the_machine_have_panels() -> None:
-    parts = pd.DataFrame(
-        {
-            "instant_ns": [0, 30 * S, 0],
-            "domain": ["switch:a", "switch:a", "hosts:3"],
-            "power_mw": [100_000_000, 50_000_000, 20_000_000],
-            "limit_mw": [80_000_000, -1, -1],
-        }
-    )
+    rows = [(0, "switch:a", 10**8, 8 * 10**7), (30 * S, "switch:a", 5 * 10**7, -1), (0, "hosts:3", 2 * 10**7, -1)]
+    parts = pd.DataFrame(rows, columns=["instant_ns", "domain", "power_mw", "limit_mw"])
     figure = power_figure(table(level=[0, 1, 0]), until_ns=90 * S, domains=parts)
     _, level, first, second = figure.axes
     assert edges_and_values(level)[1] == [0, 1, 0]
@@ -487,8 +379,7 @@ def test_parts_of_the_machine_have_panels() -> None:
     assert edges_and_values(second) == ([0, 90], [20])
     np.testing.assert_equal(first.lines[0].get_ydata(), [80, np.nan, np.nan])
     assert not second.lines
-    texts = {text.get_text() for text in figure.findobj(Text)}
-    assert {"switch:a: at most 100 kW; black: the limit", "hosts:3: at most 20 kW"} < texts
+    assert {"switch:a: at most 100 kW; black: the limit", "hosts:3: at most 20 kW"} < texts_of(figure)
 
 
 #: Job 1 has chunks of 3, 2, 1 tasks, job 2 one of 2.
@@ -515,178 +406,101 @@ def test_chunks_of_the_job_with_the_most_tasks() -> None:
     (axes,) = figure.axes
     assert axes.get_title(loc="left") == "job 1, the one with the most tasks"
     assert axes.get_title(loc="right") == "3 chunks of 6 tasks; at most 3"
-    assert axes.get_xlim() == (0, 6)
-    assert axes.get_ylim()[0] == 0
-
-
-def test_of_several_attempts_the_last_is_drawn() -> None:
+    assert (axes.get_xlim(), axes.get_ylim()[0]) == ((0, 6), 0)
+    # Of several attempts the last is drawn.
     first = [(1, task, task // 2, 0, task, task + 1, 1.0) for task in range(4)]
     last = [(1, task, task // 3, 0, 10 + task, 11 + task, 1.0) for task in range(6)]
     assert sizes(chunks_figure(tasks_of(first + last))) == [(0, 3, 3), (3, 3, 3)]
 
 
-def histogram(figure: Any) -> tuple[np.ndarray, np.ndarray]:
-    data = figure.axes[0].patches[0].get_data()
-    return data.values, data.edges
+def histogram(tasks: pd.DataFrame, **options: Any) -> tuple[Any, np.ndarray, np.ndarray, list[float]]:
+    """Axes, heights and edges of the bars, and where the lines of the mean and the deviation are."""
+    (axes,) = task_lengths_figure(tasks, **options).axes
+    data = axes.patches[0].get_data()
+    return axes, data.values, data.edges, [line.get_xdata()[0] for line in axes.lines]
 
 
-def marks(figure: Any) -> list[float]:
-    return [line.get_xdata()[0] for line in figure.axes[0].lines]
-
-
-def test_lengths_of_one_job() -> None:
-    figure = task_lengths_figure(CHUNKED, job_id=1, title="t")
-    heights, edges = histogram(figure)
-    assert heights.sum() == 6
-    assert (edges[0], edges[-1]) == (1, 6)
+def test_lengths_of_one_job_and_of_all_relative_to_their_jobs() -> None:
+    axes, heights, edges, marks = histogram(CHUNKED, job_id=1, title="t")
+    assert (heights.sum(), edges[0], edges[-1]) == (6, 1, 6)
     sigma = float(np.std([1, 2, 3, 4, 5, 6]))
-    assert marks(figure) == [3.5, pytest.approx(3.5 + sigma), pytest.approx(3.5 - sigma)]
-    said = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert marks == [3.5, pytest.approx(3.5 + sigma), pytest.approx(3.5 - sigma)]
+    said = [text.get_text() for text in axes.figure.legends[0].get_texts()]
     assert said == ["mean 3.5 GFLOP", f"mean ± σ, σ = {sigma:.3g} GFLOP; σ / mean = {sigma / 3.5:.3f}"]
-    (axes,) = figure.axes
     assert axes.get_xlabel() == "length of a task [GFLOP]"
     assert axes.get_title(loc="right") == "6 tasks of job 1"
     assert axes.get_xlim()[0] == axes.get_ylim()[0] == 0
-
-
-def test_lengths_of_all_jobs_are_relative_to_their_jobs() -> None:
-    figure = task_lengths_figure(CHUNKED)
-    heights, edges = histogram(figure)
+    axes, heights, edges, marks = histogram(CHUNKED)
     ratios = [*(np.arange(1, 7) / 3.5), 1.5, 0.5]
-    assert heights.sum() == len(ratios)
-    assert (edges[0], edges[-1]) == (pytest.approx(1 / 3.5), pytest.approx(6 / 3.5))
+    assert (heights.sum(), edges[0], edges[-1]) == (len(ratios), pytest.approx(1 / 3.5), pytest.approx(6 / 3.5))
     sigma = np.sqrt(np.square(np.array(ratios) - 1).sum() / (5 + 1))
-    assert marks(figure) == [1, pytest.approx(1 + sigma), pytest.approx(1 - sigma)]
-    assert figure.axes[0].get_xlabel() == "length of a task / mean length in its job"
-    assert figure.axes[0].get_title(loc="right") == "8 tasks of 2 jobs; 1 job of one task left out"
+    assert marks == [1, pytest.approx(1 + sigma), pytest.approx(1 - sigma)]
+    assert axes.get_xlabel() == "length of a task / mean length in its job"
+    assert axes.get_title(loc="right") == "8 tasks of 2 jobs; 1 job of one task left out"
 
 
 def test_very_different_lengths_have_a_logarithmic_axis() -> None:
     lengths = [1.0] * 99 + [1000.0]
-    figure = task_lengths_figure(tasks_of([(1, k, 0, 0, 0, 1, length) for k, length in enumerate(lengths)]), job_id=1)
-    assert figure.axes[0].get_xscale() == "log"
-    assert "(logarithmic)" in figure.axes[0].get_xlabel()
-    heights, edges = histogram(figure)
+    rows = [(1, k, 0, 0, 0, 1, length) for k, length in enumerate(lengths)]
+    axes, heights, edges, marks = histogram(tasks_of(rows), job_id=1)
+    assert axes.get_xscale() == "log"
+    assert "(logarithmic)" in axes.get_xlabel()
     assert (heights.sum(), heights[0], heights[-1]) == (100, 99, 1)
     np.testing.assert_allclose(edges[1:] / edges[:-1], (edges[1] / edges[0]))
-    assert len(figure.legends[0].get_texts()) == 2
-    assert marks(figure) == [pytest.approx(np.mean(lengths)), pytest.approx(np.mean(lengths) + np.std(lengths))]
+    assert len(axes.figure.legends[0].get_texts()) == 2
+    assert marks == [pytest.approx(np.mean(lengths)), pytest.approx(np.mean(lengths) + np.std(lengths))]
 
 
-@pytest.mark.parametrize(
-    ("span", "unit"),
-    [
-        (1, "ns"),
-        (2_999, "ns"),
-        (3_000, "µs"),
-        (3 * S - 1, "ms"),
-        (3 * S, "s"),
-        (180 * S, "min"),
-        (3 * 3600 * S, "h"),
-        (3 * 86_400 * S, "d"),
-        (4000 * 86_400 * S, "d"),
-    ],
-)
-def test_the_unit_goes_at_least_three_times_into_the_span(span: int, unit: str) -> None:
-    assert time_unit(span)[1] == unit
-
-
-def test_what_is_near_the_beginning_is_told_from_it() -> None:
-    axis = time_axis(2 * S, 10 * S)
-    assert (axis.limits, axis.label) == ((0, 10), "time since the start of the workload [s]")
-    assert axis.at(5 * S) == 5
-    assert time_axis(2 * S, 8 * S).limits == (2, 8)
+def test_the_unit_goes_at_least_three_times_into_the_span() -> None:
+    spans = (1, 2_999, 3_000, 3 * S - 1, 3 * S, 180 * S, 3 * 3600 * S, 3 * 86_400 * S, 4000 * 86_400 * S)
+    assert [time_unit(span)[1] for span in spans] == ["ns", "ns", "µs", "ms", "s", "min", "h", "d", "d"]
 
 
 def test_a_late_window_is_told_from_its_begin() -> None:
+    axis = time_axis(2 * S, 10 * S)
+    assert (axis.limits, axis.label, axis.at(5 * S)) == ((0, 10), "time since the start of the workload [s]", 5)
+    assert time_axis(2 * S, 8 * S).limits == (2, 8)
     axis = time_axis(7200 * S, 7260 * S)
-    assert (axis.limits, axis.label) == ((0, 60), "time since 2 h 00 min of the workload [s]")
-    assert axis.at(7230 * S) == 30
+    assert (axis.limits, axis.label, axis.at(7230 * S)) == ((0, 60), "time since 2 h 00 min of the workload [s]", 30)
 
 
 def test_marks_say_what_they_are() -> None:
-    assert duration_marks(1e9, 4e13) == [
-        (S, "1 s"),
-        (10 * S, "10 s"),
-        (60 * S, "1 min"),
-        (600 * S, "10 min"),
-        (3600 * S, "1 h"),
-        (36_000 * S, "10 h"),
-    ]
-    assert [name for _, name in duration_marks(2.5 * 3600e9, 11 * 3600e9)] == ["5 h", "10 h"]
-    assert [name for _, name in duration_marks(10, 1000)] == [
-        "10 ns",
-        "20 ns",
-        "50 ns",
-        "100 ns",
-        "200 ns",
-        "500 ns",
-        "1 µs",
-    ]
+    assert [at // S for at, _ in duration_marks(1e9, 4e13)] == [1, 10, 60, 600, 3600, 36_000]
+    for (first, last), names in {
+        (1e9, 4e13): "1 s, 10 s, 1 min, 10 min, 1 h, 10 h",
+        (2.5 * 3600e9, 11 * 3600e9): "5 h, 10 h",
+        (10, 1000): "10 ns, 20 ns, 50 ns, 100 ns, 200 ns, 500 ns, 1 µs",
+    }.items():
+        assert ", ".join(name for _, name in duration_marks(first, last)) == names
     assert len(duration_marks(1, 1e18)) <= 8
-
-
-NEVER_STARTED = [{"submit": 0, "start": -1, "end": -1, "cores": 1}]
 
 
 @pytest.mark.parametrize(
     ("draw", "message"),
     [
         (lambda: core_gantt_figure(TASKS, **WIDE, jobs=[(1, 2)]), "nothing to draw: no such job ran on these cores"),
-        (lambda: core_gantt_figure(TASKS.drop(columns="core"), **WIDE), "^the table of tasks has no column core; "),
         (lambda: heat_figure(COMPUTING, **HOSTS, cores=[(6, 9)]),
          "^--cores: 6-8 goes beyond what exists: the machine has cores 0 to 5$"),
         (lambda: heat_figure(COMPUTING, **HOSTS, cores=[(5, 6)]), "^nothing to draw: no job ran on these cores$"),
-        (lambda: heat_figure(jobs_of(NEVER_STARTED), **HOSTS), "no job ran on these cores"),
         (lambda: heat_figure(COMPUTING, **HOSTS, columns=0), "^columns: 0 is out of range; allowed: 1 or more$"),
         (lambda: heat_figure(COMPUTING.drop(columns="core"), **HOSTS), "^the table of tasks has no column core; "),
         (lambda: waits_figure(JOBS[4:]), "^nothing to draw: no job ran that has a wait$"),
         (lambda: waits_figure(JOBS.drop(columns="why")), "^the table of jobs has no column why; needed: start_ns, state, why$"),
         (lambda: imbalance_jobs_figure(BALANCES[BALANCES["cores"] == 16]), "^nothing to draw: no job has an imbalance$"),
-        (lambda: imbalance_jobs_figure(BALANCES.drop(columns="imbalance")), "no column imbalance"),
         (lambda: utilisation_figure(LOADS[3:], cores=8), "^nothing to draw: no job started$"),
         (lambda: utilisation_figure(LOADS, cores=4), "^the machine has 4 cores, and jobs held 5 of them at once$"),
-        (lambda: utilisation_figure(LOADS.drop(columns="eligible_ns"), cores=8),
-         "^the table of jobs has no column eligible_ns; needed: submit_ns, "),
         (lambda: power_figure(table(), until_ns=0), "nothing took any time"),
         (lambda: chunks_figure(CHUNKED, job_id=4), "^nothing to draw: no task of job 4 ran$"),
         (lambda: chunks_figure(CHUNKED[-2:]), "^nothing to draw: no task ran$"),
-        (lambda: chunks_figure(CHUNKED.drop(columns="chunk")), "no column chunk"),
         (lambda: task_lengths_figure(CHUNKED, job_id=4), "^nothing to draw: no task of job 4 ran$"),
         (lambda: task_lengths_figure(CHUNKED[CHUNKED.job_id == 3]),
          "^nothing to draw: no job had more than one task; give job_id$"),
         (lambda: task_lengths_figure(CHUNKED[-2:]), "^nothing to draw: no task ran$"),
-        (lambda: task_lengths_figure(pd.DataFrame({"job_id": [1]})), "no column length_gflop"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_drawn_of_a_run(draw: Callable[[], object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         draw()
-
-
-def test_zero_has_a_place_of_its_own() -> None:
-    left, right = waits_figure(JOBS).axes
-    names = [text.get_text() for text in left.get_xticklabels()]
-    assert names[0] == "0"
-    assert left.get_xticks()[0] == curves(left)[0][0][0]
-    assert left.get_xlim()[0] < left.get_xticks()[0]
-    assert "0 apart" in left.get_xlabel()
-    (border,) = [line for line in left.lines if line.get_linestyle() == ":"]
-    assert left.get_xticks()[0] < border.get_xdata()[0] < 10 * S
-    assert (left.get_xscale(), right.get_xscale()) == ("log", "log")
-    markers = [line.get_marker() for line in left.lines[:1]]
-    assert markers == ["o"]
-    assert left.lines[0].get_markevery() == [2]  # of the two that did not wait: where the curve begins
-
-
-def test_more_jobs_than_colours_have_no_legend() -> None:
-    n = 40
-    k = np.arange(n)
-    figure = gantt_figure(k, k % 6, k * S, (k + 1) * S, **HOSTS)
-    assert figure.legends == []
-    assert "colours recur" in figure.axes[0].get_title(loc="right")
-    colours = figure.axes[0].collections[0].get_facecolor()
-    assert all((colours[k] != colours[k + 1]).any() for k in range(n - 1))
 
 
 def test_jobs_show_where_cores_are_held() -> None:

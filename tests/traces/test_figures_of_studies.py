@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -54,30 +56,43 @@ def test_what_did_not_finish_is_left_out() -> None:
     assert cells.seeds_text() == "means of 4 to 6 seeds; 95 % intervals where there are 5 or more"
 
 
-def test_one_workload_and_four_options_are_drawn() -> None:
-    frame = pd.concat([results(plain, workload="a"), results(plain, workload="b")])
-    with pytest.raises(InputError, match="workload: 2 to draw in one figure; allowed: one of a, b"):
-        makespans_figure(frame)
-    assert makespans_figure(frame, workload="b").axes
-    with pytest.raises(InputError, match=r"unknown workload 'c'; known: "):
-        makespans_figure(frame, workload="c")
-    frame = results(plain)
-    frame.insert(6, "tasks_per_core", 4)
-    assert makespans_figure(frame).axes
-    with pytest.raises(
-        InputError, match="tasks_per_core: 2 values to draw in one figure; allowed: rows of one of 4, 8"
-    ):
-        makespans_figure(pd.concat([frame, frame.assign(tasks_per_core=8)]))
-    with pytest.raises(InputError, match="twice"):
-        makespans_figure(pd.concat([frame, frame]))
-    with pytest.raises(InputError, match="no makespan_ns to draw"):
-        makespans_figure(frame.head(0))
-    with pytest.raises(InputError, match="no makespan_ns to draw"):
-        makespans_figure(frame.assign(error="killed"))
-    with pytest.raises(InputError, match="no column 'als'"):
-        makespans_figure(frame.drop(columns="als"))
-    with pytest.raises(InputError, match=r"unknown variation 0\.3; known: "):
-        makespans_figure(frame, variation=0.3)
+FRAME = results(plain)
+COUNTED = FRAME.copy()
+COUNTED.insert(6, "tasks_per_core", 4)
+TWO = pd.concat([results(plain, workload="a"), results(plain, workload="b")])
+COST = "^4 seeds a combination give no interval, and no ratio is drawn without one; allowed: 5"
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda: makespans_figure(TWO), "workload: 2 to draw in one figure; allowed: one of a, b"),
+        (lambda: makespans_figure(TWO, workload="c"), r"unknown workload 'c'; known: "),
+        (lambda: makespans_figure(pd.concat([COUNTED, COUNTED.assign(tasks_per_core=8)])),
+         "tasks_per_core: 2 values to draw in one figure; allowed: rows of one of 4, 8"),
+        (lambda: makespans_figure(pd.concat([FRAME, FRAME])), "twice"),
+        (lambda: makespans_figure(FRAME.head(0)), "no makespan_ns to draw"),
+        (lambda: makespans_figure(FRAME.assign(error="killed")), "no makespan_ns to draw"),
+        (lambda: makespans_figure(FRAME.drop(columns="als")), "no column 'als'"),
+        (lambda: makespans_figure(FRAME, variation=0.3), r"unknown variation 0\.3; known: "),
+        (lambda: ratio_figure(results(plain, seeds=range(4))), COST),
+        (lambda: ratio_figure(results(plain, seeds=[1])), r"^1 seed a combination"),
+        (lambda: ratio_figure(results(plain, variations=[0.1])), r"one variation only, 0\.1"),
+        (lambda: ratio_figure(FRAME.assign(mean_imbalance=0.0), metric="mean_imbalance"),
+         "no ratio of mean_imbalance to variation 0"),
+        (lambda: cost_figure(pd.DataFrame({"jobs": [1]})), "no column 'wall_s'"),
+        (lambda: cost_figure(costs(0.001, [10]).head(0)), "no wall time to draw"),
+        (lambda: cost_figure(costs(0.001, [10]).assign(wall_s=0.0)), "not positive"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_drawn_of_a_study(draw: Callable[[], object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        draw()
+
+
+def test_one_workload_is_drawn() -> None:
+    assert makespans_figure(TWO, workload="b").axes
+    assert makespans_figure(COUNTED).axes
 
 
 def test_bars_are_the_means_and_whiskers_the_intervals() -> None:
@@ -166,17 +181,19 @@ def grows(bls: str, als: str, variation: float, seed: int) -> float:
     return plain(bls, als, 0.0, seed) * (1 + variation * (1 + seed / 10))
 
 
+def marked(axes: Any) -> list[Any]:
+    return [line for line in axes.get_lines() if line.get_marker() in ("o", "s", "D", "^")]
+
+
 def test_lines_are_the_means_and_whiskers_the_intervals() -> None:
     figure = variation_figure(results(plain), title="T")
     assert [axes.get_title() for axes in figure.axes] == ["fcfs", "sjf+easy"]
     for axes, base in zip(figure.axes, (30, 24), strict=True):
-        lines = [line for line in axes.get_lines() if len(line.get_xdata()) == 3 and line.get_linestyle() != "None"]
+        lines = marked(axes)
         for line, more in zip(lines, (2, 0, 1), strict=True):
-            expected = [[v, (base + more) * (1 + v)] for v in (0, 0.1, 0.25)]
-            np.testing.assert_allclose(line.get_ydata(), np.array(expected)[:, 1])
+            np.testing.assert_allclose(line.get_ydata(), [(base + more) * (1 + v) for v in (0, 0.1, 0.25)])
             np.testing.assert_allclose(line.get_xdata(), (0, 0.1, 0.25), atol=0.0025)
-        assert len({line.get_marker() for line in lines}) == 3
-        assert len(axes.collections) == 3
+        assert len({line.get_marker() for line in lines}) == len(axes.collections) == 3
     found = mean_interval([plain("fcfs", "static", 0.1, seed) for seed in range(6)])
     segment = figure.axes[0].collections[0].get_segments()[1]
     assert segment[:, 1].tolist() == pytest.approx([found.low, found.high])
@@ -187,62 +204,38 @@ def test_lines_are_the_means_and_whiskers_the_intervals() -> None:
 
 
 def test_ratios_are_paired_by_seed() -> None:
-    figure = ratio_figure(results(grows))
-    axes = figure.axes[0]
-    lines = [
-        line for line in axes.get_lines() if len(line.get_xdata()) == 2 and line.get_marker() not in ("None", "_", "|")
-    ]
-    lines = [line for line in lines if line.get_linestyle() != "None"]
-    seeds = range(6)
-    first = paired([grows("fcfs", "static", 0.0, s) for s in seeds], [grows("fcfs", "static", 0.1, s) for s in seeds])
-    assert lines[0].get_xydata()[0].tolist() == pytest.approx([0.1, first.ratio], abs=2e-3)
+    axes = ratio_figure(results(grows)).axes[0]
+    first = paired(*([grows("fcfs", "static", v, s) for s in range(6)] for v in (0.0, 0.1)))
+    assert marked(axes)[0].get_xydata()[0].tolist() == pytest.approx([0.1, first.ratio], abs=2e-3)
     segment = axes.collections[0].get_segments()[0]
     assert segment[:, 1].tolist() == pytest.approx([first.ratio_low, first.ratio_high])
     assert axes.get_lines()[0].get_ydata()[0] == 1.0  # no change
     assert "makespan at ϒ / makespan at ϒ = 0\n(axis does not start at zero)" in axes.get_ylabel()
-    # By another base, and where one combination has no common seeds.
-    other = ratio_figure(results(grows), base=0.25)
-    assert "ϒ = 0.25" in other.axes[0].get_ylabel()
+    assert "ϒ = 0.25" in ratio_figure(results(grows), base=0.25).axes[0].get_ylabel()
 
 
 def test_a_whisker_is_at_its_point() -> None:
     frame = results(grows, techniques=("static", "ss", "gss", "fac"), variations=[0.0, 0.1, 0.101, 0.9])
-    for figure in (ratio_figure(frame), variation_figure(frame), imbalance_figure(frame)):
-        for axes in figure.axes:
-            lines = [line for line in axes.get_lines() if line.get_marker() in ("o", "s", "D", "^")]
-            assert len(lines) == len(axes.collections) == 4
-            low, high = axes.get_xlim()
-            ticks = axes.get_xticks()
-            for line, whiskers in zip(lines, axes.collections, strict=True):
-                x = [segment[0, 0] for segment in whiskers.get_segments()]
-                np.testing.assert_allclose(x, line.get_xdata())
-                assert low < min(x)
-                assert max(x) < high
-                # A point is nearer to its own variation than to any other.
-                assert [int(np.abs(ticks - one).argmin()) for one in x] == list(range(len(ticks)))
-                assert max(abs(np.array(x) - ticks)) < 0.3 * (high - low)
+    for axes in [axes for draw in (ratio_figure, variation_figure, imbalance_figure) for axes in draw(frame).axes]:
+        low, high = axes.get_xlim()
+        ticks = axes.get_xticks()
+        assert len(marked(axes)) == len(axes.collections) == 4
+        for line, whiskers in zip(marked(axes), axes.collections, strict=True):
+            x = np.array([segment[0, 0] for segment in whiskers.get_segments()])
+            np.testing.assert_allclose(x, line.get_xdata())
+            assert low < min(x) <= max(x) < high
+            # A point is nearer to its own variation than to any other.
+            assert [int(np.abs(ticks - one).argmin()) for one in x] == list(range(len(ticks)))
+            assert max(abs(x - ticks)) < 0.3 * (high - low)
 
 
-def test_there_is_no_ratio_without_an_interval() -> None:
-    with pytest.raises(
-        InputError, match="4 seeds a combination give no interval, and no ratio is drawn without one; allowed: 5"
-    ):
-        ratio_figure(results(plain, seeds=range(4)))
-    with pytest.raises(InputError, match=r"^1 seed a combination"):
-        ratio_figure(results(plain, seeds=[1]))
-    with pytest.raises(InputError, match=r"one variation only, 0\.1"):
-        ratio_figure(results(plain, variations=[0.1]))
-    with pytest.raises(InputError, match="no ratio of mean_imbalance to variation 0"):
-        ratio_figure(results(plain).assign(mean_imbalance=0.0), metric="mean_imbalance")
-
-
-def costs(job_s: float, sizes: list[int], repeats: int = 6, group: str = "a", begin_s: float = 0.0) -> pd.DataFrame:
-    rows = [(n, (begin_s + job_s * n) * (1 + 0.02 * (r - 2.5)), group) for n in sizes for r in range(repeats)]
+def costs(job_s: float, sizes: list[int], group: str = "a", begin_s: float = 0.0) -> pd.DataFrame:
+    rows = [(n, (begin_s + job_s * n) * (1 + 0.02 * (r - 2.5)), group) for n in sizes for r in range(6)]
     return pd.DataFrame(rows, columns=["jobs", "wall_s", "group"])
 
 
 def test_the_cost_of_jobs_on_logarithmic_axes() -> None:
-    frame = pd.concat([costs(0.001, [10, 100, 1000]), costs(0.01, [10, 100, 1000], group="b", begin_s=0.5)])
+    frame = pd.concat([costs(0.001, [10, 100, 1000]), costs(0.01, [10, 100, 1000], "b", 0.5)])
     axes = cost_figure(frame, title="T").axes[0]
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
     a, b = (text.get_text() for text in axes.figure.legends[0].get_texts())
@@ -251,56 +244,45 @@ def test_the_cost_of_jobs_on_logarithmic_axes() -> None:
     assert b.startswith("b: 0.5000 s and 10.00 [")
     points = next(line for line in axes.get_lines() if len(line.get_xdata()) == 3)
     np.testing.assert_allclose(points.get_xydata(), [[10, 0.01], [100, 0.1], [1000, 1.0]])
-    bar = axes.collections[0].get_segments()[2]
-    np.testing.assert_allclose(bar, [[1000, 0.95], [1000, 1.05]])
-    fitted = next(line for line in axes.get_lines() if line.get_label().startswith("b"))
-    x, y = fitted.get_xdata(), fitted.get_ydata()
+    np.testing.assert_allclose(axes.collections[0].get_segments()[2], [[1000, 0.95], [1000, 1.05]])
+    x, y = next(line for line in axes.get_lines() if line.get_label().startswith("b")).get_xydata().T
     assert (x[0], x[-1]) == pytest.approx((10, 1000))
     np.testing.assert_allclose(y, 0.5 + 0.01 * x)
 
 
-def test_costs_that_cannot_be_drawn() -> None:
-    for frame, said in (
-        (pd.DataFrame({"jobs": [1]}), "no column 'wall_s'"),
-        (costs(0.001, [10]).head(0), "no wall time to draw"),
-        (costs(0.001, [10]).assign(wall_s=0.0), "not positive"),
-    ):
-        with pytest.raises(InputError, match=said):
-            cost_figure(frame)
+def names_of(axes: Any) -> list[str]:
+    return [text.get_text() for text in axes.get_yticklabels()]
 
 
 def test_comparisons_are_points_beside_a_line() -> None:
     frame = results(grows)
     frame["mean_imbalance"] -= 4.0  # some are negative: no ratio
     comparisons = paired_comparisons(frame, "als", "ss", ["makespan_ns", "mean_imbalance"])
-    figure = comparison_figure(comparisons, title="T")
-    left, right = figure.axes
-    rows = comparisons[comparisons.metric == "makespan_ns"].reset_index(drop=True)
-    names = [text.get_text() for text in left.get_yticklabels()]
+    left, right = comparison_figure(comparisons, title="T").axes
+    rows = comparisons[comparisons.metric == "makespan_ns"]
+    names = names_of(left)
     assert names[:3] == ["fcfs, ϒ 0.25: static", "fcfs, ϒ 0.25: gss", "fcfs, ϒ 0: static"]
     assert names[6] == "sjf+easy, ϒ 0.25: static"
     assert left.get_xlabel() == "makespan: ratio to ss\n(axis does not start at zero)"
     assert right.get_xlabel() == "mean imbalance: difference\nfrom ss [fraction]"
     dashed = [next(line for line in axes.get_lines() if line.get_linestyle() == "--") for axes in (left, right)]
     assert [list(line.get_xdata()) for line in dashed] == [[1.0, 1.0], [0.0, 0.0]]
-    points = [line for line in left.get_lines() if line.get_marker() in ("o", "s", "D") and len(line.get_xdata()) == 1]
-    assert [line.get_xdata()[0] for line in points] == pytest.approx(rows.ratio.tolist())
+    assert [line.get_xdata()[0] for line in marked(left)] == pytest.approx(rows.ratio.tolist())
     ends = [one.get_segments()[0][:, 0].tolist() for one in left.collections]
     np.testing.assert_allclose(ends, rows[["ratio_low", "ratio_high"]].to_numpy())
 
 
 def test_a_point_is_filled_if_there_is_a_change() -> None:
     change = [1.0, -1.0, 0.5, -0.5, 0.1, 0.0]
-
-    def hours(bls: str, als: str, variation: float, seed: int) -> float:
-        return 30 + {"ss": 0.0, "gss": change[seed], "static": 3 + change[seed]}[als]
-
-    frame = results(hours, batches=[("fcfs", "none")], variations=[0.0])
-    figure = comparison_figure(paired_comparisons(frame, "als", "ss", ["makespan_ns"]))
-    points = [line for line in figure.axes[0].get_lines() if line.get_marker() in ("o", "s", "D")]
-    assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == ["static", "gss"]
-    assert points[0].get_markerfacecolor() == points[0].get_color()
-    assert points[1].get_markerfacecolor() == "white"
+    frame = results(
+        lambda bls, als, variation, seed: 30 + {"ss": 0.0, "gss": change[seed], "static": 3 + change[seed]}[als],
+        batches=[("fcfs", "none")],
+        variations=[0.0],
+    )
+    (axes,) = comparison_figure(paired_comparisons(frame, "als", "ss", ["makespan_ns"])).axes
+    assert names_of(axes) == ["static", "gss"]
+    filled, empty = marked(axes)
+    assert (filled.get_markerfacecolor(), empty.get_markerfacecolor()) == (filled.get_color(), "white")
 
 
 def test_comparisons_without_an_interval_are_left_out() -> None:

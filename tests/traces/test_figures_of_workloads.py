@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ from bls.workloads.workload import Workload
 from traces.base.errors import InputError
 from traces.figures.compare.delay_chain import MOST_JOBS, delay_chain_figure
 from traces.figures.compare.start_delays import start_delays_figure
-from traces.figures.drawing.canvas import Figure, new_figure, save_all
 from traces.figures.workload.likeness import PANELS, likeness_figure
 from traces.figures.workload.overview import overview_figure
 
@@ -31,64 +29,48 @@ HOUR = 3600 * 10**9
 
 
 def starts(deltas: list[float]) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "job_id": np.arange(len(deltas)) + 10,
-            "start_a_ns": np.arange(len(deltas)) * HOUR,
-            "start_delta_ns": np.array([round(delta * HOUR) for delta in deltas], np.int64),
-        }
-    )
+    n = np.arange(len(deltas))
+    later = [round(delta * HOUR) for delta in deltas]
+    return pd.DataFrame({"job_id": n + 10, "start_a_ns": n * HOUR, "start_delta_ns": np.array(later, np.int64)})
 
 
 def chained(*rows: tuple[float, ...]) -> pd.DataFrame:
-    """Of job, eligible, start and end in A, and in B; h."""
+    """Rows of job, eligible, start and end in A, and in B; h."""
     names = ("eligible_a_ns", "start_a_ns", "end_a_ns", "eligible_b_ns", "start_b_ns", "end_b_ns")
     frame = pd.DataFrame({"job_id": [int(row[0]) for row in rows], "attempt": 0})
     for place, name in enumerate(names, 1):
         frame[name] = [round(row[place] * HOUR) for row in rows]
-    frame["start_delta_ns"] = frame["start_b_ns"] - frame["start_a_ns"]
-    return frame
+    return frame.assign(start_delta_ns=frame["start_b_ns"] - frame["start_a_ns"])
 
 
 CHAIN = chained((3, 9, 12, 13, 9, 15, 16), (2, 10, 11, 12, 10, 13, 15), (1, 10, 10, 11.5, 10, 10, 13))
 
 
-def bars(axes: Axes) -> list[list[tuple[float, float, float]]]:
+def bars(axes: Axes) -> list[list[tuple[float, ...]]]:
     """Row, left end and width of the bars of every kind: waits, runs, overruns."""
-    return [
-        [
-            (round(bar.get_y() + bar.get_height() / 2, 6), round(bar.get_x(), 6), round(bar.get_width(), 6))
-            for bar in group
-        ]
-        for group in axes.containers
+    found = [
+        [(bar.get_y() + bar.get_height() / 2, bar.get_x(), bar.get_width()) for bar in one] for one in axes.containers
     ]
+    return [[tuple(round(number, 6) for number in bar) for bar in group] for group in found]
 
 
-def arrows(axes: Axes) -> list[tuple[float, float, float, float]]:
-    return [
-        (*text.xyann, *text.xy)  # type: ignore[attr-defined]
-        for text in axes.texts
-        if getattr(text, "arrow_patch", None) is not None
-    ]
+def arrows(axes: Any) -> list[tuple[float, float, float, float]]:
+    return [(*text.xyann, *text.xy) for text in axes.texts if getattr(text, "arrow_patch", None) is not None]
 
 
 def test_start_delays() -> None:
     (axes,) = start_delays_figure(starts([0, 2, -3, 1, -1, 0]), title="T").axes
-    zero, later, earlier, same = axes.get_lines()
-    assert np.asarray(zero.get_ydata()).tolist() == [0, 0]
-    assert [np.asarray(line.get_xdata()).tolist() for line in (later, earlier, same)] == [[1, 3], [2, 4], [0, 5]]
-    assert [np.asarray(line.get_ydata()).tolist() for line in (later, earlier, same)] == [[2, 1], [-3, -1], [0, 0]]
+    lines: list[Any] = axes.get_lines()
+    assert [np.asarray(line.get_ydata()).tolist() for line in lines] == [[0, 0], [2, 1], [-3, -1], [0, 0]]
+    assert [np.asarray(line.get_xdata()).tolist() for line in lines[1:]] == [[1, 3], [2, 4], [0, 5]]
     # Told apart without colours, too: by marker, and by what fills it.
-    assert len({line.get_marker() for line in (later, earlier, same)}) == 3
-    assert to_hex(earlier.get_markerfacecolor()) == "#ffffff" != to_hex(later.get_markerfacecolor())
+    assert len({line.get_marker() for line in lines[1:]}) == 3
+    assert to_hex(lines[2].get_markerfacecolor()) == "#ffffff" != to_hex(lines[1].get_markerfacecolor())
     labels = [text.get_text() for text in axes.figure.legends[0].get_texts()]
     assert labels == ["later in B: 2", "earlier in B: 2", "same start: 2"]
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("start in A [h]", "start in B − start in A [h]")
-    assert [text.get_text() for text in axes.texts] == [
-        "job 11: +2 h 00 min",
-        "job 12: −3 h 00 min",
-        "one run of each, no estimate",
-    ]
+    said = ["job 11: +2 h 00 min", "job 12: −3 h 00 min", "one run of each, no estimate"]
+    assert [text.get_text() for text in axes.texts] == said
 
 
 def test_both_runs_of_a_chain() -> None:
@@ -96,40 +78,53 @@ def test_both_runs_of_a_chain() -> None:
     assert [text.get_text() for text in upper.get_yticklabels()] == ["job 1", "job 2", "job 3"]
     assert upper.get_ylim()[0] > upper.get_ylim()[1]  # the first of the chain is at the top
     low = 10 - 0.04 * 6
-    assert bars(upper) == [
-        [(0, 10, 0), (1, 10, 1), (2, pytest.approx(low), pytest.approx(12 - low))],
-        [(0, 10, 1.5), (1, 11, 1), (2, 12, 1)],
-        [],
-    ]
+    waited = (2, pytest.approx(low), pytest.approx(12 - low))
+    assert bars(upper) == [[(0, 10, 0), (1, 10, 1), waited], [(0, 10, 1.5), (1, 11, 1), (2, 12, 1)], []]
     waits, ran, over = bars(lower)
     assert waits[:2] == [(0, 10, 0), (1, 10, 3)]
-    assert ran == [(0, 10, 3), (1, 13, 2), (2, 15, 1)]
-    assert over == [(0, 11.5, 1.5), (1, 14, 1)]
+    assert (ran, over) == ([(0, 10, 3), (1, 13, 2), (2, 15, 1)], [(0, 11.5, 1.5), (1, 14, 1)])
     assert all(bar.get_hatch() for bar in lower.containers[2])
     assert upper.get_xlim() == lower.get_xlim() == pytest.approx((low, 16 + 0.02 * (16 - low)))
     # Arrows only where one started as the other ended: in A job 2 did not wait for job 1.
-    assert arrows(upper) == [(12, pytest.approx(1.31), 12, pytest.approx(1.69))]
-    assert arrows(lower) == [
-        (13, pytest.approx(0.31), 13, pytest.approx(0.69)),
-        (15, pytest.approx(1.31), 15, pytest.approx(1.69)),
-    ]
-    said = [text.get_text() for text in lower.texts if text.get_text()]
-    assert said == ["0 s", "+2 h 00 min", "+3 h 00 min"]
+    np.testing.assert_allclose(arrows(upper), [(12, 1.31, 12, 1.69)])
+    np.testing.assert_allclose(arrows(lower), [(13, 0.31, 13, 0.69), (15, 1.31, 15, 1.69)])
+    assert [text.get_text() for text in lower.texts if text.get_text()] == ["0 s", "+2 h 00 min", "+3 h 00 min"]
     assert (upper.get_title(loc="left"), lower.get_title(loc="left")) == ("run A", "run B (the chain's)")
     assert "waits that began before are cut" in lower.get_xlabel()
-    uncut = delay_chain_figure(CHAIN.iloc[1:], late="A").axes
-    assert uncut[1].get_xlabel() == "time [h]"
-    assert uncut[0].get_title(loc="left") == "run A (the chain's)"
-    assert uncut[0].get_title(loc="right") == "one run of each, no estimate"
+    upper, lower = delay_chain_figure(CHAIN.iloc[1:], late="A").axes
+    assert lower.get_xlabel() == "time [h]"
+    assert upper.get_title(loc="left") == "run A (the chain's)"
+    assert upper.get_title(loc="right") == "one run of each, no estimate"
 
 
-def test_nothing_to_draw() -> None:
-    with pytest.raises(InputError, match="no job started in both runs"):
-        start_delays_figure(starts([]))
-    with pytest.raises(InputError, match="the chain has no job"):
-        delay_chain_figure(CHAIN.iloc[:0], late="B")
-    with pytest.raises(InputError, match="late: unknown run 'C'"):
-        delay_chain_figure(CHAIN, late="C")
+def test_of_a_long_chain_the_last_jobs_are_drawn() -> None:
+    n = MOST_JOBS + 3
+    frame = chained(*((n - k, 0, n - k, n - k + 1, 0, n - k + 2, n - k + 3) for k in range(n)))
+    frame.loc[0, "attempt"] = 2
+    upper, lower = delay_chain_figure(frame, late="B").axes
+    names = [text.get_text() for text in upper.get_yticklabels()]
+    assert names == [*(f"job {k}" for k in range(4, n)), f"job {n} attempt 2"]
+    assert upper.get_title(loc="right").startswith(f"the last {MOST_JOBS} of {n} jobs; ")
+    assert len(arrows(upper)) == len(arrows(lower)) == MOST_JOBS - 1
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda: start_delays_figure(starts([])), "no job started in both runs"),
+        (lambda: delay_chain_figure(CHAIN.iloc[:0], late="B"), "the chain has no job"),
+        (lambda: delay_chain_figure(CHAIN, late="C"), "late: unknown run 'C'"),
+        (lambda: likeness_figure([row for row in table() if row["panel"] != "month"]),
+         "^likeness: no rows of the panel month"),
+        (lambda: likeness_figure([*table(), {"panel": "year", "at": 1, "source": 0, "generated": 0}]),
+         "^likeness: unknown panel 'year'; known: weekday"),
+        (lambda: likeness_figure([{"panel": "hour", "at": 1, "source": 0}]),
+         "^likeness: a row has no generated; needed: panel, at, source, generated"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_drawn(draw: Callable[[], object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        draw()
 
 
 def table() -> list[dict[str, Any]]:
@@ -146,33 +141,54 @@ def table() -> list[dict[str, Any]]:
 def test_bars_are_the_source_and_points_the_generated() -> None:
     figure = likeness_figure(table(), names=("log", "like it"), distances={"hour": 0.0123}, title="T")
     assert [axes.get_xlabel() for axes in figure.axes] == list(PANELS.values())
-    hours, weekdays, months, work = figure.axes
-    for axes, n in ((hours, 24), (weekdays, 7), (months, 12), (work, 10)):
+    for axes, n in zip(figure.axes, (24, 7, 12, 10), strict=True):
         shares = 100 * np.arange(1, n + 1) / sum(range(1, n + 1))
-        (bars,) = axes.containers
-        np.testing.assert_allclose([bar.get_height() for bar in bars], shares)
+        np.testing.assert_allclose(heights(axes), shares)
         (line,) = axes.get_lines()
         assert line.get_ydata() == pytest.approx(shares[::-1])
-        assert axes.get_ylabel() == "jobs [%]"
-        assert axes.get_ylim()[0] == 0
+        assert (axes.get_ylabel(), axes.get_ylim()[0]) == ("jobs [%]", 0)
         assert axes.get_ylim()[1] > shares.max()
-    assert hours.get_title(loc="right") == "KS distance 0.012"
-    assert weekdays.get_title(loc="right") == ""
-    assert [text.get_text() for text in weekdays.get_xticklabels()] == ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+    hours, weekdays, months, work = figure.axes
+    assert (hours.get_title(loc="right"), weekdays.get_title(loc="right")) == ("KS distance 0.012", "")
+    assert marks(weekdays) == ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
     assert months.get_xticks().tolist() == list(range(1, 13))
-    assert work.get_xticklabels()[0].get_text() == "$10^{2}$"
-    (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == ["log", "like it"]
+    assert marks(work)[0] == "$10^{2}$"
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["log", "like it"]
 
 
-def test_what_cannot_be_drawn() -> None:
-    rows = table()
-    with pytest.raises(InputError, match=r"^likeness: no rows of the panel month"):
-        likeness_figure([row for row in rows if row["panel"] != "month"])
-    with pytest.raises(InputError, match=r"^likeness: unknown panel 'year'; known: weekday"):
-        likeness_figure([*rows, {"panel": "year", "at": 1, "source": 0, "generated": 0}])
-    with pytest.raises(InputError, match=r"^likeness: a row has no generated; needed: panel, at, source, generated"):
-        likeness_figure([{"panel": "hour", "at": 1, "source": 0}])
+def heights(axes: Any, which: int = 0) -> list[float]:
+    return [bar.get_height() for bar in axes.containers[which]]
+
+
+def marks(axes: Any) -> list[str]:
+    return [text.get_text() for text in axes.get_xticklabels()]
+
+
+def test_bars_are_the_figures(sample: Description, drawn: Any) -> None:
+    above = panel(drawn, "Arrivals and offered load, by hour")
+    below = drawn.axes[drawn.axes.index(above) + 1]
+    assert heights(above) == [one.jobs for one in sample.timeline]
+    assert heights(below) == [one.load for one in sample.timeline]
+    titles = {axes.get_title(loc="left") for axes in drawn.axes}
+    assert not {"By month of the year", "By hour and day of the week"} & titles  # of a day
+    year, days_of = every(24, 30 * 86_400, START), every(100, 7000, START)
+    assert heights(panel(overview_figure(year), "By month of the year")) == list(year.arrivals.by_month)
+    assert heights(panel(drawn, "By hour of the day")) == list(sample.arrivals.by_hour)
+    figure = overview_figure(days_of)
+    hours = panel(figure, "By hour and day of the week")
+    heat, days = figure.axes[figure.axes.index(hours) + 1 :][:2]
+    assert heights(hours) == list(days_of.arrivals.by_hour)
+    assert np.asarray(heat.images[0].get_array()).tolist() == [*map(list, days_of.arrivals.by_weekday_and_hour)]
+    assert [bar.get_width() for bar in days.containers[0]] == list(days_of.arrivals.by_weekday)
+    widths, accuracy = panel(drawn, "Widths"), panel(drawn, "Run time / estimate")
+    assert [sum(heights(widths, 0)), sum(heights(widths, 1))] == pytest.approx([100, 100])
+    assert heights(widths)[0] == pytest.approx(100 * sample.serial / sample.jobs)
+    assert marks(widths) == ["1", "2", "4", "8", "16", "32", "64", "128", "256"]
+    assert sum(heights(accuracy, 0) + heights(accuracy, 1)) == pytest.approx(100)
+    lengths = panel(drawn, "Run times and estimates").get_lines()
+    assert [line.get_label() for line in lengths] == ["run time", "estimate"]
+    assert lengths[0].get_xdata()[50] == pytest.approx(sample.run_ns.median)
+    assert [line.get_ydata()[-1] for line in panel(drawn, "Users").get_lines()] == [100, 100]
 
 
 PLATFORM = Platform((HostGroup(1, 64, 8.0),), name="sixty-four")
@@ -202,54 +218,9 @@ def panel(figure: Any, title: str) -> Any:
     return found
 
 
-def bars_of_workload_overview(axes: Any, which: int = 0) -> list[float]:
-    return [bar.get_height() for bar in axes.containers[which]]
-
-
-def marks(axes: Any) -> list[str]:
-    return [text.get_text() for text in axes.get_xticklabels()]
-
-
 def every(n_jobs: int, step_s: int, *header: str) -> Description:
     made = Workload.from_jobs([(k, k * step_s, 600, 2, 900) for k in range(n_jobs)])
     return describe(replace(made, header=header), PLATFORM)
-
-
-def test_bars_are_the_figures(sample: Description, drawn: Any) -> None:
-    figure = drawn
-    above = panel(figure, "Arrivals and offered load, by hour")
-    assert bars_of_workload_overview(above) == [one.jobs for one in sample.timeline]
-    below = figure.axes[figure.axes.index(above) + 1]
-    assert bars_of_workload_overview(below) == [one.load for one in sample.timeline]
-    assert "By month of the year" not in {axes.get_title(loc="left") for axes in figure.axes}  # of a day
-    year = every(24, 30 * 86_400, START)
-    assert bars_of_workload_overview(panel(overview_figure(year), "By month of the year")) == list(
-        year.arrivals.by_month
-    )
-    assert bars_of_workload_overview(panel(figure, "By hour of the day")) == list(sample.arrivals.by_hour)
-    assert "By hour and day of the week" not in {axes.get_title(loc="left") for axes in figure.axes}
-    days_of = every(100, 7000, START)
-    figure = overview_figure(days_of)
-    hours = panel(figure, "By hour and day of the week")
-    assert bars_of_workload_overview(hours) == list(days_of.arrivals.by_hour)
-    heat, days = figure.axes[figure.axes.index(hours) + 1 :][:2]
-    assert np.asarray(heat.images[0].get_array()).tolist() == [
-        list(row) for row in days_of.arrivals.by_weekday_and_hour
-    ]
-    assert [bar.get_width() for bar in days.containers[0]] == list(days_of.arrivals.by_weekday)
-    figure = drawn
-    widths = panel(figure, "Widths")
-    assert sum(bars_of_workload_overview(widths, 0)) == pytest.approx(100)
-    assert sum(bars_of_workload_overview(widths, 1)) == pytest.approx(100)
-    assert bars_of_workload_overview(widths)[0] == pytest.approx(100 * sample.serial / sample.jobs)
-    assert marks(widths) == ["1", "2", "4", "8", "16", "32", "64", "128", "256"]
-    accuracy = panel(figure, "Run time / estimate")
-    assert sum(bars_of_workload_overview(accuracy, 0) + bars_of_workload_overview(accuracy, 1)) == pytest.approx(100)
-    lengths = panel(figure, "Run times and estimates").get_lines()
-    assert [line.get_label() for line in lengths] == ["run time", "estimate"]
-    assert lengths[0].get_xdata()[50] == pytest.approx(sample.run_ns.median)
-    curves = panel(figure, "Users").get_lines()
-    assert [line.get_ydata()[-1] for line in curves] == [100, 100]
 
 
 def test_the_head_says_what_it_is(sample: Description, drawn: Any) -> None:
@@ -287,51 +258,13 @@ def test_a_log_that_says_little() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    "jobs", [[(1, 5, 10, 2, 20)], [(k, k * 4.6e7, 4e9, 64, None) for k in range(99)]], ids=["one job", "a century"]
-)
-def test_odd_logs_can_be_drawn(jobs: list[Any]) -> None:
-    header = (START, "; Computer: $x^{ " + "long " * 60) if len(jobs) % 2 else ()
-    figure = overview_figure(describe(replace(Workload.from_jobs(jobs), header=header), PLATFORM))
-    assert len(figure.axes) == (12 if jobs[-1][1] - jobs[0][1] > 62 * 86_400 else 9)
-    for axes in figure.axes:
-        box = axes.get_position()
-        assert (round(box.x0, 5), round(box.y0, 5)) == (box.x0, box.y0)
-        assert box.height > 0.01
-
-
-def figure_with_title(title: str) -> Figure:
-    figure = new_figure(3, 2)
-    figure.subplots().set_title(title)
-    return figure
-
-
-def test_the_layout_is_found_once_and_for_each_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    figure = figure_with_title("one line")
-    engine = figure.get_layout_engine()
-    assert engine is not None
-    found = []
-    execute = engine.execute
-    monkeypatch.setattr(engine, "execute", lambda figure: (found.append(figure), execute(figure)))
-    paths = [tmp_path / f"figure.{form}" for form in ("svg", "png", "pdf")]
-    assert save_all(figure, paths) == paths
-    assert len(found) == 1
-    low = figure.axes[0].get_position().y1
-    figure.axes[0].set_title("one line\nand another")
-    save_all(figure, paths[:1])
-    assert len(found) == 2
-    assert figure.axes[0].get_position().y1 < low
-
-
-def test_of_a_long_chain_the_last_jobs_are_drawn() -> None:
-    n = MOST_JOBS + 3
-    frame = chained(*((n - k, 0, n - k, n - k + 1, 0, n - k + 2, n - k + 3) for k in range(n)))
-    frame.loc[0, "attempt"] = 2
-    upper, lower = delay_chain_figure(frame, late="B").axes
-    names = [text.get_text() for text in upper.get_yticklabels()]
-    assert names == [*(f"job {k}" for k in range(4, n)), f"job {n} attempt 2"]
-    assert upper.get_title(loc="right").startswith(f"the last {MOST_JOBS} of {n} jobs; ")
-    assert len(arrows(upper)) == len(arrows(lower)) == MOST_JOBS - 1
+def test_odd_logs_can_be_drawn() -> None:
+    century = [(k, k * 4.6e7, 4e9, 64, None) for k in range(99)]
+    header = (START, "; Computer: $x^{ " + "long " * 60)
+    for jobs, panels in (([(1, 5, 10, 2, 20)], 9), (century, 12)):
+        figure = overview_figure(describe(replace(Workload.from_jobs(jobs), header=header), PLATFORM))
+        assert len(figure.axes) == panels
+        assert all(axes.get_position().height > 0.01 for axes in figure.axes)
 
 
 def test_classes_are_shown_in_part() -> None:

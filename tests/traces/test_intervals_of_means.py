@@ -6,8 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from traces.base.errors import InputError
 from traces.statistics import MIN_SEEDS, mean_interval, mean_intervals
@@ -22,32 +20,19 @@ def coverage(values: np.ndarray, true: float, confidence: float = 0.95) -> float
     return float(np.mean((low <= true) & (true <= high)))
 
 
-def student_coverage(values: np.ndarray, true: float, t: float) -> float:
-    half = t * values.std(axis=0, ddof=1) / math.sqrt(len(values))
-    return float(np.mean(np.abs(values.mean(axis=0) - true) <= half))
-
-
 # 1,000 samples tell a coverage to ± 1.4 % (two standard errors); docs/explanation/statistics.md has it from 6,000.
-@pytest.mark.parametrize(
-    ("kind", "n", "least", "most"),
-    [
-        ("normal", 10, 0.93, 0.97),
-        # Skewed values are covered less when they are few: there is no telling from ten values how long the tail is.
-        ("lognormal", 10, 0.925, 0.97),
-    ],
-)
-def test_intervals_cover_what_they_say(kind: str, n: int, least: float, most: float) -> None:
-    generator = np.random.default_rng(n)
-    drawn = {
-        "normal": lambda: (generator.standard_normal((n, ROWS)), 0.0),
-        "lognormal": lambda: (np.exp(0.5 * generator.standard_normal((n, ROWS))), math.exp(0.125)),
-    }
-    assert least <= coverage(*drawn[kind]()) <= most
+def test_intervals_cover_what_they_say() -> None:
+    drawn = np.random.default_rng(10).standard_normal((2, 10, ROWS))
+    assert 0.93 <= coverage(drawn[0], 0.0) <= 0.97
+    # Skewed values are covered less when they are few: there is no telling from ten values how long the tail is.
+    assert 0.925 <= coverage(np.exp(0.5 * drawn[1]), math.exp(0.125)) <= 0.97
 
 
 def test_skewed_values_are_covered_better_than_by_students_t() -> None:
-    values = np.random.default_rng(3).exponential(1.0, (10, 1_000))
-    assert 0.97 >= coverage(values, 1.0) > max(0.92, student_coverage(values, 1.0, 2.262) + 0.02)
+    values = np.random.default_rng(3).exponential(1.0, (10, ROWS))
+    half = 2.262 * values.std(axis=0, ddof=1) / math.sqrt(len(values))
+    students = float(np.mean(np.abs(values.mean(axis=0) - 1.0) <= half))
+    assert 0.97 >= coverage(values, 1.0) > max(0.92, students + 0.02)
 
 
 def test_few_values_have_no_interval() -> None:
@@ -92,29 +77,3 @@ def test_what_is_refused() -> None:
     for confidence in (0.4, 1.0, 95, math.nan):
         with pytest.raises(InputError, match="confidence"):
             mean_interval([1, 2, 3, 4, 5], confidence=confidence)
-
-
-samples = st.lists(st.integers(-1_000, 1_000).map(lambda k: k / 8), min_size=MIN_SEEDS, max_size=12)
-
-
-@settings(max_examples=40, deadline=None)
-@given(samples, st.randoms(use_true_random=False), st.integers(-100, 100), st.sampled_from([0.25, 3.0, 1e9]))
-def test_order_is_nothing_and_units_are_nothing(values: list[float], order: object, shift: int, scale: float) -> None:
-    found = mean_interval(values)
-    assert found.low <= found.mean <= found.high
-    shuffled = list(values)
-    order.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert mean_interval(shuffled) == found
-    moved = mean_interval([scale * value + shift for value in values])
-    expected = [scale * one + shift for one in (found.low, found.mean, found.high)]
-    size = scale * max(map(abs, values)) + abs(shift)
-    assert [moved.low, moved.mean, moved.high] == pytest.approx(expected, rel=1e-9, abs=1e-9 * size)
-    mirrored = mean_interval([-value for value in values])
-    ends = [-found.high, -found.low]
-    assert [mirrored.low, mirrored.high] == pytest.approx(ends, rel=1e-9, abs=1e-9 * (size + 1))
-
-
-def test_many_values_are_drawn_in_blocks() -> None:
-    found = mean_interval(np.random.default_rng(5).standard_normal(1_200))
-    assert found.low < 0.1
-    assert found.high - found.low == pytest.approx(2 * 1.96 / math.sqrt(1_200), rel=0.08)

@@ -7,10 +7,8 @@ import json
 import os
 import pkgutil
 import shutil
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -109,31 +107,25 @@ def test_a_damaged_file_is_dropped_and_made_anew(cache: Path) -> None:
     assert not compiled_anew(call(cache))
 
 
-def test_a_folder_that_others_may_write_to_is_not_used(cache: Path) -> None:
-    folder_of(cache).chmod(0o770)
+def test_what_others_may_write_to_or_own_is_not_used(cache: Path) -> None:
+    folder, unit = folder_of(cache), folder_of(cache) / _UNIT
+    unit.chmod(0o666)
+    assert call(cache, "from traces.kernels.store import unit_names; print(*unit_names())").stdout.split() == ["0", "1"]
+    assert compiled_anew(call(cache))
+    assert not compiled_anew(call(cache))  # it was made anew
+    for path in (unit, folder):
+        try:
+            os.chown(path, 12345, -1)
+        except PermissionError:
+            path.chmod(0o777)  # not the superuser: nothing of others can be made here
+        assert compiled_anew(call(cache))
+    shutil.chown(folder, os.getuid())
+    folder.chmod(0o770)
     done = call(cache)
     assert compiled_anew(done)
     (line,) = words_of(done)
     assert "not the user's alone" in line
-    assert str(folder_of(cache)) in line
-
-
-def test_a_file_that_others_may_write_to_is_not_used(cache: Path) -> None:
-    (folder_of(cache) / _UNIT).chmod(0o666)
-    assert call(cache, "from traces.kernels.store import unit_names; print(*unit_names())").stdout.split() == ["0", "1"]
-    assert compiled_anew(call(cache))
-    assert not compiled_anew(call(cache))  # it was made anew
-
-
-@pytest.mark.parametrize("whose", ["folder", "file"])
-def test_what_belongs_to_somebody_else_is_not_used(cache: Path, whose: str) -> None:
-    path = folder_of(cache) if whose == "folder" else folder_of(cache) / _UNIT
-    try:
-        os.chown(path, 12345, -1)
-    except PermissionError:
-        # Not the superuser: nothing of others can be made here, and what is asked of the system is the same.
-        path.chmod(0o777)
-    assert compiled_anew(call(cache))
+    assert str(folder) in line
 
 
 def test_no_room_is_one_line(tmp_path: Path) -> None:
@@ -164,117 +156,103 @@ def test_the_digest_is_of_every_file_that_has_kernels() -> None:
 def test_a_compiler_that_is_killed_leaves_nothing_that_harms(tmp_path: Path) -> None:
     program = "from traces.kernels import build\nemit = build.emit\n"
     program += "def said(*given):\n    print('compiling', flush=True)\n    import signal\n    signal.pause()\n"
+    command = [sys.executable, "-c", program + "build.emit = said\n" + _PROGRAM]
     environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
-    killed = subprocess.Popen(
-        [sys.executable, "-c", program + "build.emit = said\n" + _PROGRAM],
-        env=environment,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert killed.stdout is not None
-    assert killed.stdout.readline() == "compiling\n"  # it holds the lock now
-    killed.send_signal(signal.SIGKILL)
-    killed.wait()
-    killed.stdout.close()
-    began = time.monotonic()
-    assert compiled_anew(call(tmp_path))
-    assert time.monotonic() - began < 250  # nobody waits for the dead
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as killed:
+        assert killed.stdout is not None
+        assert killed.stdout.readline() == "compiling\n"  # it holds the lock now
+        killed.kill()
+    assert compiled_anew(call(tmp_path))  # nobody waits for the dead
     assert not compiled_anew(call(tmp_path))
 
 
-#: Kernels of a user's, and what they read; ``{}`` is what is edited between two runs.
-_READ = {
-    "within a comprehension": (
-        """
-SCALE = {}
-@compiled()
-def kernel(n: int) -> float:
-    def scaled(k):
-        return SCALE * k
-    return scaled(n)
-print(kernel(3))
-""",
-        ("1.0", "10.0"),
-        ("3.0", "30.0"),
-    ),
-    "under another name": (
-        """
-from math import {} as rounded
-@compiled()
-def kernel(x: float) -> float:
-    return 1.0 * rounded(x)
-print(kernel(2.5))
-""",
-        ("floor", "ceil"),
-        ("2.0", "3.0"),
-    ),
-    "a type under another name": (
-        """
-KIND = np.{}
-@compiled()
-def kernel(x: float) -> float:
-    return float(KIND(x))
-print(kernel(0.1) == 0.1)
-""",
-        ("float64", "float32"),
-        ("True", "False"),
-    ),
-    "columns of a state": (
-        """
-class Shelf(State):
-    {}
-@compiled()
-def kernel(shelf: Shelf) -> float:
-    return 1.0 * shelf.a[0]
-print(kernel(Shelf(a=np.array([1.0]), b=np.array([7.0]))))
-""",
-        ("a: Floats; b: Floats", "b: Floats; a: Floats"),
-        ("1.0", "1.0"),
-    ),
-    "what it returns": (
-        """
-@compiled(types.{}(types.int64))
-def kernel(n):
-    return n + 1
-print(as_value(kernel, kernel.signature).signature.returned.name)
-""",
-        ("int64", "float64"),
-        ("int64", "float64"),
-    ),
-}
+_SLOW = """
+import contextlib, os
+from traces.kernels import store
+locked = store.locked
+
+@contextlib.contextmanager
+def said(unit):
+    print("asks", flush=True)
+    with locked(unit):
+        yield
+
+def waits(*given):
+    print("compiles", flush=True)
+    input()
+    return emit(*given)
+
+store.locked = said
+if "SLOW" in os.environ:
+    from traces.kernels import build
+    emit, build.emit = build.emit, waits
+"""
+
+
+def test_who_comes_second_waits_for_the_lock(tmp_path: Path) -> None:
+    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
+    environment.pop("NUMBA_CACHE_DIR", None)
+
+    def begun(**more: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", _SLOW + _PROGRAM]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, env=environment | more, stdin=pipe, stdout=pipe, text=True)
+
+    with begun(SLOW="1") as first:
+        assert first.stdout is not None
+        assert [first.stdout.readline() for _ in range(2)] == ["asks\n", "compiles\n"]
+        with begun() as second:
+            assert second.stdout is not None
+            assert second.stdout.readline() == "asks\n"
+            assert first.communicate("\n", timeout=100)[0] == "address True\n"
+            assert second.communicate(timeout=100)[0] == "address False\n"
+
 
 _BEFORE = """
+import math, sys
 import numpy as np
 from traces.compiled import State, as_value, compiled, types
 from traces.kernels.signatures import Floats
 """
 
+#: Kernels of a user's, and what they read; ``{}`` is what is edited between two runs.
+_READ = """
+from math import {} as rounded
+KIND = np.{}
+class Shelf(State):
+    {}
+@compiled()
+def kernel(x: float) -> float:
+    return 1.0 * rounded(x)
+@compiled()
+def typed(x: float) -> float:
+    return float(KIND(x))
+@compiled()
+def first(shelf: Shelf) -> float:
+    return 1.0 * shelf.a[0]
+@compiled(types.{}(types.int64))
+def more(n):
+    return n + 1
+print(kernel(2.5), typed(0.1) == 0.1, first(Shelf(a=np.array([1.0]), b=np.array([7.0]))))
+print(as_value(more, more.signature).signature.returned.name)
+"""
+
 
 def test_a_users_kernel_that_reads_something_else_is_another(tmp_path: Path) -> None:
-    for run in range(2):
-        paths = [str(tmp_path / f"mine{number}.py") for number in range(len(_READ))]
-        for path, (program, edits, _) in zip(paths, _READ.values(), strict=True):
-            Path(path).write_text(_BEFORE + program.format(edits[run]))
-        done = call(tmp_path, f"import runpy\nfor path in {paths}:\n    runpy.run_path(path, run_name='__main__')")
-        assert done.returncode == 0, done.stderr
-        assert done.stdout.split() == [answers[run] for _, _, answers in _READ.values()]
+    for edits, answers in (
+        (("floor", "float64", "a: Floats; b: Floats", "int64"), ["2.0", "True", "1.0", "int64"]),
+        (("ceil", "float32", "b: Floats; a: Floats", "float64"), ["3.0", "False", "1.0", "float64"]),
+    ):
+        (tmp_path / "mine.py").write_text(_BEFORE + _READ.format(*edits))
+        done = call(tmp_path, f"import runpy; runpy.run_path({str(tmp_path / 'mine.py')!r}, run_name='__main__')")
+        assert (done.returncode, done.stdout.split()) == (0, answers), done.stderr
 
 
 def test_a_users_kernel_that_reads_what_does_not_change_is_kept(tmp_path: Path) -> None:
-    path = tmp_path / "mine.py"
-    path.write_text(
-        _BEFORE
-        + """
-import math, sys
-from bls.engine.state import START
-@compiled()
-def kernel(x: float) -> float:
-    return math.floor(abs(x)) + np.sqrt(x) + START
-kernel(4.0)
-print("address", "numba" in sys.modules)
-"""
-    )
-    program = f"import runpy; runpy.run_path({str(path)!r}, run_name='__main__')"
+    kernel = "from bls.engine.state import START\n@compiled()\ndef kernel(x: float) -> float:\n"
+    kernel += "    return math.floor(abs(x)) + np.sqrt(x) + START\n"
+    (tmp_path / "mine.py").write_text(f"{_BEFORE}{kernel}kernel(4.0)\nprint('address', 'numba' in sys.modules)\n")
+    program = f"import runpy; runpy.run_path({str(tmp_path / 'mine.py')!r}, run_name='__main__')"
     assert compiled_anew(call(tmp_path, program))
     assert not compiled_anew(call(tmp_path, program))
 
@@ -337,85 +315,6 @@ def test_a_source_that_is_edited_after_it_was_loaded_is_not_kept_for_the_new_one
     (line,) = words_of(done)
     assert "edited after this process had begun" in line
     assert not list((tmp_path).rglob("*.code"))
-
-
-#: One thread is within ``prepare`` while another calls a kernel that is not there yet; as late as can be.
-_TWO_THREADS = """
-import threading
-from traces.kernels import store, units
-entered, second = threading.Event(), threading.Event()
-entries, kept = units.module_entries, store.kept
-
-def slow_entries(module):
-    if threading.current_thread().name == "first":
-        entered.set()
-        second.wait(3)
-    return entries(module)
-
-def told_kept(unit):
-    if threading.current_thread().name == "second":
-        second.set()
-    return kept(unit)
-
-units.module_entries, store.kept = slow_entries, told_kept
-from traces.algorithms.event_heap import heap_push
-import numpy as np
-first = threading.Thread(target=units.prepare, args=({"als.lengths.equal": 1},), name="first")
-other = threading.Thread(target=heap_push, args=(np.zeros(4, int), np.zeros(4, int), 0, 3, 4), name="second")
-first.start()
-entered.wait()
-other.start()
-first.join()
-other.join()
-print("both")
-"""
-
-
-def test_threads_do_not_wait_for_each_other(tmp_path: Path) -> None:
-    assert call(tmp_path, _TWO_THREADS).stdout == "both\n"
-
-
-#: Says when it is about to ask for the lock; the one that is told to says when it compiles, and goes on when it is told to.
-_SLOW = """
-import contextlib, os
-from traces.kernels import store
-locked = store.locked
-
-@contextlib.contextmanager
-def said(unit):
-    print("asks", flush=True)
-    with locked(unit):
-        yield
-
-def waits(*given):
-    print("compiles", flush=True)
-    input()
-    return emit(*given)
-
-store.locked = said
-if "SLOW" in os.environ:
-    from traces.kernels import build
-    emit, build.emit = build.emit, waits
-"""
-
-
-def test_who_comes_second_waits_for_the_lock(tmp_path: Path) -> None:
-    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
-    environment.pop("NUMBA_CACHE_DIR", None)
-
-    def begun(**more: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-c", _SLOW + _PROGRAM]
-        pipe = subprocess.PIPE
-        return subprocess.Popen(command, env=environment | more, stdin=pipe, stdout=pipe, text=True)
-
-    with begun(SLOW="1") as first:
-        assert first.stdout is not None
-        assert [first.stdout.readline() for _ in range(2)] == ["asks\n", "compiles\n"]
-        with begun() as second:
-            assert second.stdout is not None
-            assert second.stdout.readline() == "asks\n"
-            assert first.communicate("\n", timeout=100)[0] == "address True\n"
-            assert second.communicate(timeout=100)[0] == "address False\n"
 
 
 @pytest.mark.parametrize(("mode", "used"), [(0o777, False), (0o1777, True)])

@@ -10,7 +10,6 @@ import pickle
 import subprocess
 import sys
 import textwrap
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -19,17 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from traces.compiled import (
-    Array,
-    State,
-    as_value,
-    caller,
-    compiled,
-    function_table,
-    jit_enabled,
-    types,
-    value_from,
-)
+from traces.compiled import Array, State, as_value, caller, compiled, function_table, jit_enabled, types, value_from
 from traces.kernels.catalogue import kernel_modules
 from traces.kernels.declared import OURS, Kernel
 from traces.kernels.signatures import Bytes, Floats, Floats2, Ints, Ints2, Shorts, Words
@@ -96,22 +85,7 @@ def fails(n: int) -> int:
     return n
 
 
-@compiled()
-def makes(n: int) -> float:
-    values = np.zeros(n)
-    for k in range(n):
-        values[k] = k
-    return float(values.sum())
-
-
-def test_a_state_is_read_and_set_through_its_address() -> None:
-    state = outer()
-    assert looks(state, 3) == (9, 2.25, True)
-    assert looks(state, 1, 4.0) == (9, 4.25, False)
-    assert state.inner.a.tolist() == [4, 1, 2, 3, 4]
-
-
-def test_another_column_is_seen_by_kernels() -> None:
+def test_another_column_is_seen_by_kernels_and_a_wrong_one_leaves_the_one_before() -> None:
     state = outer()
     looks(state, 1)
     state.inner.a = np.array([10, 0, 0], np.int64)
@@ -121,24 +95,56 @@ def test_another_column_is_seen_by_kernels() -> None:
     state.inner = other
     looks(state, 1)
     assert other.a[0] == 21
-    assert state._replace(count=8).count == 8
     assert looks(state._replace(count=8), 0)[0] == 10
-
-
-def test_columns_of_another_kind_are_refused_before_anything_happens() -> None:
-    state = outer()
-    with pytest.raises(TypeError, match="missing or unknown"):
-        Inner(a=np.arange(3))
-    with pytest.raises(TypeError, match="unknown"):
-        state._replace(nothing=1)
+    assert (state._replace(count=8).count, state.count) == (8, 7)
+    with pytest.raises(AttributeError, match=r"Inner: 'b' unknown; allowed: a, table"):
+        state.inner.b = other.a
     if jit_enabled():
-        state.inner.a = np.arange(3.0)
         with pytest.raises(TypeError, match=r"Inner.a: float64, 1 dimensions; allowed: int64"):
-            looks(state, 1)
-        with pytest.raises(TypeError, match=r"sums: table: int64, 1 dimensions; allowed: int64, 2 dimensions"):
-            sums(np.zeros(1, np.uint64), np.zeros(1, np.int32), np.zeros(1, np.uint8), np.zeros(3, np.int64))
-        with pytest.raises(TypeError, match="in C order"):
-            sums(np.zeros(1, np.uint64), np.zeros(1, np.int32), np.zeros(1, np.uint8), np.zeros((3, 2), np.int64).T)
+            state.inner.a = np.arange(3.0)
+        assert state.inner.a is other.a
+
+
+WRONG = (np.zeros(1, np.uint64), np.zeros(1, np.int32), np.zeros(1, np.uint8))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: Inner(a=np.arange(3)), "missing or unknown"),
+        (lambda: outer()._replace(nothing=1), "unknown"),
+        (lambda: sums(*WRONG, np.zeros(3, np.int64)), "sums: table: int64, 1 dimensions; allowed: int64, 2 dimensions"),
+        (lambda: sums(*WRONG, np.zeros((3, 2), np.int64).T), "in C order"),
+        (lambda: looks(outer(), 2.5), r"looks: by: 2.5; allowed: a whole number"),
+        (lambda: as_value(adds, types.int64(types.int64)), "adds is not compiled for"),
+        (lambda: as_value(lambda x: x, ADD), "is not compiled for"),
+    ],
+)
+def test_calls_that_are_refused_before_anything_happens(call: Any, words: str) -> None:
+    if jit_enabled() or "unknown" in words:
+        with pytest.raises(TypeError, match=words):
+            call()
+    assert looks(outer(), np.int64(3)) == (9, 2.25, True)
+    assert looks(outer(), True)[2] is False  # type: ignore[comparison-overlap]
+
+
+@compiled()
+def makes(values: Floats) -> float:
+    made = np.zeros(values.size)
+    for k in range(values.size):
+        made[k] = values[k]
+    return float(np.sort(made)[0] + np.cumsum(made)[1] + len([k for k in made if k > 2.0]))
+
+
+def test_a_users_function_may_make_arrays_keep_lists_and_sort() -> None:
+    assert makes(np.array([4.0, 1.0, 2.0])) == 1.0 + 5.0 + 1
+
+
+def test_a_state_is_read_and_set_through_its_address() -> None:
+    state = outer()
+    assert looks(state, 3) == (9, 2.25, True)
+    assert looks(state, 1, 4.0) == (9, 4.25, False)
+    assert state.inner.a.tolist() == [4, 1, 2, 3, 4]
 
 
 def test_a_state_is_copied_with_its_columns() -> None:
@@ -162,33 +168,6 @@ def test_what_a_users_function_raises_is_raised() -> None:
     with pytest.raises(ValueError, match="too many"):
         fails(3)
     assert fails(1) == 1  # it is forgotten
-
-
-def test_a_users_function_may_make_arrays() -> None:
-    assert makes(1000) == 499500.0
-
-
-def test_a_column_that_is_refused_leaves_the_one_before() -> None:
-    state = outer()
-    looks(state, 1)
-    before = state.inner.a
-    if jit_enabled():
-        with pytest.raises(TypeError, match=r"Inner.a: float64"):
-            state.inner.a = np.arange(3.0)
-        assert state.inner.a is before
-        looks(state, 1)
-        assert before[0] == 2
-    with pytest.raises(AttributeError, match=r"Inner: 'b' unknown; allowed: a, table"):
-        state.inner.b = before
-
-
-def test_a_number_that_is_no_whole_one_is_refused() -> None:
-    state = outer()
-    assert looks(state, np.int64(3)) == (9, 2.25, True)
-    assert looks(state, True)[2] is False  # type: ignore[comparison-overlap]
-    if jit_enabled():
-        with pytest.raises(TypeError, match=r"looks: by: 2.5; allowed: a whole number"):
-            looks(state, 2.5)  # type: ignore[arg-type]
 
 
 @compiled()
@@ -237,54 +216,6 @@ def test_a_class_that_is_changed_and_keeps_its_name_is_another() -> None:
         return compiled()(value)(shelf(a=np.array([1.0]), b=np.array([7.0])))
 
     assert [made(["a", "b"]), made(["b", "a"])] == [1.0, 1.0]
-
-
-def test_what_one_threads_call_raises_is_not_anothers(monkeypatch: pytest.MonkeyPatch) -> None:
-    if not jit_enabled():
-        return
-    fails(1)
-    within, done = threading.Event(), threading.Event()
-    called = fails._fixed.__globals__
-    raised = called["raised"]
-
-    def late() -> Any:
-        # One has raised, and has not yet asked whether; the other calls meanwhile.
-        if threading.current_thread() is not threading.main_thread():
-            within.set()
-            done.wait(1)
-        return raised()
-
-    monkeypatch.setitem(called, "raised", late)
-    wrong: list[Exception] = []
-
-    def calls_badly() -> None:
-        try:
-            fails(3)
-        except ValueError as error:
-            wrong.append(error)
-
-    thread = threading.Thread(target=calls_badly)
-    thread.start()
-    within.wait()
-    assert fails(1) == 1
-    done.set()
-    thread.join()
-    assert len(wrong) == 1
-
-
-@compiled()
-def lists(n: int) -> int:
-    return len([k for k in range(n) if k > 2])
-
-
-@compiled()
-def sorts(values: Floats) -> float:
-    return float(np.sort(values)[0] + np.cumsum(values)[1])
-
-
-def test_a_users_kernel_may_keep_lists_and_sort() -> None:
-    assert lists(7) == 4
-    assert sorts(np.array([4.0, 1.0, 2.0])) == 1.0 + 5.0
 
 
 USERS = {
@@ -363,15 +294,6 @@ def test_no_kernel_of_ours_counts_from_the_end() -> None:
     assert {repr(one): found for one in kernels if (found := list(_negative(one)))} == {}
 
 
-@compiled()
-def _from_the_end(values: Ints, k: int) -> int:
-    return int(values[-1] + values[-k])
-
-
-def test_a_kernel_of_a_user_may_count_from_the_end() -> None:
-    assert _from_the_end(np.array([1, 20, 300]), 2) == 320
-
-
 # In a process of its own: where this fails, LLVM ends the process.
 _PROGRAM = """
 import ctypes, mmap, random, sys
@@ -415,12 +337,3 @@ print("all loaded")
 def test_between_arrays_of_gigabytes() -> None:
     run = subprocess.run([sys.executable, "-c", _PROGRAM, "1"], capture_output=True, text=True, check=False)
     assert run.stdout == "all loaded\n", run.stderr[-2000:]
-
-
-def test_a_function_of_another_signature_is_refused() -> None:
-    if not jit_enabled():
-        return
-    with pytest.raises(TypeError, match="adds is not compiled for"):
-        as_value(adds, types.int64(types.int64))
-    with pytest.raises(TypeError, match="is not compiled for"):
-        as_value(lambda x: x, ADD)

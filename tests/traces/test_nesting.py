@@ -11,6 +11,7 @@ import otf2
 import pytest
 from hypothesis import given, settings
 from ledgers import NEVER, Job, ledger, ledgers, machine, never_started
+from tables import table_rows
 
 from traces.checks.ledger import InvariantError, check_ledger, core_bars
 from traces.exporters.otf2.checks import check_nesting
@@ -193,15 +194,7 @@ def test_nesting_of_a_sound_trace(tmp_path: Path) -> None:
     assert check_nesting(archive(tmp_path / "t", events)) == 2
 
 
-@pytest.mark.parametrize(
-    ("events", "message"),
-    [
-        ([("enter", 0, "a"), ("enter", 1, "b")], "core 0: b is entered at 1 ns inside a"),
-        ([("enter", 0, "a"), ("leave", 2, "b")], "core 0: b is left at 2 ns, but was not entered"),
-        ([("leave", 2, "a")], "core 0: a is left at 2 ns, but was not entered"),
-        ([("enter", 0, "a"), ("leave", 2, "a"), ("enter", 2, "b")], "core 0: b is never left"),
-    ],
-)
+@pytest.mark.parametrize(("events", "message"), table_rows(__file__, "faults_of_nesting_are_named"))
 def test_faults_of_nesting_are_named(tmp_path: Path, events: list[tuple[str, int, str]], message: str) -> None:
     with pytest.raises(InvariantError, match=message):
         check_nesting(archive(tmp_path / "t", events))

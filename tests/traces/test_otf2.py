@@ -1,13 +1,16 @@
-"""The OTF2 writer: the core level, the batch level and messages, as readers see them."""
+"""The OTF2 writer: the core level, the batch level and messages, as readers see them; and traces of many jobs."""
 
 from __future__ import annotations
 
+import os
 import re
 import resource
 import signal
 import subprocess
 import sys
-from collections import defaultdict
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +19,7 @@ import otf2
 import pytest
 from batch_traces import check_batch, deepest, job_intervals, of_job, read_batch
 from ledgers import Job, ledger, machine, never_started, transfer_records
+from tables import table_rows
 from test_transfers import GRAPH, sound
 
 from traces.base.errors import InputError, TwolevelError
@@ -23,11 +27,11 @@ from traces.base.written_file import FullDiskError
 from traces.checks.ledger import InvariantError
 from traces.compiled import Array
 from traces.exporters import EXPORTERS, exporter
-from traces.exporters.otf2 import write_otf2
+from traces.exporters.otf2 import definitions, write_otf2
 from traces.exporters.otf2.checks import check_nesting
 from traces.exporters.otf2.library import binding, reading
 from traces.exporters.shown.batch_level import REGIONS
-from traces.ledger import Ledger, PowerRecords, WidthRecords
+from traces.ledger import JobRecords, Ledger, PowerRecords, TaskRecords, WidthRecords
 
 pytestmark = pytest.mark.whole
 
@@ -79,19 +83,6 @@ def test_the_same_ledger_gives_the_same_bytes_but_for_the_identifier(tmp_path: P
     assert np.count_nonzero(anchors[0] != anchors[1]) <= 8
 
 
-def test_more_than_one_chunk_a_file(tmp_path: Path) -> None:
-    """An event file longer than OTF2's chunk, and as many definitions."""
-    n = 11_000
-    jobs = [Job(k, k, k, k + 1, [(0, 1)], [(0, 0, k, k + 1)]) for k in range(n)]
-    path = write_otf2(ledger(machine(1), jobs), tmp_path)
-    assert (tmp_path / "traces" / "0.evt").stat().st_size > binding.CHUNK_SIZE_MIN.value
-    assert (tmp_path / "traces.def").stat().st_size > binding.CHUNK_SIZE_MIN.value
-    with reading(path) as trace:
-        seen = [(event.time, event.region.name) for at, event in trace.events if at.name == "host 0 core 0"]
-        assert sum(one.name.startswith("job ") for one in trace.definitions.regions) == n
-    assert seen == [(at, f"job {k}") for k in range(n) for at in (k, k + 1)]
-
-
 def test_a_trace_that_exists_is_not_written_over(tmp_path: Path) -> None:
     of = ledger(machine(1), [])
     write_otf2(of, tmp_path)
@@ -134,11 +125,6 @@ def test_a_disk_that_refuses_is_an_error_and_prints_nothing(
     assert capfd.readouterr().err == ""
 
 
-def test_importing_the_package_does_not_import_the_writers() -> None:
-    script = "import sys, traces, traces.exporters; assert not {'otf2', '_otf2', 'matplotlib'} & set(sys.modules)"
-    subprocess.run([sys.executable, "-c", script], check=True, cwd=Path(__file__).parent.parent.parent)
-
-
 def test_definitions_are_bounded_and_refer_to_classes_of_metrics(tmp_path: Path) -> None:
     """ViTE takes a reference of an instance for one of a class, and crashes."""
     path = write_otf2(ledger(machine(2, 1), SMALL), tmp_path)
@@ -154,33 +140,6 @@ def test_definitions_are_bounded_and_refer_to_classes_of_metrics(tmp_path: Path)
     with reading(path) as trace:
         regions = [region.name for region in trace.definitions.regions]
     assert regions == ["job 7", "job 1542", "job 9", "held", "queued", "running", "submit", "scheduling pass"]
-
-
-def test_otf2_print_reads_spans_of_jobs(tmp_path: Path) -> None:
-    jobs = [*SMALL, never_started(11, 15, asked=3)]
-    path = write_otf2(ledger(machine(2, 1), jobs), tmp_path)
-    ran = subprocess.run(["otf2-print", str(path)], capture_output=True, text=True, check=True)
-    assert ran.stderr == ""
-    seen = re.findall(r'^(ENTER|LEAVE) +(\d+) +(\d+) +Region: "(\w+)" <\d+>', ran.stdout, re.MULTILINE)
-    lanes: dict[int, list[tuple[str, int, str]]] = defaultdict(list)
-    for kind, location, time, region in seen:
-        lanes[int(location)].append((kind, int(time), region))
-    assert lanes[7] == [  # job 7, which starts at once, then job 11, which is cancelled as it comes
-        *[("ENTER", 0, "queued"), ("LEAVE", 0, "queued"), ("ENTER", 0, "running"), ("LEAVE", 10, "running")],
-        *[("ENTER", 15, "queued"), ("LEAVE", 15, "queued")],
-    ]
-    assert lanes[8] == [
-        *[("ENTER", 3, "queued"), ("LEAVE", 10, "queued"), ("ENTER", 10, "running"), ("LEAVE", 12, "running")]
-    ]
-    assert (
-        '("job" <2>; INT64; 1542), ("cores" <3>; UINT64; 2), ("estimate" <4>; INT64; 2), ("user" <5>; INT64; -1), '
-        in (ran.stdout)
-    )
-    assert (
-        re.search(r'\("why" <8>; STRING; "head" <\d+>\), \("state" <9>; STRING; "cancelled" <\d+>\)', ran.stdout)
-        is None
-    )
-    assert re.search(r'\("why" <8>; STRING; "never" <\d+>\), \("state" <9>; STRING; "cancelled" <\d+>\)', ran.stdout)
 
 
 def test_jobs_that_are_too_many_to_show_from_their_submits_on(tmp_path: Path) -> None:
@@ -201,29 +160,23 @@ def test_jobs_that_are_too_many_to_show_from_their_submits_on(tmp_path: Path) ->
 
 
 def test_attempts_that_were_cut_say_why_and_others_have_no_such_attribute(tmp_path: Path) -> None:
-    """Also behind the attributes of what running jobs are told, and where lanes show running jobs alone."""
+    """Also with the attributes of what running jobs are told, and where lanes show running jobs alone."""
     because = {0: "all its cores were lost, core 1 last", 2: "all its cores were lost, core 0 last"}
     plain = ledger(machine(2, 1), SMALL)
     told = replace(plain, widths=WidthRecords(*(np.array([k], np.int64) for k in (0, 5, 2, 1))))
     for number, before in enumerate((plain, told)):
         of = replace(before, cut_because=because)
         paths = [write_otf2(one, tmp_path / f"{number}{k}") for k, one in enumerate((before, of))]
-        few = write_otf2(of, tmp_path / f"{number}few", most_lanes=0)
         names = []
-        for path in (*paths, few):
+        for path in (*paths, write_otf2(of, tmp_path / f"{number}few", most_lanes=0)):
             with reading(path) as trace:
                 names.append([one.name for one in trace.definitions.attributes])
         assert names[1] == names[2] == [*names[0], "cut because"]
         if before is plain:
             check_batch(of, paths[1])
-        spans = [read_batch(path)[0] for path in paths]
-        assert spans[1]["batch scheduler"] == spans[0]["batch scheduler"]
-        running = [span for lane in read_batch(few)[0]["running jobs"].values() for span in lane]
-        assert {span[3]["job"]: span[3].get("cut because") for span in running} == {
-            7: because[0],
-            1542: None,
-            9: because[2],
-        }
+        running = [span for lane in read_batch(path)[0]["running jobs"].values() for span in lane]
+        said = {span[3]["job"]: span[3].get("cut because") for span in running}
+        assert said == {7: because[0], 1542: None, 9: because[2]}
 
 
 INSTANTS, DRAWN = np.array([0, 3, 10]), np.array([4_000, 9_500, 4_000])
@@ -313,18 +266,7 @@ def test_a_transfer_that_cannot_have_been_is_not_written(tmp_path: Path) -> None
     assert not (tmp_path / "t").exists()
 
 
-@pytest.mark.parametrize(
-    ("sent", "received", "message"),
-    [
-        ([(3, 7, 10)], [(3, 7, 10)], None),
-        ([(3, 7, 10), (4, 7, 1)], [(5, 7, 10), (6, 7, 1)], None),
-        ([(3, 7, 10)], [(2, 7, 10)], "core 0 to core 1, tag 7: a message is received at 2 ns, but sent at 3 ns"),
-        ([(3, 7, 10)], [], "core 0 to core 1, tag 7: 1 messages are sent, 0 received"),
-        ([], [(3, 7, 10)], "core 0 to core 1, tag 7: 0 messages are sent, 1 received"),
-        ([(3, 6, 10)], [(3, 7, 10)], "core 0 to core 1, tag [67]: "),
-        ([(3, 7, 10)], [(4, 7, 11)], "core 0 to core 1, tag 7: a message has 10 bytes, but 11 when it is received"),
-    ],
-)
+@pytest.mark.parametrize(("sent", "received", "message"), table_rows(__file__, "faults_of_messages_are_named"))
 def test_faults_of_messages_are_named(
     tmp_path: Path, sent: list[tuple[int, int, int]], received: list[tuple[int, int, int]], message: str | None
 ) -> None:
@@ -359,3 +301,125 @@ def test_writers_are_found_by_name_and_by_file(tmp_path: Path) -> None:
     assert path.read_text() == "3"
     with pytest.raises(InputError, match=": int; allowed: Exporter"):
         exporter(f"{tmp_path / 'mine.py'}:number")
+
+
+#: More than fit into one record of any format.
+JOBS = 300_000
+
+CORES = 64
+
+
+def of_many_jobs(n: int) -> Ledger:
+    """``n`` jobs of one task each on 64 cores, of two techniques in turn."""
+    place = np.arange(n, dtype=np.int64)
+    start = place // CORES * 10
+    core = place % CORES
+    jobs = JobRecords(
+        job_id=place + 1,
+        submit_ns=start,
+        start_ns=start,
+        end_ns=start + 10,
+        estimate_ns=np.full(n, 10),
+        deadline_ns=start + 10,
+        cores=np.ones(n, np.int64),
+        tasks=np.ones(n, np.int64),
+        chunks=np.ones(n, np.int64),
+        length_gflop=np.ones(n),
+        imbalance=np.zeros(n),
+        cov=np.zeros(n),
+        allocation_first=np.arange(n + 1),
+        allocation_lo=core,
+        allocation_hi=core + 1,
+    )
+    numbers = core.astype(np.int32)
+    tasks = TaskRecords(np.arange(n + 1), start, start + 10, numbers, np.zeros(n, np.int32), np.ones(n))
+    technique = (place % 2).astype(np.int32)
+    return Ledger(machine(32, 32), jobs, tasks, techniques=("gss", "static"), technique=technique)
+
+
+@contextmanager
+def few_files(n: int = 8) -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/proc/self/fd"))) + n, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def begun(text: bytes, *words: str) -> int:
+    return sum(text.count(f"\n{word}".encode()) for word in words)
+
+
+#: Of each format: the number of tasks, or of jobs where it shows no tasks, in what was written.
+COUNTS: dict[str, Callable[[Path], int]] = {
+    "chrome": lambda path: path.read_bytes().count(b'"cat":"task,'),
+    "paje": lambda path: begun(path.read_bytes(), "10 "),
+    "csv": lambda path: path.read_bytes().count(b"\n") - 1,
+    "text": lambda path: len(os.listdir(path.parent / "applications")),
+    "batsim": lambda path: path.read_bytes().count(b"\n") - 1,
+    "swf": lambda path: path.read_bytes().count(b" 1 -1 -1 -1"),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "n"),
+    [
+        *((name, JOBS) for name in sorted(set(EXPORTERS) - {"otf2", "text"})),
+        ("text", 3000),  # a file for each job
+        pytest.param("text", JOBS, marks=pytest.mark.release),
+    ],
+)
+def test_a_trace_has_all_jobs(name: str, n: int, tmp_path: Path) -> None:
+    with few_files():
+        path = exporter(name)(of_many_jobs(n), tmp_path)
+    if name in COUNTS:
+        assert COUNTS[name](path) == n
+    else:  # each task has two packets of more than 10 bytes; what they say: test_trace_formats.py
+        assert path.stat().st_size > 20 * n
+
+
+def test_an_otf2_trace_of_many_jobs_is_written(tmp_path: Path) -> None:
+    """Only looked at from outside: the reader makes an object of each definition."""
+    with few_files():
+        write_otf2(of_many_jobs(JOBS), tmp_path)
+    # Each pair of events of a task has 25 bytes at least.
+    assert sum((tmp_path / "traces" / f"{core}.evt").stat().st_size for core in range(CORES)) > 25 * JOBS
+
+
+def test_groups_of_regions_are_split(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(definitions, "GROUP_MEMBERS", 32)
+    n = 300
+    with reading(write_otf2(of_many_jobs(n), tmp_path)) as trace:
+        regions = {region: place for place, region in enumerate(trace.definitions.regions)}
+        groups = [(group.name, [regions[one] for one in group.members]) for group in trace.definitions.groups]
+    assert Counter(name for name, _ in groups) == dict.fromkeys(("gss", "static"), -(-n // 2 // 32))
+    for first, name in enumerate(("gss", "static")):
+        assert [one for mine, members in groups if mine == name for one in members] == list(range(first, n, 2))
+
+
+def test_messages_between_cores_of_a_wide_machine(tmp_path: Path) -> None:
+    n = 120_000
+    rows = [Job(1, 0, 0, 9, [(0, 1), (n - 1, n)], [(0, 0, 0, 4), (n - 1, 1, 6, 9)])]
+    of = replace(ledger(machine(1, n - 1), rows), transfers=transfer_records(1, [(0, (0, 1, 8.0, 4, 5))]))
+    with reading(write_otf2(of, tmp_path)) as trace:
+        (group,) = (one for one in trace.definitions.groups if str(one.group_type).endswith("COMM_GROUP"))
+        assert len(group.members) == 2
+        sent = [event for _, event in trace.events if type(event).__name__ == "MpiSend"]
+        ends = [sent[0].communicator.group.location(event.receiver).name for event in sent]
+    assert ends == [f"host 1 core {n - 2}"]
+
+
+@pytest.mark.parametrize("length", [16_385, 300_000, 2_000_000])
+def test_an_otf2_trace_has_names_longer_than_a_chunk(length: int, tmp_path: Path) -> None:
+    of = ledger(machine(1, 1), [Job(1, 0, 0, 4, [(0, 1)])])
+    of = replace(of, machine=replace(of.machine, host_names=("h" * length, "host 1")))
+    with reading(write_otf2(of, tmp_path)) as trace:
+        assert [len(group.name) for group in trace.definitions.location_groups][:2] == [length, 6]
+
+
+def test_a_name_longer_than_any_chunk_is_one_error(tmp_path: Path) -> None:
+    of = ledger(machine(1), [])
+    of = replace(of, machine=replace(of.machine, name="c" * binding.CHUNK_SIZE_MAX.value))
+    with pytest.raises(TwolevelError, match="OTF2 has no room for a definition of 16777280 bytes"):
+        write_otf2(of, tmp_path)

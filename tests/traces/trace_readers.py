@@ -16,8 +16,6 @@ from test_transfers import naive_waits
 
 from traces.exporters.otf2.checks import check_nesting
 from traces.exporters.otf2.library import reading
-from traces.exporters.text import APPLICATION_EVENTS, BATCH_EVENTS
-from traces.intervals import parse_intervals
 from traces.ledger import Ledger
 
 #: Where, what, from when, to when, task, chunk.
@@ -70,23 +68,20 @@ def expected(of: Ledger) -> Shown:
 
 def naive_counters(of: Ledger) -> dict[str, list[tuple[int, int]]]:
     """Queue length and busy cores, at each instant at which one of them changes; and, in thousandths, cores inside tasks."""
-    jobs, steps = of.jobs, defaultdict(lambda: [0, 0])
+    jobs, steps = of.jobs, defaultdict(lambda: np.zeros(2, np.int64))
     for row in np.flatnonzero(jobs.started).tolist():
         held = sum(hi - lo for lo, hi in jobs.allocation(row))
-        steps[int(jobs.eligible_ns[row])][0] += 1
-        steps[int(jobs.start_ns[row])][0] -= 1
-        steps[int(jobs.start_ns[row])][1] += held
-        steps[int(jobs.end_ns[row])][1] -= held
-    found: dict[str, list[tuple[int, int]]] = {"queue length": [], "busy cores": []}
-    queue = busy = 0
-    for at in sorted(steps):
-        if steps[at] != [0, 0]:
-            queue, busy = queue + steps[at][0], busy + steps[at][1]
-            found["queue length"].append((at, queue))
-            found["busy cores"].append((at, busy))
+        for at, change in ((jobs.eligible_ns, (1, 0)), (jobs.start_ns, (-1, held)), (jobs.end_ns, (0, -held))):
+            steps[int(at[row])] += change
+    instants = [at for at in sorted(steps) if steps[at].any()]
+    values = np.cumsum([np.zeros(2, np.int64), *(steps[at] for at in instants)], axis=0)[1:].T.tolist()
+    found = {name: list(zip(instants, of_name, strict=True)) for name, of_name in zip(NAMES, values, strict=True)}
     if of.tasks is not None:
         found["computing cores"] = naive_computing(of, found["busy cores"])
     return found
+
+
+NAMES = ("queue length", "busy cores")
 
 
 def naive_computing(of: Ledger, busy: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -98,26 +93,25 @@ def naive_computing(of: Ledger, busy: list[tuple[int, int]]) -> list[tuple[int, 
     for at, _ in busy:
         since = max((one for one in changes if one <= at), default=0)
         until = min((one for one in changes if one > at), default=0)
-        if not since <= at < until or at < changes[0]:
-            found.append((at, 0))
-            continue
-        inside = sum(max(0, min(end, until) - max(start, since)) for start, end in tasks if start >= 0)
-        found.append((at, round(1000 * inside / (until - since))))
+        inside = 0
+        if since <= at < until and at >= changes[0]:
+            inside = sum(max(0, min(end, until) - max(start, since)) for start, end in tasks if start >= 0)
+        found.append((at, round(1000 * inside / max(1, until - since))))
     return found
 
 
-def counted(name: str, value: float) -> int:
-    return round(1000 * value) if name == "computing cores" else round(value)
-
-
 def naive_causes(of: Ledger) -> list[tuple[int, int, int]]:
-    jobs, found = of.jobs, set()
+    jobs, found = of.jobs, []
     cores = [{core for lo, hi in jobs.allocation(row) for core in range(lo, hi)} for row in range(len(jobs))]
     for row in np.flatnonzero(jobs.started & (jobs.eligible_ns < jobs.start_ns)).tolist():
         for other in np.flatnonzero(jobs.started & (jobs.end_ns > jobs.start_ns)).tolist():
             if jobs.end_ns[other] == jobs.start_ns[row] and cores[row] & cores[other]:
-                found.add((row, other))
-    return sorted((int(jobs.job_id[a]), int(jobs.job_id[b]), int(jobs.start_ns[a])) for a, b in found)
+                found.append((int(jobs.job_id[row]), int(jobs.job_id[other]), int(jobs.start_ns[row])))
+    return sorted(found)
+
+
+def counted(name: str, value: float) -> int:
+    return round(1000 * value) if name == "computing cores" else round(value)
 
 
 def read_perfetto(path: Path) -> Shown:
@@ -361,68 +355,6 @@ def read_otf2(path: Path) -> Shown:
         shown.transfers.extend((*sent[tag][:2], *received[tag][:2]) for tag in sent)
         assert all(sent[tag][2] == received[tag][2] for tag in sent)
     return _sorted(shown)
-
-
-def read_text(path: Path, names: list[str]) -> Shown:
-    """By the documented format; it has no counters, waits and causes."""
-    shown = Shown([], [], defaultdict(list), [], [], [])
-    times: dict[tuple[int, int], dict[str, int]] = defaultdict(dict)
-    held: dict[tuple[int, int], str] = {}
-    for at, event, fields in _lines(path, BATCH_EVENTS):
-        whose = int(fields["job"]), int(fields["attempt"])
-        times[whose][event] = at
-        if event == "start":
-            held[whose] = fields["cores"].replace(",", " ")
-    for (job, attempt), when in times.items():
-        begin = when.get("submit", when.get("eligible", -1))
-        leaves, eligible = max(when.get("start", when.get("leave", -1)), begin), when.get("eligible", -1)
-        if "submit" in when:
-            shown.submits.append((begin, job))
-        if eligible < 0 or eligible > begin:
-            shown.jobs.append(("held", job, begin, leaves if eligible < 0 else eligible))
-        if eligible >= 0:
-            shown.jobs.append(("queued", job, eligible, leaves))
-        if "start" not in when:
-            continue
-        shown.jobs.append(("running", job, when["start"], when["end"]))
-        application = path.parent / "applications" / f"{job}{f'-{attempt}' * bool(attempt)}.txt"
-        if not application.exists():
-            intervals = parse_intervals(held[job, attempt], "cores")
-            cores = [core for lo, hi in intervals for core in range(lo, hi)]
-            shown.cores.extend((names[core], f"job {job}", when["start"], when["end"], -1, -1) for core in cores)
-            continue
-        lines = _lines(application, APPLICATION_EVENTS)
-        assert [lines[0][:2], lines[-1][:2]] == [(when["start"], "start"), (when["end"], "end")]
-        on: dict[str, tuple[int, int, int]] = {}
-        sent: dict[tuple[str, str, str], tuple[str, int]] = {}
-        for at, event, fields in lines[1:-1]:
-            core, task = names[int(fields["core"])], int(fields["task"])
-            if event == "task-start":
-                assert core not in on, "a core runs one task at a time"
-                on[core] = at, task, int(fields["chunk"])
-            elif event == "task-end":
-                begun, *numbers = on.pop(core)
-                assert numbers[0] == task
-                shown.cores.append((core, f"job {job}", begun, at, *numbers))
-            elif event == "send":
-                sent[fields["task"], fields["to_task"], fields["bytes"]] = core, at
-            else:
-                shown.transfers.append((*sent.pop((fields["from_task"], fields["task"], fields["bytes"])), core, at))
-        assert not on
-        assert not sent
-    return _sorted(shown)
-
-
-def _lines(path: Path, events: dict[str, tuple[str, ...]]) -> list[tuple[int, str, dict[str, str]]]:
-    head, *rest = path.read_text(encoding="ascii").splitlines()
-    assert head.startswith("# twolevel text trace 1: ")
-    found = []
-    for at, event, *fields in (line.split(" ") for line in rest):
-        told = dict(field.split("=") for field in fields)
-        assert tuple(told) == events[event]
-        found.append((int(at), event, told))
-    assert [at for at, *_ in found] == sorted(at for at, *_ in found)
-    return found
 
 
 def _in_order(events: list[Any]) -> None:

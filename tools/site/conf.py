@@ -19,7 +19,7 @@ html_css_files = ["site.css"]
 
 # Anchors as code hosts make them, so that a link into a page works in both places.
 myst_heading_anchors = 4
-# The notebooks hold what they show; a test runs them (tests/docs/test_notebooks.py).
+# The notebooks hold what they show; a test runs them (tests/docs/test_built.py).
 nb_execution_mode = "off"
 
 # Units are words of types in docstrings: cores, name. Some are names of several attributes, too.

@@ -4,7 +4,7 @@
 
 writes ``docs/reference/gallery.md`` from the list of ``tools.pictures``. The caption of a picture is the one of the page that
 shows it. A test checks that every picture of ``docs/images`` is in the list once, and that every command exists
-(tests/docs/test_gallery.py).
+(tests/docs/test_built.py).
 """
 
 from __future__ import annotations

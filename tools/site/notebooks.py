@@ -3,7 +3,7 @@
     python -m tools.site.notebooks [NAME …]
 
 Readers of the plain files and of the site see results without running anything; the site itself is built without running them.
-What a notebook prints is the same on every machine, and tests/docs/test_notebooks.py runs each and compares. Times, counts of
+What a notebook prints is the same on every machine, and tests/docs/test_built.py runs each and compares. Times, counts of
 executions and what is said on stderr are not kept.
 """
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from dispatch_cases import CELLS, cases, faults, instance_of, planned
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference.cp_dispatch import Busy, Case, Waiting, least_z
-from reference.cp_prices import cost, least_priced_z
+from reference.cp_dispatch import Busy, Case, Cells, Waiting, available, fits, held, least_z, places
 from tables import table_rows
+from test_cp_plans import CELLS, cases, faults, instance_of, planned
 
 import bridge
 from bls import HostGroup, Platform, Workload
@@ -35,10 +35,58 @@ S, H = 10**9, 3600 * 10**9
 Steps = list[tuple[int, int, int]]
 
 
-def priced(case: Case, watts: list[int], steps: Steps) -> Instance:
+def cost(prices: Sequence[tuple[int, Fraction]], watts: Fraction, start: int, duration: int) -> Fraction:
+    """What so many watts cost from a start on: prices are (from, for a kWh), ascending from 0."""
+    total = Fraction(0)
+    for second in range(start, start + duration):
+        (now,) = [
+            price for (begin, price), (end, _) in pairwise([*prices, (10**9, Fraction(0))]) if begin <= second < end
+        ]
+        total += now * watts / 1000 / 3600
+    return total
+
+
+def least_priced_z(
+    case: Case,
+    kind: str,
+    rates: Sequence[Fraction],
+    watts: Sequence[Fraction],
+    prices: Sequence[tuple[int, Fraction]],
+    last: int,
+) -> Fraction:
+    """The least Σ (rate (s - q + d) + what energy costs), with starts up to ``last``."""
+    room, ways = available(case, kind), [places(case, kind, job) for job in case.waiting]
+    costs = [
+        sorted(
+            (rate * (start + job.waited + job.duration) + cost(prices, draws, start, job.duration), start)
+            for start in range(last + 1)
+        )
+        for job, rate, draws in zip(case.waiting, rates, watts, strict=True)
+    ]
+    best: list[Fraction] = []
+
+    def extend(plan: list[tuple[int, int, Cells]], job: int, so_far: Fraction) -> None:
+        if job == len(costs):
+            best[:] = [so_far]
+            return
+        others = sum((one[0][0] for one in costs[job + 1 :]), Fraction(0))
+        for z, start in costs[job]:
+            if best and so_far + z + others >= best[0]:
+                return
+            for cells in ways[job]:
+                end = start + case.waiting[job].duration
+                if fits(plan, cells, start, end, room):
+                    extend([*plan, (start, end, cells)], job + 1, so_far + z)
+
+    extend([(0, left, cells) for left, cells in held(case, kind)], 0, Fraction(0))
+    return best[0]
+
+
+def priced(case: Case, watts: list[int], steps: Steps, users: list[int] | None = None) -> Instance:
     instance = instance_of(case)
     columns = (np.array(column, np.int64) for column in zip(*steps, strict=True))
-    queue = replace(instance.queue, draw_mw=np.array(watts, np.int64) * 1000)
+    user = np.array(users or [1] * len(watts), np.int64)
+    queue = replace(instance.queue, draw_mw=np.array(watts, np.int64) * 1000, user=user)
     return replace(instance, queue=queue, prices=Prices(*columns))
 
 
@@ -51,13 +99,14 @@ def prices(draw: st.DrawFn) -> Steps:
     ]
 
 
-@settings(max_examples=40)
+@settings(max_examples=60)
 @given(
     cases(nodes=2, jobs=2),
     st.sampled_from(MODELS),
     prices(),
     st.sampled_from([(1, 0), (0, 3600), (2, 5)]),
-    st.sampled_from([(1, 0), (0, 1), (Fraction(1, 4), 3)]),
+    st.sampled_from([(1, 0), (0, 1), (Fraction(1, 4), 3), (0, 0)]),
+    st.sampled_from([Fraction(0), Fraction(1, 2), Fraction(1)]),
     st.sampled_from(["hinted", "guided", "paper"]),
     st.data(),
 )
@@ -67,66 +116,34 @@ def test_optima_equal_exhaustive_search(
     steps: Steps,
     of: tuple[int, int],
     energy: tuple[Fraction, int],
+    fair: Fraction,
     search: str,
     data: st.DataObject,
 ) -> None:
     watts = [data.draw(st.sampled_from([0, 400_000, 3_600_000, 9_000_001])) for _ in case.waiting]
-    rates = [Fraction(of[0]) / job.duration + Fraction(of[1], 3600) for job in case.waiting]
+    users = [data.draw(st.integers(1, 2)) for _ in case.waiting]
+    counts = Counter(users)
+    shares = [1 - fair + fair * Fraction(len(users), len(counts) * counts[user]) for user in users]
+    rates = [
+        (Fraction(of[0]) / job.duration + Fraction(of[1], 3600)) * share
+        for job, share in zip(case.waiting, shares, strict=True)
+    ]
     per_kwh = [(at, Fraction(price, 10**6) * energy[0] + Fraction(g, 10**9) * energy[1]) for at, price, g in steps]
     weights = {"slowdown": float(of[0]), "wait": float(of[1]), "energy": float(energy[0]), "carbon": float(energy[1])}
-    chosen = replace(LONG, search=search, **weights)
-    instance = priced(case, watts, steps)
+    chosen = replace(LONG, search=search, fairness=float(fair), **weights)
+    instance = priced(case, watts, steps, users)
     found = planned(instance, model, chosen)
     assert found.status == "optimal"
-    # Starts are tried beyond what the package says that is the latest.
-    latest = max(objective_of(problem_of(instance, np.arange(len(case.waiting))), chosen).latest_s)
-    least = least_priced_z(case, CELLS[model], rates, [Fraction(w) for w in watts], per_kwh, latest + 15)
+    if energy == (0, 0):
+        least = least_z(case, CELLS[model], rates=rates)
+    else:  # starts are tried beyond what the package says that is the latest
+        latest = max(objective_of(problem_of(instance, np.arange(len(case.waiting))), chosen).latest_s)
+        least = least_priced_z(case, CELLS[model], rates, [Fraction(w) for w in watts], per_kwh, latest + 15)
     assert found.value == found.bound == least
     assert faults(case, found, instance) == []
     listed = planned(instance, model, replace(chosen, search="lns"))
     assert faults(case, listed, instance) == []
     assert found.value <= listed.value <= listed.list_value  # type: ignore[operator]
-
-
-@settings(max_examples=30)
-@given(cases(nodes=3, jobs=6), st.sampled_from(MODELS), prices(), st.integers(1, 10**6), st.data())
-def test_what_is_said_of_a_plan_is_so(case: Case, model: str, steps: Steps, part: int, data: st.DataObject) -> None:
-    """Z of lists and plans, second by second, with weights that the solver has to round; and no bound is above a plan."""
-    watts = [data.draw(st.integers(0, 5_000_000)) for _ in case.waiting]
-    chosen = replace(LONG, limit_s=0.01, energy=part / 10**6, slowdown=0.123457)
-    instance = priced(case, watts, steps)
-    objective = objective_of(problem_of(instance, np.arange(len(case.waiting))), chosen)
-    assert isinstance(objective, PricedObjective)
-    assert min(objective.weights) > 0
-    for search in ("hinted", "list"):
-        found = planned(instance, model, replace(chosen, search=search))
-        assert found.schedule is not None
-        assert found.place is not None
-        per_kwh = [(at, Fraction(price * part, 10**12)) for at, price, _ in steps]
-        z = Fraction(0)
-        for job, start in zip(found.place.tolist(), found.schedule.start_s.tolist(), strict=True):
-            one = case.waiting[job]
-            z += Fraction(123457, 10**6) * (start + one.waited + one.duration) / one.duration
-            z += cost(per_kwh, Fraction(watts[job]), start, one.duration)
-        assert found.value == z
-        assert found.bound <= z  # type: ignore[operator]
-        assert faults(case, found, instance) == []
-
-
-@settings(max_examples=30)
-@given(cases(nodes=3, jobs=4), st.sampled_from(MODELS), st.sampled_from(["hinted", "lns", "list"]), prices())
-def test_energy_that_weighs_nothing_changes_nothing(case: Case, model: str, search: str, steps: Steps) -> None:
-    """Without a weight prices are not looked at; and jobs that draw nothing have the least Z that they had."""
-    chosen = replace(LONG, search=search, energy=0.0)
-    plain, known = instance_of(case), priced(case, [9_000_000] * len(case.waiting), steps)
-    before, after = planned(plain, model, chosen), planned(known, model, chosen)
-    assert (before.value, before.bound, before.list_value) == (after.value, after.bound, after.list_value)
-    assert before.schedule is not None
-    assert after.schedule is not None
-    for one in ("start_s", "unit_node", "unit_low"):
-        assert np.array_equal(getattr(before.schedule, one), getattr(after.schedule, one))
-    idle = planned(priced(case, [0] * len(case.waiting), steps), model, replace(chosen, energy=1.0))
-    assert idle.list_value == before.list_value
 
 
 def test_costs_that_are_too_large_for_the_solver_are_rounded() -> None:
@@ -187,7 +204,7 @@ def test_prices_and_draws_belong_together() -> None:
     case = Case(((1,),), (), (Waiting(0, 10, 1, (1,)),))
     with pytest.raises(InputError, match="energy, carbon: the instance says neither; allowed: with prices and draw_mw"):
         planned(instance_of(case), "hcp19", LONG)
-    with pytest.raises(PluginError, match="queue: draw_mw"):
+    with pytest.raises(PluginError, match="queue: user: int64 of shape"):
         priced(case, [1, 2], [(0, 1, 1)])
 
 
@@ -264,47 +281,13 @@ def test_what_a_weight_of_energy_needs(signals: Path) -> None:
 LONG_WEIGHTS = Parameters(which="all", limit_s=5.0, goal="weighted")
 
 
-def of_users(case: Case, users: list[int]) -> Instance:
-    instance = instance_of(case)
-    return replace(instance, queue=replace(instance.queue, user=np.array(users, np.int64)))
-
-
-@settings(max_examples=80)
-@given(
-    cases(),
-    st.sampled_from(MODELS),
-    st.sampled_from([(1, 0), (0, 1), (2, 3), (Fraction(1, 4), 50)]),
-    st.sampled_from([Fraction(0), Fraction(1, 2), Fraction(1)]),
-    st.sampled_from(["hinted", "guided", "paper"]),
-    st.data(),
-)
-def test_optima_of_several_goals_equal_exhaustive_search(
-    case: Case, model: str, of: tuple[Fraction, Fraction], fair: Fraction, search: str, data: st.DataObject
-) -> None:
-    users = [data.draw(st.integers(1, 3)) for _ in case.waiting]
-    counts, n = Counter(users), len(users)
-    rates = []
-    for job, user in zip(case.waiting, users, strict=True):
-        share = Fraction(n, len(counts) * counts[user])
-        rates.append((Fraction(of[0]) / job.duration + Fraction(of[1]) / 3600) * (1 - fair + fair * share))
-    chosen = replace(LONG_WEIGHTS, slowdown=float(of[0]), wait=float(of[1]), fairness=float(fair), search=search)
-    instance = of_users(case, users)
-    found = planned(instance, model, chosen)
-    assert found.status == "optimal"
-    assert found.value == found.bound == least_z(case, CELLS[model], rates=rates)
-    assert faults(case, found, instance) == []
-    listed = planned(instance, model, replace(chosen, search="lns"))
-    assert found.value <= listed.value <= listed.list_value  # type: ignore[operator]
-
-
 def test_a_user_of_many_jobs_goes_behind_where_users_count_alike() -> None:
     """One core, four jobs of 10 s of user 1 that came first and one of 11 s of user 2."""
     case = Case(((1,),), (), (*(Waiting(5, 10, 1, (1,)) for _ in range(4)), Waiting(0, 11, 1, (1,))))
     for fair, first in ((0.0, [0]), (1.0, [4])):
         for search in ("hinted", "lns", "list"):
-            found = dispatch(
-                of_users(case, [1, 1, 1, 1, 2]), "hcp19", replace(LONG_WEIGHTS, fairness=fair, search=search)
-            )
+            instance = priced(case, [0] * 5, [(0, 0, 0)], [1, 1, 1, 1, 2])
+            found = dispatch(instance, "hcp19", replace(LONG_WEIGHTS, fairness=fair, search=search))
             assert [start.row for start in found.starts] == first, (fair, search)
     # Who is nobody's is one user's.
     found = dispatch(instance_of(case), "hcp19", replace(LONG_WEIGHTS, fairness=1.0))
@@ -327,17 +310,3 @@ def test_weights_that_cannot_be(wrong: dict[str, Any], said: str) -> None:
         replace(LONG_WEIGHTS, **wrong)
     assert f"constraint programming: {said}" in str(error.value)
     assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize("model", ["cp-classes", "pcp19", "pcp20"])
-def test_a_plan_of_the_pool_that_guides_has_the_weights(model: str) -> None:
-    """Its bound is one of hours; that of slowdowns would be above all plans."""
-    case = Case(((4,),), (), (Waiting(0, 6, 1, (3,)), Waiting(0, 3, 1, (2,))))
-    found = planned(instance_of(case), model, replace(LONG_WEIGHTS, search="guided", slowdown=0.0, wait=1.0))
-    assert (found.solves, found.value, found.bound) == (2, Fraction(3 + 9, 3600), found.value)
-
-
-def test_users_belong_to_jobs() -> None:
-    case = Case(((1,),), (), (Waiting(5, 10, 1, (1,)),))
-    with pytest.raises(PluginError, match="queue: user"):
-        of_users(case, [1, 2])

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 from timeline_pages import SMALL, opened, pixels, point, settled, small_tables
 
-from traces.timeline import timeline_text
+from traces.timeline import TimelineTables, timeline_text
 
 pytestmark = pytest.mark.whole
 
@@ -29,64 +29,85 @@ def exact(ns: int) -> str:
     """A duration as the page writes it."""
     parts = [(ns // 3_600_000_000_000, "h"), (ns // 60_000_000_000 % 60, "min")]
     words = [f"{value} {unit}" for value, unit in parts if value]
-    rest = ns % 60_000_000_000
-    fraction = f"{rest % 10**9:09d}".rstrip("0")
-    if rest:
-        words.append(f"{rest // 10**9}{'.' + fraction if fraction else ''} s")
-    return " ".join(words)
+    return " ".join([*words, f"{seconds(ns % 60_000_000_000)} s"] if ns % 60_000_000_000 else words)
+
+
+def seconds(ns: int, width: int = 0) -> str:
+    return f"{ns // 10**9:0{width}d}.{ns % 10**9:09d}".rstrip("0").rstrip(".")
 
 
 def clock(ns: int) -> str:
     days, rest = divmod(ns, 86_400 * 10**9)
-    seconds, part = divmod(rest, 10**9)
-    fraction = f"{part:09d}".rstrip("0")
-    text = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}{'.' + fraction if fraction else ''}"
+    text = f"{rest // (3600 * 10**9):02d}:{rest // (60 * 10**9) % 60:02d}:{seconds(rest % (60 * 10**9), 2)}"
     return f"{days} d {text}" if days else text
 
 
-def test_what_is_under_the_pointer_is_what_the_tables_say(chromium: Browser, tmp_path: Path, text: str) -> None:
-    tables = small_tables()
-    tasks, jobs = tables.tasks, tables.jobs.set_index("job_id")
-    assert tasks is not None
-    with opened(chromium, tmp_path, text) as page:
-        seen = 0
-        for task in tasks.sample(15, random_state=2).to_dict("records"):
-            start, end = task["start_ns"], task["end_ns"]
-            point(page, task["core"], (start + end) / 2)
-            said = page.locator(".timeline-tip").inner_text()
-            job = jobs.loc[task["job_id"]]
-            assert f"job {task['job_id']}" in said
-            if "one of several" in said:  # they are shorter than a column of pixels
-                continue
-            seen += 1
-            assert f"{task['task']}, of chunk {task['chunk']}" in said
-            assert clock(start) in said
-            assert exact(end - start) in said
-            assert {"head": "in its turn", "backfill": "by backfilling"}[job["why"]] in said
-            assert "fac" in said
-            assert f"core {task['core']}, n{task['core'] // SMALL.cores_per_host}" in said
-        assert seen > 5
-
-
-def test_the_picture_is_covered_as_the_tasks_are(chromium: Browser, tmp_path: Path, text: str) -> None:
+def test_the_picture_by_pointer_wheel_and_keys(chromium: Browser, tmp_path: Path, text: str) -> None:
     tables = small_tables()
     tasks = tables.tasks
     assert tasks is not None
     with opened(chromium, tmp_path, text) as page:
-        picture = pixels(page, cells=True)
-        cover, window = slow_cover(picture, tasks)
-        shown = np.array(picture["cover"], np.float64).reshape(cover.shape)
-        assert np.abs(shown - cover).max() < 1e-5
-        assert 0.2 < cover.mean() < 1.0
-        # Whoever has more than half of what is covered gives it its colour.
-        job = np.array(picture["job"]).reshape(cover.shape)
-        row = {number: at for at, number in enumerate(tables.jobs["job_id"].tolist())}
-        for line, column in np.argwhere(cover > 0.01)[::20]:
-            a, b = window(column), window(column + 1)
-            here = tasks[(tasks["core"] == line) & (tasks["start_ns"] < b) & (tasks["end_ns"] > a)]
-            time = (np.minimum(here["end_ns"], b) - np.maximum(here["start_ns"], a)).groupby(here["job_id"]).sum()
-            if time.max() > 0.5001 * time.sum():
-                assert job[line, column] == row[int(time.idxmax())]
+        assert_covered(pixels(page, cells=True), tables)
+        assert_pointed(page, tables)
+        # The wheel zooms about the pointer.
+        before = pixels(page)
+        x = before["width"] * 0.6
+        box = page.locator(".timeline-picture").bounding_box()
+        assert box
+        page.mouse.move(box["x"] + before["gutter"] + x, box["y"] + box["height"] - 20)
+        page.mouse.wheel(0, -400)
+        after = pixels(page)
+        assert after["step"] == pytest.approx(before["step"] / np.e, rel=1e-3)
+        there = [(picture["column"] + x) * picture["step"] for picture in (before, after)]
+        assert abs(there[1] - there[0]) <= before["step"]
+        # Panning computes only new columns, with the same result as all of them.
+        stage = page.locator(".timeline-stage")
+        stage.focus()
+        for key in ["+", "ArrowRight", "ArrowLeft", "ArrowLeft", "ArrowRight"]:
+            page.keyboard.press(key)
+            settled(page)
+        moved = pixels(page, cells=True)
+        for rows in ("hosts", "cores"):  # and back: all columns are computed again
+            page.get_by_label("rows", exact=True).select_option(rows)
+        again = pixels(page, cells=True)
+        assert moved["column"] == again["column"]
+        np.testing.assert_allclose(moved["cover"], again["cover"], atol=1e-4)
+
+
+def assert_pointed(page: Page, tables: TimelineTables) -> None:
+    """The tip under the pointer has the task of the tables."""
+    jobs, seen = tables.jobs.set_index("job_id"), 0
+    assert tables.tasks is not None
+    for task in tables.tasks.sample(15, random_state=2).to_dict("records"):
+        start, end = task["start_ns"], task["end_ns"]
+        point(page, task["core"], (start + end) / 2)
+        said = page.locator(".timeline-tip").inner_text()
+        assert f"job {task['job_id']}" in said
+        if "one of several" in said:  # they are shorter than a column of pixels
+            continue
+        seen += 1
+        why = {"head": "in its turn", "backfill": "by backfilling"}[jobs.loc[task["job_id"]]["why"]]
+        host = f"core {task['core']}, n{task['core'] // SMALL.cores_per_host}"
+        words = (f"{task['task']}, of chunk {task['chunk']}", clock(start), exact(end - start), why, "fac", host)
+        assert all(word in said for word in words), said
+    assert seen > 5
+
+
+def assert_covered(picture: dict[str, Any], tables: TimelineTables) -> None:
+    """Each cell is as dark as its tasks, and has the colour of the job that has more than half of it."""
+    tasks = tables.tasks
+    assert tasks is not None
+    cover, window = slow_cover(picture, tasks)
+    assert np.abs(np.array(picture["cover"], np.float64).reshape(cover.shape) - cover).max() < 1e-5
+    assert 0.2 < cover.mean() < 1.0
+    job = np.array(picture["job"]).reshape(cover.shape)
+    row = {number: at for at, number in enumerate(tables.jobs["job_id"].tolist())}
+    for line, column in np.argwhere(cover > 0.01)[::20]:
+        a, b = window(column), window(column + 1)
+        here = tasks[(tasks["core"] == line) & (tasks["start_ns"] < b) & (tasks["end_ns"] > a)]
+        time = (np.minimum(here["end_ns"], b) - np.maximum(here["start_ns"], a)).groupby(here["job_id"]).sum()
+        if time.max() > 0.5001 * time.sum():
+            assert job[line, column] == row[int(time.idxmax())]
 
 
 def slow_cover(picture: dict[str, Any], tasks: pd.DataFrame) -> tuple[np.ndarray, Callable[[int], float]]:
@@ -106,25 +127,31 @@ def slow_cover(picture: dict[str, Any], tasks: pd.DataFrame) -> tuple[np.ndarray
     return cover, window
 
 
-def test_panning_computes_only_what_is_new_and_gives_the_same(chromium: Browser, tmp_path: Path, text: str) -> None:
+def test_search_keys_and_the_table_of_jobs(chromium: Browser, tmp_path: Path, text: str) -> None:
+    tables = small_tables()
+    assert tables.tasks is not None
+    of_core = tables.tasks[tables.tasks["core"] == 1].sort_values("start_ns")
     with opened(chromium, tmp_path, text) as page:
-        stage = page.locator(".timeline-stage")
+        stage, said = page.locator(".timeline-stage"), page.locator(".timeline-said")
+        assert stage.get_attribute("role") == "application"
+        assert "40 jobs on 8 cores" in (stage.get_attribute("aria-label") or "")
+        # Keys go from bar to bar, and each is described.
+        point(page, 1, float(of_core["start_ns"].min()) + 1e6)
         stage.focus()
-        for key in ["+", "+", "ArrowRight", "ArrowLeft", "ArrowLeft", "ArrowRight"]:
+        heard = []
+        for key in "nnnpn":
             page.keyboard.press(key)
-            settled(page)
-        moved = pixels(page, cells=True)
-        stage.focus()
-        page.get_by_label("rows", exact=True).select_option("hosts")  # and back: all is computed anew
-        page.get_by_label("rows", exact=True).select_option("cores")
-        settled(page)
-        anew = pixels(page, cells=True)
-        assert moved["column"] == anew["column"]
-        np.testing.assert_allclose(moved["cover"], anew["cover"], atol=1e-4)
-
-
-def test_search_jumps_to_causes_and_back(chromium: Browser, tmp_path: Path, text: str) -> None:
-    with opened(chromium, tmp_path, text) as page:
+            found = re.search(r"task (\d+), of chunk", said.inner_text())
+            assert found, said.inner_text()
+            heard.append(int(found[1]))
+        assert heard == of_core["task"].iloc[[1, 2, 3, 2, 3]].tolist()
+        page.keyboard.press("ArrowDown")
+        expect(said).to_contain_text("core 2")
+        page.keyboard.press("Enter")
+        expect(page.locator(".timeline-job")).to_be_visible()
+        page.keyboard.press("/")
+        expect(page.get_by_role("searchbox")).to_be_focused()
+        # A search leads to a job, to its cause and back.
         page.evaluate("() => document.addEventListener('twolevel:job', (e) => (document.title = e.detail))")
         page.get_by_role("searchbox").fill("12")
         page.keyboard.press("Enter")
@@ -134,11 +161,10 @@ def test_search_jumps_to_causes_and_back(chromium: Browser, tmp_path: Path, text
         assert page.locator("script").count() == 2  # its name is text
         before = panel.locator("dt", has_text="waited for").locator("+ dd")
         expect(before.get_by_role("button").first).to_have_text("job 11")
-        page.locator(".timeline-stage").focus()
+        stage.focus()
         page.keyboard.press("c")
         expect(panel.locator("h3")).to_have_text("job 11")
-        made_way = panel.locator("dt", has_text="made way for").locator("+ dd")
-        expect(made_way).to_contain_text("job 12")
+        expect(panel.locator("dt", has_text="made way for").locator("+ dd")).to_contain_text("job 12")
         page.keyboard.press("b")
         expect(panel.locator("h3")).to_have_text(re.compile("job 12 "))
         page.keyboard.press("Escape")
@@ -146,51 +172,15 @@ def test_search_jumps_to_causes_and_back(chromium: Browser, tmp_path: Path, text
         page.get_by_role("searchbox").fill("no such name")
         page.keyboard.press("Enter")
         expect(page.locator(".timeline-found")).to_have_text("no such job")
-        # Others send it to a job.
         page.evaluate("() => document.dispatchEvent(new CustomEvent('twolevel:show-job', { detail: 7 }))")
         expect(panel.locator("h3")).to_have_text("job 7")
-
-
-def test_keys_go_from_bar_to_bar_and_say_what_each_is(chromium: Browser, tmp_path: Path, text: str) -> None:
-    tasks = small_tables().tasks
-    assert tasks is not None
-    of_core = tasks[tasks["core"] == 1].sort_values("start_ns")["task"].tolist()
     with opened(chromium, tmp_path, text) as page:
-        stage = page.locator(".timeline-stage")
-        assert stage.get_attribute("role") == "application"
-        assert "40 jobs on 8 cores" in (stage.get_attribute("aria-label") or "")
-        point(page, 1, float(tasks[tasks["core"] == 1]["start_ns"].min()) + 1e6)
-        stage.focus()
-        said = page.locator(".timeline-said")
-        heard = []
-        for key in "nnnpn":
-            page.keyboard.press(key)
-            found = re.search(r"task (\d+), of chunk", said.inner_text())
-            assert found, said.inner_text()
-            heard.append(int(found[1]))
-        assert heard == [of_core[at] for at in (1, 2, 3, 2, 3)]
-        page.keyboard.press("ArrowDown")
-        expect(said).to_contain_text("core 2")
-        page.keyboard.press("Enter")
-        expect(page.locator(".timeline-job")).to_be_visible()
-        page.keyboard.press("/")
-        expect(page.get_by_role("searchbox")).to_be_focused()
-
-
-def test_wheel_zooms_about_the_pointer(chromium: Browser, tmp_path: Path, text: str) -> None:
-    with opened(chromium, tmp_path, text) as page:
-        before = pixels(page)
-        x = before["width"] * 0.6
-        box = page.locator(".timeline-picture").bounding_box()
-        assert box
-        page.mouse.move(box["x"] + before["gutter"] + x, box["y"] + box["height"] - 20)
-        page.mouse.wheel(0, -400)
-        settled(page)
-        after = pixels(page)
-        assert after["step"] == pytest.approx(before["step"] / np.e, rel=1e-3)
-        for picture in (before, after):
-            picture["there"] = (picture["column"] + x) * picture["step"]
-        assert abs(after["there"] - before["there"]) <= before["step"]
+        page.get_by_text("What is seen, as a table").click()
+        rows = page.locator(".timeline-table tbody tr")
+        expect(rows).to_have_count(SMALL.jobs)
+        first = tables.jobs.iloc[0]
+        cells = [f"job {first['job_id']}", clock(first["start_ns"]), exact(first["end_ns"] - first["start_ns"])]
+        assert rows.first.locator("td").all_inner_texts()[:3] == cells
 
 
 def test_fingers_pan_and_pinch_on_a_phone(chromium: Browser, tmp_path: Path, text: str) -> None:
@@ -240,21 +230,6 @@ def test_dark_light_and_paper(chromium: Browser, tmp_path: Path, text: str) -> N
         settled(page)
         assert page.evaluate(corner) == [255, 255, 255]
         expect(page.locator(".timeline-controls")).to_be_hidden()
-
-
-def test_without_sight_there_is_a_table(chromium: Browser, tmp_path: Path, text: str) -> None:
-    jobs = small_tables().jobs
-    with opened(chromium, tmp_path, text) as page:
-        page.get_by_text("What is seen, as a table").click()
-        rows = page.locator(".timeline-table tbody tr")
-        expect(rows).to_have_count(len(jobs))
-        first = jobs.iloc[0]
-        cells = rows.first.locator("td").all_inner_texts()
-        assert cells[:3] == [
-            f"job {first['job_id']}",
-            clock(first["start_ns"]),
-            exact(first["end_ns"] - first["start_ns"]),
-        ]
 
 
 def test_without_tasks_it_shows_what_jobs_held(chromium: Browser, tmp_path: Path) -> None:

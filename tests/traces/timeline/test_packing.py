@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import zlib
 from dataclasses import replace
@@ -64,47 +65,36 @@ def test_no_more_bytes_than_needed(numbers: list[int], differences: bool, width:
 _BASE = 2**60 + 1
 
 
+JOBS = """
+job_id attempt submit_ns eligible_ns start_ns end_ns cores held_cores tasks chunks allocation why state name imbalance
+7 0 0 0 10 100 3 3 3 2 "0-1 4" head requeued <script> 0.5
+3 0 5 7 60 90 1 1 1 1 "1" backfill completed "" 0.0
+9 0 6 6 -1 -1 1 0 0 0 "" never cancelled ü nan
+7 1 0 100 200 333 2 2 0 0 "2-3" head completed <script> nan
+"""
+TASKS = """
+job_id task chunk core start_ns end_ns length_gflop
+7 0 0 4 11 50 1.0
+7 1 0 4 50 99 1.0
+7 2 1 0 12 80 1.0
+3 0 0 1 61 90 1.0
+"""
+
+
+def frame(text: str) -> pd.DataFrame:
+    """A table whose instants count from the base; -1 is no instant."""
+    words = dict.fromkeys(("allocation", "why", "state", "name"), str)
+    found = pd.read_csv(io.StringIO(text), sep=" ", dtype=words, keep_default_na=False, na_values={"imbalance": "nan"})
+    for name in found.columns[found.columns.str.endswith("_ns")]:
+        found[name] = found[name].where(found[name] < 0, found[name] + _BASE)
+    return found
+
+
 def tables() -> TimelineTables:
     """Two jobs; the first gives core 1 back early and is tried again, and the third never starts."""
-    jobs = pd.DataFrame(
-        {
-            "job_id": [7, 3, 9, 7],
-            "attempt": [0, 0, 0, 1],
-            "submit_ns": [_BASE, _BASE + 5, _BASE + 6, _BASE],
-            "eligible_ns": [_BASE, _BASE + 7, _BASE + 6, _BASE + 100],
-            "start_ns": [_BASE + 10, _BASE + 60, -1, _BASE + 200],
-            "end_ns": [_BASE + 100, _BASE + 90, -1, _BASE + 333],
-            "cores": [3, 1, 1, 2],
-            "held_cores": [3, 1, 0, 2],
-            "tasks": [3, 1, 0, 0],
-            "chunks": [2, 1, 0, 0],
-            "allocation": ["0-1 4", "1", "", "2-3"],
-            "why": ["head", "backfill", "never", "head"],
-            "state": ["requeued", "completed", "cancelled", "completed"],
-            "name": ["<script>", "", "ü", "<script>"],
-            "imbalance": [0.5, 0.0, np.nan, np.nan],
-        }
-    )
-    tasks = pd.DataFrame(
-        {
-            "job_id": [7, 7, 7, 3],
-            "task": [0, 1, 2, 0],
-            "chunk": [0, 0, 1, 0],
-            "core": [4, 4, 0, 1],
-            "start_ns": [_BASE + 11, _BASE + 50, _BASE + 12, _BASE + 61],
-            "end_ns": [_BASE + 50, _BASE + 99, _BASE + 80, _BASE + 90],
-            "length_gflop": 1.0,
-        }
-    )
     releases = pd.DataFrame({"row": [0], "core": [1], "released_ns": [_BASE + 55]})
-    return TimelineTables(
-        jobs=jobs,
-        first_core=np.array([0, 2, 5]),
-        host_names=["a", "b"],
-        tasks=tasks,
-        releases=releases,
-        technique="gss",
-    )
+    machine: dict[str, Any] = {"first_core": np.array([0, 2, 5]), "host_names": ["a", "b"]}
+    return TimelineTables(jobs=frame(JOBS), tasks=frame(TASKS), releases=releases, technique="gss", **machine)
 
 
 def unpacked(text: str) -> tuple[dict[str, Any], dict[str, list[Any]]]:
