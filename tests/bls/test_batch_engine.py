@@ -72,7 +72,7 @@ def test_promises_and_late_outcomes_in_any_order_change_nothing(case: BatchCase,
     promised: dict[int, int] = {}  # running jobs that have no outcome yet
 
     def end_of(row: int) -> int:
-        return int(column(simulator.state, "jobs.START")[row]) + run_ns[row]
+        return int(column(simulator.state, "jobs.start_ns")[row]) + run_ns[row]
 
     def end(row: int) -> None:
         promised.pop(row, None)
@@ -123,8 +123,8 @@ def test_a_job_that_is_told_to_stop_and_does_so_is_cut_as_if_its_run_time_were_k
     while (status := simulator.advance(5)) != BatchStatus.DONE:
         rows = {BatchStatus.STARTED: simulator.started(), BatchStatus.DUE: [simulator.due]}.get(status, [])
         for row in rows:
-            run = said.jobs[int(column(simulator.state, "jobs.ORIGIN")[row])].run
-            natural, stop = int(column(simulator.state, "jobs.START")[row]) + run, simulator.stop_ns(row)
+            run = said.jobs[int(column(simulator.state, "jobs.origin")[row])].run
+            natural, stop = int(column(simulator.state, "jobs.start_ns")[row]) + run, simulator.stop_ns(row)
             stopped = stop is not None and stop < natural
             last = natural if not stopped or stop is None else stop
             if status == BatchStatus.STARTED and data.draw(st.booleans()):
@@ -190,7 +190,7 @@ def test_room_that_is_just_enough_or_grows_changes_nothing(keep: bool) -> None:
         answer = expected(case)
         tight = simulator_of(case, rules=replace(rules_of(case.rules), keep_decisions=True))
         state, profile = tight.state, tight.state.cores_profile
-        n = number(state, "cores_profile.used.SLICES") + 4
+        n = number(state, "cores_profile.n_slices") + 4
         small: dict[str, Any] = {
             "pool_lo": state.pool_lo[:1].copy(),
             "pool_hi": state.pool_hi[:1].copy(),
@@ -207,8 +207,8 @@ def test_room_that_is_just_enough_or_grows_changes_nothing(keep: bool) -> None:
         grown |= {name for name, size in sizes.items() if np.shape(getattr(tight.state, name)) != size}
         if len(profile.ns) and len(tight.state.cores_profile.ns) > n:
             grown.add("slices")
-        k = number(tight.state, "sizes.N_DECISIONS")
-        assert k == number(tight.state, "clock.PASSES")
+        k = number(tight.state, "n_decisions")
+        assert k == number(tight.state, "passes")
         assert (np.diff(tight.state.decisions[0, :k]) >= 0).all()
         ran_from_the_start = sum(one.why == "preset" for one in answer)
         assert tight.state.decisions[2, :k].sum() + ran_from_the_start == sum(one.start >= 0 for one in answer)
@@ -325,9 +325,9 @@ def test_outages_drawn_as_they_are_needed_are_those_drawn_at_once(backfill: str,
 @pytest.mark.parametrize(
     ("backfill", "values", "words"),
     [
-        ("easy", lambda state: column(state, "sizes.N_WAITING"), "waiting jobs: "),
-        ("easy", lambda state: column(state, "sizes.FREE_CORES"), "free cores: "),
-        ("easy", lambda state: column(state, "sizes.N_DOWN"), "hosts that are down: 1 by its count, 0 there are"),
+        ("easy", lambda state: column(state, "n_waiting"), "waiting jobs: "),
+        ("easy", lambda state: column(state, "free_cores"), "free cores: "),
+        ("easy", lambda state: column(state, "n_down"), "hosts that are down: 1 by its count, 0 there are"),
         ("conservative", lambda state: state.cores_profile.free[:1], "cores are free at "),
     ],
 )
@@ -351,7 +351,7 @@ def test_an_engine_is_checked_at_its_end_and_between_calls(monkeypatch: pytest.M
     )
     simulator.checks, simulator.most_ends = 2, 20
     checked: list[int] = []
-    monkeypatch.setattr("bls.engine.validation.validate", lambda state: checked.append(number(state, "sizes.ENDED")))
+    monkeypatch.setattr("bls.engine.validation.validate", lambda state: checked.append(number(state, "n_ended")))
     while simulator.advance(10**6) != BatchStatus.DONE:
         pass
     assert len(checked) == 320 // 40 + (simulator._entered % 2)

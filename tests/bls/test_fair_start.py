@@ -98,7 +98,7 @@ def fair(case: BatchCase) -> tuple[list[int], list[int], dict[tuple[int, int], i
     found = fair_starts(run, simulator_of(case)).tolist()
     assert attempts(run.state) == before
     origin, attempt, start = (
-        column(run.state, f"jobs.{name}")[: run.rows].tolist() for name in ("ORIGIN", "ATTEMPT", "START")
+        column(run.state, f"jobs.{name}")[: run.rows].tolist() for name in ("origin", "attempt", "start_ns")
     )
     return found, start, dict(zip(zip(origin, attempt, strict=True), found, strict=True))
 

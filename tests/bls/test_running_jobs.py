@@ -230,7 +230,7 @@ def test_a_policy_that_keeps_accounts_is_told_what_was_released() -> None:
         driven = releasing(case, policy=policy)
         driven.finish()
         simulator = driven.simulator
-        start, end, cores = (column(simulator.state, f"jobs.{name}") for name in ("START", "END", "CORES"))
+        start, end, cores = (column(simulator.state, f"jobs.{name}") for name in ("start_ns", "end_ns", "cores"))
         row, _, at = simulator.release_columns()
         started = [r for r in range(simulator.rows) if start[r] >= 0]
         held = sum(int(cores[r]) * int(end[r] - start[r]) for r in started) - int(np.sum(end[row] - at))
@@ -343,7 +343,7 @@ def driven_widths(case: BatchCase, resize: str, gives_back: bool) -> tuple[list[
     held = {}
     for row in range(simulator.rows):
         cores = tuple(core for k in range(first[row], first[row + 1]) for core in range(int(lo[k]), int(hi[k])))
-        held[int(simulator.job_number(row)), int(column(simulator.state, "jobs.ATTEMPT")[row])] = row, cores
+        held[int(simulator.job_number(row)), int(column(simulator.state, "jobs.attempt")[row])] = row, cores
     rows = [held[one.number, one.attempt] for one in found]
     answer = [replace(one, cores=cores) for one, (_, cores) in zip(found, rows, strict=True)]
     return answer, [driven.received.get(row, ()) for row, _ in rows]

@@ -84,7 +84,7 @@ def test_promises_that_come_due_with_an_end_while_decisions_are_charged() -> Non
         if status == BatchStatus.DUE:
             assert run.outcome(run.due, ends[run.due])
     assert clock == sorted(clock)
-    assert (column(run.state, "jobs.START")[: run.rows] // S).tolist() == [1, 1, 11]
+    assert (column(run.state, "jobs.start_ns")[: run.rows] // S).tolist() == [1, 1, 11]
 
 
 def test_memory_does_not_grow_with_the_jobs_that_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:

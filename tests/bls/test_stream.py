@@ -40,7 +40,7 @@ def ended(stretch: Stretch) -> list[tuple[Any, ...]]:
     run, found = stretch.simulator, []
     for row in stretch.ended.tolist():
         held = tuple(core for lo, hi in run.allocation(row) for core in range(lo, hi))
-        names = ("NUMBER", "ATTEMPT", "ELIGIBLE", "START", "END", "WHY", "STATE")
+        names = ("number", "attempt", "eligible_ns", "start_ns", "end_ns", "why", "state")
         number, attempt, eligible, start, end, why, became = (
             int(column(run.state, f"jobs.{name}")[row]) for name in names
         )
@@ -82,7 +82,7 @@ def whole(case: BatchCase) -> list[tuple[Any, ...]]:
     # In the order of the engine's rows: later attempts come after all jobs.
     simulator = simulator_of(case)
     found = {tuple(vars(one).values())[:2]: tuple(vars(one).values()) for one in finish(simulator)}
-    number, attempt = (column(simulator.state, f"jobs.{name}")[: simulator.rows] for name in ("NUMBER", "ATTEMPT"))
+    number, attempt = (column(simulator.state, f"jobs.{name}")[: simulator.rows] for name in ("number", "attempt"))
     rows = zip(number.tolist(), attempt.tolist(), strict=True)
     return [found[row] for row in rows]
 

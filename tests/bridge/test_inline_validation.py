@@ -24,7 +24,7 @@ def ends() -> tuple[BatchState, InlineState]:
     seen: list[tuple[Any, Any]] = []
 
     def look(state: BatchState, coupled: InlineState) -> None:
-        if not seen and number(state, "sizes.ENDED") > 100:
+        if not seen and number(state, "n_ended") > 100:
             seen.append((copy.deepcopy(state), copy.deepcopy(coupled)))
 
     with pytest.MonkeyPatch.context() as patch:
@@ -53,11 +53,11 @@ PLANTED: list[tuple[dict[str, Callable[[int], int]], str]] = [
 
 def place_of(state: BatchState, coupled: InlineState, name: str) -> tuple[Any, Any]:
     """The array that has a value, and the value's place."""
-    done = int(np.flatnonzero(column(state, "jobs.STATE") >= 0)[0])
+    done = int(np.flatnonzero(column(state, "jobs.state") >= 0)[0])
     if name in ("start_ns", "end_ns"):
         return getattr(coupled.application, name), coupled.first[done]
     if name == "status":
-        return column(coupled.application, "counters.STATUS"), ...
+        return column(coupled.application, "status"), ...
     counts = {"ledger used": LEDGER_USED, "transfers used": TRANSFERS_USED}
     return (coupled.cursor, counts[name]) if name in counts else (getattr(coupled, name), done)
 
