@@ -281,7 +281,7 @@ class Application:
         state, asking = self.state, int(self.state.n_asking)
         cores = state.ask_core[:asking]
         if self.in_graph:
-            of_tasks = cores < state.graph.cores.shape[1]  # the kind of an event is in its key
+            of_tasks = cores < state.graph.cores.does.size  # the kind of an event is in its key
             ends = state.ask_ns[:asking][of_tasks]
             return max(self.now_ns, int(ends.max(initial=0)))
         held = state.cores.held_size[cores] > 0

@@ -39,11 +39,9 @@ class Trial:
         self._waiting, self._row_of, self._n_cores = waiting, row_of, n_cores
         self._whole_hosts, self._goes_on = whole_hosts, goes_on
         self._placed: set[int] = set()
-        changed = ("free_words", "host_free", "holder", "partitions", "user_tally")
+        changed = ("free_words", "host_free", "holder", "user_tally")
         copies: dict[str, Any] = {name: getattr(state, name).copy() for name in (*changed, "chosen_lo", "chosen_hi")}
-        profile = state.cores_profile
-        copies["cores_profile"] = type(profile)(*(column.copy() for column in profile))
-        copies["placement"] = state.placement._replace()
+        copies |= {name: getattr(state, name).fork() for name in ("partitions", "cores_profile", "placement")}
         self._state = state._replace(**copies)
         kernels.begin_trial(self._state)
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import os
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Self, get_type_hints
 
@@ -28,13 +29,20 @@ import numpy as np
 
 from traces.kernels.signatures import Array, Column, Number, float64, int64
 
-__all__ = ["Field", "State", "column", "fields_of", "first_numbers", "layout_of", "numbers_of"]
+__all__ = ["Field", "State", "column", "fields_of", "first_numbers", "jit_enabled", "layout_of", "numbers_of"]
 
 
 _NUMBERS = {int: int64, float: float64}
 
+_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
+
 #: Bytes to which columns of a slab are aligned: a cache line.
 _LINE = 64
+
+
+def jit_enabled() -> bool:
+    """Whether kernels are compiled (False under ``NUMBA_DISABLE_JIT=1``)."""
+    return _COMPILED
 
 
 class _Own:
@@ -430,6 +438,8 @@ class State:
         # A state a job is made, of dozens of columns: there is no time to lose here.
         dtype, kind = field.dtype, field.kind
         if dtype is not None:
+            if value.dtype == object and not _COMPILED:
+                return (0, *value.shape)  # a table of functions, which are called as they are
             if (
                 (value.dtype is not dtype and value.dtype != dtype)
                 or value.ndim != kind.ndim

@@ -82,7 +82,7 @@ def _goes_down(state: BatchState, host: int, now: int) -> None:
 def _passages(state: BatchState, now: int) -> bool:
     """Shutdowns and boots that are done; whether there were any."""
     host, found, due = state.stops.host, False, b.NEVER
-    for h in range(host.shape[1]):
+    for h in range(host.state.size):
         if host.due_ns[h] <= now:
             found = True
             if host.state[h] == b.SHUTTING:
@@ -98,7 +98,7 @@ def _passages(state: BatchState, now: int) -> bool:
 def _stop_or_return(state: BatchState, limit: int, now: int) -> bool:
     """Take out of service as many as have to be, and can, or bring back those that may; whether there were any."""
     stops, host, found = state.stops, state.stops.host, False
-    n = host.shape[1]
+    n = host.state.size
     for back in range(n):
         if state.max_mw <= limit:
             break
@@ -151,7 +151,7 @@ def _back_at(state: BatchState, host: int, drawn: int) -> int:
 def _plan_anew(state: BatchState, now: int) -> None:
     """Have all hosts planned as they are now."""
     settings, host, dropped = state.settings, state.stops.host, False
-    n, drawn = host.shape[1], state.max_mw  # with those up to each host, which come back before it
+    n, drawn = host.state.size, state.max_mw  # with those up to each host, which come back before it
     for h in range(n):
         if host.state[h] != b.UP and host.state[h] != b.BOOTING:
             drawn += state.stops.saves_mw[h]
