@@ -116,8 +116,7 @@ def _case(rng: random.Random, features: Collection[str], always: Collection[str]
     rules = _rules(rng, has, scale)
     machine = _machine(rng, has, scale)
     jobs = sorted(
-        (_job(rng, has, scale, machine, rules) for _ in range(rng.randint(1, max_jobs))),
-        key=lambda job: job.submit,
+        (_job(rng, has, scale, machine, rules) for _ in range(rng.randint(1, max_jobs))), key=lambda job: job.submit
     )
     # Job numbers are in no order; which row waits for which is known now.
     numbered = [replace(job, number=1 + row * 7919 % 10007) for row, job in enumerate(jobs)]

@@ -115,10 +115,7 @@ def test_an_allocator_of_your_own() -> None:
         simulator(Allocator("mine", _never)).advance(100)
 
 
-@pytest.mark.parametrize(
-    ("kernel", "job"),
-    [(_first_cores, 2), (_one_more, 1), (_more_than_fit, 1)],
-)
+@pytest.mark.parametrize(("kernel", "job"), [(_first_cores, 2), (_one_more, 1), (_more_than_fit, 1)])
 def test_an_impossible_suggestion_names_the_allocator_and_the_job(kernel: Any, job: int) -> None:
     with pytest.raises(PluginError) as caught:
         simulator(Allocator("mine", kernel), REQUESTED).advance(100)  # with room for more intervals than it should need

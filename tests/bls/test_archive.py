@@ -10,14 +10,7 @@ from tables import table_rows
 
 from bls import Workload
 from bls.workloads import read_workload
-from bls.workloads.archive import (
-    ArchivedLog,
-    catalogue,
-    catalogue_table,
-    find_log,
-    parse_catalogue,
-    thanks,
-)
+from bls.workloads.archive import ArchivedLog, catalogue, catalogue_table, find_log, parse_catalogue, thanks
 from bls.workloads.named_machine import named_machine, named_size
 from traces.base.errors import InputError
 

@@ -12,12 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pages import ROOT
 
-from bls.metrics.batch import (
-    batch_metrics,
-    schedule_metrics,
-    started_and_finished,
-    utilisation_within,
-)
+from bls.metrics.batch import batch_metrics, schedule_metrics, started_and_finished, utilisation_within
 from bls.metrics.exact import exact_mean, exact_product_sum, exact_quantile, exact_sum
 from bls.metrics.node_states import HOST_STATES, HostStates, core_windows, host_states, host_windows
 from bls.metrics.occupancy import free_blocks, occupancy

@@ -39,15 +39,7 @@ def scores(text: str, rows: Rows, now: float = 0, waiting: list[int] | None = No
     columns = [np.array(column) for column in (jobs.submit_ns, jobs.submit_ns, jobs.estimate_ns, jobs.cores)]
     numbers, memory = prepared(parse(text), jobs)
     with np.errstate(all="ignore"):
-        code = score_expression(
-            round(now * NS_PER_S),
-            rows_waiting,
-            len(rows_waiting),
-            *columns,
-            numbers,
-            memory,
-            key,
-        )
+        code = score_expression(round(now * NS_PER_S), rows_waiting, len(rows_waiting), *columns, numbers, memory, key)
     missing = np.flatnonzero(np.isnan(key))
     assert code == (rows_waiting[missing[0]] + 1 if len(missing) else 0)
     return [-value for value in key.tolist()]

@@ -15,16 +15,7 @@ from hypothesis import strategies as st
 
 from bls.analysis.description import describe, header_facts
 from bls.analysis.periods import periods
-from bls.analysis.statistics import (
-    Members,
-    Spread,
-    arrivals,
-    estimates,
-    percentiles,
-    spread,
-    users,
-    work_core_s,
-)
+from bls.analysis.statistics import Members, Spread, arrivals, estimates, percentiles, spread, users, work_core_s
 from bls.machine.platform import HostGroup, Platform
 from bls.workloads.calendar import Calendar
 from bls.workloads.header import names_in

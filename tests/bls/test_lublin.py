@@ -138,10 +138,7 @@ SHORT = Lublin(batch=BATCH, interactive=None, longest_log_s=0.1)
         (lambda: replace(BATCH, a1=-1.0), r"^a1: -1\.0 is out of range"),
         (lambda: replace(BATCH, pa=10000), r"^pa: 10000 is out of range"),
         (lambda: replace(BATCH.sizes, serial=1.5), r"^serial: 1\.5 is out of range; allowed: 0 to 1"),
-        (
-            lambda: replace(BATCH.sizes, serial=0.5),
-            r"^power_of_two: 0\.6686 and serial 0\.5 are more than 1 together",
-        ),
+        (lambda: replace(BATCH.sizes, serial=0.5), r"^power_of_two: 0\.6686 and serial 0\.5 are more than 1 together"),
         (lambda: replace(BATCH.sizes, middle=9.0), r"^middle: 9 is not from low 1\.2 to high 7"),
         (lambda: Lublin(None, None), r"^interactive: None and batch None"),
         (lambda: Lublin(longest_log_s=99), r"^longest_log_s: 99 is out of range"),

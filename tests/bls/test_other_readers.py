@@ -616,11 +616,7 @@ def test_each_reject_of_batsim_is_counted_under_the_first_reason_that_applies(ba
     assert found.n_lines == len(found) + sum(found.rejects.values())
     assert (found.job_id.tolist(), found.run_ns.tolist()) == ([1, 2], [20_250_000_000, 7_500_000_000])
     found = batsim_jobs(
-        batsim("a!7"),
-        batsim("a!3"),
-        batsim("a!3", subtime=1),
-        batsim("a!4", res=0),
-        batsim("a!5", "nowhere"),
+        batsim("a!7"), batsim("a!3"), batsim("a!3", subtime=1), batsim("a!4", res=0), batsim("a!5", "nowhere")
     )
     assert (found.job_id.tolist(), dict(found.ids)) == ([7, 3], {7: "a!7", 3: "a!3"})
     assert [(one.reason, one.place) for one in found.rejected] == [

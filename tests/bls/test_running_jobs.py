@@ -322,11 +322,7 @@ def expected_widths(case: BatchCase, resize: str, gives_back: bool) -> tuple[lis
     wishes = (lambda row, start, _, changes: wishes_of(case, row, start, changes)) if resize == "evolve" else None
     try:
         found = run(
-            *(case.jobs, case.machine, case.rules),
-            resized=of,
-            widths=widths_of(case),
-            resize=resize,
-            wishes_of=wishes,
+            *(case.jobs, case.machine, case.rules), resized=of, widths=widths_of(case), resize=resize, wishes_of=wishes
         )
     except NeverFinishes:
         return None
