@@ -132,9 +132,6 @@ def test_an_allocator_that_is_not_compiled_is_refused() -> None:
         simulator(Allocator("plain", lambda *arguments: 0))
 
 
-# ---- the rules, on machines that can be drawn ----
-
-
 def chosen(
     name: str,
     n_cores: int,

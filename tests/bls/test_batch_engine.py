@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from inside import column, number
 from reference.machine import Host, Job, Machine, Rules
-from test_differential import jobs_of
 
 from bls import read_workload, sample_path
 from bls.allocators import ALLOCATORS
@@ -40,15 +39,15 @@ KEEP = replace(REBUILD, keep=True)
 @pytest.mark.parametrize(("rules", "by_cores"), [(EASY, False), (KEEP, True)])
 def test_a_thousand_things_may_happen_while_the_scheduler_is_busy(rules: Rules, by_cores: bool) -> None:
     outages = tuple((t, t + 1) for t in range(10, 2000, 2))
-    jobs = jobs_of((0, 1, 9, 9), (5, 2, 9, 9), (6, 2, 9, 9))
-    case = BatchCase(tuple(jobs), Machine((Host(1), Host(1, outages=outages))), replace(rules, cost=3000))
+    rows = ((1, 0, 9, 1, 9), (2, 5, 9, 2, 9), (3, 6, 9, 2, 9))
+    case = BatchCase(
+        tuple(Job(*row) for row in rows), Machine((Host(1), Host(1, outages=outages))), replace(rules, cost=3000)
+    )
     known = replace(case, rules=replace(case.rules, counts=not by_cores))
     found = finish(simulator_of(known, by_cores=by_cores))
     assert found == expected(known)
     assert (found[0].start, found[0].why) == (3000, "head")
 
-
-# ---- promises and outcomes ----
 
 Schedule = list[tuple[int, int, tuple[int, ...]]]
 
@@ -176,9 +175,6 @@ def test_what_cannot_be_true_is_refused_and_changes_nothing() -> None:
     assert [end for _, end, _ in schedule(simulator)] == [now + 3, now + NS_PER_S]
 
 
-# ---- room ----
-
-
 @pytest.mark.parametrize("keep", [False, True])
 def test_room_that_is_just_enough_or_grows_changes_nothing(keep: bool) -> None:
     """Rows, slices, decisions and reservations begin with room for next to nothing."""
@@ -214,8 +210,6 @@ def test_room_that_is_just_enough_or_grows_changes_nothing(keep: bool) -> None:
         assert tight.state.decisions[2, :k].sum() + ran_from_the_start == sum(one.start >= 0 for one in answer)
     assert grown == {"decisions", "jobs", "kept_lo", "pool_lo", "slices"}
 
-
-# ---- what goes wrong ----
 
 KINDS = [("none", "keep"), ("easy", "keep"), ("2", "keep"), ("conservative", "keep"), ("conservative", "rebuild")]
 

@@ -63,9 +63,6 @@ def test_an_estimator_of_ones_own() -> None:
     assert planned_s(log(*rows), mine) == [1000, 1000, 15, 20, 30, 40]
 
 
-# ---- nobody sees the future ----
-
-
 def sees_no_future(
     estimates: Any, rows: list[dict[str, Any]], t: int, later: list[int], bls: Any, **rules: Any
 ) -> None:
@@ -118,9 +115,6 @@ def test_a_predictor_never_sees_the_future(
     sees_no_future(name, rows, t, later, bls, backfill=backfill, kill_at_walltime=kills)
 
 
-# ---- known ones ----
-
-
 def test_the_estimators_are_those_of_the_slow_reference() -> None:
     """Which the engine is compared with, and what the jobs of a level have in common."""
     for name, predictor in (("last-two", LAST_TWO), ("profile", PROFILE)):
@@ -141,9 +135,6 @@ def test_within_is_uniform_and_depends_on_the_seed_alone() -> None:
     again = bridge.simulate(workload, WIDE, bls="sjf", als="recorded", seed=1, rules=Rules(estimates="within:10%"))
     assert again.jobs.planned_ns.tolist() == Within(0.1).planned_ns(workload, 1).tolist()
     assert (Within(0.0).planned_ns(workload, 1) == workload.run_ns).all()
-
-
-# ---- what cannot be ----
 
 
 @pytest.mark.parametrize(
@@ -246,9 +237,6 @@ def test_what_is_recommended_works_for_the_log(users: tuple[int, ...], words: st
     assert recommended(log(*({"submit_s": 10 * k, "run_s": 5, "user": user} for k, user in enumerate(users)))) == words
 
 
-# ---- the page ----
-
-
 def test_the_schedule_on_the_page_is_what_the_simulator_gives() -> None:
     text = section(ROOT / "docs" / "reference/batch-estimates.md", "Estimates")
     rows = table(text[text.index("| job |") :])
@@ -300,9 +288,6 @@ def data_driven_s(workload: Workload, estimates: Any = "data-driven", **options:
     return (result.jobs.planned_ns / NS_PER_S).tolist()
 
 
-# ---- the rules ----
-
-
 @pytest.mark.parametrize(
     ("other", "planned"),
     [
@@ -341,9 +326,6 @@ def test_resources_are_what_a_job_asks_for(tmp_path: Path) -> None:
     for asked, same in ((scenario.circumstances.requests, (0, 1)), (None, (0, 1, 2, 3))):
         numbers = alike_in("resources", scenario.workload, asked).tolist()
         assert tuple(k for k, number in enumerate(numbers) if number == numbers[0]) == same
-
-
-# ---- names ----
 
 
 def test_names_go_with_their_jobs() -> None:

@@ -35,9 +35,6 @@ pytestmark = pytest.mark.whole
 FCFS, EASY, REBUILD = Rules(), Rules(depth=1), Rules(depth=None)
 
 
-# ---- the slow way ----
-
-
 @dataclass(frozen=True)
 class Arrivals:
     """Who joined the queue when, first attempts only: (instant, -1 from the start, row), and the instants of withdrawals."""
@@ -86,9 +83,6 @@ def slow(case: BatchCase) -> dict[tuple[int, int], int]:
     }
 
 
-# ---- the project's ----
-
-
 def fair(case: BatchCase) -> tuple[list[int], list[int], dict[tuple[int, int], int]]:
     """Fair starts and starts by rows, and fair starts by row of the job and attempt; the run must not be changed by it."""
     run: BatchSimulator = simulator_of(case)
@@ -102,11 +96,6 @@ def fair(case: BatchCase) -> tuple[list[int], list[int], dict[tuple[int, int], i
     )
     return found, start, dict(zip(zip(origin, attempt, strict=True), found, strict=True))
 
-
-# ---- small ones ----
-
-
-# ---- any ----
 
 _KINDS = [(), ("orders",), ("kill", "allocators"), ("given", "switches"), ("units", "resources", "licences")]
 _KINDS += [("cancel", "unknown"), ("dependencies",), ("partitions", "limits"), ("reservations", "maintenance")]

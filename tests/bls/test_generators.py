@@ -80,9 +80,6 @@ def busy(n: int = 400) -> Workload:
     )
 
 
-# Arrivals
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_arrivals_keep_to_the_half_hours_of_the_day_or_the_week(method: str) -> None:
     """Of the log's 218 jobs all but the first and the last are on Mondays and Thursdays."""
@@ -178,9 +175,6 @@ def test_the_papers_form_against_a_slow_one(seed: int, n_source: int, n: int) ->
     np.testing.assert_allclose(made / S, expected, atol=1.1)
 
 
-# Requests and run times
-
-
 def test_the_calendar_method_takes_jobs_whole() -> None:
     source = busy()
     made = generate_like(source, 3000, seed=2)
@@ -269,9 +263,6 @@ def test_jobs_without_a_known_run_time_are_not_drawn() -> None:
     assert set(made.cores.tolist()) == {1}
     with pytest.raises(InputError, match="no run time of any job is known"):
         generate_like(Workload.from_jobs(jobs[20:]), 200, seed=1)
-
-
-# The whole
 
 
 def test_the_header_says_how_it_was_made() -> None:

@@ -76,9 +76,6 @@ def priorities(settings: Multifactor, now_s: float = 0, **columns: Any) -> list[
     return Run(settings, known(**columns)).priorities(round(now_s * NS_PER_S))
 
 
-# --- each factor ---
-
-
 def test_age_grows_from_the_eligible_instant_to_max_age() -> None:
     settings, submits = Multifactor(age=1000), [0, 3.5 * DAY_S, 7 * DAY_S]
     assert priorities(settings, 7 * DAY_S, cores=[1] * 3, submit_s=submits) == [1000.0, 500.0, 0.0]
@@ -96,8 +93,6 @@ def test_late_instants_and_long_estimates() -> None:
     minutes = -(-MAX_NS // (60 * NS_PER_S))
     assert run.priorities(MAX_NS) == [pytest.approx(1 + 1 / minutes, rel=1e-12)]
 
-
-# --- names and files ---
 
 FILE = Path(__file__).with_name("tables").joinpath("multifactor_settings.toml").read_text("utf-8")
 
@@ -154,8 +149,6 @@ def test_a_user_who_is_in_no_account() -> None:
     with pytest.raises(InputError, match=r"^multifactor: size, cpu, node: "):
         prepare(Multifactor(size=1), known(cores=[1], n_cores=0))
 
-
-# --- the whole, against a slow version ---
 
 TREE = AccountTree(
     (Account("a", shares=3, priority=2), Account("b"), Account("c", "a", 2), Account("empty", "b", 5)),
@@ -322,9 +315,6 @@ def test_the_documented_example_of_fair_tree() -> None:
     """Root: A .40/.45, D .60/.25, user 6 without shares: D, A, 6. D: F (unused) before E. A: B .75/(20/45), C .25/(25/45)."""
     assert after_use(USED, algorithm="fair-tree") == {5: 6 / 6, 4: 5 / 6, 1: 4 / 6, 3: 3 / 6, 2: 2 / 6, 6: 1 / 6}
     assert after_use({}, algorithm="fair-tree") == {1: 1.0, 2: 1.0, 3: 1.0, 4: 1.0, 5: 1.0, 6: 1 / 6}
-
-
-# --- against a slow second opinion ---
 
 
 @dataclass

@@ -73,9 +73,6 @@ def test_a_trace_is_refused_with_its_line(tmp_path: Path, text: str, message: st
     assert "\n" not in str(caught.value)
 
 
-# ---------------------------------------------------------------- the model
-
-
 def test_a_host_s_times_are_its_own() -> None:
     model = OutageModel(10**15, 10**12, 7)
     few, many = modelled_outages(model, 2), modelled_outages(model, 5)

@@ -54,9 +54,6 @@ class Counts:
                 yield Start(job, because=f"decision {self.decisions}")
 
 
-# ---- state of its own ----
-
-
 def test_a_class_makes_another_policy_for_each_run() -> None:
     """Also where one scenario is run again."""
     scenario = Scenario.of(Workload.from_jobs(JOBS), MACHINE, Options(bls=Counts, als="recorded"))  # type: ignore[arg-type]
@@ -95,9 +92,6 @@ def test_for_run_gives_a_policy_that_decides() -> None:
         for_one_run(type("Needs", (Counts,), {"__init__": lambda self, more: None}))
 
 
-# ---- reasons ----
-
-
 def test_the_reason_is_shown(tmp_path: Path) -> None:
     class Says(Counts):
         def decide(self, view: View) -> Iterator[Any]:
@@ -131,9 +125,6 @@ def refused(decide: Any, base: type = Counts, **attributes: Any) -> str:
     with pytest.raises(PluginError) as caught:
         simulated(wrong)
     return str(caught.value)
-
-
-# ---- notes ----
 
 
 class Notes(Counts):
@@ -201,8 +192,6 @@ def test_wrong_columns(declared: Any, message: str) -> None:
 def test_nobody_else_may_note() -> None:
     assert "note() is for a batch policy with decision_columns" in refused(lambda self, view: [view.note(x=1)])
 
-
-# ---- who does not fit waits ----
 
 GPUS = Platform((HostGroup(2, 4, 4.0, {"gpu": 2}),))  # type: ignore[arg-type]
 

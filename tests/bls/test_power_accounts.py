@@ -70,9 +70,6 @@ def test_a_machine_that_draws_too_much() -> None:
     assert power_table(Platform((HostGroup(1000, 1000, 1.0, power=power),)), "--power").full_total_mw == 10**18
 
 
-# ---- a second account ----
-
-
 def _mw(watts: float) -> int:
     found = Fraction(str(watts)) * 1000
     assert found.denominator == 1
@@ -241,8 +238,6 @@ def test_as_counted_core_by_core(monkeypatch: pytest.MonkeyPatch) -> None:
         learned += int((result.jobs.predicted_power != 1).sum()) if "predicted_power" in result.jobs else 0
     assert min(scaled, stopped, failed, learned) > 5
 
-
-# ---- prices, carbon and cooling ----
 
 PJ_PER_KWH = 3_600_000 * PJ_PER_J
 

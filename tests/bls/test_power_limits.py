@@ -83,9 +83,6 @@ def ran(limits: Any, jobs: Workload = SOME, machine: Platform = FOUR, *, fallbac
     return bridge.simulate(jobs, machine, power=power, **{"als": "recorded"} | more)
 
 
-# ---- limits of the machine ----
-
-
 @pytest.mark.parametrize(
     ("limits", "message"),
     [
@@ -126,9 +123,6 @@ def test_what_knows_of_power_is_said_in_short() -> None:
     assert said.startswith("<power: energy 28 kJ, 28 kJ of it by cores that jobs held, power mean 140 W, at most 140 W")
     with pytest.raises(InputError, match=r"^power: True; allowed: a bls.power.options.PowerOptions, or None$"):
         bridge.simulate(jobs, machine, als="recorded", power=True)  # type: ignore[arg-type]
-
-
-# ---- limits of parts ----
 
 
 @pytest.mark.parametrize("fallback", ["hold", "submit", "dvfs:slow=fewest"])

@@ -42,9 +42,6 @@ WINTER = submits_of(
 )
 
 
-# ---- cut
-
-
 @pytest.mark.parametrize(
     "spec", ["all", "first:3", "first:99", "busiest:24h", "window:1d+2d", "window:0+1d", "window:36h+1"]
 )
@@ -77,8 +74,6 @@ def test_a_cut_that_selects_nothing_is_one_line(spec: object, message: str) -> N
     with pytest.raises(InputError, match=f"^--select: .*{message}"):
         cut(WINTER, spec)
 
-
-# ---- merge
 
 #: Users, groups and applications of two logs are others; queues, partitions and QOS are the machine's.
 APART = "apart,queue=same,partition=same,qos=same"
@@ -256,9 +251,6 @@ def test_preceding_jobs_that_a_log_does_not_have_are_left_out(
     assert made.also_preceding == further
 
 
-# ---- scale
-
-
 @pytest.mark.parametrize(
     ("columns", "factors", "expected"),
     [
@@ -297,9 +289,6 @@ def test_factors_that_cannot_be_used_are_one_line(factors: dict[str, Any], messa
         scale(log({"submit_s": 0}, {"submit_s": 4e9, "cores": MAX_NS // 2}), **factors)
 
 
-# ---- filter
-
-
 PEOPLE = log(
     {"user": 1, "queue": 0, "cores": 4, "run_s": 10, "status": 1},
     {"user": 2, "queue": 1, "cores": 8, "run_s": 20, "status": 0},
@@ -335,9 +324,6 @@ def test_a_filter_says_what_it_did() -> None:
         filter_jobs(PEOPLE, users=[7])
     with pytest.raises(InputError, match="cores: from 9 to 8: nothing is between them"):
         filter_jobs(PEOPLE, cores=(9, 8))
-
-
-# ---- headers
 
 
 def test_a_header_stays_true() -> None:

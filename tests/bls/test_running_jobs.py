@@ -104,9 +104,6 @@ class Driven:
         assert simulator.outcome(row, end, stopped=stopped)
 
 
-# ---- releases and hints ----
-
-
 def releases(case: BatchCase, row: int, start: int, cores: Sequence[int], hints: Hints) -> tuple[int, dict[int, int]]:
     """A job that receives hints runs on, and releases a core that is wanted sooner, another later; by its number.
 
@@ -236,8 +233,6 @@ def test_a_policy_that_keeps_accounts_is_told_what_was_released() -> None:
         held = sum(int(cores[r]) * int(end[r] - start[r]) for r in started) - int(np.sum(end[row] - at))
         assert simulator.state.memory.tolist() == [-held, 0]
 
-
-# ---- widths ----
 
 RESIZE = ("expand", "shrink", "expand+shrink", "equal", "evolve")
 

@@ -68,9 +68,6 @@ def test_columns_are_not_the_callers(tmp_path: Path) -> None:
         simulator(bls=Writes())
 
 
-# ---- deciding takes time, and an instant asks for something in its middle: the clock never goes back ----
-
-
 def test_promises_that_come_due_with_an_end_while_decisions_are_charged() -> None:
     platform = Platform(hosts=(HostGroup(count=1, cores=2, speed_gflops=1.0),))
     workload = Workload.from_jobs([(1, 0, 9, 1, 9), (2, 0, 9, 1, 9), (3, 2, 5, 1, 5)])
