@@ -8,7 +8,7 @@ import os
 import pickle
 import re
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,7 +32,6 @@ from bridge.runs.directory import check_target
 from traces.base.errors import InputError, PluginError
 from traces.base.given_file import GivenFile
 from traces.base.time import MAX_NS, NS_PER_S
-from traces.exporters.swf_lines import FIELDS
 
 LINE = b"1 0 -1 60 4 -1 -1 8 120 -1 1 -1 -1 -1 -1 -1 -1 -1\n"
 COLUMNS = ("job_id", "submit_ns", "run_ns", "cores", "estimate_ns", "line")
@@ -539,16 +538,17 @@ def test_extra_columns_keep_their_names_and_places() -> None:
     assert write_swf(with_extras("a", "b", "c", "d"), io.BytesIO()) == ("d",)
 
 
-def test_a_comment_of_two_lines_is_refused() -> None:
+def test_what_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"comment .* has more than one line"):
         written(with_extras(), ["one\n1 2 3"])
-
-
-def test_what_the_format_cannot_say_is_told() -> None:
+    lines = written(with_extras(), ["half \ud800", "\udcff.swf", "ä"]).splitlines()
+    assert lines[:3] == [b"; half ?", b"; ?.swf", "; ä".encode()]
     jobs = [{"job_id": 1, "submit_s": 0, "run_s": 5, "cores": 1, "qos": 2, "cancel_s": 3, "preset": 1}]
-    workload = Workload.from_jobs(jobs)
-    assert write_swf(workload, io.BytesIO()) == ("qos", "preset", "cancel_ns")
-    assert fields_of(written(workload))[0][3] == "5"
+    assert write_swf(Workload.from_jobs(jobs), io.BytesIO()) == ("qos", "preset", "cancel_ns")
+    assert fields_of(written(Workload.from_jobs(jobs)))[0][3] == "5"
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match=r"x\.swf: cannot be written: "):
+        write_swf(with_extras(), tmp_path / "file" / "x.swf")
 
 
 @pytest.mark.parametrize("name", ["log.swf", "log.swf.gz"])
@@ -562,12 +562,6 @@ def test_files_plain_and_gzipped(tmp_path: Path, name: str) -> None:
     same_jobs(read_workload(path), workload)
     write_swf(workload, tmp_path / f"other-{name}")
     assert (tmp_path / f"other-{name}").read_bytes() == data, "neither a name nor a time in it"
-
-
-def test_a_file_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(InputError, match=r"x\.swf: cannot be written: "):
-        write_swf(Workload.from_jobs([(1, 0, 1, 1, 1)]), tmp_path / "file" / "x.swf")
 
 
 def run_of(**columns: list[Any]) -> dict[str, np.ndarray[Any, Any]]:
@@ -639,7 +633,7 @@ def test_a_run_of_another_log_is_refused(changes: dict[str, list[int]], message:
         "start": [5, 30],
         "end": [6, 60],
         "cores": [2, 8],
-        "estimate": [60, 60],
+        "estimate": [60] * 2,
     }
     jobs = run_of(**(good | changes), state=["completed"] * 2)
     with pytest.raises(InputError, match=message.replace("?", r"\?")):
@@ -672,20 +666,6 @@ def test_ids_of_jobs_are_comments(name: str, line: str) -> None:
     assert len(lines) == 5
     assert parse_swf("\n".join(lines).encode(), "again").ids == {7: name}
     assert unwritten(log) == ()
-
-
-def test_every_column_is_written_or_said_to_be_lost() -> None:
-    # A new column of workloads must be dealt with here, too.
-    said = {*FIELDS, "begin_ns", "cores", "qos", "preset", "cancel_ns", "names", "ids", "also_preceding", "line"}
-    not_columns = {"header", "rejects", "reordered", "clamped", "source", "n_lines", "extras", "waiting"}
-    not_columns |= {"labels", "rejected", "remarks", "uncounted", "window"}
-    assert {entry.name for entry in fields(Workload)} <= said | not_columns
-
-
-def test_what_is_no_character_is_written_as_a_question_mark() -> None:
-    file = io.BytesIO()
-    write_swf(Workload.from_jobs([(1, 0, 1, 1, 1)], "a"), file, header=["half \ud800", "\udcff.swf", "ä"])
-    assert file.getvalue().splitlines()[:3] == [b"; half ?", b"; ?.swf", "; ä".encode()]
 
 
 def test_defaults_stand_in_every_row() -> None:
@@ -725,6 +705,12 @@ def test_further_columns_are_checked(extras: dict[str, np.ndarray], message: str
         Workload.from_lines([column] * 6, header=(), rejects={}, source="w", n_lines=3, extras=extras)
 
 
+def test_memory_is_the_request_or_else_the_memory_used_rounded_up() -> None:
+    known = [("100", "200"), ("100", "-1"), ("0", "0.25"), ("-1", "-1")]
+    found = parse(*(line(f1=str(k), f7=used, f10=asked) for k, (used, asked) in enumerate(known)))
+    assert found.memory_kb.tolist() == [200, 100, 1, -1]
+
+
 def test_further_columns_are_sorted_with_the_jobs_and_lose_the_duplicates() -> None:
     job_id, submit = np.array([1, 2, 1, 3]), np.array([9, 0, 4, 5])
     one = np.ones(4, np.int64)
@@ -737,17 +723,6 @@ def test_further_columns_are_sorted_with_the_jobs_and_lose_the_duplicates() -> N
     assert made.job_id.tolist() == [2, 3, 1]
     assert made.extras["gpus"].tolist() == [20, 30, 10]
     assert made.rejects["duplicate job number"] == 1
-
-
-def test_memory_is_what_was_asked_for_or_else_what_was_used_rounded_up() -> None:
-    fields: tuple[dict[str, str], ...] = (
-        {"f7": "100", "f10": "200"},
-        {"f7": "100", "f10": "-1"},
-        {"f7": "0", "f10": "0.25"},
-        {},
-    )
-    found = parse(*(line(f1=str(k), **changes) for k, changes in enumerate(fields)))
-    assert found.memory_kb.tolist() == [200, 100, 1, -1]
 
 
 @pytest.mark.parametrize("field", ["f3", "f7", "f10", "f11", "f12", "f13", "f14", "f15", "f16", "f17", "f18"])
@@ -797,29 +772,21 @@ def test_from_jobs_takes_mappings() -> None:
             {"job_id": 1, "submit_s": 0.5, "run_s": 3, "cores": 2, "user": 7, "think_s": 1.5, "preceding": 2},
             (2, 0, 5, 2, 9),
             {"job_id": 3, "submit_s": 1, "run_s": None, "estimate_s": 9, "cores": 2, "cancel_s": 4, "wait_s": 3},
-            {"job_id": 4, "submit_s": 1, "run_s": 2, "cores": 2, "cancel_s": 4, "qos": -1, "application": 6},
+            {"job_id": 4, "submit_s": 1, "run_s": 2, "cores": 2, "cancel_s": 4, "application": 6, "status": 5},
+            {"job_id": 5, "submit_s": 2, "run_s": 1e-9, "cores": 2, "cancel_s": 4, "status": 1},
         ]
     )
-    assert made.job_id.tolist() == [2, 1, 3, 4]
-    assert made.estimate_ns.tolist() == [9 * NS_PER_S, 3 * NS_PER_S, 9 * NS_PER_S, 2 * NS_PER_S]
-    assert made.user.tolist() == [-1, 7, -1, -1]
-    assert made.application.tolist() == [-1, -1, -1, 6]
-    assert made.preceding.tolist() == [-1, 2, -1, -1]
-    assert made.think_ns.tolist() == [0, 1_500_000_000, 0, 0]
-    assert made.cancel_ns.tolist() == [-1, -1, 4 * NS_PER_S, 4 * NS_PER_S]
-    assert made.run_unknown.tolist() == [False, False, True, False]
-
-
-def test_a_job_with_a_run_time_is_known_however_it_ends() -> None:
-    plain: dict[str, object] = {"submit_s": 1, "cores": 2, "estimate_s": 9, "cancel_s": 4}
-    runs: list[dict[str, object]] = [
-        {"run_s": 3, "status": 5},
-        {"run_s": 1e-9, "status": 1},
-        {"run_s": 1e-9},
-        {"run_s": None, "status": 0},
-    ]
-    made = Workload.from_jobs(plain | {"job_id": k} | job for k, job in enumerate(runs))
-    assert made.run_unknown.tolist() == [False, False, False, True]
+    assert (made.estimate_ns / S).tolist() == [9, 3, 9, 2, 1e-9]
+    names = ("job_id", "user", "application", "preceding", "think_ns", "cancel_ns", "run_unknown")
+    assert {name: getattr(made, name).tolist() for name in names} == {
+        "job_id": [2, 1, 3, 4, 5],
+        "user": [-1, 7, -1, -1, -1],
+        "application": [-1, -1, -1, 6, -1],
+        "preceding": [-1, 2, -1, -1, -1],
+        "think_ns": [0, 1_500_000_000, 0, 0, 0],
+        "cancel_ns": [-1, -1, 4 * S, 4 * S, 4 * S],
+        "run_unknown": [False, False, True, False, False],  # a job with a run time is known however it ends
+    }
 
 
 JOB = {"job_id": 1, "submit_s": 2, "run_s": 5, "cores": 1, "estimate_s": 5}
@@ -837,8 +804,5 @@ JOB = {"job_id": 1, "submit_s": 2, "run_s": 5, "cores": 1, "estimate_s": 5}
 def test_mappings_are_checked(changes: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Workload.from_jobs([JOB | changes])
-
-
-def test_a_needed_key_is_missed() -> None:
     with pytest.raises(InputError, match=r"jobs\[0\]: cores: missing"):
         Workload.from_jobs([{key: value for key, value in JOB.items() if key != "cores"}])
