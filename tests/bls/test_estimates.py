@@ -202,13 +202,7 @@ def test_an_estimator_without_its_columns_is_refused(estimates: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("estimates", "users", "at_most", "predicted"),
-    [
-        ("last-two", (1, 1, 1, 2, -1, 1), 2, 2),  # the third and the last of user 1
-        ("last-two:least=1", (1, 1, 1, 2, -1, 1), 3, 3),
-        ("profile", (1, 1, 1, 2, -1, 1), 3, 3),
-        ("last-two", (1, 2, 3, 4, 5, 6), 0, 0),
-    ],
+    ("estimates", "users", "at_most", "predicted"), table_rows(__file__, "the_share_of_predicted_jobs_is_reported")
 )
 def test_the_share_of_predicted_jobs_is_reported(
     estimates: str, users: tuple[int, ...], at_most: int, predicted: int
@@ -225,14 +219,7 @@ def test_the_share_of_predicted_jobs_is_reported(
     assert ran(workload, "exact").predicted_share is None
 
 
-@pytest.mark.parametrize(
-    ("users", "words"),
-    [
-        ((1, 1, 1, 1), "--estimates profile predicts up to 75 % of them"),
-        ((1, 2, 3, 4), "no built-in estimator can predict them, as no job follows others like it"),
-        ((-1, -1, -1, -1), "no built-in estimator can predict them, as jobs records no user of its jobs"),
-    ],
-)
+@pytest.mark.parametrize(("users", "words"), table_rows(__file__, "what_is_recommended_works_for_the_log"))
 def test_what_is_recommended_works_for_the_log(users: tuple[int, ...], words: str) -> None:
     assert recommended(log(*({"submit_s": 10 * k, "run_s": 5, "user": user} for k, user in enumerate(users)))) == words
 
@@ -288,26 +275,7 @@ def data_driven_s(workload: Workload, estimates: Any = "data-driven", **options:
     return (result.jobs.planned_ns / NS_PER_S).tolist()
 
 
-@pytest.mark.parametrize(
-    ("other", "planned"),
-    [
-        ({}, 50),  # the same again
-        ({"name": "relax_8"}, 50),  # the same but for the number at the name's end
-        ({"name": "relax"}, 50),
-        ({"cores": 3}, 50),  # other resources
-        ({"memory_kb": 9}, 50),
-        ({"name": "relax_8", "cores": 3}, 50),
-        ({"estimate_s": 400}, 50),  # nothing but the name
-        ({"queue": 5, "cores": 2}, 50),
-        ({"partition": -1, "name": "relax_8"}, 50),  # nothing but its prefix
-        ({"name": "relaxed_7"}, 500),
-        ({"name": "7"}, 500),
-        ({"name": None}, 500),
-        ({"user": 2}, 500),
-        ({"user": -1}, 500),
-        ({"estimate_s": 20}, 20),  # at most the request
-    ],
-)
+@pytest.mark.parametrize(("other", "planned"), table_rows(__file__, "it_goes_from_what_is_closest"))
 def test_it_goes_from_what_is_closest(other: dict[str, Any], planned: int) -> None:
     first = {**ALIKE, "submit_s": 0, "run_s": 50}
     assert data_driven_s(named_jobs(first, {**ALIKE, "submit_s": 100, "run_s": 1, **other}))[1] == planned
@@ -342,14 +310,7 @@ def test_names_go_with_their_jobs() -> None:
     assert len({both.names[number] for number in both.names}) == 2
 
 
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ({"name": "a", "application": 2}, "jobs[0]: name: beside application; allowed: one of them"),
-        ({"name": ""}, "jobs[0]: name: ''; allowed: a text"),
-        ({"name": 7}, "jobs[0]: name: 7; allowed: a text"),
-    ],
-)
+@pytest.mark.parametrize(("row", "message"), table_rows(__file__, "wrong_names"))
 def test_wrong_names(row: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
         named_jobs({"submit_s": 0, "run_s": 5, "cores": 1, **row})

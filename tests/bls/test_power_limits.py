@@ -165,15 +165,7 @@ UNLIKE = Platform(
 
 
 @pytest.mark.parametrize(
-    ("allocator", "fallback", "charged"),
-    [
-        ("best-fit", "hold", False),
-        ("contiguous", "dvfs", False),
-        ("topology", "dvfs:slow=least-sensitive", False),
-        ("whole-host", "hold", False),
-        ("first-fit", "hold", True),
-        ("first-fit", "submit:state=1", True),
-    ],
+    ("allocator", "fallback", "charged"), table_rows(__file__, "no_limit_is_exceeded_by_who_starts")
 )
 def test_no_limit_is_exceeded_by_who_starts(
     allocator: str, fallback: str, charged: bool, monkeypatch: pytest.MonkeyPatch

@@ -176,25 +176,9 @@ def test_logs_with_names_are_merged_by_them(tmp_path: Path) -> None:
     assert both.partition.tolist() == [1, 2, 2, 1, 3] * 2
 
 
-@pytest.mark.parametrize(
-    ("logs", "numbers", "expected", "names"),
-    [
-        ([("1 2", "1 batch"), ("1 2", "1 long, 2 gpu")], "same", [1, 2, 3, 2], {1: "batch", 2: "gpu", 3: "long"}),
-        ([("1 2", "1 batch"), ("1 2", "1 long, 2 gpu")], "apart", [1, 2, 3, 4], {1: "batch", 3: "long", 4: "gpu"}),
-        ([("1 2", "1 batch"), ("1 3", "1 long")], None, [1, 2, 4, 3], {1: "batch", 4: "long"}),
-        ([("1 2", "1 batch"), ("3 4", "3 batch")], "same", [1, 2, 1, 4], {1: "batch"}),
-        ([("1 2", "1 batch"), ("2 3", "3 batch")], "apart", [1, 2, 3, 1], {1: "batch"}),
-        ([("1", ""), ("1", "1 long"), ("5", "5 long")], "same", [1, 1, 1], {1: "long"}),
-        ([("5", "5 long"), ("1", ""), ("1", "1 long")], "same", [5, 5, 5], {5: "long"}),
-        ([("1", "1 a"), ("2", "2 b"), ("3", "")], None, [1, 4, 3], {1: "a", 4: "b"}),
-        ([("1", "1 a"), ("9", "9 b")], None, [1, 2], {1: "a", 2: "b"}),
-        ([("1 2", "1 a"), ("1", "1 b"), ("1", "")], "same", "is 'a' in a.swf, 'b' in a.swf; allowed: --numbers queue=", {}),
-        ([("1 2", "1 a, 2 a"), ("1", "1 b")], "same", "queue 1 of a.swf has no name of its own, and is 'a'", {}),
-        ([("1 2", "1 batch"), ("1 2", "1 long, 2 gpu")], None, "queue 2 of a.swf has no name; a.swf has queue 2, too", {}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("logs", "numbers", "expected", "names"), table_rows(__file__, "numbers_with_names"))
 def test_numbers_with_names_are_merged_by_them_beside_others(
-    logs: list[tuple[str, str]], numbers: str | None, expected: list[int] | str, names: dict[int, str]
+    logs: list[tuple[str, str]], numbers: str | None, expected: list[int] | str, names: dict[str, str]
 ) -> None:
     made = [
         log(
@@ -209,7 +193,7 @@ def test_numbers_with_names_are_merged_by_them_beside_others(
         return
     merged = merge(made, align="start", numbers=numbers)
     assert merged.queue[np.argsort(merged.line)].tolist() == expected
-    assert dict(merged.labels["queue"]) == names
+    assert {str(number): name for number, name in merged.labels["queue"].items()} == names
 
 
 @pytest.mark.parametrize("text", ["both", "user", "user=", "=same", "nobody=same", "same,same", "user=same,user=apart"])

@@ -327,15 +327,7 @@ def test_refused_with_the_key_s_path(text: str | list[str], message: str) -> Non
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("job", "message"),
-    [
-        ((99, 0, 1, 1), "reservation 'course': job 17 is not in jobs, or not simulated"),
-        ((17, 0, 8, 3600), "reservation 'course': job 17 asks for 8 cores; the reservation has 7"),
-        ((17, 0, 7, 3601), "job 17 is estimated to run 60 min 01 s; the reservation lasts 60 min 00 s"),
-        ((17, 7000, 7, 201), "job 17, submitted at 116 min 40 s with an estimate of 201 s|cannot end before 2 h"),
-    ],
-)
+@pytest.mark.parametrize(("job", "message"), table_rows(__file__, "jobs_that_their_reservation_has_no_room_for"))
 def test_jobs_that_their_reservation_has_no_room_for(job: tuple[int, int, int, int], message: str) -> None:
     jobs = [job if other[0] == 17 else other for other in IN_WINDOWS]
     with pytest.raises(InputError, match=message):

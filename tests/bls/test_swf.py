@@ -366,12 +366,7 @@ def test_blocks_are_the_whole(runs: list[int], block_bytes: int, tmp_path_factor
 
 @pytest.mark.parametrize("block_bytes", [4, 1000])
 @pytest.mark.parametrize(
-    ("comment", "second", "words"),
-    [
-        ("", "2 5", "line 3: job 2 is submitted before a job of an earlier line"),
-        ("", "1 9", "line 3: job 1 has no higher number than a job of an earlier line"),
-        (" Job: 2 late", "2 9", r"line 2: '; Job: 2 late' names a job after the first job; .*: before all jobs"),
-    ],
+    ("comment", "second", "words"), table_rows(__file__, "blocks_of_a_log_that_is_not_in_order_are_refused")
 )
 def test_blocks_of_a_log_that_is_not_in_order_are_refused(
     tmp_path: Path, comment: str, second: str, words: str, block_bytes: int
@@ -618,14 +613,7 @@ def test_a_run_is_a_workload_again() -> None:
     same_jobs(result_as_workload(jobs | {"state": np.array([places[s] for s in jobs["state"]], np.int8)}, LOG), made)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"job_id": [4, 99]}, "job 99 of the run is not in jobs"),
-        ({"submit": [5, 30]}, "submits its jobs at other times than the run: is it the log of the run?"),
-        ({"start": [-1, -1], "end": [-1, -1]}, "no job of the run ran"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "message"), table_rows(__file__, "a_run_of_another_log_is_refused"))
 def test_a_run_of_another_log_is_refused(changes: dict[str, list[int]], message: str) -> None:
     good = {
         "job_id": [4, 5],
