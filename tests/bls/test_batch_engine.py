@@ -280,14 +280,6 @@ def test_a_job_that_the_failures_never_leave_room_for_is_noticed(backfill: str, 
         answer_at_once(ready(workload, machine(8, 8), rules=rules, circumstances=around))
 
 
-@pytest.mark.parametrize("rules", [FCFS, EASY, KEEP, REBUILD])
-def test_an_allocator_that_never_places_a_job_is_named(rules: Rules) -> None:
-    """Units of two cores do not fit hosts of one."""
-    case = BatchCase((replace(Job(7, 0, 1, 2, 1), unit_cores=2),), Machine((Host(1), Host(1))), rules)
-    with pytest.raises(InputError, match=r"stuck at job 7.*allocator first-fit does not place it on the empty machine"):
-        finish(simulator_of(case))
-
-
 def test_a_job_that_is_cut_again_and_again_is_named() -> None:
     around = outages_of([(k * NS_PER_S, k * NS_PER_S + 1) for k in range(1, 40)])
 
