@@ -67,13 +67,7 @@ class BatchCase:
 
 @lru_cache(maxsize=16)
 def expected(case: BatchCase) -> list[Attempt]:
-    """What the slow reference says, by row and attempt; it is slow, and not asked twice in a row.
-
-    Raises
-    ------
-    NeverFinishes
-        If a job of the case waits for ever.
-    """
+    """The slow reference's answer, by row and attempt; raises NeverFinishes if a job of the case waits for ever."""
     return run(case.jobs, case.machine, case.rules)
 
 

@@ -77,22 +77,11 @@ def sees_no_future(
     assert first.planned_ns[told].tolist() == second.planned_ns[told].tolist()
 
 
+RANGES = {"submit_s": (0, 20), "run_s": (1, 9), "cores": (1, 4), "estimate_s": (1, 30), "user": (-1, 2)}
+RANGES |= {"application": (-1, 1)}
 ROWS = st.lists(
-    st.fixed_dictionaries(
-        {
-            "submit_s": st.integers(0, 20),
-            "run_s": st.integers(1, 9),
-            "cores": st.integers(1, 4),
-            "estimate_s": st.integers(1, 30),
-            "user": st.integers(-1, 2),
-            "application": st.integers(-1, 1),
-        }
-    ),
-    min_size=2,
-    max_size=14,
-).map(
-    lambda rows: sorted([*rows[1:], rows[0] | {"user": 1}], key=lambda row: row["submit_s"])
-)  # a log that knows a user
+    st.fixed_dictionaries({name: st.integers(*ends) for name, ends in RANGES.items()}), min_size=2, max_size=14
+).map(lambda rows: sorted([*rows[1:], rows[0] | {"user": 1}], key=lambda row: row["submit_s"]))  # one user is known
 
 
 @settings(max_examples=120)

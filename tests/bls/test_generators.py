@@ -571,10 +571,7 @@ SHORT = Lublin(batch=BATCH, interactive=None, longest_log_s=0.1)
         (lambda: Lublin(None, None), r"^interactive: None and batch None"),
         (lambda: Lublin(longest_log_s=99), r"^longest_log_s: 99 is out of range"),
         (lambda: generate_lublin(5, seed=1, n_cores=8, parameters=SHORT), r"hardly ever is below 0\.1"),
-        (
-            lambda: generate_lublin(30, seed=1, n_cores=8, parameters=FAR),
-            r"^n_jobs: 30 jobs of this model would last for longer than 146 years",
-        ),
+        (lambda: generate_lublin(30, seed=1, n_cores=8, parameters=FAR), r"^n_jobs: 30 jobs .* longer than 146 years"),
     ],
 )
 def test_parameters_that_cannot_be_used(make: Callable[[], object], message: str) -> None:
@@ -586,18 +583,12 @@ def test_the_constants_are_the_published_ones() -> None:
     assert all(jobs.sizes.shifted(0.0) == jobs.sizes for jobs in TYPES), "on 128 cores"
     assert BATCH.sizes.shifted(3.0) == replace(BATCH.sizes, middle=8.0, high=10.0)
     # As the authors' m_lublin99.c has them: sizes, run times, arrivals.
-    rows = [(astuple(jobs.sizes), astuple(jobs)[1:7], astuple(jobs)[7:]) for jobs in TYPES]
-    assert [sizes for sizes, _, _ in rows] == [
-        (0.2927, 0.6686, 1.2, 5.0, 7.0, 0.875),
-        (0.1541, 0.625, 1.0, 3.0, 5.5, 0.705),
-        (0.244, 0.576, 0.8, 4.5, 7.0, 0.86),
+    assert [(*astuple(jobs.sizes), *astuple(jobs)[1:7]) for jobs in TYPES] == [
+        (0.2927, 0.6686, 1.2, 5.0, 7.0, 0.875, 6.57, 0.823, 639.1, 0.0156, -0.003, 0.6986),
+        (0.1541, 0.625, 1.0, 3.0, 5.5, 0.705, 3.8351, 0.6605, 7.073, 0.6856, -0.0118, 0.9156),
+        (0.244, 0.576, 0.8, 4.5, 7.0, 0.86, 4.2, 0.94, 312.0, 0.03, -0.0054, 0.78),
     ]
-    assert [run_times for _, run_times, _ in rows] == [
-        (6.57, 0.823, 639.1, 0.0156, -0.003, 0.6986),
-        (3.8351, 0.6605, 7.073, 0.6856, -0.0118, 0.9156),
-        (4.2, 0.94, 312.0, 0.03, -0.0054, 0.78),
-    ]
-    assert [arrivals for _, _, arrivals in rows] == [
+    assert [astuple(jobs)[7:] for jobs in TYPES] == [
         (6.0415, 0.8531, 6.1271, 5.2740, 1.0519),
         (6.5510, 0.6621, 8.9186, 3.6680, 0.9797),
         (10.2303, 0.4871, 8.1737, 3.9631, 1.0225),
