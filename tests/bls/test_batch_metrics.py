@@ -176,12 +176,12 @@ SMALL = Small(
 def test_quantiles_by_hand() -> None:
     """B's second attempt waits 28 s, responds in 38, runs 10 on 4 cores; D waits 15, responds in 21, runs 6 on 1."""
     figures = schedule_metrics(SMALL.schedule(S))
-    expected = {"measured_jobs": 2, "median_slowdown": 3.65, "median_per_processor_slowdown": 1.55}
-    for name, low, high in (("wait_ns", 15, 28), ("response_ns", 21, 38), ("bounded_slowdown", 2.1, 3.8)):
-        unit = S if name.endswith("ns") else 1
-        for word, share in (("median", 0.5), ("p95", 0.95), ("p99", 0.99)):
-            expected[f"{word}_{name}"] = unit * (low + share * (high - low))
-    assert {name: figures[name] for name in expected} == pytest.approx(expected)
+    assert figures["measured_jobs"] == 2
+    for word, share in (("median", Fraction(1, 2)), ("p95", Fraction(95, 100)), ("p99", Fraction(99, 100))):
+        assert figures[f"{word}_wait_ns"] == float(S * (15 + share * 13))
+        assert figures[f"{word}_response_ns"] == float(S * (21 + share * 17))
+        assert figures[f"{word}_bounded_slowdown"] == pytest.approx(float(Fraction(21, 10) + share * Fraction(17, 10)))
+    assert (figures["median_slowdown"], figures["median_per_processor_slowdown"]) == pytest.approx((3.65, 1.55))
 
 
 def test_the_reported_metrics_are_among_all() -> None:

@@ -35,7 +35,7 @@ JOBS = [(1, 0, 10, 2, 10), (2, 0, 10, 3, 10), (3, 1, 10, 2, 10), (4, 2, 10, 4, 1
 
 
 def simulated(order: Any, jobs: list[Any] = JOBS, platform: Platform = MACHINE, **options: Any) -> bridge.Result:
-    result = bridge.simulate(Workload.from_jobs(jobs), platform, bls=order, als="recorded", **options)
+    result = bridge.simulate(Workload.from_jobs(jobs), platform, bls=order, **{"als": "recorded"} | options)
     check_ledger(result.ledger)
     return result
 
@@ -262,9 +262,7 @@ class NoWideOnes:
 
 
 def ran(order: AnyPolicy, jobs: list[Any] = JOBS, **options: Any) -> bridge.Result:
-    result = bridge.simulate(Workload.from_jobs(jobs), FOUR_CORES, **({"bls": order, "als": "recorded"} | options))
-    check_ledger(result.ledger)
-    return result
+    return simulated(order, jobs, FOUR_CORES, **options)
 
 
 def test_rejected_jobs_never_run() -> None:
@@ -309,25 +307,13 @@ def test_an_attempt_may_be_rejected(tmp_path: Path) -> None:
     assert result.ledger.jobs.left_ns.tolist() == [-1, 5 * S]
 
 
-TWO_HOSTS = Platform((HostGroup(2, 4, 4.0),))
-
-
-def log(*rows: dict[str, Any]) -> Workload:
-    """Jobs, numbered from 1, of one core that run for 10 s, but for what is said."""
-    return Workload.from_jobs([{"job_id": n, "run_s": 10, "cores": 1, **row} for n, row in enumerate(rows, 1)])
-
-
-def rejected(workload: Workload, **options: Any) -> bridge.Result:
-    result = bridge.simulate(workload, TWO_HOSTS, **({"bls": "reject", "als": "recorded"} | options))
-    check_ledger(result.ledger)
-    return result
-
-
-THREE = log({"submit_s": 3}, {"submit_s": 5, "cores": 8}, {"submit_s": 5})
+THREE = [
+    {"job_id": n, "submit_s": at, "run_s": 10, "cores": cores} for n, at, cores in ((1, 3, 1), (2, 5, 4), (3, 5, 1))
+]
 
 
 def test_what_is_left_of_a_run_of_rejected_jobs() -> None:
-    result = rejected(THREE, rules=Rules(keep_decisions=True))
+    result = simulated("reject", THREE, rules=Rules(keep_decisions=True))
     assert result.jobs.allocation.tolist() == [""] * 3
     assert result.ledger.jobs.left_ns.tolist() == [3 * S, 5 * S, 5 * S]
     assert (result.decisions.waiting.tolist(), result.decisions.started.tolist()) == ([1, 2], [0, 0])
@@ -335,10 +321,7 @@ def test_what_is_left_of_a_run_of_rejected_jobs() -> None:
     assert sum(metrics[f"state_{name}"] for name in STATES) == 3
     assert metrics["mean_wait_ns"] is metrics["mean_slowdown"] is None
     assert "rejected_core_hours" not in metrics  # it would always be 0
-
-
-def test_an_application_level_has_nothing_to_do() -> None:
-    result = rejected(THREE, als="gss")
+    result = simulated("reject", THREE, als="gss")  # an application level has nothing to do
     assert result.jobs.state.tolist() == ["rejected"] * 3
     assert result.jobs.tasks.tolist() == [0] * 3
 
@@ -353,10 +336,8 @@ def test_it_plans_nothing() -> None:
         check_fair_start(POLICIES["reject"], Rules())
 
 
-MACHINE_NEWS = Platform((HostGroup(1, 4, 1.0),))
-
 #: Number, submit, run time, cores, estimate: the second waits for the first, the third is not behind it.
-JOBS_NEWS = Workload.from_jobs([(7, 0, 10, 3, 10), (8, 2, 5, 3, 5), (9, 2, 4, 1, 4)])
+JOBS_NEWS = [(7, 0, 10, 3, 10), (8, 2, 5, 3, 5), (9, 2, 4, 1, 4)]
 
 
 class Keeps:
@@ -387,7 +368,7 @@ class Keeps:
 
 
 def simulated_news(policy: Any, **options: Any) -> bridge.Result:
-    return bridge.simulate(JOBS_NEWS, MACHINE_NEWS, bls=policy, als="recorded", **options)
+    return simulated(policy, JOBS_NEWS, FOUR_CORES, **options)
 
 
 def text(news: AnyNews) -> str:
@@ -417,29 +398,15 @@ def test_it_is_told_once_in_the_order_in_which_it_happened() -> None:
 
 def test_it_is_told_how_jobs_end() -> None:
     policy = Keeps()
-    short = Workload.from_jobs([(7, 0, 10, 3, 4), (8, 2, 5, 3, 5)])
-    bridge.simulate(short, MACHINE_NEWS, bls=policy, als="recorded", rules=Rules(kill_at_walltime=True))
+    ran(policy, [(7, 0, 10, 3, 4), (8, 2, 5, 3, 5)], rules=Rules(kill_at_walltime=True))
     ends = [text(one) for _, news in policy.told for one in news if isinstance(one, JobEnded)]
     assert ends == ["ended 7 4 s killed", "ended 8 9 s completed"]
 
 
-class Without:
-    """It has no ``finish``."""
-
-    name = "without"
-
-    def decide(self, view: View) -> list[SeenJob]:
-        view.news()
-        return []
-
-
 def test_news_are_for_policies_with_a_finish() -> None:
-    message = r"^batch policy without, at 0 ns: news\(\) is for a batch policy with a method finish\(view\)$"
-    with pytest.raises(PluginError, match=message):
-        simulated_news(Without())
+    said = refused(lambda self, view: view.news())
+    assert said == "batch policy counts, at 0 ns: news() is for a batch policy with a method finish(view)"
 
-
-def test_news_are_not_for_observers() -> None:
     class Curious:
         name = "curious"
         every_ns = S
@@ -495,7 +462,7 @@ def test_it_is_told_what_running_jobs_promise_and_when_that_changes(observed: bo
 
     jobs = Workload.from_jobs([(7, 0, 10, 3, 50), (8, 2, 5, 1, 50), (9, 3, 4, 3, 50)])
     rules, looking = Rules(estimates="application"), [Looks()] if observed else []
-    batch = BatchSimulator(jobs, MACHINE_NEWS, policy, ALLOCATORS["first-fit"], rules=rules, observers=looking)
+    batch = BatchSimulator(jobs, FOUR_CORES, policy, ALLOCATORS["first-fit"], rules=rules, observers=looking)
     ends = {7: 10, 8: 7, 9: 34}
     while (status := batch.advance(2**62)) != BatchStatus.DONE:
         assert status == BatchStatus.STARTED
