@@ -57,12 +57,9 @@ def test_partitions_and_rejects() -> None:
     assert around.partition is not None
     assert around.partition.tolist() == [0] * len(jobs)
     assert not around.interchangeable(machine)
+    short = replace(MACHINE, partitions=(Partition("few", hosts="0", default=True, max_time_ns=S),))
     with pytest.raises(InputError, match=r"^jobs: none of 20 jobs fits its partition: "):
-        surround(
-            JOBS,
-            replace(MACHINE, partitions=(Partition("few", hosts="0", default=True, max_time_ns=S),)),
-            Surroundings(),
-        )
+        surround(JOBS, short, Surroundings())
 
 
 def test_nobody_is_asked_to_accept_fewer_switches_than_it_needs() -> None:
@@ -284,11 +281,8 @@ def test_what_the_engine_sees(tmp_path: Path) -> None:
     path = tmp_path / "w.toml"
     path.write_text(THREE_WINDOWS, encoding="utf-8-sig")
     found = load_windows(path, WITH_WINDOWS)
-    assert [str(window) for window in found.windows] == [
-        "reservation 'early'",
-        "reservation 'course'",
-        "maintenance 'cooling'",
-    ]
+    names = ["reservation 'early'", "reservation 'course'", "maintenance 'cooling'"]
+    assert [str(window) for window in found.windows] == names
     assert found.begin_ns.tolist() == [0, 3600 * S, 7200 * S]
     assert found.end_ns.tolist() == [1800 * S, 7200 * S, 86400 * S]
     assert found.is_reservation.tolist() == [1, 1, 0]
@@ -472,10 +466,6 @@ def test_a_job_that_is_wider_than_what_is_not_drained_is_named(tmp_path: Path) -
     path = tmp_path / "o.csv"
     path.write_text("host,down_s,up_s,state\n0,1,,drain\n")
     workload = Workload.from_jobs([(1, 0, 5, 4, 5), (7, 2, 5, 3, 5)])
+    around = Surroundings(failures=str(path))
     with pytest.raises(InputError, match=r"stuck at job 7.*1 host is down, or drained, for ever"):
-        simulate(
-            workload,
-            platform=Platform((HostGroup(2, 2, 2.0),)),
-            als="recorded",
-            surroundings=Surroundings(failures=str(path)),
-        )
+        simulate(workload, platform=PLAIN, als="recorded", surroundings=around)
