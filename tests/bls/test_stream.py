@@ -64,24 +64,16 @@ def streamed(case: BatchCase, block: int, jobs: int) -> list[tuple[Any, ...]]:
     partition = whole.circumstances.partition
     of_job = {} if partition is None else dict(zip(workload.job_id.tolist(), partition.tolist(), strict=True))
 
-    outages = whole.circumstances.outages
-
     def simulator(some: Workload, around: JobConstraints) -> BatchSimulator:
         part = None if partition is None else np.array([of_job[number] for number in some.job_id.tolist()])
         options = {"rules": whole.rules, "slack": float(case.rules.slack), "recorded": True, "seed": case.rules.seed}
-        return BatchSimulator(
-            some,
-            whole.platform,
-            whole.policy,
-            whole.allocator,
-            circumstances=JobConstraints(part, outages=around.outages),
-            **options,
-        )
+        options["circumstances"] = JobConstraints(part, outages=around.outages)
+        return BatchSimulator(some, whole.platform, whole.policy, whole.allocator, **options)
 
     plain = Platform(tuple(HostGroup(1, host.cores, 1.0) for host in case.machine.hosts))
     found: list[tuple[Any, ...]] = []
     arrivals = Arrivals(blocks(workload, block), plain)
-    for stretch in stretches(arrivals, simulator, jobs=jobs, outages=outages, pace=lambda: 3):
+    for stretch in stretches(arrivals, simulator, jobs=jobs, outages=whole.circumstances.outages, pace=lambda: 3):
         stretch.simulator.validate()
         found += ended(stretch)
     return [one[1:] for one in sorted(found)]
@@ -153,13 +145,8 @@ class Decides:
         return []
 
 
-class Follows(Decides):
-    def finish(self, view: Any) -> None:
-        return None
-
-
-class Cancels(Decides):
-    directs = "ends"
+FOLLOWS = type("Follows", (Decides,), {"finish": lambda self, view: None})()
+CANCELS = type("Cancels", (Decides,), {"directs": "ends"})()
 
 
 def failing(**columns: Any) -> JobConstraints:
@@ -170,8 +157,8 @@ def failing(**columns: Any) -> JobConstraints:
 @pytest.mark.parametrize(
     ("order", "rules", "around", "words"),
     [
-        (Follows(), Rules(), None, "--bls decides: finish"),
-        (Cancels(), Rules(), None, "--bls decides: directs"),
+        (FOLLOWS, Rules(), None, "--bls decides: finish"),
+        (CANCELS, Rules(), None, "--bls decides: directs"),
         (Decides(), Rules(), failing(), "--failures: not with --bls decides"),
         (POLICIES["fcfs"], Rules(), failing(drained=failing().outages), "--failures: hosts cannot be drained"),
         (POLICIES["multifactor"], Rules(), None, "--bls multifactor: it keeps accounts"),
