@@ -84,6 +84,24 @@ def test_the_four_regressions_are_what_python_says(name: str, jobs: list[tuple[f
     assert policy(name).keys(in_seconds(*map(list, zip(*jobs, strict=True)))).tolist() == expected  # type: ignore
 
 
+ROWS = st.tuples(st.integers(0, 9), st.sampled_from((1, 2, 3, 7, 0.5, 86400)), st.integers(1, 9))
+
+
+@given(jobs=st.lists(ROWS, min_size=1, max_size=8), now=st.integers(9, 20) | st.sampled_from((10**6, 9.125)))
+def test_wfp3_and_unicef_are_what_python_says(jobs: list[tuple[float, float, int]], now: float) -> None:
+    jobs.sort(key=lambda job: job[0])
+    asked, n = in_seconds(*map(list, zip(*jobs, strict=True))), len(jobs)  # type: ignore[arg-type]
+    wfp3 = [-(((now - q) / r) ** 3) * n for q, r, n in jobs]
+    log2 = [math.log2(n) if n > 1 else math.log2(1 + 1e-15) for _, _, n in jobs]
+    unicef = [-(now - q) / (log2[k] * r) for k, (q, r, _) in enumerate(jobs)]
+    for name, expected in (("wfp3", wfp3), ("expr:(w/t)**3*n", wfp3), ("unicef", unicef)):
+        run, key = scoring(policy(name), asked), np.full(n + 1, 7.0)  # type: ignore[arg-type]
+        columns = [column.copy() for column in (asked.submit_ns, asked.submit_ns, asked.estimate_ns, asked.cores)]
+        rows = np.array([*range(n), -1])
+        assert run.policy.score(round(now * NS_PER_S), rows, n, *columns, run.numbers, run.memory, key) == 0
+        assert key.tolist() == [*expected, 7.0]  # no other key is written
+
+
 def test_keys_may_be_infinite_or_large() -> None:
     jobs = known([0, 0, 0], [1, 1, 1], [1, 1, 1])
     assert ranks(Answering(np.array([np.inf, -np.inf, 0.0])), jobs).tolist() == [2, 0, 1]

@@ -372,10 +372,8 @@ def simulated_news(policy: Any, **options: Any) -> bridge.Result:
 
 
 def text(news: AnyNews) -> str:
-    words = [
-        type(news).__name__.removeprefix("Job").lower(),
-        str("" if isinstance(news, HostChanged) else news.job.job_id),
-    ]
+    number = "" if isinstance(news, HostChanged) else str(news.job.job_id)
+    words = [type(news).__name__.removeprefix("Job").lower(), number]
     if isinstance(news, JobStarted):
         words.append(" ".join(f"{lo}-{hi}" for lo, hi in news.cores))
     if isinstance(news, JobEnded):
