@@ -67,13 +67,7 @@ class BatchCase:
 
 @lru_cache(maxsize=16)
 def expected(case: BatchCase) -> list[Attempt]:
-    """What the slow reference says, by row and attempt; it is slow, and not asked twice in a row.
-
-    Raises
-    ------
-    NeverFinishes
-        If a job of the case waits for ever.
-    """
+    """The slow reference's answer, by row and attempt; raises NeverFinishes if a job of the case waits for ever."""
     return run(case.jobs, case.machine, case.rules)
 
 
@@ -116,8 +110,7 @@ def _case(rng: random.Random, features: Collection[str], always: Collection[str]
     rules = _rules(rng, has, scale)
     machine = _machine(rng, has, scale)
     jobs = sorted(
-        (_job(rng, has, scale, machine, rules) for _ in range(rng.randint(1, max_jobs))),
-        key=lambda job: job.submit,
+        (_job(rng, has, scale, machine, rules) for _ in range(rng.randint(1, max_jobs))), key=lambda job: job.submit
     )
     # Job numbers are in no order; which row waits for which is known now.
     numbered = [replace(job, number=1 + row * 7919 % 10007) for row, job in enumerate(jobs)]

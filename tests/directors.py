@@ -14,15 +14,8 @@ FACTORS = (1.0, 0.5, 0.75, 1 / 3, 1.7, 0.25)
 class Director:
     """First come, first served; scales running jobs and those that it starts, all cores or some, and now and then ends one.
 
-    Parameters
-    ----------
-    seed : int
-    share : float
-        Of the jobs that are scaled in a pass.
-    ends : float
-        Of those that are cancelled, and as many again that are queued again.
-    whole : bool
-        Whether all cores of a job are scaled, always.
+    ``share``: of the jobs that are scaled in a pass; ``ends``: of those that are cancelled, and as many again that are
+    requeued; ``whole``: whether all cores of a job are scaled, always.
     """
 
     name = "director"

@@ -1,24 +1,22 @@
-"""The catalogue of the Parallel Workloads Archive."""
+"""The catalogue of the Parallel Workloads Archive, and the shipped workload."""
 
 from __future__ import annotations
 
 import json
+import runpy
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tables import table_rows
 
 from bls import Workload
-from bls.workloads import read_workload
-from bls.workloads.archive import (
-    ArchivedLog,
-    catalogue,
-    catalogue_table,
-    find_log,
-    parse_catalogue,
-    thanks,
-)
+from bls.analysis.description import describe
+from bls.machine.platform import Platform
+from bls.workloads import read_workload, sample_path
+from bls.workloads.archive import ArchivedLog, catalogue, catalogue_table, find_log, parse_catalogue, thanks
 from bls.workloads.named_machine import named_machine, named_size
+from bls.workloads.selection import fit, select
 from traces.base.errors import InputError
 
 HEAD = '[archive]\ntitle = "A"\nurl = "https://a.org/w/"\ncite = "C"\ndoi = "10.1/x"\n'
@@ -95,3 +93,29 @@ def test_batsim_says_the_number_of_its_hosts(tmp_path: Path) -> None:
     machine = named_machine(read_workload(file))
     assert machine is not None
     assert (machine.n_hosts, machine.n_cores) == (8, 8)
+
+
+GENERATOR = Path(__file__).resolve().parents[2] / "tools" / "make_sample.py"
+
+
+def test_the_generator_makes_these_bytes() -> None:
+    made = runpy.run_path(str(GENERATOR))["sample_text"]()
+    assert made.encode("ascii") == sample_path().read_bytes()
+
+
+def test_every_line_is_a_job_that_fits_the_default_platform() -> None:
+    sample = read_workload(sample_path())
+    assert fit(sample, Platform().n_cores) is sample
+    assert len(sample) == sample.n_lines == 320
+    assert sum(sample.rejects.values()) == sample.reordered == 0
+    assert np.all(sample.estimate_ns >= sample.run_ns)
+    assert "SYNTHETIC" in "".join(sample.header)
+
+
+def test_its_busiest_day_is_all_of_it_and_loads_the_platform() -> None:
+    sample = read_workload(sample_path())
+    assert len(select(sample, "busiest:24h")) == len(sample)
+    load = describe(sample, Platform()).load
+    assert load is not None
+    assert 0.9 <= load <= 1.3
+    assert sample.cores.max() == 256

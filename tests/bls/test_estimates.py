@@ -63,9 +63,6 @@ def test_an_estimator_of_ones_own() -> None:
     assert planned_s(log(*rows), mine) == [1000, 1000, 15, 20, 30, 40]
 
 
-# ---- nobody sees the future ----
-
-
 def sees_no_future(
     estimates: Any, rows: list[dict[str, Any]], t: int, later: list[int], bls: Any, **rules: Any
 ) -> None:
@@ -80,22 +77,11 @@ def sees_no_future(
     assert first.planned_ns[told].tolist() == second.planned_ns[told].tolist()
 
 
+RANGES = {"submit_s": (0, 20), "run_s": (1, 9), "cores": (1, 4), "estimate_s": (1, 30), "user": (-1, 2)}
+RANGES |= {"application": (-1, 1)}
 ROWS = st.lists(
-    st.fixed_dictionaries(
-        {
-            "submit_s": st.integers(0, 20),
-            "run_s": st.integers(1, 9),
-            "cores": st.integers(1, 4),
-            "estimate_s": st.integers(1, 30),
-            "user": st.integers(-1, 2),
-            "application": st.integers(-1, 1),
-        }
-    ),
-    min_size=2,
-    max_size=14,
-).map(
-    lambda rows: sorted([*rows[1:], rows[0] | {"user": 1}], key=lambda row: row["submit_s"])
-)  # a log that knows a user
+    st.fixed_dictionaries({name: st.integers(*ends) for name, ends in RANGES.items()}), min_size=2, max_size=14
+).map(lambda rows: sorted([*rows[1:], rows[0] | {"user": 1}], key=lambda row: row["submit_s"]))  # one user is known
 
 
 @settings(max_examples=120)
@@ -116,9 +102,6 @@ def test_a_predictor_never_sees_the_future(
     t = data.draw(st.integers(0, 40))
     later = data.draw(st.lists(st.integers(1, 20), min_size=len(rows), max_size=len(rows)))
     sees_no_future(name, rows, t, later, bls, backfill=backfill, kill_at_walltime=kills)
-
-
-# ---- known ones ----
 
 
 def test_the_estimators_are_those_of_the_slow_reference() -> None:
@@ -143,9 +126,6 @@ def test_within_is_uniform_and_depends_on_the_seed_alone() -> None:
     assert (Within(0.0).planned_ns(workload, 1) == workload.run_ns).all()
 
 
-# ---- what cannot be ----
-
-
 @pytest.mark.parametrize(
     ("levels", "options", "says"),
     [
@@ -168,9 +148,7 @@ def test_an_estimator_that_gives_what_cannot_be(tmp_path: Path, answer: str, say
     with pytest.raises(PluginError) as caught:
         ran(log({"submit_s": 0, "run_s": 10}, {"submit_s": 0, "run_s": 10}), f"{file}:Mine")
     assert f"estimator mine: planned_ns() {says}" in str(caught.value)
-    with pytest.raises(
-        InputError, match=r"mine\.py:THREE is a int; allowed: a HistoryEstimator, or an object with a name"
-    ):
+    with pytest.raises(InputError, match=r"mine\.py:THREE is a int; allowed: a HistoryEstimator, or an object with"):
         Rules(estimates=f"{file}:THREE")
 
 
@@ -211,13 +189,7 @@ def test_an_estimator_without_its_columns_is_refused(estimates: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("estimates", "users", "at_most", "predicted"),
-    [
-        ("last-two", (1, 1, 1, 2, -1, 1), 2, 2),  # the third and the last of user 1
-        ("last-two:least=1", (1, 1, 1, 2, -1, 1), 3, 3),
-        ("profile", (1, 1, 1, 2, -1, 1), 3, 3),
-        ("last-two", (1, 2, 3, 4, 5, 6), 0, 0),
-    ],
+    ("estimates", "users", "at_most", "predicted"), table_rows(__file__, "the_share_of_predicted_jobs_is_reported")
 )
 def test_the_share_of_predicted_jobs_is_reported(
     estimates: str, users: tuple[int, ...], at_most: int, predicted: int
@@ -234,19 +206,9 @@ def test_the_share_of_predicted_jobs_is_reported(
     assert ran(workload, "exact").predicted_share is None
 
 
-@pytest.mark.parametrize(
-    ("users", "words"),
-    [
-        ((1, 1, 1, 1), "--estimates profile predicts up to 75 % of them"),
-        ((1, 2, 3, 4), "no built-in estimator can predict them, as no job follows others like it"),
-        ((-1, -1, -1, -1), "no built-in estimator can predict them, as jobs records no user of its jobs"),
-    ],
-)
+@pytest.mark.parametrize(("users", "words"), table_rows(__file__, "what_is_recommended_works_for_the_log"))
 def test_what_is_recommended_works_for_the_log(users: tuple[int, ...], words: str) -> None:
     assert recommended(log(*({"submit_s": 10 * k, "run_s": 5, "user": user} for k, user in enumerate(users)))) == words
-
-
-# ---- the page ----
 
 
 def test_the_schedule_on_the_page_is_what_the_simulator_gives() -> None:
@@ -300,29 +262,7 @@ def data_driven_s(workload: Workload, estimates: Any = "data-driven", **options:
     return (result.jobs.planned_ns / NS_PER_S).tolist()
 
 
-# ---- the rules ----
-
-
-@pytest.mark.parametrize(
-    ("other", "planned"),
-    [
-        ({}, 50),  # the same again
-        ({"name": "relax_8"}, 50),  # the same but for the number at the name's end
-        ({"name": "relax"}, 50),
-        ({"cores": 3}, 50),  # other resources
-        ({"memory_kb": 9}, 50),
-        ({"name": "relax_8", "cores": 3}, 50),
-        ({"estimate_s": 400}, 50),  # nothing but the name
-        ({"queue": 5, "cores": 2}, 50),
-        ({"partition": -1, "name": "relax_8"}, 50),  # nothing but its prefix
-        ({"name": "relaxed_7"}, 500),
-        ({"name": "7"}, 500),
-        ({"name": None}, 500),
-        ({"user": 2}, 500),
-        ({"user": -1}, 500),
-        ({"estimate_s": 20}, 20),  # at most the request
-    ],
-)
+@pytest.mark.parametrize(("other", "planned"), table_rows(__file__, "it_goes_from_what_is_closest"))
 def test_it_goes_from_what_is_closest(other: dict[str, Any], planned: int) -> None:
     first = {**ALIKE, "submit_s": 0, "run_s": 50}
     assert data_driven_s(named_jobs(first, {**ALIKE, "submit_s": 100, "run_s": 1, **other}))[1] == planned
@@ -343,9 +283,6 @@ def test_resources_are_what_a_job_asks_for(tmp_path: Path) -> None:
         assert tuple(k for k, number in enumerate(numbers) if number == numbers[0]) == same
 
 
-# ---- names ----
-
-
 def test_names_go_with_their_jobs() -> None:
     rows = [{**ALIKE, "submit_s": k, "run_s": 5, "name": name} for k, name in enumerate(["b", "a", None, "b"])]
     workload = named_jobs(*rows)
@@ -360,14 +297,7 @@ def test_names_go_with_their_jobs() -> None:
     assert len({both.names[number] for number in both.names}) == 2
 
 
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ({"name": "a", "application": 2}, "jobs[0]: name: beside application; allowed: one of them"),
-        ({"name": ""}, "jobs[0]: name: ''; allowed: a text"),
-        ({"name": 7}, "jobs[0]: name: 7; allowed: a text"),
-    ],
-)
+@pytest.mark.parametrize(("row", "message"), table_rows(__file__, "wrong_names"))
 def test_wrong_names(row: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
         named_jobs({"submit_s": 0, "run_s": 5, "cores": 1, **row})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import random
 from collections.abc import Callable
 from typing import Any
@@ -39,15 +40,7 @@ def scores(text: str, rows: Rows, now: float = 0, waiting: list[int] | None = No
     columns = [np.array(column) for column in (jobs.submit_ns, jobs.submit_ns, jobs.estimate_ns, jobs.cores)]
     numbers, memory = prepared(parse(text), jobs)
     with np.errstate(all="ignore"):
-        code = score_expression(
-            round(now * NS_PER_S),
-            rows_waiting,
-            len(rows_waiting),
-            *columns,
-            numbers,
-            memory,
-            key,
-        )
+        code = score_expression(round(now * NS_PER_S), rows_waiting, len(rows_waiting), *columns, numbers, memory, key)
     missing = np.flatnonzero(np.isnan(key))
     assert code == (rows_waiting[missing[0]] + 1 if len(missing) else 0)
     return [-value for value in key.tolist()]
@@ -73,11 +66,8 @@ def test_the_jobs_that_wait_are_scored_in_the_order_in_which_they_are_given() ->
 def test_an_expression_without_w_and_l_is_a_static_policy() -> None:
     for text, static in (("s*t+n/z", True), ("5", True), ("s+w", False), ("l", False), ("log(t)", True)):
         made = policy(f"expr:{text}")
-        assert (isinstance(made, Policy), isinstance(made, ScorePolicy), made.name) == (
-            static,
-            not static,
-            f"expr:{text}",
-        )
+        kinds = isinstance(made, Policy), isinstance(made, ScorePolicy)
+        assert (*kinds, made.name) == (static, not static, f"expr:{text}")
     # The largest score first, ties by submit, then by place.
     jobs = known([(0, 5, 2), (0, 5, 3), (1, 9, 3), (2, 1, 9)])
     assert ranks(policy("expr:n"), jobs).argsort().tolist() == [3, 1, 2, 0]  # type: ignore[arg-type]
@@ -109,25 +99,10 @@ def test_z_needs_a_machine(text: str) -> None:
 # A tree is ("number", x), ("name", c), (operator, tree, tree), (function, tree, …), ("-", tree) or ("+", tree).
 Tree = tuple[Any, ...]
 
-_OPERATORS: dict[str, Callable[[float, float], float]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "/": lambda a, b: a / b,
-    "//": lambda a, b: a // b,
-    "%": lambda a, b: a % b,
-    "**": math.pow,
-}
-_FUNCTIONS: dict[str, Callable[..., float]] = {
-    "min": min,
-    "max": max,
-    "abs": abs,
-    "sqrt": math.sqrt,
-    "log": math.log,
-    "log2": math.log2,
-    "log10": math.log10,
-    "exp": math.exp,
-}
+_OPERATORS: dict[str, Callable[[float, float], float]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+_OPERATORS |= {"/": operator.truediv, "//": operator.floordiv, "%": operator.mod, "**": math.pow}
+_FUNCTIONS: dict[str, Callable[..., float]] = {"min": min, "max": max, "abs": abs}
+_FUNCTIONS |= {name: getattr(math, name) for name in ("sqrt", "log", "log2", "log10", "exp")}
 
 
 def worth(tree: Tree, values: dict[str, float]) -> float:
@@ -207,10 +182,7 @@ def test_any_expression_is_worth_what_python_says(tree: Tree, rows: Rows, wait: 
     [
         ("9" * 400, "column 1: the number is too large"),
         ("s" * (MAX_LENGTH + 1), f"{MAX_LENGTH + 1} characters; allowed: at most {MAX_LENGTH}"),
-        (
-            "-" * MAX_DEPTH + "s",
-            f"column {MAX_DEPTH + 1}: too deep; allowed: {MAX_DEPTH} operations within one another",
-        ),
+        ("-" * MAX_DEPTH + "s", f"column {MAX_DEPTH + 1}: too deep; allowed: {MAX_DEPTH} operations within one"),
         ("1" + "+1" * MAX_DEPTH, "column 1: too deep"),
         ("(" * 400 + "s" + ")" * 400, "too many nested parentheses"),
     ],

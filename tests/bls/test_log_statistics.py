@@ -15,16 +15,7 @@ from hypothesis import strategies as st
 
 from bls.analysis.description import describe, header_facts
 from bls.analysis.periods import periods
-from bls.analysis.statistics import (
-    Members,
-    Spread,
-    arrivals,
-    estimates,
-    percentiles,
-    spread,
-    users,
-    work_core_s,
-)
+from bls.analysis.statistics import Members, Spread, arrivals, estimates, percentiles, spread, users, work_core_s
 from bls.machine.platform import HostGroup, Platform
 from bls.workloads.calendar import Calendar
 from bls.workloads.header import names_in
@@ -300,22 +291,19 @@ def test_a_zone_has_a_name_or_an_offset_or_is_utc(header: tuple[str, ...], zone:
     assert str(calendar.zone) == ("UTC-08:00" if "-28800" in str(header) else str(zone))
 
 
-@pytest.mark.parametrize(
-    ("fact", "said"),
-    [
-        ("UnixStartTime: soon", "UnixStartTime 'soon'"),
-        ("UnixStartTime: -1", "UnixStartTime '-1'"),
-        ("UnixStartTime: 1296571124000", "UnixStartTime '1296571124000'"),  # milliseconds
-        ("UnixStartTime: " + "9" * 500, "UnixStartTime '999"),
-        ("TimeZoneString: Mars/Base", "TimeZoneString 'Mars/Base'"),
-        ("TimeZoneString: Europe", "TimeZoneString 'Europe'"),
-        ("TimeZoneString: ../../etc/passwd", "TimeZoneString '../../etc/passwd'"),
-        ("TimeZoneString: /etc", "TimeZoneString '/etc'"),
-        ("TimeZone: CET", "TimeZone 'CET'"),
-        ("TimeZone: 86400", "TimeZone '86400'"),
-    ],
-)
-def test_a_fact_that_cannot_be_used_is_remarked(fact: str, said: str) -> None:
+FACTS = ["UnixStartTime: soon", "UnixStartTime: -1", "UnixStartTime: 1296571124000", "UnixStartTime: " + "9" * 500]
+FACTS += [
+    "TimeZoneString: Mars/Base",
+    "TimeZoneString: Europe",
+    "TimeZoneString: ../../etc/passwd",
+    "TimeZoneString: /etc",
+]
+FACTS += ["TimeZone: CET", "TimeZone: 86400"]
+
+
+@pytest.mark.parametrize("fact", FACTS)
+def test_a_fact_that_cannot_be_used_is_remarked(fact: str) -> None:
+    said = fact.replace(": ", " '")[:24]
     calendar = Calendar.of(began(f"; {fact}", "; UnixStartTime: 0"))
     assert [remark[: len(said)] for remark in calendar.remarks] == [said]
     assert len(calendar.remarks[0]) < 200

@@ -76,9 +76,6 @@ def priorities(settings: Multifactor, now_s: float = 0, **columns: Any) -> list[
     return Run(settings, known(**columns)).priorities(round(now_s * NS_PER_S))
 
 
-# --- each factor ---
-
-
 def test_age_grows_from_the_eligible_instant_to_max_age() -> None:
     settings, submits = Multifactor(age=1000), [0, 3.5 * DAY_S, 7 * DAY_S]
     assert priorities(settings, 7 * DAY_S, cores=[1] * 3, submit_s=submits) == [1000.0, 500.0, 0.0]
@@ -96,8 +93,6 @@ def test_late_instants_and_long_estimates() -> None:
     minutes = -(-MAX_NS // (60 * NS_PER_S))
     assert run.priorities(MAX_NS) == [pytest.approx(1 + 1 / minutes, rel=1e-12)]
 
-
-# --- names and files ---
 
 FILE = Path(__file__).with_name("tables").joinpath("multifactor_settings.toml").read_text("utf-8")
 
@@ -155,8 +150,6 @@ def test_a_user_who_is_in_no_account() -> None:
         prepare(Multifactor(size=1), known(cores=[1], n_cores=0))
 
 
-# --- the whole, against a slow version ---
-
 TREE = AccountTree(
     (Account("a", shares=3, priority=2), Account("b"), Account("c", "a", 2), Account("empty", "b", 5)),
     (
@@ -177,18 +170,10 @@ def scenes(draw: st.DrawFn) -> tuple[KnownJobs, list[tuple[int, int, int]]]:
     """Jobs, and rows (row, start_s, end_s) of some of them that run."""
     n = draw(st.integers(1, 10))
 
-    def column(values: st.SearchStrategy[int]) -> list[int]:
-        return draw(st.lists(values, min_size=n, max_size=n))
-
-    jobs = known(
-        cores=column(st.integers(1, 40)),
-        submit_s=column(SECONDS),
-        estimate_s=column(st.integers(1, 500)),
-        n_cores=40,
-        user=column(st.integers(1, 6)),
-        partition=column(st.integers(-1, 2)),
-        qos=column(st.integers(-1, 2)),
-    )
+    ranges = {"cores": (1, 40), "submit_s": (0, 400), "estimate_s": (1, 500), "user": (1, 6)}
+    ranges |= {"partition": (-1, 2), "qos": (-1, 2)}
+    columns = {name: draw(st.lists(st.integers(*ends), min_size=n, max_size=n)) for name, ends in ranges.items()}
+    jobs = known(n_cores=40, **columns)  # type: ignore[arg-type]
     runs = []
     for row in range(n):
         if draw(st.booleans()):
@@ -278,24 +263,10 @@ def test_priorities_as_the_slow_version(
             run.account(now * NS_PER_S, row, 1 if kind == 2 else -1)
 
 
-DOCUMENTED = AccountTree(
-    accounts=(
-        Account("B", "A", 30),
-        Account("C", "A", 10),
-        Account("A", shares=40),
-        Account("D", shares=60),
-        Account("E", "D", 25),
-        Account("F", "D", 35),
-    ),
-    users=(
-        User(1, "B"),
-        User(2, "C"),
-        User(3, "C"),
-        User(4, "E"),
-        User(5, "F"),
-        User(6, shares=0),  # has used what is left of the machine
-    ),
-)
+#: Account, parent, shares; user 6 has used what is left of the machine.
+ACCOUNTS = (("B", "A", 30), ("C", "A", 10), ("A", ROOT, 40), ("D", ROOT, 60), ("E", "D", 25), ("F", "D", 35))
+MEMBERS = [User(number, account) for number, account in enumerate("BCCEF", 1)]
+DOCUMENTED = AccountTree(tuple(Account(*one) for one in ACCOUNTS), (*MEMBERS, User(6, shares=0)))
 
 
 USED = {1: 20, 2: 25, 4: 25, 6: 30}
@@ -324,9 +295,6 @@ def test_the_documented_example_of_fair_tree() -> None:
     assert after_use({}, algorithm="fair-tree") == {1: 1.0, 2: 1.0, 3: 1.0, 4: 1.0, 5: 1.0, 6: 1 / 6}
 
 
-# --- against a slow second opinion ---
-
-
 @dataclass
 class SlowShares:
     """Usage and factors as they are defined: period by period, account by account.
@@ -337,31 +305,24 @@ class SlowShares:
     tree: AccountTree
     jobs: Sequence[tuple[int, int, int, int]]
     period_ns: int
-    half_life_ns: int = 0
-    reset_periods: int = 0
-    rule: int = FAIR_TREE
-    dampening: float = 1.0
+    half_life_ns: int
+    reset_periods: int
+    rule: int
+    dampening: float
 
-    def usage(self, now_ns: int) -> dict[int, float]:
-        decay = 2 ** -(self.period_ns / self.half_life_ns) if self.half_life_ns else 1.0
-        found = {}
-        for user in self.tree.users:
-            usage: float | Fraction = Fraction(0)
-            for period in range(now_ns // self.period_ns):
-                lo, hi = period * self.period_ns, (period + 1) * self.period_ns
-                seconds = sum(
-                    Fraction(cores * max(0, min(end, hi) - max(start, lo)), NS_PER_S)
-                    for owner, cores, start, end in self.jobs
-                    if owner == user.number
-                )
-                usage = usage + seconds if decay == 1.0 else float(usage) * decay + float(seconds)
-                if self.reset_periods and (period + 1) % self.reset_periods == 0:
-                    usage = Fraction(0)
-            found[user.number] = float(usage)
-        return found
+    def usage(self, now_ns: int, user: int) -> float:
+        decay, usage = 2 ** -(self.period_ns / self.half_life_ns) if self.half_life_ns else 1.0, Fraction(0)
+        for period in range(now_ns // self.period_ns):
+            lo, hi = period * self.period_ns, (period + 1) * self.period_ns
+            mine = [(n, max(0, min(end, hi) - max(start, lo))) for who, n, start, end in self.jobs if who == user]
+            seconds = sum(Fraction(n * ns, NS_PER_S) for n, ns in mine)
+            usage = usage + seconds if decay == 1.0 else float(usage) * decay + float(seconds)  # type: ignore[assignment]
+            if self.reset_periods and (period + 1) % self.reset_periods == 0:
+                usage = Fraction(0)
+        return float(usage)
 
     def factors(self, now_ns: int) -> dict[int, float]:
-        usage = self.usage(now_ns)
+        usage = {user.number: self.usage(now_ns, user.number) for user in self.tree.users}
         return self.classic(usage) if self.rule == CLASSIC else self.fair_tree(usage)
 
     def children(self, account: str) -> list[Account | User]:
@@ -371,8 +332,7 @@ class SlowShares:
     def used(self, node: Account | User | str, usage: dict[int, float]) -> float:
         if isinstance(node, User):
             return usage[node.number]
-        name = node if isinstance(node, str) else node.name
-        return sum(self.used(child, usage) for child in self.children(name))
+        return sum(self.used(child, usage) for child in self.children(node if isinstance(node, str) else node.name))
 
     def part(self, node: Account | User) -> float:
         siblings = self.children(node.account if isinstance(node, User) else node.parent)
@@ -386,9 +346,7 @@ class SlowShares:
         def descend(account: str, norm: float, effective_above: float) -> None:
             for child in self.children(account):
                 actual = self.used(child, usage) / total if total else 0.0
-                effective = actual
-                if account != ROOT:
-                    effective += (effective_above - actual) * self.part(child)
+                effective = actual + (0 if account == ROOT else (effective_above - actual) * self.part(child))
                 share = norm * self.part(child)
                 if isinstance(child, Account):
                     descend(child.name, share, effective)
@@ -412,11 +370,9 @@ class SlowShares:
         def visit(siblings: list[Account | User], tied: int | None) -> None:
             for value in sorted({level_fs(node) for node in siblings}, reverse=True):
                 group = [node for node in siblings if level_fs(node) == value]
-                before = len(found)
+                before, users = len(found), [node.number for node in group if isinstance(node, User)]
                 rank = n_users - before if tied is None else tied
-                users = [node for node in group if isinstance(node, User)]
-                for user in users:
-                    found[user.number] = rank / n_users
+                found.update(dict.fromkeys(users, rank / n_users))
                 merged = [child for node in group if isinstance(node, Account) for child in self.children(node.name)]
                 visit(merged, rank if users else tied)
                 if len(found) > before:

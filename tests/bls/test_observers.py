@@ -38,12 +38,8 @@ class Look:
         self.running.append(sorted(job.job_id for job in view.running))
         for job in view.running:
             assert sum(hi - lo for lo, hi in view.allocation(job)) >= job.cores
-        return {
-            "waits": view.n_waiting,
-            "runs": view.n_running,
-            "free": view.free_cores,
-            "share": view.free_cores / view.n_cores,
-        }
+        free = view.free_cores
+        return {"waits": view.n_waiting, "runs": view.n_running, "free": free, "share": free / view.n_cores}
 
 
 def jobs(n: int = 40) -> Workload:
@@ -52,13 +48,8 @@ def jobs(n: int = 40) -> Workload:
 
 
 def simulated(folder: Path, *observers: Observer, **options: Any) -> bridge.Result:
-    given: dict[str, Any] = {
-        "als": "ss",
-        "variation": 0.25,
-        "tasks_per_core": 2,
-        "seed": 5,
-        "rules": Rules("easy", kill_at_walltime=True),
-    }
+    given: dict[str, Any] = {"als": "ss", "variation": 0.25, "tasks_per_core": 2, "seed": 5}
+    given["rules"] = Rules("easy", kill_at_walltime=True)
     failures = folder / "failures.csv"
     failures.write_text(FAILURES)
     around = Surroundings(failures=str(failures))
@@ -197,9 +188,8 @@ def sets(view: View) -> Any:
 def test_mistakes_name_the_observer(what: Any, message: str, tmp_path: Path) -> None:
     with pytest.raises(PluginError) as caught:
         simulated(tmp_path, failing(what))
-    place = (
-        rf" \(.*{Path(__file__).name}:\d+: .*\)" if " failed: " in message else ""
-    )  # where the line is that raised it
+    # The line that raised it.
+    place = rf" \(.*{Path(__file__).name}:\d+: .*\)" if " failed: " in message else ""
     assert re.fullmatch(re.escape(f"observer mine, {message}") + place, str(caught.value))
 
 

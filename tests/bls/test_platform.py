@@ -37,6 +37,7 @@ def hosts(**changes: str) -> str:
 
 def test_the_default_is_the_papers() -> None:
     default = Platform()
+    assert default.digest() == "7ce4043860e87360"
     assert (default.n_hosts, default.n_cores, default.slowest_gflops) == (4, 256, 46.875)
     assert set(default.core_speed_gflops.tolist()) == {46.875}
     assert default.network == Network("full", 50.0, 500)
@@ -57,10 +58,6 @@ def test_groups_may_differ() -> None:
 
 
 TREE = "fat-tree:down=4x4,up=1x2,cables=1x1"
-
-
-def test_the_default_s_digest_stays() -> None:
-    assert Platform().digest() == "7ce4043860e87360"
 
 
 RICH = Path(__file__).with_name("tables").joinpath("rich_platform.toml").read_text("utf-8")
@@ -152,16 +149,6 @@ def test_refused_with_the_keys_path(text: str, message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_values_are_checked_where_they_are_built() -> None:
-    with pytest.raises(InputError, match=r"^cores: 0 is out of range"):
-        HostGroup(count=1, cores=0, speed_gflops=1.0)
-    with pytest.raises(InputError, match=r"^latency_ns: True is not"):
-        Network(latency_ns=True)
-    with pytest.raises(InputError, match=r"^hosts: empty"):
-        Platform(hosts=())
-    assert isinstance(HostGroup(1, 1, 5).speed_gflops, float)
-
-
 def test_files(tmp_path: Path) -> None:
     path = tmp_path / "my.toml"
     path.write_text(MIXED, encoding="utf-8-sig")
@@ -207,18 +194,10 @@ def test_hosts_below_a_switch_need_not_be_neighbours() -> None:
     assert found.leaf_of_host.tolist() == [0, 0, 1, 2, 1, 0]
 
 
-def test_without_switches_there_is_nothing() -> None:
-    found = topology([], 5)
-    assert (len(found), found.n_leaves, found.lo.shape) == (0, 0, (0,))
-
-
 @pytest.mark.parametrize(("below", "message"), table_rows(__file__, "what_is_no_tree_is_refused"))
 def test_what_is_no_tree_is_refused(below: dict[str, str], message: str) -> None:
     with pytest.raises(InputError, match=message):
         topology(made(**below), 5)
-
-
-def test_names_are_unique() -> None:
     with pytest.raises(InputError, match=r"switches\[1\].name: 'a' is the name of two switches"):
         topology([Switch("a", "0"), Switch("a", "1")], 2)
 

@@ -40,17 +40,6 @@ def order(name: str, jobs: KnownJobs, tier: list[int] | None = None) -> list[int
     return ranks(made, jobs, None if tier is None else np.array(tier, np.int64)).argsort().tolist()
 
 
-def keys_at(made: Any, jobs: KnownJobs, now_s: float, waiting: list[int]) -> list[float]:
-    run = scoring(made, jobs)
-    key = np.full(len(waiting) + 1, 7.0)
-    columns = [np.array(column) for column in (jobs.submit_ns, jobs.submit_ns, jobs.estimate_ns, jobs.cores)]
-    rows = np.array([*waiting, -1], np.int64)
-    score = run.policy.score
-    assert score(round(now_s * NS_PER_S), rows, len(waiting), *columns, run.numbers, run.memory, key) == 0
-    assert key[-1] == 7.0, "it writes the keys that are asked for and no other"
-    return key[:-1].tolist()
-
-
 @dataclass(frozen=True)
 class Answering:
     answer: Any
@@ -95,23 +84,22 @@ def test_the_four_regressions_are_what_python_says(name: str, jobs: list[tuple[f
     assert policy(name).keys(in_seconds(*map(list, zip(*jobs, strict=True)))).tolist() == expected  # type: ignore
 
 
-@given(
-    jobs=st.lists(
-        st.tuples(st.integers(0, 9), st.sampled_from((1, 2, 3, 7, 0.5, 86400)), st.integers(1, 9)),
-        min_size=1,
-        max_size=8,
-    ),
-    now=st.integers(9, 20) | st.sampled_from((10**6, 9.125)),
-)
+ROWS = st.tuples(st.integers(0, 9), st.sampled_from((1, 2, 3, 7, 0.5, 86400)), st.integers(1, 9))
+
+
+@given(jobs=st.lists(ROWS, min_size=1, max_size=8), now=st.integers(9, 20) | st.sampled_from((10**6, 9.125)))
 def test_wfp3_and_unicef_are_what_python_says(jobs: list[tuple[float, float, int]], now: float) -> None:
     jobs.sort(key=lambda job: job[0])
-    asked, waiting = in_seconds(*map(list, zip(*jobs, strict=True))), list(range(len(jobs)))  # type: ignore[arg-type]
+    asked, n = in_seconds(*map(list, zip(*jobs, strict=True))), len(jobs)  # type: ignore[arg-type]
     wfp3 = [-(((now - q) / r) ** 3) * n for q, r, n in jobs]
-    assert keys_at(policy("wfp3"), asked, now, waiting) == wfp3
-    assert keys_at(policy("expr:(w/t)**3*n"), asked, now, waiting) == wfp3
     log2 = [math.log2(n) if n > 1 else math.log2(1 + 1e-15) for _, _, n in jobs]
     unicef = [-(now - q) / (log2[k] * r) for k, (q, r, _) in enumerate(jobs)]
-    assert keys_at(policy("unicef"), asked, now, waiting) == unicef
+    for name, expected in (("wfp3", wfp3), ("expr:(w/t)**3*n", wfp3), ("unicef", unicef)):
+        run, key = scoring(policy(name), asked), np.full(n + 1, 7.0)  # type: ignore[arg-type]
+        columns = [column.copy() for column in (asked.submit_ns, asked.submit_ns, asked.estimate_ns, asked.cores)]
+        rows = np.array([*range(n), -1])
+        assert run.policy.score(round(now * NS_PER_S), rows, n, *columns, run.numbers, run.memory, key) == 0
+        assert key.tolist() == [*expected, 7.0]  # no other key is written
 
 
 def test_keys_may_be_infinite_or_large() -> None:

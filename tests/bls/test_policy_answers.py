@@ -1,8 +1,8 @@
-"""What a policy in Python may say besides which jobs start: reasons, notes, rejections, and jobs that may not fit."""
+"""What a policy in Python may say besides which jobs start, and what it is notified of."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,15 @@ import pytest
 from tables import table_rows
 
 import bridge
-from bls import SeenJob, Start, Surroundings, View
+from bls import Rules, SeenJob, Start, Surroundings, View
+from bls.allocators import ALLOCATORS
+from bls.engine.status import BatchStatus
 from bls.fair_start import check_fair_start
 from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES, AnyPolicy
 from bls.policies.declared import for_one_run
-from bls.scheduler_options import Rules
+from bls.seen.news import AnyNews, HostChanged, JobEnded, JobExpected, JobStarted
+from bls.simulator import BatchSimulator
 from bls.workloads.workload import Workload
 from bridge.runs.record import write_rows
 from bridge.scenarios.scenario import Options, Scenario
@@ -32,7 +35,7 @@ JOBS = [(1, 0, 10, 2, 10), (2, 0, 10, 3, 10), (3, 1, 10, 2, 10), (4, 2, 10, 4, 1
 
 
 def simulated(order: Any, jobs: list[Any] = JOBS, platform: Platform = MACHINE, **options: Any) -> bridge.Result:
-    result = bridge.simulate(Workload.from_jobs(jobs), platform, bls=order, als="recorded", **options)
+    result = bridge.simulate(Workload.from_jobs(jobs), platform, bls=order, **{"als": "recorded"} | options)
     check_ledger(result.ledger)
     return result
 
@@ -52,9 +55,6 @@ class Counts:
             if job.cores <= free:
                 free -= job.cores
                 yield Start(job, because=f"decision {self.decisions}")
-
-
-# ---- state of its own ----
 
 
 def test_a_class_makes_another_policy_for_each_run() -> None:
@@ -95,9 +95,6 @@ def test_for_run_gives_a_policy_that_decides() -> None:
         for_one_run(type("Needs", (Counts,), {"__init__": lambda self, more: None}))
 
 
-# ---- reasons ----
-
-
 def test_the_reason_is_shown(tmp_path: Path) -> None:
     class Says(Counts):
         def decide(self, view: View) -> Iterator[Any]:
@@ -131,9 +128,6 @@ def refused(decide: Any, base: type = Counts, **attributes: Any) -> str:
     with pytest.raises(PluginError) as caught:
         simulated(wrong)
     return str(caught.value)
-
-
-# ---- notes ----
 
 
 class Notes(Counts):
@@ -202,8 +196,6 @@ def test_nobody_else_may_note() -> None:
     assert "note() is for a batch policy with decision_columns" in refused(lambda self, view: [view.note(x=1)])
 
 
-# ---- who does not fit waits ----
-
 GPUS = Platform((HostGroup(2, 4, 4.0, {"gpu": 2}),))  # type: ignore[arg-type]
 
 
@@ -270,9 +262,7 @@ class NoWideOnes:
 
 
 def ran(order: AnyPolicy, jobs: list[Any] = JOBS, **options: Any) -> bridge.Result:
-    result = bridge.simulate(Workload.from_jobs(jobs), FOUR_CORES, **({"bls": order, "als": "recorded"} | options))
-    check_ledger(result.ledger)
-    return result
+    return simulated(order, jobs, FOUR_CORES, **options)
 
 
 def test_rejected_jobs_never_run() -> None:
@@ -317,25 +307,13 @@ def test_an_attempt_may_be_rejected(tmp_path: Path) -> None:
     assert result.ledger.jobs.left_ns.tolist() == [-1, 5 * S]
 
 
-TWO_HOSTS = Platform((HostGroup(2, 4, 4.0),))
-
-
-def log(*rows: dict[str, Any]) -> Workload:
-    """Jobs, numbered from 1, of one core that run for 10 s, but for what is said."""
-    return Workload.from_jobs([{"job_id": n, "run_s": 10, "cores": 1, **row} for n, row in enumerate(rows, 1)])
-
-
-def rejected(workload: Workload, **options: Any) -> bridge.Result:
-    result = bridge.simulate(workload, TWO_HOSTS, **({"bls": "reject", "als": "recorded"} | options))
-    check_ledger(result.ledger)
-    return result
-
-
-THREE = log({"submit_s": 3}, {"submit_s": 5, "cores": 8}, {"submit_s": 5})
+THREE = [
+    {"job_id": n, "submit_s": at, "run_s": 10, "cores": cores} for n, at, cores in ((1, 3, 1), (2, 5, 4), (3, 5, 1))
+]
 
 
 def test_what_is_left_of_a_run_of_rejected_jobs() -> None:
-    result = rejected(THREE, rules=Rules(keep_decisions=True))
+    result = simulated("reject", THREE, rules=Rules(keep_decisions=True))
     assert result.jobs.allocation.tolist() == [""] * 3
     assert result.ledger.jobs.left_ns.tolist() == [3 * S, 5 * S, 5 * S]
     assert (result.decisions.waiting.tolist(), result.decisions.started.tolist()) == ([1, 2], [0, 0])
@@ -343,10 +321,7 @@ def test_what_is_left_of_a_run_of_rejected_jobs() -> None:
     assert sum(metrics[f"state_{name}"] for name in STATES) == 3
     assert metrics["mean_wait_ns"] is metrics["mean_slowdown"] is None
     assert "rejected_core_hours" not in metrics  # it would always be 0
-
-
-def test_an_application_level_has_nothing_to_do() -> None:
-    result = rejected(THREE, als="gss")
+    result = simulated("reject", THREE, als="gss")  # an application level has nothing to do
     assert result.jobs.state.tolist() == ["rejected"] * 3
     assert result.jobs.tasks.tolist() == [0] * 3
 
@@ -359,3 +334,148 @@ def test_it_plans_nothing() -> None:
             Rules(backfill).check(POLICIES["reject"])
     with pytest.raises(InputError, match="--fair-start: batch policy reject starts no job"):
         check_fair_start(POLICIES["reject"], Rules())
+
+
+#: Number, submit, run time, cores, estimate: the second waits for the first, the third is not behind it.
+JOBS_NEWS = [(7, 0, 10, 3, 10), (8, 2, 5, 3, 5), (9, 2, 4, 1, 4)]
+
+
+class Keeps:
+    name = "keeps"
+
+    def __init__(self) -> None:
+        self.told: list[tuple[int, list[AnyNews]]] = []
+        self.calls: list[str] = []
+
+    def __enter__(self) -> None:
+        self.calls.append("enter")
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: object) -> None:
+        self.calls.append("exit" if kind is None else f"exit {kind.__name__}")
+
+    def decide(self, view: View) -> list[SeenJob]:
+        self.told.append((view.now_ns // S, view.news()))
+        free, chosen = view.free_cores, []
+        for job in view.waiting:
+            if job.cores <= free:
+                free -= job.cores
+                chosen.append(job)
+        return chosen
+
+    def finish(self, view: View) -> None:
+        self.told.append((view.now_ns // S, view.news()))
+        self.calls.append("finish")
+
+
+def simulated_news(policy: Any, **options: Any) -> bridge.Result:
+    return simulated(policy, JOBS_NEWS, FOUR_CORES, **options)
+
+
+def text(news: AnyNews) -> str:
+    number = "" if isinstance(news, HostChanged) else str(news.job.job_id)
+    words = [type(news).__name__.removeprefix("Job").lower(), number]
+    if isinstance(news, JobStarted):
+        words.append(" ".join(f"{lo}-{hi}" for lo, hi in news.cores))
+    if isinstance(news, JobEnded):
+        words += [f"{news.end_ns // S} s", news.how]
+    return " ".join(words)
+
+
+def test_it_is_told_once_in_the_order_in_which_it_happened() -> None:
+    policy = Keeps()
+    simulated_news(policy)
+    assert [(at, [text(one) for one in news]) for at, news in policy.told if news] == [
+        (0, ["submitted 7"]),
+        (2, ["started 7 0-3", "submitted 8", "submitted 9"]),
+        (6, ["started 9 3-4", "ended 9 6 s completed"]),
+        (10, ["ended 7 10 s completed"]),
+        (15, ["started 8 0-3", "ended 8 15 s completed"]),
+    ]
+    assert policy.calls == ["enter", "finish", "exit"]
+
+
+def test_it_is_told_how_jobs_end() -> None:
+    policy = Keeps()
+    ran(policy, [(7, 0, 10, 3, 4), (8, 2, 5, 3, 5)], rules=Rules(kill_at_walltime=True))
+    ends = [text(one) for _, news in policy.told for one in news if isinstance(one, JobEnded)]
+    assert ends == ["ended 7 4 s killed", "ended 8 9 s completed"]
+
+
+def test_news_are_for_policies_with_a_finish() -> None:
+    said = refused(lambda self, view: view.news())
+    assert said == "batch policy counts, at 0 ns: news() is for a batch policy with a method finish(view)"
+
+    class Curious:
+        name = "curious"
+        every_ns = S
+
+        def look(self, view: View) -> dict[str, float]:
+            return {"news": float(len(view.news()))}
+
+    with pytest.raises(PluginError, match=r"curious.*news"):
+        simulated_news(Keeps(), observers=[Curious()])
+
+
+@pytest.mark.parametrize(
+    ("where", "what", "message"),
+    [
+        ("finish", lambda: 1 / 0, r"^batch policy keeps: finish\(\) failed: ZeroDivisionError: division by zero"),
+        ("decide", lambda: 1 / 0, r"^batch policy keeps, at 0 ns: decide\(\) failed: ZeroDivisionError"),
+    ],
+)
+def test_a_policy_that_fails_is_left_all_the_same(where: str, what: Callable[[], object], message: str) -> None:
+    policy = Keeps()
+    setattr(policy, where, lambda view: what())
+    with pytest.raises(PluginError, match=message):
+        simulated_news(policy)
+    assert policy.calls == ["enter", "exit PluginError"]
+
+
+def test_who_is_woken_is_told_so() -> None:
+    class Wakes(Keeps):
+        def decide(self, view: View) -> list[SeenJob]:
+            self.told.append((view.now_ns // S, view.woken))  # type: ignore[arg-type]
+            view.wake_at(3 * S) if view.now_ns < 3 * S else None
+            return super().decide(view) if view.now_ns >= 3 * S else []
+
+    policy = Wakes()
+    simulated_news(policy)
+    assert [one for one in policy.told if isinstance(one[1], bool)] == [
+        (0, False), (2, False), (3, True), (7, False), (13, False), (18, False),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("observed", [False, True])
+def test_it_is_told_what_running_jobs_promise_and_when_that_changes(observed: bool) -> None:
+    """Job 7 has promised to end at 10 s, until it is told something as job 8 starts: then it will at 30 s."""
+    policy = Keeps()
+    seen: list[tuple[int, list[int]]] = []
+
+    class Looks:
+        name = "looks"
+        every_ns = None
+
+        def look(self, view: View) -> None:
+            seen.append((view.now_ns // S, [job.expected_end_ns // S for job in view.running]))
+
+    jobs = Workload.from_jobs([(7, 0, 10, 3, 50), (8, 2, 5, 1, 50), (9, 3, 4, 3, 50)])
+    rules, looking = Rules(estimates="application"), [Looks()] if observed else []
+    batch = BatchSimulator(jobs, FOUR_CORES, policy, ALLOCATORS["first-fit"], rules=rules, observers=looking)
+    ends = {7: 10, 8: 7, 9: 34}
+    while (status := batch.advance(2**62)) != BatchStatus.DONE:
+        assert status == BatchStatus.STARTED
+        for row in batch.started():
+            assert batch.outcome(row, ends[batch.job_number(row)] * S)
+        if batch.now_ns == 2 * S:
+            assert batch.take_back(0)
+            assert batch.outcome(0, 30 * S)
+    told = [
+        (at, type(one).__name__, one.job.job_id, one.job.expected_end_ns // S)
+        for at, news in policy.told
+        for one in news
+        if isinstance(one, JobStarted | JobExpected)
+    ]
+    assert told == [
+        (2, "JobStarted", 7, 10), (3, "JobStarted", 8, 7), (3, "JobExpected", 7, 30), (34, "JobStarted", 9, 34),
+    ]  # fmt: skip
+    assert seen == ([(0, [10]), (2, [30, 7]), (3, [30, 7]), (7, [30]), (30, [34]), (34, [])] if observed else [])

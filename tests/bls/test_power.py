@@ -69,19 +69,15 @@ def simulated(case: Case, folder: Path, **options: Any) -> bridge.Result:
         where = f"hosts:{intervals_text([(min(part.hosts), max(part.hosts) + 1)])}"
         limits += [(one.begin, one.end, one.power / 1000, where) for one in part.limits]
     fallback = f"dvfs:slow={case.order}" if case.order != "together" else case.fallback
+    given = {"job_id": [k for k, _ in numbered], "power": [float(one.power) for one in case.jobs]}
+    given["memory_bound"] = [float(one.memory) for one in case.jobs]
     power = PowerOptions(
         limits=limits,
         reaction_ns=case.reaction,
         notice_ns=case.notice,
         fallback=f"submit:state={case.slow}" if fallback == "submit" else fallback,
         allowed=allowed,
-        job_power=None
-        if all((one.power, one.memory) == (1, 0) for one in case.jobs)
-        else {
-            "job_id": [k for k, _ in numbered],
-            "power": [float(one.power) for one in case.jobs],
-            "memory_bound": [float(one.memory) for one in case.jobs],
-        },
+        job_power=None if all((one.power, one.memory) == (1, 0) for one in case.jobs) else given,
         estimates=estimates_of(case),
     )
     backfill = {} if "rules" in options else {"backfill": "easy" if case.easy else "none"}
@@ -399,9 +395,8 @@ def test_many_limits_that_are_known_at_once_have_room(tmp_path: Path) -> None:
 
 def test_without_a_limit_that_is_reached_the_run_is_as_without_the_option(tmp_path: Path) -> None:
     case = Case(TWO, JOBS, (Limit(20 * S, 80 * S, 400_000),), "dvfs")
-    found, powered, bare = (
-        simulated(case, tmp_path, **more) for more in ({}, {"power": PowerOptions()}, {"power": None})
-    )
+    options: tuple[dict[str, Any], ...] = ({}, {"power": PowerOptions()}, {"power": None})
+    found, powered, bare = (simulated(case, tmp_path, **more) for more in options)
     assert len(found.scales) == 0
     assert powered.jobs.equals(found.jobs.drop(columns="allowed"))
     assert powered.power is not None

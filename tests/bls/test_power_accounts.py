@@ -70,9 +70,6 @@ def test_a_machine_that_draws_too_much() -> None:
     assert power_table(Platform((HostGroup(1000, 1000, 1.0, power=power),)), "--power").full_total_mw == 10**18
 
 
-# ---- a second account ----
-
-
 def _mw(watts: float) -> int:
     found = Fraction(str(watts)) * 1000
     assert found.denominator == 1
@@ -242,8 +239,6 @@ def test_as_counted_core_by_core(monkeypatch: pytest.MonkeyPatch) -> None:
     assert min(scaled, stopped, failed, learned) > 5
 
 
-# ---- prices, carbon and cooling ----
-
 PJ_PER_KWH = 3_600_000 * PJ_PER_J
 
 #: kWh in the cases by hand: 3.6 kW for 1,000 s are one.
@@ -403,21 +398,16 @@ def core_w(power: Fraction) -> Fraction:
 
 
 def order(result: bridge.Result) -> list[int]:
-    jobs = result.jobs.sort_values(["start_ns"], kind="stable")
-    return [int(number) for number in jobs.job_id]
+    return [int(number) for number in result.jobs.sort_values(["start_ns"], kind="stable").job_id]
 
 
-def started_in_order(result: bridge.Result, keys: list[Any]) -> None:
-    starts = result.jobs.start_ns.tolist()
-    rows = sorted(range(1, len(starts)), key=lambda row: (keys[row], row))
-    assert [starts[row] for row in rows] == sorted(starts[row] for row in rows)
-
-
-def keys_of(name: str, workload: Workload, powers: list[Fraction]) -> list[Fraction]:
-    watts = [int(n) * core_w(power) for n, power in zip(workload.cores, powers, strict=True)]
+def started_as_defined(result: bridge.Result, name: str, workload: Workload, powers: list[Fraction]) -> None:
+    keys = [int(n) * core_w(power) for n, power in zip(workload.cores, powers, strict=True)]
     if name == "least-energy":
-        return [int(r) * w for r, w in zip(workload.estimate_ns, watts, strict=True)]
-    return [-w for w in watts] if name == "most-power" else watts
+        keys = [int(r) * watts for r, watts in zip(workload.estimate_ns, keys, strict=True)]
+    starts, sign = result.jobs.start_ns.tolist(), -1 if name == "most-power" else 1
+    rows = sorted(range(1, len(starts)), key=lambda row: (sign * keys[row], row))
+    assert [starts[row] for row in rows] == sorted(starts[row] for row in rows)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -427,15 +417,14 @@ def test_orders_by_power_as_defined(name: str) -> None:
         workload, powers = drawn_queue(seed)
         said = PowerOptions(job_power={"job_id": workload.job_id, "power": [float(power) for power in powers]})
         found = bridge.simulate(workload, UNLIKE_HOSTS, bls=name, als="recorded", power=said)
-        started_in_order(found, keys_of(name, workload, powers))
+        started_as_defined(found, name, workload, powers)
         plain = bridge.simulate(workload, UNLIKE_HOSTS, bls=name, als="recorded")
-        started_in_order(plain, keys_of(name, workload, [Fraction(1)] * len(powers)))
+        started_as_defined(plain, name, workload, [Fraction(1)] * len(powers))
         others += order(plain) != order(found)
         score = {"least-power": "-power_w", "most-power": "power_w", "least-energy": "-energy_j"}[name]
-        scored = bridge.simulate(workload, UNLIKE_HOSTS, bls=f"expr:{score}", als="recorded", power=said)
-        assert scored.jobs.start_ns.tolist() == found.jobs.start_ns.tolist()
-        waited = bridge.simulate(workload, UNLIKE_HOSTS, bls=f"expr:{score} + 0*w", als="recorded", power=said)
-        assert waited.jobs.start_ns.tolist() == found.jobs.start_ns.tolist()
+        for text in (score, f"{score} + 0*w"):
+            scored = bridge.simulate(workload, UNLIKE_HOSTS, bls=f"expr:{text}", als="recorded", power=said)
+            assert scored.jobs.start_ns.tolist() == found.jobs.start_ns.tolist()
     assert others > 2
 
 

@@ -83,9 +83,6 @@ def ran(limits: Any, jobs: Workload = SOME, machine: Platform = FOUR, *, fallbac
     return bridge.simulate(jobs, machine, power=power, **{"als": "recorded"} | more)
 
 
-# ---- limits of the machine ----
-
-
 @pytest.mark.parametrize(
     ("limits", "message"),
     [
@@ -128,9 +125,6 @@ def test_what_knows_of_power_is_said_in_short() -> None:
         bridge.simulate(jobs, machine, als="recorded", power=True)  # type: ignore[arg-type]
 
 
-# ---- limits of parts ----
-
-
 @pytest.mark.parametrize("fallback", ["hold", "submit", "dvfs:slow=fewest"])
 def test_a_part_may_be_the_whole_machine(fallback: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All tables are as with a limit to the machine where cores are told apart, for every allocator."""
@@ -171,15 +165,7 @@ UNLIKE = Platform(
 
 
 @pytest.mark.parametrize(
-    ("allocator", "fallback", "charged"),
-    [
-        ("best-fit", "hold", False),
-        ("contiguous", "dvfs", False),
-        ("topology", "dvfs:slow=least-sensitive", False),
-        ("whole-host", "hold", False),
-        ("first-fit", "hold", True),
-        ("first-fit", "submit:state=1", True),
-    ],
+    ("allocator", "fallback", "charged"), table_rows(__file__, "no_limit_is_exceeded_by_who_starts")
 )
 def test_no_limit_is_exceeded_by_who_starts(
     allocator: str, fallback: str, charged: bool, monkeypatch: pytest.MonkeyPatch

@@ -16,7 +16,19 @@ from inside import column
 from tables import table_rows
 
 import bridge
-from bls import BatchSimulator, Partition, Platform, Rules, SeenJob, Start, Surroundings, View, allocator, policy
+from bls import (
+    BatchSimulator,
+    Partition,
+    Platform,
+    Rules,
+    SeenJob,
+    Start,
+    Surroundings,
+    View,
+    allocator,
+    policy,
+    simulator,
+)
 from bls.constraints.options import surround
 from bls.machine.platform import HostGroup
 from bls.machine.switches import Switch
@@ -98,10 +110,7 @@ def of_users(seed: int, n: int, widest: int) -> Workload:
     return Workload.from_jobs([dict(zip(keys, map(int, row), strict=True)) for row in rows])
 
 
-@pytest.mark.parametrize(
-    ("estimates", "kills"),
-    [("last-two", True), ("within:60%", False)],
-)
+@pytest.mark.parametrize(("estimates", "kills"), [("last-two", True), ("within:60%", False)])
 def test_estimates_are_those_that_the_engine_plans_with(estimates: str, kills: bool) -> None:
     """Of jobs that wait and, as they are corrected, of those that run: else EASY by hand would plan otherwise."""
     jobs, hosts = of_users(3, 200, 10), machine(8, 4, 4)
@@ -124,12 +133,11 @@ def always(answer: Callable[[View], Any]) -> AnyPolicy:
     return Mine()
 
 
-def boom(view: View) -> Any:
-    raise ValueError("no idea")
+def raising(error: BaseException) -> Callable[[View], Any]:
+    def answer(view: View) -> Any:
+        raise error
 
-
-def quits(view: View) -> Any:
-    raise SystemExit(0)
+    return answer
 
 
 def late(view: View) -> Any:
@@ -138,12 +146,9 @@ def late(view: View) -> Any:
         raise ValueError("no idea")
 
 
-def asleep(instant: Any) -> Callable[[View], Any]:
-    def answer(view: View) -> Any:
-        view.wake_at(instant)
-        return []
-
-    return answer
+def asleep(view: View) -> list[Any]:
+    view.wake_at(view.now_ns + S)
+    return []
 
 
 def first(view: View) -> SeenJob:
@@ -178,8 +183,8 @@ LONG = f"'{'x' * 58}…"
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (boom, "at 0 ns: decide() failed: ValueError: no idea"),
-        (quits, "at 0 ns: decide() failed: SystemExit: 0"),
+        (raising(ValueError("no idea")), "at 0 ns: decide() failed: ValueError: no idea"),
+        (raising(SystemExit(0)), "at 0 ns: decide() failed: SystemExit: 0"),
         (late, "at 1000000000 ns: decide() failed: ValueError: no idea"),
         (lambda view: None, "at 0 ns: decide() gave None; allowed: a list of the jobs to start, perhaps empty"),
         (lambda view: [7], GAVE_7),
@@ -229,16 +234,12 @@ def test_a_policy_that_starts_nothing_is_noticed() -> None:
 
 
 def test_so_is_one_that_has_itself_woken_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bls import simulator
-
     monkeypatch.setattr(simulator, "_MAX_IDLE_WAKES", 50)
     with pytest.raises(PluginError, match=r"decide\(\) was woken 50 times in a row, and started nothing; nothing runs"):
-        starts(JOBS, machine(4), always(lambda view: asleep(view.now_ns + S)(view)))
+        starts(JOBS, machine(4), always(asleep))
 
 
 def test_so_is_one_that_takes_seconds_for_nanoseconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bls import simulator
-
     def fits(view: View, after_ns: int) -> list[SeenJob]:
         view.wake_after(after_ns)
         return [job for job in list(view.waiting)[:1] if job.cores <= view.free_cores]
@@ -267,38 +268,31 @@ def test_a_policy_that_decides_does_not_backfill(backfill: str) -> None:
 
 
 def test_an_interrupt_while_a_policy_decides() -> None:
-    def interrupted(view: View) -> Any:
-        raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        starts(JOBS, machine(4), always(interrupted))
-
-
-MACHINE = Platform((HostGroup(1, 4, 1.0),))
+        starts(JOBS, machine(4), always(raising(KeyboardInterrupt())))
 
 
 class Asks:
-    """Asks for instants at each of its passes, and starts what fits from an instant on."""
+    """Asks for instants at each of its passes, and starts what fits."""
 
     name = "asks"
 
-    def __init__(self, asked: Callable[[View, int], None], from_ns: int = 0) -> None:
-        self.asked, self.from_ns = asked, from_ns
-        self.called: list[int] = []
+    def __init__(self, asked: Callable[[View, int], None]) -> None:
+        self.asked, self.called = asked, list[int]()
 
     def decide(self, view: View) -> Iterator[Any]:
         self.called.append(view.now_ns)
         self.asked(view, len(self.called))
         free = view.free_cores
         for job in view.waiting:
-            if view.now_ns >= self.from_ns and job.cores <= free:
+            if job.cores <= free:
                 free -= job.cores
                 yield job
 
 
 def passes(order: Asks, jobs: list[Any], **options: Any) -> list[int]:
     simulator = BatchSimulator(
-        Workload.from_jobs(jobs), MACHINE, order, allocator("first-fit"), recorded=True, **options
+        Workload.from_jobs(jobs), machine(4), order, allocator("first-fit"), recorded=True, **options
     )
     simulator.checks = 1
     while simulator.advance(1):
@@ -338,12 +332,7 @@ def test_no_later_instant(asked: Callable[[View], None], message: str) -> None:
 
 
 def placed_by(
-    workload: Workload,
-    platform: Platform,
-    order: AnyPolicy,
-    placed: str,
-    said: Surroundings | None = None,
-    **options: Any,
+    workload: Workload, platform: Platform, order: AnyPolicy, placed: str, said: Any = None, **options: Any
 ) -> list[tuple[int, str]]:
     workload, around = surround(workload, platform, said or Surroundings())
     options |= {"recorded": True, "circumstances": around}
@@ -373,8 +362,6 @@ def test_known_answers() -> None:
     # Job 2 is placed by the allocator among what job 1 has left.
     assert found == [(0, "0 3 6"), (0, "1-2"), (0, "4-5"), (20 * S, "0-6")]
 
-
-def test_numbers_may_be_of_any_kind() -> None:
     jobs = Workload.from_jobs([(1, 0, 10, 2, 10)])
     for cores in ((1, 3), {3, 1}, np.array([3, 1], np.int8), iter([3, np.uint64(1)]), (k for k in (1, 3))):
         assert placed_by(jobs, machine(4), places({1: cores}), "first-fit") == [(0, "1 3")]

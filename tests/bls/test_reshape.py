@@ -42,9 +42,6 @@ WINTER = submits_of(
 )
 
 
-# ---- cut
-
-
 @pytest.mark.parametrize(
     "spec", ["all", "first:3", "first:99", "busiest:24h", "window:1d+2d", "window:0+1d", "window:36h+1"]
 )
@@ -77,8 +74,6 @@ def test_a_cut_that_selects_nothing_is_one_line(spec: object, message: str) -> N
     with pytest.raises(InputError, match=f"^--select: .*{message}"):
         cut(WINTER, spec)
 
-
-# ---- merge
 
 #: Users, groups and applications of two logs are others; queues, partitions and QOS are the machine's.
 APART = "apart,queue=same,partition=same,qos=same"
@@ -181,25 +176,9 @@ def test_logs_with_names_are_merged_by_them(tmp_path: Path) -> None:
     assert both.partition.tolist() == [1, 2, 2, 1, 3] * 2
 
 
-@pytest.mark.parametrize(
-    ("logs", "numbers", "expected", "names"),
-    [
-        ([("1 2", "1 batch"), ("1 2", "1 long, 2 gpu")], "same", [1, 2, 3, 2], {1: "batch", 2: "gpu", 3: "long"}),
-        ([("1 2", "1 batch"), ("1 2", "1 long, 2 gpu")], "apart", [1, 2, 3, 4], {1: "batch", 3: "long", 4: "gpu"}),
-        ([("1 2", "1 batch"), ("1 3", "1 long")], None, [1, 2, 4, 3], {1: "batch", 4: "long"}),
-        ([("1 2", "1 batch"), ("3 4", "3 batch")], "same", [1, 2, 1, 4], {1: "batch"}),
-        ([("1 2", "1 batch"), ("2 3", "3 batch")], "apart", [1, 2, 3, 1], {1: "batch"}),
-        ([("1", ""), ("1", "1 long"), ("5", "5 long")], "same", [1, 1, 1], {1: "long"}),
-        ([("5", "5 long"), ("1", ""), ("1", "1 long")], "same", [5, 5, 5], {5: "long"}),
-        ([("1", "1 a"), ("2", "2 b"), ("3", "")], None, [1, 4, 3], {1: "a", 4: "b"}),
-        ([("1", "1 a"), ("9", "9 b")], None, [1, 2], {1: "a", 2: "b"}),
-        ([("1 2", "1 a"), ("1", "1 b"), ("1", "")], "same", "is 'a' in a.swf, 'b' in a.swf; allowed: --numbers queue=", {}),
-        ([("1 2", "1 a, 2 a"), ("1", "1 b")], "same", "queue 1 of a.swf has no name of its own, and is 'a'", {}),
-        ([("1 2", "1 batch"), ("1 2", "1 long, 2 gpu")], None, "queue 2 of a.swf has no name; a.swf has queue 2, too", {}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("logs", "numbers", "expected", "names"), table_rows(__file__, "numbers_with_names"))
 def test_numbers_with_names_are_merged_by_them_beside_others(
-    logs: list[tuple[str, str]], numbers: str | None, expected: list[int] | str, names: dict[int, str]
+    logs: list[tuple[str, str]], numbers: str | None, expected: list[int] | str, names: dict[str, str]
 ) -> None:
     made = [
         log(
@@ -214,7 +193,7 @@ def test_numbers_with_names_are_merged_by_them_beside_others(
         return
     merged = merge(made, align="start", numbers=numbers)
     assert merged.queue[np.argsort(merged.line)].tolist() == expected
-    assert dict(merged.labels["queue"]) == names
+    assert {str(number): name for number, name in merged.labels["queue"].items()} == names
 
 
 @pytest.mark.parametrize("text", ["both", "user", "user=", "=same", "nobody=same", "same,same", "user=same,user=apart"])
@@ -256,9 +235,6 @@ def test_preceding_jobs_that_a_log_does_not_have_are_left_out(
     assert made.also_preceding == further
 
 
-# ---- scale
-
-
 @pytest.mark.parametrize(
     ("columns", "factors", "expected"),
     [
@@ -297,9 +273,6 @@ def test_factors_that_cannot_be_used_are_one_line(factors: dict[str, Any], messa
         scale(log({"submit_s": 0}, {"submit_s": 4e9, "cores": MAX_NS // 2}), **factors)
 
 
-# ---- filter
-
-
 PEOPLE = log(
     {"user": 1, "queue": 0, "cores": 4, "run_s": 10, "status": 1},
     {"user": 2, "queue": 1, "cores": 8, "run_s": 20, "status": 0},
@@ -335,9 +308,6 @@ def test_a_filter_says_what_it_did() -> None:
         filter_jobs(PEOPLE, users=[7])
     with pytest.raises(InputError, match="cores: from 9 to 8: nothing is between them"):
         filter_jobs(PEOPLE, cores=(9, 8))
-
-
-# ---- headers
 
 
 def test_a_header_stays_true() -> None:

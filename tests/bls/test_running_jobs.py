@@ -104,9 +104,6 @@ class Driven:
         assert simulator.outcome(row, end, stopped=stopped)
 
 
-# ---- releases and hints ----
-
-
 def releases(case: BatchCase, row: int, start: int, cores: Sequence[int], hints: Hints) -> tuple[int, dict[int, int]]:
     """A job that receives hints runs on, and releases a core that is wanted sooner, another later; by its number.
 
@@ -237,8 +234,6 @@ def test_a_policy_that_keeps_accounts_is_told_what_was_released() -> None:
         assert simulator.state.memory.tolist() == [-held, 0]
 
 
-# ---- widths ----
-
 RESIZE = ("expand", "shrink", "expand+shrink", "equal", "evolve")
 
 
@@ -322,11 +317,7 @@ def expected_widths(case: BatchCase, resize: str, gives_back: bool) -> tuple[lis
     wishes = (lambda row, start, _, changes: wishes_of(case, row, start, changes)) if resize == "evolve" else None
     try:
         found = run(
-            *(case.jobs, case.machine, case.rules),
-            resized=of,
-            widths=widths_of(case),
-            resize=resize,
-            wishes_of=wishes,
+            *(case.jobs, case.machine, case.rules), resized=of, widths=widths_of(case), resize=resize, wishes_of=wishes
         )
     except NeverFinishes:
         return None

@@ -1,9 +1,13 @@
-"""Jobs that are loaded as their time comes start when and where they do if all of them are held."""
+"""Jobs that are loaded as their time comes; and the batch simulator: what it refuses and reports."""
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
+import weakref
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,10 +17,15 @@ from batch_drives import as_users_say, finish, simulator_of, workload_of
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from inside import column
+from tables import table_rows
 
+from bls import Surroundings, allocator
 from bls.allocators import ALLOCATORS
 from bls.constraints.job_constraints import JobConstraints
+from bls.constraints.options import surround
 from bls.constraints.outages import Outages
+from bls.engine.state import UNBOUNDED
+from bls.engine.status import BatchStatus
 from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES, KnownJobs, policy
 from bls.scheduler_options import Rules
@@ -55,24 +64,16 @@ def streamed(case: BatchCase, block: int, jobs: int) -> list[tuple[Any, ...]]:
     partition = whole.circumstances.partition
     of_job = {} if partition is None else dict(zip(workload.job_id.tolist(), partition.tolist(), strict=True))
 
-    outages = whole.circumstances.outages
-
     def simulator(some: Workload, around: JobConstraints) -> BatchSimulator:
         part = None if partition is None else np.array([of_job[number] for number in some.job_id.tolist()])
         options = {"rules": whole.rules, "slack": float(case.rules.slack), "recorded": True, "seed": case.rules.seed}
-        return BatchSimulator(
-            some,
-            whole.platform,
-            whole.policy,
-            whole.allocator,
-            circumstances=JobConstraints(part, outages=around.outages),
-            **options,
-        )
+        options["circumstances"] = JobConstraints(part, outages=around.outages)
+        return BatchSimulator(some, whole.platform, whole.policy, whole.allocator, **options)
 
     plain = Platform(tuple(HostGroup(1, host.cores, 1.0) for host in case.machine.hosts))
     found: list[tuple[Any, ...]] = []
     arrivals = Arrivals(blocks(workload, block), plain)
-    for stretch in stretches(arrivals, simulator, jobs=jobs, outages=outages, pace=lambda: 3):
+    for stretch in stretches(arrivals, simulator, jobs=jobs, outages=whole.circumstances.outages, pace=lambda: 3):
         stretch.simulator.validate()
         found += ended(stretch)
     return [one[1:] for one in sorted(found)]
@@ -144,13 +145,8 @@ class Decides:
         return []
 
 
-class Follows(Decides):
-    def finish(self, view: Any) -> None:
-        return None
-
-
-class Cancels(Decides):
-    directs = "ends"
+FOLLOWS = type("Follows", (Decides,), {"finish": lambda self, view: None})()
+CANCELS = type("Cancels", (Decides,), {"directs": "ends"})()
 
 
 def failing(**columns: Any) -> JobConstraints:
@@ -161,8 +157,8 @@ def failing(**columns: Any) -> JobConstraints:
 @pytest.mark.parametrize(
     ("order", "rules", "around", "words"),
     [
-        (Follows(), Rules(), None, "--bls decides: finish"),
-        (Cancels(), Rules(), None, "--bls decides: directs"),
+        (FOLLOWS, Rules(), None, "--bls decides: finish"),
+        (CANCELS, Rules(), None, "--bls decides: directs"),
         (Decides(), Rules(), failing(), "--failures: not with --bls decides"),
         (POLICIES["fcfs"], Rules(), failing(drained=failing().outages), "--failures: hosts cannot be drained"),
         (POLICIES["multifactor"], Rules(), None, "--bls multifactor: it keeps accounts"),
@@ -194,3 +190,97 @@ def test_what_is_not_kept_of_an_ended_job_is_refused() -> None:
 @pytest.mark.parametrize("order", ["fcfs", "sjf", "f1", "wfp3", "expr:w/t", "reject"])
 def test_other_policies_are_not(order: str) -> None:
     check_streamed(policy(order), Rules("none" if order == "reject" else "conservative", estimates="exact"))
+
+
+S = 10**9
+MACHINE = Platform((HostGroup(2, 4, 1.0),))
+JOBS = Workload.from_jobs([(11, 0, 10, 4, 20), (12, 1, 10, 8, 20), (13, 2, 10, 2, 5)])
+
+
+def simulator(
+    jobs: Workload = JOBS, machine: Platform = MACHINE, around: Surroundings | None = None, **options: Any
+) -> BatchSimulator:
+    jobs, circumstances = surround(jobs, machine, around or Surroundings())
+    given: dict[str, Any] = {"recorded": True, "circumstances": circumstances} | options
+    order, placed = given.pop("bls", policy("fcfs")), given.pop("allocator", allocator("first-fit"))
+    return BatchSimulator(jobs, machine, order, placed, **given)
+
+
+def done(one: BatchSimulator) -> BatchSimulator:
+    while one.advance(10**6):
+        pass
+    return one
+
+
+@pytest.mark.parametrize(("options", "message"), table_rows(__file__, "rules_that_cannot_be"))
+def test_rules_that_cannot_be(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        Rules(**options)
+    assert str(caught.value).startswith(message)
+
+
+def test_depths() -> None:
+    assert [Rules(name).depth for name in ("none", "easy", "0", "7", "conservative")] == [0, 1, 0, 7, UNBOUNDED]
+    assert Rules(3).depth == 3  # type: ignore[arg-type]
+    assert [Rules("conservative", kind).keeps for kind in ("keep", "rebuild")] == [True, False]
+    assert not Rules("9").keeps
+
+
+def test_columns_are_not_the_callers(tmp_path: Path) -> None:
+    # What a policy is given to look at cannot be written to.
+    class Writes:
+        name = "writes"
+
+        def keys(self, jobs: Any) -> Any:
+            jobs.estimate_ns[0] = 1
+            return np.zeros(3)
+
+    with pytest.raises(PluginError, match=r"batch policy writes: keys\(\) failed: ValueError: .*read-only"):
+        simulator(bls=Writes())
+
+
+def test_promises_that_come_due_with_an_end_while_decisions_are_charged() -> None:
+    platform = Platform(hosts=(HostGroup(count=1, cores=2, speed_gflops=1.0),))
+    workload = Workload.from_jobs([(1, 0, 9, 1, 9), (2, 0, 9, 1, 9), (3, 2, 5, 1, 5)])
+    rules = Rules(charge_decisions=True, decision_cost_ns=S)
+    run = BatchSimulator(workload, platform, policy("fcfs"), allocator("first-fit"), rules=rules)
+    clock, ends = [0], [10 * S, 10 * S, 20 * S]
+    while (status := run.advance(100)) != BatchStatus.DONE:
+        clock.append(run.now_ns)
+        for row in run.started():
+            assert run.promise(row, ends[row])  # exactly: an end and another's promise at one instant
+        if status == BatchStatus.DUE:
+            assert run.outcome(run.due, ends[run.due])
+    assert clock == sorted(clock)
+    assert (column(run.state, "jobs.start_ns")[: run.rows] // S).tolist() == [1, 1, 11]
+
+
+def test_memory_does_not_grow_with_the_jobs_that_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a run needs is there before the first event: columns as long as the workload, and nothing per job that ended."""
+    monkeypatch.setattr(BatchSimulator, "checks", 0)  # which take memory
+
+    def grown(n: int) -> int:
+        jobs = Workload.from_jobs([(k, 3 * k, 7 + k % 5, 1 + k % 8, 9) for k in range(n)])
+        one = simulator(jobs, rules=Rules("easy"))
+        before = [array.nbytes for array in one.state if hasattr(array, "nbytes")]
+        one.advance(1)
+        tracemalloc.start()
+        done(one)
+        grown = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert [array.nbytes for array in one.state if hasattr(array, "nbytes")] == before
+        return grown
+
+    assert grown(4_000) < grown(400) + 20_000  # bytes
+
+
+def test_a_run_that_nobody_looked_at_is_freed_at_once() -> None:
+    """Without the collector of cycles: many runs of a long log in one process would else pile up."""
+    gc.disable()
+    try:
+        one = done(simulator())
+        still_there = weakref.ref(one)
+        del one
+        assert still_there() is None
+    finally:
+        gc.enable()

@@ -8,7 +8,7 @@ import os
 import pickle
 import re
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,7 +32,6 @@ from bridge.runs.directory import check_target
 from traces.base.errors import InputError, PluginError
 from traces.base.given_file import GivenFile
 from traces.base.time import MAX_NS, NS_PER_S
-from traces.exporters.swf_lines import FIELDS
 
 LINE = b"1 0 -1 60 4 -1 -1 8 120 -1 1 -1 -1 -1 -1 -1 -1 -1\n"
 COLUMNS = ("job_id", "submit_ns", "run_ns", "cores", "estimate_ns", "line")
@@ -53,8 +52,6 @@ def parse(*lines: str, cancelled: bool = False) -> Workload:
 def rejects(workload: Workload) -> dict[str, int]:
     return {reason: count for reason, count in workload.rejects.items() if count}
 
-
-# ---------------------------------------------------------------- a slow, obvious reader
 
 NUMBER = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 LIST = re.compile(rb"[0-9]{1,18}([,;:/|&][0-9]{1,18})+")
@@ -185,9 +182,6 @@ def test_agrees_with_the_slow_reader_on_edges(edge: str) -> None:
         assert_agrees(f"{before}\n{line(**changes)}\n{line(f1='2')}".encode())
 
 
-# ---------------------------------------------------------------- further fields
-
-
 def test_further_fields_are_named_by_the_header_and_go_with_their_jobs() -> None:
     found = parse(
         *("; Field 19: GPUs asked for", ";column  21 :  gpus ", "; Field 21: later", line(f1="1", f2="5") + " 2 x 7"),
@@ -210,17 +204,11 @@ def test_a_name_that_cannot_be_used_is_the_field_s_number(header: str) -> None:
     assert list(parse(header, line() + " 1 2").extras) in (["field19", "field20"], ["gpus", "field20"])
 
 
-# ---------------------------------------------------------------- blocks
-
-
 def test_a_file_that_is_one_endless_line_is_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(line_blocks, "LINE_BYTES", 64)
     with pytest.raises(InputError, match="x: a line is longer than 64 bytes; this is no text"):
         parse_swf(b"1" * 65, "x", block_bytes=4)
     assert len(parse_swf(LINE + b"1 " * 20, "x", block_bytes=4)) == 1
-
-
-# ---------------------------------------------------------------- files
 
 
 def test_bad_files_are_one_line_each(tmp_path: Path) -> None:
@@ -236,9 +224,6 @@ def test_bad_files_are_one_line_each(tmp_path: Path) -> None:
             read_workload(tmp_path / name)
         assert str(caught.value).startswith(f"{tmp_path / name}: {message}")
         assert "\n" not in str(caught.value)
-
-
-# ---------------------------------------------------------------- the registry
 
 
 def test_unknown_format_shows_the_known_ones(tmp_path: Path) -> None:
@@ -320,9 +305,6 @@ def test_an_outside_reader_is_found_by_file_and_blamed(tmp_path: Path, monkeypat
     assert read_workload("a.one.gz").cores.tolist() == [3]
 
 
-# ---------------------------------------------------------------- jobs from Python
-
-
 @pytest.mark.parametrize(
     ("job", "message"),
     [
@@ -384,12 +366,7 @@ def test_blocks_are_the_whole(runs: list[int], block_bytes: int, tmp_path_factor
 
 @pytest.mark.parametrize("block_bytes", [4, 1000])
 @pytest.mark.parametrize(
-    ("comment", "second", "words"),
-    [
-        ("", "2 5", "line 3: job 2 is submitted before a job of an earlier line"),
-        ("", "1 9", "line 3: job 1 has no higher number than a job of an earlier line"),
-        (" Job: 2 late", "2 9", r"line 2: '; Job: 2 late' names a job after the first job; .*: before all jobs"),
-    ],
+    ("comment", "second", "words"), table_rows(__file__, "blocks_of_a_log_that_is_not_in_order_are_refused")
 )
 def test_blocks_of_a_log_that_is_not_in_order_are_refused(
     tmp_path: Path, comment: str, second: str, words: str, block_bytes: int
@@ -446,8 +423,6 @@ def test_what_is_wrong_with_a_rejected_line(text: str, place: str) -> None:
     assert [one.line for one in found.rejected] == list(range(2, 12))
     assert sum(rejects(found).values()) == 21
 
-
-# ---------------------------------------------------------------- what is written
 
 # Few different values, so that jobs are submitted together and numbers clash; and some that are anything.
 _INSTANTS = st.sampled_from([0, 1, NS_PER_S, 60 * NS_PER_S + 500_000_000]) | st.integers(0, MAX_NS // 4)
@@ -558,16 +533,17 @@ def test_extra_columns_keep_their_names_and_places() -> None:
     assert write_swf(with_extras("a", "b", "c", "d"), io.BytesIO()) == ("d",)
 
 
-def test_a_comment_of_two_lines_is_refused() -> None:
+def test_what_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"comment .* has more than one line"):
         written(with_extras(), ["one\n1 2 3"])
-
-
-def test_what_the_format_cannot_say_is_told() -> None:
+    lines = written(with_extras(), ["half \ud800", "\udcff.swf", "ä"]).splitlines()
+    assert lines[:3] == [b"; half ?", b"; ?.swf", "; ä".encode()]
     jobs = [{"job_id": 1, "submit_s": 0, "run_s": 5, "cores": 1, "qos": 2, "cancel_s": 3, "preset": 1}]
-    workload = Workload.from_jobs(jobs)
-    assert write_swf(workload, io.BytesIO()) == ("qos", "preset", "cancel_ns")
-    assert fields_of(written(workload))[0][3] == "5"
+    assert write_swf(Workload.from_jobs(jobs), io.BytesIO()) == ("qos", "preset", "cancel_ns")
+    assert fields_of(written(Workload.from_jobs(jobs)))[0][3] == "5"
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match=r"x\.swf: cannot be written: "):
+        write_swf(with_extras(), tmp_path / "file" / "x.swf")
 
 
 @pytest.mark.parametrize("name", ["log.swf", "log.swf.gz"])
@@ -581,12 +557,6 @@ def test_files_plain_and_gzipped(tmp_path: Path, name: str) -> None:
     same_jobs(read_workload(path), workload)
     write_swf(workload, tmp_path / f"other-{name}")
     assert (tmp_path / f"other-{name}").read_bytes() == data, "neither a name nor a time in it"
-
-
-def test_a_file_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(InputError, match=r"x\.swf: cannot be written: "):
-        write_swf(Workload.from_jobs([(1, 0, 1, 1, 1)]), tmp_path / "file" / "x.swf")
 
 
 def run_of(**columns: list[Any]) -> dict[str, np.ndarray[Any, Any]]:
@@ -643,14 +613,7 @@ def test_a_run_is_a_workload_again() -> None:
     same_jobs(result_as_workload(jobs | {"state": np.array([places[s] for s in jobs["state"]], np.int8)}, LOG), made)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"job_id": [4, 99]}, "job 99 of the run is not in jobs"),
-        ({"submit": [5, 30]}, "submits its jobs at other times than the run: is it the log of the run?"),
-        ({"start": [-1, -1], "end": [-1, -1]}, "no job of the run ran"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "message"), table_rows(__file__, "a_run_of_another_log_is_refused"))
 def test_a_run_of_another_log_is_refused(changes: dict[str, list[int]], message: str) -> None:
     good = {
         "job_id": [4, 5],
@@ -658,7 +621,7 @@ def test_a_run_of_another_log_is_refused(changes: dict[str, list[int]], message:
         "start": [5, 30],
         "end": [6, 60],
         "cores": [2, 8],
-        "estimate": [60, 60],
+        "estimate": [60] * 2,
     }
     jobs = run_of(**(good | changes), state=["completed"] * 2)
     with pytest.raises(InputError, match=message.replace("?", r"\?")):
@@ -693,15 +656,141 @@ def test_ids_of_jobs_are_comments(name: str, line: str) -> None:
     assert unwritten(log) == ()
 
 
-def test_every_column_is_written_or_said_to_be_lost() -> None:
-    # A new column of workloads must be dealt with here, too.
-    said = {*FIELDS, "begin_ns", "cores", "qos", "preset", "cancel_ns", "names", "ids", "also_preceding", "line"}
-    not_columns = {"header", "rejects", "reordered", "clamped", "source", "n_lines", "extras", "waiting"}
-    not_columns |= {"labels", "rejected", "remarks", "uncounted", "window"}
-    assert {entry.name for entry in fields(Workload)} <= said | not_columns
+def test_defaults_stand_in_every_row() -> None:
+    made = Workload.from_jobs([(1, 0, 5, 2, 9), (2, 1, 5, 2, 9)])
+    for name, default in OPTIONAL.items():
+        column = getattr(made, name)
+        assert column.tolist() == [default, default]
+        assert column.dtype == np.int64
+        assert not column.flags.writeable
+    again = pickle.loads(pickle.dumps(made))
+    assert again.qos.tolist() == [-1, -1]
 
 
-def test_what_is_no_character_is_written_as_a_question_mark() -> None:
-    file = io.BytesIO()
-    write_swf(Workload.from_jobs([(1, 0, 1, 1, 1)], "a"), file, header=["half \ud800", "\udcff.swf", "ä"])
-    assert file.getvalue().splitlines()[:3] == [b"; half ?", b"; ?.swf", "; ä".encode()]
+def test_a_column_is_not_shared_with_who_gave_it() -> None:
+    column = np.arange(1, 4)
+    locked = column.view()
+    locked.flags.writeable = False  # the numbers can still be changed through the other
+    made = Workload.from_lines([locked] * 6, header=(), rejects={}, source="w", n_lines=3, extra={"user": locked})
+    column[:] = 9
+    assert made.user.tolist() == made.job_id.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("extras", "message"),
+    [
+        ({"gpus": np.array([1, 2])}, r"w: column gpus has shape \(2,\); allowed: \(3,\)"),
+        ({"gpus": np.array([1.0, 2.0, 3.0])}, "w: column gpus is of type float64; allowed: int64"),
+        ({"gpus": np.array([1, 2, 3], np.uint64)}, "w: column gpus is of type uint64"),
+        ({"": np.array(1)}, "w: a further column is called ''"),
+        ({"a\nb": np.array(1)}, r"w: a further column is called 'a\\nb'; allowed: 1 to 100 printable"),
+        ({5: np.array(1)}, "w: a further column is called 5"),
+    ],
+)
+def test_further_columns_are_checked(extras: dict[str, np.ndarray], message: str) -> None:
+    column = np.arange(1, 4)
+    with pytest.raises(InputError, match=message):
+        Workload.from_lines([column] * 6, header=(), rejects={}, source="w", n_lines=3, extras=extras)
+
+
+def test_memory_is_the_request_or_else_the_memory_used_rounded_up() -> None:
+    known = [("100", "200"), ("100", "-1"), ("0", "0.25"), ("-1", "-1")]
+    found = parse(*(line(f1=str(k), f7=used, f10=asked) for k, (used, asked) in enumerate(known)))
+    assert found.memory_kb.tolist() == [200, 100, 1, -1]
+
+
+def test_further_columns_are_sorted_with_the_jobs_and_lose_the_duplicates() -> None:
+    job_id, submit = np.array([1, 2, 1, 3]), np.array([9, 0, 4, 5])
+    one = np.ones(4, np.int64)
+    made = Workload.from_lines(
+        [job_id, submit, one, one, one, np.arange(1, 5)],
+        header=(), rejects={}, source="w", n_lines=4, extras={"gpus": np.array([10, 20, 11, 30])},
+        extra={"user": np.array([1, 2, 3, 4])},
+    )  # fmt: skip
+    assert made.user.tolist() == [2, 4, 1]
+    assert made.job_id.tolist() == [2, 3, 1]
+    assert made.extras["gpus"].tolist() == [20, 30, 10]
+    assert made.rejects["duplicate job number"] == 1
+
+
+@pytest.mark.parametrize("field", ["f3", "f7", "f10", "f11", "f12", "f13", "f14", "f15", "f16", "f17", "f18"])
+@pytest.mark.parametrize("value", ["-7", "-0.5", "9" * 40, "-" + "9" * 40, "1.01"])
+def test_an_extra_field_that_cannot_be_used_is_unknown_and_never_a_reject(field: str, value: str) -> None:
+    if (field, value) in [(whole, "1.01") for whole in ("f3", "f7", "f10", "f18")]:
+        return  # these may have fractions
+    found = parse(line(**{field: value}, **({} if field == "f11" else {"f11": "-1"})))
+    assert sum(found.rejects.values()) == 0
+    assert {name: int(getattr(found, name)[0]) for name in OPTIONAL} == dict(OPTIONAL)
+
+
+CANCELLED = line(f1="5", f2="100", f3="20", f4="-1", f5="-1", f11="5")
+
+
+def test_readers_that_know_no_cancelled_jobs(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = f"{tmp_path}/a.swf"
+    with open(path, "w") as file:
+        file.write(CANCELLED)
+    assert len(read_workload(path, cancelled=True)) == 1
+    monkeypatch.setitem(READERS, "plain", lambda path: Workload.from_jobs([(1, 0, 5, 3, 9)]))
+    assert len(read_workload(path, format="plain")) == 1
+    with pytest.raises(InputError, match="reader plain cannot tell jobs that were cancelled"):
+        read_workload(path, format="plain", cancelled=True)
+
+
+@settings(max_examples=200)
+@given(st.lists(st.tuples(*[st.integers(-1, 6)] * 18), min_size=1, max_size=8))
+def test_cancelled_jobs_only_add_to_what_is_read(rows: list[tuple[int, ...]]) -> None:
+    lines = [" ".join(map(str, (k, *row[1:]))) for k, row in enumerate(rows)]
+    with_one = [line(f1="99"), *lines]
+    plain, more = parse(*with_one), parse(*with_one, cancelled=True)
+    known = more.take(~more.run_unknown)
+    assert known.job_id.tolist() == plain.job_id.tolist()
+    for name in OPTIONAL:
+        assert getattr(known, name).tolist() == getattr(plain, name).tolist()
+    extra = [
+        k for k, row in enumerate(rows)
+        if row[1] >= 0 and row[3] <= 0 and row[10] in (0, 5) and row[2] >= 0 and row[8] > 0 and (row[7] > 0 or row[4] > 0)
+    ]  # fmt: skip
+    assert sorted(more.job_id[more.run_unknown].tolist()) == extra
+
+
+def test_from_jobs_takes_mappings() -> None:
+    made = Workload.from_jobs(
+        [
+            {"job_id": 1, "submit_s": 0.5, "run_s": 3, "cores": 2, "user": 7, "think_s": 1.5, "preceding": 2},
+            (2, 0, 5, 2, 9),
+            {"job_id": 3, "submit_s": 1, "run_s": None, "estimate_s": 9, "cores": 2, "cancel_s": 4, "wait_s": 3},
+            {"job_id": 4, "submit_s": 1, "run_s": 2, "cores": 2, "cancel_s": 4, "application": 6, "status": 5},
+            {"job_id": 5, "submit_s": 2, "run_s": 1e-9, "cores": 2, "cancel_s": 4, "status": 1},
+        ]
+    )
+    assert (made.estimate_ns / S).tolist() == [9, 3, 9, 2, 1e-9]
+    names = ("job_id", "user", "application", "preceding", "think_ns", "cancel_ns", "run_unknown")
+    assert {name: getattr(made, name).tolist() for name in names} == {
+        "job_id": [2, 1, 3, 4, 5],
+        "user": [-1, 7, -1, -1, -1],
+        "application": [-1, -1, -1, 6, -1],
+        "preceding": [-1, 2, -1, -1, -1],
+        "think_ns": [0, 1_500_000_000, 0, 0, 0],
+        "cancel_ns": [-1, -1, 4 * S, 4 * S, 4 * S],
+        "run_unknown": [False, False, True, False, False],  # a job with a run time is known however it ends
+    }
+
+
+JOB = {"job_id": 1, "submit_s": 2, "run_s": 5, "cores": 1, "estimate_s": 5}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        *table_rows(__file__, "mappings_are_checked"),
+        ({"run_s": None}, "run_s: None needs cancel_s"),
+        ({"run_s": None, "cancel_s": 3, "estimate_s": None}, "run_s: None needs estimate_s"),
+        ({"run_s": None, "cancel_s": 3, "status": 1}, "status: 1 with run_s None; allowed: 0 or 5"),
+    ],
+)
+def test_mappings_are_checked(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Workload.from_jobs([JOB | changes])
+    with pytest.raises(InputError, match=r"jobs\[0\]: cores: missing"):
+        Workload.from_jobs([{key: value for key, value in JOB.items() if key != "cores"}])
