@@ -214,7 +214,6 @@ class State:
     _defaults: ClassVar[dict[str, Any]] = {}
     _dim: ClassVar[str | None] = None
     _block: Array
-    _blocks: Array
     _slab: Array | None
 
     def __init_subclass__(cls, *, dim: str | None = None) -> None:
@@ -316,41 +315,36 @@ class State:
         It shares what is given and what is constant, and has a copy of everything else: of its columns, of its numbers, and
         of the states that are its own.
         """
-        parts = self._gathered()
-        blocks = self._blocks.copy()
+        tree = type(self)._tree()
+        parts: dict[int, State] = {0: self}
+        for parent, name, child in tree.names:
+            parts[child] = getattr(parts[parent], name)
+        blocks = np.concatenate([part._block for part in parts.values()])
         first = _address(blocks)
-        slabs: dict[int, Array] = {}
-        ours = [(self._blocks, blocks)]
-        for at, part in parts.items():
-            if part._slab is not None:
-                slabs[at] = part._slab.copy()
-                ours.append((part._slab, slabs[at]))
-        # What points into a block or a slab points to the same place of its copy.
-        begins = np.array([_address(before) for before, _ in ours])
-        order = np.argsort(begins)
-        moved = np.array([_address(after) for _, after in ours]) - begins
-        begins, moved = begins[order], moved[order]
-        ends = begins + np.array([before.nbytes for before, _ in ours])[order]
-        places = type(self)._tree().pointers
-        pointers = blocks[places]
-        which = np.searchsorted(begins, pointers, "right") - 1
-        inside = (which >= 0) & (pointers < ends[which])
-        blocks[places] += np.where(inside, moved[which], 0)
+        slabs = {at: (part._slab, part._slab.copy()) for at, part in parts.items() if part._slab is not None}
+        if slabs:
+            # What points into a slab points to the same place of its copy; all else is shared.
+            begins = np.array([_address(before) for before, _ in slabs.values()])
+            moved = np.array([_address(after) for _, after in slabs.values()]) - begins
+            ends = begins + np.array([before.nbytes for before, _ in slabs.values()])
+            order = np.argsort(begins)
+            pointers = blocks[tree.columns]
+            which = order[np.searchsorted(begins, pointers, "right", sorter=order) - 1]
+            blocks[tree.columns] += np.where((pointers >= begins[which]) & (pointers < ends[which]), moved[which], 0)
         forks: dict[int, State] = {}
         for at, part in parts.items():
             fork = forks[at] = type(part).__new__(type(part))
             held, before = fork.__dict__, part.__dict__
-            slab = before["_slab"]
+            slab, copied = slabs.get(at, (None, None))
             for name, value in before.items():
                 if name[0] != "_" and (
                     name not in part._own or (value.__class__ is np.ndarray and value.base is not slab)
                 ):
                     held[name] = value
-            held.update(
-                _blocks=blocks, _block=blocks[at : at + part._entries], _address=first + 8 * at, _slab=slabs.get(at)
-            )
-        for parent, name, child in type(self)._tree().names:
+            held.update(_block=blocks[at : at + part._entries], _address=first + 8 * at, _slab=copied)
+        for parent, name, child in tree.names:
             forks[parent].__dict__[name] = forks[child]
+            blocks[parent + parts[parent]._laid_out[name].place] = first + 8 * child
         return forks[0]  # type: ignore[return-value]
 
     @classmethod
@@ -359,24 +353,6 @@ class State:
         if found is None:
             found = cls._whole = _Tree(cls)
         return found
-
-    def _gathered(self) -> dict[int, State]:
-        # The state, and the states that are its own, by the places of their blocks, one behind the other.
-        parts: dict[int, State] = {0: self}
-        for parent, name, child in type(self)._tree().names:
-            parts[child] = getattr(parts[parent], name)
-        blocks = self.__dict__.get("_blocks")
-        if blocks is not None and all(part.__dict__.get("_blocks") is blocks for part in parts.values()):
-            return parts
-        blocks = np.empty(type(self)._tree().entries, np.int64)
-        for at, part in parts.items():
-            blocks[at : at + len(part._block)] = part._block
-        first = _address(blocks)
-        for at, part in parts.items():
-            part.__dict__.update(_blocks=blocks, _block=blocks[at : at + len(part._block)], _address=first + 8 * at)
-        for parent, name, child in type(self)._tree().names:
-            blocks[parent + fields_of(type(parts[parent]))[name].place] = first + 8 * child
-        return parts
 
     def front(self, n: int) -> Self:
         """A state that has in common with this one the first ``n`` entries of each column."""
@@ -424,7 +400,6 @@ class State:
         other = type(self).__new__(type(self))
         held = other.__dict__
         held.update(self.__dict__)
-        held.pop("_blocks", None)
         block = held["_block"] = self._block.copy()
         held["_address"] = _address(block)
         for name, value in changes.items():
@@ -468,20 +443,21 @@ class _Tree:
             tuple[int, str, int]
         ] = []  # where a state's block is, which of its fields, where that one's is
         self.entries = 0
-        pointers: list[int] = []
-        self._add(root, pointers)
-        self.pointers = np.array(pointers, np.int64)
+        columns: list[int] = []
+        self._add(root, columns)
+        self.columns = np.array(columns, np.int64)  # where the addresses of own columns are
 
-    def _add(self, state: type[State], pointers: list[int]) -> int:
+    def _add(self, state: type[State], columns: list[int]) -> int:
         fields = fields_of(state)
         at, self.entries = self.entries, self.entries + state._entries
         for name, field in fields.items():
             if field.dims is not None:
-                pointers.append(at + field.place)
-                if field.dtype is None:
+                if field.dtype is not None:
+                    columns.append(at + field.place)
+                else:
                     place = len(self.names)
                     self.names.append((at, name, -1))
-                    self.names[place] = (at, name, self._add(field.kind, pointers))
+                    self.names[place] = (at, name, self._add(field.kind, columns))
         return at
 
 
