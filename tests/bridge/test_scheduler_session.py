@@ -10,8 +10,6 @@ from typing import Any, get_args
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import bridge.protocol.session
 from bridge.protocol import scheduler_messages
@@ -33,7 +31,7 @@ from bridge.protocol.scheduler_session import (
     SchedulerSession,
     SchedulerState,
 )
-from bridge.protocol.session import NEED_DATA, ConnectionClosed, LocalProtocolError
+from bridge.protocol.session import ConnectionClosed, LocalProtocolError
 from traces.ledger import STATES
 
 PROTOCOL = Path(bridge.protocol.session.__file__).parents[1] / "PROTOCOL.md"
@@ -362,21 +360,6 @@ def test_a_scheduler_that_cannot_go_on() -> None:
     said = scheduler_messages.SchedulerFailed(reason="no partitions", blame="user")
     assert pair.say(SCHEDULER, said) == said
     assert pair.ends[BRIDGE].next_event() == ConnectionClosed()
-
-
-@given(data=st.binary(max_size=60), at=st.integers(0, len(EXAMPLE)))
-def test_whatever_comes_is_a_message_or_an_error(data: bytes, at: int) -> None:
-    pair = Pair(at)
-    for end in pair.ends.values():
-        end.receive_data(frame(data) if data else b"\0\0\0\0")
-        try:
-            event: Any = end.next_event()
-        except SchedulerProtocolError as error:
-            event = error
-        if isinstance(event, SchedulerProtocolError):
-            assert str(event).isprintable()
-        else:
-            assert event is NEED_DATA or isinstance(event, SchedulerMessage | ConnectionClosed | SchedulerRefusal)
 
 
 def test_strangers_cannot_make_the_bridge_keep_much() -> None:
