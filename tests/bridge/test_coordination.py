@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from faulty_runs import PLATFORM, simulated, workload
-from run_tables import table
 
 import bridge
 from bls import HostGroup, Platform, Rules, Workload
@@ -110,19 +108,6 @@ def test_a_comparison_names_who_needed_cores_no_more() -> None:
     assert later[0].startswith("job 2  +")
     alone = compare_jobs(released.jobs, released.jobs, (released.releases, released.releases))
     assert "in B it started on cores that 1, still running, no longer needed" in delay_lines_of_all(alone)
-
-
-def test_of_several_who_released_cores_the_one_is_named_whose_core_was_taken() -> None:
-    """Jobs 1 and 2 release cores 0 and 2 at the same instant; job 3 starts on core 2."""
-    jobs = table(
-        {"job": 1, "start": 0, "end": 50, "allocation": "0-1"},
-        {"job": 2, "start": 0, "end": 50, "allocation": "2-3"},
-        {"job": 3, "start": 10, "end": 20, "allocation": "2", "eligible": 5, "submit": 5},
-    )
-    freed = pd.DataFrame({"row": [0, 1], "core": [0, 2], "released_ns": [10, 10]})
-    delays = compare_jobs(jobs, jobs, (freed, freed)).delays
-    assert delays.cause_b.tolist() == ["submit", "submit", "freed"]
-    assert delays.cause_job_b.tolist() == [-1, -1, 2]
 
 
 def delay_lines_of_all(compared: Comparison) -> str:

@@ -202,13 +202,6 @@ def test_what_is_no_message_is_refused_in_one_short_line(sender: Role) -> None:
             assert len(str(caught.value)) < 250
 
 
-def test_a_value_that_messagepack_cannot_hold_is_refused_when_written() -> None:
-    with pytest.raises(MessageError, match="promise cannot be written"):
-        encode(said.Promise(job=7, not_before_ns=np.int64(1)))  # type: ignore[arg-type]
-    with pytest.raises(MessageError, match="promise cannot be written"):
-        encode(said.Promise(job=7, not_before_ns=2**70))
-
-
 def test_a_greeting_is_read_from_a_hello_of_any_version() -> None:
     future = {"type": "hello", "version": 11, "token": "t", "jobs_at_once": 4, "tasks": 7}
     assert said.decode_greeting(msgspec.msgpack.encode(future)) == said.Greeting(version=11, token="t")
