@@ -13,7 +13,6 @@ from conversation import (
     changed,
     edges,
     graph,
-    hello,
     lengths,
     loop,
     measurement,
@@ -28,7 +27,7 @@ from conversation import (
 )
 
 from bridge.protocol import job_rules
-from bridge.protocol.messages import MAX_EDGES, Lengths, Message, Start, Welcome, WidthRange, Wish, sender_of
+from bridge.protocol.messages import MAX_EDGES, Lengths, Message, Start, WidthRange, Wish, sender_of
 from bridge.protocol.packing import pack_float64 as f64
 from bridge.protocol.packing import pack_int32 as i32
 from bridge.protocol.packing import pack_int64 as i64
@@ -362,12 +361,3 @@ def test_an_application_that_conserves_work_can_be_held_to_a_bound() -> None:
     pair.say(resume(changes=(change(260),)))
     assert pair.bridge.not_before_ns(JOB) == 260
     pair.say(outcome(end_ns=270, finish_ns=i64([270, 100])))
-
-
-def test_others_cannot_be_held_to_it() -> None:
-    pair = Pair(welcomed=False)
-    pair.say(hello(conserves_work=False), Welcome(version=11, run="r"), start(), lengths())
-    with pytest.raises(LocalProtocolError, match="does not say that it conserves work"):
-        pair.bridge.hold_to(JOB, 301)
-    with pytest.raises(LocalProtocolError, match="job 8 is not open"):
-        pair.bridge.hold_to(8, 301)

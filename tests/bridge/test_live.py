@@ -33,7 +33,6 @@ from bridge.live.file import (
     FINISHING,
     SIMULATING,
     STARTING,
-    Cells,
     Live,
     LiveFile,
     Look,
@@ -67,19 +66,6 @@ class Clock:
 
 
 # ---- what is sampled ----
-
-
-def test_a_few_hosts_are_divided_and_many_are_cells_or_grouped() -> None:
-    assert cells(np.array([0, 2, 5])) == Cells((0, 1, 2, 3, 4, 5), (0, 0, 1, 1, 1))
-    wide = cells(np.array([0, 256]))
-    assert wide == Cells(tuple(range(0, 257, 4)), (0,) * 64)
-    hosts = FEW_HOSTS + 1
-    assert cells(np.arange(hosts + 1) * 7) == Cells(tuple(range(0, 7 * hosts + 1, 7)), tuple(range(hosts)))
-    grouped = cells(np.arange(20_001) * 2)
-    assert grouped.host == tuple(range(0, 20_000, 4))
-    assert grouped.first_core == (*range(0, 40_000, 8), 40_000)
-    odd = cells(np.arange(10_002) * 3)  # the last group is smaller
-    assert (odd.host[-1], odd.first_core[-2:]) == (10_000, (30_000, 30_003))
 
 
 def test_a_look_is_what_the_schedule_says() -> None:

@@ -35,38 +35,24 @@ def test_the_option_and_what_is_allowed(needs: Needs, lacks: str, said: str) -> 
     assert Needs().unmet_by(hello(**nothing)) is None
 
 
-def order(row: int) -> Order:
-    return Order(start("recipe", job=row), 0, 100 + row, lambda: TaskPayload(np.ones(3)))
+def test_the_worker_with_the_fewest_jobs_is_next_and_a_job_that_was_lost_is_alone() -> None:
+    def order(row: int) -> Order:
+        return Order(start("recipe", job=row), 0, 100 + row, lambda: TaskPayload(np.ones(3)))
 
-
-def crew(assignment: Assignment, count: int) -> list[Worker]:
-    workers = [Worker(f"w{k}", 0.0) for k in range(count)]
+    assignment, workers = Assignment(2, 2), [Worker(f"w{k}", 0.0) for k in range(2)]
     for worker in workers:
         assignment.add(worker)
-    return workers
-
-
-def test_the_one_with_the_fewest_is_next_and_of_those_the_one_that_waited_longest() -> None:
-    assignment = Assignment(2, 2)
-    first, second = crew(assignment, 2)
     got = []
-    for row in range(4):
+    for row in range(4):  # of two with as many, the one that has waited longest
         worker = assignment.able(order(row))
         assert worker is not None
         assignment.give(worker, order(row))
         got.append(worker)
-    assert got == [first, second, first, second]
+    assert got == workers * 2
     assert assignment.able(order(4)) is None
-    assert assignment.take(second, 1).job_number == 101
-    assert assignment.able(order(4)) is second
-
-
-def test_a_job_that_was_lost_is_alone() -> None:
-    assignment = Assignment(2, 3)
-    (worker,) = crew(assignment, 1)
-    assignment.give(worker, order(0))
-    assert assignment.able(order(1).again()) is None
-    assert assignment.able(order(1)) is worker
-    assignment.take(worker, 0)
-    assignment.give(worker, order(1).again())
-    assert assignment.able(order(2)) is None
+    assert assignment.take(workers[1], 1).job_number == 101
+    assert assignment.able(order(4)) is workers[1]
+    assert assignment.able(order(4).again()) is None
+    assignment.take(workers[1], 3)
+    assignment.give(workers[1], order(4).again())
+    assert assignment.able(order(5)) is None
