@@ -9,15 +9,10 @@ import numpy as np
 import pytest
 from pages import ROOT, blocks
 
+import bridge.scenarios.application_map as maps
 from als.programs.program import Graph, Loop, Program, Serial
 from bls.workloads.workload import Workload
-from bridge.scenarios.application_map import (
-    Application,
-    ApplicationMap,
-    Match,
-    load_application_map,
-    parse_application_map,
-)
+from bridge.scenarios.application_map import Application, ApplicationMap, Match, parse_application_map
 from traces.base.errors import InputError
 
 RUN = Program.plain("fac", "", 4)
@@ -87,7 +82,7 @@ lengths = "equal"
 def test_a_file_in_full(tmp_path: Path) -> None:
     path = tmp_path / "apps.toml"
     path.write_text("\ufeff" + TEXT + '[default]\nals = "ss"\ntasks = 100\n', encoding="utf-8")
-    found = load_application_map(path)
+    found = maps.load_application_map(path)
     assert found.source == str(path)
     matches = {one.name: one.match for one in found.applications}
     sweep = Match(application="1 7", queue="3", share=0.25)
@@ -221,18 +216,18 @@ def test_a_mistake_is_one_line_that_names_the_file_and_the_key(text: str, words:
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
-        load_application_map(tmp_path / "none.toml")
+        maps.load_application_map(tmp_path / "none.toml")
     with pytest.raises(InputError, match="is a directory"):
-        load_application_map(tmp_path)
+        maps.load_application_map(tmp_path)
     (tmp_path / "bytes.toml").write_bytes(b"\xff")
     with pytest.raises(InputError, match="not valid TOML: byte 0 is not UTF-8"):
-        load_application_map(tmp_path / "bytes.toml")
+        maps.load_application_map(tmp_path / "bytes.toml")
     with pytest.raises(InputError, match=r"match\.user: 12 is not a text"):
         Match(user=12)  # type: ignore[arg-type]
 
 
 def test_the_example_and_the_page() -> None:
-    example = load_application_map(EXAMPLE)
+    example = maps.load_application_map(EXAMPLE)
     jobs = log({"user": 12, "cores": 64}, {"application": 7}, {"cores": 256}, *({} for _ in range(400)))
     programs, place = example.assign(jobs, 1, RUN)
     assert place.tolist()[:3] == [0, 1, 2]

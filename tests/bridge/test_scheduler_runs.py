@@ -22,17 +22,12 @@ import pytest
 from command_line import twolevel
 from directing import changed_toy
 from faulty_runs import (
-    PLATFORM,
-    Once,
     assert_same,
     await_end,
     await_that,
     descendants,
     expected,
-    servers,
     simulated,
-    strike,
-    workload,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -43,9 +38,6 @@ from bls import Surroundings, View
 from bls.machine.platform import HostGroup, Platform
 from bls.scheduler_options import Rules
 from bls.workloads.workload import Workload
-from bridge.couplings import PeerOptions
-from bridge.runs.simulation import run
-from bridge.scenarios.scenario import Options, Scenario
 from bridge.schedulers.external import ExternalScheduler
 from bridge.schedulers.line import Line, Silence
 from traces.base.errors import InputError, PeerError
@@ -260,14 +252,6 @@ def test_a_scheduler_dies_with_the_run(tmp_path: Path) -> None:
         finally:
             ran.kill()
     await_end([scheduler])
-
-
-def test_a_scheduler_that_is_killed_from_outside() -> None:
-    before = set(servers())
-    scenario = Scenario.of(workload(), PLATFORM, Options(ExternalScheduler(TOY), "ss"))
-    kill = Once(5, lambda: strike([pid for pid in servers() if pid not in before][:1]))
-    with pytest.raises(PeerError, match=r"it was killed by SIGKILL$"):
-        run(scenario, coupling_name="pool", peers=PeerOptions(workers=1), watch=kill)
 
 
 def test_it_runs_once_at_a_time_and_again() -> None:
