@@ -170,6 +170,8 @@ def started(tmp_path: Path, coupling: str) -> Iterator[tuple[subprocess.Popen[st
         while new := set(workers(process.pid)) - stopped:
             strike(new, signal.SIGSTOP)
             stopped |= new
+        assert process.stderr is not None
+        assert process.poll() is None, process.stderr.read()
         try:
             yield process, out, list(descendants(process.pid))
         finally:
