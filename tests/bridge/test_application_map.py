@@ -8,21 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 from pages import ROOT, blocks
-from reference import drawing
 
+import bridge.scenarios.application_map as maps
 from als.programs.program import Graph, Loop, Program, Serial
 from bls.workloads.workload import Workload
-from bridge.scenarios.application_map import (
-    Application,
-    ApplicationMap,
-    Match,
-    load_application_map,
-    parse_application_map,
-)
+from bridge.scenarios.application_map import Application, ApplicationMap, Match, parse_application_map
 from traces.base.errors import InputError
-
-#: The purpose of the stream that shares are decided by.
-PURPOSE = 3
 
 RUN = Program.plain("fac", "", 4)
 PAGE = ROOT / "docs" / "reference/applications.md"
@@ -53,27 +44,21 @@ def test_a_number_of_the_log_is_told_from_others_and_from_none(key: str) -> None
     assert places(mapped({key: "9- -0"}), jobs) == [0, 1, 1, 1, 0, 0, 1]
 
 
-def uniform(seed: int, job: int) -> float:
-    """The uniform number of a job's first word."""
-    return ((next(drawing.words(seed, job, PURPOSE)) >> 12) + 0.5) / 2**52
-
-
-def test_shares_lie_side_by_side() -> None:
+def test_shares_lie_side_by_side_where_an_application_fits() -> None:
     jobs = log(*({} for _ in range(2000)))
     found = mapped({"share": 0.5}, {"share": 0.3}, {"share": 0.2})
     counts = found.counts(found.assign(jobs, 1, RUN)[1])
     assert [abs(counts[name] - expected) < 80 for name, expected in (("a", 1000), ("b", 600), ("c", 400))] == [True] * 3
     assert counts["default"] == 0
     assert places(mapped({"share": 0.0}, {"share": 1.0}), jobs) == [1] * 2000
-
-
-def test_a_share_is_laid_only_where_an_application_fits() -> None:
-    jobs = log(*({"user": k % 2} for k in range(200)))
-    of_user, of_all = Match(user="1", share=0.5), Match(share=0.5)
-    found = ApplicationMap("m", (Application("a", of_user, RUN), Application("b", of_all, RUN)))
-    for job, place in enumerate(places(found, jobs), 1):
-        first_half, user = uniform(0, job) < 0.5, (job - 1) % 2
-        assert place == ((0 if first_half else 1) if user else (1 if first_half else 2))
+    # Half of user 1 is a; b is laid from where a would end, but for other users from 0 on.
+    jobs = log(*({"user": k % 2} for k in range(2000)))
+    halves, of_all = (
+        places(mapped({"user": "1", "share": 0.5}, {"share": 0.5}), jobs),
+        places(mapped({"share": 0.5}), jobs),
+    )
+    assert halves[1::2] == of_all[1::2]
+    assert halves[::2] == [1 + place for place in of_all[::2]]
 
 
 TEXT = """
@@ -97,7 +82,7 @@ lengths = "equal"
 def test_a_file_in_full(tmp_path: Path) -> None:
     path = tmp_path / "apps.toml"
     path.write_text("\ufeff" + TEXT + '[default]\nals = "ss"\ntasks = 100\n', encoding="utf-8")
-    found = load_application_map(path)
+    found = maps.load_application_map(path)
     assert found.source == str(path)
     matches = {one.name: one.match for one in found.applications}
     sweep = Match(application="1 7", queue="3", share=0.25)
@@ -231,18 +216,18 @@ def test_a_mistake_is_one_line_that_names_the_file_and_the_key(text: str, words:
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
-        load_application_map(tmp_path / "none.toml")
+        maps.load_application_map(tmp_path / "none.toml")
     with pytest.raises(InputError, match="is a directory"):
-        load_application_map(tmp_path)
+        maps.load_application_map(tmp_path)
     (tmp_path / "bytes.toml").write_bytes(b"\xff")
     with pytest.raises(InputError, match="not valid TOML: byte 0 is not UTF-8"):
-        load_application_map(tmp_path / "bytes.toml")
+        maps.load_application_map(tmp_path / "bytes.toml")
     with pytest.raises(InputError, match=r"match\.user: 12 is not a text"):
         Match(user=12)  # type: ignore[arg-type]
 
 
 def test_the_example_and_the_page() -> None:
-    example = load_application_map(EXAMPLE)
+    example = maps.load_application_map(EXAMPLE)
     jobs = log({"user": 12, "cores": 64}, {"application": 7}, {"cores": 256}, *({} for _ in range(400)))
     programs, place = example.assign(jobs, 1, RUN)
     assert place.tolist()[:3] == [0, 1, 2]

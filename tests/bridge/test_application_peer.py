@@ -77,18 +77,6 @@ def test_a_stop_at_the_start() -> None:
     assert told.length_gflop >= 12.0
 
 
-def test_several_jobs_suspended_at_once() -> None:
-    played = Played()
-    orders = [changed(start(seed), job=seed, until_ns=START_NS + S) for seed in range(3)]
-    for order in orders:
-        assert isinstance(played.answers(order)[-1], Suspended)
-    assert played.pair.bridge.open_jobs() == [0, 1, 2]
-    for seed in (2, 0, 1):
-        ended = played.answers(changed(resume(), job=seed))
-        alone = Played().answers(changed(start(seed), job=seed))
-        assert ended == alone
-
-
 def test_a_suspended_job_promises_what_its_cores_hold() -> None:
     # One chunk a core: the last to be through ends the job, and that is known at once.
     played = Played()

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from faulty_runs import PLATFORM, simulated, workload
-from run_tables import table
 
 import bridge
 from bls import HostGroup, Platform, Rules, Workload
@@ -65,9 +63,6 @@ def test_tables_and_metrics_know_until_when_cores_were_held(tmp_path: Path) -> N
     result = simulated(als="static", rules=Rules("easy", coordination="release"))
     ledger = result.ledger
     held = holdings(ledger)
-    assert held.cores.tolist() == [
-        int(np.sum(held.hi[a:b] - held.lo[a:b])) for a, b in zip(held.first[:-1], held.first[1:], strict=True)
-    ]
     core_ns = int(np.sum(held.cores * (held.end_ns - held.start_ns)))
     begin, end = int(ledger.jobs.submit_ns.min()), int(ledger.jobs.end_ns.max())
     assert result.metrics["utilisation"] == pytest.approx(core_ns / (PLATFORM.n_cores * (end - begin)), abs=1e-12)
@@ -82,10 +77,7 @@ def test_tables_and_metrics_know_until_when_cores_were_held(tmp_path: Path) -> N
     rows = table[["row", "core", "released_ns"]].itertuples(index=False, name=None)
     assert all(until.pop((row, core)) == at for row, core, at in rows)
     assert all(at == ledger.jobs.end_ns[row] for (row, _), at in until.items())
-    states = node_columns(result)
-    idle = np.asarray([state == "idle" for state in states["state"]])
-    assert set(states["state"]) <= set(HOST_STATES)
-    assert idle.any()
+    assert {"idle"} <= set(node_columns(result)["state"]) <= set(HOST_STATES)
     assert result.write_trace(tmp_path / "trace").is_file()
 
 
@@ -110,19 +102,6 @@ def test_a_comparison_names_who_needed_cores_no_more() -> None:
     assert later[0].startswith("job 2  +")
     alone = compare_jobs(released.jobs, released.jobs, (released.releases, released.releases))
     assert "in B it started on cores that 1, still running, no longer needed" in delay_lines_of_all(alone)
-
-
-def test_of_several_who_released_cores_the_one_is_named_whose_core_was_taken() -> None:
-    """Jobs 1 and 2 release cores 0 and 2 at the same instant; job 3 starts on core 2."""
-    jobs = table(
-        {"job": 1, "start": 0, "end": 50, "allocation": "0-1"},
-        {"job": 2, "start": 0, "end": 50, "allocation": "2-3"},
-        {"job": 3, "start": 10, "end": 20, "allocation": "2", "eligible": 5, "submit": 5},
-    )
-    freed = pd.DataFrame({"row": [0, 1], "core": [0, 2], "released_ns": [10, 10]})
-    delays = compare_jobs(jobs, jobs, (freed, freed)).delays
-    assert delays.cause_b.tolist() == ["submit", "submit", "freed"]
-    assert delays.cause_job_b.tolist() == [-1, -1, 2]
 
 
 def delay_lines_of_all(compared: Comparison) -> str:
@@ -156,15 +135,6 @@ def test_the_check_of_a_ledger_sees_what_cannot_be() -> None:
     refused(ledger, "releases", "is held by jobs|does two things", **none)
 
 
-def test_without_tasks_nobody_can_say_what_each_core_did() -> None:
-    result = bridge.simulate(workload(), PLATFORM, als="static", rules=RELEASE, keep_tasks=False)
-    check_ledger(result.ledger)
-    with pytest.raises(InputError, match="cores were released and no tasks were kept"):
-        core_bars(result.ledger)
-    with pytest.raises(InputError, match="this result has no releases"):
-        bridge.simulate(workload(), PLATFORM, als="static", keep_tasks=False).releases  # noqa: B018
-
-
 TOY, TOLD = (
     shlex.join([sys.executable, str(Path(__file__).with_name(name))]) for name in ("toy_peer.py", "lengths_peer.py")
 )
@@ -190,7 +160,12 @@ def test_where_it_cannot_be_it_is_refused(given: dict[str, Any], message: str) -
     assert "fair_start" in given or f"coordination='{given.get('rules', RELEASE).coordination}'" in str(caught.value)
 
 
-def test_coordinations_that_there_are_not() -> None:
+def test_coordinations_and_tables_that_there_are_not() -> None:
+    without = bridge.simulate(workload(), PLATFORM, als="static", keep_tasks=False)
+    with pytest.raises(InputError, match="this result has no releases"):
+        without.releases  # noqa: B018
+    with pytest.raises(InputError, match="cores were released and no tasks were kept"):
+        core_bars(bridge.simulate(workload(), PLATFORM, als="static", rules=RELEASE, keep_tasks=False).ledger)
     with pytest.raises(InputError, match="--coordination: unknown coordination of the levels 'shout'; known: "):
         Rules(coordination="shout")
     message = "coordination='release': with als='recorded' no application is simulated; allowed: none"

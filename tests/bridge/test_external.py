@@ -118,34 +118,34 @@ def test_the_timeout_bounds_one_that_never_connects(
     assert_same(simulated("pool", 8, als_command=TOY, workers=1), expected(8))
 
 
-def test_one_that_cannot_be_executed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    broken = tmp_path / "broken"
-    broken.write_text("#!/no/such/interpreter\n")
-    broken.chmod(0o755)
-    with pytest.raises(PeerError, match=r"the last one exited with status 127$"):
-        simulated("pool", 8, als_command=str(broken))
-    assert f"{broken}: No such file or directory" in capfd.readouterr().err
-
-
-def test_what_a_command_starts_ends_with_it(tmp_path: Path) -> None:
+SCRIPTS = {
     # A shell that waits for the simulator that it has started, and another child that waits for ever.
-    script = tmp_path / "wrapped.sh"
-    script.write_text(f"#!/bin/sh\nsleep 1000000 &\n{TOY}\n")
-    script.chmod(0o755)
-    assert_same(simulated("pool", 8, als_command=str(script)), expected(8))
+    "wrapped": f"#!/bin/sh\nsleep 1000000 &\n{TOY}\n",
+    "broken": "#!/no/such/interpreter\n",
+}
+
+
+def test_a_command_that_starts_others_and_one_that_cannot_be_executed(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for name, text in SCRIPTS.items():
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    assert_same(simulated("pool", 8, als_command=str(tmp_path / "wrapped")), expected(8))
+    with pytest.raises(PeerError, match=r"the last one exited with status 127$"):
+        simulated("pool", 8, als_command=str(tmp_path / "broken"))
+    assert f"{tmp_path / 'broken'}: No such file or directory" in capfd.readouterr().err
+    # Text that a plug-in prints is no report.
+    technique = "class One:\n    name = 'one'\n\n    def chunk(self, ask):\n        return 1\n"
+    (tmp_path / "chatty.py").write_text(f"print('a technique that talks', flush=True)\n{technique}")
+    plug_in = f"{tmp_path / 'chatty.py'}:One"
+    assert_same(simulated("pool", 8, als=plug_in, workers=1), simulated(jobs=8, als=plug_in))
+    assert "a technique that talks" in capfd.readouterr().err
 
 
 def test_a_recorded_run_has_no_use_for_a_command() -> None:
     with pytest.raises(InputError, match="als_command='true': with als='recorded' no application is simulated"):
         bridge.simulate(Workload.from_jobs([(1, 0, 1, 1, 1)]), als="recorded", coupling="pool", als_command="true")
-
-
-def test_text_that_a_plug_in_prints_is_no_report(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    technique = "class One:\n    name = 'one'\n\n    def chunk(self, ask):\n        return 1\n"
-    (tmp_path / "chatty.py").write_text(f"print('a technique that talks', flush=True)\n{technique}")
-    name = f"{tmp_path / 'chatty.py'}:One"
-    assert_same(simulated("pool", 8, als=name, workers=1), simulated(jobs=8, als=name))
-    assert "a technique that talks" in capfd.readouterr().err
 
 
 # Where a run finds itself

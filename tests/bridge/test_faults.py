@@ -5,7 +5,6 @@ What else may happen to them, at any instant and in every kind of run, is simula
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import subprocess
@@ -78,18 +77,6 @@ def watched(watch: Any) -> bridge.Result:
     """The run of ``faulty_runs`` under a watch, with a process for each job."""
     scenario = Scenario.of(workload(20), PLATFORM, Options("fcfs", "ss", 0.25, 3, 3))
     return run(scenario, coupling_name="process", peers=PeerOptions(workers=2), watch=watch)
-
-
-def test_killed_while_it_holds_a_job(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    met = at_order(
-        monkeypatch, lambda order: order.start.job in (5, 17) and order.start.attempt == 0, lambda: strike(workers())
-    )
-    with caplog.at_level(logging.WARNING, "twolevel.bridge"):
-        result = simulated("process", 20)
-    assert_same(result, expected(20))
-    assert len(met) == 2
-    assert result.coupling["retries"] >= 2
-    assert "was killed by SIGKILL; simulated again: job " in caplog.text
 
 
 LOST = tuple(f"lost:cores={core},at={100 + 3 * core}s" for core in range(4))
@@ -183,6 +170,8 @@ def started(tmp_path: Path, coupling: str) -> Iterator[tuple[subprocess.Popen[st
         while new := set(workers(process.pid)) - stopped:
             strike(new, signal.SIGSTOP)
             stopped |= new
+        assert process.stderr is not None
+        assert process.poll() is None, process.stderr.read()
         try:
             yield process, out, list(descendants(process.pid))
         finally:

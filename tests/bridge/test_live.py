@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 from batch_cases import seeded_cases
@@ -34,7 +33,6 @@ from bridge.live.file import (
     FINISHING,
     SIMULATING,
     STARTING,
-    Cells,
     Live,
     LiveFile,
     Look,
@@ -46,7 +44,7 @@ from bridge.live.file import (
     read_live,
 )
 from bridge.live.progress import Broadcast
-from bridge.live.sampler import FEW_HOSTS, Sampler, cells, occupy
+from bridge.live.sampler import FEW_HOSTS, Sampler, cells
 from bridge.live.screen import LiveScreen, screen_lines, status_line
 from bridge.runs.simulation import run
 from bridge.scenarios.scenario import Options, Scenario
@@ -68,25 +66,6 @@ class Clock:
 
 
 # ---- what is sampled ----
-
-
-def test_a_few_hosts_are_divided_and_many_are_cells_or_grouped() -> None:
-    assert cells(np.array([0, 2, 5])) == Cells((0, 1, 2, 3, 4, 5), (0, 0, 1, 1, 1))
-    wide = cells(np.array([0, 256]))
-    assert wide == Cells(tuple(range(0, 257, 4)), (0,) * 64)
-    hosts = FEW_HOSTS + 1
-    assert cells(np.arange(hosts + 1) * 7) == Cells(tuple(range(0, 7 * hosts + 1, 7)), tuple(range(hosts)))
-    grouped = cells(np.arange(20_001) * 2)
-    assert grouped.host == tuple(range(0, 20_000, 4))
-    assert grouped.first_core == (*range(0, 40_000, 8), 40_000)
-    odd = cells(np.arange(10_002) * 3)  # the last group is smaller
-    assert (odd.host[-1], odd.first_core[-2:]) == (10_000, (30_000, 30_003))
-
-
-def test_a_cell_is_of_the_job_that_holds_most_of_it_and_of_equals_of_the_first() -> None:
-    lo, hi, row = np.array([(0, 2, 3), (2, 4, 1), (4, 5, 0), (5, 7, 2), (8, 8, 0)]).T
-    busy, holder = occupy(np.array([0, 4, 8, 9]), lo, hi, row)
-    assert (busy.tolist(), holder.tolist()) == ([4, 3, 0], [1, 2, -1])
 
 
 def test_a_look_is_what_the_schedule_says() -> None:
@@ -149,15 +128,16 @@ def _widest(running: list[Attempt], simulator: BatchSimulator) -> list[Attempt]:
     return sorted(running, key=lambda one: (-len(one.cores), row[one.number, one.attempt]))
 
 
-def in_turn(n: int, run_s: int) -> tuple[BatchSimulator, Sampler]:
-    """Jobs that come every 10 s, to a core each."""
-    jobs = Workload.from_jobs([(k, 10 * k, run_s, 1, run_s) for k in range(1, n + 1)])
+@pytest.fixture
+def in_turn() -> tuple[BatchSimulator, Sampler]:
+    """A thousand jobs that come every 10 s, to a core each."""
+    jobs = Workload.from_jobs([(k, 10 * k, 10, 1, 10) for k in range(1, 1001)])
     simulator = BatchSimulator(jobs, Platform(), POLICIES["fcfs"], ALLOCATORS["first-fit"], recorded=True)
     return simulator, Sampler(simulator, {})
 
 
-def test_the_past_is_thinned_out_evenly() -> None:
-    simulator, sampler = in_turn(1000, 5)
+def test_the_past_is_thinned_out_evenly(in_turn: tuple[BatchSimulator, Sampler]) -> None:
+    simulator, sampler = in_turn
     sizes = []
     while simulator.advance(1) != BatchStatus.DONE:
         look = sampler.look()
@@ -167,8 +147,8 @@ def test_the_past_is_thinned_out_evenly() -> None:
     assert len({*np.diff(look.past_ns[:-1])}) == 1
 
 
-def test_speeds_are_those_of_the_last_seconds() -> None:
-    simulator, sampler = in_turn(100, 10)
+def test_speeds_are_those_of_the_last_seconds(in_turn: tuple[BatchSimulator, Sampler]) -> None:
+    simulator, sampler = in_turn
     assert sampler.pulse(0.0) == Pulse(0.0, 0, 0, 0, 0, 0.0, 0.0)
     simulator.advance(50)
     after = sampler.pulse(5.0)
@@ -198,36 +178,20 @@ OPTIONS = {
 }  # fmt: skip
 
 
-def test_the_file_is_read_as_it_was_written(tmp_path: Path) -> None:
-    assert read_live(tmp_path) is None
-    assert read_live(tmp_path / "nowhere") is None
+def test_the_file_is_plain_json_and_read_as_it_was_written(tmp_path: Path) -> None:
+    assert read_live(tmp_path) is read_live(tmp_path / "nowhere") is None
     file = LiveFile(tmp_path)
     for shown in (Live(Process.this(), STARTING, 1.5), live()):
         file.write(shown)
         assert read_live(tmp_path) == shown
         assert os.listdir(tmp_path) == [FILE]
-    file.remove()
-    file.remove()
+    plain = json.loads((tmp_path / FILE).read_bytes())
+    assert list(plain) == ["process", "phase", "written_s", "setting", "pulse", "look", "version"]
+    assert plain["setting"]["cells"] == {"first_core": [0, 1, 2, 3, 4], "host": [0, 0, 1, 1]}
+    assert plain["look"]["widest"] == [[7, 3, 1, 3000 * S, 1200 * S]]
+    for _ in range(2):
+        file.remove()
     assert os.listdir(tmp_path) == []
-
-
-def test_a_reader_never_sees_half_of_it(tmp_path: Path) -> None:
-    file, stop = LiveFile(tmp_path), threading.Event()
-    shown = [live(written_s=float(k)) for k in range(2)]
-    file.write(shown[0])
-
-    def write() -> None:
-        while not stop.is_set():
-            file.write(shown[1])
-            file.write(shown[0])
-
-    thread = threading.Thread(target=write)
-    thread.start()
-    try:
-        assert all(read_live(tmp_path) in shown for _ in range(300))
-    finally:
-        stop.set()
-        thread.join()
 
 
 def test_a_file_of_another_program(tmp_path: Path) -> None:
@@ -237,13 +201,6 @@ def test_a_file_of_another_program(tmp_path: Path) -> None:
         (tmp_path / FILE).write_bytes(text)
         with pytest.raises(InputError, match=rf"live\.json: {line}"):
             read_live(tmp_path)
-
-
-def test_the_file_is_plain_json() -> None:
-    plain = json.loads(msgspec.json.encode(live()))
-    assert list(plain) == ["process", "phase", "written_s", "setting", "pulse", "look", "version"]
-    assert plain["setting"]["cells"] == {"first_core": [0, 1, 2, 3, 4], "host": [0, 0, 1, 1]}
-    assert plain["look"]["widest"] == [[7, 3, 1, 3000 * S, 1200 * S]]
 
 
 def test_whether_a_process_is_gone() -> None:
@@ -293,13 +250,16 @@ def test_the_screen() -> None:
         "10 s elapsed, 0.5 jobs/s; and a note"
     )
 
-
-def test_the_screen_before_the_run_has_begun_and_after_its_end() -> None:
     nothing, begun, over = Live(Process.this(), STARTING, 0.0), live(phase=STARTING), live(phase=FINISHING)
     assert (text_of(nothing), status_line(nothing, "so")) == (["the run prepares"], "the run prepares; so")
     assert "compiling or preparing" in text_of(begun)[2]
     assert text_of(over)[2].endswith("elapsed 10 s, writing the results")
     assert status_line(over).endswith("; the results are being written")
+    # A job has one colour, on the map and in the list.
+    rows = [line for line in screen_lines(live(), 79, 23) if line.plain.startswith(("  0 ", "job 7"))]
+    first, second = ({str(span.style).split()[-1] for span in row.spans if "#" in str(span.style)} for row in rows)
+    assert first == second
+    assert len(first) == 1
 
 
 def test_a_cells_mark_says_how_much_of_it_is_held() -> None:
@@ -338,31 +298,31 @@ def test_it_fits_every_screen(hosts: int, width: int, height: int) -> None:
         assert any(line.startswith("job 0 ") for line in lines)
 
 
-def test_a_job_has_one_colour_on_the_map_and_in_the_list() -> None:
-    lines = screen_lines(live(), 79, 23)
-    row = next(line for line in lines if line.plain.startswith("  0 "))
-    job = next(line for line in lines if line.plain.startswith("job 7"))
-    colours = [{str(span.style).split()[-1] for span in line.spans if "#" in str(span.style)} for line in (row, job)]
-    assert colours[0] == colours[1]
-    assert len(colours[0]) == 1
-
-
 class Terminal(io.StringIO):
+    """A stream that may be a terminal, or that nobody reads any more."""
+
+    def __init__(self, is_terminal: bool = True, error: OSError | None = None) -> None:
+        super().__init__()
+        self.is_terminal, self.error = is_terminal, error
+
     def isatty(self) -> bool:
-        return True
+        return self.is_terminal
+
+    def write(self, text: str) -> int:
+        if self.error is not None:
+            raise self.error
+        return super().write(text)
 
 
 def test_in_a_pipe_or_a_terminal_that_cannot_go_back_it_is_a_line_of_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    stream, process = io.StringIO(), Process.this()
-    screen = LiveScreen(stream)
+    screen = LiveScreen(stream := io.StringIO())
     screen.show(live())
     screen.leave(live(), "n")
     screen.close()
     assert stream.getvalue() == f"{status_line(live())}\n{status_line(live())}; n\n"
     assert (screen.terminal, screen.every_s) == (False, 1.0)
     monkeypatch.setenv("TERM", "dumb")
-    dumb = Terminal()
-    LiveScreen(dumb).show(Live(process, STARTING, 0.0))
+    LiveScreen(dumb := Terminal()).show(Live(Process.this(), STARTING, 0.0))
     assert dumb.getvalue() == "the run prepares\n"
 
 
@@ -485,8 +445,16 @@ def test_it_is_written_at_most_five_times_a_second_and_removed_at_the_end(tmp_pa
     assert os.listdir(tmp_path) == []
 
 
+def beats(watch: Broadcast, clock: Clock, count: int, every_s: float) -> None:
+    """A run that has begun, and beats as time passes."""
+    watch.begin(given := scenario(), simulator(given), "inline")
+    for _ in range(count):
+        clock.now_s += every_s
+        watch.beat()
+
+
 def test_what_takes_long_is_done_rarely(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, given, written = Clock(), scenario(), []
+    clock, written = Clock(), []
 
     def slowly(self: LiveFile, shown: Live) -> None:
         written.append(clock.now_s)
@@ -494,50 +462,30 @@ def test_what_takes_long_is_done_rarely(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(LiveFile, "write", slowly)
     with broadcast(tmp_path, clock, stream=io.StringIO()) as watch:
-        watch.begin(given, simulator(given), "inline")
-        for _ in range(2000):
-            clock.now_s += 0.01
-            watch.beat()
+        beats(watch, clock, 2000, 0.01)
     assert len(written) == 5
     assert min(np.diff(written)) >= 5  # a hundred times as long
 
 
-def test_the_run_goes_on_if_it_cannot_be_written(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    clock, given = Clock(), scenario()
-    with broadcast(tmp_path / "gone", clock, stream=io.StringIO()) as watch:
-        assert (
-            f"the run goes on, but twolevel watch will not see it: {tmp_path / 'gone' / 'live.json.next'}: No such file"
-            in caplog.text
-        )
-        result = run(given, watch=watch)
-        clock.now_s += 1
-        watch.beat()
-    assert len(result.jobs) == 40
-    assert len(caplog.records) == 1
-
-
-@pytest.mark.parametrize(("terminal", "error"), [(True, OSError(5, "")), (False, BrokenPipeError(32, ""))])
-def test_the_run_goes_on_if_nobody_reads_any_more(tmp_path: Path, terminal: bool, error: OSError) -> None:
-    class Gone(io.StringIO):
-        def isatty(self) -> bool:
-            return terminal
-
-        def write(self, text: str) -> int:
-            raise error
-
-    for live in (False, True):
-        clock, given = Clock(), scenario()
-        with broadcast(tmp_path, clock, live=live, stream=Gone()) as watch:
+@pytest.mark.parametrize("stream", [Terminal(True, OSError(5, "")), Terminal(False, BrokenPipeError(32, "")), None])
+def test_the_run_goes_on_if_it_cannot_be_written_or_nobody_reads_any_more(
+    tmp_path: Path, stream: Terminal | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock, folder = Clock(), tmp_path if stream else tmp_path / "gone"
+    for is_live in (False, True) if stream else (False,):
+        with broadcast(folder, clock, live=is_live, stream=stream or io.StringIO()) as watch:
             clock.now_s += 5
-            result = run(given, watch=watch)
+            assert len(run(scenario(), watch=watch).jobs) == 40
             clock.now_s += 5
             watch.beat()
-        assert len(result.jobs) == 40
+    if stream is None:
+        said = f"the run goes on, but twolevel watch will not see it: {folder / 'live.json.next'}: No such file"
+        assert said in caplog.text
+        assert len(caplog.records) == 1
 
 
 def test_it_beats_by_itself_while_nothing_is_told(tmp_path: Path) -> None:
-    # The test waits for the thread's writes, not for a time.
-    written = threading.Semaphore(0)
+    written = threading.Semaphore(0)  # the test waits for the thread's writes, not for a time
 
     class Counted(LiveFile):
         def write(self, shown: Live) -> None:
@@ -546,22 +494,17 @@ def test_it_beats_by_itself_while_nothing_is_told(tmp_path: Path) -> None:
 
     with Broadcast(tmp_path, 40, stream=io.StringIO()) as watch:
         watch._file = Counted(tmp_path)
-        given = scenario()
-        watch.begin(given, simulator(given), "inline")
-        for _ in range(2):
-            assert written.acquire(timeout=60)
+        watch.begin(given := scenario(), simulator(given), "inline")
+        assert all(written.acquire(timeout=60) for _ in range(2))
         assert seen(tmp_path).setting is not None
-    assert threading.active_count() == 1 or "twolevel-live" not in {thread.name for thread in threading.enumerate()}
+    assert "twolevel-live" not in {thread.name for thread in threading.enumerate()}
     assert os.listdir(tmp_path) == []
 
 
 def test_live_in_a_pipe_is_a_line_a_second_after_the_first(tmp_path: Path) -> None:
-    clock, given, stream = Clock(), scenario(), io.StringIO()
+    clock, stream = Clock(), io.StringIO()
     with broadcast(tmp_path, clock, live=True, stream=stream) as watch:
-        watch.begin(given, simulator(given), "inline")
-        for _ in range(35):
-            clock.now_s += 0.1
-            watch.beat()
+        beats(watch, clock, 35, 0.1)
     lines = stream.getvalue().splitlines()
     assert len(lines) == 3
     assert lines[0].startswith("simulated 0 s; 0 of 40 jobs done, 0 running, 0 waiting; cores 0.000; 1.")

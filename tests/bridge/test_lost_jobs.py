@@ -14,8 +14,6 @@ from one_result import assert_one_result
 
 import bridge
 import traces
-from als.application import Application
-from als.techniques import TECHNIQUES
 from bls.constraints.options import Surroundings
 from bls.machine.platform import HostGroup, Platform
 from bls.scheduler_options import Rules
@@ -122,16 +120,6 @@ def test_an_application_simulator_may_lose_cores_by_itself() -> None:
         "",
         "",
     ]
-
-
-def test_a_core_that_was_lost_for_good_and_comes_all_the_same() -> None:
-    application = Application([10.0 / S] * 4, [1.0, 1.0], TECHNIQUES["ss"])
-    application.advance(15)
-    application.lose(0)
-    application.set_speed(1.0, 0)
-    application.lose(1)
-    assert application.advance()
-    assert (application.lost, application.end_ns) == (False, 35)
 
 
 def test_a_core_that_comes_late_is_waited_for_in_a_few_steps() -> None:

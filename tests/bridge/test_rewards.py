@@ -34,18 +34,13 @@ def test_by_hand() -> None:
     assert reward_row(found) == ("rewards", "6.50 to 2 of 3 allowed jobs; 13.50 of cost saved beyond that")
     only_run = rewards(parse_rates("0.5:0"), (before, after), both, (100.0, None))
     assert (only_run.total, only_run.jobs, only_run.saved) == (4, 1, None)
+    for text in ("", "1", "1:2:3", "-1:2", "1:", "nan:1", "1e3:1", "1000001:0", "0.0000001:0", "²:1"):
+        with pytest.raises(
+            InputError, match=r"^--reward: .*; allowed: for a core-hour of running longer, .*, as 0.02:0.005$"
+        ):
+            parse_rates(text)
     nobody = rewards(parse_rates("1:1"), (before.iloc[:0], after.iloc[:0]), (both[0][:0], both[1][:0]), (None, None))
     assert (nobody.total, nobody.jobs, nobody.allowed_jobs) == (0, 0, 0)
-
-
-@pytest.mark.parametrize(
-    "text", ["", "1", "1:2:3", "-1:2", "1:x", "1:", "nan:1", "1e3:1", "1000001:0", "0.0000001:0", "²:1"]
-)
-def test_what_cannot_be(text: str) -> None:
-    with pytest.raises(
-        InputError, match=r"^--reward: .*; allowed: for a core-hour of running longer, .*, as 0.02:0.005$"
-    ):
-        parse_rates(text)
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -270,15 +270,3 @@ def test_easy_as_a_scheduler_is_easy(rows: list[tuple[int, int, int, int]], how:
 def test_it_is_told_in_every_coupling(rows: list[tuple[int, int, int, int]], coupling: str, how: str) -> None:
     """Where the end of a job is known only when its process reports it, and the scheduler is asked meanwhile."""
     as_easy(rows, how, coupling=coupling, workers=2)
-
-
-def test_promises_change_what_easy_as_a_scheduler_starts() -> None:
-    """The example of ``docs/reference/batch-estimates.md``: the tests above are only worth something if promises are."""
-    jobs = Workload.from_jobs([(1, 0, 1200, 3, 3600), (2, 60, 600, 4, 600), (3, 120, 1800, 1, 1800)])
-    machine = Platform((HostGroup(1, 4, 4.0),))
-    starts = {}
-    for estimates in ("requested", "application"):
-        rules = Rules(estimates=estimates)
-        result = bridge.simulate(jobs, machine, als="recorded", bls_command=EASY, rules=rules)
-        starts[estimates] = [start // (60 * 10**9) for start in result.jobs.start_ns]
-    assert starts == {"requested": [0, 32, 2], "application": [0, 20, 30]}

@@ -10,8 +10,6 @@ from typing import Any, get_args
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import bridge.protocol.session
 from bridge.protocol import scheduler_messages
@@ -33,7 +31,7 @@ from bridge.protocol.scheduler_session import (
     SchedulerSession,
     SchedulerState,
 )
-from bridge.protocol.session import NEED_DATA, ConnectionClosed, LocalProtocolError
+from bridge.protocol.session import ConnectionClosed, LocalProtocolError
 from traces.ledger import STATES
 
 PROTOCOL = Path(bridge.protocol.session.__file__).parents[1] / "PROTOCOL.md"
@@ -287,37 +285,6 @@ def test_what_a_hello_may_not_direct(directs: list[str]) -> None:
         pair.hear(SCHEDULER, frame(msgspec.msgpack.encode(EXAMPLE[0][1] | {"directs": directs})))
 
 
-def test_one_core_for_two_jobs() -> None:
-    pair = Pair(4)
-    pair.say(BRIDGE, submitted(job=1, number=18))
-    pair.say(BRIDGE, decide(1, NOW, 4))
-    message = r"it places job 0 \(number 17\) and job 1 \(number 18\) on core 1$"
-    with pytest.raises(SchedulerProtocolError, match=message):
-        pair.answer(start=[{"job": 1, "cores": pack_int32([1, 3])}, {"job": 0, "cores": pack_int32([0, 2])}])
-
-
-def test_whole_hosts_may_be_more_than_a_job_asks_for() -> None:
-    pair = Pair(5, machine={"whole_hosts": True})
-    assert isinstance(pair.answer(start=[{"job": 0, "cores": pack_int32([0, 4])}]), Decided)
-    assert pair.ends[BRIDGE].job_state(0) is ScheduledJob.CHOSEN
-
-
-def test_where_jobs_are() -> None:
-    pair = Pair(4)
-    pair.say(BRIDGE, submitted(job=5, eligible_ns=None))
-    end = pair.ends[BRIDGE]
-    assert [end.job_state(job) for job in (0, 5, 6)] == [ScheduledJob.WAITING, ScheduledJob.HELD, ScheduledJob.ABSENT]
-    begun = scheduler_messages.Started(job=5, start_ns=NOW, cores=pack_int32([0, 2]), expected_end_ns=NOW)
-    over = scheduler_messages.Ended(job=6, end_ns=NOW, how="completed")
-    for message, words in (
-        (begun, "started of job 5 is not allowed while the job is HELD"),
-        (submitted(job=5), "job 5 is submitted twice"),
-        (over, "ended of job 6 is not allowed while the job is ABSENT"),
-    ):
-        with pytest.raises(LocalProtocolError, match=words):
-            end.send(message)
-
-
 @pytest.mark.parametrize(
     ("fields", "reason", "blame"),
     [
@@ -337,6 +304,29 @@ def test_who_is_refused(fields: dict[str, Any], reason: str, blame: str) -> None
     assert pair.ends[BRIDGE].next_event() == ConnectionClosed()
 
 
+def test_cores_of_two_jobs_and_of_whole_hosts() -> None:
+    pair = Pair(4)
+    pair.say(BRIDGE, submitted(job=1, number=18))
+    pair.say(BRIDGE, decide(1, NOW, 4))
+    with pytest.raises(
+        SchedulerProtocolError, match=r"it places job 0 \(number 17\) and job 1 \(number 18\) on core 1$"
+    ):
+        pair.answer(start=[{"job": 1, "cores": pack_int32([1, 3])}, {"job": 0, "cores": pack_int32([0, 2])}])
+    pair = Pair(5, machine={"whole_hosts": True})  # which may be more than a job asks for
+    assert isinstance(pair.answer(start=[{"job": 0, "cores": pack_int32([0, 4])}]), Decided)
+    assert pair.ends[BRIDGE].job_state(0) is ScheduledJob.CHOSEN
+
+
+def test_a_run_or_a_scheduler_that_gives_up() -> None:
+    pair = Pair(5)
+    pair.ends[BRIDGE].send(scheduler_messages.Quit(complete=False))
+    assert isinstance(pair.answer(decision=99), Decided)  # dropped, unjudged
+    assert pair.ends[BRIDGE].state is SchedulerState.CLOSING
+    pair, said = Pair(5), scheduler_messages.SchedulerFailed(reason="no partitions", blame="user")
+    assert pair.say(SCHEDULER, said) == said
+    assert pair.ends[BRIDGE].next_event() == ConnectionClosed()
+
+
 def test_the_end_of_the_stream() -> None:
     for at, words in ((3, "before the run was over"), (5, "and has not answered")):
         end = Pair(at).ends[BRIDGE]
@@ -348,35 +338,6 @@ def test_the_end_of_the_stream() -> None:
     end.receive_eof()
     with pytest.raises(SchedulerProtocolError, match="in the middle of a frame"):
         end.next_event()
-
-
-def test_a_run_that_is_given_up_while_the_scheduler_answers() -> None:
-    pair = Pair(5)
-    pair.ends[BRIDGE].send(scheduler_messages.Quit(complete=False))
-    assert isinstance(pair.answer(decision=99), Decided)  # dropped, unjudged
-    assert pair.ends[BRIDGE].state is SchedulerState.CLOSING
-
-
-def test_a_scheduler_that_cannot_go_on() -> None:
-    pair = Pair(5)
-    said = scheduler_messages.SchedulerFailed(reason="no partitions", blame="user")
-    assert pair.say(SCHEDULER, said) == said
-    assert pair.ends[BRIDGE].next_event() == ConnectionClosed()
-
-
-@given(data=st.binary(max_size=60), at=st.integers(0, len(EXAMPLE)))
-def test_whatever_comes_is_a_message_or_an_error(data: bytes, at: int) -> None:
-    pair = Pair(at)
-    for end in pair.ends.values():
-        end.receive_data(frame(data) if data else b"\0\0\0\0")
-        try:
-            event: Any = end.next_event()
-        except SchedulerProtocolError as error:
-            event = error
-        if isinstance(event, SchedulerProtocolError):
-            assert str(event).isprintable()
-        else:
-            assert event is NEED_DATA or isinstance(event, SchedulerMessage | ConnectionClosed | SchedulerRefusal)
 
 
 def test_strangers_cannot_make_the_bridge_keep_much() -> None:

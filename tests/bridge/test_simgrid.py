@@ -237,13 +237,9 @@ MOST_NS = 500
 PLAIN = {"latency_factor": 1.0, "bandwidth_factor": 1.0, "weight_bytes": 0.0, "gamma_bytes": 0.0, "crosstraffic": False}
 DRAGONFLY = "dragonfly:groups=2,chassis=2,routers=2,nodes=1,routing=simgrid"
 GENERATORS = (
-    "layered:tasks=40",
-    "cholesky:tiles=4",
-    "fork-join:width=6,stages=3",
-    "stencil:steps=4,points=5",
-    "lu:tiles=3",
+    "layered:tasks=40", "cholesky:tiles=4", "fork-join:width=6,stages=3", "stencil:steps=4,points=5", "lu:tiles=3",
     "chain:tasks=6",
-)
+)  # fmt: skip
 #: With graphs, techniques that do not choose the tasks.
 ON_GRAPHS = tuple(name for name, technique in TECHNIQUES.items() if not technique.places)
 #: Those that measure find cores that are alike equal to a nanosecond, and round a chunk up or down by that.

@@ -158,37 +158,35 @@ def test_of_many_strangers_there_is_no_line_each(caplog: pytest.LogCaptureFixtur
     assert caplog.messages[LINES:] == more
 
 
-def visited_by(words: bytes, judge: Callable[[Hello], str | None], kind: str = "unix") -> tuple[bytes, Listener]:
-    """What a visitor that says these words hears, and whom it has visited."""
-
-    async def visit() -> tuple[bytes, Listener]:
-        door = Listener(TOKEN, judge, nobody)
-        reader, writer = await connect(await door.open(kind))
-        writer.write(words)
-        told = await asyncio.wait_for(reader.read(), PATIENCE_S)
-        writer.close()
-        await door.close()
-        return told, door
-
-    return asyncio.run(visit())
-
-
 def test_strangers_that_are_silent_or_find_a_fault_and_processes_that_come_late(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(hello: Hello) -> str | None:
         raise ZeroDivisionError("a bug")
 
-    told, door = visited_by(hello(), lambda hello: OVER)
-    assert (door.refused, caplog.text) == (0, "")
+    async def visit(words: bytes, judge: Callable[[Hello], str | None], kind: str) -> tuple[bytes, int]:
+        door = Listener(TOKEN, judge, nobody)
+        reader, writer = await connect(await door.open(kind))
+        writer.write(words)
+        told = await asyncio.wait_for(reader.read(), PATIENCE_S)
+        writer.close()
+        await door.close()
+        return told, door.refused
+
+    told, refused = asyncio.run(visit(hello(), lambda hello: OVER, "unix"))
+    assert (refused, caplog.text) == (0, "")
     assert b"the run is over" in told
-    told, door = visited_by(hello(), broken, "tcp")
-    assert (told, door.refused) == (b"", 1)
+    assert asyncio.run(visit(hello(), broken, "tcp")) == (b"", 1)
     assert "ZeroDivisionError: 'a bug'" in caplog.text
     monkeypatch.setattr(listener, "HELLO_S", 0.0)
-    told, door = visited_by(b"", lambda hello: None)
-    assert (told, door.refused) == (b"", 1)
+    assert asyncio.run(visit(b"", lambda hello: None, "unix")) == (b"", 1)
     assert "a connection was refused: no hello within 0 s" in caplog.text
+
+
+def test_addresses_that_are_none() -> None:
+    for place in ("", "unix:", "tcp:", "tcp:here", "tcp::1", "tcp:here:99999", "tcp:here:²", "tcp:here:" + "9" * 5000):
+        with pytest.raises(InputError, match=r"^bridge address .*; allowed: unix:/path or tcp:host:port$"):
+            asyncio.run(connect(place))
 
 
 def test_a_folder_with_too_long_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,12 +198,3 @@ def test_a_folder_with_too_long_a_name(tmp_path: Path, monkeypatch: pytest.Monke
         run(scenario, coupling_name="pool", peers=PeerOptions(2))
     assert list(deep.iterdir()) == []
     assert_same(run(scenario, coupling_name="pool", peers=PeerOptions(2, socket="tcp")), run(scenario))
-
-
-@pytest.mark.parametrize(
-    "address",
-    ["", "unix:", "tcp:", "tcp:here", "tcp::1", "tcp:here:99999", "tcp:here:²", "tcp:here:" + "9" * 5000, "ftp:here:1"],
-)
-def test_addresses_that_are_none(address: str) -> None:
-    with pytest.raises(InputError, match=r"^bridge address .*; allowed: unix:/path or tcp:host:port$"):
-        asyncio.run(connect(address))
