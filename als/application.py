@@ -171,7 +171,7 @@ class Application:
             np.pad(speed, (0, room - n_cores)),
             np.pad(np.arange(n_cores) if core_number is None else core_number, (0, room - n_cores)),
             np.pad(messages, (0, room - n_cores)),
-            memo=s.whole_memo(columns, self._rules.table.rules, room),
+            memo=s.whole_memo(columns, self._rules.table, room),
             keep_tasks=keep_tasks,
             selects=self._rules.selects,
             changes=False,
@@ -192,7 +192,7 @@ class Application:
     def in_graph(self) -> bool:
         """Whether the part that runs is a graph."""
         state = self.state
-        return bool(state.phases[state.part % len(state.phases), s.KIND] == s.GRAPH)
+        return bool(state.phases.kind[state.part % len(state.phases.kind)] == s.GRAPH)
 
     @property
     def now_ns(self) -> int:
@@ -222,7 +222,7 @@ class Application:
         """When it has wished for how many cores so far, (instant, cores), ascending; each for another number than before, the
         first for another one than it began with."""
         parts = np.flatnonzero(self.state.wished_ns < s.NEVER)
-        cores = self.state.wishes[parts % len(self.state.phases)]
+        cores = self.state.wishes[parts % len(self.state.phases.kind)]
         return list(zip(self.state.wished_ns[parts].tolist(), cores.tolist(), strict=True))
 
     @property
@@ -297,7 +297,7 @@ class Application:
             return False
         if self.in_graph:
             return bool(state.graph.n_undone == 0)
-        serial = state.phases[state.part % len(state.phases), s.KIND] == s.SERIAL  # which needs no messages
+        serial = state.phases.kind[state.part % len(state.phases.kind)] == s.SERIAL  # which needs no messages
         if serial or state.n_left > 0:
             return False
         ask_ns, cores = (column[: state.n_asking] for column in (state.ask_ns, state.ask_core))
@@ -497,7 +497,7 @@ class Application:
         state = self.state
         for name in _BY_CORE:
             setattr(state, name, self._wide[name][:n_cores])
-        state.memo = self._wide["memo"][: s.whole_memo(state.phases, self._rules.table.rules, n_cores)]
+        state.memo = self._wide["memo"][: s.whole_memo(state.phases, self._rules.table, n_cores)]
 
     def stop(self) -> None:
         """End the application now: running tasks are cut, the others never run (their records hold -1).

@@ -5,7 +5,7 @@ from __future__ import annotations
 from als.engine import state as s
 from als.engine.hooks import SERVE_LAST, call_hook
 from als.engine.releases import leave, release, released
-from als.engine.rule_table import FLAGS, FULL, LEARNS, PARAMS_FIRST, PARAMS_STOP, PLACES, RANDOM
+from als.engine.rule_table import FULL, LEARNS, PLACES, RANDOM
 from als.engine.state import ApplicationState
 from als.engine.status import (
     ALL_LOST,
@@ -38,7 +38,7 @@ _call_full = caller(NEXT_CHUNK_FULL)
 @compiled(inner=True)
 def is_serial(state: ApplicationState) -> bool:
     """Whether the present part is a serial one."""
-    return bool(state.phases[state.part % state.phases.shape[0], s.KIND] == s.SERIAL)
+    return bool(state.phases.kind[state.part % state.phases.kind.size] == s.SERIAL)
 
 
 @compiled(inner=True)
@@ -114,10 +114,10 @@ def serve(state: ApplicationState, until_ns: int) -> int:
     serial = is_serial(state)
     part_stop = state.part_first[part + 1]
     rule = state.rule
-    flags = state.table.rules[rule, FLAGS]
-    watched = (flags | state.table.rules[state.phases[part % state.phases.shape[0], s.PHASE_RULE], FLAGS]) & LEARNS != 0
+    flags = state.table.flags[rule]
+    watched = (flags | state.table.flags[state.phases.rule[part % state.phases.kind.size]]) & LEARNS != 0
     full, learns, places = flags & FULL != 0, flags & LEARNS != 0 and not serial, flags & PLACES != 0 and not serial
-    params = state.table.params[state.table.rules[rule, PARAMS_FIRST] : state.table.rules[rule, PARAMS_STOP]]
+    params = state.table.params[state.table.params_first[rule] : state.table.params_stop[rule]]
     call = state.table.calls[rule]
     memo = state.memo[state.memo_lo : state.memo_hi]
     n_tasks, base = state.rule_tasks, state.rule_base

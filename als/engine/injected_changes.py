@@ -137,7 +137,7 @@ def set_speed(state: ApplicationState, c: int, speed_gflops: float) -> int:
     if speed_gflops > 0.0 and cores.for_good[c] == 1:
         cores.for_good[c] = 0
         state.n_gone -= 1
-    if state.phases[state.part % state.phases.shape[0], s.KIND] == s.GRAPH:
+    if state.phases.kind[state.part % state.phases.kind.size] == s.GRAPH:
         status = call_hook(state.hooks[CHANGE_GRAPH], (state, c, speed_gflops))
         if state.fruitless == MOST_FRUITLESS and status == SUSPENDED:
             status = _end_lost(state, -1)
@@ -249,7 +249,7 @@ def stop(state: ApplicationState) -> int:
     keep = state.start_ns.size > 0
     part, n_tasks = state.part, state.lengths.size
     part_stop = state.part_first[part + 1]
-    if state.phases[part % state.phases.shape[0], s.KIND] == s.GRAPH:
+    if state.phases.kind[part % state.phases.kind.size] == s.GRAPH:
         completed = call_hook(state.hooks[STOP_GRAPH], (state, -1, 0.0)) == 1
         if keep:
             for k in range(state.part_first[part], part_stop):

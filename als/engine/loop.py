@@ -89,7 +89,7 @@ def _open(state: ApplicationState, t: int) -> None:
 @compiled(inner=True)
 def _is_graph(state: ApplicationState) -> bool:
     """Whether the present part is a graph."""
-    return bool(state.phases[state.part % state.phases.shape[0], s.KIND] == s.GRAPH)
+    return bool(state.phases.kind[state.part % state.phases.kind.size] == s.GRAPH)
 
 
 @compiled()

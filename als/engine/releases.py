@@ -20,7 +20,7 @@ def begin_releases(state: ApplicationState) -> None:
     """See from which part on cores may be released; as the application begins."""
     state.releases = 1
     state.last_wide = state.part_first.size - 2
-    while state.last_wide >= 0 and state.phases[state.last_wide % state.phases.shape[0], s.KIND] == s.SERIAL:
+    while state.last_wide >= 0 and state.phases.kind[state.last_wide % state.phases.kind.size] == s.SERIAL:
         state.last_wide -= 1
 
 

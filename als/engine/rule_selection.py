@@ -8,7 +8,6 @@ from als.engine import state as s
 from als.engine.hooks import RANK, SELECT, call_hook
 from als.engine.releases import released
 from als.engine.rule_table import (
-    FLAGS,
     LEARNS,
     MOMENTS,
     PLACES,
@@ -35,7 +34,7 @@ def tell(state: ApplicationState, needs: int) -> None:
             total += speed[c]
             messages += 2.0 * float(state.latency_ns[c])
     facts[f.OVERHEAD_S] = (float(state.overhead_ns) + messages / present) / 1e9
-    facts[f.STEP] = float(state.part // state.phases.shape[0])
+    facts[f.STEP] = float(state.part // state.phases.kind.size)
     if needs & MOMENTS == 0:
         return
     first, stop = state.next_task, state.part_first[state.part + 1]
@@ -58,11 +57,11 @@ def tell(state: ApplicationState, needs: int) -> None:
 @compiled(inner=True)
 def begin_rule(state: ApplicationState, row: int, memo_lo: int) -> None:
     """From now on the rule of this row hands out what is left."""
-    flags = state.table.rules[row, FLAGS]
+    flags = state.table.flags[row]
     if state.width > 0:
         call_hook(state.hooks[RANK], (state, 0, 0.0))
     state.rule, state.memo_lo = row, memo_lo
-    state.memo_hi = memo_lo + memo_size(state.table.rules, row, state.speed.size)
+    state.memo_hi = memo_lo + memo_size(state.table, row, state.speed.size)
     state.n_requests, state.rule_tasks, state.rule_base = 0, state.n_left, state.next_task
     if flags & LEARNS == 0:
         state.memo[state.memo_lo : state.memo_hi] = 0.0
@@ -79,8 +78,8 @@ def memo_begin(state: ApplicationState, phase: int) -> int:
     """Where the memo of a phase begins."""
     memo_lo = 0
     for earlier in range(phase):
-        if state.phases[earlier, s.KIND] != s.SERIAL:
-            memo_lo += memo_size(state.table.rules, state.phases[earlier, s.PHASE_RULE], state.speed.size)
+        if state.phases.kind[earlier] != s.SERIAL:
+            memo_lo += memo_size(state.table, state.phases.rule[earlier], state.speed.size)
     return int(memo_lo)
 
 
@@ -93,12 +92,12 @@ def prepare(state: ApplicationState, t: int) -> int:
     int
         0, or the fault of a candidate, as from ``als.engine.chunk_dispatch.serve``.
     """
-    rules = state.table.rules
-    phase = state.part % state.phases.shape[0]
-    row = state.phases[phase, s.PHASE_RULE]
+    rules = state.table
+    phase = state.part % state.phases.kind.size
+    row = state.phases.rule[phase]
     memo_lo = memo_begin(state, phase)
-    if rules[row, FLAGS] & SELECTS == 0:
-        tell(state, rules[row, FLAGS])
+    if rules.flags[row] & SELECTS == 0:
+        tell(state, rules.flags[row])
         begin_rule(state, row, memo_lo)
         state.choose_ns = s.NEVER
         return 0

@@ -99,7 +99,7 @@ def rescale(state: ApplicationState, own: Floats, at_ns: int) -> int:
     if state.status != SUSPENDED:
         return int(state.status)
     state.now_ns = at_ns
-    if state.phases[state.part % state.phases.shape[0], s.KIND] == s.GRAPH:
+    if state.phases.kind[state.part % state.phases.kind.size] == s.GRAPH:
         return _rescale_graph(state, own)
     changed = False
     for at in range(asking):
@@ -134,7 +134,7 @@ def first_and_last_work(state: ApplicationState, at_ns: int) -> tuple[int, int]:
     cores = state.cores
     if state.status != SUSPENDED or state.n_asking == 0:
         return 0, 0
-    if state.phases[state.part % state.phases.shape[0], s.KIND] == s.GRAPH:
+    if state.phases.kind[state.part % state.phases.kind.size] == s.GRAPH:
         return 0, 0
     first, last = s.NEVER, 0
     for at in range(state.n_asking):

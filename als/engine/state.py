@@ -9,7 +9,7 @@ from als.engine.rule_table import RuleTable, memo_size
 from als.techniques.contract import FACTS
 from traces.algorithms.copying import copy_first
 from traces.compiled import Array, compiled, own
-from traces.kernels.signatures import Bytes, Floats, Ints, Ints2, Shorts, Words
+from traces.kernels.signatures import Bytes, Floats, Ints, Shorts, Words
 from traces.kernels.state import State, column, first_numbers
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "ApplicationState",
     "CoreAmounts",
     "Cores",
+    "Phases",
     "copy_amounts",
     "copy_cores",
     "new_state",
@@ -30,13 +31,6 @@ __all__ = [
 # Values of Cores.wanted: another job waits for the core, or the core is to leave.
 FOR_ANOTHER, TO_LEAVE = 1, 2
 
-# Columns of ApplicationState.phases.
-KIND = 0
-PHASE_RULE = 1
-PHASE_MODE = 2  # of a graph: how its tasks come to cores, als.engine.dag.state
-PHASE_ORDER = 3  # of a graph: whether its tasks wait by upward rank
-PHASE_COLUMNS = 4
-
 # Kinds of phases.
 LOOP = 0
 SERIAL = 1
@@ -44,6 +38,15 @@ GRAPH = 2
 
 #: A limit that no instant reaches: advance to the end.
 NEVER = 2**63 - 1
+
+
+class Phases(State):
+    """The phases of a program."""
+
+    kind: Ints  # LOOP, SERIAL or GRAPH
+    rule: Ints  # row of its rule
+    mode: Ints  # of a graph: how its tasks come to cores, BY_TECHNIQUE … ON_CORES of als.engine.dag.state
+    order: Ints  # of a graph: BY_RANK where its tasks wait by upward rank
 
 
 class Cores(State, dim="cores"):
@@ -101,8 +104,8 @@ class ApplicationState(State):
         Work of each task, GFLOP; the parts' tasks one behind the other.
     part_first : int64 (I + 1,)
         Part ``i`` has the tasks ``part_first[i]`` up to, not including, ``part_first[i + 1]``.
-    phases : int64 (F, PHASE_COLUMNS)
-        Kind and rule of each phase; part ``i`` is phase ``i % F``.
+    phases : Phases
+        Part ``i`` is phase ``i % F``.
     table : RuleTable
     speed : float64 (P,)
         GFLOP/s of each core, now; 0 for one that is not there.
@@ -189,7 +192,7 @@ class ApplicationState(State):
     scale: int = 0  # the part of its speed that a core that comes runs at, parts per billion; 0 until a speed is scaled
     lengths: Floats
     part_first: Ints
-    phases: Ints2
+    phases: Phases
     table: RuleTable
     speed: Floats
     core_number: Ints
@@ -220,7 +223,7 @@ class ApplicationState(State):
 def new_state(
     lengths: Array,
     part_first: Array,
-    phases: Array,
+    phases: Phases,
     table: RuleTable,
     speed: Array,
     core_number: Array,
@@ -242,7 +245,7 @@ def new_state(
     return ApplicationState(
         lengths=own(lengths, np.float64),
         part_first=own(part_first, np.int64),
-        phases=own(phases, np.int64),
+        phases=phases,
         table=table,
         speed=np.array(speed, np.float64),
         core_number=own(core_number, np.int64),
@@ -295,12 +298,12 @@ _NO_NUMBERS = np.zeros(0, np.int32)
 
 
 @compiled()
-def whole_memo(phases: Ints2, rules: Ints2, n_cores: int) -> int:
+def whole_memo(phases: Phases, rules: RuleTable, n_cores: int) -> int:
     """How many numbers of memo the phases need together."""
     total = 0
-    for phase in range(phases.shape[0]):
-        if phases[phase, KIND] != SERIAL:
-            total += memo_size(rules, phases[phase, PHASE_RULE], n_cores)
+    for phase in range(phases.kind.size):
+        if phases.kind[phase] != SERIAL:
+            total += memo_size(rules, phases.rule[phase], n_cores)
     return int(total)
 
 

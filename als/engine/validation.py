@@ -44,7 +44,7 @@ class _Application:
         self.state, self.name = state, name
         self.now, self.status, self.part = state.now_ns, state.status, state.part
         self.first, self.stop = (int(state.part_first[self.part + k]) for k in (0, 1))
-        self.kind = int(state.phases[self.part % len(state.phases), s.KIND])
+        self.kind = int(state.phases.kind[self.part % len(state.phases.kind)])
 
     def check(self) -> None:
         state = self.state

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from als.engine.dag.metrics import copy_transfers, measure_graph
 from als.engine.loop import end_ns
-from als.engine.state import GRAPH, KIND
+from als.engine.state import GRAPH, Phases
 from bridge.couplings.inline_state import HOOK, InlineState
-from traces.compiled import Array, compiled
+from traces.compiled import compiled
 
 __all__ = ["measure", "note_transfers"]
 
 
 @compiled(inner=True)
-def _any_graph(phases: Array) -> bool:
+def _any_graph(phases: Phases) -> bool:
     """Whether any phase of a program is a graph."""
     found = False
-    for phase in range(phases.shape[0]):
-        found = found or phases[phase, KIND] == GRAPH
+    for phase in range(phases.kind.size):
+        found = found or phases.kind[phase] == GRAPH
     return bool(found)
 
 

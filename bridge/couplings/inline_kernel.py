@@ -17,6 +17,7 @@ from als.engine.metrics import measure
 from als.engine.status import FINISHED, LOST, STOPPED
 from als.lengths.draw import IMPOSSIBLE, NO_ROOM, length_cov
 from als.network.state import NONE
+from als.programs.drawing import show_phases
 from als.programs.table import draw_program
 from bls.engine.features import releases
 from bls.engine.state import BatchState
@@ -132,14 +133,15 @@ def bind(state: BatchState, inline: InlineState, job: int, n: int, row: int, kee
     work, app, table = inline.application, inline.app, inline.table
     n_cores, place = state.jobs.cores[job], inline.program[state.jobs.origin[job]]
     stop = row + n if keep_tasks else row
-    app.phases = phases = table.phases[table.programs[place, 0] : table.programs[place, 1]]
+    phases = app.phases
+    show_phases(phases, table, place)
     app.lengths = work.lengths[:n]
-    app.part_first = inline.part_first[: phases.shape[0] * table.programs[place, 2] + 1]
+    app.part_first = inline.part_first[: phases.kind.size * table.steps[place] + 1]
     app.speed, app.core_number = work.speed[:n_cores], work.core_number[:n_cores]
     app.latency_ns = work.latency_ns[:n_cores]
     app.ask_ns, app.ask_core = work.ask_ns[:n_cores], work.ask_core[:n_cores]
     app.finish_ns, app.busy_ns = work.finish_ns[:n_cores], work.busy_ns[:n_cores]
-    app.memo = work.memo[: _whole_memo(phases, table.rules.rules, n_cores)]
+    app.memo = work.memo[: _whole_memo(phases, table.rules, n_cores)]
     app.chosen = inline.chosen[job]
     app.start_ns, app.end_ns = work.start_ns[row:stop], work.end_ns[row:stop]
     app.core, app.chunk = work.core[row:stop], work.chunk[row:stop]
@@ -163,7 +165,7 @@ def set_up(state: BatchState, inline: InlineState, job: int, keep_tasks: bool, a
     stop = row + n if keep_tasks else row
     if stop > work.start_ns.size:
         return InlineStatus.LEDGER_FULL
-    parts = (table.programs[place, 1] - table.programs[place, 0]) * table.programs[place, 2]
+    parts = (table.phase_stop[place] - table.phase_first[place]) * table.steps[place]
     sends = keep_tasks and work.graph.net.kind != NONE and inline.room.first[parts] > 0
     if sends and inline.transfers_used + inline.room.first[parts] > inline.transfers.source.size:
         return InlineStatus.TRANSFERS_FULL

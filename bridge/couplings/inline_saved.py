@@ -12,6 +12,7 @@ import numpy as np
 
 from als.engine import state as app
 from als.engine.state import ApplicationState, CoreAmounts, Cores
+from als.programs.drawing import show_phases
 from als.streams import fill_round_keys
 from bls.engine.state import BatchState
 from bridge.couplings.inline_kept import PUT_DOWN, SAVED_BYTES, SAVED_FLOATS, SAVED_INTS, SAVED_KINDS, SAVED_SHORTS
@@ -50,7 +51,7 @@ def _find_room(state: BatchState, inline: InlineState, job: int) -> bool:
     """Room for the application that runs, which is the job's, however wide it may be; False if there is none."""
     saved, run = inline.saved, inline.app
     n, records, n_cores = run.lengths.size, run.start_ns.size, _widest(state, job)
-    memo = _whole_memo(run.phases, inline.table.rules.rules, n_cores)
+    memo = _whole_memo(run.phases, inline.table.rules, n_cores)
     ints = _NUMBERS + run.part_first.size + run.chosen.size + run.wished_ns.size + 2 * records
     ints += (7 + _CORE_COLUMNS) * n_cores + (2 * PUT_DOWN if inline.costs.directs != 0 else 0)
     floats = n + (2 + _AMOUNT_COLUMNS) * n_cores + memo + run.facts.size
@@ -103,8 +104,9 @@ def enter(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) ->
     saved, run, home, table = inline.saved, inline.app, inline.home, inline.table
     origin, n = state.jobs.origin[job], inline.n_rows[job]
     place, n_cores, records = inline.program[origin], _widest(state, job), n if keep_tasks else 0
-    run.phases = phases = table.phases[table.programs[place, 0] : table.programs[place, 1]]
-    parts = phases.shape[0] * table.programs[place, 2] + 1
+    phases = run.phases
+    show_phases(phases, table, place)
+    parts = phases.kind.size * table.steps[place] + 1
 
     ints, at = saved.ints, saved.first[SAVED_INTS, job]
     put_numbers(run, ints, at)

@@ -511,7 +511,9 @@ def with_application(inline: InlineState, work: application.ApplicationState) ->
     if graph.exists:
         graph = graph._replace(source=room.source, target=room.target, bytes=room.bytes)
     return inline._replace(
-        application=work, app=work._replace(table=inline.table.rules, graph=graph), home=work._replace()
+        application=work,
+        app=work._replace(table=inline.table.rules, graph=graph, phases=work.phases._replace()),
+        home=work._replace(),
     )
 
 

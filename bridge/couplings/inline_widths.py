@@ -26,7 +26,7 @@ def show(inline: InlineState, slots: int) -> None:
     run.speed, run.core_number, run.latency_ns = work.speed[:slots], work.core_number[:slots], work.latency_ns[:slots]
     run.ask_ns, run.ask_core = work.ask_ns[:slots], work.ask_core[:slots]
     run.finish_ns, run.busy_ns = work.finish_ns[:slots], work.busy_ns[:slots]
-    run.memo = work.memo[: _whole_memo(run.phases, inline.table.rules.rules, slots)]
+    run.memo = work.memo[: _whole_memo(run.phases, inline.table.rules, slots)]
 
 
 @compiled(inner=True)
@@ -70,11 +70,11 @@ def bind_wishes(inline: InlineState, row: int, _: int) -> int:
     others than it asks for."""
     work, run = inline.application, inline.app
     least, most = inline.width_range[0, row], inline.width_range[1, row]
-    phases, parts = run.phases.shape[0], run.part_first.size - 1
+    phases, parts = run.phases.kind.size, run.part_first.size - 1
     if least == most:
         phases = parts = 0
     run.wishes, run.wished_ns = work.wishes[:phases], work.wished_ns[:parts]
-    first = inline.table.programs[inline.program[row], 0]
+    first = inline.table.phase_first[inline.program[row]]
     for phase in range(phases):
         share = inline.table.wishes[first + phase]
         run.wishes[phase] = _wished_cores(share, inline.asked[row], least, most)

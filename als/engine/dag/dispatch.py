@@ -8,7 +8,7 @@ from als.engine.dag import state as g
 from als.engine.dag.ready_pool import begin_task, fetch, idle, wake
 from als.engine.hooks import RANK, call_hook
 from als.engine.releases import release
-from als.engine.rule_table import FLAGS, FULL, LEARNS, MOMENTS, PARAMS_FIRST, PARAMS_STOP, PLACES, RANDOM
+from als.engine.rule_table import FULL, LEARNS, MOMENTS, PLACES, RANDOM
 from als.engine.state import ApplicationState
 from als.engine.status import ANSWER_OUT_OF_RANGE, OVERFLOW, PLACE_TAKEN
 from als.engine.staying import stays
@@ -47,9 +47,9 @@ def _report(state: ApplicationState, c: int, idle_ns: int) -> None:
 @compiled(merged=True)
 def _ask(state: ApplicationState, c: int, t: int, left: int) -> int:
     """What the rule answers to core ``c`` at ``t``, with so many tasks left in its loop."""
-    facts, rules = state.facts, state.table.rules
+    facts, rules = state.facts, state.table
     rule = state.rule
-    flags, call = rules[rule, FLAGS], state.table.calls[rule]
+    flags, call = rules.flags[rule], state.table.calls[rule]
     memo = state.memo[state.memo_lo : state.memo_hi]
     requests, n_tasks, width = state.n_requests, state.rule_tasks, state.width
     n_cores = state.speed.size if width == 0 else width
@@ -60,7 +60,7 @@ def _ask(state: ApplicationState, c: int, t: int, left: int) -> int:
     if flags & RANDOM != 0:
         fill_words(state.words, state.keys, state.n_chunks, CHUNK_STREAM)
         facts[f.UNIFORM] = uniform_from_word(state.words[0])
-    params = state.table.params[rules[rule, PARAMS_FIRST] : rules[rule, PARAMS_STOP]]
+    params = state.table.params[rules.params_first[rule] : rules.params_stop[rule]]
     speed = state.speed if width == 0 else state.amounts.ranked[:width]
     return int(_call_full(call, (n_tasks, n_cores, place, requests, left, facts, speed, params, memo)))
 
@@ -86,7 +86,7 @@ def _tell(state: ApplicationState, n_tasks: int, moments: bool) -> None:
             messages += 2.0 * float(state.latency_ns[c])
     facts[f.OVERHEAD_S] = (float(state.overhead_ns) + messages / present) / 1e9
     # As of a loop, and each further round is a step more.
-    step = state.part // state.phases.shape[0] + state.graph.repeats
+    step = state.part // state.phases.kind.size + state.graph.repeats
     facts[f.STEP] = float(step)
     if not moments:
         return
@@ -109,7 +109,7 @@ def _begin_round(state: ApplicationState) -> None:
     """Begin a round: what waits now is a loop."""
     graph = state.graph
     cores, pools = graph.cores, graph.pools
-    flags = state.table.rules[state.rule, FLAGS]
+    flags = state.table.flags[state.rule]
     n_tasks = graph.n_waiting
     if state.width > 0:
         call_hook(state.hooks[RANK], (state, 0, 0.0))  # some may be gone since the latest change
@@ -177,7 +177,7 @@ def _take(state: ApplicationState, c: int, size: int, placed: bool) -> None:
     """Give core ``c`` a chunk of so many tasks: those first in order, or, ``placed``, those at places from ``FIRST`` on."""
     graph = state.graph
     tasks, pools = graph.tasks, graph.pools
-    flags = state.table.rules[state.rule, FLAGS]
+    flags = state.table.flags[state.rule]
     first, before = graph.first_task, -1
     place = int(state.facts[f.FIRST]) if placed else graph.first_place
     for _ in range(size):
@@ -263,7 +263,7 @@ def serve_request(state: ApplicationState, c: int, t: int) -> None:
     """Serve the request of core ``c`` that has arrived, or waited until now, ``t``."""
     graph, own = state.graph, state.cores
     latency = state.latency_ns[c]
-    flags = state.table.rules[state.rule, FLAGS]
+    flags = state.table.flags[state.rule]
     _report(state, c, state.finish_ns[c])
     if graph.round_left == 0:
         if flags & LEARNS != 0 and state.facts[f.LAST_SIZE] > 0.0 and graph.round >= 0:

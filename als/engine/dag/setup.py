@@ -7,7 +7,7 @@ from als.engine.dag import state as g
 from als.engine.dag.hooks import BEGIN, call_hook
 from als.engine.dag.ready_pool import make_ready
 from als.engine.releases import released
-from als.engine.rule_table import PARAMS_FIRST, PARAMS_STOP, memo_size
+from als.engine.rule_table import memo_size
 from als.engine.state import ApplicationState
 from als.engine.status import BAD_PLAN
 from als.engine.staying import stays
@@ -27,13 +27,13 @@ call_planner = caller(PLAN)
 @compiled(inner=True)
 def place_memo(state: ApplicationState) -> None:
     """Say which part of the memo is the present rule's."""
-    phase = state.part % state.phases.shape[0]
-    rules, n_cores = state.table.rules, state.speed.size
+    phase = state.part % state.phases.kind.size
+    rules, n_cores = state.table, state.speed.size
     state.memo_lo = 0
     for earlier in range(phase):
-        if state.phases[earlier, s.KIND] != s.SERIAL:
-            state.memo_lo += memo_size(rules, state.phases[earlier, s.PHASE_RULE], n_cores)
-    state.memo_hi = state.memo_lo + memo_size(rules, state.phases[phase, s.PHASE_RULE], n_cores)
+        if state.phases.kind[earlier] != s.SERIAL:
+            state.memo_lo += memo_size(rules, state.phases.rule[earlier], n_cores)
+    state.memo_hi = state.memo_lo + memo_size(rules, state.phases.rule[phase], n_cores)
 
 
 @compiled(inner=True)
@@ -68,7 +68,7 @@ def _plan(state: ApplicationState, first: int, stop: int, rule: int) -> None:
     graph, m, problem = state.graph, stop - first, state.graph.problem
     tasks, plan, ranks = graph.tasks, problem.core, problem.begin
     position, at = tasks.position[first:stop], tasks.in_position[first:stop]
-    problem.params = state.table.params[state.table.rules[rule, PARAMS_FIRST] : state.table.rules[rule, PARAMS_STOP]]
+    problem.params = state.table.params[state.table.params_first[rule] : state.table.params_stop[rule]]
     answer = call_planner(state.table.calls[rule], (problem,))
     for k in range(m):
         good = answer == 0 and 0 <= plan[k] < state.speed.size and ranks[k] >= 0.0
@@ -136,11 +136,11 @@ def open_graph(state: ApplicationState, t: int) -> None:
     graph = state.graph
     tasks, cores = graph.tasks, graph.cores
     part, n_cores = state.part, state.speed.size
-    phase = part % state.phases.shape[0]
+    phase = part % state.phases.kind.size
     first, stop = state.part_first[part], state.part_first[part + 1]
     edge_0, edge_1 = graph.edge_first[part], graph.edge_first[part + 1]
-    m, n_edges, rule = stop - first, edge_1 - edge_0, state.phases[phase, s.PHASE_RULE]
-    mode = state.phases[phase, s.PHASE_MODE]
+    m, n_edges, rule = stop - first, edge_1 - edge_0, state.phases.rule[phase]
+    mode = state.phases.mode[phase]
     wait_ns, transfers, n_bytes, repeats = graph.wait_ns, graph.n_transfers, graph.transfer_bytes, graph.repeats
     reset_numbers(graph)
     graph.wait_ns, graph.n_transfers, graph.transfer_bytes, graph.repeats = wait_ns, transfers, n_bytes, repeats
@@ -167,7 +167,7 @@ def open_graph(state: ApplicationState, t: int) -> None:
         cores.free_ns[c] = t
         state.cores.held_size[c] = state.cores.away[c] = 0
         state.cores.held_first[c] = state.cores.held_stop[c] = 0  # a loop that comes later must not find others'
-    by_ranks = state.phases[phase, s.PHASE_ORDER] == g.BY_RANK
+    by_ranks = state.phases.order[phase] == g.BY_RANK
     if by_ranks or mode == g.PLANNED:
         scratch = tasks.scratch[first:stop]
         topological_order(problem.out_first, problem.target, problem.in_first, m, problem.order, scratch)

@@ -20,7 +20,7 @@ from als.engine.dag.dispatch import end_round
 from als.engine.dag.ready_pool import count_wait, fetch, put_in_pool, request_now, wake
 from als.engine.dag.setup import call_planner, place_memo, show_cores
 from als.engine.releases import leave, released
-from als.engine.rule_table import FLAGS, PARAMS_FIRST, PARAMS_STOP, PLACES
+from als.engine.rule_table import PLACES
 from als.engine.state import ApplicationState
 from als.engine.status import BAD_PLAN
 from als.engine.staying import count_ranks, is_last
@@ -114,7 +114,7 @@ def _end_round_early(state: ApplicationState, t: int) -> None:
     if graph.round >= 0:
         graph.repeats += 1
     graph.round = -1
-    if graph.round_left > 0 and state.table.rules[state.rule, FLAGS] & PLACES != 0:
+    if graph.round_left > 0 and state.table.flags[state.rule] & PLACES != 0:
         for place in range(state.rule_tasks):
             if graph.listed[place] >= 0:
                 position = graph.tasks.position[graph.first_task + graph.listed[place]]
@@ -179,7 +179,7 @@ def _pose_rest(state: ApplicationState) -> int:
     problem.order, problem.begin = graph.listed[:n], graph.ranks[:n]
     show_cores(state)
     problem.core = anew.core[:n]
-    problem.params = params[state.table.rules[rule, PARAMS_FIRST] : state.table.rules[rule, PARAMS_STOP]]
+    problem.params = params[state.table.params_first[rule] : state.table.params_stop[rule]]
     return n
 
 

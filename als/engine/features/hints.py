@@ -13,7 +13,7 @@ from als.engine.chunk_dispatch import LEAVES, SERVED, STAYS, YIELDS, is_serial
 from als.engine.features.width import stay
 from als.engine.hooks import HOOK
 from als.engine.releases import may_release
-from als.engine.rule_table import FLAGS, PLACES
+from als.engine.rule_table import PLACES
 from als.engine.state import ApplicationState
 from traces.algorithms.event_heap import heap_settle
 from traces.compiled import compiled
@@ -44,7 +44,7 @@ def serve_last(state: ApplicationState, asking: int, left: float) -> int:
     ``STAYS`` if it was to leave and there is nobody else; else ``SERVED``.
     """
     rule = state.rule
-    by_places = not is_serial(state) and state.table.rules[rule, FLAGS] & PLACES != 0
+    by_places = not is_serial(state) and state.table.flags[rule] & PLACES != 0
     if state.cores.wanted[state.ask_core[0]] == s.TO_LEAVE:
         if state.n_gone + state.n_released < state.speed.size - 1:
             return LEAVES

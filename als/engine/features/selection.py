@@ -6,7 +6,7 @@ from als.engine import state as s
 from als.engine.chunk_dispatch import serve
 from als.engine.hooks import HOOK
 from als.engine.rule_selection import begin_rule, memo_begin, tell
-from als.engine.rule_table import CANDIDATES, EVERY_NS, FLAGS, PLACES, memo_size
+from als.engine.rule_table import PLACES, memo_size
 from als.engine.state import ApplicationState, copy_amounts, copy_cores
 from als.engine.status import CHOOSE, OVERFLOW, PART_DONE
 from als.techniques import contract as f
@@ -47,7 +47,7 @@ def _predicted_ns(state: ApplicationState, row: int, memo_lo: int, going_on: boo
     state.choose_ns = s.NEVER
     status = serve(state, s.NEVER)
     while status == CHOOSE:  # the last core was to leave, and stays: the rule begins anew
-        tell(state, state.table.rules[row, FLAGS])
+        tell(state, state.table.flags[row])
         begin_rule(state, row, memo_lo)
         state.choose_ns = s.NEVER
         status = serve(state, s.NEVER)
@@ -73,26 +73,26 @@ def _predicted_ns(state: ApplicationState, row: int, memo_lo: int, going_on: boo
 @compiled(HOOK)
 def select(state: ApplicationState, t: int, _speed: float) -> int:
     """Choose a technique before the request that is served next, at ``t``; returns 0, or the fault of a candidate."""
-    rules = state.table.rules
-    phase = state.part % state.phases.shape[0]
-    row = state.phases[phase, s.PHASE_RULE]
+    rules = state.table
+    phase = state.part % state.phases.kind.size
+    row = state.phases.rule[phase]
     n_cores = state.speed.size
     memo_lo = memo_begin(state, phase)
     begins = state.n_requests == 0 and state.choose_ns == 0
     state.choose_ns = (
-        s.NEVER if rules[row, EVERY_NS] == 0 else min(t, s.NEVER - rules[row, EVERY_NS]) + rules[row, EVERY_NS]
+        s.NEVER if rules.every_ns[row] == 0 else min(t, s.NEVER - rules.every_ns[row]) + rules.every_ns[row]
     )
     if state.n_left == 0:
         return 0
     needs = 0
-    for candidate in range(row + 1, row + 1 + rules[row, CANDIDATES]):
-        needs |= rules[candidate, FLAGS]
+    for candidate in range(row + 1, row + 1 + rules.candidates[row]):
+        needs |= rules.flags[candidate]
     tell(state, needs)
     best_row, best_lo, best_ns = -1, 0, s.NEVER
-    for candidate in range(row + 1, row + 1 + rules[row, CANDIDATES]):
+    for candidate in range(row + 1, row + 1 + rules.candidates[row]):
         going_on = not begins and candidate == state.rule
         # One that chooses its tasks must know where those are that are left.
-        able = going_on or state.n_holes == 0 or rules[candidate, FLAGS] & PLACES == 0
+        able = going_on or state.n_holes == 0 or rules.flags[candidate] & PLACES == 0
         if able:
             end = _predicted_ns(state, candidate, memo_lo, going_on)
             if end < 0:

@@ -17,7 +17,7 @@ from als.engine.chunk_dispatch import arrival_ns, is_serial, reopen
 from als.engine.dag import state as g
 from als.engine.hooks import HOOK, RESIZE_GRAPH, call_hook
 from als.engine.releases import leave
-from als.engine.rule_table import FLAGS, PLACES
+from als.engine.rule_table import PLACES
 from als.engine.state import ApplicationState
 from als.engine.status import SUSPENDED
 from als.engine.staying import count_ranks, stays
@@ -30,7 +30,7 @@ __all__ = ["give", "open_slot", "rank", "resize", "slot_for", "stay", "take"]
 @compiled(inner=True)
 def _in_graph(state: ApplicationState) -> bool:
     """Whether the part that runs is a graph."""
-    return bool(state.phases[state.part % state.phases.shape[0], s.KIND] == s.GRAPH)
+    return bool(state.phases.kind[state.part % state.phases.kind.size] == s.GRAPH)
 
 
 @compiled()
@@ -143,7 +143,7 @@ def _begin_anew(state: ApplicationState) -> None:
     if state.n_left == 0:
         state.rule_tasks = 0  # what lost cores put back is shared out, and no technique is asked
         return
-    if state.table.rules[state.rule, FLAGS] & PLACES == 0:
+    if state.table.flags[state.rule] & PLACES == 0:
         state.choose_ns = state.n_requests = 0
         return
     part = state.part

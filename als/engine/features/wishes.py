@@ -34,7 +34,7 @@ def wish(state: ApplicationState, t: int, _speed: float) -> int:
     if state.part == 0:
         state.wish = state.speed.size
         state.wished_ns[:] = s.NEVER
-    wanted = state.wishes[state.part % state.phases.shape[0]]
+    wanted = state.wishes[state.part % state.phases.kind.size]
     if wanted == 0 or wanted == state.wish:
         return t
     state.wish = wanted
