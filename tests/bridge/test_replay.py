@@ -132,7 +132,7 @@ def test_a_clock_that_runs(tmp_path: Path) -> None:
     jobs = [(1, 0, 300, 1, 600), (2, 30, 300, 1, 600), (3, 60, 300, 2, 600)]
     done, frame = _replayed(jobs, machine(2, 1), tmp_path / "r", rate=2000.0)
     assert time.monotonic() - began >= done.cost["simulated_s"] / 2000
-    assert (frame.start_ns[:2] - frame.submit_ns[:2] < 60 * S).all()
+    assert (frame.start_ns >= frame.submit_ns).all()
     assert frame.start[3] >= frame.end[[1, 2]].max()
 
 
