@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,12 +20,14 @@ from inside import column, number
 from reference.cluster import Cluster, NeverFinishes
 from reference.machine import Attempt, Host, Job, Machine, Rules
 from reference.room import only_counts
+from tables import table_rows
 
 from bls import read_workload, sample_path
 from bls.allocators import ALLOCATORS
 from bls.constraints.job_constraints import JobConstraints
 from bls.constraints.options import Surroundings
 from bls.constraints.outages import OutageModel, Outages, modelled_outages
+from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from bls.engine.validation import validate
 from bls.fair_start import check_fair_start, fair_starts
@@ -337,27 +340,55 @@ def test_outages_drawn_as_they_are_needed_are_those_drawn_at_once(backfill: str,
     assert max(one.attempt for one in answers[0]) > 0
 
 
-@pytest.mark.parametrize(
-    ("backfill", "values", "words"),
-    [
-        ("easy", lambda state: column(state, "n_waiting"), "waiting jobs: "),
-        ("easy", lambda state: column(state, "free_cores"), "free cores: "),
-        ("easy", lambda state: column(state, "n_down"), "hosts that are down: 1 by its count, 0 there are"),
-        ("conservative", lambda state: state.cores_profile.free[:1], "cores are free at "),
-    ],
-)
-def test_a_state_with_a_fault_is_refused(backfill: str, values: Any, words: str) -> None:
-    workload, rules = jobs(*((k, k, 20 + 7 * k % 30, 1 + k % 3, 60) for k in range(40))), BatchRules(backfill=backfill)
-    simulator = ready(workload, machine(8, 2), allocator="contiguous", rules=rules, recorded=True)
+@pytest.fixture(scope="module", params=["first-fit", "contiguous"])
+def paused(request: pytest.FixtureRequest) -> BatchSimulator:
+    """A simulation in which jobs run, wait and have ended, planned with."""
+    workload = jobs(*((k, 5 + 3 * k, 20 + 7 * k % 30, 1 + k % 3, 60) for k in range(40)))
+    rules = BatchRules(backfill="conservative")
+    simulator = ready(workload, machine(8, 2), allocator=request.param, rules=rules, recorded=True)
     while simulator.ended < 5:
         assert simulator.advance(1) == BatchStatus.PAUSED
-    state = copy.deepcopy(simulator.state)
+    return simulator
+
+
+def _core_held_twice(state: BatchState) -> None:
+    one, other = np.flatnonzero((column(state, "jobs.state") < 0) & (column(state, "jobs.start_ns") >= 0))[:2]
+    for name in ("held_first", "held_count", "held_cores", "cores"):
+        column(state, f"jobs.{name}")[one] = column(state, f"jobs.{name}")[other]
+
+
+def _not_queued(state: BatchState) -> None:
+    state.queue_words[: state.queue_starts[1]] = 0
+
+
+#: Faults that are more than one number.
+PLANTED: list[tuple[Callable[[BatchState], Any], str]] = [
+    (_core_held_twice, " is held by job "),
+    (_not_queued, "queue"),
+    (lambda state: np.copyto(state.running_job[:1], state.running_job[1]), "among the ends that are to come"),
+    (lambda state: np.copyto(state.by_rank[:2], state.by_rank[1::-1].copy()), "rank 0 is given to job "),
+]
+
+
+@pytest.mark.parametrize("fault", [*table_rows(__file__, "planted"), *PLANTED])
+def test_a_planted_fault_is_found(paused: BatchSimulator, fault: Any) -> None:
+    state, words = copy.deepcopy(paused.state), fault[-1]
     validate(state)
-    values(state)[...] += 1
+    if callable(fault[0]):
+        fault[0](state)
+    else:
+        path, place, how, value, _ = fault
+        values, alive = column(state, path), column(state, "jobs.state") < 0
+        if isinstance(place, str):
+            started = column(state, "jobs.start_ns") >= 0
+            there = alive & (column(state, "jobs.eligible_ns") >= 0) & (started == (place == "running"))
+            place = int(np.flatnonzero(there)[0])
+        entry = values if place == -1 else values[place : place + 1]
+        entry[...] = value + (entry if how == "+" else 0)
     with pytest.raises(InvariantError) as caught:
         validate(state)
     assert words in str(caught.value)
-    assert str(caught.value).startswith(f"batch engine at {simulator.now_ns} ns: ")
+    assert str(caught.value).startswith(f"batch engine at {paused.now_ns} ns: ")
 
 
 def test_an_engine_is_checked_at_its_end_and_between_calls(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -182,7 +182,10 @@ def test_any_expression_is_worth_what_python_says(tree: Tree, rows: Rows, wait: 
     [
         ("9" * 400, "column 1: the number is too large"),
         ("s" * (MAX_LENGTH + 1), f"{MAX_LENGTH + 1} characters; allowed: at most {MAX_LENGTH}"),
-        ("-" * MAX_DEPTH + "s", f"column {MAX_DEPTH + 1}: too deep; allowed: {MAX_DEPTH} operations within one"),
+        (
+            "-" * MAX_DEPTH + "s",
+            f"column {MAX_DEPTH + 1}: too deep; allowed: {MAX_DEPTH} operations within one another",
+        ),
         ("1" + "+1" * MAX_DEPTH, "column 1: too deep"),
         ("(" * 400 + "s" + ")" * 400, "too many nested parentheses"),
     ],

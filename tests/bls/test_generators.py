@@ -95,7 +95,6 @@ def busy(n: int = 400) -> Workload:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_arrivals_keep_to_the_half_hours_of_the_day_or_the_week(method: str) -> None:
-    """Of the log's 218 jobs all but the first and the last are on Mondays and Thursdays."""
     made = generate_like(office(), 5000, seed=1, method=method)
     calendar = Calendar.of(made)
     weekday, half_hour = calendar.weekday(made.submit_ns), calendar.half_hour(made.submit_ns)

@@ -38,7 +38,6 @@ PIECES = st.lists(st.tuples(st.integers(-MOST_MW, MOST_MW), st.integers(0, MAX_N
 @settings(max_examples=300)
 @given(PIECES)
 def test_energies_are_those_of_whole_numbers(pieces: list[tuple[int, int, int]]) -> None:
-    """Of anything that a machine may draw, more or less, for as long as there is time."""
     power, lasts, place = (np.array([one[k] for one in pieces], np.int64) for k in range(3))
     each = Energy.of(power, lasts)
     assert each.pj_each() == [mw * ns for mw, ns, _ in pieces]

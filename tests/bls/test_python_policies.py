@@ -112,7 +112,6 @@ def of_users(seed: int, n: int, widest: int) -> Workload:
 
 @pytest.mark.parametrize(("estimates", "kills"), [("last-two", True), ("within:60%", False)])
 def test_estimates_are_those_that_the_engine_plans_with(estimates: str, kills: bool) -> None:
-    """Of jobs that wait and, as they are corrected, of those that run: else EASY by hand would plan otherwise."""
     jobs, hosts = of_users(3, 200, 10), machine(8, 4, 4)
     rules = Rules(estimates=estimates, kill_at_walltime=kills)
     easy = starts(jobs, hosts, policy("fcfs"), rules=replace(rules, backfill="easy"))

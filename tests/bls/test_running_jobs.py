@@ -223,7 +223,9 @@ def _in_order(now_ns, waiting, n_waiting, eligible_ns, submit_ns, estimate_ns, c
 def test_a_policy_that_keeps_accounts_is_told_what_was_released() -> None:
     """So fair-share charges a user for what was held, and for no longer."""
     policy = ScorePolicy("sums", _in_order, _sums, lambda jobs: (np.empty((0, len(jobs.job_id))), np.zeros(2)))
-    for case in able_cases(23, 10, ("kill",)):
+    drawn = able_cases(23, 10, ("kill",))
+    assert len(drawn) > 3
+    for case in drawn:
         driven = releasing(case, policy=policy)
         driven.finish()
         simulator = driven.simulator

@@ -115,7 +115,6 @@ def log(rows: list[tuple[int, int, int, int, int]]) -> Workload:
 
 
 def test_who_waits_is_in_the_order_of_lines_and_a_log_that_is_written_anew_has_that_of_submits(tmp_path: Path) -> None:
-    """Of a log in the order of ends: the third line has waited for longest, and the first comes as the window begins."""
     rows = [(1, 50, 0, 5, 5), (2, 40, 30, 5, 5), (3, 20, 40, 5, 5), (4, 30, 40, 5, 5)]
     lines = "".join(
         f"{job} {at} {wait} {run} 1 -1 -1 1 {least} -1 1 1 1 1 1 1 -1 -1\n" for job, at, wait, run, least in rows

@@ -45,7 +45,6 @@ def blocks(workload: Workload, size: int) -> Iterator[Workload]:
 
 
 def ended(stretch: Stretch) -> list[tuple[Any, ...]]:
-    """What became of the jobs that have ended in a stretch, and their places."""
     run, found = stretch.simulator, []
     for row in stretch.ended.tolist():
         held = tuple(core for lo, hi in run.allocation(row) for core in range(lo, hi))
@@ -58,7 +57,6 @@ def ended(stretch: Stretch) -> list[tuple[Any, ...]]:
 
 
 def streamed(case: BatchCase, block: int, jobs: int) -> list[tuple[Any, ...]]:
-    """What became of the jobs of a case, in workload order, where so many of them come in a stretch."""
     workload = workload_of(case.jobs)
     whole = simulator_of(case)
     partition = whole.circumstances.partition
@@ -256,7 +254,6 @@ def test_promises_that_come_due_with_an_end_while_decisions_are_charged() -> Non
 
 
 def test_memory_does_not_grow_with_the_jobs_that_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a run needs is there before the first event: columns as long as the workload, and nothing per job that ended."""
     monkeypatch.setattr(BatchSimulator, "checks", 0)  # which take memory
 
     def grown(n: int) -> int:

@@ -280,9 +280,6 @@ class UnderLimits(Everything):
         return left is None or sum(view.power_of(one, [12] * one.cores) for one in [*starts, job]) <= left
 
 
-# ---- runs, drawn from a seed: all else that may happen does, too ----
-
-
 POWER = HostPower(50, [(1, 100), (0.75, 85), (0.5, 70)], base_w=20, off_w=5, shutdown=("5s", 60), boot=("10s", 200))
 #: 1,680 W idle and full 2,480 W; hosts of the last group are twice as fast and have other speeds of their own.
 POWERED = Platform((

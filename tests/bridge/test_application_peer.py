@@ -47,7 +47,6 @@ class Played:
         self.pair, self.peer = Pair("recipe"), ApplicationPeer()
 
     def answers(self, order: Message) -> list[Message]:
-        """What the peer answers to an order."""
         self.pair.say(order)
         answers = []
         for answer in self.peer.answers(order):

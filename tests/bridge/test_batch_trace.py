@@ -51,7 +51,6 @@ def test_the_trace_shows_the_batch_level(name: str, tmp_path: Path) -> None:
 
 
 def test_the_trace_says_why_attempts_were_cut_whose_cores_were_lost(tmp_path: Path) -> None:
-    """Of the attempt that lost them only, and only of what it ran."""
     two = Workload.from_jobs([(2, 0, 4, 2, 4), (1, 0, 8, 2, 8)])
     speeds = ("lost:cores=2,at=3s", "lost:cores=3,at=5s")
     level = ApplicationLevel(speeds=speeds)

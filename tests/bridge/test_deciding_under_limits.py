@@ -57,7 +57,6 @@ class Sees:
     ],
 )
 def test_what_a_policy_sees(fallback: str, starts: list[int], seen: list[Any]) -> None:
-    """Of a job the watts of the state that it is planned with; nothing where nobody's start is looked at."""
     policy = Sees()
     power = PowerOptions(limits=LIMIT, fallback=fallback)
     if fallback == "stop:idle":
@@ -136,7 +135,6 @@ def test_another_program_is_told_and_held_to_it(tmp_path: Path) -> None:
 
 
 def limits_of(options: dict[str, object]) -> list[tuple[object, ...]]:
-    """Those of the machine, and of parts as far as they are to be reached."""
     power = options["power"]
     assert isinstance(power, PowerOptions)
     return [*power.limits, (10 * S, 200 * S, 330.0, "hosts:0-1"), (30 * S, 120 * S, 260.0, "hosts:1-2")]  # type: ignore[misc]

@@ -40,9 +40,6 @@ MALLEABLE = Surroundings(malleable="1:0.5:2")
 ONE = Workload.from_jobs([(7, 0, 10, 2, 100)])
 
 
-# ---- what is drawn ----
-
-
 #: Seeds that once differed: a release at the instant of a promise; two messages at one instant; requests of idle cores;
 #: losses that were taken back; tasks that a stop had cut which was put off.
 ONCE = (33, 56, 136, 236, 575, 869)
@@ -130,8 +127,6 @@ def test_a_policy_learns_which_cores_jobs_are_given() -> None:
     assert policy.given > 20
 
 
-# ---- another program ----
-
 #: What the toy in Python is told to do to running jobs.
 SCALES_TOLD = {
     "directs=[]": 'directs=["speeds"]',
@@ -198,9 +193,6 @@ def test_what_another_program_may_not(tmp_path: Path) -> None:
     ):  # fmt: skip
         with pytest.raises(kind, match=message):
             bridge.simulate(workload, PLATFORM, bls_command=changed_toy(tmp_path, changes), als="ss", **options)
-
-
-# ---- what cannot be ----
 
 
 class Does:
@@ -276,9 +268,6 @@ def test_what_it_cannot_be_combined_with() -> None:
         _ = bridge.simulate(workload, PLATFORM).scales
 
 
-# ---- speeds and ends ----
-
-
 class Halves:
     """Starts what fits; at 4 s the one job that runs goes at half its speed, for 8 s."""
 
@@ -337,9 +326,6 @@ def test_jobs_are_ended(how: str, state: str, als: str, words: str) -> None:
     columns = result.jobs[["end_ns", "state", "cut_because"]]
     assert columns.to_numpy().tolist() == ended[: 1 + (how == "requeue")]
     assert words in result.story(7)
-
-
-# ---- widths, and all at once ----
 
 
 def test_the_trace_shows_all_of_it(tmp_path: Path) -> None:

@@ -123,7 +123,9 @@ def test_processes_are_killed_as_jobs_are_changed(kind: str, monkeypatch: pytest
     result, reference = simulated("pool", 60, **options()), simulated(jobs=60, **options())
     assert different(result, reference) == ""
     told = [getattr(reference.ledger, table) for table in ("scales", "hints", "widths", "releases")]
-    assert all(len(table) > 20 for table in told if table is not None)
+    sizes = [len(table) for table in told if table is not None]
+    assert not sizes or min(sizes) > 20
+    assert bool(sizes) == (kind != "cores are lost")
     assert result.coupling["retries"] >= len(met) == KILLS
 
 
@@ -154,7 +156,7 @@ def started(tmp_path: Path, coupling: str) -> Iterator[tuple[subprocess.Popen[st
     log, out = tmp_path / "log.swf", tmp_path / "out"
     lines = [f"{k} {k} -1 50 4 -1 -1 4 60 -1 1 1 1 -1 -1 -1 -1 -1" for k in range(1, 5001)]
     log.write_text("\n".join(lines) + "\n")
-    temporary = tmp_path / "temporary"
+    temporary = tmp_path / "t"
     temporary.mkdir()
     command = [sys.executable, "-m", "bridge.cli", "run", str(log), "--out", str(out), "--coupling", coupling]
     with subprocess.Popen(
@@ -191,7 +193,7 @@ def test_interrupted(tmp_path: Path, coupling: str, number: signal.Signals) -> N
         assert "Traceback" not in error
         await_end(others)
     assert [path.name for path in tmp_path.iterdir() if "out" in path.name] == []
-    assert list((tmp_path / "temporary").iterdir()) == []
+    assert list((tmp_path / "t").iterdir()) == []
 
 
 def test_the_bridge_itself_is_killed(tmp_path: Path) -> None:

@@ -139,7 +139,6 @@ def test_the_ledger_is_a_job_of_its_own() -> None:
 
 
 def test_mapped_to_cores_each_computes_its_own_in_order() -> None:
-    """Of two hosts of two cores, the second core of the second has three tasks, though the first has none."""
     pinned = TaskGraph([1, 2, 1, 1], [], [], [], (), [1, 1, 1, 0], "", [1, 1, 1, 0])
     found = simulate_graph(pinned, options("mapped", 4, hosts=2))
     assert rows(found) == [(3, 0, SECOND), (3, SECOND, 3 * SECOND), (3, 3 * SECOND, 4 * SECOND), (0, 0, SECOND)]

@@ -65,9 +65,6 @@ class Clock:
         return self.now_s
 
 
-# ---- what is sampled ----
-
-
 def test_a_look_is_what_the_schedule_says() -> None:
     looked = 0
     for case in seeded_cases(7, 20, FEATURES):
@@ -158,9 +155,6 @@ def test_speeds_are_those_of_the_last_seconds(in_turn: tuple[BatchSimulator, Sam
     assert [sampler.pulse(at_s).jobs_per_s for at_s in (7.0, 9.0, 20.0)] == [60 / 7, 10 / 4, 0.0]
 
 
-# ---- the file ----
-
-
 def live(setting: Setting | None = None, **changes: Any) -> Live:
     """A run of two jobs on a host of two cores, beside one that is down."""
     given = setting or Setting("log.swf", 10, 4, 2, OPTIONS, (Resource("cores", 4),), cells(np.array([0, 2, 4])))
@@ -194,6 +188,26 @@ def test_the_file_is_plain_json_and_read_as_it_was_written(tmp_path: Path) -> No
     assert os.listdir(tmp_path) == []
 
 
+def test_a_reader_never_sees_half_of_it(tmp_path: Path) -> None:
+    file, stop = LiveFile(tmp_path), threading.Event()
+    shown = [live(written_s=float(k)) for k in range(2)]
+    file.write(shown[0])
+
+    def write() -> None:
+        for k in itertools.count():
+            file.write(shown[k % 2])
+            if stop.is_set():
+                return
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        assert all(read_live(tmp_path) in shown for _ in range(300))
+    finally:
+        stop.set()
+        thread.join()
+
+
 def test_a_file_of_another_program(tmp_path: Path) -> None:
     said = dict.fromkeys((b"", b"{", b'{"version": 1}', b"[]", b'{"version": "x"}', b"\xff" * 5), "not valid JSON")
     said[b'{"version": 2, "new": []}'] = "is of version 2; this twolevel reads version 1$"
@@ -218,9 +232,6 @@ def test_whether_a_process_is_gone() -> None:
     assert zombie.is_gone()  # it is listed until somebody asks how it ended
     os.waitpid(child, 0)
     assert zombie.is_gone()
-
-
-# ---- the screen ----
 
 
 def text_of(shown: Live, width: int = 79, height: int = 23, **options: Any) -> list[str]:
@@ -326,9 +337,6 @@ def test_in_a_pipe_or_a_terminal_that_cannot_go_back_it_is_a_line_of_text(monkey
     assert dumb.getvalue() == "the run prepares\n"
 
 
-# ---- how often the run is paused ----
-
-
 def test_the_pace_follows_the_clock() -> None:
     clock = Clock()
     pace = Pace(clock)
@@ -344,9 +352,6 @@ def test_the_pace_follows_the_clock() -> None:
         slow.append(pace.ends())
     assert (slow[0], slow[-1]) == (6, 1)
     assert [pace.ends() for _ in range(100)][-1] == 10**9  # no time at all
-
-
-# ---- who publishes what, when ----
 
 
 def scenario(n: int = 40, als: str = "ss") -> Scenario:
@@ -401,7 +406,6 @@ def simulator(given: Scenario) -> BatchSimulator:
 
 
 def seen(folder: Path) -> Any:
-    """What is published, with all of its parts."""
     found = read_live(folder)
     assert found is not None
     return found

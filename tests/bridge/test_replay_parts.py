@@ -61,8 +61,6 @@ S = 10**9
 V = LAYOUTS["22.05"]
 _TEXTS: dict[str, str] = tomllib.loads((Path(__file__).parent / "tables" / "replay_parts.toml").read_text("utf-8"))
 
-# ---- the clock ----
-
 
 @contextmanager
 def _under_the_clock(folder: Path, source: str) -> Iterator[tuple[Path, Clock, subprocess.Popen[str]]]:
@@ -96,9 +94,6 @@ def test_locks_memory_and_signals_are_as_without_the_clock(tmp_path: Path) -> No
     assert plain.endswith("a child: signal 13\n")
 
 
-# ---- messages ----
-
-
 def test_messages_come_in_pieces_and_several_at_once() -> None:
     two = framed(V, Kind.REQUEST_PING, b"") + framed(V, Kind.REQUEST_TERMINATE_JOB, b"\0" + b"\0" * 14 + b"\0\0\0\x11")
     received, found = bytearray(), []
@@ -125,8 +120,6 @@ def test_a_message_that_is_another_one_is_refused(spoil: object, said: str) -> N
     with pytest.raises(MessageError, match=said):
         opened(spoil(raw), V)  # type: ignore[operator]
 
-
-# ---- host lists ----
 
 _NAMES = st.lists(
     st.one_of(st.integers(0, 1200).map(lambda n: f"n{n}"), st.integers(0, 999).map(lambda n: f"r{n:03}"),
@@ -189,9 +182,6 @@ def test_a_job_that_was_cut_waits_again_as_its_next_attempt() -> None:
         book.end(row, REQUEUED, 10 * attempt + 5)
         book.requeue(row, 10 * attempt + 5)
     assert book.over_for_good(0) == -1
-
-
-# ---- slurm.conf ----
 
 
 def test_a_sites_file_is_taken_and_what_is_replaced_is_listed(tmp_path: Path) -> None:
@@ -261,9 +251,6 @@ def test_of_a_machine_with_one_core_a_host_whole_hosts_are_given() -> None:
     assert "SelectTypeParameters" not in of_machine({"selecttype": "select/linear"}, machine(4, 2)).keys
 
 
-# ---- the installed one ----
-
-
 def test_an_unknown_slurm_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("bridge.replay.installed._FURTHER", ())
@@ -311,8 +298,6 @@ def test_a_request_with_too_many_fields_or_too_long_a_line_is_refused_and_the_ne
 
 _NODES = ("n0", "n1", "n2", "n3")
 
-# ---- switches ----
-
 
 def test_a_topology_conf_is_read_and_written_and_is_a_platforms_switches(tmp_path: Path) -> None:
     path = tmp_path / "topology.conf"
@@ -355,9 +340,6 @@ def test_switches_that_a_platform_cannot_have(tmp_path: Path) -> None:
         switches_of(read_switches(str(tmp_path / "t"), _NODES), _NODES)
 
 
-# ---- a log's words ----
-
-
 def test_what_slurmctld_says_of_parameters_that_it_does_not_take(tmp_path: Path) -> None:
     log = tmp_path / "slurmctld.log"
     assert check_taken(log, of_machine({}, Platform())) == ()
@@ -387,9 +369,6 @@ def test_partitions_with_limits_that_only_slurmdbd_keeps() -> None:
     platform = Platform((HostGroup(2, 1, 46.875),), partitions=(Partition("a", default=True, max_running_jobs=3),))
     with pytest.raises(InputError, match=r"partitions\[0\].max_running_jobs: is a QOS of Slurm, which needs slurmdbd"):
         of_machine({}, platform)
-
-
-# ---- nodes ----
 
 
 def test_words_of_a_dump_are_read_again_by_line_and_job(tmp_path: Path) -> None:

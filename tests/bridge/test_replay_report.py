@@ -46,7 +46,6 @@ H = 3600 * S
 
 
 def _side(label: str, *rows: tuple[int, int, int, int, int]) -> Side:
-    """Of (number, submit s, start s, end s, cores)."""
     job, submit, start, end, cores = (np.array(column, np.int64) for column in zip(*rows, strict=True))
     return Side(label, job, submit * S, start * S, end * S, cores, 0, 0)
 

@@ -54,7 +54,6 @@ def run(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[Any, Any]]:
-    """What each kind of figure is asked to draw: its table and its view. Nothing is drawn."""
     asked: dict[str, tuple[Any, Any]] = {}
 
     def noting(name: str) -> Any:

@@ -171,7 +171,6 @@ def test_an_answer_may_come_in_pieces() -> None:
 
 
 def test_a_scheduler_is_told_more_than_a_socket_holds() -> None:
-    """What it takes late and bit by bit arrives whole; of one that takes nothing it is known after a while."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         line, told, heard = Line(ours, "token"), os.urandom(3_000_000), bytearray()

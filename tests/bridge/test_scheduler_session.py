@@ -84,7 +84,6 @@ class Pair:
         return other.next_event()
 
     def answer(self, **fields: Any) -> Any:
-        """What the bridge hears of an answer that the scheduler's own session has not judged."""
         said = {"type": "decided", "decision": 1, **LISTS, **fields}
         return self.hear(SCHEDULER, frame(msgspec.msgpack.encode({key: one for key, one in said.items() if one != ""})))
 

@@ -317,7 +317,6 @@ def drawn(seed: int) -> tuple[Start, list[Resume]]:
 
 
 def unlike_but_for_the_cut(ours: Answered, theirs: Answered) -> int:
-    """Of a job that was stopped: how far the tasks that ran are apart. One that began just at the stop may not have begun."""
     stop_ns = ours.outcome.end_ns
     assert theirs.outcome.stopped
     assert theirs.outcome.end_ns == stop_ns

@@ -39,8 +39,6 @@ def _keys_of(text: str) -> set[str]:
     return set(re.findall(r"(?:^|\s)([a-z0-9_.]+)\s*[-*+/]?=", without))
 
 
-# ---- the table is whole ----
-
 #: Finds Slurm's own tables of keys in libslurm: arrays of a name, a type, two functions and further options, 40 bytes each.
 _READ_TABLES = textwrap.dedent(
     """
@@ -106,9 +104,6 @@ def test_every_key_of_libslurm_is_in_the_table_and_numbers_are_numbers(
             assert key.form.takes(str(key.form.most))
             assert not key.form.takes(str(key.form.most + 1))
             assert key.form.most < 2 ** {3: 16, 4: 32, 5: 64}[theirs[key.name]]
-
-
-# ---- nothing of a file is executed or loaded ----
 
 
 #: And those that name a plug-in of Slurm's own by which it decides.
@@ -220,9 +215,6 @@ def test_slurmctld_executes_nothing_that_a_file_names(tmp_path: Path, tables: li
     assert not touched.exists(), touched.read_text()
 
 
-# ---- words that Slurm takes ----
-
-
 @needs_slurm
 @pytest.mark.parametrize(
     ("line", "cores"),
@@ -255,8 +247,6 @@ def test_what_depends_on_a_replaced_key_goes_with_it_and_the_log_is_not_silenced
     with pytest.raises(InputError, match=r"PreemptMode=SUSPEND,GANG: needs preemption.*; allowed: PreemptMode=off"):
         of_site(_site(tmp_path, f"PreemptMode=SUSPEND,GANG\n{_MINE}"), {})
 
-
-# ---- numbers and host lists ----
 
 _DIGITS = "9" * 5000
 

@@ -109,6 +109,7 @@ def test_the_record_counts_applications_and_choices(here: Path) -> None:
 
 def test_run_and_grid_say_that_one_task_per_core_leaves_nothing_to_balance(here: Path) -> None:
     line = balance_words([Options(als="gss", variation=0.25)])
+    assert "no technique can balance" in line
     assert run("--als", "gss", "--variation", "0.25", "--no-trace", "--out", "one").err.count(line) == 1
     run("--als", "static", "--variation", "0.25", "--no-trace", "--out", "other")
     one, other = (pd.read_parquet(Path(folder, "jobs.parquet")) for folder in ("one", "other"))

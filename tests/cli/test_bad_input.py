@@ -89,7 +89,6 @@ def _nothing_changes(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
 
 
 def one_line(words: str, code: int = 2) -> str:
-    """What a command says, on its only line."""
     ran = twolevel(*shlex.split(words))
     assert (ran.code, ran.out, ran.err.count("\n")) == (code, "", 1), ran
     assert ran.err.startswith("twolevel: ")

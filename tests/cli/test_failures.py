@@ -43,7 +43,6 @@ def files_up_to(limit: int) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _no_bytecode(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is imported meanwhile would be kept, cut, as everybody's bytecode."""
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
 
 
@@ -271,7 +270,6 @@ def interrupted(code: Any, event: str) -> Iterator[list[str]]:
 
 
 def codes() -> dict[str, Any]:
-    """What compiled code calls: a policy in Python, and a technique in Python, asked for a chunk or told that a loop begins."""
     chunk = next(one for one in _Calls._chunk_called.__code__.co_consts if getattr(one, "co_name", "") == "called")
     return {"decide": BatchSimulator._called.__code__, "begin": _Calls._begin_called.__code__, "chunk": chunk}
 
@@ -312,7 +310,6 @@ def written(here: Path, *, head: str = "", body: str = "    pass") -> str:
 
 
 def refused(here: Path, *words: object) -> str:
-    """What ``twolevel`` says of a plug-in that is to blame: one line."""
     before = everything_in(here)
     ran = twolevel(*words)
     assert (ran.code, ran.out, ran.err.count("\n")) == (1, "", 1), ran.err

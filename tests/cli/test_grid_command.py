@@ -184,6 +184,13 @@ class Twin(Fcfs): pass
 """
 
 
+def test_a_grid_whose_worker_is_killed_loses_nothing_else(here: Path) -> None:
+    (here / "mine.py").write_text(PLUG_INS.format(what="os.kill(os.getpid(), signal.SIGKILL)"))
+    ran = twolevel(*GRID, "--bls", "mine.py:Then,sjf", "--als", "ss", "--variation", "0", "--workers", 2, "--out", "g")
+    assert (ran.code, "was killed by SIGKILL, twice" in ran.err) == (1, True), ran
+    assert (pd.read_parquet(here / "g/results.parquet")["error"] == "").sum() == 1
+
+
 def test_a_grid_whose_worker_interrupts_it(here: Path) -> None:
     what = "os.kill(os.getppid(), signal.SIGINT); signal.alarm(60); signal.pause()"
     (here / "mine.py").write_text(PLUG_INS.format(what=what))

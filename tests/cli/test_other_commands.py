@@ -110,6 +110,15 @@ def test_another_package_of_our_name_is_noticed(tmp_path: Path, name: str, kind:
         assert ran.stderr == ""
 
 
+def test_a_shadowed_package_is_one_line_in_other_commands(tmp_path: Path) -> None:
+    (tmp_path / "bls.py").write_text("")
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{HERE}"}
+    command = [sys.executable, "-P", "-m", "bridge.cli", "workload", "info", "sample"]
+    ran = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (1, "", 1), ran.stderr
+    assert "twolevel doctor" in ran.stderr
+
+
 def test_another_distribution_with_our_package_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "packages_distributions", lambda: {"bridge": ["twolevel", "bridge-builder"]})
     found = {name: (text, well) for name, text, well in doctor.examine()}

@@ -198,7 +198,6 @@ def published(here: Path) -> Path:
 
 
 def end(folder: Path) -> None:
-    """What a run does at its end."""
     LiveFile(folder).remove()
     metrics = {"jobs": 3, "makespan_ns": 7200 * 10**9, "utilisation": 0.5}
     (folder / "run.json").write_text(json.dumps({"metrics": metrics}))
@@ -221,6 +220,26 @@ def test_a_run_is_followed_to_its_end(published: Path) -> None:
     stage = Stage(nothing, lambda: end(published))
     assert watched(stage) == (0, "the run prepares\n" * 3 + END)
     assert stage.slept == [1.0, 1.0]
+
+
+def test_a_run_that_is_stopped_leaves_no_results(published: Path) -> None:
+    # Of two runs with --force, the one that is watched is interrupted, the other ends.
+    other = published.with_name(".r.partial-old")
+    other.mkdir()
+    end(other)
+    os.utime("r/run.json", ns=(1, 1))
+    code, said = watched(Stage(lambda: shutil.rmtree(published)))
+    assert (code, said.splitlines()[-1]) == (1, "the run has stopped without results: it failed, or was interrupted")
+
+
+def test_a_run_that_is_silent(published: Path) -> None:
+    def elsewhere() -> None:
+        LiveFile(published).write(Live(Process(5, "n17", "7"), "starting", 900.0))
+
+    LiveFile(published).write(Live(Process.this(), "starting", 995.0))
+    said = watched(Stage(elsewhere, lambda: end(published)))[1].splitlines()
+    assert said[0] == "the run prepares; no sign of life for 6 s"
+    assert said[1] == "the run prepares; no sign of life for 101 s; it ran on n17, and may be gone"
 
 
 def test_a_run_that_dies(published: Path) -> None:
@@ -308,9 +327,6 @@ def test_where_there_is_no_run(here: Path) -> None:
     (here / ".h.partial-1").mkdir()
     (here / ".h.partial-1" / FILE).write_text("{")
     assert "live.json: not valid JSON: " in fault("h")
-
-
-# ---- the command ----
 
 
 def test_the_command_shows_a_run_from_within(here: Path) -> None:

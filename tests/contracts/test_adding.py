@@ -162,8 +162,6 @@ def test_a_trace_writer_of_a_package_writes_a_run(installed: Path) -> None:
         traces.exporter("liens")
 
 
-# ---- in the project itself: a copy of it ----
-
 FIGURE = '''"""How many jobs have started by an instant."""
 
 from traces.figures.drawing import canvas
@@ -200,7 +198,6 @@ def replaced(file: Path, old: str, new: str) -> None:
 
 
 def registered(tree: Path, registry: str, name: str, value: str, module: str) -> None:
-    """What CONTRIBUTING calls a line: an entry in the dict, and the import that it needs."""
     file = tree / registry
     text = file.read_text(encoding="utf-8")
     head = f"from {module.rpartition('.')[0]}.contract import "

@@ -55,7 +55,6 @@ def models(draw: st.DrawFn, name: str) -> GraphModel:
 
 
 def made(model: GraphModel, tasks: int, cores: int, room_tasks: int, room_edges: int, seed: int = 1) -> list[Array]:
-    """What the rule writes: gflop, source, target, bytes, size and its answer."""
     keys, cursor, words = np.empty(20, np.uint64), np.empty(3, np.int64), np.empty(4, np.uint64)
     fill_round_keys(keys, np.uint64(seed), np.uint64(2))
     start_stream(cursor, GRAPHS)

@@ -65,7 +65,6 @@ def test_numbers_of_limits_are_short_and_exact() -> None:
 
 
 def command_options(command: str) -> dict[str, tuple[Option[Any], Any]]:
-    """What a command has of declared options, by the name on the command line."""
     group, _, name = command.partition(" ")
     if name:
         commands = {"workload": workload_app, "trace": trace_app}[group].registered_commands

@@ -121,7 +121,6 @@ def _whole_journal(path: Path) -> None:
 
 
 def _record(path: Path) -> None:
-    """What commands read of a run's record."""
     folder = _in_folder(path, "run.json")
     ours_in(folder)
     run = read_run(folder)
@@ -488,7 +487,6 @@ def _bounded() -> Iterator[None]:
 
 
 def read(reader: str, path: Path, text: bytes) -> str:
-    """What a reader says against a text; nothing if it takes it."""
     path.write_bytes(text)
     signal.setitimer(signal.ITIMER_VIRTUAL, LONGEST_S)
     try:

@@ -15,7 +15,6 @@ FEWEST = {"als": 10, "bls": 20, "bridge": 15, "traces": 8}
 
 
 def _old_lines(patch: str) -> list[tuple[str, str]]:
-    """Of each hunk the file, and its lines before the change."""
     found: list[tuple[str, list[str]]] = []
     file = ""
     for line in patch.partition("diff --git ")[2].splitlines(keepends=True):

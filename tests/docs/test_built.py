@@ -93,7 +93,6 @@ def _starts(python: Path) -> bool:
 
 
 def ran(folder: Path, *command: object) -> str:
-    """What a command prints, with nothing of this environment but where packages and the cache are."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
     done = subprocess.run(
         [str(word) for word in command],

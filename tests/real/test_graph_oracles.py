@@ -74,7 +74,6 @@ class Case:
 
     @property
     def core(self) -> list[int]:
-        """Of each task."""
         return [task["host"] * self.cores + task["core"] for task in self.tasks]
 
 

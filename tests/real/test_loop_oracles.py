@@ -37,7 +37,6 @@ def runs(values: list[int]) -> list[list[int]]:
 
 
 def cases(shared: Path) -> dict[str, tuple[dict[str, Any], np.ndarray]]:
-    """What SimGrid found, and the lengths in GFLOP, of each case."""
     found = {}
     for path in sorted((shared / "oracles" / "simgrid" / "als").glob("c*.json.gz")):
         name = path.name.removesuffix(".json.gz")

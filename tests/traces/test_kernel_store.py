@@ -53,7 +53,6 @@ def folder_of(cache: Path) -> Path:
 
 
 def words_of(done: subprocess.CompletedProcess[str]) -> list[str]:
-    """What was said, but for how far the compiler is, which a slow machine says."""
     return [line for line in done.stderr.splitlines() if not line.startswith("compiling for this version")]
 
 

@@ -36,7 +36,6 @@ def shown(of: Ledger) -> Shown:
 
 
 def at(found: Shown, now: int) -> tuple[set[object], set[object]]:
-    """What goes on at an instant: on cores, and of jobs."""
     cores = {(where, what, *numbers) for where, what, begin, end, *numbers in found.cores if begin <= now < end}
     return cores, {(kind, job) for kind, job, begin, end in found.jobs if begin <= now < end}
 

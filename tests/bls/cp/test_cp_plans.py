@@ -104,7 +104,6 @@ def instance_of(case: Case) -> Instance:
 
 
 def faults(case: Case, plan: Plan, instance: Instance) -> list[str]:
-    """What is wrong with a plan, by the reference; who starts now is looked at by itself, on nodes, for every dispatcher."""
     assert plan.schedule is not None
     assert plan.place is not None
     jobs, units = plan.place.tolist(), instance.queue.units[plan.place].tolist()

@@ -36,7 +36,6 @@ Steps = list[tuple[int, int, int]]
 
 
 def cost(prices: Sequence[tuple[int, Fraction]], watts: Fraction, start: int, duration: int) -> Fraction:
-    """What so many watts cost from a start on: prices are (from, for a kWh), ascending from 0."""
     total = Fraction(0)
     for second in range(start, start + duration):
         (now,) = [

@@ -22,7 +22,6 @@ _UNITS = {"ns": 1, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h"
 
 
 def asked(expression: str) -> Any:
-    """What an expression of the functions of ``units.ts`` gives, as JSON."""
     module = (SOURCE / "src" / "timeline" / "units.ts").as_uri()
     script = f"import * as units from {json.dumps(module)}; console.log(JSON.stringify({expression}))"
     node = Path(sys.prefix) / "bin" / "node"
