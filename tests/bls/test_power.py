@@ -262,18 +262,20 @@ def test_as_the_slow_reference(kind: str, tmp_path: Path, monkeypatch: pytest.Mo
             if estimates_of(case) != "exact" and "predicted_power" in found.jobs:
                 # A job that is tried again is predicted again; an attempt that was cut teaches nothing.
                 thought = [float(expected.thought[k]) for k in range(len(case.jobs))]
-                last = found.jobs[found.jobs.state == "completed"].set_index("job_id").predicted_power
-                assert last.sort_index().tolist() == thought
+                last = found.jobs[found.jobs.state == "completed"].set_index("job_id").sort_index()
+                assert last.predicted_power.tolist() == thought
+                error = (last.predicted_power - last.power).abs().mean()
+                assert found.metrics["mean_power_error"] == pytest.approx(error)
                 elsewhere += thought != [1] * len(thought)
-            elif case.parts:
-                alone = run(replace(case, parts=()))
+            elif case.parts or case.notice:
+                alone = run(replace(case, parts=(), notice=0))
                 elsewhere += alone is not None and alone.attempts != expected.attempts
             met, cut = met + 1, cut + len(expected.attempts) - len(case.jobs)
             slowed += 0 if found.ledger.scales is None else len(found.ledger.scales.job)
     assert met > len(fallbacks) * seeds // 3
     assert cut > 4 or kind != "downs"
     assert slowed > 4 or "slowed" not in kind
-    assert elsewhere > 0 or not kind.startswith(("predicted", "parts"))
+    assert elsewhere > 0 or not kind.startswith(("predicted", "parts", "noticed"))
 
 
 class Loops:
