@@ -372,8 +372,8 @@ def test_moldable_jobs_as_the_slow_reference(easy: bool, tmp_path: Path) -> None
 def test_no_job_starts_that_does_not_fit_what_is_known(
     fallback: str, backfill: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All limits are known early: with each start, the running jobs fit the limit, as slow as they may be. Without slowed
-    jobs, limits are kept; the engine's state is checked at each step."""
+    """All limits are known early. At each start the running jobs fit the limit, in the slowest state that they may have. With
+    hold, limits are kept. The engine's state is checked at each step."""
     monkeypatch.setattr(BatchSimulator, "checks", 1)
     monkeypatch.setattr(BatchSimulator, "most_ends", 1)
     met = limited = 0
