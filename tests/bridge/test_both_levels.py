@@ -22,8 +22,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from batch_cases import APART, FEATURES, LATER, BatchCase, covering
-from batch_drives import circumstances_of, cores_text, estimates_of, platform_of, rules_of, said_cases, workload_of
+from batch_cases import APART, FEATURES, LATER, BatchCase, cases, covering, finishes
+from batch_drives import (
+    as_users_say,
+    circumstances_of,
+    cores_text,
+    estimates_of,
+    platform_of,
+    rules_of,
+    said_cases,
+    workload_of,
+)
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 from one_result import different
 from reference import application, cluster, drawing, speeds
 from reference.machine import MINUTES, Attempt
@@ -144,9 +155,10 @@ class TwoLevelCase:
 
     @property
     def allowed(self) -> bool:
-        """Whether jobs that run at first fit the machine, and no width changes on hosts that are not shared."""
+        """Whether jobs that run at first fit the machine, and where widths change, some can, and hosts are shared."""
         fits = sum(job.cores for job in self.batch.jobs if job.preset) <= len(self.core_speeds)
-        return fits and (self.computing.resize == "none" or self.batch.rules.allocator != "whole-host")
+        wide = any(least < most for least, most in self.widths) and self.batch.rules.allocator != "whole-host"
+        return fits and (self.computing.resize == "none" or wide)
 
     def scenario(self) -> Scenario:
         """The case as users say it."""
@@ -171,7 +183,8 @@ class TwoLevelCase:
             core, at = computing.lost
             changing.append(f"lost:cores={core}-{len(self.core_speeds) - 1},at={at}ns")
         options = Options(
-            *(batch.rules.order, computing.technique, computing.variation, computing.tasks_per_core, batch.rules.seed),
+            str(batch.rules.order),
+            *(computing.technique, computing.variation, computing.tasks_per_core, batch.rules.seed),
             slack=float(batch.rules.slack),
             overhead_ns=computing.overhead,
             allocator=ALLOCATORS[batch.rules.allocator],
@@ -326,7 +339,8 @@ class _Reference:
             for at, given, asked in changes
         ]
         given = partial(
-            *(application.run, lengths),
+            application.run,
+            lengths,
             technique="" if computing.phases else computing.technique,
             start=start,
             overhead=computing.overhead,
@@ -391,14 +405,30 @@ def done(case: TwoLevelCase, result: bridge.Result) -> list[Done]:
 
 def two_level_cases(seed: int, n: int, mask: Collection[str]) -> list[TwoLevelCase]:
     """Those of ``n`` cases with the features of a mask, and no others, that users can say."""
-    chance, found = random.Random(f"{seed} {sorted(mask)}"), []
-    for case in said_cases(seed, n, (), always=[name for name in mask if name in BATCH], max_jobs=9):
-        rules = replace(case.rules, corrections=MINUTES)
-        both = TwoLevelCase(replace(case, rules=rules), _computing(chance, mask, case))
-        narrow = both.computing.resize != "none" and all(least == most for least, most in both.widths)
-        if not narrow and both.allowed:
-            found.append(both)
-    return found
+    chance = random.Random(f"{seed} {sorted(mask)}")
+    said = said_cases(seed, n, (), always=of_batch(mask), max_jobs=9)
+    return [both for case in said if (both := two_levels(chance, mask, case)).allowed]
+
+
+@st.composite
+def any_cases(draw: st.DrawFn) -> tuple[TwoLevelCase, tuple[str, ...]]:
+    """A case that users can say, and its mask, for hypothesis; smaller draws are simpler cases."""
+    mask = draw(st.sampled_from(MASKS))
+    said = draw(cases((), always=of_batch(mask), max_jobs=9).map(as_users_say).filter(bool))
+    assert said is not None
+    both = two_levels(draw(st.randoms(use_true_random=False, note_method_calls=False)), mask, said)
+    assume(finishes(said) and both.allowed)
+    return both, mask
+
+
+def of_batch(mask: Collection[str]) -> list[str]:
+    return [name for name in mask if name in BATCH]
+
+
+def two_levels(chance: random.Random, mask: Collection[str], case: BatchCase) -> TwoLevelCase:
+    """A batch case whose jobs compute something; estimates are corrected as usual."""
+    rules = replace(case.rules, corrections=MINUTES)
+    return TwoLevelCase(replace(case, rules=rules), _computing(chance, mask, case))
 
 
 def _computing(chance: random.Random, mask: Collection[str], case: BatchCase) -> Computing:
@@ -459,6 +489,12 @@ def check(case: TwoLevelCase, mask: Collection[str]) -> bool:
 def test_every_pair_of_features(mask: tuple[str, ...]) -> None:
     found = [case for case in two_level_cases(43, DRAWN, mask) if check(case, mask)]
     assert len(found) > DRAWN // 6
+
+
+@settings(max_examples=200)
+@given(any_cases())
+def test_any_features(drawn: tuple[TwoLevelCase, tuple[str, ...]]) -> None:
+    check(*drawn)
 
 
 @pytest.mark.parametrize(("coupling", "step"), [("pool", 6), ("process", 40)])
