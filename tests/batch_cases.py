@@ -7,9 +7,10 @@ are asked for by name; a case has each of them with some probability, and those 
 from __future__ import annotations
 
 import random
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import combinations
 
 from hypothesis import strategies as st
 from reference.cluster import NeverFinishes, run
@@ -42,6 +43,10 @@ FEATURES = (
 #: What only cases have that ask for it. With gaps, hosts of one switch are no neighbours; with patience, jobs wait for few
 #: switches for a time only; with ``held cancel`` jobs that depend on another are withdrawn at their submit or soon after it.
 LATER = ("drains", "gaps", "patience", "held cancel", "begins")
+
+#: Pairs of features of which a case has one at most: one allocator, one source of what jobs are planned with.
+APART = [("allocators", "given"), ("allocators", "switches"), ("given", "switches")]
+APART += [("estimates", "promises"), ("drains", "licences")]
 
 #: What a step of time is worth, ns: at 1 every rounding of an instant shows, at a second cases are like logs.
 SCALES = (1, 1000, 10**9)
@@ -78,6 +83,25 @@ def finishes(case: BatchCase) -> bool:
     except NeverFinishes:
         return False
     return True
+
+
+def covering(features: Sequence[str], apart: Iterable[tuple[str, str]], size: int) -> list[tuple[str, ...]]:
+    """Return sets of up to ``size`` features: each by itself, then such that every pair but those ``apart`` is in one."""
+    never = set(map(frozenset, apart))
+    left = [pair for pair in map(frozenset, combinations(features, 2)) if pair not in never]
+    found: list[tuple[str, ...]] = [(name,) for name in features]
+    while left:
+        chosen = sorted(left[0], key=features.index)
+        while len(chosen) < size:
+            able = [name for name in features if name not in chosen and not any({name, one} in never for one in chosen)]
+            gains = {name: sum(frozenset({name, one}) in left for one in chosen) for name in able}
+            best = max(able, key=gains.__getitem__, default=None)
+            if best is None or not gains[best]:
+                break
+            chosen.append(best)
+        left = [pair for pair in left if not pair <= set(chosen)]
+        found.append(tuple(chosen))
+    return found
 
 
 def cases(

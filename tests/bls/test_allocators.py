@@ -111,9 +111,10 @@ def test_an_allocator_of_your_own() -> None:
         allocator_kernel(lambda number, n_cores: 0)
     with pytest.raises(InputError, match=r"^--allocator: unknown allocator 'gven'; known: given, "):
         allocator("gven")
-    with pytest.raises(
-        InputError, match=r"stuck at job 1, at .*: nothing runs or arrives any more, and allocator mine"
-    ):
+    stuck = (
+        "stuck at job 1, at 1 s: nothing runs or arrives any more, and allocator mine does not place it on the empty"
+    )
+    with pytest.raises(InputError, match=f"^the simulation is {stuck} machine; 3 jobs wait$"):
         simulator(Allocator("mine", _never)).advance(100)
 
 

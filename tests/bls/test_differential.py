@@ -8,13 +8,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
 
 import pytest
-from batch_cases import FEATURES, LATER, BatchCase, cases, expected, finishes
+from batch_cases import APART, FEATURES, LATER, BatchCase, cases, covering, expected, finishes
 from batch_drives import as_users_say, attempts, finish, said_cases, simulator_of
 from hypothesis import given, settings
 from reference.machine import Attempt
@@ -23,31 +22,7 @@ from bls.engine.status import BatchStatus
 
 pytestmark = pytest.mark.whole
 
-#: Pairs of features of which a case has one at most: one allocator, one source of what jobs are planned with.
-APART = [("allocators", "given"), ("allocators", "switches"), ("given", "switches")]
-APART += [("estimates", "promises"), ("drains", "licences")]
-
-
-def covering(features: Sequence[str], size: int) -> list[tuple[str, ...]]:
-    """Return sets of up to ``size`` features: each by itself, then such that every pair that may meet is in one."""
-    apart = set(map(frozenset, APART))
-    left = [pair for pair in map(frozenset, combinations(features, 2)) if pair not in apart]
-    found: list[tuple[str, ...]] = [(name,) for name in features]
-    while left:
-        chosen = sorted(left[0], key=features.index)
-        while len(chosen) < size:
-            able = [name for name in features if name not in chosen and not any({name, one} in apart for one in chosen)]
-            gains = {name: sum(frozenset({name, one}) in left for one in chosen) for name in able}
-            best = max(able, key=gains.__getitem__, default=None)
-            if best is None or not gains[best]:
-                break
-            chosen.append(best)
-        left = [pair for pair in left if not pair <= set(chosen)]
-        found.append(tuple(chosen))
-    return found
-
-
-MASKS = covering((*FEATURES, *LATER), 5)
+MASKS = covering((*FEATURES, *LATER), APART, 5)
 
 #: The number of cases of each set that are drawn; some of them users cannot say.
 DRAWN = 8

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import pickle
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from bls.estimates.contract import alike_in, name_prefix
 from bls.estimates.coverage import predictable, recommended
 from bls.machine.platform import HostGroup, Platform
 from bls.scheduler_options import Rules
+from bls.seen.jobs import SeenJob
 from bls.workloads.merge import merge
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, PluginError
@@ -229,7 +230,21 @@ def test_the_schedule_on_the_page_is_what_the_simulator_gives() -> None:
 
 
 def test_the_schedule_of_promises_on_the_page() -> None:
-    """Without backfilling a promise changes nothing."""
+    """Without backfilling a promise changes only what policies see."""
+    seen: list[tuple[int, list[tuple[int, int]]]] = []
+
+    class Looks:
+        name = "looks"
+
+        def decide(self, view: View) -> Iterator[SeenJob]:
+            seen.append((view.now_ns // NS_PER_S, [(job.job_id, job.estimate_ns // NS_PER_S) for job in view.running]))
+            free = view.free_cores
+            for job in view.waiting:
+                free -= job.cores
+                if free < 0:
+                    return
+                yield job
+
     rows = table(section(ROOT / "docs" / "reference/batch-estimates.md", "Promises of running applications"))
     names = ("job_id", "submit_s", "cores", "estimate_s", "run_s")
     numbers = [dict(zip(names, map(int, row), strict=False)) for row in rows]
@@ -239,7 +254,9 @@ def test_the_schedule_of_promises_on_the_page() -> None:
         found = ran(workload, estimates, SMALL, backfill="easy").jobs
         assert (found.start_ns // (60 * NS_PER_S)).tolist() == [int(row[column]) for row in rows]
     starts = [ran(workload, estimates, SMALL).jobs.start_ns.tolist() for estimates in ("requested", "application")]
-    assert starts[0] == starts[1]
+    assert starts[0] == starts[1] == ran(workload, "application", SMALL, bls=Looks()).jobs.start_ns.tolist()
+    # Job 1 requests 60 minutes and promises 20, after the pass that starts it.
+    assert seen == [(0, []), (60, [(1, 1200)]), (120, [(1, 1200)]), (1200, []), (1800, []), (3600, [])]
 
 
 def test_the_estimators_on_the_page_can_be_used(tmp_path: Path) -> None:

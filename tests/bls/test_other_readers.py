@@ -485,16 +485,22 @@ def test_what_is_no_such_file_is_one_line(tmp_path: Path, text: str, words: str)
 class Endless(io.RawIOBase):
     """A file of as many jobs as anybody reads; only a block of it is ever there."""
 
-    def __init__(self) -> None:
-        self.ahead, self.given = b'{"jobs": [', 0
+    def __init__(self, first: bytes = b'{"jobs": [', more: bytes = b'{"job_id": 7, "steps": [1, 2, 3]},') -> None:
+        self.ahead, self.more, self.given = first, more, 0
 
     def readinto(self, buffer: Any) -> int:
         while len(self.ahead) < len(buffer):
-            self.ahead += b'{"job_id": 7, "steps": [1, 2, 3]},' * 1000
+            self.ahead += self.more * 1000
         got = len(buffer)
         buffer[:got], self.ahead = self.ahead[:got], self.ahead[got:]
         self.given += got
         return got
+
+
+def test_a_job_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bls.workloads.readers.sacct_json.LINE_BYTES", 1 << 16)
+    with pytest.raises(InputError, match=f"^x: a job is longer than {1 << 16} bytes; this is nothing of sacct's$"):
+        list(json_jobs(Endless(b'{"jobs": [{"name": "', b"a"), "x"))
 
 
 def test_one_job_is_in_memory_at_a_time() -> None:

@@ -262,18 +262,20 @@ def test_as_the_slow_reference(kind: str, tmp_path: Path, monkeypatch: pytest.Mo
             if estimates_of(case) != "exact" and "predicted_power" in found.jobs:
                 # A job that is tried again is predicted again; an attempt that was cut teaches nothing.
                 thought = [float(expected.thought[k]) for k in range(len(case.jobs))]
-                last = found.jobs[found.jobs.state == "completed"].set_index("job_id").predicted_power
-                assert last.sort_index().tolist() == thought
+                last = found.jobs[found.jobs.state == "completed"].set_index("job_id").sort_index()
+                assert last.predicted_power.tolist() == thought
+                error = (last.predicted_power - last.power).abs().mean()
+                assert found.metrics["mean_power_error"] == pytest.approx(error)
                 elsewhere += thought != [1] * len(thought)
-            elif case.parts:
-                alone = run(replace(case, parts=()))
+            elif case.parts or case.notice:
+                alone = run(replace(case, parts=(), notice=0))
                 elsewhere += alone is not None and alone.attempts != expected.attempts
             met, cut = met + 1, cut + len(expected.attempts) - len(case.jobs)
             slowed += 0 if found.ledger.scales is None else len(found.ledger.scales.job)
     assert met > len(fallbacks) * seeds // 3
     assert cut > 4 or kind != "downs"
     assert slowed > 4 or "slowed" not in kind
-    assert elsewhere > 0 or not kind.startswith(("predicted", "parts"))
+    assert elsewhere > 0 or not kind.startswith(("predicted", "parts", "noticed"))
 
 
 class Loops:
@@ -366,23 +368,35 @@ def test_moldable_jobs_as_the_slow_reference(easy: bool, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("backfill", ["easy", "2", "conservative"])
+@pytest.mark.parametrize("fallback", ["hold", "dvfs"])
 def test_no_job_starts_that_does_not_fit_what_is_known(
-    backfill: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fallback: str, backfill: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If no limit is known late, and no job is slowed, limits are kept; the engine's state is checked at each step."""
+    """All limits are known early. At each start the running jobs fit the limit, in the slowest state that they may have. With
+    hold, limits are kept. The engine's state is checked at each step."""
     monkeypatch.setattr(BatchSimulator, "checks", 1)
     monkeypatch.setattr(BatchSimulator, "most_ends", 1)
-    met = 0
+    met = limited = 0
     for seed in range(8):
-        case = replace(drawn(seed, "hold"), reaction=0, notice=10**6 * S)
-        idle = case.machine.hosts * case.machine.cores * case.machine.idle
+        case = replace(drawn(seed, fallback), reaction=0, notice=10**6 * S)
+        machine = case.machine
+        idle = machine.hosts * machine.cores * machine.idle
         if run(replace(case, notice=0)) is None or any(one.power < idle for one in case.limits):
             continue
         found = simulated(case, tmp_path, backfill=backfill)
         assert found.power is not None
-        assert found.power.excesses == []
+        assert found.power.excesses == [] or fallback == "dvfs"
+        states = [machine.states[-1 if fallback == "dvfs" and job.slowable else 0][1] for job in case.jobs]
+        lowest = [job.cores * (power - machine.idle) for job, power in zip(case.jobs, states, strict=True)]
+        rows = list(zip(found.jobs.start_ns, found.jobs.end_ns, lowest, strict=True))
+        for now, _, _ in rows:
+            least = idle + sum(power for start, end, power in rows if start <= now < end)
+            allowed = [one.power for one in case.limits if one.begin <= now < one.end]
+            assert all(least <= power for power in allowed)
+            limited += len(allowed)
         met += 1
     assert met > 2
+    assert limited > 4
 
 
 def test_many_limits_that_are_known_at_once_have_room(tmp_path: Path) -> None:

@@ -148,6 +148,9 @@ def test_a_part_may_be_the_whole_machine(fallback: str, tmp_path: Path, monkeypa
         assert part.power is not None
         columns = part.power.domain_columns
         assert (columns["power_mw"] == part.power.series.at(columns["instant_ns"])).all()
+        spans, instants = [(one.begin, one.end, one.power) for one in case.limits], columns["instant_ns"].tolist()
+        lowest = [min((mw for begin, end, mw in spans if begin <= at < end), default=NONE) for at in instants]
+        assert columns["limit_mw"].tolist() == lowest
         for name in ("above_limit_ns", "above_limit_j", "mean_power_in_limits_w", "energy_j", "mean_run_allowed_ns"):
             assert machine.metrics[name] == part.metrics[name]
         assert [one[:4] for one in machine.power.excesses] == [one[:4] for one in part.power.excesses]

@@ -172,6 +172,9 @@ def test_logs_with_names_are_merged_by_them(tmp_path: Path) -> None:
     # Written as SWF and read again, partitions keep their names, and users only their numbers.
     write_swf(made, tmp_path / "made.swf")
     again = read_workload(tmp_path / "made.swf")
+    words = r"^user 1 of .*made.swf has no name; .*made.swf has user 1, too; allowed: --numbers same\|apart$"
+    with pytest.raises(InputError, match=words):
+        merge([again, again], align="start")
     both = merge([again, again], align="start", numbers="user=same,group=same")
     assert both.partition.tolist() == [1, 2, 2, 1, 3] * 2
 

@@ -496,6 +496,6 @@ def test_the_commands_where_parts_have_limits(tmp_path: Path, monkeypatch: pytes
     assert list(record["domains"]) == ["switch:left", "hosts:3"]
     assert record["domains"]["switch:left"]["full_w"] == 712
     assert {one["where"] for one in record["above_limit"] if "where" in one} >= {"hosts:3"}
-    assert twolevel("power", "out", "-o", "power.svg").code == 0
+    assert [twolevel("power", "out", "-o", f"power.{kind}").code for kind in ("svg", "png")] == [0, 0]
     assert "left" in Path("power.svg").read_text()
     assert "power reduction" in twolevel("compare", "out", "out").out

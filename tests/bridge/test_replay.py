@@ -276,6 +276,11 @@ def site(tmp_path: Path) -> Callable[..., tuple[Replay, pd.DataFrame]]:
     return replay_dump
 
 
+GONE = "1 job of partition gone, which slurm.conf does not have, go to the default one"
+NO_FEATURES = "1 job ask for features that no node has, which is left out"
+NO_WINDOW = "1 job ran in reservation {}, which no window is called; they are in none"
+
+
 def test_a_dump_of_sacct_through_a_sites_slurm_conf(
     tmp_path: Path, site: Callable[..., tuple[Replay, pd.DataFrame]]
 ) -> None:
@@ -284,10 +289,7 @@ def test_a_dump_of_sacct_through_a_sites_slurm_conf(
     assert frame.allocation[14] in ("0-3", "4-7")  # it waits for a fast node, and leaves the other to the next
     assert frame.start[14] >= frame.end[[12, 13]].min()
     assert (tmp_path / "r/topology.conf").read_text().startswith("SwitchName=s0 Nodes=a[1-2]\n")
-    assert set(done.notes) >= {
-        "1 job of partition gone, which slurm.conf does not have, go to the default one",
-        "1 job ask for features that no node has, which is left out",
-    }
+    assert done.notes == (GONE, NO_WINDOW.format("course"), NO_WINDOW.format("other"), NO_FEATURES)
 
 
 def test_jobs_that_run_already_are_on_the_nodes_where_they_have_run(
@@ -308,7 +310,7 @@ def test_a_job_that_has_run_in_a_reservation_of_the_log_is_in_the_window_of_that
     done, frame = site(around=Surroundings(windows=windows), settle_ns=70 * S)
     assert frame.allocation[11] == frame.allocation[15] == "12-15"
     assert 3600 <= frame.start[11] <= 3600 + CYCLE_S
-    assert "1 job ran in reservation other, which no window is called; they are in none" in done.notes
+    assert done.notes == (GONE, NO_WINDOW.format("other"), NO_FEATURES)
 
 
 def test_the_command_takes_what_run_takes_and_reports_what_it_has_left_out(
@@ -321,7 +323,7 @@ def test_the_command_takes_what_run_takes_and_reports_what_it_has_left_out(
     words += ("--priorities", "recorded", "--select", "window:1h+1h", "--preset")
     ran = twolevel("replay", tmp_path / "log.sacct", "--out", tmp_path / "r", *words)
     assert ran.code == 0, ran.err
-    assert "1 job ask for features that no node has, which is left out" in ran.err
+    assert NO_FEATURES in ran.err
     assert (tmp_path / "r/slurm/topology.conf").read_text() == "SwitchName=one Nodes=a[1-2],b[1-2]\n"
     assert "max_switch_wait=300" in (tmp_path / "r/slurm/slurm.conf").read_text()
 

@@ -268,6 +268,10 @@ def _only_the_report(moved: pd.DataFrame) -> None:
         bad = twolevel(*words, *more)
         assert (bad.code, len(bad.err.splitlines())) == (2, 1)
         assert said in bad.err
+    assert twolevel(*words, "--force").code == 0
+    assert not [path for path in Path("r").iterdir() if path.name.startswith(".")]
+    files = json.loads(Path("r/run.json").read_text())["files"]
+    assert sorted(files) == files == sorted(set(files))
 
 
 @needs_slurm

@@ -29,7 +29,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_protocol_page import example_messages
 
-from bridge.protocol.framing import HEADER_BYTES, MAX_FRAME_BEFORE_HELLO, frame
+from bridge.protocol.framing import HEADER_BYTES, MAX_FRAME, MAX_FRAME_BEFORE_HELLO, READ_AT_MOST, frame
 from bridge.protocol.messages import (
     PROTOCOL_VERSION,
     Cancel,
@@ -295,6 +295,18 @@ def test_a_connection_that_ends_amid_a_frame_or_a_job_is_at_fault(role: Role) ->
         pair.ends[role].next_event()
     assert (caught.value.blame, caught.value.job) == (blame, 7)
     assert pair.ends[role].open_jobs() == [7, 8]
+
+
+def test_a_session_that_its_own_side_misuses() -> None:
+    pair = Pair()
+    for _ in range(MAX_FRAME // READ_AT_MOST + 1):
+        pair.bridge.receive_data(bytes(READ_AT_MOST))
+    with pytest.raises(LocalProtocolError, match=r"^take the events first: "):
+        pair.bridge.receive_data(bytes(READ_AT_MOST))
+    pair.bridge.validate()
+    pair.application.receive_eof()
+    with pytest.raises(LocalProtocolError, match=r"^bytes after the end of the stream$"):
+        pair.application.receive_data(b"x")
 
 
 def test_a_bridge_needs_a_token_and_its_own_version() -> None:

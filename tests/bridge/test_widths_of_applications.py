@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import random
 import re
-import shlex
-import sys
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from reference import batch, two_level
-from scenarios import Case, done
 from tables import table_rows
 
 import bridge
-from als.techniques import TECHNIQUES
 from bls import HostGroup, Platform, Rules, Workload
 from bls.constraints.options import Surroundings
 from bridge.compare.delay_causes import CAUSES, StartedJobs, find_causes
@@ -26,124 +19,6 @@ from traces.base.errors import InputError
 from traces.checks.ledger import check_ledger
 
 pytestmark = pytest.mark.whole
-
-RESIZE = ("mold", "expand", "shrink", "expand+shrink", "equal", "evolve", "evolve")
-
-#: Those that compute with the tasks alone, and with what they learn.
-NAMES = (*sorted(TECHNIQUES), "select:ss,gss,static", "select:static,fac,every=40ns")
-
-GROUPS: tuple[tuple[tuple[int, int, float], ...], ...] = (((1, 4, 4.0),), ((2, 3, 3.0),), ((1, 2, 2.0), (1, 4, 8.0)))
-
-
-def drawn(seed: int) -> tuple[Case, dict[int, tuple[int, int]], dict[str, Any]]:
-    """A scenario; the widths of its jobs; and how these change."""
-    chance = random.Random(seed)
-    groups = chance.choice(GROUPS)
-    n_cores = sum(hosts * cores for hosts, cores, _ in groups)
-    scale = chance.choice((50, 1000, 10**9))
-    jobs, widths = [], {}
-    for number in chance.sample(range(1000), chance.randint(1, 9)):
-        cores = chance.randint(1, n_cores)
-        submit, run, estimate = chance.randint(0, 12), chance.randint(1, 9), chance.randint(1, 9)
-        jobs.append(batch.Job(number, submit * scale, run * scale, cores, estimate * scale, None))
-        rigid = chance.random() < 0.2
-        widths[number] = (cores, cores) if rigid else (chance.randint(1, cores), chance.randint(cores, n_cores))
-    if all(least == most for least, most in widths.values()):
-        widths[jobs[0].number] = (1, n_cores) if n_cores > 1 else (1, 1)
-    case = Case(
-        tuple(jobs),
-        groups,
-        chance.choice(("fcfs", "sjf", "edf")),
-        chance.choice(NAMES),
-        chance.choice((0.0, 0.25, 1.0)),
-        chance.randint(1, 6),
-        chance.randrange(10**6),
-        2.0,
-        chance.choice((0, 0, scale // 40)),
-    )
-    how = {
-        "resize": chance.choice(RESIZE),
-        "cost": chance.choice((0, 0, scale // 20)),
-        "releases": chance.random() < 0.3,
-        "depth": chance.choice((0, 0, 1, 2)),
-        "latency": chance.choice((0, 0, scale // 50)),
-        "master": chance.random() < 0.25,
-    }
-    if how["resize"] == "evolve" or chance.random() < 0.2:
-        how |= {"phases": [phase(chance) for _ in range(chance.randint(1, 4))], "steps": chance.choice((1, 1, 2, 3))}
-    if how["resize"] != "mold":
-        how["hints"] = chance.random() < 0.3
-        how["releases"] = how["releases"] or how["hints"]
-    return case, widths, how
-
-
-def phase(chance: random.Random) -> two_level.Phase:
-    """A phase that may wish for cores."""
-    share, serial = chance.choice((1.0, 0.5, 3.0)), chance.random() < 0.2
-    cores = chance.choice((0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 0.3, 4.0))
-    return two_level.Phase(share / 4 if serial else share, None if serial else chance.choice(NAMES), cores)
-
-
-def application(how: dict[str, Any]) -> str:
-    """The phases as an application map."""
-    lines = []
-    for one in how["phases"]:
-        kind = 'kind = "serial"' if one.technique is None else f'kind = "loop", als = "{one.technique}"'
-        lines.append(f"{{ share = {one.share}, {f'cores = {one.cores}, ' if one.cores else ''}{kind} }}")
-    return f"[default]\nsteps = {how['steps']}\nphases = [{', '.join(lines)}]\n"
-
-
-def expected(case: Case, widths: dict[int, tuple[int, int]], how: dict[str, Any]) -> list[two_level.Done]:
-    """The reference's result."""
-    rows = sorted(case.jobs, key=lambda job: job.submit)
-    sizes = [cores for hosts, cores, _ in case.groups for _ in range(hosts)]
-    host_of = [host for host, cores in enumerate(sizes) for _ in range(cores)]
-    names = ("policy", "technique", "variation", "tasks_per_core", "seed", "overhead")
-    given = {name: getattr(case, name) for name in names} | {"slack": case.slack_read}
-    wide = two_level.Wide([widths[job.number] for job in rows], host_of=host_of, **how)
-    return two_level.simulate(rows, case.core_speeds, wide=wide, **given)
-
-
-def simulated(
-    case: Case, widths: dict[int, tuple[int, int]], how: dict[str, Any], folder: Path, **options: Any
-) -> bridge.Result:
-    """The project's result."""
-    lines = [f"{number},{least},{most}" for number, (least, most) in widths.items()]
-    (folder / "widths.csv").write_text("\n".join(["job_id,min_cores,max_cores", *lines]) + "\n")
-    if "phases" in how:
-        (folder / "applications.toml").write_text(application(how))
-    level = ApplicationLevel(
-        resize_ns=how["cost"],
-        latency_ns=how["latency"],
-        assignment="master" if how["master"] else "distributed",
-        applications=folder / "applications.toml" if "phases" in how else None,
-    )
-    coordination = "hint" if how.get("hints") else "release" if how["releases"] else "none"
-    options |= {"rules": Rules(resize=how["resize"], backfill=str(how["depth"]), coordination=coordination)}
-    options |= {"surroundings": Surroundings(malleable=folder / "widths.csv"), "level": level}
-    result = bridge.simulate(case.workload(), **case.options() | options)
-    check_ledger(result.ledger)
-    return result
-
-
-def differs(seed: int, folder: Path, **options: Any) -> str:
-    """Why the two differ, "" if they do not."""
-    case, widths, how = drawn(seed)
-    if all(least == most for least, most in widths.values()):
-        return ""
-    wanted, found = expected(case, widths, how), done(simulated(case, widths, how, folder, **options))
-    facts = attrgetter("number", "start", "end", "cores", "chunks", "tasks")
-    pairs = [(facts(one), facts(other)) for one, other in zip(wanted, found, strict=True)]
-    return next((f"{case} {widths} {how}: {found}, and not {wanted}" for wanted, found in pairs if wanted != found), "")
-
-
-def test_as_the_reference_in_every_coupling(tmp_path: Path) -> None:
-    for seed in range(60):
-        assert differs(seed, tmp_path) == "", seed
-    for coupling, seeds in (("pool", 3), ("process", 1)):
-        for seed in range(seeds):
-            assert differs(seed, tmp_path, coupling=coupling, workers=2) == "", (coupling, seed)
-
 
 Rows = list[tuple[int, int, int, int, int]]
 
@@ -224,14 +99,6 @@ def test_wishes_of_running_jobs_go_before_a_head_that_does_not_fit(tmp_path: Pat
     story = found.story(1)
     assert "wished for 4 cores" in story
     assert "given cores 2 3" in story
-
-
-def test_a_simulator_that_is_told_of_parts_wishes_as_they_say(tmp_path: Path) -> None:
-    command = shlex.join([sys.executable, str(Path(__file__).with_name("lengths_peer.py"))])
-    cases = {one: drawn(one)[2] for one in range(100)}
-    # It hears of no hints.
-    seeds = [one for one, how in cases.items() if how["resize"] == "evolve" and not how.get("hints")]
-    assert differs(seeds[3], tmp_path, coupling="pool", workers=1, als_command=command) == ""
 
 
 @pytest.mark.parametrize(("malleable", "said", "words"), table_rows(__file__, "what_cannot_be"))

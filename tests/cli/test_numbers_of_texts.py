@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from pathlib import Path
 
 import pytest
 from command_line import twolevel
 from tables import table_rows
+from typer.main import get_command
 
+from bridge.cli.run_commands import command_line
+from bridge.options.values import NUMBERS, _kind
+from traces.base.errors import InputError
 from traces.base.ranges import parse_real, parse_whole
 
 ROOT = Path(__file__).parents[2]
@@ -33,6 +39,28 @@ def test_texts_that_are_numbers() -> None:
         2.5e-3,
         float("inf"),
     ]
+
+
+def test_every_number_of_every_command() -> None:
+    tried, groups = 0, [get_command(command_line(""))]
+    for one in (one for group in groups for one in group.commands.values()):  # type: ignore[attr-defined]
+        if hasattr(one, "commands"):
+            groups.append(one)
+            continue
+        annotations = inspect.signature(one.callback, eval_str=True).parameters
+        for option in (option for option in one.params if option.name in annotations):
+            annotation = annotations[option.name].annotation
+            if _kind(annotation) not in NUMBERS:
+                assert not {"int", "float"} & set(re.findall(r"\w+", str(annotation))), (one.name, option.name)
+                continue
+            declared, _ = getattr(one.callback, "options", {}).get(option.name, (None, None))
+            for text in ODD:
+                if text.strip() == "1" and declared is not None and declared.is_time:
+                    continue  # a time may have spaces around it
+                with pytest.raises(InputError, match=f"^{max(option.opts, key=len)}: "):
+                    one.make_context(one.name, [option.opts[0], text])
+                tried += 1
+    assert tried > 400
 
 
 @pytest.mark.parametrize("words", [words for (words,) in table_rows(__file__, "refused")])

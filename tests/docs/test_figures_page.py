@@ -28,12 +28,18 @@ from bridge.compare.delay_causes import CAUSES
 from bridge.compare.power_indexes import METRICS, index_rows, indexes_of
 from bridge.runs.figures import RUN_FIGURES
 from bridge.studies.drawing import STUDY_FIGURES
+from bridge.studies.executors.local import Here
+from bridge.studies.input.study_file import load_study
+from bridge.studies.run_study import run_study
 from tools.pictures import FOUR_JOBS, PICTURES, four_jobs
+from tools.studies.demand_response_jobs import DAY_S, experiment_1
 from traces.base.errors import InputError
+from traces.base.time import format_ns
 from traces.figures.drawing.boxes import Box
 from traces.figures.run.slowdown_share import Affected, slowdown_share_figure
 from traces.figures.study.planning import Planned, planning_outcomes_figure, planning_ratios_figure
 from traces.metric_units import shown_as
+from traces.statistics import mean_interval
 from traces.tables import POWER_COLUMNS
 
 FIGURES = ROOT / "docs" / "reference/figures.md"
@@ -197,6 +203,46 @@ def test_the_fallbacks_and_reasons() -> None:
 def test_the_metrics_of_sleep() -> None:
     text = section(POWER, "Sleep")
     assert [name for row in table(text)[:5] for name in names(row[0])] == list(SLEEP_METRICS)
+
+
+def interval_text(values: pd.Series, digits: int) -> str:
+    found = mean_interval(values.to_numpy(float))
+    mean, low, high = (f"{one:,.{digits}f}".replace("-", "−") for one in (found.mean, found.low, found.high))
+    return f"{mean} [{low}, {high}]"
+
+
+def test_the_table_of_the_study_of_sleep(tmp_path: Path) -> None:
+    study = load_study(ROOT / "tools/studies/sleep.toml")
+    results = run_study(study, tmp_path / "sleep", lambda needs: Here()).results
+    days = {key: rows.set_index("seed") for key, rows in results.groupby(["sleep_after", "keep_awake"])}
+    plain, text = days.pop(("", 0)), POWER.read_text("utf-8")
+    rows = table(text[text.index("| asleep after |") :])
+    assert len(rows) == len(days)
+    for after, kept, *cells in rows:
+        one = days[after.replace(" ", ""), int(kept)]
+        assert cells == [
+            interval_text(100 * (1 - one.energy_j / plain.energy_j), 1),
+            interval_text(100 * one.sleeping_share, 1),
+            interval_text(one.host_sleeps / 64, 1),
+            interval_text((one.mean_wait_ns - plain.mean_wait_ns) / S, 0),
+            interval_text(100 * one.boot_waits / one.jobs, 1),
+        ]
+    used, wait = plain.energy_j.mean() / 1e9, plain.mean_wait_ns.mean() / S
+    assert f"on which {used:.2f} GJ are used and jobs wait {wait:.0f} s:" in text
+
+
+def test_the_first_experiment_of_demand_response() -> None:
+    rows = table(section(ROOT / "docs/explanation/demand-response.md", "Experiment 1: the limit is kept"))
+    found = []
+    for fallback in (row[0].strip("`") for row in rows):
+        power = PowerOptions(limits=[(0, DAY_S * S, 407_000)], fallback=fallback)
+        one = bridge.simulate(experiment_1(0), "demand-response", als="recorded", power=power).metrics
+        above = format_ns(one["above_limit_ns"]) if one["above_limit_ns"] else "never"
+        peaks = [f"{one[name] / 1000:.1f}" for name in ("peak_limited_w", "peak_power_w")]
+        wait, energy = format_ns(round(one["mean_wait_ns"])), f"{one['energy_j'] / 1e9:.2f}"
+        found.append([f"`{fallback}`", *peaks, above, wait, energy])
+    assert found == rows
+    assert len(rows) == len(FALLBACKS)
 
 
 def drawn_bars(axes: object) -> list[tuple[float, float]]:

@@ -16,6 +16,8 @@ import pandas as pd
 import pytest
 from command_line import twolevel
 from layers import these_stay
+from reference.batch import Job
+from scenarios import Case, assert_as_expected
 
 import bridge
 from bls.analysis.likeness import halves, likeness
@@ -31,7 +33,7 @@ from bls.workloads.generators import generate_like
 from bls.workloads.named_machine import named_machine
 from bls.workloads.readers.swf import parse_swf, swf_blocks
 from bls.workloads.reshape import cut, merge
-from bls.workloads.selection import fit
+from bls.workloads.selection import fit, select
 from bls.workloads.workload import REASONS, Workload
 from bls.workloads.writers.swf import unwritten, write_swf
 from bridge.runs.simulation import run
@@ -320,6 +322,23 @@ def test_every_job_starts_and_ends_where_others_say(shared: Path, log: str, sche
     assert len(differ) == 0, f"{len(differ)} jobs differ, the first is {ours[differ[0]]}, not {theirs[differ[0]]}"
     if (log, schedule) in MEAN_WAITS:
         assert result.metrics["mean_wait_ns"] / 1e9 == pytest.approx(MEAN_WAITS[log, schedule], abs=0.0005)
+
+
+@pytest.mark.parametrize(
+    ("policy", "technique", "variation"),
+    [("fcfs", "static", 0.25), ("sjf", "gss", 0.1), ("edf", "fac", 0.2), ("fcfs", "ss", 0.15)],
+)
+def test_300_jobs_on_both_levels(shared: Path, policy: str, technique: str, variation: float) -> None:
+    """As many cores as the logged machine had, in two groups of different speed; the slow reference has the same jobs."""
+    log = select(read_workload(shared / "traces" / "KTH-SP2-1996-2.1-cln.swf.gz"), "first:300")
+    columns = (log.job_id, log.submit_ns, log.run_ns, log.cores, log.estimate_ns)
+    jobs = tuple(Job(*row) for row in zip(*(column.tolist() for column in columns), strict=True))
+    case = Case(jobs, ((1, 64, 3000.0), (6, 6, 562.5)), policy, technique, variation, seed=7)
+    result, expected = bridge.simulate(log, **case.options()), case.expected()
+    check_ledger(result.ledger)
+    assert len(jobs) == 300
+    assert_as_expected(result, expected)
+    assert sum(job.start > job.submit for job in expected) > 30
 
 
 @pytest.mark.parametrize(

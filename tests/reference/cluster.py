@@ -469,7 +469,9 @@ class Cluster:
         """Tell the jobs that ran before this pass for which of their cores the head of the queue waits, if that is news."""
         head = next((row for row in self.queue() if not self.limit_reached(row)), None)
         wanted: dict[int, frozenset[int]] = {}
-        if head is not None:
+        if head is not None and (named := self.jobs[head].wanted) is not None:
+            wanted = {row: self.running[row].left & named for row in began}
+        elif head is not None:
             lack = self.jobs[head].cores - len(self.free(head))
             masked = self.machine.partitions[self.jobs[head].partition].hosts
             asked = frozenset[int]().union(*(self.asked(row) for row in self.running))

@@ -103,7 +103,9 @@ def place(
         for name, amount in job.needs:
             total = dict(host.amounts).get(name, 0)
             left = min(_left_on(total, name, number, at, machine) for at in _held_at(begin, end, holds))
-            offered -= set(on_host[max(0, left // amount) * job.unit_cores :])
+            units = max(0, left // amount)
+            if units < len(on_host) // job.unit_cores:  # else it is not the amount that keeps a core back
+                offered -= set(on_host[units * job.unit_cores :])
     return ALLOCATORS[rules.allocator](job, cores, offered, machine, rules.seed)
 
 

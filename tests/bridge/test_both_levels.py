@@ -1,0 +1,525 @@
+"""Both levels against the slow references: every pair of features, by every way to run a case.
+
+A case is a batch case whose jobs compute tasks. Features are those of ``batch_cases`` and those of applications; a case has
+each of its mask, and no others. A way that fails prints the case.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import shlex
+import subprocess
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from itertools import combinations, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from batch_cases import APART, FEATURES, LATER, BatchCase, cases, covering, finishes
+from batch_drives import (
+    as_users_say,
+    circumstances_of,
+    cores_text,
+    estimates_of,
+    platform_of,
+    rules_of,
+    said_cases,
+    workload_of,
+)
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from one_result import different
+from reference import application, cluster, drawing, speeds
+from reference.machine import MINUTES, Attempt
+
+import bridge
+from als.techniques import TECHNIQUES
+from bls.allocators import ALLOCATORS
+from bls.constraints.options import Surroundings
+from bls.constraints.widths import Widths
+from bls.machine.platform import HostGroup
+from bridge.couplings import PeerOptions
+from bridge.runs.simulation import run
+from bridge.scenarios.application_level import ApplicationLevel
+from bridge.scenarios.application_map import parse_application_map
+from bridge.scenarios.scenario import Options, Scenario
+from traces.checks.ledger import check_ledger
+from traces.ledger import STATES, WHY
+
+pytestmark = pytest.mark.whole
+
+#: What applications may be beside loops of equal tasks, and what may happen to running jobs. With ``unequal``, hosts differ in
+#: speed; with ``speeds``, cores become slower and faster; with ``losses``, some go for good.
+COMPUTING = ("variation", "overhead", "messages", "phases", "unequal", "speeds", "losses")
+RUNNING = ("releases", "hints", "molding", "widths", "wishes")
+BATCH = tuple(name for name in (*FEATURES, *LATER) if name != "unknown")
+ALL = (*COMPUTING, *RUNNING, *BATCH)
+
+NEVER = 2**62
+#: How widths change, by feature.
+RESIZE = {"molding": ("mold",), "widths": ("expand", "shrink", "expand+shrink", "equal"), "wishes": ("evolve",)}
+
+#: What the project refuses: jobs change their widths in one way, hear hints or only release cores, promise nothing if either is
+#: not sure, and have cores that come and go one by one; moldable jobs are planned by their numbers of cores alone.
+REFUSED = [
+    *combinations(RESIZE, 2),
+    ("hints", "releases"),
+    *((name, "drains") for name in RUNNING if name != "molding"),
+]
+REFUSED += [(name, "promises") for name in ("hints", "widths", "wishes")]
+REFUSED += list(product(RESIZE, ("units", "given", "switches")))
+REFUSED += [
+    ("molding", name) for name in ("allocators", "partitions", "resources", "licences", "reservations", "maintenance")
+]
+
+#: What a reference does not know: then one way to run is compared with another only.
+BEYOND = [*((name, "cost") for name in RUNNING), *((name, "presets") for name in RUNNING), ("molding", "estimates")]
+BEYOND += list(product(("widths", "wishes"), ("speeds", "losses", "estimates")))
+
+NAMES = (*sorted(TECHNIQUES), "select:ss,gss,static")
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A loop by a technique, or a serial part (None), and for how many times its cores it wishes, 0 for none."""
+
+    share: float
+    technique: str | None
+    cores: float
+
+
+@dataclass(frozen=True)
+class Computing:
+    """What all jobs of a case compute, and what they are told; times in ns.
+
+    ``slow``: (period, factor, share of the period at full speed) of all cores; ``lost``: the first core that goes for good,
+    with all behind it, and when.
+    """
+
+    technique: str = "static"
+    variation: float = 0.0
+    tasks_per_core: int = 1
+    overhead: int = 0
+    latency: int = 0
+    master: bool = False
+    phases: tuple[Phase, ...] = ()
+    steps: int = 1
+    unequal: bool = False
+    slow: tuple[int, float, float] | None = None
+    lost: tuple[int, int] | None = None
+    coordination: str = "none"
+    resize: str = "none"
+    cost: int = 0
+
+
+@dataclass(frozen=True)
+class Done:
+    """An attempt, and its tasks: (chunk, core, start, end, GFLOP), the first four -1 of one that never began."""
+
+    attempt: Attempt
+    chunks: int
+    tasks: tuple[tuple[int, int, int, int, float], ...]
+
+
+@dataclass(frozen=True)
+class TwoLevelCase:
+    """Everything that determines a result."""
+
+    batch: BatchCase
+    computing: Computing
+
+    @property
+    def core_speeds(self) -> list[float]:
+        """GFLOP/s of each core of the machine."""
+        hosts = enumerate(self.batch.machine.hosts)
+        return [1.0 + self.computing.unequal * (number % 2) for number, host in hosts for _ in range(host.cores)]
+
+    @property
+    def widths(self) -> list[tuple[int, int]]:
+        """Between which numbers of cores the width of each job may change; by its number."""
+        found = []
+        for job in self.batch.jobs:
+            hosts = self.batch.machine.partitions[job.partition].hosts
+            room = sum(host.cores for n, host in enumerate(self.batch.machine.hosts) if hosts is None or n in hosts)
+            draw = job.number * 7919 % 101
+            wide = max(1, job.cores - draw % 4), min(room, job.cores + draw // 4 % 5)
+            found.append((job.cores, job.cores) if draw % 5 == 0 else wide)
+        return found
+
+    @property
+    def allowed(self) -> bool:
+        """Whether jobs that run at first fit the machine, and where widths change, some can, and hosts are shared."""
+        fits = sum(job.cores for job in self.batch.jobs if job.preset) <= len(self.core_speeds)
+        wide = any(least < most for least, most in self.widths) and self.batch.rules.allocator != "whole-host"
+        return fits and (self.computing.resize == "none" or wide)
+
+    def scenario(self) -> Scenario:
+        """The case as users say it."""
+        batch, computing = self.batch, self.computing
+        platform, workload = platform_of(batch.machine), workload_of(batch.jobs)
+        if computing.unequal:
+            given = zip(platform.hosts, batch.machine.hosts, strict=True)
+            groups = [
+                HostGroup(1, host.cores, host.cores * (1.0 + number % 2), group.resources)
+                for number, (group, host) in enumerate(given)
+            ]
+            platform = replace(platform, hosts=tuple(groups))
+        around = circumstances_of(batch, platform, workload)
+        if computing.resize != "none":
+            around = replace(around, widths=Widths(*np.array(self.widths).T))
+        rules = replace(rules_of(batch.rules), estimates=estimates_of(batch))
+        changing = []
+        if computing.slow is not None:
+            period, low, duty = computing.slow
+            changing.append(f"square:period={period}ns,low={low},duty={duty}")
+        if computing.lost is not None:
+            core, at = computing.lost
+            changing.append(f"lost:cores={core}-{len(self.core_speeds) - 1},at={at}ns")
+        options = Options(
+            str(batch.rules.order),
+            *(computing.technique, computing.variation, computing.tasks_per_core, batch.rules.seed),
+            slack=float(batch.rules.slack),
+            overhead_ns=computing.overhead,
+            allocator=ALLOCATORS[batch.rules.allocator],
+            rules=replace(rules, coordination=computing.coordination, resize=computing.resize),
+            around=Surroundings(malleable=None if computing.resize == "none" else "1:0.01:64"),
+            level=ApplicationLevel(
+                latency_ns=computing.latency,
+                assignment="master" if computing.master else "distributed",
+                applications=parse_application_map(self.map(), "map") if computing.phases else None,
+                speeds=tuple(changing),
+                resize_ns=computing.cost,
+            ),
+        )
+        wanted = {job.number: cores_text(job.wanted) for job in batch.jobs if job.wanted is not None}
+        found = Scenario.of(workload, replace(platform, partitions=()), options, wanted or None)
+        return replace(found, platform=platform, circumstances=around)
+
+    def map(self) -> str:
+        """The phases as an application map."""
+        lines = []
+        for one in self.computing.phases:
+            kind = 'kind = "serial"' if one.technique is None else f'kind = "loop", als = "{one.technique}"'
+            lines.append(f"{{ share = {one.share}, {f'cores = {one.cores}, ' if one.cores else ''}{kind} }}")
+        return f"[default]\nsteps = {self.computing.steps}\nphases = [{', '.join(lines)}]\n"
+
+    def simulated(self, **options: Any) -> bridge.Result:
+        """The project's result, checked."""
+        result = run(self.scenario(), **options)
+        check_ledger(result.ledger)
+        return result
+
+    def expected(self) -> list[Done]:
+        """The references' result, by row and attempt; raises NeverFinishes."""
+        return _Reference(self).run()
+
+
+class _Reference:
+    def __init__(self, case: TwoLevelCase) -> None:
+        self.case, self.jobs, self.machine = case, case.batch.jobs, case.batch.machine
+        self.host_of = [number for number, host in enumerate(self.machine.hosts) for _ in range(host.cores)]
+        self.speeds = case.core_speeds
+        #: What each attempt, by row and start, computes on and was told.
+        self.told: dict[tuple[int, int], tuple[tuple[int, ...], cluster.Changes, cluster.Hints]] = {}
+
+    def run(self) -> list[Done]:
+        computing, rules = self.case.computing, self.case.batch.rules
+        ways: dict[str, Any] = {"by_host": computing.coordination.endswith(":host"), "resize": computing.resize}
+        hints = computing.coordination.startswith("hint")
+        if computing.resize != "none":
+            ways["widths"] = self.case.widths
+        if computing.resize not in ("none", "mold"):
+            ways |= {"resized": self.given, "hints": hints}
+            if computing.resize == "evolve":
+                ways["wishes_of"] = lambda row, start, *_: tuple(self.ran(row, start).wishes)
+        elif hints:
+            ways["told"] = lambda row, start, cores, hints: self.given(row, start, cores, (), hints)
+        else:
+            ways["end_of"] = lambda *of: self.given(*of)[0]
+            if computing.coordination != "none":
+                ways["releases_of"] = lambda *of: self.given(*of)[1]
+        if computing.lost is not None:
+            ways["loss_of"] = self.loss_of
+        rows = {job.number: row for row, job in enumerate(self.jobs)}
+        return [self.done(rows[one.number], one) for one in cluster.run(self.jobs, self.machine, rules, **ways)]
+
+    def done(self, row: int, attempt: Attempt) -> Done:
+        if attempt.start < 0:
+            return Done(attempt, 0, ())
+        stop = None if attempt.state == "completed" else attempt.end
+        if stop is not None and self.case.computing.lost is not None:
+            # The tasks of a core that is lost at the end of an attempt, as all are then, are lost with it, if nothing else
+            # ends it then.
+            others = {job.cancel for job in self.jobs} | {window.begin for window in self.machine.windows}
+            others |= {down for host in self.machine.hosts for down, _ in host.outages}
+            ends = stop not in others and attempt.state in ("failed", "requeued")
+            stop += ends and self.loss_of(row, attempt.start, ()) == stop
+        ran = self.ran(row, attempt.start, stop)
+        tasks = tuple(
+            (-1, -1, -1, -1, length) if task is None else (task.chunk, task.core, task.start, task.end, length)
+            for task, length in zip(ran.tasks, self.lengths(row)[0], strict=True)
+        )
+        return Done(attempt, ran.chunks, tasks)
+
+    def given(
+        self, row: int, start: int, cores: tuple[int, ...], changes: cluster.Changes = (), hints: cluster.Hints = ()
+    ) -> tuple[int, Mapping[int, int]]:
+        own = cores if self.case.computing.resize == "mold" else cores[: self.jobs[row].cores]
+        self.told[row, start] = own, changes, hints
+        try:
+            ran = self.ran(row, start)
+        except application.AllLost:
+            ran = self.ran(row, start, self.lost(start) + 1)
+            ends = NEVER
+        else:
+            ends = ran.end
+        until = dict.fromkeys(own, NEVER) | ran.released_cores
+        return ends, {core: at if at < ends else NEVER for core, at in until.items()}
+
+    def lost(self, start: int) -> int:
+        assert self.case.computing.lost is not None
+        return max(start, self.case.computing.lost[1])
+
+    def loss_of(self, row: int, start: int, cores: tuple[int, ...]) -> int | None:
+        if (row, start) not in self.told:
+            self.given(row, start, cores)
+        try:
+            self.ran(row, start)
+        except application.AllLost:
+            return self.lost(start)
+        return None
+
+    def lengths(self, row: int) -> tuple[list[float], list[int]]:
+        """GFLOP of each task, and how many each part has: those of later steps are those of the first."""
+        job, computing, slowest = self.jobs[row], self.case.computing, min(self.speeds)
+        drawn = (
+            self.case.batch.rules.seed,
+            job.number,
+            job.cores,
+            job.run,
+            slowest,
+            computing.variation,
+            computing.tasks_per_core,
+        )
+        if not computing.phases:
+            return drawing.task_lengths(*drawn), []
+        stream, whole = drawing.words(*drawn[:2]), math.fsum(phase.share for phase in computing.phases)
+        parts, n = [], job.cores * computing.tasks_per_core
+        for phase in computing.phases:
+            a_core = slowest * (job.run / 1e9) * (phase.share / whole) / computing.steps
+            mean = a_core / computing.tasks_per_core
+            if phase.technique is None:
+                parts.append([a_core])
+            elif computing.variation == 0:
+                parts.append([mean] * n)
+            else:
+                core_ns = drawing.at_speed_ns(slowest * (job.run / 1e9), slowest) * (phase.share / whole)
+                work = a_core * job.cores, job.cores, core_ns / computing.steps, slowest
+                parts.append(drawing.kept("normal", stream, mean, n, *work, cov=computing.variation))
+        again = computing.steps * parts
+        return [length for part in again for length in part], [len(part) for part in again]
+
+    def ran(self, row: int, start: int, stop: int | None = None) -> application.Run:
+        """The application of an attempt, after what it has been told so far."""
+        computing, (cores, changes, hints) = self.case.computing, self.told[row, start]
+        lengths, part_tasks = self.lengths(row)
+        evolves = computing.resize == "evolve" and len(set(self.case.widths[row])) == 2
+        resizes = [
+            application.Resize(
+                *(at, tuple((core, self.speeds[core], self.latency(core, cores)) for core in given), frozenset()),
+                *(computing.cost, asked),
+            )
+            for at, given, asked in changes
+        ]
+        given = partial(
+            application.run,
+            lengths,
+            technique="" if computing.phases else computing.technique,
+            start=start,
+            overhead=computing.overhead,
+            stop=stop,
+            latency=[self.latency(core, cores) for core in cores],
+            master=computing.master,
+            phases=[phase.technique for phase in computing.phases],
+            part_tasks=part_tasks,
+            seed=self.case.batch.rules.seed,
+            job=self.jobs[row].number,
+            releases=computing.coordination != "none",
+            hints=hints,
+            resizes=resizes,
+            numbers=cores,
+            wishes=[self.wish(row, phase) for phase in computing.phases] if evolves else (),
+        )
+        known = stop or start + 4 * self.jobs[row].run
+        while True:
+            base, changing = self.changing(start, cores, known)
+            ran = given(base, changes=changing)
+            if stop is not None or ran.end <= known:
+                return ran
+            known += 4 * (known - start)
+
+    def latency(self, core: int, cores: Sequence[int]) -> int:
+        return self.case.computing.latency if self.host_of[core] != self.host_of[cores[0]] else 0
+
+    def wish(self, row: int, phase: Phase) -> int:
+        least, most = self.case.widths[row]
+        return int(phase.cores and max(least, min(most, math.floor(phase.cores * self.jobs[row].cores + 0.5))))
+
+    def changing(self, start: int, cores: Sequence[int], end: int) -> tuple[list[float], list[tuple[int, int, float]]]:
+        """The speed of each core at the start of a job, and how they change."""
+        computing, parts = self.case.computing, []
+        if computing.slow is not None:
+            period, low, duty = computing.slow
+            parts.append(speeds.square(period, low, Fraction(duty), 0, set(cores)))
+        if computing.lost is not None:
+            core, at = computing.lost
+            parts.append(speeds.window(at, None, set(range(core, len(self.speeds)))))
+        base = [self.speeds[core] for core in cores]
+        now = [speed * speeds.product(parts, core, start) for core, speed in zip(cores, base, strict=True)]
+        return now, speeds.changes(parts, cores, base, start, end)
+
+
+def done(case: TwoLevelCase, result: bridge.Result) -> list[Done]:
+    """A result in the references' words."""
+    jobs, tasks, found = result.ledger.jobs, result.ledger.tasks, []
+    rows = {job.number: row for row, job in enumerate(case.batch.jobs)}
+    names = ("job_id", "attempt", "eligible_ns", "start_ns", "end_ns", "why", "state", "chunks")
+    columns = zip(*(getattr(jobs, name).tolist() for name in names), strict=True)
+    for row, (number, attempt, eligible, start, end, why, state, chunks) in enumerate(columns):
+        cores = tuple(core for lo, hi in jobs.allocation(row) for core in range(lo, hi))
+        assert tasks is not None
+        span = slice(tasks.first[row], tasks.first[row + 1])
+        seen = (tasks.chunk, tasks.core, tasks.start_ns, tasks.end_ns, tasks.length_gflop)
+        ran = tuple(zip(*(column[span].tolist() for column in seen), strict=True))
+        one = Attempt(number, attempt, eligible, start, end, cores, WHY[why], STATES[state])
+        found.append((rows[number], Done(one, chunks, ran)))
+    return [one for _, one in sorted(found, key=lambda entry: (entry[0], entry[1].attempt.attempt))]
+
+
+def two_level_cases(seed: int, n: int, mask: Collection[str]) -> list[TwoLevelCase]:
+    """Those of ``n`` cases with the features of a mask, and no others, that users can say."""
+    chance = random.Random(f"{seed} {sorted(mask)}")
+    said = said_cases(seed, n, (), always=of_batch(mask), max_jobs=9)
+    return [both for case in said if (both := two_levels(chance, mask, case)).allowed]
+
+
+@st.composite
+def any_cases(draw: st.DrawFn) -> tuple[TwoLevelCase, tuple[str, ...]]:
+    """A case that users can say, and its mask, for hypothesis; smaller draws are simpler cases."""
+    mask = draw(st.sampled_from(MASKS))
+    said = draw(cases((), always=of_batch(mask), max_jobs=9).map(as_users_say).filter(bool))
+    assert said is not None
+    both = two_levels(draw(st.randoms(use_true_random=False, note_method_calls=False)), mask, said)
+    assume(finishes(said) and both.allowed)
+    return both, mask
+
+
+def of_batch(mask: Collection[str]) -> list[str]:
+    return [name for name in mask if name in BATCH]
+
+
+def two_levels(chance: random.Random, mask: Collection[str], case: BatchCase) -> TwoLevelCase:
+    """A batch case whose jobs compute something; estimates are corrected as usual."""
+    rules = replace(case.rules, corrections=MINUTES)
+    return TwoLevelCase(replace(case, rules=rules), _computing(chance, mask, case))
+
+
+def _computing(chance: random.Random, mask: Collection[str], case: BatchCase) -> Computing:
+    longest = max(max(job.run, job.submit // 10) for job in case.jobs)
+    unit = max(1, longest // 8)
+    n_cores = sum(host.cores for host in case.machine.hosts)
+    resize = next((chance.choice(rules) for name, rules in RESIZE.items() if name in mask), "none")
+    phased = "phases" in mask or "wishes" in mask
+    coordination = next((name.removesuffix("s") for name in ("hints", "releases") if name in mask), "none")
+    if coordination != "none" and resize in ("none", "mold"):
+        by_host = case.rules.allocator == "whole-host" or {"units", "resources"} & set(mask)
+        coordination += ":host" if by_host else chance.choice((":core", ":host"))
+    return Computing(
+        chance.choice(NAMES),
+        chance.choice((0.25, 1.0)) if "variation" in mask else 0.0,
+        chance.randint(1, 5),
+        unit // 10 if "overhead" in mask else 0,
+        unit // 20 if "messages" in mask else 0,
+        "messages" in mask and chance.random() < 0.5,
+        tuple(_phase(chance) for _ in range(chance.randint(1, 3))) if phased else (),
+        chance.choice((1, 1, 2)) if phased else 1,
+        "unequal" in mask,
+        (2 * unit * chance.randint(1, 3), chance.choice((0.25, 0.5)), 0.5) if "speeds" in mask else None,
+        (chance.randrange(n_cores), chance.randint(0, 2 * longest)) if "losses" in mask else None,
+        coordination,
+        resize,
+        chance.choice((0, unit // 20)) if resize != "none" else 0,
+    )
+
+
+def _phase(chance: random.Random) -> Phase:
+    share, serial = chance.choice((1.0, 0.5, 3.0)), chance.random() < 0.2
+    cores = chance.choice((0.0, 0.25, 0.5, 1.0, 1.5, 2.0))
+    return Phase(share / 4 if serial else share, None if serial else chance.choice(NAMES), cores)
+
+
+MASKS = covering(ALL, (*APART, *REFUSED), 5)
+
+#: The number of cases of each set that are drawn; some of them users cannot say.
+DRAWN = 6
+
+
+def check(case: TwoLevelCase, mask: Collection[str]) -> bool:
+    """Whether all jobs of a case end; if so, every way to run it gives what the references do."""
+    beyond = any(set(pair) <= set(mask) for pair in BEYOND)
+    try:
+        answer = None if beyond else case.expected()
+    except cluster.NeverFinishes:
+        return False
+    whole = case.simulated()
+    assert answer in (None, done(case, whole)), ("whole", case)
+    # In calls of one end each, after which the states of both engines are checked.
+    assert different(case.simulated(check=True), whole) == "", ("in pieces", case)
+    return True
+
+
+@pytest.mark.parametrize("mask", [(), *MASKS], ids="+".join)
+def test_every_pair_of_features(mask: tuple[str, ...]) -> None:
+    found = [case for case in two_level_cases(43, DRAWN, mask) if check(case, mask)]
+    assert len(found) > DRAWN // 6
+
+
+@settings(max_examples=200)
+@given(any_cases())
+def test_any_features(drawn: tuple[TwoLevelCase, tuple[str, ...]]) -> None:
+    check(*drawn)
+
+
+@pytest.mark.parametrize(("coupling", "step"), [("pool", 6), ("process", 40)])
+def test_in_processes(coupling: str, step: int) -> None:
+    for mask in [mask for mask in MASKS if len(mask) > 1][::step]:
+        case = max(two_level_cases(44, DRAWN, mask), key=lambda case: len(case.batch.jobs))
+        found = case.simulated(coupling_name=coupling, peers=PeerOptions(workers=1))
+        assert different(found, case.simulated()) == "", case
+
+
+def test_a_simulator_that_is_told_of_parts_wishes_as_they_say() -> None:
+    command = shlex.join([sys.executable, str(Path(__file__).with_name("lengths_peer.py"))])
+    for case in two_level_cases(46, 2, ("wishes", "variation")):
+        found = case.simulated(coupling_name="pool", peers=PeerOptions(workers=1, command=command))
+        assert different(found, case.simulated()) == "", case
+
+
+def test_without_compiled_code() -> None:
+    tests = Path(__file__).resolve().parents[1]
+    path = os.pathsep.join([*map(str, (Path(__file__).parent, tests, tests.parent)), os.environ.get("PYTHONPATH", "")])
+    text = "import test_both_levels as t; print(t.plain_python())"
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": path}
+    ran = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, env=environment, check=False)
+    assert (ran.returncode, ran.stdout) == (0, f"{len(MASKS[::3])}\n"), ran.stderr
+
+
+def plain_python() -> int:
+    return sum(any(check(case, mask) for case in two_level_cases(45, DRAWN, mask)[:2]) for mask in MASKS[::3])
