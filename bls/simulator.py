@@ -213,6 +213,7 @@ class BatchSimulator(RunningJobs):
         )
         given.settings |= {"logs": int(self.is_seen), "more_outages": int(self._may_go_on()), "loses": int(loses)}
         self.state = first_state.new_state(given)
+        self._pause_ns = b.NEVER
         self.state.observe_after_ns = self._looks.next_ns
         self._looks.so_far = self._so_far()
         self.place = placing(self.allocator)
@@ -369,8 +370,7 @@ class BatchSimulator(RunningJobs):
             assert self._raised is not None
             raise self._raised
         if status == BatchStatus.LOOK:
-            self._look()
-            return False
+            return self._look_or_pause()
         if status == BatchStatus.OUTAGES_SHORT:
             self._continue_outages()
             return False
@@ -484,13 +484,27 @@ class BatchSimulator(RunningJobs):
                 f"woken again {wake_ns - self.now_ns} ns later: wake-ups are in ns, and a second is 10**9"
             )
 
+    def pause_after(self, instant_ns: int) -> None:
+        """Let :meth:`advance` return ``LOOK`` before the first event after an instant; ``NEVER``: no more."""
+        self._pause_ns = instant_ns
+        self.state.observe_after_ns = min(self._looks.next_ns, instant_ns)
+
+    def _look_or_pause(self) -> bool:
+        # Before the first event after ``observe_after_ns``: whether to pause there.
+        event_ns = int(self.state.observe_after_ns)
+        if self._looks.next_ns < event_ns:
+            self._look()
+        if self._pause_ns < event_ns:
+            return True
+        self.state.observe_after_ns = min(self._looks.next_ns, self._pause_ns)
+        return False
+
     def _look(self, *, last: bool = False) -> None:
         # Before the first event after ``observe_after_ns``, where the engine has put its instant; or after the last event.
         view = self.view
         until_ns = self.now_ns if last else int(self.state.observe_after_ns) - 1
         view._refresh()
         self._looks.look(view, happened_ns=self.now_ns, until_ns=until_ns, so_far=self._so_far())
-        self.state.observe_after_ns = self._looks.next_ns
 
     def _so_far(self) -> tuple[int, ...]:
         # What is another after every instant at which something happened, and the same after one at which nothing did.
@@ -538,6 +552,29 @@ class BatchSimulator(RunningJobs):
         self.state = self.state._replace(outage_first=first, outage_down=down, outage_up=up)
         self._outages = longer
         self.state.settings.more_outages = int(self._may_go_on())
+
+    def drain(self, hosts: Array, from_ns: int, until_ns: int = b.NEVER) -> None:
+        """Drain hosts: jobs that run there go on, and no other starts.
+
+        Parameters
+        ----------
+        hosts : int64
+            Their numbers. Each has a drain that never happens among its outages (``bls.constraints.outages.drainable``).
+        from_ns, until_ns : int
+            After the last event; ``NEVER`` is for good.
+        """
+        state = self.state
+        lists = 2 * self.platform.n_hosts + hosts
+        at = state.outage_first[lists]
+        down, up = state.outage_down.copy(), state.outage_up.copy()
+        down[at], up[at] = from_ns, until_ns
+        state.outage_down, state.outage_up = down, up
+        state.host_status.next_down_ns[lists] = from_ns
+        events = state.n_host_events
+        instants, keys = state.host_ns[:events], state.host_key[:events]
+        instants[np.isin(keys, len(state.outage_first) - 1 + lists)] = from_ns
+        order = np.argsort(instants, kind="stable")  # ascending instants are a heap
+        instants[:], keys[:] = instants[order], keys[order]
 
     def _fault(self, status: int) -> Exception:
         row = self.due

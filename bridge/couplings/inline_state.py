@@ -64,6 +64,7 @@ __all__ = [
     "InlineState",
     "TransferColumns",
     "call_hook",
+    "forked",
     "new_inline_state",
     "with_application",
     "with_journal",
@@ -426,6 +427,36 @@ def new_inline_state(
         amounts=work.amounts._replace(),
     )
     return with_rows(with_application(state, work), n)
+
+
+#: What becomes of each row's job, and the room for one job at a time that its records share with those of all.
+_OF_ROWS = (
+    *("n_rows", "n_tasks", "n_chunks", "length_gflop", "loops", "chosen", "ahead_chunks", "first", "graph_values"),
+    *("n_transfers", "transfer_first", "lengths"),
+)
+_RECORDS = ("start_ns", "end_ns", "core", "chunk")
+
+
+def forked(inline: InlineState) -> InlineState:
+    """A copy between two instants, at which no application is under way but those that are saved.
+
+    Both share the room in which one application after another is simulated.
+    """
+    work = inline.application
+    work = work._replace(**{name: getattr(work, name).copy() for name in _RECORDS})
+    parts: dict[str, State] = {
+        name: type(part)(*(column.copy() for column in part))
+        for name, part in (
+            ("journal", inline.journal),
+            ("saved", inline.saved),
+            ("put_down", inline.put_down),
+            ("transfers", inline.transfers),
+        )
+    }
+    rows = {name: getattr(inline, name).copy() for name in _OF_ROWS}
+    found = with_application(inline._replace(**parts, **rows), work)
+    found.app.status = inline.app.status
+    return found
 
 
 def with_saved(inline: InlineState, running: Array) -> InlineState:
