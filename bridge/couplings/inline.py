@@ -134,7 +134,7 @@ class InlineRun:
             assert status == InlineStatus.APPLICATION_FAULT
             job = simulator.job_number(int(inline.fault_job))
             fault = int(inline.fault_status)
-            raise application_fault(fault, inline.application, programs.rules, f"job {job}: ")
+            raise application_fault(fault, inline.app, programs.rules, f"job {job}: ")
 
     def applications(self) -> Applications:
         """What became of all applications, once everything is done."""

@@ -179,7 +179,7 @@ def compare(machine: GraphScenario, parts: list[Part], whole: Application, stop:
         ran += found.ran if over else n
         if over and one is not parts[-1]:
             assert state.finish_ns.max() == stop
-    if state.graph.numbers.size:
+    if state.graph.exists:
         assert number(state, "graph.wait_ns") == waited
     assert whole.chunks == chunks
     assert int(state.busy_ns.sum()) == busy
@@ -317,7 +317,7 @@ def test_no_sooner_than_the_critical_path_and_all_cores_allow(scenario: GraphSce
 def test_order_and_plan_are_those_of_the_ranks(scenario: GraphScenario) -> None:
     state, n = scenario.application().state, len(scenario.lengths)
     place, planned = (column(state, f"graph.tasks.{name}").tolist() for name in ("position", "plan"))
-    latency, across, within = (float(cost) for cost in state.graph.amounts[:3])
+    latency, across, within = (float(cost) for cost in state.graph.costs[:3])
     network, several = scenario.platform.reference(), len(set(scenario.core_host)) > 1
     if network.kind == "none":
         assert (latency, across, within) == (0, 0, 0)

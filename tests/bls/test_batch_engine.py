@@ -201,25 +201,27 @@ def test_room_that_is_just_enough_or_grows_changes_nothing(keep: bool) -> None:
         small: dict[str, Any] = {
             "pool_lo": state.pool_lo[:1].copy(),
             "pool_hi": state.pool_hi[:1].copy(),
-            "decisions": np.zeros((4, 1), np.int64),
+            "decisions": state.decisions.front(1),
         }
         if len(state.kept_lo):
             small |= {"kept_lo": state.kept_lo[:1].copy(), "kept_hi": state.kept_hi[:1].copy()}
         if len(profile.ns):
-            columns = ("ns", "free", "first", "lo", "hi", "amount", "after")
-            small["cores_profile"] = profile._replace(**{name: getattr(profile, name)[:n].copy() for name in columns})
+            of_slices = ("ns", "free", "first", "lo", "hi", "amount", "after")
+            small["cores_profile"] = profile._replace(**{name: getattr(profile, name)[:n].copy() for name in of_slices})
         tight.state = state._replace(**small)
-        sizes = {name: np.shape(getattr(tight.state, name)) for name in ("decisions", "kept_lo", "jobs", "pool_lo")}
+        columns = ("decisions.at_ns", "kept_lo", "jobs.number", "pool_lo")
+        sizes = {name: len(column(tight.state, name)) for name in columns}
         assert finish(tight) == answer, case
-        grown |= {name for name, size in sizes.items() if np.shape(getattr(tight.state, name)) != size}
+        grown |= {name for name, size in sizes.items() if len(column(tight.state, name)) != size}
         if len(profile.ns) and len(tight.state.cores_profile.ns) > n:
             grown.add("slices")
         k = number(tight.state, "n_decisions")
         assert k == number(tight.state, "passes")
-        assert (np.diff(tight.state.decisions[0, :k]) >= 0).all()
+        decisions = tight.state.decisions.front(k)
+        assert (np.diff(decisions.at_ns) >= 0).all()
         ran_from_the_start = sum(one.why == "preset" for one in answer)
-        assert tight.state.decisions[2, :k].sum() + ran_from_the_start == sum(one.start >= 0 for one in answer)
-    assert grown == {"decisions", "jobs", "kept_lo", "pool_lo", "slices"}
+        assert decisions.started.sum() + ran_from_the_start == sum(one.start >= 0 for one in answer)
+    assert grown == {*columns, "slices"}
 
 
 KINDS = [("none", "keep"), ("easy", "keep"), ("2", "keep"), ("conservative", "keep"), ("conservative", "rebuild")]
