@@ -364,12 +364,14 @@ def _simulated(
     cost = {"name": coupling_name, "simulation_s": working_s() - began, **applications.cost}
     if isinstance(scenario.policy, OtherProgram):
         cost["scheduler"] = dict(scenario.policy.cost)
-    result = result_of(scenario, simulator, applications, cost, fair_start=fair_start)
+    origin = simulator.columns().origin.copy()
+    ledger, notes = ledger_of(scenario, simulator, applications), _notes(scenario, simulator, fair_start)
     if check:
         from traces.checks.ledger import check_ledger
 
-        check_ledger(result.ledger)
-    return result
+        check_ledger(ledger)
+    del simulator  # its state is larger than all that is kept of it
+    return Result(scenario, ledger, cost, notes, application_notes(scenario, origin, applications, ledger))
 
 
 def result_of(
@@ -377,11 +379,9 @@ def result_of(
     simulator: BatchSimulator,
     applications: Applications,
     cost: dict[str, Any],
-    *,
-    fair_start: bool = False,
 ) -> Result:
-    """The result of a run that is over."""
-    ledger, notes = ledger_of(scenario, simulator, applications), _notes(scenario, simulator, fair_start)
+    """The result of a simulation that is over, and stays."""
+    ledger, notes = ledger_of(scenario, simulator, applications), _notes(scenario, simulator, fair_start=False)
     own_notes = application_notes(scenario, simulator.columns().origin.copy(), applications, ledger)
     return Result(scenario, ledger, cost, notes, own_notes)
 
