@@ -171,7 +171,7 @@ class Application:
             np.pad(speed, (0, room - n_cores)),
             np.pad(np.arange(n_cores) if core_number is None else core_number, (0, room - n_cores)),
             np.pad(messages, (0, room - n_cores)),
-            memo=s.whole_memo(columns, self._rules.table.rules, room),
+            memo=s.whole_memo(columns, self._rules.table, room),
             keep_tasks=keep_tasks,
             selects=self._rules.selects,
             changes=False,
@@ -192,17 +192,17 @@ class Application:
     def in_graph(self) -> bool:
         """Whether the part that runs is a graph."""
         state = self.state
-        return bool(state.phases[state.counters[s.PART] % len(state.phases), s.KIND] == s.GRAPH)
+        return bool(state.phases.kind[state.part % len(state.phases.kind)] == s.GRAPH)
 
     @property
     def now_ns(self) -> int:
         """Everything before this instant has been simulated."""
-        return int(self.state.counters[s.NOW])
+        return int(self.state.now_ns)
 
     @property
     def finished(self) -> bool:
         """Whether the last core has finished, the application was stopped, or it has lost all its cores."""
-        return int(self.state.counters[s.STATUS]) in _ENDED
+        return int(self.state.status) in _ENDED
 
     @property
     def end_ns(self) -> int:
@@ -213,7 +213,7 @@ class Application:
     def released_ns(self) -> Array:
         """When the core of each slot was released, int64 (P,); ``NEVER`` where it was not before the end, or, until
         :attr:`finished`, not yet."""
-        instants = self.state.cores[s.RELEASED_NS, : len(self.state.speed)]
+        instants = self.state.cores.released_ns[: len(self.state.speed)]
         released: Array = np.where(instants < self.end_ns, instants, s.NEVER) if self.finished else instants.copy()
         return released
 
@@ -222,29 +222,29 @@ class Application:
         """When it has wished for how many cores so far, (instant, cores), ascending; each for another number than before, the
         first for another one than it began with."""
         parts = np.flatnonzero(self.state.wished_ns < s.NEVER)
-        cores = self.state.wishes[parts % len(self.state.phases)]
+        cores = self.state.wishes[parts % len(self.state.phases.kind)]
         return list(zip(self.state.wished_ns[parts].tolist(), cores.tolist(), strict=True))
 
     @property
     def stopped(self) -> bool:
         """Whether a stop has cut the application short."""
-        return int(self.state.counters[s.STATUS]) == ApplicationStatus.STOPPED
+        return int(self.state.status) == ApplicationStatus.STOPPED
 
     @property
     def lost(self) -> bool:
         """Whether it has ended with work left because its cores were lost: all of them for good (:meth:`lose`), or again and
         again before any task ended. It has ended then at that instant."""
-        return int(self.state.counters[s.STATUS]) == ApplicationStatus.LOST
+        return int(self.state.status) == ApplicationStatus.LOST
 
     @property
     def last_lost(self) -> int:
         """The last of all its cores that was lost for good, if it is :attr:`lost`; -1 where cores came and went instead."""
-        return int(self.state.counters[s.LAST_LOST])
+        return int(self.state.last_lost)
 
     @property
     def ran(self) -> int:
         """Tasks that ran, at least in part; once :attr:`finished`."""
-        return int(self.state.counters[s.RAN])
+        return int(self.state.n_ran)
 
     @property
     def length_gflop(self) -> float:
@@ -254,12 +254,12 @@ class Application:
     @property
     def chunks(self) -> int:
         """Chunks assigned so far."""
-        return int(self.state.counters[s.CHUNKS])
+        return int(self.state.n_chunks)
 
     @property
     def scheduling_ns(self) -> int:
         """Time that cores have spent between asking for a chunk and its first task, ns."""
-        return int(self.state.counters[s.SCHEDULING])
+        return int(self.state.scheduling_ns)
 
     @property
     def chosen(self) -> dict[str, int]:
@@ -273,18 +273,18 @@ class Application:
     @property
     def ahead_chunks(self) -> int:
         """Chunks that were simulated ahead to choose among techniques."""
-        return int(self.state.counters[s.AHEAD_CHUNKS])
+        return int(self.state.ahead_chunks)
 
     @property
     def not_before_ns(self) -> int:
         """An instant before which it cannot end unless something is changed: the end of the last chunk under way."""
-        state, asking = self.state, int(self.state.counters[s.ASKING])
+        state, asking = self.state, int(self.state.n_asking)
         cores = state.ask_core[:asking]
         if self.in_graph:
-            of_tasks = cores < state.graph.cores.shape[1]  # the kind of an event is in its key
+            of_tasks = cores < state.graph.cores.does.size  # the kind of an event is in its key
             ends = state.ask_ns[:asking][of_tasks]
             return max(self.now_ns, int(ends.max(initial=0)))
-        held = state.cores[s.HELD_SIZE, cores] > 0
+        held = state.cores.held_size[cores] > 0
         ends = state.ask_ns[:asking][held] - state.latency_ns[cores[held]]
         return max(self.now_ns, int(ends.max(initial=0)))
 
@@ -292,16 +292,16 @@ class Application:
     def only_messages(self) -> bool:
         """Whether its last task has ended before now, and only requests are under way, to which nothing is left to answer."""
         state = self.state
-        counters, latency_ns = state.counters, state.latency_ns
-        if counters[s.PART] < len(state.part_first) - 2:
+        latency_ns = state.latency_ns
+        if state.part < len(state.part_first) - 2:
             return False
         if self.in_graph:
-            return bool(state.graph.numbers[g.UNDONE] == 0)
-        serial = state.phases[counters[s.PART] % len(state.phases), s.KIND] == s.SERIAL  # which needs no messages
-        if serial or counters[s.LEFT] > 0:
+            return bool(state.graph.n_undone == 0)
+        serial = state.phases.kind[state.part % len(state.phases.kind)] == s.SERIAL  # which needs no messages
+        if serial or state.n_left > 0:
             return False
-        ask_ns, cores = (column[: counters[s.ASKING]] for column in (state.ask_ns, state.ask_core))
-        held = state.cores[s.HELD_SIZE, cores] > 0
+        ask_ns, cores = (column[: state.n_asking] for column in (state.ask_ns, state.ask_core))
+        held = state.cores.held_size[cores] > 0
         return bool((ask_ns[held] - latency_ns[cores[held]] < self.now_ns).all())
 
     def forget_all(self) -> None:
@@ -355,7 +355,7 @@ class Application:
         """
         state, now = self.state, self.now_ns
         scale = scale_of(factor)
-        if at_ns is not None and not (max(now - 1, int(state.counters[s.START])) <= at_ns <= now):
+        if at_ns is not None and not (max(now - 1, int(state.began_ns)) <= at_ns <= now):
             raise InputError(f"at_ns: {shown(at_ns)}; allowed: {now}, or one ns before, from the start on")
         named = [-1] if cores is None else list(cores)
         for core in named:
@@ -411,8 +411,8 @@ class Application:
     def staying(self) -> list[int]:
         """The slots of the cores that are its own, there or not, and are not to leave."""
         state, n = self.state, len(self.state.speed)
-        gone = state.cores[s.RELEASED_NS, :n] != s.NEVER
-        found: list[int] = np.flatnonzero(~gone & (state.cores[s.WANTED, :n] != s.TO_LEAVE)).tolist()
+        gone = state.cores.released_ns[:n] != s.NEVER
+        found: list[int] = np.flatnonzero(~gone & (state.cores.wanted[:n] != s.TO_LEAVE)).tolist()
         return found
 
     def resize(
@@ -458,7 +458,7 @@ class Application:
                 raise InputError(
                     f"given: core {number}: speed {shown(gflops)}, latency {shown(latency)}; allowed: from 0 on"
                 )
-        free = int((state.cores[s.RELEASED_NS, :n] < self.now_ns).sum())
+        free = int((state.cores.released_ns[:n] < self.now_ns).sum())
         if len(given) > free + room - n:
             raise InputError(f"given: {len(given)} cores; allowed: {free + room - n}, as max_cores is {room}")
         if self.finished:
@@ -497,7 +497,7 @@ class Application:
         state = self.state
         for name in _BY_CORE:
             setattr(state, name, self._wide[name][:n_cores])
-        state.memo = self._wide["memo"][: s.whole_memo(state.phases, self._rules.table.rules, n_cores)]
+        state.memo = self._wide["memo"][: s.whole_memo(state.phases, self._rules.table, n_cores)]
 
     def stop(self) -> None:
         """End the application now: running tasks are cut, the others never run (their records hold -1).

@@ -19,8 +19,8 @@ __all__ = ["application_fault", "lost_error"]
 
 def application_fault(status: int, state: s.ApplicationState, rules: Rules, job: str = "") -> BaseException:
     """The error for a fault of the application engine; ``job`` as ``"job 17: "`` where it is known."""
-    row = int(state.counters[s.RULE])
-    name, answer, left = rules.names[row], int(state.counters[s.ANSWER]), int(state.counters[s.LEFT])
+    row = int(state.rule)
+    name, answer, left = rules.names[row], int(state.answer), int(state.n_left)
     if status == ApplicationStatus.ANSWER_OUT_OF_RANGE:
         raised = rules.error(row)
         if isinstance(raised, PluginError):
@@ -57,7 +57,7 @@ def application_fault(status: int, state: s.ApplicationState, rules: Rules, job:
 
 def lost_error(application: Application) -> InputError:
     """The error for an application that is :attr:`Application.lost`, where there is nobody to whom that is of use."""
-    left = int(application.state.counters[s.LEFT])
+    left = int(application.state.n_left)
     if application.last_lost < 0:
         return InputError(
             f"{left} tasks are left, and cores are lost before any of them ends; allowed: cores that stay longer"

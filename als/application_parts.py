@@ -11,7 +11,6 @@ from als.engine import state as s
 from als.engine.dag import state as g
 from als.engine.dag.parts import GraphPart
 from als.engine.rule_table import Rules
-from als.network.state import KIND as NETWORK_KIND
 from als.network.state import NONE as NO_DELAY
 from als.network.state import NetworkState
 from als.planners import Planner
@@ -39,17 +38,17 @@ def phase_key(kind: AnyScheduler | GraphPart | None) -> PhaseKey:
 
 
 @functools.lru_cache(maxsize=64)
-def phase_rules(keys: tuple[PhaseKey, ...]) -> tuple[Rules, Array]:
-    """The rules of phases, and int64 (phases, 4) as the state has them: what each is, its rule, mode and order."""
+def phase_rules(keys: tuple[PhaseKey, ...]) -> tuple[Rules, s.Phases]:
+    """The rules of phases, and the phases as the state has them."""
     # Most applications of a process share their techniques.
     schedulers = tuple(scheduler for scheduler, *_ in keys if scheduler is not None)
     rules = Rules(schedulers or (TECHNIQUES["ss"],))  # the kernels look at a first row even where there is no loop
     rows = iter(rules.row)
-    columns = [
+    phases = [
         [s.SERIAL, 0, 0, 0] if scheduler is None else [s.GRAPH if is_graph else s.LOOP, next(rows), mode, order]
         for scheduler, is_graph, mode, order in keys
     ]
-    return rules, np.array(columns, np.int64)
+    return rules, s.Phases(*np.ascontiguousarray(np.array(phases, np.int64).T))
 
 
 def why_rigid(kinds: Sequence[AnyScheduler | GraphPart | None], network: NetworkState) -> str:
@@ -58,7 +57,7 @@ def why_rigid(kinds: Sequence[AnyScheduler | GraphPart | None], network: Network
         if isinstance(kind, GraphPart) and isinstance(kind.scheduler, Mapped):
             return "a graph whose tasks have hosts or cores of their own, mapped; allowed: techniques and planners"
     graphs = any(isinstance(kind, GraphPart | Planner) for kind in kinds)
-    if graphs and network.numbers[NETWORK_KIND] != NO_DELAY:
+    if graphs and network.kind != NO_DELAY:
         return "a graph whose data take time on a network; allowed: no network"
     return ""
 

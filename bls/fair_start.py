@@ -30,7 +30,7 @@ from __future__ import annotations
 import numpy as np
 
 from bls.engine import state as b
-from bls.engine.initial_state import unused_rows
+from bls.engine.jobs import Jobs
 from bls.engine.status import FAULTS, BatchStatus
 from bls.policies import AnyPolicy, DecidingPolicy
 from bls.policies.reject import Reject
@@ -38,6 +38,7 @@ from bls.scheduler_options import Rules
 from bls.simulator import BatchSimulator
 from traces.base.errors import InputError
 from traces.compiled import Array
+from traces.kernels.state import fields_of
 
 __all__ = ["check_fair_start", "fair_starts"]
 
@@ -109,20 +110,20 @@ class _Replay:
     def __init__(self, finished: BatchSimulator, fresh: BatchSimulator) -> None:
         self.fresh = fresh
         self.n = n = len(finished.workload)
-        jobs = finished.state.jobs[:, : finished.rows]
-        self.start, self.end, self.state = jobs[b.START], jobs[b.END], jobs[b.STATE]
-        self.origin, self.eligible = jobs[b.ORIGIN], jobs[b.ELIGIBLE]
+        jobs = finished.state.jobs.front(finished.rows)
+        self.start, self.end, self.state = jobs.start_ns, jobs.end_ns, jobs.state
+        self.origin, self.eligible = jobs.origin, jobs.eligible_ns
         self.before = np.full(finished.rows, -1, np.int64)  # the row of the attempt before
         last = np.arange(n)
         for row in range(n, finished.rows):
             self.before[row] = last[self.origin[row]]
             last[self.origin[row]] = row
-        lasted = np.where(self.start[last] >= 0, self.end[last] - self.start[last], jobs[b.WALLTIME, :n])
-        self.length = np.where(jobs[b.RUN, :n] >= 0, jobs[b.RUN, :n], lasted)
+        lasted = np.where(self.start[last] >= 0, self.end[last] - self.start[last], jobs.walltime_ns[:n])
+        self.length = np.where(jobs.run_ns[:n] >= 0, jobs.run_ns[:n], lasted)
 
-        eligible, self.cancel = self.eligible[:n], jobs[b.CANCEL, :n]
+        eligible, self.cancel = self.eligible[:n], jobs.cancel_ns[:n]
         joined = np.flatnonzero(eligible >= 0)
-        self.sequence = joined[np.lexsort((joined, -jobs[b.PRESET, joined], eligible[joined]))]
+        self.sequence = joined[np.lexsort((joined, -jobs.preset[joined], eligible[joined]))]
         self.place = np.full(n, -1, np.int64)
         self.place[self.sequence] = np.arange(len(joined))
         self.joins = np.append(eligible[self.sequence], b.NEVER)
@@ -131,7 +132,6 @@ class _Replay:
         self.absent = absent[np.argsort(self.cancel[absent], kind="stable")]
         self.leaves = np.append(self.cancel[self.absent], b.NEVER)
 
-        self.unused = unused_rows(1)
         self.childless = np.zeros(0, np.int64)
 
     def run(self) -> Array:
@@ -139,7 +139,7 @@ class _Replay:
         if self._nobody_overtakes():
             return fair
         fresh = self.fresh
-        fresh.state.jobs[b.RUN] = -1  # every start and end is reported
+        fresh.state.jobs.run_ns[:] = -1  # every start and end is reported
         rows = [row for row in np.flatnonzero(self.eligible >= 0).tolist() if self._may_differ(row)]
         rows.sort(key=lambda row: self.eligible[row])
         for row in rows:
@@ -153,12 +153,12 @@ class _Replay:
         state = self.fresh.state
         settings = state.settings
         return bool(
-            settings[b.ORDER] == b.STATIC
-            and np.array_equal(state.jobs[b.RANK, : self.n], np.arange(self.n))
-            and np.array_equal(state.jobs[b.BEGIN, : self.n], state.jobs[b.SUBMIT, : self.n])
-            and not settings[[b.DEPTH, b.BY_CORES, b.LIMITED, b.CHARGE]].any()
-            and state.sizes[b.PRESETS_LEFT] == 0
-            and settings[b.SWITCH_WAIT] == b.NEVER
+            settings.order == b.STATIC
+            and np.array_equal(state.jobs.rank[: self.n], np.arange(self.n))
+            and np.array_equal(state.jobs.begin_ns[: self.n], state.jobs.submit_ns[: self.n])
+            and settings.max_reservations == settings.by_cores == settings.limited == settings.charges_decisions == 0
+            and state.presets_left == 0
+            and settings.switch_wait_ns == b.NEVER
             and not len(state.child_first)
         )
 
@@ -172,7 +172,7 @@ class _Replay:
     def _advance_before(self, t: int) -> None:
         # To where everything before the instant has happened.
         fresh = self.fresh
-        fresh.state.clock[b.OBSERVE] = t - 1
+        fresh.state.observe_after_ns = t - 1
         while True:
             status = self._advance()
             if status == BatchStatus.LOOK:
@@ -180,7 +180,7 @@ class _Replay:
             if status == BatchStatus.STARTED:
                 for row in fresh.started():
                     stopped = self.state[row] != b.COMPLETED
-                    if fresh.state.jobs[b.START, row] != self.start[row] or not fresh.outcome(
+                    if fresh.state.jobs.start_ns[row] != self.start[row] or not fresh.outcome(
                         row, int(self.end[row]), bool(stopped)
                     ):
                         raise RuntimeError(f"row {row} starts at {fresh.now_ns} ns, which it did not in the run")
@@ -197,35 +197,35 @@ class _Replay:
         joining = self.sequence[first : self.place[row] + 1] if row < self.n else self.childless
         while True:
             main = fresh.state
-            running = main.running_job[: main.sizes[b.N_RUNNING]]
+            running = main.running_job[: main.n_running]
             leaving = self.absent[np.searchsorted(self.leaves, t) : np.searchsorted(self.leaves, t, "right")]
             rows = np.unique(np.concatenate([_waiting(main), running, joining, leaving]))
-            noted = _Noted(main, rows, self.unused)
+            noted = _Noted(main, rows)
             fresh.state = self._without_others(rows, joining, row, t)
             try:
                 while (status := self._advance()) == BatchStatus.PAUSED:
                     pass
                 if status in _ENDS:
-                    return int(main.jobs[b.START, row])
+                    return int(main.jobs.start_ns[row])
                 if status in FAULTS:
                     fresh.settle(status)
             finally:
-                noted.put_back()
+                noted.put_back(fresh.state.n_rows)
                 fresh.state = main
             # Something is too small, or too short: the run itself is given more of it.
             fresh.settle(status)
 
     def _without_others(self, rows: Array, joining: Array, row: int, t: int) -> b.BatchState:
         state = self.fresh.state
-        clock, sizes, jobs = state.clock, state.sizes, state.jobs
+        jobs = state.jobs
         origins = self.origin[rows]
-        jobs[b.RUN, rows] = self.length[origins]
-        jobs[b.RUN, row if row < self.n else self.before[row]] = -1  # the engine suspends when it starts
+        jobs.run_ns[rows] = self.length[origins]
+        jobs.run_ns[row if row < self.n else self.before[row]] = -1  # the engine suspends when it starts
         withdrawn = np.unique(origins[self.cancel[origins] < b.NEVER])
         withdrawn = withdrawn[self.cancel[withdrawn] >= t]
-        clock[b.NEXT_CANCEL] = clock[b.NEXT_ARRIVAL] = 0
-        clock[b.OBSERVE] = self.cancel[self.origin[row]]
-        by_themselves = jobs[b.DEPENDS, joining] < 0
+        state.next_cancel = state.next_arrival = 0
+        state.observe_after_ns = self.cancel[self.origin[row]]
+        by_themselves = jobs.depends_on[joining] < 0
         state = state._replace(
             arrivals=np.sort(joining[by_themselves]),
             cancel_order=withdrawn[np.lexsort((withdrawn, self.cancel[withdrawn]))],
@@ -234,14 +234,14 @@ class _Replay:
             return state
         # Of the jobs that wait for others, those that join at this instant; and wake-ups.
         children = joining[~by_themselves]
-        n = sizes[b.N_ARRIVING]
+        n = state.n_arriving
         ns, job = state.arriving_ns[:n].copy(), state.arriving_job[:n].copy()
-        stay = np.flatnonzero((job >= jobs.shape[1]) | np.isin(job, children))
+        stay = np.flatnonzero((job >= jobs.number.size) | np.isin(job, children))
         stay = stay[np.lexsort((job[stay], ns[stay]))]
-        sizes[b.N_ARRIVING] = len(stay)
+        state.n_arriving = len(stay)
         state.arriving_ns[: len(stay)], state.arriving_job[: len(stay)] = ns[stay], job[stay]
-        children = children[np.lexsort((children, jobs[b.DEPENDS, children]))]
-        parents = jobs[b.DEPENDS, children]
+        children = children[np.lexsort((children, jobs.depends_on[children]))]
+        parents = jobs.depends_on[children]
         child_first = np.searchsorted(parents, np.arange(self.n + 1))
         return state._replace(child_first=child_first, child_row=children)
 
@@ -259,46 +259,51 @@ def _waiting(state: b.BatchState) -> Array:
     return rows
 
 
+#: Columns of jobs that change, and what they begin with.
+_CHANGING = {name: field.fill for name, field in fields_of(Jobs).items() if not field.constant}
+
+
 class _Noted:
     # What a fork may write to: arrays in whole or as far as they are in use, and columns of tables.
 
-    def __init__(self, state: b.BatchState, rows: Array, unused: Array) -> None:
-        sizes, profile = state.sizes, state.cores_profile
-        self.state, self.rows, self.unused = state, rows, unused
-        first, last = sizes[b.FIRST], sizes[b.LAST]
-        slices, changes = profile.used[b.SLICES], profile.used[b.EVER]
-        views = [state.clock, sizes, state.profile_ns[first:last], state.profile_free[first:last]]
-        views += [state.queue_words, state.free_words, state.host_status, state.host_free, state.memory]
-        views += [state.partitions, state.user_tally, profile.used, profile.words, profile.hosts, profile.amounts]
+    def __init__(self, state: b.BatchState, rows: Array) -> None:
+        profile = state.cores_profile
+        self.state, self.rows = state, rows
+        first, last = state.first_slice, state.end_slice
+        slices, changes = profile.n_slices, profile.n_ever
+        views = [state._block, state.profile_ns[first:last], state.profile_free[first:last]]
+        views += [state.queue_words, state.free_words, *state.host_status, state.host_free, state.memory]
+        views += [*state.partitions, state.user_tally, profile._block, profile.words, profile.hosts, profile.amounts]
         views += [column[:slices] for column in (profile.ns, profile.free, profile.first)]
         views += [column[:changes] for column in (profile.lo, profile.hi, profile.amount, profile.after)]
         for size, one, other in (
-            (b.N_RUNNING, state.running_ns, state.running_job),
-            (b.N_EXPECTED, state.expected_ns, state.expected_job),
-            (b.N_ARRIVING, state.arriving_ns, state.arriving_job),
-            (b.N_HOST_EVENTS, state.host_ns, state.host_key),
-            (b.PLAN_USED, state.kept_lo, state.kept_hi),
+            (state.n_running, state.running_ns, state.running_job),
+            (state.n_expected, state.expected_ns, state.expected_job),
+            (state.n_arriving, state.arriving_ns, state.arriving_job),
+            (state.n_host_events, state.host_ns, state.host_key),
+            (state.kept_used, state.kept_lo, state.kept_hi),
         ):
-            views += [one[: sizes[size]], other[: sizes[size]]]
+            views += [one[:size], other[:size]]
         self.kept = [(view, view.copy()) for view in views if view.size]
         self.groups = np.zeros(0, np.int64)
         if state.history.size:
             # Nobody else can end, and so tell of others.
-            groups = np.unique(state.history_group[:, state.jobs[b.ORIGIN, rows]])
+            groups = np.unique(state.history_group[:, state.jobs.origin[rows]])
             self.groups = groups[groups >= 0]
         self.history = state.history[self.groups]
-        self.jobs = state.jobs[:, rows]
-        self.ranks = self.jobs[b.RANK]
+        self.jobs = {name: getattr(state.jobs, name)[rows] for name in _CHANGING}
+        self.ranks = state.jobs.rank[rows]
         self.by_rank = state.by_rank[self.ranks]
         self.numbers = state.numbers[:, rows] if state.numbers.size else state.numbers
 
-    def put_back(self) -> None:
+    def put_back(self, used: int) -> None:
         state = self.state
-        used = state.sizes[b.N_ROWS]
         for view, was in self.kept:
             view[...] = was
-        state.jobs[:, state.sizes[b.N_ROWS] : used] = self.unused  # attempts that there were not
-        state.jobs[:, self.rows] = self.jobs
+        for name, values in self.jobs.items():
+            column = getattr(state.jobs, name)
+            column[state.n_rows : used] = _CHANGING[name]  # attempts that there were not
+            column[self.rows] = values
         state.by_rank[self.ranks] = self.by_rank
         state.history[self.groups] = self.history
         if self.numbers.size:

@@ -158,12 +158,12 @@ def given_for(
         platform.first_core,
         number=workload.job_id,
         columns={
-            b.PARTITION: partition,
-            b.USER: user,
-            b.PRESET: workload.preset,
-            b.CANCEL: np.where(workload.cancel_ns < 0, b.NEVER, workload.cancel_ns),
-            b.WALLTIME: workload.estimate_ns,
-            b.BEGIN: workload.earliest_ns,
+            "partition": partition,
+            "user": user,
+            "preset": workload.preset,
+            "cancel_ns": np.where(workload.cancel_ns < 0, b.NEVER, workload.cancel_ns),
+            "walltime_ns": workload.estimate_ns,
+            "begin_ns": workload.earliest_ns,
         },
         n_users=len(users),
         limits=np.stack([table.priority, *_limits(table)], axis=1),
@@ -177,7 +177,7 @@ def given_for(
         | ({} if limits is None else limits.settings())
         | ({} if asleep is None else sleep_settings(asleep))
         | _telling(rules, policy, limits)
-        | {b.MAY_NOT_FIT: int(may_not_fit(policy))},
+        | {"may_not_fit": int(may_not_fit(policy))},
         keep_decisions=rules.keep_decisions,
     )
     given.wanted_first, given.wanted_lo, given.wanted_hi = _wanted(workload, platform.n_cores, requested, allocator)
@@ -186,7 +186,7 @@ def given_for(
     if not countable:
         given.masks = masks(table, windows, platform.n_cores)
     if around.widths is not None and (rules.resizing != b.NO_RESIZE or rules.molds):
-        given.columns[b.MIN_CORES], given.columns[b.MAX_CORES] = around.widths.min_cores, around.widths.max_cores
+        given.columns["min_cores"], given.columns["max_cores"] = around.widths.min_cores, around.widths.max_cores
     given.outage_first, given.outage_down, given.outage_up = outage_columns(around.outages, windows, platform.n_hosts)
     _add_history(given, workload, rules, around)
     _add_constraints(given, workload, platform, around)
@@ -197,8 +197,8 @@ def given_for(
         given.domains = limits.domain_state(table)
         given.at_most_mw = limits.most_total_mw
     if limits is not None and not limits.stops:
-        place = platform.n_hosts * given.settings[b.N_RESOURCES]
-        given.settings[b.POWER_AMOUNT] = place
+        place = platform.n_hosts * given.settings["n_resources"]
+        given.settings["power_amount"] = place
         most = [limits.most_total_mw - limits.table.idle_total_mw]
         most += [limits.most_mw_of(one) - one.idle_mw for one in limits.domains]
         given.amounts = np.insert(given.amounts, place, most)
@@ -206,7 +206,7 @@ def given_for(
 
 
 def _order(policy: AnyPolicy, scored: Scoring | None) -> int:
-    # How the order of the queue is found, a value of the setting ORDER.
+    # How the order of the queue is found, a value of ``Settings.order``.
     if isinstance(policy, DecidingPolicy):
         return b.DECIDED
     if scored is not None:
@@ -227,34 +227,34 @@ def _settings(
     order: int,
     countable: bool,
     recorded: bool,
-) -> dict[int, int]:
+) -> dict[str, int]:
     # The settings of BatchState that are not found from its arrays.
     asked, wait_ns = around.requests, rules.switch_wait_ns
     return {
-        b.DEPTH: rules.depth,
-        b.KEEP: int(rules.keeps),
-        b.BY_CORES: int(not countable),
-        b.KILL: int(rules.kill_at_walltime),
-        b.REQUEUE: int(rules.on_failure == "requeue"),
-        b.ORDER: order,
-        b.CHARGE: int(rules.charge_decisions),
-        b.COST: -1 if rules.decision_cost_ns is None else rules.decision_cost_ns,
-        b.MAX_ATTEMPTS: rules.max_attempts,
-        b.SWITCH_WAIT: b.NEVER if wait_ns is None or asked is None or not asked.switches.any() else wait_ns,
-        b.BY_HOSTS: int(allocator.by_hosts),
-        b.WHOLE_HOSTS: int(allocator.whole_hosts),
-        b.LIMITED: int(any((limit < MAX_NS).any() for limit in _limits(table))),
-        b.N_RESOURCES: 0 if asked is None else asked.per_unit.shape[1],
-        b.N_LICENCES: 0 if asked is None else asked.licences.shape[1],
-        b.ACCOUNTS: int(scored is not None and scored.accounts),
-        b.RELEASES: _releases(rules, allocator, around, recorded, countable),
-        b.PROMISES: int(isinstance(estimator(rules.estimates), Promised)),
-        b.RESIZE: rules.resizing,
-        b.MOLDS: int(rules.molds),
+        "max_reservations": rules.depth,
+        "keeps_reservations": int(rules.keeps),
+        "by_cores": int(not countable),
+        "kills": int(rules.kill_at_walltime),
+        "requeues": int(rules.on_failure == "requeue"),
+        "order": order,
+        "charges_decisions": int(rules.charge_decisions),
+        "decision_cost_ns": -1 if rules.decision_cost_ns is None else rules.decision_cost_ns,
+        "max_attempts": rules.max_attempts,
+        "switch_wait_ns": b.NEVER if wait_ns is None or asked is None or not asked.switches.any() else wait_ns,
+        "by_hosts": int(allocator.by_hosts),
+        "whole_hosts": int(allocator.whole_hosts),
+        "limited": int(any((limit < MAX_NS).any() for limit in _limits(table))),
+        "n_resources": 0 if asked is None else asked.per_unit.shape[1],
+        "n_licences": 0 if asked is None else asked.licences.shape[1],
+        "accounts": int(scored is not None and scored.accounts),
+        "releases": _releases(rules, allocator, around, recorded, countable),
+        "promises": int(isinstance(estimator(rules.estimates), Promised)),
+        "resizing": rules.resizing,
+        "molds": int(rules.molds),
     }
 
 
-def _telling(rules: Rules, policy: AnyPolicy, limits: PowerPlan | None) -> dict[int, int]:
+def _telling(rules: Rules, policy: AnyPolicy, limits: PowerPlan | None) -> dict[str, int]:
     # The settings of what running jobs are told, by a policy that directs them, too.
     found = directs(policy)
     if found:
@@ -262,9 +262,9 @@ def _telling(rules: Rules, policy: AnyPolicy, limits: PowerPlan | None) -> dict[
     by_policy = b.SCALES * ("speeds" in found) + b.CUTS * ("ends" in found)
     slows = limits is not None and limits.slows and not limits.stops
     return {
-        b.DIRECTS: by_policy + b.SLOWS * slows,
-        b.AFTER_DIRECTIONS: DIRECT if by_policy else 0,
-        b.AFTER_HINTS: (HINT_AS_DECIDED if "hints" in found else HINT) if rules.hints else 0,
+        "directs": by_policy + b.SLOWS * slows,
+        "after_directions": DIRECT if by_policy else 0,
+        "after_hints": (HINT_AS_DECIDED if "hints" in found else HINT) if rules.hints else 0,
     }
 
 
@@ -388,24 +388,24 @@ def _add_history(given: Given, workload: Workload, rules: Rules, around: JobCons
         given.history_least = np.full(len(found.levels), found.least)
         # The last row is no group's: it counts the predictions.
         given.history = np.zeros((n_groups + 1, 1 + found.mean_of), np.int64)
-        given.settings[b.SHORTEST] = found.shortest_ns
+        given.settings["shortest_ns"] = found.shortest_ns
 
 
 def _add_constraints(given: Given, workload: Workload, platform: Platform, around: JobConstraints) -> None:
     # Dependencies, requests and advance reservations.
     columns, depends, asked, windows = given.columns, around.dependencies, around.requests, around.windows
     if depends is not None and bool((depends.depends_on >= 0).any()):
-        columns[b.DEPENDS], columns[b.THINK] = depends.depends_on, depends.think_ns
+        columns["depends_on"], columns["think_ns"] = depends.depends_on, depends.think_ns
         given.child_first, given.child_row = depends.child_first, depends.child_row
         if depends.several:
             given.unmet = depends.waits_for
     if asked is not None:
-        columns[b.UNIT], columns[b.LIMIT] = asked.unit_cores, asked.switches
+        columns["unit_cores"], columns["switch_limit"] = asked.unit_cores, asked.switches
         given.needs = np.ascontiguousarray(np.concatenate([asked.per_unit, asked.licences], axis=1).T)
         given.amounts = np.concatenate([platform.host_resources.ravel(), platform.licence_amounts])
     if windows is not None and len(windows):
         # A job of a reservation is withdrawn, or cut, when that ends.
-        columns[b.WINDOW] = windows.of_jobs(workload)
-        ends = np.where(columns[b.WINDOW] < 0, b.NEVER, windows.end_ns[columns[b.WINDOW]])
-        columns[b.CANCEL] = np.minimum(columns[b.CANCEL], ends)
+        columns["window"] = windows.of_jobs(workload)
+        ends = np.where(columns["window"] < 0, b.NEVER, windows.end_ns[columns["window"]])
+        columns["cancel_ns"] = np.minimum(columns["cancel_ns"], ends)
         given.windows = np.stack([windows.begin_ns, windows.end_ns])

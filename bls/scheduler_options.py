@@ -17,7 +17,7 @@ from traces.base.time import MAX_NS
 
 __all__ = ["BACKFILL", "Rules"]
 
-#: The values of the engine's setting ``RESIZE``, in their order.
+#: The values of ``Settings.resizing``, in their order.
 RESIZING = ("none", "expand", "shrink", "expand+shrink", "equal", "evolve", "decide")
 
 #: Depth of reservations by the name that the literature gives it.
@@ -111,14 +111,14 @@ class Rules:
 
     @property
     def releases(self) -> int:
-        """What running jobs release, a value of the engine's setting ``RELEASES``."""
+        """What running jobs release, a value of ``Settings.releases``."""
         if self.coordination == "none":
             return NO_RELEASES
         return BY_HOST if self.coordination.endswith(":host") else BY_CORE
 
     @property
     def resizing(self) -> int:
-        """When the widths of running jobs change, a value of the engine's setting ``RESIZE``."""
+        """When the widths of running jobs change, a value of ``Settings.resizing``."""
         return NO_RESIZE if self.molds else RESIZING.index(self.resize)
 
     @property

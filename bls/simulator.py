@@ -5,8 +5,9 @@ from __future__ import annotations
 import ctypes
 import time
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -210,9 +211,10 @@ class BatchSimulator(RunningJobs):
             requested=requested,
             power=power,
         )
-        given.settings |= {b.LOGS: int(self.is_seen), b.MORE_OUTAGES: int(self._may_go_on()), b.LOSES: int(loses)}
+        given.settings |= {"logs": int(self.is_seen), "more_outages": int(self._may_go_on()), "loses": int(loses)}
         self.state = first_state.new_state(given)
-        self.state.clock[b.OBSERVE] = self._looks.next_ns
+        self._pause_ns = b.NEVER
+        self.state.observe_after_ns = self._looks.next_ns
         self._looks.so_far = self._so_far()
         self.place = placing(self.allocator)
         self.score = self._scoring.score if self._scoring else as_value(no_score, SCORE)
@@ -225,6 +227,27 @@ class BatchSimulator(RunningJobs):
             callback = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(self._called)
             self.decide = CFunction(callback, DECIDE)
         self.state.functions = function_table([self.place, self.score, self.account, self.clock, self.decide])
+
+    def fork(self) -> Self:
+        """Return a copy that continues from this instant on its own.
+
+        Both give the same results as a simulation that was never forked. They share what never changes, such as the workload;
+        the rest is copied, about 350 bytes per job.
+
+        Raises
+        ------
+        InputError
+            If the policy decides in Python, or the run has observers: they may keep a state of their own.
+        """
+        if self.is_seen:
+            who = f"batch policy {self.policy.name} decides in Python" if self._decides else "the run has observers"
+            raise InputError(
+                f"fork: {who}, and may keep a state of its own; allowed: policies of keys or scores, no observers"
+            )
+        other = copy(self)
+        other.state = self.state.fork()
+        other.rejections, other._because = dict(self.rejections), dict(self._because)
+        return other
 
     @cached_property
     def view(self) -> View:
@@ -249,17 +272,17 @@ class BatchSimulator(RunningJobs):
     @property
     def now_ns(self) -> int:
         """The simulated instant."""
-        return int(self.state.clock[b.NOW])
+        return int(self.state.now_ns)
 
     @property
     def ended(self) -> int:
         """How many jobs have ended for good, or were withdrawn."""
-        return int(self.state.sizes[b.ENDED])
+        return int(self.state.n_ended)
 
     @property
     def due(self) -> int:
         """The row of the job whose promise has come due."""
-        return int(self.state.clock[b.DUE_JOB])
+        return int(self.state.due_job)
 
     @property
     def counts(self) -> Counts:
@@ -341,14 +364,13 @@ class BatchSimulator(RunningJobs):
                 self._finish(self.policy)
             return True
         if status in _GROWN:
-            self.state = _GROWN[status](self.state)
+            _GROWN[status](self.state)
             return False
         if status == BatchStatus.DECIDE_FAILED:
             assert self._raised is not None
             raise self._raised
         if status == BatchStatus.LOOK:
-            self._look()
-            return False
+            return self._look_or_pause()
         if status == BatchStatus.OUTAGES_SHORT:
             self._continue_outages()
             return False
@@ -366,7 +388,7 @@ class BatchSimulator(RunningJobs):
         return 0
 
     def _decide(self) -> None:
-        clock, sizes, view = self.state.clock, self.state.sizes, self.view
+        view = self.view
         view._refresh()
         view._let_decide()
         began = time.perf_counter_ns()
@@ -391,7 +413,7 @@ class BatchSimulator(RunningJobs):
             view._deciding = False
         if view._failed is not None:
             raise view._failed  # though the policy went on without it
-        clock[b.DECIDED_NS] = time.perf_counter_ns() - began
+        self.state.policy_ns = time.perf_counter_ns() - began
         if view._because or self._because:
             # One that had no place the last time may start for another reason, or for none that is said.
             for row in rows:
@@ -403,16 +425,16 @@ class BatchSimulator(RunningJobs):
             self.rejections |= view._rejected
             view._named, view._rejected = {}, {}
         else:
-            sizes[b.N_CHOSEN] = len(rows)
+            self.state.n_chosen = len(rows)
             if rows:
                 self.state.chosen[: len(rows)] = rows
-        waits = self.state.settings.item(b.MAY_NOT_FIT) == 1  # perhaps nobody starts who was chosen
-        if sizes[b.N_CHOSEN] and not waits:
+        waits = self.state.settings.may_not_fit == 1  # perhaps nobody starts who was chosen
+        if self.state.n_chosen and not waits:
             self._idle_wakes = self._soon_wakes = 0
         if view._wake_ups.pending:
             wake = view._wake_ups.next_after(self.now_ns)
-            clock[b.WAKE] = b.NEVER if wake is None else wake
-            if wake is not None and (waits or sizes[b.N_CHOSEN] == 0):
+            self.state.wake_ns = b.NEVER if wake is None else wake
+            if wake is not None and (waits or self.state.n_chosen == 0):
                 self._still_awake()
                 self._awake_soon(wake)
 
@@ -438,8 +460,7 @@ class BatchSimulator(RunningJobs):
     def _still_awake(self) -> None:
         # A policy that has itself woken for ever, and starts nothing, would never come to an end.
         state = self.state
-        clock, sizes = state.clock, state.sizes
-        if sizes[b.N_RUNNING] == sizes[b.N_ARRIVING] == 0 and clock[b.NEXT_ARRIVAL] == state.arrivals.size:
+        if state.n_running == state.n_arriving == 0 and state.next_arrival == state.arrivals.size:
             self._idle_wakes += 1
             if self._idle_wakes > _MAX_IDLE_WAKES:
                 raise self._wrong(
@@ -463,21 +484,33 @@ class BatchSimulator(RunningJobs):
                 f"woken again {wake_ns - self.now_ns} ns later: wake-ups are in ns, and a second is 10**9"
             )
 
+    def pause_after(self, instant_ns: int) -> None:
+        """Let :meth:`advance` return ``LOOK`` before the first event after an instant; ``NEVER``: no more."""
+        self._pause_ns = instant_ns
+        self.state.observe_after_ns = min(self._looks.next_ns, instant_ns)
+
+    def _look_or_pause(self) -> bool:
+        # Before the first event after ``observe_after_ns``: whether to pause there.
+        event_ns = int(self.state.observe_after_ns)
+        if self._looks.next_ns < event_ns:
+            self._look()
+        if self._pause_ns < event_ns:
+            return True
+        self.state.observe_after_ns = min(self._looks.next_ns, self._pause_ns)
+        return False
+
     def _look(self, *, last: bool = False) -> None:
-        # Before the first event after OBSERVE, where the engine has put that event's instant; or after the last event.
-        clock, view = self.state.clock, self.view
-        until_ns = self.now_ns if last else int(clock[b.OBSERVE]) - 1
+        # Before the first event after ``observe_after_ns``, where the engine has put its instant; or after the last event.
+        view = self.view
+        until_ns = self.now_ns if last else int(self.state.observe_after_ns) - 1
         view._refresh()
         self._looks.look(view, happened_ns=self.now_ns, until_ns=until_ns, so_far=self._so_far())
-        clock[b.OBSERVE] = self._looks.next_ns
 
     def _so_far(self) -> tuple[int, ...]:
         # What is another after every instant at which something happened, and the same after one at which nothing did.
-        clock, sizes = self.state.clock, self.state.sizes
-        return (
-            *clock[[b.PASSES, b.NEXT_ARRIVAL, b.NEXT_BOUNDARY, b.NEXT_CANCEL]].tolist(),
-            *sizes[[b.FREE_CORES, b.N_WAITING, b.ENDED, b.N_DOWN]].tolist(),
-        )
+        state = self.state
+        happened = (state.passes, state.next_arrival, state.next_boundary, state.next_cancel)
+        return (*happened, state.free_cores, state.n_waiting, state.n_ended, state.n_down)
 
     @property
     def observations(self) -> list[dict[str, float | int | str]]:
@@ -515,17 +548,40 @@ class BatchSimulator(RunningJobs):
         windows, n_hosts = self.circumstances.windows, self.platform.n_hosts
         first, down, up = outage_columns(longer, windows, n_hosts)
         moved = first[:-1] - self.state.outage_first[:-1]
-        self.state.host_status[b.NEXT_OUTAGE] += moved
+        self.state.host_status.next_outage += moved
         self.state = self.state._replace(outage_first=first, outage_down=down, outage_up=up)
         self._outages = longer
-        self.state.settings[b.MORE_OUTAGES] = int(self._may_go_on())
+        self.state.settings.more_outages = int(self._may_go_on())
+
+    def drain(self, hosts: Array, from_ns: int, until_ns: int = b.NEVER) -> None:
+        """Drain hosts: jobs that run there go on, and no other starts.
+
+        Parameters
+        ----------
+        hosts : int64
+            Their numbers. Each has a drain that never happens among its outages (``bls.constraints.outages.drainable``).
+        from_ns, until_ns : int
+            After the last event; ``NEVER`` is for good.
+        """
+        state = self.state
+        lists = 2 * self.platform.n_hosts + hosts
+        at = state.outage_first[lists]
+        down, up = state.outage_down.copy(), state.outage_up.copy()
+        down[at], up[at] = from_ns, until_ns
+        state.outage_down, state.outage_up = down, up
+        state.host_status.next_down_ns[lists] = from_ns
+        events = state.n_host_events
+        instants, keys = state.host_ns[:events], state.host_key[:events]
+        instants[np.isin(keys, len(state.outage_first) - 1 + lists)] = from_ns
+        order = np.argsort(instants, kind="stable")  # ascending instants are a heap
+        instants[:], keys[:] = instants[order], keys[order]
 
     def _fault(self, status: int) -> Exception:
         row = self.due
-        job = int(self.state.jobs[b.NUMBER, row]) if row >= 0 else -1
+        job = int(self.state.jobs.number[row]) if row >= 0 else -1
         if status == BatchStatus.ALLOCATOR_FAULT:
             return PluginError(
-                f"allocator {self.allocator.name}: job {job} needs {self.state.jobs[b.CORES, row]} free cores, "
+                f"allocator {self.allocator.name}: job {job} needs {self.state.jobs.cores[row]} free cores, "
                 "each once and in ascending intervals; it suggested something else"
             )
         if status == BatchStatus.STUCK:
@@ -541,13 +597,13 @@ class BatchSimulator(RunningJobs):
             assert self._scoring is not None
             return unscored(self._scoring.policy, job, self.now_ns)
         if status == BatchStatus.CHOICE_FAULT:
-            if self.state.clock[b.REFUSED]:
+            if self.state.refused:
                 windows = self.circumstances.windows
                 return self._wrong(refusal(self.state, row, self.platform, windows, self._parts))
-            asked, free = self.state.jobs[b.CORES, row], self.state.sizes[b.FREE_CORES]
+            asked, free = self.state.jobs.cores[row], self.state.free_cores
             reason = f"it asks for {asked} cores, and {free} are free"
             if asked <= free:
-                power = ", the limit to power" if self.state.settings[b.POWERED] != b.UNPOWERED else ""
+                power = ", the limit to power" if self.state.settings.powered != b.UNPOWERED else ""
                 reason += f", but its partition, a window{power} or what it asks for beside cores does not allow it now"
             return self._wrong(f"gave job {job}, which does not fit: {reason}")
         if status == BatchStatus.ATTEMPTS:
@@ -561,29 +617,29 @@ class BatchSimulator(RunningJobs):
         at = format_ns(self.now_ns)
         if row < 0:
             return f"the simulation is stuck at {at}: nothing runs or arrives any more, and not all jobs have ended"
-        job = self.state.jobs[b.NUMBER, row]
+        job = self.state.jobs.number[row]
         if isinstance(self.policy, DecidingPolicy):
             reason = f"batch policy {self.policy.name} does not start it"
-        elif self.state.clock[b.IDLE] > 0 and self._may_go_on():
+        elif self.state.idle_passes > 0 and self._may_go_on():
             reason = "the failures of hosts never leave enough of them up for it"
-        elif self.state.sizes[b.N_DOWN] > 0:
-            down = int(self.state.sizes[b.N_DOWN])
+        elif self.state.n_down > 0:
+            down = int(self.state.n_down)
             word = "down, or drained," if self.circumstances.drains else "down"
             reason = f"{down} host{'s are' if down > 1 else ' is'} {word} for ever"
-        elif self.state.sizes[b.N_STOPPED] > 0:
-            stopped = int(self.state.sizes[b.N_STOPPED])
+        elif self.state.n_stopped > 0:
+            stopped = int(self.state.n_stopped)
             hosts = "hosts are" if stopped > 1 else "host is"
             reason = f"{stopped} {hosts} out of service under a limit to power that holds for ever"
         elif (self.state.domains.limit_mw < b.NEVER).any():
-            limited = [("the machine", int(self.state.clock[b.LIMIT_MW]))]
+            limited = [("the machine", int(self.state.limit_mw))]
             limited += list(zip(self._parts, self.state.domains.limit_mw.tolist(), strict=True))
             limits = ", ".join(f"{mw / 1000:g} W of {name}" for name, mw in limited if mw < b.NEVER)
             reason = (
                 f"the limits to power that hold for ever, {limits}, leave too few cores for it even on the idle machine, "
                 "of which it is offered those that fit, host by host"
             )
-        elif self.state.clock[b.LIMIT_MW] < b.NEVER:
-            limit = f"{self.state.clock[b.LIMIT_MW] / 1000:g} W"
+        elif self.state.limit_mw < b.NEVER:
+            limit = f"{self.state.limit_mw / 1000:g} W"
             reason = f"it does not fit the limit to power that holds for ever, {limit}, even on the idle machine"
         else:
             reason = f"allocator {self.allocator.name} does not place it on the empty machine"
@@ -609,58 +665,56 @@ class BatchSimulator(RunningJobs):
     def host_states(self) -> tuple[Array, Array, Array]:
         """What has become of hosts that were stopped as power was limited, or slept: instants, hosts, and states, ``UP`` and
         the others of ``bls.engine.state``."""
-        if self.state.settings[b.SLEEPS]:
+        if self.state.settings.sleeps:
             from bls.engine.features.sleep import let_sleep  # which few runs need
 
             let_sleep(self.state, -1, self.now_ns, 0, 0)
-        log = self.state.stops.log[:, : int(self.state.sizes[b.N_HOST_LOG])]
-        instant, host, what = log[:, log[0] <= self.now_ns]  # passages may be still to come
-        return instant.copy(), host.copy(), what.copy()
+        log = self.state.stops.log.front(self.state.n_host_log)
+        log = log.take(log.at_ns <= self.now_ns)  # passages may be still to come
+        return log.at_ns, log.host, log.state
 
     def predicted_power(self) -> Array | None:
         """What each row's job was thought to draw beyond idle cores, by what the platform says of that, parts per billion:
         int64; None where all are planned with what they draw, or nobody is planned with that."""
         predicted = self.state.power.predicted
-        return predicted[: int(self.state.sizes[b.N_ROWS])].copy() if len(predicted) else None
+        return predicted[: int(self.state.n_rows)].copy() if len(predicted) else None
 
     def boot_wait_ns(self) -> Array:
         """For how long each row had its cores and waited for their hosts to boot: int64, -1 where it has not started."""
-        found: Array = np.where(self.column(b.START) >= 0, self.column(b.BOOT_WAIT), -1)
+        found: Array = np.where(self.column("start_ns") >= 0, self.column("boot_wait_ns"), -1)
         return found
 
     def decisions(self) -> dict[str, Any]:
         """What deciding has cost so far: number of passes, and their mean, longest and total wall time in ns; and the totals
         that a policy in Python gives of itself (``bls.policies.declared``)."""
-        clock = self.state.clock
-        passes, total = int(clock[b.PASSES]), int(clock[b.DECIDE_NS])
+        passes, total = int(self.state.passes), int(self.state.decide_ns)
         found = {
             "decisions": passes,
             "decision_total_ns": total,
             "decision_mean_ns": total / passes if passes else None,
-            "decision_max_ns": int(clock[b.MAX_DECIDE_NS]),
+            "decision_max_ns": int(self.state.max_decide_ns),
         }
-        if self.state.settings[b.MAY_NOT_FIT]:
-            found["did_not_fit"] = int(clock[b.DID_NOT_FIT])
+        if self.state.settings.may_not_fit:
+            found["did_not_fit"] = int(self.state.did_not_fit)
         return found | policy_totals(self.policy)
 
     def decision_columns(self) -> dict[str, Any]:
         """One row per scheduling pass, if they are kept: its instant, jobs waiting before it, jobs started, wall ns; how many
         had no place, where that may be; and what the policy has noted (``traces.tables.Values``)."""
-        n = int(self.state.sizes[b.N_DECISIONS])
-        found: dict[str, Any] = {
-            name: column[:n] for name, column in zip(PASS_COLUMNS, self.state.decisions, strict=False)
-        }
+        n = int(self.state.n_decisions)
+        kept = list(self.state.decisions.front(n))[: len(PASS_COLUMNS) if self.state.settings.may_not_fit else -1]
+        found: dict[str, Any] = dict(zip(PASS_COLUMNS, kept, strict=False))
         return found | (self.view._notes.columns(n) if self._decides and self.rules.keep_decisions else {})
 
     @property
     def start_reasons(self) -> dict[int, str]:
         """Why a policy has started jobs, as far as it has said so, by row."""
-        start = self.column(b.START)
+        start = self.column("start_ns")
         return {row: because for row, because in self._because.items() if start[row] >= 0}
 
 
 def _waiting(state: b.BatchState) -> str:
-    n = int(state.sizes[b.N_WAITING])
+    n = int(state.n_waiting)
     return f"{n} job{'s wait' if n != 1 else ' waits'}"
 
 
@@ -668,7 +722,7 @@ def _waiting(state: b.BatchState) -> str:
 _SUSPENSIONS = (BatchStatus.DONE, BatchStatus.STARTED, BatchStatus.DUE, BatchStatus.PAUSED, BatchStatus.REACHED)
 
 #: What is done about a status that asks for room.
-_GROWN: dict[int, Callable[[b.BatchState], b.BatchState]] = {
+_GROWN: dict[int, Callable[[b.BatchState], None]] = {
     BatchStatus.POOL_FULL: first_state.grow_pool,
     BatchStatus.ROWS_FULL: first_state.grow_rows,
     BatchStatus.PROFILE_FULL: first_state.grow_profile,

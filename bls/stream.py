@@ -20,7 +20,7 @@ from bls.constraints.outages import Outages
 from bls.constraints.partition_assignment import partitions_of
 from bls.constraints.resource_requests import ASKS_TOO_MUCH, never_fits, requests
 from bls.engine import state as b
-from bls.engine.carried import carried_over
+from bls.engine.carried import carry_over
 from bls.engine.status import BatchStatus
 from bls.inputs import estimates_come_later
 from bls.machine.platform import Platform
@@ -238,29 +238,29 @@ class Stretch:
     job: Array
     ended: Array
 
-    def column(self, name: int) -> Array:
-        """A column of ``bls.engine.state``, int64 (n,)."""
+    def column(self, name: str) -> Array:
+        """A column of ``bls.engine.jobs.Jobs``, int64 (n,)."""
         return self.simulator.column(name)
 
     def schedule(self) -> tuple[Schedule, Allocations]:
         """What is seen of these jobs within the stretch: who waits or runs already waits or runs from its begin on."""
         begin, end = self.begin_ns, self.end_ns
-        start, eligible = self.column(b.START), self.column(b.ELIGIBLE)
+        start, eligible = self.column("start_ns"), self.column("eligible_ns")
         schedule = Schedule.of(
             submit_ns=np.full(len(start), begin),
             start_ns=np.where(start < 0, -1, np.maximum(start, begin)),
-            end_ns=np.where(start < 0, -1, np.clip(self.column(b.END), begin, end)),
-            cores=self.column(b.CORES),
+            end_ns=np.where(start < 0, -1, np.clip(self.column("end_ns"), begin, end)),
+            cores=self.column("cores"),
             n_cores=self.simulator.platform.n_cores,
-            held_cores=self.column(b.HELD_CORES),
+            held_cores=self.column("held_cores"),
             eligible_ns=np.where(eligible < 0, -1, np.maximum(eligible, begin)),
-            left_ns=np.where(start < 0, np.clip(self.column(b.CANCEL), begin, end), -1),
+            left_ns=np.where(start < 0, np.clip(self.column("cancel_ns"), begin, end), -1),
         )
         return schedule, Allocations(*self.simulator.allocations())
 
     def left(self) -> Array:
         """The rows that have come and not ended, in the order of their jobs."""
-        rows = np.flatnonzero((self.column(b.STATE) < 0) & (self.column(b.SUBMIT) < self.end_ns))
+        rows = np.flatnonzero((self.column("state") < 0) & (self.column("submit_ns") < self.end_ns))
         return np.asarray(rows[np.argsort(self.job[rows])])
 
 
@@ -308,7 +308,7 @@ def stretches(
         begin_ns = int(coming.submit_ns[0])
         if before is not None:
             _check_same(before.simulator, run, left)
-            run.state = carried_over(before.simulator.state, run.state, left)
+            carry_over(before.simulator.state, run.state, left)
             if run.is_seen:
                 run.view = before.simulator.view
                 run.view.go_on(run, left, np.concatenate([before.number[left], number]))
@@ -317,16 +317,16 @@ def stretches(
             job = np.concatenate([before.job[left], job])
             begin_ns = before.end_ns
         until_ns = None if arrivals.next is None else int(arrivals.next.submit_ns[0])
-        run.state.clock[b.OBSERVE] = b.NEVER if until_ns is None else until_ns - 1
+        run.state.observe_after_ns = b.NEVER if until_ns is None else until_ns - 1
         while (status := run.enter(pace())) not in (BatchStatus.DONE, BatchStatus.LOOK):
             run.settle(status)
             watch(ended + run.ended, run.now_ns)
         outages = run.outages
         number = _with_attempts(run, number, n_later)
         n_later += len(number) - len(workload)
-        rows = np.flatnonzero(run.column(b.STATE) >= 0)
+        rows = np.flatnonzero(run.column("state") >= 0)
         ended += run.ended
-        last_end_ns = max(last_end_ns, int(run.column(b.END)[rows].max(initial=0)))
+        last_end_ns = max(last_end_ns, int(run.column("end_ns")[rows].max(initial=0)))
         end_ns = last_end_ns if until_ns is None else until_ns
         before = Stretch(run, begin_ns, end_ns, number, job[run.columns().origin], rows)
         left = before.left()
@@ -337,7 +337,7 @@ def _with_attempts(run: BatchSimulator, number: Array, n_later: int) -> Array:
     # The places of all rows: attempts made at one instant are in the order of the rows that were cut.
     first, rows = len(number), run.rows
     found = np.concatenate([number, np.arange(first, rows)])
-    origin, made_ns = run.columns().origin, run.column(b.ELIGIBLE)
+    origin, made_ns = run.columns().origin, run.column("eligible_ns")
     latest = number.copy()  # of each job
     for _, group in groupby(range(first, rows), key=made_ns.__getitem__):
         for row in sorted(group, key=lambda row: int(latest[origin[row]])):
@@ -351,7 +351,7 @@ def _with_attempts(run: BatchSimulator, number: Array, n_later: int) -> Array:
 def _check_same(old: BatchSimulator, new: BatchSimulator, rows: Array) -> None:
     n = len(rows)
     before, after = old.state, new.state
-    same = np.array_equal(np.argsort(before.jobs[b.RANK, rows]), np.argsort(after.jobs[b.RANK, :n]))
+    same = np.array_equal(np.argsort(before.jobs.rank[rows]), np.argsort(after.jobs.rank[:n]))
     if len(before.numbers) or len(after.numbers):
         same = same and np.array_equal(before.numbers[:, rows], after.numbers[:, :n])
     if not same or not np.array_equal(before.memory, after.memory):

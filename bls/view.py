@@ -16,6 +16,7 @@ import numpy as np
 from bls.allocators import Allocator
 from bls.engine import state as b
 from bls.engine.hooks import HINT_AS_DECIDED
+from bls.engine.jobs import Jobs
 from bls.engine.planned_power import planned_more_mw
 from bls.engine.power_of_cores import power_left
 from bls.machine.platform import Platform
@@ -120,7 +121,7 @@ class View:
     @property
     def power_limit_w(self) -> float | None:
         """The limit to the power of the machine that is known now, W; None where there is none, or hosts are stopped for it."""
-        limit = self._simulator.state.clock.item(b.LIMIT_MW)
+        limit = self._simulator.state.limit_mw
         return None if limit == b.NEVER else limit / 1000
 
     @property
@@ -151,7 +152,7 @@ class View:
             None where no limit to power is looked at.
         """
         state = self._simulator.state
-        if state.settings.item(b.POWERED) == b.UNPOWERED:
+        if state.settings.powered == b.UNPOWERED:
             return None
         first = state.power.first_core
         more = planned_more_mw(state, job.row)
@@ -196,7 +197,7 @@ class View:
     def allocation(self, job: SeenJob) -> Iterator[tuple[int, int]]:
         """The half-open intervals of cores that a running job holds; where cores are released, what is left, one by one."""
         state, row = self._simulator.state, self._facts.at(job.row)
-        if state.settings[b.RELEASES] == b.NO_RELEASES:
+        if state.settings.releases == b.NO_RELEASES:
             return self._simulator.allocation(row)
         held = (core for lo, hi in self._simulator.latest_allocation(row) for core in range(lo, hi))
         return ((core, core + 1) for core in held if state.holder[core] == row)
@@ -262,7 +263,7 @@ class View:
     def held(self) -> list[SeenJob]:
         """Jobs that are submitted and have not joined the queue, as they wait for another job or for their begin; by submit."""
         jobs, rows = self._simulator.state.jobs, self._facts.waits_for
-        outside = (jobs[b.ELIGIBLE, rows] < 0) & (jobs[b.STATE, rows] < 0) & (jobs[b.SUBMIT, rows] <= self._now_ns)
+        outside = (jobs.eligible_ns[rows] < 0) & (jobs.state[rows] < 0) & (jobs.submit_ns[rows] <= self._now_ns)
         return [self._seen(row, jobs) for row in rows[outside].tolist()]
 
     @property
@@ -367,7 +368,7 @@ class View:
                 "kill_after() is for runs in which jobs are killed at their walltime (--kill-at-walltime)"
             )
         try:
-            self._simulator.state.jobs[b.WALLTIME, row] = whole("kill_after", span_ns, 1, MAX_NS - self._now_ns)
+            self._simulator.state.jobs.walltime_ns[row] = whole("kill_after", span_ns, 1, MAX_NS - self._now_ns)
         except InputError as error:
             raise PluginError(str(error)) from None
 
@@ -383,7 +384,7 @@ class View:
         from bls.seen.trial import Trial  # which few policies need
 
         state, decision = self._simulator.state, self._decision
-        if state.settings.item(b.POWERED) != b.UNPOWERED:
+        if state.settings.powered != b.UNPOWERED:
             raise PluginError("trial() is not for runs under a limit to power; allowed: power_of() and power_left_w")
 
         def goes_on() -> bool:
@@ -435,7 +436,7 @@ class View:
             If it is asked for by an observer, a name was not declared, or a value is not of its type.
         """
         self._of_a_policy("note")
-        self._notes.note(self._simulator.state.sizes.item(b.N_DECISIONS), values)
+        self._notes.note(self._simulator.state.n_decisions, values)
 
     def scale(self, job: SeenJob | Iterable[SeenJob], factor: float, cores: Iterable[int] | None = None) -> None:
         """For a policy while it decides, whose ``directs`` names ``"speeds"``: cores of a job run at so many times their speed.
@@ -467,7 +468,7 @@ class View:
             self._directions.scale_all([self._directable("scale", one) for one in job], factor)
             return
         one = self._directed("scale", "speeds", b.SCALES, job)
-        if cores is not None and self._simulator.state.jobs.item(b.RUN, one.row) >= 0:
+        if cores is not None and self._simulator.state.jobs.run_ns.item(one.row) >= 0:
             raise PluginError(f"scale() of job {one.job_id}: cores; allowed: all of its cores, as it is only replayed")
         held: set[int] | None = None
         if cores is not None and one.row in self._running:
@@ -502,11 +503,11 @@ class View:
         """How many cores a job has, and may have, where widths of running jobs change (``--malleable``)."""
         state = self._simulator.state
         least, most = (job.cores, job.cores)
-        if state.settings.item(b.RESIZE) != b.NO_RESIZE:
+        if state.settings.resizing != b.NO_RESIZE:
             least, most = self._simulator.width_range(job.row)
         row = self._facts.find(job.row)
-        held = state.jobs.item(b.HELD_CORES, row) if row in self._running else 0
-        return JobWidth(least, most, held, state.jobs.item(b.ASKED, row) if held else 0)
+        held = state.jobs.held_cores.item(row) if row in self._running else 0
+        return JobWidth(least, most, held, state.jobs.asked.item(row) if held else 0)
 
     def resize(self, job: SeenJob, cores: int) -> None:
         """For a policy while it decides, whose ``directs`` names ``"widths"``: a malleable job is to have so many cores.
@@ -529,7 +530,7 @@ class View:
             or the job or the number cannot be.
         """
         self._of_a_policy("resize")
-        if self._simulator.state.settings.item(b.RESIZE) != b.AS_DECIDED:
+        if self._simulator.state.settings.resizing != b.AS_DECIDED:
             raise PluginError(
                 "resize() is for a batch policy whose directs has 'widths', with --malleable --resize decide"
             )
@@ -568,7 +569,7 @@ class View:
             hint``; or a job or a core cannot be.
         """
         self._of_a_policy("hint")
-        if self._simulator.state.settings.item(b.AFTER_HINTS) != HINT_AS_DECIDED:
+        if self._simulator.state.settings.after_hints != HINT_AS_DECIDED:
             raise PluginError("hint() is for a batch policy whose directs has 'hints', with --coordination hint")
         if not isinstance(job, SeenJob) or job.row not in self._running:
             named = f"job {job.job_id}, which does not run" if isinstance(job, SeenJob) else shown(job)
@@ -597,7 +598,7 @@ class View:
 
     def _may_direct(self, what: str, name: str, part: int) -> None:
         self._of_a_policy(what)
-        if not self._simulator.state.settings.item(b.DIRECTS) & part:
+        if not self._simulator.state.settings.directs & part:
             raise PluginError(f"{what}() is for a batch policy whose directs has {name!r}")
 
     def _directable(self, what: str, job: object) -> SeenJob:
@@ -633,21 +634,21 @@ class View:
     def _refresh(self) -> None:
         # Bring the view to the present: the engine has logged who came, started and left.
         state = self._simulator.state
-        clock, sizes, jobs = state.clock, state.sizes, state.jobs
-        n = sizes.item(b.N_LOG)
+        jobs = state.jobs
+        n = state.n_log
         settings = state.settings
-        promises = settings.item(b.PROMISES) == 1 or settings.item(b.DIRECTS) & (b.SCALES | b.SLOWS) != 0
-        promises = promises or settings.item(b.RESIZE) != b.NO_RESIZE
+        promises = settings.promises == 1 or settings.directs & (b.SCALES | b.SLOWS) != 0
+        promises = promises or settings.resizing != b.NO_RESIZE
         corrections = self._corrections
         for entry in state.log[:n].tolist():
             row, kind = entry >> 2, entry & 3
             if kind == b.LOG_ARRIVED:
                 self._waiting[row] = self._seen(row, jobs)
             elif kind == b.LOG_STARTED:
-                start = jobs.item(b.START, row)
+                start = jobs.start_ns.item(row)
                 began = _new(SeenJob, (*self._waiting.pop(row)[:-1], start))
                 if promises:
-                    self._expected[row] = jobs.item(b.EXPECTED, row)
+                    self._expected[row] = jobs.expected_end_ns.item(row)
                     began = began._replace(estimate_ns=self._expected[row] - start)
                 self._running[row] = began
                 if corrections is not None:
@@ -667,19 +668,19 @@ class View:
                 self._news.started(self._running[row], tuple(self._simulator.allocation(row)), self._simulator.releases)
             else:
                 self._news.left(left, jobs)
-        sizes[b.N_LOG] = 0
+        state.n_log = 0
         if promises:
             self._look_at_promises(jobs)
         if corrections is not None:
             for row, end_ns in corrections.found(state):
                 self._expect(row, end_ns)
-        self._now_ns = clock.item(b.NOW)
-        self._free_cores = sizes.item(b.FREE_CORES)
+        self._now_ns = state.now_ns
+        self._free_cores = state.free_cores
         self._present = self._waiting_columns = self._running_columns = None
 
-    def _look_at_promises(self, jobs: Array) -> None:
+    def _look_at_promises(self, jobs: Jobs) -> None:
         # Nothing says which of the running jobs are expected to end at another instant: all are looked at, in one go.
-        promised = jobs[b.EXPECTED, np.fromiter(self._expected, np.int64, len(self._expected))].tolist()
+        promised = jobs.expected_end_ns[np.fromiter(self._expected, np.int64, len(self._expected))].tolist()
         if promised == list(self._expected.values()):
             return
         expected, corrections = self._expected, self._corrections
@@ -699,19 +700,19 @@ class View:
         if self._news is not None:
             self._news.expected(changed)
 
-    def _seen(self, row: int, jobs: Array) -> SeenJob:
+    def _seen(self, row: int, jobs: Jobs) -> SeenJob:
         origin, attempt = row, 0
         job_id, submit, cores, user, group, queue, partition, qos = self._given
         if row >= len(job_id):
-            origin, attempt = jobs.item(b.ORIGIN, row), jobs.item(b.ATTEMPT, row)
-        eligible = jobs.item(b.ELIGIBLE, row)
+            origin, attempt = jobs.origin.item(row), jobs.attempt.item(row)
+        eligible = jobs.eligible_ns.item(row)
         return _new(
             SeenJob,
             (
                 job_id[origin],
                 submit[origin],
                 eligible,
-                jobs.item(b.ESTIMATE, row),
+                jobs.estimate_ns.item(row),
                 cores[origin],
                 user[origin],
                 group[origin],

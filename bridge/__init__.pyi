@@ -1,6 +1,7 @@
 from .couplings import PeerOptions as PeerOptions
 from .runs.result import Result as Result
 from .runs.simulation import run as run, simulate as simulate
+from .runs.stepwise import Simulation as Simulation
 from .scenarios.application_level import ApplicationLevel as ApplicationLevel
 from .scenarios.application_map import ApplicationMap as ApplicationMap, load_application_map as load_application_map
 from .scenarios.scenario import Options as Options, Scenario as Scenario

@@ -45,8 +45,19 @@ def cores_text(cores: Any) -> str:
 
 def attempts(state: BatchState) -> list[Attempt]:
     """What has become of all attempts, by job and attempt."""
-    names = ("ORIGIN", "NUMBER", "ATTEMPT", "ELIGIBLE", "START", "END", "HELD_FIRST", "HELD_COUNT", "WHY", "STATE")
-    rows, found = number(state, "sizes.N_ROWS"), []
+    names = (
+        "origin",
+        "number",
+        "attempt",
+        "eligible_ns",
+        "start_ns",
+        "end_ns",
+        "held_first",
+        "held_count",
+        "why",
+        "state",
+    )
+    rows, found = number(state, "n_rows"), []
     columns = [column(state, f"jobs.{name}")[:rows].tolist() for name in names]
     for origin, job, attempt, eligible, start, end, first, count, why, became in zip(*columns, strict=True):
         held = tuple(core for k in range(first, first + count) for core in range(state.pool_lo[k], state.pool_hi[k]))

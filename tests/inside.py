@@ -1,7 +1,7 @@
 """What tests read and write inside an engine: the one module of the tests that knows how its columns are stored.
 
-A column is named by its path, from the state of an engine: ``"jobs.START"``, ``"graph.tasks.PENDING"``, ``"clock.NOW"``. The
-last name is the one that the module of the state declares.
+A column or a number is named by its path, from the state of an engine: ``"jobs.start_ns"``, ``"graph.tasks.pending"``,
+``"now_ns"``.
 """
 
 from __future__ import annotations
@@ -9,7 +9,10 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import numpy as np
+
 from traces.compiled import Array
+from traces.kernels.state import fields_of
 
 __all__ = ["code", "column", "number"]
 
@@ -17,11 +20,13 @@ __all__ = ["code", "column", "number"]
 def column(state: Any, path: str) -> Array:
     """A column of a state, to read and write: shape () for one number, (n,) for a value a job, task or core."""
     *fields, name = path.split(".")
-    owner, values = state, state
     for field in fields:
-        owner, values = values, getattr(values, field)
-    stored: Array = values[getattr(sys.modules[type(owner).__module__], name), ...]
-    return stored
+        state = getattr(state, field)
+    field = fields_of(type(state))[name]
+    if field.dtype is not None:
+        stored: Array = getattr(state, name)
+        return stored
+    return state._block[field.place : field.place + 1].view(np.dtype(field.kind.name)).reshape(())
 
 
 def number(state: Any, path: str) -> int:

@@ -41,7 +41,7 @@ FAULTS = ROOT / "tests" / "faults"
 _LONGEST_S = 600.0
 
 # A file without any of these holds no kernel, and changes none. With one, it changes kernels of these packages.
-_KERNEL_MARKS = ("compiled(", "(State)", "(IntEnum)", "_kernel")
+_KERNEL_MARKS = ("compiled(", "(State)", "(State, ", "(IntEnum)", "_kernel")
 _CHANGED = {"bls": ("bls", "bridge"), "als": ("als", "bridge"), "bridge": ("bridge",), "traces": ("",)}
 
 # The groups of processes that an interrupt ends.

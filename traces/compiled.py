@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from traces.kernels import signatures as types
-from traces.kernels.declared import Caller, CFunction, Kernel, Rows, jit_enabled
+from traces.kernels.declared import Caller, CFunction, Kernel, Numbers, jit_enabled
 from traces.kernels.signatures import Array, FunctionKind, Signature
 from traces.kernels.state import State
 from traces.kernels.store import cache_directory
@@ -30,7 +30,9 @@ __all__ = [
     "function_type",
     "jit_enabled",
     "own",
-    "rows_of",
+    "keep_numbers",
+    "put_numbers",
+    "reset_numbers",
     "types",
     "value_from",
 ]
@@ -177,5 +179,7 @@ def value_from(signature: Signature) -> Any:
     return Caller(signature, makes=True)
 
 
-#: ``rows_of(column, rows, length)``: within a kernel, the front of a column as rows of a length, in place.
-rows_of = Rows()
+#: All numbers of a state, but none of a state in it: ``keep_numbers(state, column, at)`` writes them to a column of int64, from
+#: a place on; ``put_numbers(state, column, at)`` sets them to what is there; ``reset_numbers(state)`` to what its class
+#: declares.
+keep_numbers, put_numbers, reset_numbers = Numbers("keep"), Numbers("put"), Numbers("reset")

@@ -12,7 +12,7 @@ from als.core_speeds.pieces import piece_factor, piece_next_ns
 from als.core_speeds.square import square_factor, square_next_ns
 from traces.base.time import MAX_NS
 from traces.compiled import compiled
-from traces.kernels.signatures import Floats, Ints, Ints2, Words
+from traces.kernels.signatures import Floats, Ints, Words
 from traces.kernels.state import State
 
 __all__ = [
@@ -35,14 +35,6 @@ NEVER = 2**63 - 1
 #: A core that is absent over so many instants at which a factor of 0 might end does not come back.
 MOST_LOOKS = 1_000_000
 
-# Columns of ``SpeedState.numbers``.
-_KIND = 0
-_PERIOD = 1
-_OFFSET = 2
-_HIGH = 3
-_PURPOSE = 4
-_COLUMNS = 5
-
 
 class SpeedState(State):
     """Which components concern which core. A steady machine has the same arrays, without entries.
@@ -54,8 +46,13 @@ class SpeedState(State):
     component: Ints  # int64 (entries): ascending for each core
     piece_begin: Ints  # int64 (entries): the pieces of this core in this component
     piece_stop: Ints  # int64 (entries)
-    numbers: Ints2  # int64 (components, _COLUMNS)
-    level: Floats  # float64 (components)
+    # Of each component:
+    kind: Ints
+    period_ns: Ints
+    offset_ns: Ints
+    high_ns: Ints
+    purpose: Ints  # of its random stream
+    level: Floats
     piece_ns: Ints  # int64 (pieces)
     piece_factor: Floats  # float64 (pieces)
     seed: Words  # uint64 (1)
@@ -71,7 +68,7 @@ def new_state(components: Sequence[Component], n_cores: int, seed: int) -> Speed
     np.cumsum(begin, out=begin)
     n_entries = int(begin[-1])
     component, piece_begin, piece_stop = (np.zeros(n_entries, np.int64) for _ in range(3))
-    numbers = np.zeros((len(components), _COLUMNS), np.int64)
+    numbers = np.zeros((5, len(components)), np.int64)
     place = begin[:-1].copy()
     n_pieces = n_noises = 0
     for k, one in enumerate(components):
@@ -81,7 +78,7 @@ def new_state(components: Sequence[Component], n_cores: int, seed: int) -> Speed
         if len(one.piece_begin):
             piece_begin[entry] = one.piece_begin + n_pieces
             piece_stop[entry] = one.piece_stop + n_pieces
-        numbers[k] = one.kind, one.period_ns, one.offset_ns, one.high_ns, CORE_SPEEDS + (n_noises << 32)
+        numbers[:, k] = one.kind, one.period_ns, one.offset_ns, one.high_ns, CORE_SPEEDS + (n_noises << 32)
         n_pieces += len(one.piece_ns)
         n_noises += one.kind == NOISE
     return SpeedState(
@@ -89,7 +86,7 @@ def new_state(components: Sequence[Component], n_cores: int, seed: int) -> Speed
         component,
         piece_begin,
         piece_stop,
-        numbers,
+        *numbers,
         np.array([one.level for one in components], np.float64),
         np.concatenate([np.zeros(0, np.int64), *(one.piece_ns for one in components)]),
         np.concatenate([np.zeros(0, np.float64), *(one.piece_factor for one in components)]),
@@ -122,12 +119,11 @@ def factor(state: SpeedState, core: int, t_ns: int) -> float:
 def _factor_of(state: SpeedState, core: int, entry: int, t_ns: int) -> float:
     """The factor of one component of a core at an instant."""
     k = state.component[entry]
-    numbers = state.numbers
-    kind, period_ns = numbers[k, _KIND], numbers[k, _PERIOD]
+    kind, period_ns = state.kind[k], state.period_ns[k]
     if kind == SQUARE:
-        return float(square_factor(period_ns, numbers[k, _OFFSET], numbers[k, _HIGH], state.level[k], t_ns))
+        return float(square_factor(period_ns, state.offset_ns[k], state.high_ns[k], state.level[k], t_ns))
     if kind == NOISE:
-        purpose = numbers[k, _PURPOSE]
+        purpose = state.purpose[k]
         return float(
             noise_factor(state.keys, state.words, state.seed[0], core, purpose, period_ns, state.level[k], t_ns)
         )
@@ -146,7 +142,7 @@ def next_change_ns(state: SpeedState, core: int, t_ns: int) -> int:
         at_ns = _next_of(state, entry, t_ns)
         if (
             at_ns > MAX_NS
-            and state.numbers[state.component[entry], _KIND] == PIECES
+            and state.kind[state.component[entry]] == PIECES
             and _factor_of(state, core, entry, t_ns) == 0.0
         ):
             return NEVER  # lost for good, whatever the other components do
@@ -159,10 +155,9 @@ def next_change_ns(state: SpeedState, core: int, t_ns: int) -> int:
 def _next_of(state: SpeedState, entry: int, t_ns: int) -> int:
     """The first instant after ``t_ns`` at which the factor of one component of a core may be another."""
     k = state.component[entry]
-    numbers = state.numbers
-    kind, period_ns = numbers[k, _KIND], numbers[k, _PERIOD]
+    kind, period_ns = state.kind[k], state.period_ns[k]
     if kind == SQUARE:
-        return int(square_next_ns(period_ns, numbers[k, _OFFSET], numbers[k, _HIGH], t_ns))
+        return int(square_next_ns(period_ns, state.offset_ns[k], state.high_ns[k], t_ns))
     if kind == NOISE:
         return int(noise_next_ns(period_ns, t_ns))
     begin, stop = state.piece_begin[entry], state.piece_stop[entry]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from als.engine import state as s
 from als.engine.hooks import SERVE_LAST, call_hook
 from als.engine.releases import leave, release, released
-from als.engine.rule_table import FLAGS, FULL, LEARNS, PARAMS_FIRST, PARAMS_STOP, PLACES, RANDOM
+from als.engine.rule_table import FULL, LEARNS, PLACES, RANDOM
 from als.engine.state import ApplicationState
 from als.engine.status import (
     ALL_LOST,
@@ -38,7 +38,7 @@ _call_full = caller(NEXT_CHUNK_FULL)
 @compiled(inner=True)
 def is_serial(state: ApplicationState) -> bool:
     """Whether the present part is a serial one."""
-    return bool(state.phases[state.counters[s.PART] % state.phases.shape[0], s.KIND] == s.SERIAL)
+    return bool(state.phases.kind[state.part % state.phases.kind.size] == s.SERIAL)
 
 
 @compiled(inner=True)
@@ -50,102 +50,102 @@ def arrival_ns(state: ApplicationState, t: int, c: int) -> int:
 @compiled()
 def open_part(state: ApplicationState, t: int) -> None:
     """Let the part that is due begin at ``t``: the cores that are there are about to ask."""
-    counters, cores = state.counters, state.cores
-    part = counters[s.PART]
+    cores = state.cores
+    part = state.part
     serial = is_serial(state)
     first = state.part_first[part]
-    counters[s.NEXT] = counters[s.LOWEST] = counters[s.BASE] = first
-    counters[s.LEFT] = counters[s.TASKS] = state.part_first[part + 1] - first
-    counters[s.HOLES] = counters[s.PUT_BACK] = counters[s.OPEN] = counters[s.REQUESTS] = 0
-    counters[s.AWAY_NS] = counters[s.BARRIER] = t
-    counters[s.CHOOSE_NS] = s.NEVER if serial else 0
+    state.next_task = state.lowest_hole = state.rule_base = first
+    state.n_left = state.rule_tasks = state.part_first[part + 1] - first
+    state.n_holes = state.n_put_back = state.open = state.n_requests = 0
+    state.away_ns = state.barrier_ns = t
+    state.choose_ns = s.NEVER if serial else 0
     asking = 0
     for c in range(state.speed.size):
-        cores[s.AWAY, c] = 1 if released(state, c) else 0
-        if state.speed[c] > 0.0 and cores[s.AWAY, c] == 0:
+        cores.away[c] = 1 if released(state, c) else 0
+        if state.speed[c] > 0.0 and cores.away[c] == 0:
             if serial and asking == 1:
-                cores[s.AWAY, c] = 1
+                cores.away[c] = 1
                 release(state, c, t)
             else:
                 asking = heap_push(state.ask_ns, state.ask_core, asking, arrival_ns(state, t, c), c)
-    counters[s.ASKING] = asking
+    state.n_asking = asking
 
 
 @compiled(inner=True)
 def note_end(state: ApplicationState, c: int, idle_ns: int, told: Array) -> None:
     """Core ``c`` has ended its chunk, and been idle from ``idle_ns``; ``told`` are the facts to write it down in."""
     cores = state.cores
-    size = cores[s.HELD_SIZE, c]
-    work = idle_ns - cores[s.WORK_NS, c]
+    size = cores.held_size[c]
+    work = idle_ns - cores.work_ns[c]
     state.busy_ns[c] += work
     state.finish_ns[c] = idle_ns
-    cores[s.HELD_SIZE, c] = 0
+    cores.held_size[c] = 0
     told[f.LAST_SIZE] = float(size)
     told[f.LAST_WORK_NS] = float(work)
-    told[f.LAST_TOTAL_NS] = float(idle_ns - cores[s.ASKED_NS, c])
-    state.counters[s.FRUITLESS] = 0
-    beyond = float(work) - float(size) * float(cores[s.SHIFT_NS, c])
-    told[f.LAST_SQUARES] = max(0.0, state.amounts[s.SQUARES, c] - beyond * beyond / size)
+    told[f.LAST_TOTAL_NS] = float(idle_ns - cores.asked_ns[c])
+    state.fruitless = 0
+    beyond = float(work) - float(size) * float(cores.shift_ns[c])
+    told[f.LAST_SQUARES] = max(0.0, state.amounts.squares[c] - beyond * beyond / size)
 
 
 @compiled(inner=True)
 def reopen(state: ApplicationState, t: int) -> int:
     """Those who were sent away ask again at ``t``: a core is absent, and what it has left or not taken is theirs."""
-    asking = state.counters[s.ASKING]
+    asking = state.n_asking
     for c in range(state.speed.size):
-        if state.cores[s.AWAY, c] == 1 and state.speed[c] > 0.0 and not released(state, c):
-            state.cores[s.AWAY, c] = 0
+        if state.cores.away[c] == 1 and state.speed[c] > 0.0 and not released(state, c):
+            state.cores.away[c] = 0
             asking = heap_push(state.ask_ns, state.ask_core, asking, arrival_ns(state, t, c), c)
-    state.counters[s.OPEN] = 1
-    state.counters[s.ASKING] = asking
+    state.open = 1
+    state.n_asking = asking
     return int(asking)
 
 
 @compiled()
 def serve(state: ApplicationState, until_ns: int) -> int:
     """Serve every request of the present part that arrives before ``until_ns``; returns why it stopped."""
-    counters, cores, amounts = state.counters, state.cores, state.amounts
+    cores, amounts = state.cores, state.amounts
     ask_ns, ask_core, latency_ns = state.ask_ns, state.ask_core, state.latency_ns
     lengths, speed, facts, taken = state.lengths, state.speed, state.facts, state.taken
     start_ns, end_ns, core, chunk = state.start_ns, state.end_ns, state.core, state.chunk
     keep = start_ns.size > 0
-    overhead, master = counters[s.OVERHEAD], counters[s.MASTER] != 0
-    part = counters[s.PART]
+    overhead, master = state.overhead_ns, state.master != 0
+    part = state.part
     serial = is_serial(state)
     part_stop = state.part_first[part + 1]
-    rule = counters[s.RULE]
-    flags = state.table.rules[rule, FLAGS]
-    watched = (flags | state.table.rules[state.phases[part % state.phases.shape[0], s.PHASE_RULE], FLAGS]) & LEARNS != 0
+    rule = state.rule
+    flags = state.table.flags[rule]
+    watched = (flags | state.table.flags[state.phases.rule[part % state.phases.kind.size]]) & LEARNS != 0
     full, learns, places = flags & FULL != 0, flags & LEARNS != 0 and not serial, flags & PLACES != 0 and not serial
-    params = state.table.params[state.table.rules[rule, PARAMS_FIRST] : state.table.rules[rule, PARAMS_STOP]]
+    params = state.table.params[state.table.params_first[rule] : state.table.params_stop[rule]]
     call = state.table.calls[rule]
-    memo = state.memo[counters[s.MEMO_LO] : counters[s.MEMO_HI]]
-    n_tasks, base = counters[s.TASKS], counters[s.BASE]
+    memo = state.memo[state.memo_lo : state.memo_hi]
+    n_tasks, base = state.rule_tasks, state.rule_base
     knows, learns = not places and n_tasks > 0, learns and n_tasks > 0  # of tasks that were put back
-    task, left, requests, chunks = counters[s.NEXT], counters[s.LEFT], counters[s.REQUESTS], counters[s.CHUNKS]
-    asking, scheduling, choose_ns = counters[s.ASKING], counters[s.SCHEDULING], counters[s.CHOOSE_NS]
-    marked = (counters[s.HINTED] > 0 and not serial and not places) or counters[s.LEAVING] > 0
-    width = counters[s.WIDTH]
+    task, left, requests, chunks = state.next_task, state.n_left, state.n_requests, state.n_chunks
+    asking, scheduling, choose_ns = state.n_asking, state.scheduling_ns, state.choose_ns
+    marked = (state.n_hinted > 0 and not serial and not places) or state.n_leaving > 0
+    width = state.width
     n_cores = speed.size if width == 0 else width
-    asked_speed = speed if width == 0 else amounts[s.RANKED][:width]
+    asked_speed = speed if width == 0 else amounts.ranked[:width]
     status = SUSPENDED
     while True:
         if asking == 0:
             if left == 0:
                 status = PART_DONE
-            elif counters[s.PRESENT] + counters[s.RELEASED] == speed.size:
+            elif state.n_present + state.n_released == speed.size:
                 status = TASKS_LEFT
-            elif counters[s.PRESENT] > 0:
-                if counters[s.AWAY_NS] >= until_ns:
+            elif state.n_present > 0:
+                if state.away_ns >= until_ns:
                     break
-                counters[s.ASKING] = 0
-                asking = reopen(state, counters[s.AWAY_NS])
+                state.n_asking = 0
+                asking = reopen(state, state.away_ns)
                 if places:
                     # It has nothing more for anybody: all that is left is as if put back.
                     for k in range(state.part_first[part], part_stop):
                         if taken[k] == 0:
                             taken[k] = 2
-                    counters[s.PUT_BACK], counters[s.LOWEST] = left, state.part_first[part]
+                    state.n_put_back, state.lowest_hole = left, state.part_first[part]
                 continue
             elif until_ns == s.NEVER:
                 status = ALL_LOST
@@ -154,32 +154,32 @@ def serve(state: ApplicationState, until_ns: int) -> int:
         if t >= until_ns:
             break
         if t >= choose_ns and not (
-            marked and cores[s.WANTED, ask_core[0]] == s.TO_LEAVE
+            marked and cores.wanted[ask_core[0]] == s.TO_LEAVE
         ):  # of whom no technique need hear
             status = CHOOSE
             break
         how = SERVED
-        if marked and cores[s.WANTED, ask_core[0]] != 0:
+        if marked and cores.wanted[ask_core[0]] != 0:
             how = call_hook(state.hooks[SERVE_LAST], (state, asking, float(left)))
             if how == YIELDS:
-                counters[s.OPEN] = 1
+                state.open = 1
             elif how == STAYS:
                 status = CHOOSE
                 break
         c = ask_core[0]
         latency = 0 if serial else latency_ns[c]
         facts[f.LAST_SIZE] = 0.0
-        if cores[s.HELD_SIZE, c] > 0:
+        if cores.held_size[c] > 0:
             note_end(state, c, t - latency, facts)
         size, first, chosen = 0, task, False
         if serial and how == SERVED:
             size = left
         elif how != SERVED:
             size = 0
-        elif not knows and counters[s.PUT_BACK] > 0:
-            size = (left + counters[s.PRESENT] - 1) // counters[s.PRESENT]  # its own lists do not know of these
+        elif not knows and state.n_put_back > 0:
+            size = (left + state.n_present - 1) // state.n_present  # its own lists do not know of these
         elif left > 0 or learns:
-            place = c if width == 0 else cores[s.RANK, c]
+            place = c if width == 0 else cores.rank[c]
             if full:
                 facts[f.NOW_NS] = float(t)
                 if flags & RANDOM != 0:
@@ -191,19 +191,19 @@ def serve(state: ApplicationState, until_ns: int) -> int:
             if left == 0:
                 size = 0
             if size < 0 or size > left:
-                counters[s.ANSWER] = size
+                state.answer = size
                 status = ANSWER_OUT_OF_RANGE
                 break
             chosen = places and size > 0
-            if size == 0 and left > 0 and counters[s.OPEN] != 0 and not places:
-                size = (left + counters[s.PRESENT] - 1) // counters[s.PRESENT]
+            if size == 0 and left > 0 and state.open != 0 and not places:
+                size = (left + state.n_present - 1) // state.n_present
         if size == 0:
-            cores[s.AWAY, c] = 1
-            counters[s.AWAY_NS] = max(counters[s.AWAY_NS], t)
-            counters[s.BARRIER] = max(counters[s.BARRIER], t + latency)
+            cores.away[c] = 1
+            state.away_ns = max(state.away_ns, t)
+            state.barrier_ns = max(state.barrier_ns, t + latency)
             if how == LEAVES:
                 leave(state, c, t + latency)
-            elif left == 0 or counters[s.PRESENT] + counters[s.RELEASED] == speed.size:
+            elif left == 0 or state.n_present + state.n_released == speed.size:
                 release(state, c, t + latency)  # else it may be asked to do what was to be an absent core's
             asking = heap_drop_top(ask_ns, ask_core, asking)
             continue
@@ -214,12 +214,12 @@ def serve(state: ApplicationState, until_ns: int) -> int:
                 for k in range(first, first + size):
                     good = good and taken[k] == 0
             if not good:
-                counters[s.ANSWER] = first - base
+                state.answer = first - base
                 status = PLACE_TAKEN
                 break
-            counters[s.HOLES] -= size
-        elif counters[s.HOLES] > 0:
-            first = counters[s.LOWEST]
+            state.n_holes -= size
+        elif state.n_holes > 0:
+            first = state.lowest_hole
             while taken[first] == 1 or (places and taken[first] == 0):
                 first += 1
             kind = taken[first]
@@ -228,34 +228,34 @@ def serve(state: ApplicationState, until_ns: int) -> int:
                 run += 1
             size = run
             if kind == 2:
-                counters[s.PUT_BACK] -= size
-            counters[s.HOLES] -= size
-            counters[s.LOWEST] = first + size
+                state.n_put_back -= size
+            state.n_holes -= size
+            state.lowest_hole = first + size
         else:
             task += size
         begin = t
         if not serial:
             if master:
-                begin = max(t, counters[s.MASTER_FREE])
+                begin = max(t, state.master_free_ns)
             if begin >= MAX_NS - overhead:
                 status = OVERFLOW
                 break
             begin += overhead
             if master:
-                counters[s.MASTER_FREE] = begin
+                state.master_free_ns = begin
             begin += latency
         if width != 0:
-            begin += cores[s.OWES_NS, c]
-            cores[s.OWES_NS, c] = 0
+            begin += cores.owes_ns[c]
+            cores.owes_ns[c] = 0
         scheduling += begin - (t - latency)
         stop = first + size
         gflops = speed[c]
-        cores[s.HELD_SIZE, c] = size
-        cores[s.HELD_FIRST, c] = first
-        cores[s.HELD_STOP, c] = stop
-        cores[s.ASKED_NS, c] = t - latency
-        cores[s.WORK_NS, c] = cores[s.HELD_FROM_NS, c] = begin
-        amounts[s.HELD_WORK, c] = lengths[first]
+        cores.held_size[c] = size
+        cores.held_first[c] = first
+        cores.held_stop[c] = stop
+        cores.asked_ns[c] = t - latency
+        cores.work_ns[c] = cores.held_from_ns[c] = begin
+        amounts.held_work[c] = lengths[first]
         t = begin
         if watched:
             shift = duration_ns(lengths[first], gflops)
@@ -267,9 +267,9 @@ def serve(state: ApplicationState, until_ns: int) -> int:
                 squares += beyond * beyond
                 if t >= MAX_NS:
                     break
-            cores[s.SHIFT_NS, c] = shift
-            amounts[s.DONE_SQUARES, c] = 0.0
-            amounts[s.SQUARES, c] = squares
+            cores.shift_ns[c] = shift
+            amounts.done_squares[c] = 0.0
+            amounts.squares[c] = squares
         elif not keep:
             for k in range(first, stop):
                 t += duration_ns(lengths[k], gflops)
@@ -295,6 +295,6 @@ def serve(state: ApplicationState, until_ns: int) -> int:
         chunks += 1
         requests += 1
         heap_replace_top(ask_ns, ask_core, asking, t + latency, c)
-    counters[s.NEXT], counters[s.LEFT], counters[s.REQUESTS] = task, left, requests
-    counters[s.CHUNKS], counters[s.ASKING], counters[s.SCHEDULING] = chunks, asking, scheduling
+    state.next_task, state.n_left, state.n_requests = task, left, requests
+    state.n_chunks, state.n_asking, state.scheduling_ns = chunks, asking, scheduling
     return status

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from als.engine.state import GRAPH, KIND, ApplicationState
+from als.engine.state import GRAPH, ApplicationState, Phases
 from traces.compiled import Array, caller, types
 from traces.hooks import Hooks
 from traces.kernels.signatures import StateKind
@@ -48,13 +48,13 @@ def _table(has_graph: bool, selects: bool, changes: bool, hints: bool, resizes: 
 
 
 def table(
-    phases: Array, *, selects: bool, changes: bool, hints: bool = False, resizes: bool = False, wishes: bool = False
+    phases: Phases, *, selects: bool, changes: bool, hints: bool = False, resizes: bool = False, wishes: bool = False
 ) -> Array:
     """The table of an application.
 
     Parameters
     ----------
-    phases : int64 (phases, PHASE_COLUMNS)
+    phases : Phases
     selects : bool
         Whether a technique is chosen among several.
     changes : bool
@@ -66,4 +66,4 @@ def table(
     wishes : bool
         Whether it wishes for cores as parts begin.
     """
-    return _table(bool((phases[:, KIND] == GRAPH).any()), selects, changes, hints, resizes, wishes)
+    return _table(bool((phases.kind == GRAPH).any()), selects, changes, hints, resizes, wishes)

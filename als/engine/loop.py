@@ -18,14 +18,13 @@ from __future__ import annotations
 
 from als.engine import state as s
 from als.engine.chunk_dispatch import open_part, serve
-from als.engine.dag import state as g
 from als.engine.hooks import OPEN_GRAPH, SERVE_GRAPH, WISH, call_hook
 from als.engine.injected_changes import lose_for_good, set_speed, stop
 from als.engine.releases import begin_releases
 from als.engine.rule_selection import prepare
 from als.engine.state import ApplicationState, new_state
 from als.engine.status import CHOOSE, FINISHED, PART_DONE, SUSPENDED
-from traces.compiled import compiled
+from traces.compiled import compiled, reset_numbers
 
 __all__ = [
     "NEVER",
@@ -51,13 +50,12 @@ def begin(state: ApplicationState, start_ns: int, overhead_ns: int, master: bool
 
     With ``releases``, cores that it does not need any more are released (``als.engine.releases``).
     """
-    counters = state.counters
-    counters[:] = 0
-    counters[s.NOW] = counters[s.START] = start_ns
-    counters[s.STATUS] = SUSPENDED
-    counters[s.OVERHEAD] = overhead_ns
-    counters[s.MASTER] = 1 if master else 0
-    counters[s.MASTER_FREE] = start_ns
+    reset_numbers(state)
+    state.now_ns = state.began_ns = start_ns
+    state.status = SUSPENDED
+    state.overhead_ns = overhead_ns
+    state.master = 1 if master else 0
+    state.master_free_ns = start_ns
     state.memo[:] = 0.0
     state.facts[:] = 0.0
     state.taken[: state.lengths.size] = 0
@@ -65,16 +63,15 @@ def begin(state: ApplicationState, start_ns: int, overhead_ns: int, master: bool
     for c in range(state.speed.size):
         state.finish_ns[c] = start_ns
         state.busy_ns[c] = 0
-        state.cores[s.HELD_SIZE, c] = state.cores[s.HELD_FIRST, c] = state.cores[s.HELD_STOP, c] = 0
-        state.cores[s.RELEASED_NS, c] = s.NEVER
-        state.cores[s.FOR_GOOD, c] = 0
-        state.cores[s.WANTED, c] = 0
-        counters[s.PRESENT] += state.speed[c] > 0.0
+        state.cores.held_size[c] = state.cores.held_first[c] = state.cores.held_stop[c] = 0
+        state.cores.released_ns[c] = s.NEVER
+        state.cores.for_good[c] = 0
+        state.cores.wanted[c] = 0
+        state.n_present += state.speed[c] > 0.0
     if releases:
         begin_releases(state)
-    if state.graph.numbers.size > 0:
-        state.graph.numbers[:] = 0
-        state.graph.amounts[g.TRANSFER_BYTES] = 0.0
+    if state.graph.exists == 1:
+        reset_numbers(state.graph)
     _open(state, start_ns)
 
 
@@ -92,7 +89,7 @@ def _open(state: ApplicationState, t: int) -> None:
 @compiled(inner=True)
 def _is_graph(state: ApplicationState) -> bool:
     """Whether the present part is a graph."""
-    return bool(state.phases[state.counters[s.PART] % state.phases.shape[0], s.KIND] == s.GRAPH)
+    return bool(state.phases.kind[state.part % state.phases.kind.size] == s.GRAPH)
 
 
 @compiled()
@@ -104,9 +101,8 @@ def advance(state: ApplicationState, until_ns: int) -> int:
     int
         An ``ApplicationStatus``: ``FINISHED``, ``SUSPENDED`` (now is ``until_ns``), ``STOPPED``, ``LOST``, or a fault.
     """
-    counters = state.counters
-    if counters[s.STATUS] != SUSPENDED:
-        return int(counters[s.STATUS])
+    if state.status != SUSPENDED:
+        return int(state.status)
     while True:
         if _is_graph(state):
             status = call_hook(state.hooks[SERVE_GRAPH], (state, until_ns, 0.0))
@@ -117,21 +113,21 @@ def advance(state: ApplicationState, until_ns: int) -> int:
             if fault != 0:
                 status = fault
                 break
-        elif status == PART_DONE and counters[s.PART] < state.part_first.size - 2:
-            if counters[s.BARRIER] >= until_ns:
+        elif status == PART_DONE and state.part < state.part_first.size - 2:
+            if state.barrier_ns >= until_ns:
                 status = SUSPENDED  # what happens before the barrier happens in the old part
                 break
-            counters[s.PART] += 1
-            _open(state, counters[s.BARRIER])
+            state.part += 1
+            _open(state, state.barrier_ns)
         else:
             break
     if status == PART_DONE:
         status = FINISHED
-        counters[s.NOW] = max(counters[s.NOW], end_ns(state))
-        counters[s.RAN] = state.lengths.size
+        state.now_ns = max(state.now_ns, end_ns(state))
+        state.n_ran = state.lengths.size
     elif status == SUSPENDED:
-        counters[s.NOW] = max(counters[s.NOW], until_ns)
-    counters[s.STATUS] = status
+        state.now_ns = max(state.now_ns, until_ns)
+    state.status = status
     return int(status)
 
 

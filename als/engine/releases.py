@@ -18,26 +18,24 @@ __all__ = ["begin_releases", "leave", "may_release", "release", "released"]
 @compiled(inner=True)
 def begin_releases(state: ApplicationState) -> None:
     """See from which part on cores may be released; as the application begins."""
-    counters = state.counters
-    counters[s.RELEASES] = 1
-    counters[s.WIDE] = state.part_first.size - 2
-    while counters[s.WIDE] >= 0 and state.phases[counters[s.WIDE] % state.phases.shape[0], s.KIND] == s.SERIAL:
-        counters[s.WIDE] -= 1
+    state.releases = 1
+    state.last_wide = state.part_first.size - 2
+    while state.last_wide >= 0 and state.phases.kind[state.last_wide % state.phases.kind.size] == s.SERIAL:
+        state.last_wide -= 1
 
 
 @compiled(inner=True)
 def released(state: ApplicationState, c: int) -> bool:
     """Whether core ``c`` is released, or is about to be."""
-    return bool(state.cores[s.RELEASED_NS, c] != s.NEVER)
+    return bool(state.cores.released_ns[c] != s.NEVER)
 
 
 @compiled(inner=True)
 def may_release(state: ApplicationState, c: int) -> bool:
     """Whether no part behind the present one needs core ``c``, where cores are released at all."""
-    counters = state.counters
-    if counters[s.RELEASES] == 0 or counters[s.PART] < counters[s.WIDE]:
+    if state.releases == 0 or state.part < state.last_wide:
         return False
-    if counters[s.PART] < state.part_first.size - 2:
+    if state.part < state.part_first.size - 2:
         first = 0
         while first < c and (state.speed[first] == 0.0 or released(state, first)):
             first += 1
@@ -49,21 +47,20 @@ def may_release(state: ApplicationState, c: int) -> bool:
 @compiled(inner=True)
 def release(state: ApplicationState, c: int, heard_ns: int) -> None:
     """Core ``c`` hears at ``heard_ns`` that nothing is left for it here: unless a later part needs it, it is released."""
-    counters = state.counters
     if not may_release(state, c):
         return
-    state.cores[s.RELEASED_NS, c] = heard_ns
-    counters[s.RELEASED] += 1
-    counters[s.PRESENT] -= 1
+    state.cores.released_ns[c] = heard_ns
+    state.n_released += 1
+    state.n_present -= 1
 
 
 @compiled(inner=True)
 def leave(state: ApplicationState, c: int, heard_ns: int) -> None:
     """Core ``c``, which is to leave, is released at ``heard_ns``, whoever may need it."""
-    counters, cores = state.counters, state.cores
-    counters[s.LEAVING] -= 1
-    counters[s.GONE] -= cores[s.FOR_GOOD, c]
-    cores[s.WANTED, c] = cores[s.FOR_GOOD, c] = 0
-    cores[s.RELEASED_NS, c] = heard_ns
-    counters[s.RELEASED] += 1
-    counters[s.PRESENT] -= state.speed[c] > 0.0
+    cores = state.cores
+    state.n_leaving -= 1
+    state.n_gone -= cores.for_good[c]
+    cores.wanted[c] = cores.for_good[c] = 0
+    cores.released_ns[c] = heard_ns
+    state.n_released += 1
+    state.n_present -= state.speed[c] > 0.0

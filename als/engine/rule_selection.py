@@ -8,7 +8,6 @@ from als.engine import state as s
 from als.engine.hooks import RANK, SELECT, call_hook
 from als.engine.releases import released
 from als.engine.rule_table import (
-    FLAGS,
     LEARNS,
     MOMENTS,
     PLACES,
@@ -25,22 +24,22 @@ __all__ = ["begin_rule", "memo_begin", "prepare", "tell"]
 @compiled(inner=True)
 def tell(state: ApplicationState, needs: int) -> None:
     """Tell the rule what is known of the loop's remaining tasks, as of now."""
-    counters, speed, facts = state.counters, state.speed, state.facts
+    speed, facts = state.speed, state.facts
     present, total, messages = 0, 0.0, 0.0
-    resized = counters[s.WIDTH] > 0
+    resized = state.width > 0
     for c in range(speed.size):
-        goes = resized and (released(state, c) or state.cores[s.WANTED, c] == s.TO_LEAVE)
+        goes = resized and (released(state, c) or state.cores.wanted[c] == s.TO_LEAVE)
         if speed[c] > 0.0 and not goes:
             present += 1
             total += speed[c]
             messages += 2.0 * float(state.latency_ns[c])
-    facts[f.OVERHEAD_S] = (float(counters[s.OVERHEAD]) + messages / present) / 1e9
-    facts[f.STEP] = float(counters[s.PART] // state.phases.shape[0])
+    facts[f.OVERHEAD_S] = (float(state.overhead_ns) + messages / present) / 1e9
+    facts[f.STEP] = float(state.part // state.phases.kind.size)
     if needs & MOMENTS == 0:
         return
-    first, stop = counters[s.NEXT], state.part_first[counters[s.PART] + 1]
-    if counters[s.HOLES] > 0:  # some were put back: the moments of the whole loop are as good
-        first = state.part_first[counters[s.PART]]
+    first, stop = state.next_task, state.part_first[state.part + 1]
+    if state.n_holes > 0:  # some were put back: the moments of the whole loop are as good
+        first = state.part_first[state.part]
     n = stop - first
     # Counted from the first task's length, so that equal tasks have exactly σ = 0.
     beyond = 0.0
@@ -58,21 +57,20 @@ def tell(state: ApplicationState, needs: int) -> None:
 @compiled(inner=True)
 def begin_rule(state: ApplicationState, row: int, memo_lo: int) -> None:
     """From now on the rule of this row hands out what is left."""
-    counters = state.counters
-    flags = state.table.rules[row, FLAGS]
-    if counters[s.WIDTH] > 0:
+    flags = state.table.flags[row]
+    if state.width > 0:
         call_hook(state.hooks[RANK], (state, 0, 0.0))
-    counters[s.RULE], counters[s.MEMO_LO] = row, memo_lo
-    counters[s.MEMO_HI] = memo_lo + memo_size(state.table.rules, row, state.speed.size)
-    counters[s.REQUESTS], counters[s.TASKS], counters[s.BASE] = 0, counters[s.LEFT], counters[s.NEXT]
+    state.rule, state.memo_lo = row, memo_lo
+    state.memo_hi = memo_lo + memo_size(state.table, row, state.speed.size)
+    state.n_requests, state.rule_tasks, state.rule_base = 0, state.n_left, state.next_task
     if flags & LEARNS == 0:
-        state.memo[counters[s.MEMO_LO] : counters[s.MEMO_HI]] = 0.0
-    if counters[s.HOLES] > 0:
-        counters[s.LOWEST] = state.part_first[counters[s.PART]]
+        state.memo[state.memo_lo : state.memo_hi] = 0.0
+    if state.n_holes > 0:
+        state.lowest_hole = state.part_first[state.part]
     if flags & PLACES != 0:
-        counters[s.HOLES] = counters[s.LEFT]
-        counters[s.LOWEST] = counters[s.NEXT]
-        counters[s.NEXT] = state.part_first[counters[s.PART] + 1]
+        state.n_holes = state.n_left
+        state.lowest_hole = state.next_task
+        state.next_task = state.part_first[state.part + 1]
 
 
 @compiled(inner=True)
@@ -80,8 +78,8 @@ def memo_begin(state: ApplicationState, phase: int) -> int:
     """Where the memo of a phase begins."""
     memo_lo = 0
     for earlier in range(phase):
-        if state.phases[earlier, s.KIND] != s.SERIAL:
-            memo_lo += memo_size(state.table.rules, state.phases[earlier, s.PHASE_RULE], state.speed.size)
+        if state.phases.kind[earlier] != s.SERIAL:
+            memo_lo += memo_size(state.table, state.phases.rule[earlier], state.speed.size)
     return int(memo_lo)
 
 
@@ -94,13 +92,13 @@ def prepare(state: ApplicationState, t: int) -> int:
     int
         0, or the fault of a candidate, as from ``als.engine.chunk_dispatch.serve``.
     """
-    counters, rules = state.counters, state.table.rules
-    phase = counters[s.PART] % state.phases.shape[0]
-    row = state.phases[phase, s.PHASE_RULE]
+    rules = state.table
+    phase = state.part % state.phases.kind.size
+    row = state.phases.rule[phase]
     memo_lo = memo_begin(state, phase)
-    if rules[row, FLAGS] & SELECTS == 0:
-        tell(state, rules[row, FLAGS])
+    if rules.flags[row] & SELECTS == 0:
+        tell(state, rules.flags[row])
         begin_rule(state, row, memo_lo)
-        counters[s.CHOOSE_NS] = s.NEVER
+        state.choose_ns = s.NEVER
         return 0
     return int(call_hook(state.hooks[SELECT], (state, t, 0.0)))

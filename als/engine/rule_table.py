@@ -12,21 +12,11 @@ from als.planners.mapped import Mapped
 from als.schedulers import AnyScheduler
 from als.techniques import NEXT_CHUNK, NEXT_CHUNK_FULL, TECHNIQUES, Selection, Technique
 from traces.base.errors import PluginError
-from traces.compiled import Array, as_value, compiled, function_table
-from traces.kernels.signatures import Floats, Ints, Ints2
+from traces.compiled import as_value, compiled, function_table
+from traces.kernels.signatures import Floats, Ints
 from traces.kernels.state import State
 
 __all__ = ["RuleTable", "Rules", "memo_size"]
-
-# Columns of RuleTable.rules.
-FLAGS = 0
-PARAMS_FIRST = 1
-PARAMS_STOP = 2
-MEMO_SIZE = 3
-MEMO_PER_CORE = 4
-CANDIDATES = 5  # of a selection: how many; they are the rows behind it
-EVERY_NS = 6  # of a selection: how long a choice stands at least; 0 for the whole loop
-RULE_COLUMNS = 7
 
 # Bits of a rule's flags.
 FULL = 1  # it has the full form
@@ -39,18 +29,23 @@ PLANS = 64  # it is a planner, and its address that of a PLAN; or nothing is ask
 
 
 class RuleTable(State):
-    """What the kernels know of R rules.
+    """What the kernels know of each rule.
 
     Attributes
     ----------
-    rules : int64 (R, RULE_COLUMNS)
     params : float64 (n,)
         The parameters of all rules, one behind the other.
     calls : int64 (R,)
         Their addresses (``traces.compiled.function_table``); that of a selection is its first candidate's.
     """
 
-    rules: Ints2
+    flags: Ints  # FULL … PLANS
+    params_first: Ints  # its parameters: params_first … params_stop - 1
+    params_stop: Ints
+    memo_size: Ints
+    memo_per_core: Ints
+    candidates: Ints  # of a selection: how many; they are the rows after it
+    every_ns: Ints  # of a selection: how long a choice stands at least; 0 for the whole loop
     params: Floats
     calls: Ints
 
@@ -120,8 +115,9 @@ class Rules:
         for row, planner in planners.items():
             self._kept[row] = as_value(planner.plan, PLAN)
         self.planners = tuple(planners.values())
-        self.table = RuleTable(np.array(rows, np.int64), np.array(params, np.float64), function_table(self._kept))
-        self.selects = bool((self.table.rules[:, FLAGS] & SELECTS).any())
+        columns = np.ascontiguousarray(np.array(rows, np.int64).T)
+        self.table = RuleTable(*columns, np.array(params, np.float64), function_table(self._kept))
+        self.selects = bool((self.table.flags & SELECTS).any())
 
     def plan_room(self, n_tasks: int, n_edges: int, n_cores: int) -> tuple[int, int]:
         """How many numbers and how many places of work space the planners need."""
@@ -156,9 +152,9 @@ def _value(technique: Technique) -> Any:
 
 
 @compiled(inner=True)
-def memo_size(rules: Array, row: int, n_cores: int) -> int:
+def memo_size(rules: RuleTable, row: int, n_cores: int) -> int:
     """How many numbers the rule of a row keeps for one loop; of a selection, all of its candidates."""
     total = 0
-    for k in range(row, row + 1 + rules[row, CANDIDATES]):
-        total += rules[k, MEMO_SIZE] + n_cores * rules[k, MEMO_PER_CORE]
+    for k in range(row, row + 1 + rules.candidates[row]):
+        total += rules.memo_size[k] + n_cores * rules.memo_per_core[k]
     return int(total)

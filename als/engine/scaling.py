@@ -31,30 +31,30 @@ _SURE_NS, _SURE_PART = 2.0, 1e-12
 @compiled(inner=True)
 def scaled(state: ApplicationState, c: int, gflops: float) -> float:
     """What core ``c`` runs at whose own speed is ``gflops``."""
-    if state.counters[s.SCALE] == 0:
+    if state.scale == 0:
         return gflops
-    return float(gflops * (state.cores[s.SCALED, c] / WHOLE))
+    return float(gflops * (state.cores.scaled[c] / WHOLE))
 
 
 @compiled()
 def come_scaled(state: ApplicationState, c: int, gflops: float) -> float:
     """What a core that comes to slot ``c`` runs at, whose own speed is ``gflops``: it has the scale that all were told last."""
-    state.cores[s.SCALED, c] = state.counters[s.SCALE]
+    state.cores.scaled[c] = state.scale
     return float(scaled(state, c, gflops))
 
 
 @compiled()
 def set_scale(state: ApplicationState, c: int, scale: int) -> None:
     """Core ``c``, or with -1 each core and all that come, is to run at so many parts per billion; :func:`rescale` follows."""
-    counters, row = state.counters, state.cores[s.SCALED]
-    if counters[s.SCALE] == 0:
-        counters[s.SCALE] = WHOLE
+    row = state.cores.scaled
+    if state.scale == 0:
+        state.scale = WHOLE
         for each in range(state.speed.size):
             row[each] = WHOLE
     if c >= 0:
         row[c] = scale
         return
-    counters[s.SCALE] = scale
+    state.scale = scale
     for each in range(state.speed.size):
         row[each] = scale
 
@@ -62,8 +62,8 @@ def set_scale(state: ApplicationState, c: int, scale: int) -> None:
 @compiled(inner=True)
 def _ranked(state: ApplicationState, c: int) -> None:
     """Where techniques count the cores that stay, have them know its speed."""
-    if state.counters[s.WIDTH] > 0 and state.cores[s.WANTED, c] != s.TO_LEAVE:
-        state.amounts[s.RANKED, state.cores[s.RANK, c]] = state.speed[c]
+    if state.width > 0 and state.cores.wanted[c] != s.TO_LEAVE:
+        state.amounts.ranked[state.cores.rank[c]] = state.speed[c]
 
 
 @compiled(inner=True)
@@ -95,11 +95,11 @@ def rescale(state: ApplicationState, own: Floats, at_ns: int) -> int:
     int
         The engine's status; ``OVERFLOW`` if a task would end beyond the last instant.
     """
-    counters, asking = state.counters, state.counters[s.ASKING]
-    if counters[s.STATUS] != SUSPENDED:
-        return int(counters[s.STATUS])
-    counters[s.NOW] = at_ns
-    if state.phases[counters[s.PART] % state.phases.shape[0], s.KIND] == s.GRAPH:
+    asking = state.n_asking
+    if state.status != SUSPENDED:
+        return int(state.status)
+    state.now_ns = at_ns
+    if state.phases.kind[state.part % state.phases.kind.size] == s.GRAPH:
         return _rescale_graph(state, own)
     changed = False
     for at in range(asking):
@@ -131,17 +131,17 @@ def first_and_last_work(state: ApplicationState, at_ns: int) -> tuple[int, int]:
     Of it only what scales with the speeds counts: at other scales it takes as much less, or more, and no less than that. Both
     are 0 where that cannot be said: in a graph.
     """
-    counters, cores = state.counters, state.cores
-    if counters[s.STATUS] != SUSPENDED or counters[s.ASKING] == 0:
+    cores = state.cores
+    if state.status != SUSPENDED or state.n_asking == 0:
         return 0, 0
-    if state.phases[counters[s.PART] % state.phases.shape[0], s.KIND] == s.GRAPH:
+    if state.phases.kind[state.part % state.phases.kind.size] == s.GRAPH:
         return 0, 0
     first, last = s.NEVER, 0
-    for at in range(counters[s.ASKING]):
+    for at in range(state.n_asking):
         c = state.ask_core[at]
         takes = 0
-        if cores[s.HELD_FIRST, c] < cores[s.HELD_STOP, c]:
-            takes = state.ask_ns[at] - max(at_ns, cores[s.HELD_FROM_NS, c]) - state.latency_ns[c]
+        if cores.held_first[c] < cores.held_stop[c]:
+            takes = state.ask_ns[at] - max(at_ns, cores.held_from_ns[c]) - state.latency_ns[c]
         first, last = min(first, takes), max(last, takes)
     return max(0, first), last
 
@@ -149,13 +149,13 @@ def first_and_last_work(state: ApplicationState, at_ns: int) -> tuple[int, int]:
 @compiled(inner=True)
 def _go_on_through(state: ApplicationState, c: int, own: float, at_ns: Ints, factor: Floats, n: int) -> int:
     """As ``go_on`` at each of several changes of core ``c``'s speed in turn, during which its chunk does not end."""
-    counters, cores, amounts, keep = state.counters, state.cores, state.amounts, state.start_ns.size > 0
-    k, stop_at = cores[s.HELD_FIRST, c], cores[s.HELD_STOP, c]
+    cores, amounts, keep = state.cores, state.amounts, state.start_ns.size > 0
+    k, stop_at = cores.held_first[c], cores.held_stop[c]
     if k == stop_at:
         state.speed[c] = own * factor[n - 1]
         return IDLES
-    t, work, speed = cores[s.HELD_FROM_NS, c], abs(amounts[s.HELD_WORK, c]), state.speed[c]
-    begun, last = amounts[s.HELD_WORK, c] < 0.0, n
+    t, work, speed = cores.held_from_ns[c], abs(amounts.held_work[c]), state.speed[c]
+    begun, last = amounts.held_work[c] < 0.0, n
     for j in range(n):
         gflops = own * factor[j]
         if gflops == speed:
@@ -163,7 +163,7 @@ def _go_on_through(state: ApplicationState, c: int, own: float, at_ns: Ints, fac
         now, last = at_ns[j], j
         while k < stop_at and t < now:
             if not begun:
-                cores[s.BEGAN_NS, c] = t
+                cores.began_ns[c] = t
             left = work - (now - t) * 1e-9 * speed
             if left > _SURE_NS * 1e-9 * speed + _SURE_PART * work:
                 work, t, begun = left, now, True
@@ -172,11 +172,11 @@ def _go_on_through(state: ApplicationState, c: int, own: float, at_ns: Ints, fac
             if after > now:
                 work, t, begun = max(left, 1e-300), now, True
                 continue
-            beyond = float(after - cores[s.BEGAN_NS, c] - cores[s.SHIFT_NS, c])
-            amounts[s.DONE_SQUARES, c] += beyond * beyond
+            beyond = float(after - cores.began_ns[c] - cores.shift_ns[c])
+            amounts.done_squares[c] += beyond * beyond
             if keep:
                 state.end_ns[k] = after
-            counters[s.FRUITLESS] = 0
+            state.fruitless = 0
             k, t, begun = k + 1, after, False
             if k < stop_at:
                 work = state.lengths[k]
@@ -185,10 +185,10 @@ def _go_on_through(state: ApplicationState, c: int, own: float, at_ns: Ints, fac
         speed = gflops
     if last == n:
         return IDLES  # nothing has changed
-    cores[s.HELD_FIRST, c], cores[s.HELD_FROM_NS, c] = k, t
-    amounts[s.HELD_WORK, c] = -work if begun else work
+    cores.held_first[c], cores.held_from_ns[c] = k, t
+    amounts.held_work[c] = -work if begun else work
     state.speed[c] = speed
-    counters[s.NOW] = at_ns[last]
+    state.now_ns = at_ns[last]
     return int(do_held(state, c, k, t, work, begun))
 
 
@@ -217,7 +217,7 @@ def rescale_all(state: ApplicationState, own: Floats, at_ns: Ints, factor: Float
     int
         As of :func:`rescale`.
     """
-    counters, asking, changed = state.counters, state.counters[s.ASKING], False
+    asking, changed = state.n_asking, False
     for c in range(state.speed.size):
         asks_ns[c] = IDLES
         if state.speed[c] > 0.0 and not released(state, c):
@@ -227,7 +227,7 @@ def rescale_all(state: ApplicationState, own: Floats, at_ns: Ints, factor: Float
             if t != IDLES:
                 asks_ns[c] = arrival_ns(state, t, c)
                 changed = True
-    counters[s.NOW] = at_ns[n - 1]
+    state.now_ns = at_ns[n - 1]
     if changed:
         for at in range(asking):
             if asks_ns[state.ask_core[at]] != IDLES:

@@ -7,91 +7,29 @@ import numpy as np
 from als.engine.dag.state import NO_GRAPH, GraphState
 from als.engine.rule_table import RuleTable, memo_size
 from als.techniques.contract import FACTS
+from traces.algorithms.copying import copy_first
 from traces.compiled import Array, compiled, own
-from traces.kernels.signatures import Bytes, Floats, Floats2, Ints, Ints2, Shorts, Words
-from traces.kernels.state import State
+from traces.kernels.signatures import Bytes, Floats, Ints, Shorts, Words
+from traces.kernels.state import State, column, first_numbers
 
-__all__ = ["COUNTERS", "GRAPH", "LOOP", "NEVER", "SERIAL", "Ahead", "ApplicationState", "new_state", "whole_memo"]
+__all__ = [
+    "GRAPH",
+    "LOOP",
+    "NEVER",
+    "SERIAL",
+    "Ahead",
+    "ApplicationState",
+    "CoreAmounts",
+    "Cores",
+    "Phases",
+    "copy_amounts",
+    "copy_cores",
+    "new_state",
+    "whole_memo",
+]
 
-# Entries of ApplicationState.counters.
-NOW = 0  # everything before this instant has been simulated
-STATUS = 1
-CHUNKS = 2  # chunks assigned so far, in all parts
-RAN = 3  # once finished or stopped: tasks that ran, at least in part
-OVERHEAD = 4  # h, ns that a chunk costs before its tasks
-MASTER = 5  # whether a master pays it, one request after another, and not each core for itself
-MASTER_FREE = 6  # when the master has served what has arrived
-SCHEDULING = 7  # ns that cores have spent, or are to spend, between asking for a chunk and its first task
-ANSWER = 8  # what the rule at fault answered
-PART = 9  # which part runs: phase PART % F of time step PART // F
-NEXT = 10  # first task of the part that was never assigned, of those that are assigned in order
-LEFT = 11  # tasks of the part that are not assigned now
-HOLES = 12  # of these, those before NEXT: put back, or of a rule that chooses its tasks
-PUT_BACK = 27  # of these, those that a lost core had, and that no rule chooses
-LOWEST = 13  # no such task is before this one
-REQUESTS = 14  # chunks assigned since the rule began
-TASKS = 15  # tasks that were left when the rule began: its N; 0 if the width has changed since the last was handed out
-BASE = 16  # task from which a rule that chooses its tasks counts
-RULE = 17  # row of the rule that is asked
-MEMO_LO = 18  # its share of the memo
-MEMO_HI = 19
-ASKING = 20  # cores that work, or wait for an answer: the size of the heap
-PRESENT = 21  # cores that are there, and are not released
-OPEN = 22  # whether a rule's 0 is overruled: a core is absent, and the others have nothing else to do
-AWAY_NS = 23  # latest instant at which a core was sent away
-BARRIER = 24  # earliest instant at which the next part can begin
-CHOOSE_NS = 25  # at the first request from this instant on, prepare the rule, or choose one
-AHEAD_CHUNKS = 26  # chunks that were simulated to choose rules
-FRUITLESS = 28  # losses in a row that put tasks back, without a task having ended in between
-RELEASES = 29  # 1 where cores that the job does not need any more are released
-WIDE = 30  # if so: the last part that is not serial, -1 if all are
-RELEASED = 31  # how many cores are
-GONE = 32  # cores that are lost for good
-LAST_LOST = 33  # once it has ended so: which of its cores was the last to be lost for good; -1 where they came and went
-HINTED = 34  # how many cores are wanted by others
-LEAVING = 35  # how many cores are to leave as they ask next
-WIDTH = 36  # how many cores the technique hands out to; 0 as long as no core has come or is to leave: all
-START = 37
-WISH = 38  # how many cores it wished for last; before, how many it began with
-SCALE = 39  # what part of its speed a core that comes runs at, in parts per billion; 0 as long as no core's speed was scaled
-COUNTERS = 40
-
-# Rows of ApplicationState.cores.
-AWAY = 0  # whether this core was sent away, and waits for the barrier
-ASKED_NS = 1  # when it asked for its latest chunk
-WORK_NS = 2  # when that chunk's first task began, or is to begin
-HELD_SIZE = 3  # its size; 0 once its end was noted
-HELD_FIRST = 4  # the tasks of it that have not ended by the latest change
-HELD_STOP = 5
-HELD_FROM_NS = 6  # from when the first of these runs on
-BEGAN_NS = 7  # when that task began, if it has
-SHIFT_NS = 8  # what task times are counted from, so that squares stay small: the time of the chunk's first task
-RELEASED_NS = 9  # when this core was released, NEVER if it was not: it is never there again
-FOR_GOOD = 10  # whether it is lost for good: it never comes back
-WANTED = (
-    11  # FOR_ANOTHER where the batch level has said that another job waits for this core, TO_LEAVE where it is to leave
-)
-RANK = 12  # its place among the WIDTH cores
-OWES_NS = 13  # what the changes of width cost it, and it has not paid yet
-SCALED = 14  # where speeds were scaled: what part of its speed it runs at, in parts per billion
-CORE_ROWS = 15
-
-# Values of WANTED.
+# Values of Cores.wanted: another job waits for the core, or the core is to leave.
 FOR_ANOTHER, TO_LEAVE = 1, 2
-
-# Rows of ApplicationState.amounts.
-HELD_WORK = 0  # work of that first task from HELD_FROM_NS on, GFLOP; negated if it had begun before
-DONE_SQUARES = 1  # sum of (time - SHIFT_NS)² over the chunk's tasks that have ended by the latest change
-SQUARES = 2  # the same over all of them
-RANKED = 3  # by places among the WIDTH cores: their speeds, GFLOP/s
-AMOUNT_ROWS = 4
-
-# Columns of ApplicationState.phases.
-KIND = 0
-PHASE_RULE = 1
-PHASE_MODE = 2  # of a graph: how its tasks come to cores, als.engine.dag.state
-PHASE_ORDER = 3  # of a graph: whether its tasks wait by upward rank
-PHASE_COLUMNS = 4
 
 # Kinds of phases.
 LOOP = 0
@@ -102,12 +40,52 @@ GRAPH = 2
 NEVER = 2**63 - 1
 
 
+class Phases(State):
+    """The phases of a program."""
+
+    kind: Ints  # LOOP, SERIAL or GRAPH
+    rule: Ints  # row of its rule
+    mode: Ints  # of a graph: how its tasks come to cores, BY_TECHNIQUE … ON_CORES of als.engine.dag.state
+    order: Ints  # of a graph: BY_RANK where its tasks wait by upward rank
+
+
+class Cores(State, dim="cores"):
+    """Of each core of the application; chunks are what the technique has handed out."""
+
+    away: Ints = column()  # 1 where it was sent away, and waits for the barrier
+    asked_ns: Ints = column()  # when it asked for its latest chunk
+    work_ns: Ints = column()  # when that chunk's first task began, or is to begin
+    held_size: Ints = column()  # its size; 0 once its end was noted
+    held_first: Ints = column()  # its tasks that have not ended by the latest change: held_first … held_stop - 1
+    held_stop: Ints = column()
+    held_from_ns: Ints = column()  # from when on the first of these runs
+    began_ns: Ints = column()  # when that task began, if it has
+    shift_ns: Ints = column()  # what task times are counted from, so that squares stay small: the chunk's first task
+    released_ns: Ints = column()  # when the core was released, NEVER if it was not: it is never there again
+    for_good: Ints = column()  # 1 where it is lost for good
+    wanted: Ints = column()  # FOR_ANOTHER, TO_LEAVE, or 0
+    rank: Ints = column()  # its place among the cores that the technique hands out to
+    owes_ns: Ints = column()  # what the changes of width cost it, and it has not paid yet
+    scaled: Ints = column()  # where speeds were scaled, the part of its speed that it runs at, parts per billion
+
+
+class CoreAmounts(State, dim="cores"):
+    """Further columns of each core."""
+
+    held_work: Floats = column()  # work of its first task from held_from_ns on, GFLOP; negated if that had begun before
+    done_squares: Floats = (
+        column()
+    )  # sum of (time - shift_ns)² over the chunk's tasks that have ended by the latest change
+    squares: Floats = column()  # the same over all of them
+    ranked: Floats = column()  # by places among the cores that are handed out to: their speeds, GFLOP/s
+
+
 class Ahead(State):
     """What a simulation ahead has of its own; of size 0 where no rule is chosen so. Shapes as in ApplicationState."""
 
-    counters: Ints
-    cores: Ints2
-    amounts: Floats2
+    numbers: Ints  # what the application's numbers are meanwhile
+    cores: Cores
+    amounts: CoreAmounts
     ask_ns: Ints
     ask_core: Ints
     finish_ns: Ints
@@ -122,14 +100,12 @@ class ApplicationState(State):
 
     Attributes
     ----------
-    counters : int64 (COUNTERS,)
-        See the names above.
     lengths : float64 (N,)
         Work of each task, GFLOP; the parts' tasks one behind the other.
     part_first : int64 (I + 1,)
         Part ``i`` has the tasks ``part_first[i]`` up to, not including, ``part_first[i + 1]``.
-    phases : int64 (F, PHASE_COLUMNS)
-        Kind and rule of each phase; part ``i`` is phase ``i % F``.
+    phases : Phases
+        Part ``i`` is phase ``i % F``.
     table : RuleTable
     speed : float64 (P,)
         GFLOP/s of each core, now; 0 for one that is not there.
@@ -143,8 +119,8 @@ class ApplicationState(State):
         When each core's last task ended; the start if it had none.
     busy_ns : int64 (P,)
         Time that each core has spent on tasks, up to the end of its last noted chunk.
-    cores : int64 (CORE_ROWS, P)
-    amounts : float64 (AMOUNT_ROWS, P)
+    cores : Cores
+    amounts : CoreAmounts
     taken : uint8 (N,)
         1 for a task that is assigned, 0 for one that is not, 2 for one that was put back.
     facts : float64 (FACTS,)
@@ -172,10 +148,51 @@ class ApplicationState(State):
         ``als.engine.hooks``.
     """
 
-    counters: Ints
+    now_ns: int = 0  # everything before this instant has been simulated
+    status: int = 0
+    began_ns: int = 0
+    n_chunks: int = 0  # chunks assigned so far, in all parts
+    n_ran: int = 0  # once finished or stopped: tasks that ran, at least in part
+    overhead_ns: int = 0  # h: what a chunk costs before its tasks
+    master: int = 0  # 1 where a master pays it, one request after another, and not each core for itself
+    master_free_ns: int = 0  # when the master has served what has arrived
+    scheduling_ns: int = 0  # what cores have spent, or are to spend, between asking for a chunk and its first task
+    answer: int = 0  # what the rule at fault answered
+    part: int = 0  # which part runs: phase part % F of time step part // F
+    next_task: int = 0  # first task of the part that was never assigned, of those that are assigned in order
+    n_left: int = 0  # tasks of the part that are not assigned now
+    n_holes: int = 0  # of these, those before next_task: put back, or of a rule that chooses its tasks
+    n_put_back: int = 0  # of these, those that a lost core had, and that no rule chooses
+    lowest_hole: int = 0  # no such task is before this one
+    n_requests: int = 0  # chunks assigned since the rule began
+    rule_tasks: int = (
+        0  # tasks left when the rule began, its N; 0 if the width has changed since the last was handed out
+    )
+    rule_base: int = 0  # task from which a rule that chooses its tasks counts
+    rule: int = 0  # row of the rule that is asked
+    memo_lo: int = 0  # its share of the memo
+    memo_hi: int = 0
+    n_asking: int = 0  # cores that work, or wait for an answer: the size of the heap
+    n_present: int = 0  # cores that are there, and are not released
+    open: int = 0  # 1 where a rule's 0 is overruled: a core is absent, and the others have nothing else to do
+    away_ns: int = 0  # latest instant at which a core was sent away
+    barrier_ns: int = 0  # earliest instant at which the next part can begin
+    choose_ns: int = 0  # at the first request from this instant on, prepare the rule, or choose one
+    ahead_chunks: int = 0  # chunks that were simulated to choose rules
+    fruitless: int = 0  # losses in a row that put tasks back, without a task having ended in between
+    releases: int = 0  # 1 where cores that the job does not need any more are released
+    last_wide: int = 0  # if so: the last part that is not serial, -1 if all are
+    n_released: int = 0  # cores that are
+    n_gone: int = 0  # cores that are lost for good
+    last_lost: int = 0  # once it has ended so: the core that was lost last for good; -1 where they came and went
+    n_hinted: int = 0  # cores that are wanted by others
+    n_leaving: int = 0  # cores that are to leave as they ask next
+    width: int = 0  # how many cores the technique hands out to; 0 as long as no core has come or is to leave: all
+    wish: int = 0  # how many cores it wished for last; before, how many it began with
+    scale: int = 0  # the part of its speed that a core that comes runs at, parts per billion; 0 until a speed is scaled
     lengths: Floats
     part_first: Ints
-    phases: Ints2
+    phases: Phases
     table: RuleTable
     speed: Floats
     core_number: Ints
@@ -184,8 +201,8 @@ class ApplicationState(State):
     ask_core: Ints
     finish_ns: Ints
     busy_ns: Ints
-    cores: Ints2
-    amounts: Floats2
+    cores: Cores
+    amounts: CoreAmounts
     taken: Bytes
     facts: Floats
     memo: Floats
@@ -206,7 +223,7 @@ class ApplicationState(State):
 def new_state(
     lengths: Array,
     part_first: Array,
-    phases: Array,
+    phases: Phases,
     table: RuleTable,
     speed: Array,
     core_number: Array,
@@ -226,10 +243,9 @@ def new_state(
 
     n_tasks, n_cores = len(lengths), len(speed)
     return ApplicationState(
-        counters=np.zeros(COUNTERS, np.int64),
         lengths=own(lengths, np.float64),
         part_first=own(part_first, np.int64),
-        phases=own(phases, np.int64),
+        phases=phases,
         table=table,
         speed=np.array(speed, np.float64),
         core_number=own(core_number, np.int64),
@@ -238,8 +254,8 @@ def new_state(
         ask_core=np.empty(n_cores, np.int64),
         finish_ns=np.empty(n_cores, np.int64),
         busy_ns=np.empty(n_cores, np.int64),
-        cores=np.zeros((CORE_ROWS, n_cores), np.int64),
-        amounts=np.zeros((AMOUNT_ROWS, n_cores)),
+        cores=Cores.new({"cores": n_cores}),
+        amounts=CoreAmounts.new({"cores": n_cores}),
         taken=np.zeros(n_tasks, np.uint8),
         facts=np.zeros(FACTS),
         memo=np.zeros(memo),
@@ -262,9 +278,9 @@ def new_state(
 
 def _ahead(n_tasks: int, n_cores: int, memo: int) -> Ahead:
     return Ahead(
-        counters=np.zeros(COUNTERS, np.int64),
-        cores=np.zeros((CORE_ROWS, n_cores), np.int64),
-        amounts=np.zeros((AMOUNT_ROWS, n_cores)),
+        numbers=np.zeros(len(first_numbers(ApplicationState)) if n_cores else 0, np.int64),
+        cores=Cores.new({"cores": n_cores}),
+        amounts=CoreAmounts.new({"cores": n_cores}),
         ask_ns=np.empty(n_cores, np.int64),
         ask_core=np.empty(n_cores, np.int64),
         finish_ns=np.empty(n_cores, np.int64),
@@ -282,10 +298,45 @@ _NO_NUMBERS = np.zeros(0, np.int32)
 
 
 @compiled()
-def whole_memo(phases: Ints2, rules: Ints2, n_cores: int) -> int:
+def whole_memo(phases: Phases, rules: RuleTable, n_cores: int) -> int:
     """How many numbers of memo the phases need together."""
     total = 0
-    for phase in range(phases.shape[0]):
-        if phases[phase, KIND] != SERIAL:
-            total += memo_size(rules, phases[phase, PHASE_RULE], n_cores)
+    for phase in range(phases.kind.size):
+        if phases.kind[phase] != SERIAL:
+            total += memo_size(rules, phases.rule[phase], n_cores)
     return int(total)
+
+
+@compiled(inner=True)
+def copy_cores(target: Cores, source: Cores, n: int) -> None:
+    """Let the first ``n`` cores of one table be those of another."""
+    for to, values in (
+        (target.away, source.away),
+        (target.asked_ns, source.asked_ns),
+        (target.work_ns, source.work_ns),
+        (target.held_size, source.held_size),
+        (target.held_first, source.held_first),
+        (target.held_stop, source.held_stop),
+        (target.held_from_ns, source.held_from_ns),
+        (target.began_ns, source.began_ns),
+        (target.shift_ns, source.shift_ns),
+        (target.released_ns, source.released_ns),
+        (target.for_good, source.for_good),
+        (target.wanted, source.wanted),
+        (target.rank, source.rank),
+        (target.owes_ns, source.owes_ns),
+        (target.scaled, source.scaled),
+    ):
+        copy_first(to, values, n)
+
+
+@compiled(inner=True)
+def copy_amounts(target: CoreAmounts, source: CoreAmounts, n: int) -> None:
+    """Likewise."""
+    for to, values in (
+        (target.held_work, source.held_work),
+        (target.done_squares, source.done_squares),
+        (target.squares, source.squares),
+        (target.ranked, source.ranked),
+    ):
+        copy_first(to, values, n)

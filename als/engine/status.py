@@ -8,7 +8,7 @@ __all__ = ["ApplicationStatus"]
 
 
 class ApplicationStatus(IntEnum):
-    """What the engine's kernels return, and keep in ``counters[STATUS]``; those from ``ANSWER_OUT_OF_RANGE`` on are faults."""
+    """What the engine's kernels return, and keep in the state; those from ``ANSWER_OUT_OF_RANGE`` on are faults."""
 
     SUSPENDED = 0  #: It can go on: everything before the limit has been simulated.
     FINISHED = 1  #: The last task has ended.

@@ -13,13 +13,13 @@ __all__ = ["count_ranks", "is_last", "stays"]
 @compiled(inner=True)
 def stays(state: ApplicationState, c: int) -> bool:
     """Whether core ``c`` is the job's, there or not, and is not to leave."""
-    return not released(state, c) and state.cores[s.WANTED, c] != s.TO_LEAVE
+    return not released(state, c) and state.cores.wanted[c] != s.TO_LEAVE
 
 
 @compiled(inner=True)
 def is_last(state: ApplicationState) -> bool:
     """Whether all cores but one are released, or lost for good."""
-    return bool(state.counters[s.GONE] + state.counters[s.RELEASED] >= state.speed.size - 1)
+    return bool(state.n_gone + state.n_released >= state.speed.size - 1)
 
 
 @compiled(inner=True)
@@ -28,7 +28,7 @@ def count_ranks(state: ApplicationState) -> None:
     width = 0
     for c in range(state.speed.size):
         if stays(state, c):
-            state.cores[s.RANK, c] = width
-            state.amounts[s.RANKED, width] = state.speed[c]
+            state.cores.rank[c] = width
+            state.amounts.ranked[width] = state.speed[c]
             width += 1
-    state.counters[s.WIDTH] = width
+    state.width = width

@@ -42,10 +42,9 @@ class _Application:
 
     def __init__(self, state: ApplicationState, name: str) -> None:
         self.state, self.name = state, name
-        counters = state.counters
-        self.now, self.status, self.part = (int(counters[k]) for k in (s.NOW, s.STATUS, s.PART))
+        self.now, self.status, self.part = state.now_ns, state.status, state.part
         self.first, self.stop = (int(state.part_first[self.part + k]) for k in (0, 1))
-        self.kind = int(state.phases[self.part % len(state.phases), s.KIND])
+        self.kind = int(state.phases.kind[self.part % len(state.phases.kind)])
 
     def check(self) -> None:
         state = self.state
@@ -76,24 +75,24 @@ class _Application:
         speed = self.state.speed
         if len(bad := np.flatnonzero(~((speed >= 0) & (speed < np.inf)))):
             self.fault(f"core {bad[0]} has speed {speed[bad[0]]}")
-        released = self.state.cores[s.RELEASED_NS, : len(self.state.speed)] != s.NEVER
-        gone = self.state.cores[s.FOR_GOOD, : len(self.state.speed)] != 0
-        self._count("cores that are lost for good", int(self.state.counters[s.GONE]), int(gone.sum()))
+        released = self.state.cores.released_ns[: len(self.state.speed)] != s.NEVER
+        gone = self.state.cores.for_good[: len(self.state.speed)] != 0
+        self._count("cores that are lost for good", int(self.state.n_gone), int(gone.sum()))
         if len(bad := np.flatnonzero(gone & ((speed > 0) | released))):
             self.fault(f"core {bad[0]} is lost for good, and has speed {speed[bad[0]]} or was released")
         if (gone | released).all() and gone.any():
             self.fault("all cores are lost for good, and it goes on")
-        self._count("cores that are released", int(self.state.counters[s.RELEASED]), int(released.sum()))
+        self._count("cores that are released", int(self.state.n_released), int(released.sum()))
         there = int(((speed > 0) & ~released).sum())
-        self._count("cores that are there", int(self.state.counters[s.PRESENT]), there)
+        self._count("cores that are there", int(self.state.n_present), there)
 
     def _check_asking(self) -> None:
         state, n_cores = self.state, len(self.state.speed)
-        n = int(state.counters[s.ASKING])
+        n = int(state.n_asking)
         if not 0 <= n <= n_cores:
             self.fault(f"{n} cores ask; there are {n_cores}")
         ns, key = state.ask_ns[:n], state.ask_core[:n]
-        core = key % state.graph.cores.shape[1] if self.kind == s.GRAPH else key
+        core = key % state.graph.cores.does.size if self.kind == s.GRAPH else key
         if (at := first_out_of_order(ns, key)) >= 0:
             self.fault(f"heap of requests: entry {at}, ({ns[at]} ns, {key[at]}), comes before the one above it")
         if len(bad := np.flatnonzero(ns < self.now)):
@@ -102,8 +101,8 @@ class _Application:
         if len(bad := np.flatnonzero(times > (state.speed > 0))):
             self.fault(f"core {bad[0]}, of speed {state.speed[bad[0]]}, is {times[bad[0]]} times among those that ask")
         if self.kind != s.GRAPH:
-            away = state.cores[s.AWAY, : len(state.speed)] == 1
-            released = state.cores[s.RELEASED_NS, : len(state.speed)] != s.NEVER
+            away = state.cores.away[: len(state.speed)] == 1
+            released = state.cores.released_ns[: len(state.speed)] != s.NEVER
             if len(bad := np.flatnonzero((times + away != (state.speed > 0)) & ~released)):
                 c = bad[0]
                 self.fault(
@@ -111,20 +110,20 @@ class _Application:
                 )
 
     def _check_counts(self) -> None:
-        counters, taken = self.state.counters, self.state.taken
+        taken = self.state.taken
         part = taken[self.first : self.stop]
-        following = int(counters[s.NEXT])
+        following = int(self.state.next_task)
         if not self.first <= following <= self.stop:
             self.fault(f"the next task is {following}; the part has tasks {self.first} to {self.stop - 1}")
         if len(bad := np.flatnonzero(part > _PUT_BACK)):
             self.fault(f"task {self.first + bad[0]} is marked {part[bad[0]]}")
-        self._count("tasks that are left", int(counters[s.LEFT]), int((part != _TAKEN).sum()))
+        self._count("tasks that are left", int(self.state.n_left), int((part != _TAKEN).sum()))
         holes = int((taken[self.first : following] != _TAKEN).sum())
-        self._count("tasks that were passed over or put back", int(counters[s.HOLES]), holes)
+        self._count("tasks that were passed over or put back", int(self.state.n_holes), holes)
         back = np.flatnonzero(part == _PUT_BACK) + self.first
-        self._count("tasks that were put back", int(counters[s.PUT_BACK]), len(back))
-        if len(back) and back[0] < counters[s.LOWEST]:
-            self.fault(f"task {back[0]} was put back, and is looked for from {counters[s.LOWEST]} on")
+        self._count("tasks that were put back", int(self.state.n_put_back), len(back))
+        if len(back) and back[0] < self.state.lowest_hole:
+            self.fault(f"task {back[0]} was put back, and is looked for from {self.state.lowest_hole} on")
         if len(bad := np.flatnonzero(taken[following : self.stop] == _TAKEN)):
             self.fault(f"task {following + bad[0]} is assigned, and {following} is the next that never was")
         self._check_other_parts()
@@ -140,9 +139,9 @@ class _Application:
         # The tasks that cores are at.
         state, cores = self.state, self.state.cores
         holder = np.full(len(state.lengths), -1)
-        asks = state.ask_core[: state.counters[s.ASKING]]
-        for c in asks[cores[s.HELD_SIZE, asks] > 0].tolist():
-            first, stop, size = (int(cores[row, c]) for row in (s.HELD_FIRST, s.HELD_STOP, s.HELD_SIZE))
+        asks = state.ask_core[: state.n_asking]
+        for c in asks[cores.held_size[asks] > 0].tolist():
+            first, stop, size = int(cores.held_first[c]), int(cores.held_stop[c]), int(cores.held_size[c])
             if not self.first <= first <= stop <= self.stop or stop - first > size:
                 self.fault(f"core {c} has a chunk of {size} and holds tasks [{first}, {stop}) of it")
             if stop > first and (other := int(holder[first:stop].max())) >= 0:
@@ -152,11 +151,11 @@ class _Application:
                 self.fault(f"core {c} holds task {first + bad[0]}, which is not assigned")
 
     def _check_end(self) -> None:
-        counters, n = self.state.counters, len(self.state.lengths)
-        ran = int(counters[s.RAN])
+        n = len(self.state.lengths)
+        ran = int(self.state.n_ran)
         if self.status == ApplicationStatus.FINISHED:
             self._count("tasks that ran", ran, n)
-            self._count("tasks that are left", int(counters[s.LEFT]), 0)
+            self._count("tasks that are left", int(self.state.n_left), 0)
             if len(bad := np.flatnonzero(self.state.taken[:n] != _TAKEN)):
                 self.fault(f"it has finished, and task {bad[0]} is not assigned")
         elif not 0 <= ran <= n:
@@ -177,13 +176,13 @@ class _Application:
         if len(bad := np.flatnonzero(wrong)):
             self.fault(f"task {bad[0]} began at {start[bad[0]]} ns, and is not assigned")
         # A slot may have been another core's before.
-        known = np.isin(core, state.core_number) if state.counters[s.WIDTH] == 0 else core >= 0
+        known = np.isin(core, state.core_number) if state.width == 0 else core >= 0
         if len(bad := np.flatnonzero((began & ~known) | (~began & (core >= 0)))):
             self.fault(f"task {bad[0]}, begun at {start[bad[0]]} ns, is on core {core[bad[0]]}")
-        chunks = state.counters[s.CHUNKS]
+        chunks = state.n_chunks
         if len(bad := np.flatnonzero(began & ((state.chunk < 0) | (state.chunk >= chunks)))):
             self.fault(f"task {bad[0]} is of chunk {state.chunk[bad[0]]}; there were {chunks}")
         if self.status != ApplicationStatus.SUSPENDED:
-            self._count("tasks that ran", int(state.counters[s.RAN]), int(began.sum()))
+            self._count("tasks that ran", int(state.n_ran), int(began.sum()))
             if len(bad := np.flatnonzero(began & (end < 0))):
                 self.fault(f"task {bad[0]} began at {start[bad[0]]} ns and has no end")

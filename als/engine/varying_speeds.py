@@ -5,7 +5,7 @@ from __future__ import annotations
 from als.core_speeds.state import SpeedState, comes_ns, factor, next_change_ns
 from als.engine import loop as engine
 from als.engine.scaling import scaled
-from als.engine.state import NEVER, NOW, ApplicationState
+from als.engine.state import NEVER, ApplicationState
 from als.engine.status import SUSPENDED
 from traces.compiled import Array, compiled
 
@@ -49,7 +49,7 @@ def begin_varying(state: ApplicationState, speeds: SpeedState, next_ns: Array, s
 
     Returns ``SUSPENDED``, or how the application has ended by that.
     """
-    now = state.counters[NOW]
+    now = state.now_ns
     for c in range(state.speed.size):
         next_ns[c] = next_change_ns(speeds, state.core_number[c], now)
     for c in range(state.speed.size):

@@ -6,11 +6,8 @@ single run can take one from a file, ``--network my.py:MY``. A topology is one f
 
 from __future__ import annotations
 
-import numpy as np
-
-from als.network import state as net_state
 from als.network.models import MODELS, NetworkKind, NetworkModel, SharingModel, network_model
-from als.network.state import NetworkState
+from als.network.state import NetworkState, new_network
 from als.network.topologies import TOPOLOGIES, Topology, topology
 from traces.base.errors import InputError
 from traces.base.ranges import whole
@@ -74,23 +71,22 @@ def network_state(
         parameters = made.parameters(hosts)
     except InputError as error:
         raise InputError(f"network.topology: {error}") from None
-    numbers = np.zeros(net_state.NUMBERS, np.int64)
-    numbers[net_state.KIND] = model.kind
-    numbers[net_state.TOPOLOGY] = made.code
-    numbers[net_state.N_HOSTS] = hosts
-    numbers[net_state.PARAMETERS : net_state.PARAMETERS + len(parameters)] = parameters
-    amounts = np.zeros(net_state.AMOUNTS)
-    amounts[net_state.LATENCY_NS] = latency
-    amounts[net_state.BANDWIDTH] = bandwidth * BYTES_PER_GBIT
-    amounts[net_state.MEMORY] = memory * BYTES_PER_GBIT
-    amounts[net_state.LATENCY_FACTOR] = amounts[net_state.BANDWIDTH_FACTOR] = 1.0
+    shares = {"latency_factor": 1.0, "bandwidth_factor": 1.0}
     if isinstance(model, SharingModel):
-        numbers[net_state.CROSSTRAFFIC] = model.crosstraffic
-        amounts[net_state.LATENCY_FACTOR] = model.latency_factor
-        amounts[net_state.BANDWIDTH_FACTOR] = model.bandwidth_factor
-        amounts[net_state.WEIGHT_S] = model.weight_s
-        amounts[net_state.GAMMA] = model.gamma
-    return NetworkState(numbers, amounts)
+        shares = {
+            name: getattr(model, name)
+            for name in ("crosstraffic", "latency_factor", "bandwidth_factor", "weight_s", "gamma")
+        }
+    return new_network(
+        parameters,
+        kind=model.kind,
+        topology=made.code,
+        n_hosts=hosts,
+        latency_ns=latency,
+        bandwidth=bandwidth * BYTES_PER_GBIT,
+        memory=memory * BYTES_PER_GBIT,
+        **shares,
+    )
 
 
 _topology = topology  # which a parameter is called, too

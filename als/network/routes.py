@@ -38,43 +38,43 @@ def route(net: NetworkState, src: int, dst: int, keys: Array) -> int:
     int
         How many they are, 1 to MAX_ROUTE.
     """
-    kind = net.numbers[net_state.TOPOLOGY]
+    kind = net.topology
     if kind == net_state.FULL:
-        return full_route(net.numbers, src, dst, keys)
+        return full_route(net.n_hosts, src, dst, keys)
     if kind == net_state.SHARED:
-        return shared_route(net.numbers, src, dst, keys)
+        return shared_route(net.n_hosts, src, dst, keys)
     if kind == net_state.STAR:
-        return star_route(net.numbers, src, dst, keys)
+        return star_route(src, dst, keys)
     if kind == net_state.FAT_TREE:
-        return fat_tree_route(net.numbers, src, dst, keys)
-    return dragonfly_route(net.numbers, src, dst, keys)
+        return fat_tree_route(net.parameters, src, dst, keys)
+    return dragonfly_route(net.parameters, src, dst, keys)
 
 
 @compiled()
 def longest_route(net: NetworkState) -> int:
     """No route between two hosts has more links than this."""
-    kind = net.numbers[net_state.TOPOLOGY]
+    kind = net.topology
     if kind == net_state.STAR:
         return 2
     if kind == net_state.DRAGONFLY:
         return 7
-    return int(2 * net.numbers[LEVELS]) if kind == net_state.FAT_TREE else 1
+    return int(2 * net.parameters[LEVELS]) if kind == net_state.FAT_TREE else 1
 
 
 @compiled(inner=True)
 def link_bandwidth(net: NetworkState, key: int) -> float:
     """Bandwidth of a link in bytes/s."""
-    bandwidth = net.amounts[net_state.BANDWIDTH]
-    if net.numbers[net_state.TOPOLOGY] == net_state.DRAGONFLY:
-        bandwidth *= dragonfly_cables(net.numbers, key)
+    bandwidth = net.bandwidth
+    if net.topology == net_state.DRAGONFLY:
+        bandwidth *= dragonfly_cables(net.parameters, key)
     return float(bandwidth)
 
 
 @compiled(inner=True)
 def link_latency_ns(net: NetworkState, key: int) -> float:
     """Latency of a link in ns."""
-    latency = net.amounts[net_state.LATENCY_NS]
-    if net.numbers[net_state.TOPOLOGY] == net_state.STAR:
+    latency = net.latency_ns
+    if net.topology == net_state.STAR:
         latency *= 0.5
     return float(latency)
 
@@ -98,10 +98,10 @@ def _add_costs(net: NetworkState, src: int, dst: int, keys: Array, out: Array) -
         latency += link_latency_ns(net, keys[i])
         share = min(share, link_bandwidth(net, keys[i]))
     latency /= 1e9
-    if net.numbers[net_state.KIND] == net_state.SHARING and latency > 0.0:
-        share = min(share, net.amounts[net_state.GAMMA] / (2.0 * latency))
-    out[0] += net.amounts[net_state.LATENCY_FACTOR] * latency
-    out[1] += 1.0 / (net.amounts[net_state.BANDWIDTH_FACTOR] * share)
+    if net.kind == net_state.SHARING and latency > 0.0:
+        share = min(share, net.gamma / (2.0 * latency))
+    out[0] += net.latency_factor * latency
+    out[1] += 1.0 / (net.bandwidth_factor * share)
 
 
 @compiled(inner=True)
@@ -124,10 +124,10 @@ def mean_costs(net: NetworkState, host_number: Array, n_hosts: int, keys: Array,
     out[0] = 0.0
     out[1] = 0.0
     out[2] = 0.0
-    if net.numbers[net_state.KIND] == net_state.NONE:
+    if net.kind == net_state.NONE:
         return
-    if net.amounts[net_state.MEMORY] > 0.0:
-        out[2] = 1.0 / (net.amounts[net_state.BANDWIDTH_FACTOR] * net.amounts[net_state.MEMORY])
+    if net.memory > 0.0:
+        out[2] = 1.0 / (net.bandwidth_factor * net.memory)
     pairs = 0
     if n_hosts <= ALL_PAIRS:
         for i in range(n_hosts):

@@ -16,8 +16,6 @@ from __future__ import annotations
 
 import math
 
-from als.network import flows as f
-from als.network import state as n
 from als.network.flows import FlowState, expect
 from als.network.state import NetworkState
 from traces.compiled import compiled
@@ -28,41 +26,39 @@ __all__ = ["share"]
 @compiled(inner=True)
 def share(flows: FlowState, net: NetworkState) -> None:
     """Work out the rates, as of their clock, of all transfers that changes since the last time can have altered."""
-    numbers = flows.numbers
-    for k in range(numbers[f.DIRTY]):
+    for k in range(flows.n_dirty):
         link = flows.dirty[k]
-        if flows.link[f.IS_DIRTY, link] != 0:
+        if flows.link.is_dirty[link] != 0:
             n_flows, n_links = _connected(flows, link)
             if n_flows > 0:
                 _fill(flows, n_flows, n_links)
-                _go_on(flows, n_flows, net.amounts[n.BANDWIDTH_FACTOR] * 1e-9)
-    numbers[f.DIRTY] = 0
+                _go_on(flows, n_flows, net.bandwidth_factor * 1e-9)
+    flows.n_dirty = 0
 
 
 @compiled(inner=True)
 def _connected(flows: FlowState, link: int) -> tuple[int, int]:
     """List all transfers and links that shared links connect with this one, in the work lists."""
-    numbers = flows.numbers
-    numbers[f.STAMP] += 1
-    stamp, stride = numbers[f.STAMP], numbers[f.STRIDE]
+    flows.stamp += 1
+    stamp, stride = flows.stamp, flows.stride
     n_flows, n_links, at = 0, 1, 0
     flows.links[0] = link
-    flows.link[f.LINK_MARK, link] = stamp
+    flows.link.mark[link] = stamp
     while at < n_links:
         link = flows.links[at]
         at += 1
-        flows.link[f.IS_DIRTY, link] = 0
-        entry = flows.link[f.HEAD, link]
+        flows.link.is_dirty[link] = 0
+        entry = flows.link.head[link]
         while entry >= 0:
             slot = entry // stride
-            if flows.flow[f.MARK, slot] != stamp:
-                flows.flow[f.MARK, slot] = stamp
+            if flows.flow.mark[slot] != stamp:
+                flows.flow.mark[slot] = stamp
                 flows.flows[n_flows] = slot
                 n_flows += 1
-                for other in range(slot * stride, slot * stride + flows.flow[f.ENTRIES, slot]):
+                for other in range(slot * stride, slot * stride + flows.flow.entries[slot]):
                     another = flows.entry_link[other]
-                    if flows.link[f.LINK_MARK, another] != stamp:
-                        flows.link[f.LINK_MARK, another] = stamp
+                    if flows.link.mark[another] != stamp:
+                        flows.link.mark[another] = stamp
                         flows.links[n_links] = another
                         n_links += 1
             entry = flows.entry_next[entry]
@@ -72,46 +68,46 @@ def _connected(flows: FlowState, link: int) -> tuple[int, int]:
 @compiled(inner=True)
 def _fix(flows: FlowState, slot: int, x: float) -> None:
     """Fix the rate of a transfer: what it takes is no longer to be had."""
-    penalty = flows.amount[f.PENALTY, slot]
-    flows.amount[f.SHARE, slot] = x
-    first = slot * flows.numbers[f.STRIDE]
-    for entry in range(first, first + flows.flow[f.ENTRIES, slot]):
+    penalty = flows.amount.penalty[slot]
+    flows.amount.share[slot] = x
+    first = slot * flows.stride
+    for entry in range(first, first + flows.flow.entries[slot]):
         link, weight = flows.entry_link[entry], flows.entry_weight[entry]
-        flows.room[f.ROOM, link] -= weight * x
-        flows.room[f.USAGE, link] -= weight / penalty
-        flows.link[f.OPEN, link] -= 1
+        flows.room.room[link] -= weight * x
+        flows.room.usage[link] -= weight / penalty
+        flows.link.open[link] -= 1
 
 
 @compiled(inner=True)
 def _fill(flows: FlowState, n_flows: int, n_links: int) -> None:
     """Fill progressively, over the work lists."""
-    stride = flows.numbers[f.STRIDE]
+    stride = flows.stride
     for k in range(n_links):
         link = flows.links[k]
-        flows.room[f.ROOM, link] = flows.room[f.CAPACITY, link]
-        flows.room[f.USAGE, link] = 0.0
-        flows.link[f.OPEN, link] = 0
+        flows.room.room[link] = flows.room.capacity[link]
+        flows.room.usage[link] = 0.0
+        flows.link.open[link] = 0
     bounded = math.inf  # the level at which the first transfer reaches its bound
     for k in range(n_flows):
         slot = flows.flows[k]
-        penalty = flows.amount[f.PENALTY, slot]
-        flows.amount[f.SHARE, slot] = -1.0
-        bounded = min(bounded, flows.amount[f.BOUND, slot] * penalty)
-        for entry in range(slot * stride, slot * stride + flows.flow[f.ENTRIES, slot]):
+        penalty = flows.amount.penalty[slot]
+        flows.amount.share[slot] = -1.0
+        bounded = min(bounded, flows.amount.bound[slot] * penalty)
+        for entry in range(slot * stride, slot * stride + flows.flow.entries[slot]):
             link = flows.entry_link[entry]
-            flows.room[f.USAGE, link] += flows.entry_weight[entry] / penalty
-            flows.link[f.OPEN, link] += 1
+            flows.room.usage[link] += flows.entry_weight[entry] / penalty
+            flows.link.open[link] += 1
     left = n_links
     while True:
         # The first link to be full; those with nothing open leave the list.
         level, full, k = math.inf, -1, 0
         while k < left:
             link = flows.links[k]
-            if flows.link[f.OPEN, link] == 0:
+            if flows.link.open[link] == 0:
                 left -= 1
                 flows.links[k], flows.links[left] = flows.links[left], link
                 continue
-            at = max(flows.room[f.ROOM, link], 0.0) / flows.room[f.USAGE, link]
+            at = max(flows.room.room[link], 0.0) / flows.room.usage[link]
             if at < level:
                 level, full = at, link
             k += 1
@@ -121,34 +117,34 @@ def _fill(flows: FlowState, n_flows: int, n_links: int) -> None:
             reached, bounded = bounded, math.inf
             for k in range(n_flows):
                 slot = flows.flows[k]
-                if flows.amount[f.SHARE, slot] < 0.0:
-                    own = flows.amount[f.BOUND, slot] * flows.amount[f.PENALTY, slot]
+                if flows.amount.share[slot] < 0.0:
+                    own = flows.amount.bound[slot] * flows.amount.penalty[slot]
                     if own <= reached:
-                        _fix(flows, slot, flows.amount[f.BOUND, slot])
+                        _fix(flows, slot, flows.amount.bound[slot])
                     else:
                         bounded = min(bounded, own)
             continue
-        entry = flows.link[f.HEAD, full]
+        entry = flows.link.head[full]
         while entry >= 0:
             slot = entry // stride
-            if flows.amount[f.SHARE, slot] < 0.0:
-                _fix(flows, slot, level / flows.amount[f.PENALTY, slot])
+            if flows.amount.share[slot] < 0.0:
+                _fix(flows, slot, level / flows.amount.penalty[slot])
             entry = flows.entry_next[entry]
 
 
 @compiled(inner=True)
 def _go_on(flows: FlowState, n_flows: int, factor: float) -> None:
     """Go on at the new rates; the first transfer to end is expected, and then they are looked at again."""
-    now, first, first_at = flows.clock[f.NOW], -1, math.inf
+    now, first, first_at = flows.now, -1, math.inf
     for k in range(n_flows):
         slot = flows.flows[k]
-        gone = (now - flows.amount[f.LAST, slot]) * flows.amount[f.RATE, slot]
-        left = max(0.0, flows.amount[f.LEFT, slot] - gone)
-        rate = flows.amount[f.SHARE, slot] * factor
-        flows.amount[f.LEFT, slot], flows.amount[f.RATE, slot] = left, rate
-        flows.amount[f.LAST, slot] = now
+        gone = (now - flows.amount.last_at[slot]) * flows.amount.rate[slot]
+        left = max(0.0, flows.amount.left[slot] - gone)
+        rate = flows.amount.share[slot] * factor
+        flows.amount.left[slot], flows.amount.rate[slot] = left, rate
+        flows.amount.last_at[slot] = now
         end = now + left / rate if left > 0.0 else now
-        flows.amount[f.END, slot] = end
+        flows.amount.end_at[slot] = end
         if first < 0 or end < first_at:
             first, first_at = slot, end
     expect(flows, first)

@@ -8,10 +8,7 @@ import numpy as np
 
 from als.network.flows import (
     ARRIVED,
-    BASE_NS,
     BEYOND,
-    DIRTY,
-    NOW,
     FlowState,
     begin_flows,
     new_flow_state,
@@ -21,7 +18,7 @@ from als.network.flows import (
 )
 from als.network.routes import longest_route
 from als.network.sharing import share
-from als.network.state import KIND, N_HOSTS, NONE, NetworkState
+from als.network.state import NONE, NetworkState
 from traces.base.errors import InputError
 from traces.base.time import MAX_NS
 from traces.compiled import Array, compiled, own
@@ -71,7 +68,7 @@ def transfer_times(
     """
     begins = own(start_ns, np.int64)
     here, there, amount = own(source, np.int64), own(target, np.int64), own(n_bytes, np.float64)
-    n, hosts = len(begins), int(network.numbers[N_HOSTS])
+    n, hosts = len(begins), int(network.n_hosts)
     if begins.ndim != 1 or not here.shape == there.shape == amount.shape == begins.shape:
         raise InputError("transfers: allowed: as many sources, targets, bytes and starts")
     if n and not (min(here.min(), there.min()) >= 0 and max(here.max(), there.max()) < hosts):
@@ -79,7 +76,7 @@ def transfer_times(
     if not ((amount >= 0) & np.isfinite(amount)).all() or not ((begins >= 0) & (begins <= MAX_NS)).all():
         raise InputError(f"transfers: allowed: bytes from 0 on, finite, and starts from 0 to {MAX_NS} ns")
     arrives = begins.astype(np.float64)
-    if n and network.numbers[KIND] != NONE:
+    if n and network.kind != NONE:
         longest = int(longest_route(network))
         order = np.argsort(begins, kind="stable")
         _drive(new_flow_state(n, longest), network, longest, order, here, there, amount, begins, arrives)
@@ -101,10 +98,10 @@ def _drive(
     """Handle starts and ends of phases in their order; at one instant, starts come first."""
     n = len(order)
     begin_flows(flows, n, longest, start_ns[order[0]])
-    base = flows.numbers[BASE_NS]
+    base = flows.base_ns
     begun = 0
     while True:
-        if flows.numbers[DIRTY] > 0:
+        if flows.n_dirty > 0:
             share(flows, net)
         at = next_event(flows)
         if begun < n and float(start_ns[order[begun]] - base) <= at:
@@ -120,4 +117,4 @@ def _drive(
         else:
             k = pop_flow(flows)
             if k >= 0:
-                arrives[k] = base + flows.clock[NOW]
+                arrives[k] = base + flows.now

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from als.engine.rule_table import RuleTable
-from als.engine.state import KIND, PHASE_COLUMNS, SERIAL
+from als.engine.state import SERIAL, Phases
 from als.graphs.table import DRAW_GRAPH, DrawingRoom, GraphTable
 from als.lengths.draw import NO_ROOM, draw_loop
 from als.streams import GRAPH_WORK, GRAPHS, TASK_LENGTHS, fill_round_keys, start_stream
@@ -13,34 +13,22 @@ from traces.algorithms.copying import copy_first
 from traces.base.time import duration_ns
 from traces.compiled import caller, compiled
 from traces.hooks import Hooks
-from traces.kernels.signatures import Floats, Ints, Ints2
+from traces.kernels.signatures import Floats, Ints
 from traces.kernels.state import State
 
-__all__ = ["HOOKS", "ProgramTable", "draw_program"]
+__all__ = ["HOOKS", "Lengths", "ProgramTable", "draw_program", "show_phases"]
 
-# Further columns of ProgramTable.phases.
-PHASE_TASKS = PHASE_COLUMNS  # N of a loop, or 0: so many a core
-PHASE_TASKS_PER_CORE = PHASE_COLUMNS + 1
-PHASE_LENGTHS = PHASE_COLUMNS + 2  # row of the lengths, of the tasks of a loop or of what is planned like one
-PHASE_GRAPH = PHASE_COLUMNS + 3  # row of the graph, or -1
-PHASE_ROW = PHASE_COLUMNS + 4
 
-# Columns of ProgramTable.lengths.
-_MODE = 0
-_COUNT = 1  # how many tasks the lengths have of their own, or 0
-_PARAMS_FIRST = 2
-_PARAMS_STOP = 3
-_PATTERN_FIRST = 4
-_PATTERN_STOP = 5
-_MEMO_SIZE = 6
-LENGTHS_COLUMNS = 7
+class Lengths(State):
+    """The length models of a run; parameters and patterns of all are one behind the other."""
 
-# Columns of ProgramTable.programs.
-PHASE_FIRST = 0
-PHASE_STOP = 1
-_STEPS = 2
-_REDRAW = 3
-PROGRAM_COLUMNS = 4
+    mode: Ints
+    count: Ints  # how many tasks it has of its own, or 0
+    params_first: Ints
+    params_stop: Ints
+    pattern_first: Ints
+    pattern_stop: Ints
+    memo_size: Ints
 
 
 class ProgramTable(State):
@@ -48,15 +36,14 @@ class ProgramTable(State):
 
     Attributes
     ----------
-    programs : int64 (n, PROGRAM_COLUMNS)
-    phases : int64 (F, PHASE_ROW)
-        The phases of all programs; the engine looks at the first columns.
+    phases : Phases
+        The phases of all programs.
     shares : float64 (F,)
         Each phase's share of the job.
     wishes : float64 (F,)
         For how many times the cores that its job asked for each phase wishes as it begins; 0 for no wish.
     rules : RuleTable
-    lengths : int64 (L, LENGTHS_COLUMNS)
+    lengths : Lengths
     calls : int64 (L,)
         The lengths' rules by their addresses.
     params, pattern : float64
@@ -66,12 +53,19 @@ class ProgramTable(State):
         What draws a graph (``HOOKS``).
     """
 
-    programs: Ints2
-    phases: Ints2
+    phase_first: Ints  # a program has the phases phase_first … phase_stop - 1
+    phase_stop: Ints
+    steps: Ints
+    redraw: Ints  # 1 where each step draws its tasks again
+    phases: Phases
+    n_tasks: Ints  # of each phase, N of a loop, or 0: so many for each core
+    tasks_per_core: Ints
+    lengths_row: Ints  # place in ``lengths``, of the tasks of a loop or of what is planned like one
+    graph_row: Ints  # place in ``graphs``, or -1
     shares: Floats
     wishes: Floats
     rules: RuleTable
-    lengths: Ints2
+    lengths: Lengths
     calls: Ints
     params: Floats
     pattern: Floats
@@ -105,10 +99,10 @@ def _draw_graph(
     total_gflop: float, bytes_per_gflop: float,
 ) -> int:  # fmt: skip
     """Draw a part that is a graph; returns the index after its last task, or what went wrong."""
-    wanted, edge = table.phases[phase, PHASE_TASKS], room.first[part]
+    wanted, edge = table.n_tasks[phase], room.first[part]
     if wanted == 0:
-        wanted = n_cores * table.phases[phase, PHASE_TASKS_PER_CORE]
-    where = table.graphs, room, table.phases[phase, PHASE_GRAPH], lengths[at:], edge
+        wanted = n_cores * table.tasks_per_core[phase]
+    where = table.graphs, room, table.graph_row[phase], lengths[at:], edge
     status = _call_graph(table.hooks[0], (*where, wanted, n_cores, total_gflop, bytes_per_gflop))
     if status != 0:
         return int(status)
@@ -122,18 +116,18 @@ def _draw_lengths(
     core_ns: float, speed_gflops: float,
 ) -> int:  # fmt: skip
     """Draw a part that is a loop; returns the index after its last task, or what went wrong."""
-    place, a_core = table.phases[phase, PHASE_LENGTHS], table.phases[phase, PHASE_TASKS_PER_CORE]
-    row = table.lengths[place]
-    params = table.params[row[_PARAMS_FIRST] : row[_PARAMS_STOP]]
-    pattern = table.pattern[row[_PATTERN_FIRST] : row[_PATTERN_STOP]]
-    n = row[_COUNT] if row[_COUNT] > 0 else table.phases[phase, PHASE_TASKS]
+    place, a_core = table.lengths_row[phase], table.tasks_per_core[phase]
+    model = table.lengths
+    params = table.params[model.params_first[place] : model.params_stop[place]]
+    pattern = table.pattern[model.pattern_first[place] : model.pattern_stop[place]]
+    n = model.count[place] if model.count[place] > 0 else table.n_tasks[phase]
     mean, total = core_gflop / a_core, core_gflop * n_cores
     if n > 0:
         mean = total / n
     else:
         n = n_cores * a_core
     stream = room.keys, room.cursor, room.words, room.memo
-    of_model = table.calls[place], params, pattern, row[_MODE]
+    of_model = table.calls[place], params, pattern, model.mode[place]
     drawn = draw_loop(lengths[at:], *stream, *of_model, n, mean, total, n_cores, core_ns, speed_gflops)
     return int(at + drawn if drawn >= 0 else drawn)
 
@@ -185,8 +179,8 @@ def draw_program(
     start_stream(room.cursor, TASK_LENGTHS)
     start_stream(room.draft.cursor, GRAPHS)
     start_stream(room.work_cursor, GRAPH_WORK)
-    phase_first, phase_stop = table.programs[place, PHASE_FIRST], table.programs[place, PHASE_STOP]
-    steps, redraw = table.programs[place, _STEPS], table.programs[place, _REDRAW] != 0
+    phase_first, phase_stop = table.phase_first[place], table.phase_stop[place]
+    steps, redraw = table.steps[place], table.redraw[place] != 0
     run_ns = float(duration_ns(core_gflop, speed_gflops))
     part = at = 0
     part_first[0] = room.first[0] = 0
@@ -196,12 +190,12 @@ def draw_program(
             room.first[part + 1] = room.first[part]
             if step > 0 and not redraw:
                 stop = _repeat_part(lengths, at, part_first, room, part, phase - phase_first)
-            elif table.phases[phase, KIND] == SERIAL:
+            elif table.phases.kind[phase] == SERIAL:
                 stop = NO_ROOM
                 if at < lengths.size:
                     lengths[at] = a_core
                     stop = at + 1
-            elif table.phases[phase, PHASE_GRAPH] >= 0:
+            elif table.graph_row[phase] >= 0:
                 total = a_core * n_cores
                 stop = _draw_graph(lengths, at, table, phase, room, part, n_cores, total, bytes_per_gflop)
             else:
@@ -214,3 +208,11 @@ def draw_program(
             part += 1
             part_first[part] = at
     return int(at)
+
+
+@compiled(inner=True)
+def show_phases(phases: Phases, table: ProgramTable, place: int) -> None:
+    """Let the phases be those of a program."""
+    first, stop = table.phase_first[place], table.phase_stop[place]
+    phases.kind, phases.rule = table.phases.kind[first:stop], table.phases.rule[first:stop]
+    phases.mode, phases.order = table.phases.mode[first:stop], table.phases.order[first:stop]

@@ -9,7 +9,7 @@ import numpy as np
 
 from als.engine.dag.state import BY_RANK, BY_TECHNIQUE, PLANNED
 from als.engine.rule_table import Rules
-from als.engine.state import GRAPH, KIND, LOOP, PHASE_MODE, PHASE_ORDER, PHASE_RULE, SERIAL, whole_memo
+from als.engine.state import GRAPH, LOOP, SERIAL, Phases, whole_memo
 from als.graphs.contract import MAX_EDGES_PER_JOB, GraphModel
 from als.graphs.draw import fault as graph_fault
 from als.graphs.draw import room as graph_room
@@ -18,8 +18,7 @@ from als.lengths import LengthModel
 from als.lengths.contract import MAX_TASKS_PER_JOB, NEXT_LENGTH
 from als.lengths.draw import IMPOSSIBLE, fault, room
 from als.planners import Planner
-from als.programs import drawing
-from als.programs.drawing import HOOKS, ProgramTable, draw_program
+from als.programs.drawing import HOOKS, Lengths, ProgramTable, draw_program
 from als.programs.program import Graph, Loop, Program, Serial
 from als.schedulers import AnyScheduler
 from traces.base.errors import InputError
@@ -68,36 +67,36 @@ class Programs:
             places.append([len(rows), len(rows) + len(program.phases), program.steps, int(program.redraw)])
             for phase in program.phases:
                 if isinstance(phase, Serial):
-                    rows.append([SERIAL, 0, 0, 0, 1, 0, 0, -1])
+                    rows.append(
+                        [SERIAL, 0, 0, 0, 1, 0, 0, -1]
+                    )  # kind, rule, mode, order; tasks, a core, lengths, graph
                     continue
                 schedulers.append(phase.found_technique())
                 planned = isinstance(schedulers[-1], Planner)
-                row = [LOOP, len(schedulers) - 1, PLANNED if planned else BY_TECHNIQUE, 0]
-                row += [phase.tasks or 0, phase.tasks_per_core or 1]
+                how = (len(schedulers) - 1, PLANNED if planned else BY_TECHNIQUE)
+                tasks = phase.tasks or 0, phase.tasks_per_core or 1
                 if isinstance(phase, Graph):
-                    row[KIND], row[PHASE_ORDER] = GRAPH, BY_RANK if phase.order == "rank" else 0
                     graphs.append(phase.found_graph(variation=variation))
-                    rows.append([*row, 0, len(graphs) - 1])
+                    rows.append([GRAPH, *how, BY_RANK if phase.order == "rank" else 0, *tasks, 0, len(graphs) - 1])
                 else:
-                    if planned:
-                        row[KIND] = GRAPH
                     models.append(phase.found_lengths(variation=variation))
-                    rows.append([*row, len(models) - 1, -1])
+                    rows.append([GRAPH if planned else LOOP, *how, 0, *tasks, len(models) - 1, -1])
         self._models, self._graphs = models, graphs
         self._kept = [as_value(model.next_length, NEXT_LENGTH) for model in models]
         # A program may have no loop; the kernels look at the first rule's row all the same.
         self.rules = Rules(schedulers or [_no_technique()])
-        for row in rows:
-            row[PHASE_RULE] = self.rules.row[row[PHASE_RULE]]
+        kind, rule, *further = _columns(rows, 8)
+        rule = np.array([self.rules.row[place] for place in rule.tolist()], np.int64)
         params = [np.array(model.params, np.float64) for model in models]
         patterns = [np.array(model.pattern, np.float64) for model in models]
         self.table = ProgramTable(
-            np.array(places, np.int64).reshape(-1, drawing.PROGRAM_COLUMNS),
-            np.array(rows, np.int64).reshape(-1, drawing.PHASE_ROW),
+            *_columns(places, 4),
+            Phases(kind, rule, *further[:2]),
+            *further[2:],
             np.array([share for program in programs for share in program.shares]),
             np.array([cores for program in programs for cores in program.wishes]),
             self.rules.table,
-            _lengths_rows(models, params, patterns),
+            _lengths(models, params, patterns),
             function_table(self._kept),
             np.concatenate([np.zeros(0), *params]),
             np.concatenate([np.zeros(0), *patterns]),
@@ -117,30 +116,28 @@ class Programs:
 
     def rule_first(self, place: int) -> int:
         """The row of the first rule of a program."""
-        first, stop = self.table.programs[place, [drawing.PHASE_FIRST, drawing.PHASE_STOP]]
-        loops = self.table.phases[first:stop]
-        rows = loops[loops[:, KIND] != SERIAL, PHASE_RULE]
+        loops = self._phases(place)
+        rows = loops.rule[loops.kind != SERIAL]
         return int(rows.min()) if len(rows) else 0
+
+    def _phases(self, place: int) -> Phases:
+        return self.table.phases.take(np.arange(self.table.phase_first[place], self.table.phase_stop[place]))
 
     def memo(self, place: Array, cores: Array) -> int:
         """How much memo one of these jobs can need, whose programs and cores are given."""
-        phases, rules = self.table.phases, self.table.rules.rules
-        sizes = [0]
-        for program, widest in self._widest(place, cores):
-            first, stop = self.table.programs[program, [drawing.PHASE_FIRST, drawing.PHASE_STOP]]
-            sizes.append(int(whole_memo(phases[first:stop], rules, widest)))
-        return max(sizes)
+        widths, rules = self._widest(place, cores), self.table.rules
+        return max((int(whole_memo(self._phases(program), rules, widest)) for program, widest in widths), default=0)
 
     @property
     def has_graph(self) -> bool:
         """Whether a phase is a graph, or planned as if it were one."""
-        return bool((self.table.phases[:, KIND] == GRAPH).any())
+        return bool((self.table.phases.kind == GRAPH).any())
 
     @property
     def asks(self) -> bool:
         """Whether in any phase cores ask for chunks."""
         phases = self.table.phases
-        return bool(((phases[:, KIND] != SERIAL) & (phases[:, PHASE_MODE] == BY_TECHNIQUE)).any())
+        return bool(((phases.kind != SERIAL) & (phases.mode == BY_TECHNIQUE)).any())
 
     def room(self, place: Array, cores: Array) -> tuple[int, int]:
         """Room for the tasks and the edges of one of these jobs, hardly ever too little."""
@@ -152,18 +149,18 @@ class Programs:
         return [(int(program), int(cores[place == program].max())) for program in np.unique(place)]
 
     def _room(self, place: int, n_cores: int) -> tuple[int, int]:
-        first, stop, steps, _ = (int(number) for number in self.table.programs[place])
-        tasks = edges = 0
-        for row in self.table.phases[first:stop]:
-            if row[KIND] == SERIAL:
+        table, tasks, edges = self.table, 0, 0
+        for phase in range(int(table.phase_first[place]), int(table.phase_stop[place])):
+            if table.phases.kind[phase] == SERIAL:
                 tasks += 1
                 continue
-            wanted = int(row[drawing.PHASE_TASKS] or n_cores * row[drawing.PHASE_TASKS_PER_CORE])
-            if row[drawing.PHASE_GRAPH] >= 0:
-                more = graph_room(self._graphs[row[drawing.PHASE_GRAPH]], wanted, n_cores)
+            wanted = int(table.n_tasks[phase] or n_cores * table.tasks_per_core[phase])
+            if table.graph_row[phase] >= 0:
+                more = graph_room(self._graphs[table.graph_row[phase]], wanted, n_cores)
                 tasks, edges = tasks + more[0], edges + more[1]
             else:
-                tasks += room(self._models[row[drawing.PHASE_LENGTHS]], wanted)
+                tasks += room(self._models[table.lengths_row[phase]], wanted)
+        steps = int(table.steps[place])
         return tasks * steps, edges * steps
 
     def expected_tasks(self, place: Array, cores: Array) -> int:
@@ -221,22 +218,18 @@ def _no_technique() -> AnyScheduler:
     return SS
 
 
-def _lengths_rows(models: list[LengthModel], params: list[Array], patterns: list[Array]) -> Array:
-    rows = np.zeros((len(models), drawing.LENGTHS_COLUMNS), np.int64)
-    param = pattern = 0
-    for place, model in enumerate(models):
-        rows[place] = (
-            model.mode,
-            model.count or 0,
-            param,
-            param + len(params[place]),
-            pattern,
-            pattern + len(patterns[place]),
-            model.memo_size,
-        )
-        param += len(params[place])
-        pattern += len(patterns[place])
-    return rows
+def _columns(rows: Sequence[Sequence[int]], n: int) -> list[Array]:
+    # Rows of n numbers as columns.
+    return list(np.ascontiguousarray(np.array(rows, np.int64).reshape(-1, n).T))
+
+
+def _lengths(models: list[LengthModel], params: list[Array], patterns: list[Array]) -> Lengths:
+    param, pattern = (np.cumsum([0, *map(len, values)]).tolist() for values in (params, patterns))
+    rows = [
+        [model.mode, model.count or 0, param[k], param[k + 1], pattern[k], pattern[k + 1], model.memo_size]
+        for k, model in enumerate(models)
+    ]
+    return Lengths(*_columns(rows, 7))
 
 
 class DrawnProgram(NamedTuple):
@@ -296,8 +289,8 @@ def drawn_program(
         room = lengths, part_first, programs.table
         n = draw_program(*room, *key, edges, n_cores, core_gflop, speed_gflops, bytes_per_gflop)
         if n >= 0:
-            first, stop, steps, _ = (int(number) for number in programs.table.programs[place])
-            parts = steps * (stop - first)
+            table = programs.table
+            parts = int(table.steps[place] * (table.phase_stop[place] - table.phase_first[place]))
             m = int(edges.first[parts])
             columns = edges.source[:m], edges.target[:m], edges.bytes[:m]
             return DrawnProgram(lengths[:n], np.diff(part_first[: parts + 1]), edges.first[: parts + 1], *columns)

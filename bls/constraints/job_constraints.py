@@ -119,7 +119,8 @@ def outage_columns(outages: Outages | None, windows: Windows | None, n_hosts: in
         return columns
     drained, known = outages.drained, columns[0][-1]
     up = np.where(drained.up_ns < MAX_NS, drained.up_ns, NEVER)
-    more = known + drained.first[1:], drained.down_ns, up
+    down = np.where(drained.down_ns < MAX_NS, drained.down_ns, NEVER)
+    more = known + drained.first[1:], down, up
     first, down, up = (np.concatenate(both) for both in zip(columns, more, strict=True))
     return first, down, up
 

@@ -40,7 +40,7 @@ from traces.compiled import Array
 if TYPE_CHECKING:
     from bls.machine.platform import Platform
 
-__all__ = ["DRAIN", "NEVER", "OutageModel", "Outages", "modelled_outages", "outages", "read_outages"]
+__all__ = ["DRAIN", "NEVER", "OutageModel", "Outages", "drainable", "modelled_outages", "outages", "read_outages"]
 
 #: The instant of what does not happen any more.
 NEVER = MAX_NS
@@ -126,6 +126,22 @@ class Outages(Columns):
         if self.model is None or self.known_until_ns == NEVER:
             return self
         return modelled_outages(self.model, self.n_hosts, 2 * int(self.first[1]))
+
+
+def drainable(found: Outages | None, n_hosts: int) -> Outages:
+    """The same outages, and of each host a drain that never happens (``bls.simulator.BatchSimulator.drain`` moves it).
+
+    Raises
+    ------
+    InputError
+        If hosts are drained already.
+    """
+    if found is not None and found.drained is not None:
+        raise InputError("failures: hosts are drained; allowed: state down, or no drains by the simulation")
+    first, never = np.arange(n_hosts + 1), np.full(n_hosts, NEVER)
+    nothing = np.zeros(0, np.int64)
+    none = Outages(np.zeros(n_hosts + 1, np.int64), nothing, nothing) if found is None else found
+    return replace(none, drained=Outages(first, never, never))
 
 
 def modelled_outages(model: OutageModel, n_hosts: int, count: int = _FIRST_DRAW) -> Outages:

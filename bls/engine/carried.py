@@ -9,25 +9,34 @@ from __future__ import annotations
 
 import numpy as np
 
-from bls.engine import state as b
-from bls.engine.initial_state import intervals_of, kept_reservations
+from bls.engine.initial_state import intervals_of, keep_reservations
+from bls.engine.jobs import BECOMES
 from bls.engine.state import BatchState
 from traces.compiled import Array
+from traces.kernels.signatures import Number
+from traces.kernels.state import fields_of
 
-__all__ = ["carried_over"]
+__all__ = ["carry_over"]
 
-#: Entries of ``clock`` that name a row.
-_ROWS_IN_CLOCK = (b.ARRIVED, b.DUE_JOB, b.BLOCKED_HEAD)
+#: Numbers that name a row.
+_NAME_ROWS = ("arrived_job", "due_job", "blocked_head")
 
-#: Entries of ``sizes`` that go on: the others are of a state's own rows and pools, or of features that have none here.
-_SIZES_ON = (b.N_WAITING, b.N_RUNNING, b.FREE_CORES, b.OVERDUE_CORES, b.N_HOST_EVENTS, b.N_DOWN)
+#: Numbers that are of the new state's own rows and pools, or of features that have none here: they do not go on.
+_OWN_NUMBERS = frozenset(
+    f"n_{what}"
+    for what in (
+        *("rows", "predicted", "ended", "expected", "arriving", "started", "answered", "chosen", "log", "decisions"),
+        *("placed", "releasing", "released", "named", "reached", "told", "hinted", "wishes", "directed", "stopped"),
+        *("host_log", "away", "idle", "sleepy", "booting"),
+    )
+) | {"presets_left", "pool_used", "kept_used", "first_slice", "end_slice", "plan_slices"}
 
 #: Columns of what is given that may have changed since.
-_CHANGED = (b.ATTEMPT, b.WALLTIME)
+_CHANGED = ("attempt", "walltime_ns")
 
 
-def carried_over(old: BatchState, new: BatchState, rows: Array) -> BatchState:
-    """``new`` at the instant at which ``old`` has stopped, between two instants at which something happens.
+def carry_over(old: BatchState, new: BatchState, rows: Array) -> None:
+    """Bring ``new`` to the instant at which ``old`` has stopped, between two instants at which something happens.
 
     Parameters
     ----------
@@ -39,56 +48,61 @@ def carried_over(old: BatchState, new: BatchState, rows: Array) -> BatchState:
     rows : int64 (k,)
         All rows of ``old`` that wait or run, or may not join the queue yet, in the order of their first attempts.
     """
-    n, jobs, sizes, clock = len(rows), new.jobs, new.sizes, new.clock
-    place = np.full(old.jobs.shape[1] + 1, -1, np.int64)  # the last one for row -1
+    n, jobs = len(rows), new.jobs
+    place = np.full(len(old.jobs.number) + 1, -1, np.int64)  # the last one for row -1
     place[rows] = np.arange(n)
-    jobs[b.ELIGIBLE : b.COLUMNS, :n] = old.jobs[b.ELIGIBLE : b.COLUMNS, rows]
-    for column in _CHANGED:
-        jobs[column, :n] = old.jobs[column, rows]
-    clock[:] = old.clock
+    for name in (*BECOMES, *_CHANGED):
+        getattr(jobs, name)[:n] = getattr(old.jobs, name)[rows]
+    for name, field in fields_of(BatchState).items():
+        if isinstance(field.kind, Number) and name not in _OWN_NUMBERS:
+            setattr(new, name, getattr(old, name))
     # A job that may not join yet is still to come: those that have joined are before all others.
-    joined = np.flatnonzero(jobs[b.ELIGIBLE, :n] >= 0)
+    joined = np.flatnonzero(jobs.eligible_ns[:n] >= 0)
     new.arrivals[:] = np.concatenate([joined, np.setdiff1d(new.arrivals, joined)])
     coming = new.arrivals[len(joined) :]
-    coming[:] = coming[np.argsort(jobs[b.BEGIN, coming], kind="stable")]
-    clock[b.NEXT_ARRIVAL] = len(joined)
-    clock[list(_ROWS_IN_CLOCK)] = place[old.clock[list(_ROWS_IN_CLOCK)]]
-    sizes[list(_SIZES_ON)] = old.sizes[list(_SIZES_ON)]
-    for name in ("free_words", "host_free", "partitions", "host_ns", "host_key", "host_status"):
+    coming[:] = coming[np.argsort(jobs.begin_ns[coming], kind="stable")]
+    new.next_arrival = len(joined)
+    for name in _NAME_ROWS:
+        setattr(new, name, int(place[getattr(old, name)]))
+    for name in ("free_words", "host_free", "host_ns", "host_key"):
         getattr(new, name)[:] = getattr(old, name)
+    for table, before in ((new.partitions, old.partitions), (new.host_status, old.host_status)):
+        for column, values in zip(table, before, strict=True):
+            column[:] = values
 
-    waits = (jobs[b.ELIGIBLE, :n] >= 0) & (jobs[b.START, :n] < 0)
-    _fill_queue(new, jobs[b.RANK, :n][waits])
-    runs = np.flatnonzero(jobs[b.START, :n] >= 0)
-    np.add.at(new.user_tally, (jobs[b.PARTITION, runs], jobs[b.USER, runs], 0), 1)
-    np.add.at(new.user_tally, (jobs[b.PARTITION, runs], jobs[b.USER, runs], 1), jobs[b.CORES, runs])
+    waits = (jobs.eligible_ns[:n] >= 0) & (jobs.start_ns[:n] < 0)
+    _fill_queue(new, jobs.rank[:n][waits])
+    runs = np.flatnonzero(jobs.start_ns[:n] >= 0)
+    np.add.at(new.user_tally[..., 0], (jobs.partition[runs], jobs.user[runs]), 1)
+    np.add.at(new.user_tally[..., 1], (jobs.partition[runs], jobs.user[runs]), jobs.cores[runs])
 
-    running = int(sizes[b.N_RUNNING])
+    running = int(new.n_running)
     instants, who = old.running_ns[:running], place[old.running_job[:running]]
     order = np.lexsort((who, instants))  # ascending entries are a heap
     new.running_ns[:running], new.running_job[:running] = instants[order], who[order]
-    expected = int(old.sizes[b.N_EXPECTED])
+    expected = int(old.n_expected)
     instants, who = old.expected_ns[:expected], place[old.expected_job[:expected]]
     instants, who = instants[who >= 0], who[who >= 0]  # those of jobs that have ended are not taken out at once
     order = np.lexsort((who, instants))
-    sizes[b.N_EXPECTED] = len(order)
+    new.n_expected = len(order)
     new.expected_ns[: len(order)], new.expected_job[: len(order)] = instants[order], who[order]
 
-    count = jobs[b.HELD_COUNT, :n]
-    source = intervals_of(jobs[b.HELD_FIRST, :n], count)
-    jobs[b.HELD_FIRST, :n] = np.cumsum(count) - count
-    sizes[b.POOL_USED] = len(source)
+    count = jobs.held_count[:n]
+    source = intervals_of(jobs.held_first[:n], count)
+    jobs.held_first[:n] = np.cumsum(count) - count
+    new.pool_used = len(source)
     new.pool_lo[: len(source)], new.pool_hi[: len(source)] = old.pool_lo[source], old.pool_hi[source]
-    first, last = (int(old.sizes[name]) for name in (b.FIRST, b.LAST))
-    sizes[b.LAST] = last - first
+    first, last = old.first_slice, old.end_slice
+    new.end_slice = last - first
     new.profile_ns[: last - first] = old.profile_ns[first:last]
     new.profile_free[: last - first] = old.profile_free[first:last]
 
     if len(new.numbers):
         new.numbers[:, :n] = old.numbers[:, rows]
     new.memory[:] = old.memory
-    new = new._replace(cores_profile=old.cores_profile)
-    return kept_reservations(new, old.kept_lo, old.kept_hi) if len(new.kept_lo) else new
+    new.cores_profile = old.cores_profile
+    if len(new.kept_lo):
+        keep_reservations(new, old.kept_lo, old.kept_hi)
 
 
 def _fill_queue(state: BatchState, ranks: Array) -> None:

@@ -28,7 +28,7 @@ AMOUNT = -1
 def _split(profile: CoreProfile, instant: int) -> int:
     """Let a slice begin at an instant, which is not before the first slice; returns its place."""
     ns = profile.ns
-    lo, hi = 0, profile.used[b.SLICES]
+    lo, hi = 0, profile.n_slices
     while hi - lo > 1:
         middle = (lo + hi) >> 1
         if ns[middle] <= instant:
@@ -37,10 +37,10 @@ def _split(profile: CoreProfile, instant: int) -> int:
             hi = middle
     if ns[lo] == instant:
         return lo
-    for k in range(profile.used[b.SLICES] - 1, lo, -1):
+    for k in range(profile.n_slices - 1, lo, -1):
         ns[k + 1], profile.free[k + 1], profile.first[k + 1] = ns[k], profile.free[k], profile.first[k]
     ns[lo + 1], profile.free[lo + 1], profile.first[lo + 1] = instant, profile.free[lo], -1
-    profile.used[b.SLICES] += 1
+    profile.n_slices += 1
     return lo + 1
 
 
@@ -49,8 +49,8 @@ def _join(profile: CoreProfile, k: int) -> None:
     """Join slice k to the one before it where nothing changes when it begins."""
     if k == 0 or profile.first[k] >= 0:
         return
-    used = profile.used[b.SLICES] - 1
-    profile.used[b.SLICES] = used
+    used = profile.n_slices - 1
+    profile.n_slices = used
     for at in range(k, used):
         profile.ns[at], profile.free[at] = profile.ns[at + 1], profile.free[at + 1]
         profile.first[at] = profile.first[at + 1]
@@ -59,22 +59,21 @@ def _join(profile: CoreProfile, k: int) -> None:
 @compiled(inner=True)
 def _free_change(profile: CoreProfile, change: int) -> None:
     """Give back the place of a change, for another."""
-    profile.after[change] = profile.used[b.SPARE]
-    profile.used[b.SPARE] = change
-    profile.used[b.CHANGES] -= 1
+    profile.after[change] = profile.spare
+    profile.spare = change
+    profile.n_changes -= 1
 
 
 @compiled(inner=True)
 def _add(profile: CoreProfile, k: int, before: int, lo: int, hi: int, amount: int) -> int:
     """One more change at the begin of slice k, behind change ``before`` (-1: as its first); returns it."""
-    used = profile.used
-    change = used[b.SPARE]
+    change = profile.spare
     if change >= 0:
-        used[b.SPARE] = profile.after[change]
+        profile.spare = profile.after[change]
     else:
-        change = used[b.EVER]
-        used[b.EVER] += 1
-    used[b.CHANGES] += 1
+        change = profile.n_ever
+        profile.n_ever += 1
+    profile.n_changes += 1
     profile.lo[change], profile.hi[change], profile.amount[change] = lo, hi, amount
     if before < 0:
         profile.after[change] = profile.first[k]
@@ -141,7 +140,7 @@ def _one_change(state: BatchState, words: Array, hosts: Array, amounts: Array, l
 @compiled(inner=True)
 def move_profile(state: BatchState, profile: CoreProfile, now: int) -> None:
     """Let time go on to ``now``."""
-    ns, used = profile.ns, profile.used[b.SLICES]
+    ns, used = profile.ns, profile.n_slices
     passed = 0
     while passed + 1 < used and ns[passed + 1] <= now:
         passed += 1
@@ -158,7 +157,7 @@ def move_profile(state: BatchState, profile: CoreProfile, now: int) -> None:
             ns[k - passed], profile.free[k - passed] = ns[k], profile.free[k]
             profile.first[k - passed] = profile.first[k]
         profile.first[0] = -1
-        profile.used[b.SLICES] = used - passed
+        profile.n_slices = used - passed
     ns[0] = now
 
 
@@ -192,15 +191,15 @@ def _change_amounts(
     undo: bool,
 ) -> None:
     """What a job needs beside its cores is taken (-1) or given back (1) as slice k begins, behind change ``before``."""
-    needs, unit = state.needs, state.jobs[b.UNIT, job]
-    n_resources, n_licences = state.settings[b.N_RESOURCES], state.settings[b.N_LICENCES]
-    if state.settings[b.POWERED] != b.UNPOWERED:
+    needs, unit = state.needs, state.jobs.unit_cores[job]
+    n_resources, n_licences = state.settings.n_resources, state.settings.n_licences
+    if state.settings.powered != b.UNPOWERED:
         amount = sign * cores_mw(state, job, lo, hi, count)
-        before = _change(state, profile, k, before, state.settings[b.POWER_AMOUNT], AMOUNT, amount, undo)
+        before = _change(state, profile, k, before, state.settings.power_amount, AMOUNT, amount, undo)
     for domain in range(state.domains.limit_mw.size):
         amount = sign * cores_mw_within(state, job, domain, lo, hi, count)
         if amount != 0:
-            which = state.settings[b.POWER_AMOUNT] + 1 + domain
+            which = state.settings.power_amount + 1 + domain
             before = _change(state, profile, k, before, which, AMOUNT, amount, undo)
     licences = profile.amounts.size - n_licences
     for r in range(n_licences):
@@ -248,10 +247,10 @@ def hold_cores(
     """
     if begin >= stop:
         return
-    if begin == state.clock[b.NOW] and profile.ns[0] < begin:
+    if begin == state.now_ns and profile.ns[0] < begin:
         move_profile(state, profile, begin)
     at = _split(profile, begin)
-    until = profile.used[b.SLICES]
+    until = profile.n_slices
     if stop != b.NEVER:
         until = _split(profile, stop)
     cores = 0
@@ -260,7 +259,7 @@ def hold_cores(
     for k in range(at, until):
         profile.free[k] += sign * cores
     settings = state.settings
-    beside = settings[b.N_RESOURCES] + settings[b.N_LICENCES] > 0 or settings[b.POWERED] != b.UNPOWERED
+    beside = settings.n_resources + settings.n_licences > 0 or settings.powered != b.UNPOWERED
     others = job >= 0 and beside
     undo = sign > 0
     for end in range(2 if stop != b.NEVER else 1):
@@ -281,7 +280,7 @@ def hold_amount(
     state: BatchState, profile: CoreProfile, which: int, amount: int, begin: int, stop: int, sign: int
 ) -> None:
     """Take (``sign`` -1) so much of an amount for [begin, stop), or give it back (1), as :func:`hold_cores` does cores."""
-    if begin == state.clock[b.NOW] and profile.ns[0] < begin:
+    if begin == state.now_ns and profile.ns[0] < begin:
         move_profile(state, profile, begin)
     at = _split(profile, begin)
     _change(state, profile, at, -1, which, AMOUNT, sign * amount, sign > 0)

@@ -106,44 +106,44 @@ HOOKS = Hooks(
 
 def wanted(state: BatchState) -> set[int]:
     """The slots that a simulation has a use for, by its state before the first event."""
-    settings, sizes = state.settings, state.sizes
+    settings = state.settings
     found: set[int] = set()
-    by_cores, hosts = settings[b.BY_CORES] == 1, state.host_ns.size > 0
+    by_cores, hosts = settings.by_cores == 1, state.host_ns.size > 0
     if by_cores:
         found |= {HOLD_POOL, HOLD_KEPT, HOLD_HOST, MOVE_PROFILE, EARLIEST, ROOM}
     if hosts:
         found |= {HOST_EVENTS, OUTAGES_SHORT, AGAIN}
-    if settings[b.LOSES] == 1 or settings[b.DIRECTS] & b.CUTS:
+    if settings.loses == 1 or settings.directs & b.CUTS:
         found.add(AGAIN)
-    if settings[b.HAS_OTHERS] == 1:
+    if settings.has_others == 1:
         found |= {OTHERS, NEXT_OTHER}
-    if settings[b.PREDICTS] == 1:
+    if settings.predicts == 1:
         found |= {PREDICT, LEARN}
-    if settings[b.PROMISES] == 1:
+    if settings.promises == 1:
         found.add(HEAR)
-    if sizes[b.PRESETS_LEFT] > 0:
+    if state.presets_left > 0:
         found.add(PRESETS)
-    if settings[b.RELEASES] != b.NO_RELEASES:
+    if settings.releases != b.NO_RELEASES:
         found |= {TAKE_UP, GIVE_UP} | ({HOLD_LEFT} if by_cores else set())
-        found.add(DRAIN if settings[b.RELEASES] == b.BY_DRAIN else RELEASE)
-    parts = (b.AFTER_PASS, b.AFTER_WIDTHS, b.AFTER_HINTS, b.AFTER_DIRECTIONS, b.AFTER_LEVELS)
-    found |= {int(settings[part]) for part in parts if settings[part] != 0}
-    if settings[b.MOLDS] == 1:
-        found.add(MOLD_BESIDE if settings[b.DEPTH] > 1 else MOLD)
-    if settings[b.RESIZE] == b.EVOLVE:
+        found.add(DRAIN if settings.releases == b.BY_DRAIN else RELEASE)
+    parts = (settings.after_widths, settings.after_hints, settings.after_directions, settings.after_levels)
+    found |= {slot for slot in (settings.after_pass, *parts) if slot != 0}
+    if settings.molds == 1:
+        found.add(MOLD_BESIDE if settings.max_reservations > 1 else MOLD)
+    if settings.resizing == b.EVOLVE:
         found.add(WISH)
-    if settings[b.POWERED] != b.UNPOWERED:
+    if settings.powered != b.UNPOWERED:
         found.add(LIMITS)
-        if not by_cores and settings[b.ORDER] in (b.STATIC, b.SCORED):
-            found.add(POWER_PLAN if settings[b.DEPTH] == 1 else POWER_FITS)
+        if not by_cores and settings.order in (b.STATIC, b.SCORED):
+            found.add(POWER_PLAN if settings.max_reservations == 1 else POWER_FITS)
     if state.domains.limit_mw.size > 0:
-        found |= {DOMAIN_LIMITS, DOMAIN_OFFER} | ({DOMAIN_FITS} if settings[b.ORDER] == b.DECIDED else set())
-    if state.stops.host.size > 0:
+        found |= {DOMAIN_LIMITS, DOMAIN_OFFER} | ({DOMAIN_FITS} if settings.order == b.DECIDED else set())
+    if state.stops.host.state.size > 0:
         found |= {STOP_HOSTS} | ({HOLD_HOST} if by_cores else set())
-    if settings[b.SLEEPS] == 1:
+    if settings.sleeps == 1:
         found |= {HOSTS_SLEEP, PLACE_AWAKE, SLOT_AWAKE, BOOT_HOSTS}
-    order = settings[b.ORDER]
-    if order in (b.STATIC, b.SCORED) and (by_cores or settings[b.DEPTH] > 1):
+    order = settings.order
+    if order in (b.STATIC, b.SCORED) and (by_cores or settings.max_reservations > 1):
         found.add(PLAN)
     found |= {slot for kind, slot in ((b.SCORED, ORDER), (b.DECIDED, CHOSEN), (b.REJECTED, TURN_AWAY)) if order == kind}
     return found

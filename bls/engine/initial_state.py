@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -11,9 +10,23 @@ from bls.allocators.contract import PlacementRequest
 from bls.availability.free_cores import new_free
 from bls.engine import state as b
 from bls.engine.hooks import HINT_AS_DECIDED, HOOKS, RESIZE, TOGETHER, wanted
+from bls.engine.jobs import Jobs
 from bls.engine.queue import new_queue
-from bls.engine.state import BatchState, CoreProfile, DomainState, PowerState, SleepState, StopState
-from traces.base.scale import WHOLE
+from bls.engine.settings import Settings
+from bls.engine.state import (
+    BatchState,
+    CoreProfile,
+    DomainState,
+    HostStatus,
+    Partitions,
+    PowerState,
+    Scaling,
+    SleepHosts,
+    SleepState,
+    StopState,
+    Windows,
+    Wishing,
+)
 from traces.compiled import Array, own
 
 __all__ = [
@@ -26,11 +39,10 @@ __all__ = [
     "grow_told",
     "grow_wishes",
     "intervals_of",
-    "kept_reservations",
+    "keep_reservations",
     "new_state",
     "no_domains",
     "no_power",
-    "unused_rows",
 ]
 
 _LONGEST_NS = 2**62 - 1
@@ -55,8 +67,8 @@ class Given:
         Job numbers; row numbers by default.
     history_group, history_least, history : int64
         As of ``BatchState``; of no levels where nothing is predicted.
-    columns : mapping of int to (n,)
-        Further columns of ``BatchState.jobs`` by their names.
+    columns : mapping of str to (n,)
+        Further columns of ``Jobs`` by their names.
     masks : (P + W, words) or None
         Cores of partitions and windows; None: one partition of all cores.
     limits : (P, 5)
@@ -65,8 +77,8 @@ class Given:
         Where the power of the machine is limited, and of parts of it, and where hosts are stopped for that.
     sleep_passages : (2, H), optional
         Where hosts that idle fall asleep, how long each takes to shut down, and to boot.
-    settings : mapping of int to int
-        As of ``BatchState``, by their names; 0 what is not there.
+    settings : mapping of str to int
+        Fields of ``Settings`` that differ from their defaults.
     """
 
     submit_ns: Array
@@ -76,7 +88,7 @@ class Given:
     run_ns: Array
     host_first: Array
     number: Array | None = None
-    columns: dict[int, Array] = field(default_factory=dict)
+    columns: dict[str, Array] = field(default_factory=dict)
     wanted_first: Array | None = None
     wanted_lo: Array = field(default_factory=_none)
     wanted_hi: Array = field(default_factory=_none)
@@ -108,34 +120,25 @@ class Given:
     stops: StopState | None = None
     sleep_passages: Array | None = None
     at_most_mw: int = 0
-    settings: dict[int, int] = field(default_factory=dict)
+    settings: dict[str, int] = field(default_factory=dict)
     keep_decisions: bool = False
 
 
-def unused_rows(n: int) -> Array:
-    """So many rows of ``BatchState.jobs`` of which nothing is known."""
-    rows = np.zeros((b.COLUMNS, n), np.int64)
-    rows[[b.DEPENDS, b.WINDOW, b.ELIGIBLE, b.START, b.END, b.PROMISE, b.WHY, b.STATE]] = -1
-    rows[[b.CANCEL, b.SLOT, b.STOP]] = b.NEVER
-    return rows
-
-
-def _jobs(given: Given) -> Array:
+def _jobs(given: Given) -> Jobs:
     n = len(given.submit_ns)
-    jobs = unused_rows(n)
-    jobs[b.SUBMIT] = jobs[b.BEGIN] = given.submit_ns
-    jobs[b.ESTIMATE] = jobs[b.WALLTIME] = np.minimum(given.estimate_ns, _LONGEST_NS)
-    jobs[b.CORES], jobs[b.RANK], jobs[b.RUN] = given.cores, given.rank, given.run_ns
-    jobs[b.NUMBER] = np.arange(n) if given.number is None else given.number
-    jobs[b.ORIGIN] = np.arange(n)
-    jobs[b.UNIT] = 1
-    for column, values in given.columns.items():
-        jobs[column] = values
-    return jobs
-
-
-def _heap(of: str, size: int) -> dict[str, Array]:
-    return {f"{of}_ns": np.empty(size, np.int64), f"{of}_job": np.empty(size, np.int64)}
+    estimate_ns = np.minimum(given.estimate_ns, _LONGEST_NS)
+    columns = {
+        "submit_ns": given.submit_ns,
+        "begin_ns": given.submit_ns,
+        "estimate_ns": estimate_ns,
+        "walltime_ns": estimate_ns,
+        "cores": given.cores,
+        "rank": given.rank,
+        "run_ns": given.run_ns,
+        "number": np.arange(n) if given.number is None else given.number,
+        "origin": np.arange(n),
+    }
+    return Jobs.new({"rows": n}, **columns | given.columns)
 
 
 def _columns(given: Given, *names: str) -> dict[str, Array]:
@@ -143,39 +146,45 @@ def _columns(given: Given, *names: str) -> dict[str, Array]:
     return {name: own(getattr(given, name), np.int64) for name in names}
 
 
-def _numbers(given: Given, jobs: Array) -> tuple[Array, Array, Array]:
-    # Settings, clock and sizes.
-    settings, clock, sizes = (np.zeros(size, np.int64) for size in (b.SETTINGS, b.CLOCK, b.SIZES))
-    settings[b.COST], settings[b.SWITCH_WAIT] = -1, b.NEVER
-    settings[list(given.settings)] = list(given.settings.values())
+def _settings(given: Given) -> Settings:
+    settings = Settings(**given.settings)
+    n_hosts, n_cores = len(given.host_first) - 1, int(given.host_first[-1])
     # A job may be given all the cores.
-    wider = settings[b.RESIZE] or settings[b.MOLDS]
-    settings[b.WIDEST] = given.host_first[-1] if wider else given.cores.max()
-    _set_after_pass(settings, int(given.host_first[-1]))
-    settings[b.PLANS] = settings[b.DEPTH] > 0
-    settings[b.PREDICTS] = len(given.history_least) > 0 or (given.power is not None and len(given.power.seen) > 0)
-    settings[b.N_WINDOWS] = given.windows.shape[1]
-    clock[[b.DUE_JOB, b.BLOCKED_HEAD, b.ARRIVED]] = sizes[b.N_CHOSEN] = -1
-    clock[[b.WAKE, b.OBSERVE, b.LIMIT_MW, b.NEXT_PASSAGE, b.POWER_AT]] = b.NEVER
+    settings.widest = n_cores if settings.resizing or settings.molds else int(given.cores.max())
+    _set_after_pass(settings, n_cores)
+    settings.plans = int(settings.max_reservations > 0)
+    learns = given.power is not None and len(given.power.seen) > 0
+    settings.predicts = int(len(given.history_least) > 0 or learns)
+    settings.n_windows = given.windows.shape[1]
     if given.power is not None:
-        clock[b.POWER_AT] = given.power.ns[0]
         first = given.power.first
         if given.domains is not None:
             first = first + (given.domains.stair_first - given.domains.stair_first[:, :1]).sum(axis=0)
-        settings[b.POWER_STAIRS] = _most_stairs(first, charged=bool(settings[b.CHARGE]))
+        settings.power_stairs = _most_stairs(first, charged=settings.charges_decisions == 1)
     if given.stops is not None:
-        clock[b.AT_MOST_MW] = given.at_most_mw
-        settings[b.HOST_LOG_ROOM] = 2 * given.stops.host.shape[1]
-    if settings[b.SLEEPS]:
-        n_hosts = len(given.host_first) - 1
-        sizes[[b.N_IDLE, b.N_SLEEPY]] = n_hosts
-        # Each may fall asleep, boot, and go down.
-        settings[b.HOST_LOG_ROOM] = 6 * n_hosts
-    sizes[[b.N_ROWS, b.PREDICTED]] = jobs.shape[1]
-    sizes[b.FREE_CORES] = given.host_first[-1]
-    sizes[b.PRESETS_LEFT] = jobs[b.PRESET].sum()
-    sizes[b.LAST] = not settings[b.BY_CORES]
-    return settings, clock, sizes
+        settings.host_log_room = 2 * given.stops.host.state.size
+    if settings.sleeps:
+        settings.host_log_room = 6 * n_hosts  # each may fall asleep, boot, and go down
+    return settings
+
+
+def _numbers(given: Given, settings: Settings, jobs: Jobs) -> dict[str, int]:
+    # Numbers of the state that do not begin as they are declared.
+    n, n_hosts = len(given.submit_ns), len(given.host_first) - 1
+    found = {
+        "n_rows": n,
+        "n_predicted": n,
+        "free_cores": int(given.host_first[-1]),
+        "presets_left": int(jobs.preset.sum()),
+        "end_slice": int(not settings.by_cores),
+    }
+    if given.power is not None:
+        found["power_at_ns"] = int(given.power.ns[0])
+    if given.stops is not None:
+        found["max_mw"] = given.at_most_mw
+    if settings.sleeps:
+        found["n_idle"] = found["n_sleepy"] = n_hosts
+    return found
 
 
 def _most_stairs(first: Array, *, charged: bool) -> int:
@@ -184,92 +193,68 @@ def _most_stairs(first: Array, *, charged: bool) -> int:
     return int(2 * first[-1] if charged else 2 * np.diff(first).max(initial=0))
 
 
-def _set_after_pass(settings: Array, n_cores: int) -> None:
+def _set_after_pass(settings: Settings, n_cores: int) -> None:
     # What running jobs are told after a pass, and how much of it there may be.
-    settings[b.AFTER_WIDTHS] = RESIZE if settings[b.RESIZE] else 0
+    settings.after_widths = RESIZE if settings.resizing else 0
     # Of a policy's directions: each core of a job, all of them, and its end.
-    parts = {b.AFTER_WIDTHS: 1, b.AFTER_HINTS: 1, b.AFTER_DIRECTIONS: 3, b.AFTER_LEVELS: 2}
-    there = [part for part in parts if settings[part]]
-    settings[b.TOLD_AT_MOST] = n_cores * sum(parts[part] for part in there)
-    if len(there) == 1:
-        settings[b.AFTER_PASS] = settings[there[0]]
-    elif there:
-        settings[b.AFTER_PASS] = TOGETHER
-        settings[b.TOLD_AT_MOST] *= 2  # to put it in order
-
-
-def _host_events(given: Given) -> tuple[Array, Array, Array, int]:
-    # The heap of each host's first outage. Ascending instants are a heap.
-    n = max(0, len(given.outage_first) - 1)
-    status = np.zeros((3, n), np.int64)
-    status[b.NEXT_DOWN] = b.NEVER
-    pending = []
-    for v in range(n):
-        first = int(given.outage_first[v])
-        status[b.NEXT_OUTAGE, v] = first
-        if first < given.outage_first[v + 1]:
-            status[b.NEXT_DOWN, v] = given.outage_down[first]
-            pending.append((int(given.outage_down[first]), n + v))
-    ns, key = np.empty(n, np.int64), np.empty(n, np.int64)
-    pending.sort()
-    for k, (t, v) in enumerate(pending):
-        ns[k], key[k] = t, v
-    return ns, key, status, len(pending)
-
-
-def _profiles(given: Given, settings: Array, boundaries: Array, words: Array, most_running: int) -> dict[str, Any]:
-    # The columns about what is free over time, and what of it a job is offered; ``words``: cores that are free first.
-    n, n_cores = len(given.submit_ns), int(given.host_first[-1])
-    by_cores, several = bool(settings[b.BY_CORES]), settings[b.DEPTH] > 1
-    # No more jobs run at once than there are cores; in a plan, every waiting job may stand, too.
-    slices = 0 if by_cores else 4 * (most_running + (n if several else 0)) + 2 * given.windows.shape[1] + 64
-    free = np.zeros(slices, np.int64)
-    free[:1] = n_cores
-    profile = _core_profile(given, settings, boundaries, words)
-    kept = 2 * n + n_cores if by_cores and settings[b.PLANS] else 0
-    return {
-        "profile_ns": np.zeros(slices, np.int64),
-        "profile_free": free,
-        "plan_ns": np.zeros(slices if several else 0, np.int64),
-        "plan_free": np.zeros(slices if several else 0, np.int64),
-        "cores_profile": profile,
-        **{f"{when}_words": profile.words.copy() for when in ("later", "offered")},
-        **{f"{when}_hosts": profile.hosts.copy() for when in ("later", "offered")},
-        **{f"{when}_amounts": profile.amounts.copy() for when in ("later", "offered", "passing")},
-        "kept_lo": np.empty(kept, np.int64),
-        "kept_hi": np.empty(kept, np.int64),
+    most = {
+        settings.after_widths: 1,
+        settings.after_hints: 1,
+        settings.after_directions: 3,
+        settings.after_levels: 2,
     }
+    there = [slot for slot in most if slot]
+    settings.max_told = n_cores * sum(most[slot] for slot in there)
+    if len(there) == 1:
+        settings.after_pass = there[0]
+    elif there:
+        settings.after_pass = TOGETHER
+        settings.max_told *= 2  # to put it in order
 
 
-def _core_profile(given: Given, settings: Array, boundaries: Array, words: Array) -> CoreProfile:
+def _host_status(given: Given) -> tuple[HostStatus, Array, Array]:
+    # Of each list of outages; and the heap of their first ones: instants and keys. Ascending instants are a heap.
+    n = max(0, len(given.outage_first) - 1)
+    first = own(given.outage_first[:n], np.int64)
+    some = np.flatnonzero(first < given.outage_first[1:]) if n else first
+    begin = np.full(n, b.NEVER)
+    begin[some] = given.outage_down[first[some]]
+    pending = some[np.argsort(begin[some], kind="stable")]
+    return HostStatus.new({"outages": n}, next_outage=first, next_down_ns=begin), begin[pending], n + pending
+
+
+def _core_profile(given: Given, settings: Settings, boundaries: Array, words: Array) -> CoreProfile:
     # It grows when it is full: most runs need far fewer slices than they could.
-    by_cores = bool(settings[b.BY_CORES])
-    by_hosts = by_cores and settings[[b.BY_HOSTS, b.WHOLE_HOSTS, b.N_RESOURCES]].any()
+    by_cores = settings.by_cores == 1
+    by_hosts = by_cores and (settings.by_hosts or settings.whole_hosts or settings.n_resources > 0)
     at = boundaries[boundaries > 0] if by_cores else boundaries[:0]
-    steps = 2 * int(settings[b.POWER_STAIRS])
-    slices, changes = (64 + len(at) + steps, 256 + len(at) + steps) if by_cores else (0, 0)
-    profile = CoreProfile(
-        used=np.array([1 + len(at), len(at), len(at), -1], np.int64),
-        ns=np.zeros(slices, np.int64),
-        free=np.full(slices, int(given.host_first[-1]), np.int64),
-        first=np.full(slices, -1, np.int64),
-        lo=np.zeros(changes, np.int64),
-        hi=np.zeros(changes, np.int64),
-        amount=np.zeros(changes, np.int64),
-        after=np.full(changes, -1, np.int64),
-        words=words.copy() if by_cores else words[:0].copy(),
-        hosts=np.diff(given.host_first) if by_hosts else _none(),
-        amounts=own(given.amounts, np.int64).copy(),
+    n, steps, n_cores = len(at), 2 * settings.power_stairs, int(given.host_first[-1])
+    profile = CoreProfile.new(
+        {
+            "slices": 64 + n + steps if by_cores else 0,
+            "changes": 256 + n + steps if by_cores else 0,
+            "words": len(words) if by_cores else 0,
+            "hosts": len(given.host_first) - 1 if by_hosts else 0,
+            "amounts": len(given.amounts),
+        },
+        free=n_cores,
+        words=words if by_cores else words[:0],
+        hosts=np.diff(given.host_first) if by_hosts else 0,
+        amounts=given.amounts,
+        n_slices=1 + n,
+        n_changes=n,
+        n_ever=n,
     )
     # A job may fit from the end of a window on: slices begin there, at a change of nothing.
-    profile.ns[1 : 1 + len(at)] = at
-    profile.first[1 : 1 + len(at)] = np.arange(len(at))
+    profile.ns[1 : 1 + n] = at
+    profile.first[1 : 1 + n] = np.arange(n)
     return profile
 
 
 def _placement(given: Given, words: Array, starts: Array, host_first: Array) -> PlacementRequest:
     # What is empty here is set before each call.
-    nothing = _none()
+    nothing = np.zeros(0, np.int64)
+    names = ("switch_lo", "switch_hi", "switch_level", "switch_hosts")
     return PlacementRequest(
         number=0,
         n_cores=0,
@@ -279,124 +264,149 @@ def _placement(given: Given, words: Array, starts: Array, host_first: Array) -> 
         starts=starts,
         host_first=host_first,
         host_free=nothing,
-        switch_lo=own(given.switch_lo, np.int64),
-        switch_hi=own(given.switch_hi, np.int64),
-        switch_level=own(given.switch_level, np.int64),
-        switch_hosts=own(given.switch_hosts, np.int64),
         wanted_lo=nothing,
         wanted_hi=nothing,
         parameters=np.array(given.parameters, np.int64),
         out_lo=nothing,
         out_hi=nothing,
+        **_columns(given, *names),
     )
 
 
-def _releases(n_cores: int, wishes: bool) -> dict[str, Array]:
-    sizes = {"left_lo": n_cores, "left_hi": n_cores}
-    sizes |= dict.fromkeys(("releasing_ns", "releasing_key"), 2 * n_cores if wishes else n_cores)
-    return {
-        **{name: np.zeros(size, np.int64) for name, size in sizes.items()},
-        "holder": np.full(n_cores, -1, np.int64),
-        "releases": np.zeros((3, 4 * n_cores), np.int64),
-        "wishes": np.zeros((4, 4 * n_cores if wishes else 0), np.int64),
-    }
-
-
-def _told(n_cores: int, most_running: int, settings: Array, rows: int, amounts: Array) -> dict[str, Array]:
-    # What is known of cores of running jobs that are told something.
-    hinted = n_cores if settings[b.AFTER_HINTS] else 0
-    resized = n_cores if settings[b.AFTER_WIDTHS] else 0
-    directed = n_cores if settings[b.AFTER_DIRECTIONS] or settings[b.AFTER_LEVELS] else 0
-    by_policy = n_cores if settings[b.AFTER_HINTS] == HINT_AS_DECIDED else 0
-    lengths = {"hinted": hinted, "wanted_of": hinted, "given_at": resized, "asked": resized}
-    parts = (b.AFTER_WIDTHS, b.AFTER_HINTS, b.AFTER_DIRECTIONS, b.AFTER_LEVELS)  # each may tell something to every job
-    lengths |= {"reached": n_cores * sum(int(settings[part]) > 0 for part in parts)}
-    return {
-        **{name: np.zeros(length, np.int64) for name, length in lengths.items()},
-        "told": np.zeros((b.TOLD_ROWS, 4 * (min(hinted, most_running) + resized + directed)), np.int64),
-        "resizing": np.zeros((5, resized), np.int64),
-        "wishing": np.zeros((b.WISHING_ROWS, rows if resized else 0), np.int64),
-        "totals": own(amounts, np.int64).copy() if resized else _none(),
-        "directed": np.zeros((b.DIRECTED_ROWS, 3 * directed + 2 * by_policy), np.int64),
-        "scaling": np.zeros((b.SCALING_ROWS, rows if directed else 0), np.int64),
-        "core_scale": np.zeros((2, directed), np.int64),
-    }
-
-
-def _partitions(given: Given, leaves: Array) -> tuple[Array, Array]:
+def _partitions(given: Given, leaves: Array) -> tuple[Partitions, Array]:
     # The table of partitions, and the cores of each (of all: ``leaves``) and of each window.
     masks = leaves[None, :].copy() if given.masks is None else own(given.masks, np.int64)
-    limits = np.array([[0] + 4 * [b.NEVER // 2]]) if given.limits is None else given.limits
-    table = np.zeros((len(limits), b.PARTITION_COLUMNS), np.int64)
-    table[:, : limits.shape[1]] = limits
-    table[:, b.MASKED] = np.any(masks[: len(limits)] != leaves, axis=1)
-    return table, masks
+    names = ("tier", "max_running_jobs", "max_running_cores", "max_user_jobs", "max_user_cores")
+    limits = {} if given.limits is None else dict(zip(names, given.limits.T, strict=True))
+    n = 1 if given.limits is None else len(given.limits)
+    return Partitions.new({"partitions": n}, masked=np.any(masks[:n] != leaves, axis=1), **limits), masks
 
 
 def no_power() -> PowerState:
     """That of a machine whose power is not limited."""
-    nowhere = np.zeros((2, 0), np.int64)
-    return PowerState(
-        ns=_none(),
-        known=_none(),
+    none = np.zeros(0, np.int64)
+    return PowerState.new(
+        dict.fromkeys(("drawn", "ends", "slowing", "room", "predicted", "groups"), 0),
+        ns=none,
+        known=none,
         first=np.zeros(1, np.int64),
         stairs=np.zeros((3, 0), np.int64),
-        more_mw=nowhere.copy(),
-        speed=nowhere.copy(),
-        first_core=_none(),
-        planned=_none(),
-        drawn=_none(),
-        ends=nowhere.copy(),
-        slowing=nowhere.copy(),
-        room=_none(),
-        states=0,
-        kind=_none(),
-        predicted=_none(),
-        factor=_none(),
-        alike=_none(),
-        seen=np.zeros((0, 3), np.int64),
+        more_mw=np.zeros((2, 0), np.int64),
+        speed=np.zeros((2, 0), np.int64),
+        first_core=none,
+        planned=none,
+        kind=none,
+        factor=none,
+        alike=none,
     )
 
 
 def no_domains() -> DomainState:
     """That of a machine without parts whose power is limited by itself."""
-    columns = {
-        name: _none() for name in ("first", "lo", "hi", "idle_mw", "limit_mw", "level", "of_first", "of_host", "room")
-    }
+    columns = {name: np.zeros(0, np.int64) for name in ("first", "lo", "hi", "idle_mw", "of_first", "of_host")}
     tables = {name: np.zeros((0, 0), np.int64) for name in ("known", "stair_first", "stairs", "covers")}
-    return DomainState(**columns, **tables)
+    return DomainState.new({"domains": 0}, **columns, **tables)
 
 
-def no_stops() -> StopState:
-    """That of a machine of which no host is stopped."""
-    first, two, three = np.zeros(1, np.int64), np.zeros((2, 0), np.int64), np.zeros((3, 0), np.int64)
-    return StopState(first, two, _none(), _none(), two, three, three)
+def no_stops(host_log: int = 0) -> StopState:
+    """That of a machine of which no host is stopped; with room for what becomes of hosts that fall asleep."""
+    none = np.zeros(0, np.int64)
+    return StopState.new(
+        {"hosts": 0, "host_log": host_log},
+        first=np.zeros(1, np.int64),
+        stairs=np.zeros((2, 0), np.int64),
+        saves_mw=none,
+        down_saves_mw=none,
+        passages=np.zeros((2, 0), np.int64),
+    )
 
 
-def _sleep(given: Given, settings: Array, words: Array, profile: CoreProfile) -> SleepState:
+def _sleep(given: Given, settings: Settings, words: Array, profile: CoreProfile) -> SleepState:
     # All hosts are up, and idle, from the first submit on.
     passages = np.zeros((2, 0), np.int64) if given.sleep_passages is None else own(given.sleep_passages, np.int64)
-    n_hosts = passages.shape[1]
-    n_words = len(words) if n_hosts else 0
-    by_cores = bool(settings[b.BY_CORES])
-    n_counted = len(profile.hosts) if by_cores else n_hosts * int(settings[b.BY_HOSTS])
+    n, by_cores = passages.shape[1], settings.by_cores == 1
+    counted = len(profile.hosts) if by_cores else n * settings.by_hosts
+    sizes = {
+        "hosts": n,
+        "words": len(words) if n else 0,
+        "counted": counted if n else 0,
+        "saved_words": len(words) if n and by_cores else 0,
+        "saved": counted if n and by_cores else 0,
+    }
     begin = int(np.min(given.submit_ns, initial=b.NEVER))
-    host = np.zeros((b.SLEEP_ROWS, n_hosts), np.int64)
-    host[b.IDLE_SINCE], host[b.IS_SLEEPY] = begin, 1
-    return SleepState(
+    return SleepState.new(
+        sizes,
         passages=passages,
-        host=host,
-        sleepy_ns=np.full(n_hosts, begin + int(settings[b.SLEEP_AFTER]), np.int64),
-        sleepy_key=np.arange(n_hosts),
-        booting_ns=np.zeros(n_hosts, np.int64),
-        booting_host=np.zeros(n_hosts, np.int64),
-        away=np.zeros(n_words, np.int64),
-        booting=np.zeros(n_words, np.int64),
-        words=np.zeros(n_words, np.int64),
-        hosts=np.zeros(n_counted if n_hosts else 0, np.int64),
-        saved_words=np.zeros(n_words if by_cores else 0, np.int64),
-        saved_hosts=np.zeros(n_counted if n_hosts and by_cores else 0, np.int64),
+        host=SleepHosts.new(sizes, idle_since_ns=begin),
+        sleepy_ns=begin + settings.sleep_after_ns,
+        sleepy_key=np.arange(n),
     )
+
+
+def _sizes(given: Given, settings: Settings, jobs: Jobs) -> dict[str, int]:
+    # How much room there is for what is the state's own.
+    n, n_cores, n_hosts = len(given.submit_ns), int(given.host_first[-1]), len(given.host_first) - 1
+    running = min(n, n_cores) + 1  # no more jobs run at once than there are cores
+    by_cores, several = settings.by_cores == 1, settings.max_reservations > 1
+    by_hosts = by_cores and (settings.by_hosts or settings.whole_hosts or settings.n_resources > 0)
+    decided, scored = settings.order == b.DECIDED, settings.order == b.SCORED
+    # In a plan every waiting job may stand beside those that run.
+    slices = 0 if by_cores else 4 * (running + (n if several else 0)) + 2 * given.windows.shape[1] + 64
+    words = len(new_free(n_cores)[0])
+    held = n_cores if settings.releases else 0
+    evolves = settings.resizing == b.EVOLVE
+    hinted = n_cores if settings.after_hints else 0
+    resized = n_cores if settings.after_widths else 0
+    directed = n_cores if settings.after_directions or settings.after_levels else 0
+    by_policy = n_cores if settings.after_hints == HINT_AS_DECIDED else 0
+    slots = (settings.after_widths, settings.after_hints, settings.after_directions, settings.after_levels)
+    waits = len(given.child_first) > 0 or settings.switch_wait_ns < b.NEVER
+    return {
+        "jobs": n,
+        "hosts": n_hosts,
+        "outages": max(0, len(given.outage_first) - 1),
+        "partitions": 1 if given.limits is None else len(given.limits),
+        "users": given.n_users,
+        "windows": given.windows.shape[1],
+        "running": running,
+        "expected": n if settings.plans else 0,
+        "arriving": 2 * n if waits else 0,
+        "queue_words": len(new_queue(n)[0]),
+        "free_words": words,
+        "pool": 4 * n + n_cores + 2 * settings.widest + 2,
+        "slices": slices,
+        "plan_slices": slices if several else 0,
+        "kept": 2 * n + n_cores if by_cores and settings.plans else 0,
+        "offered_words": words if by_cores else 0,
+        "offered_hosts": n_hosts if by_hosts else 0,
+        "amounts": len(given.amounts),
+        "needs": given.needs.shape[0],
+        "needed": given.needs.shape[1],
+        "groups": given.history.shape[0],
+        "history": given.history.shape[1],
+        "children": len(given.unmet),
+        "numbers": given.numbers.shape[0],
+        "numbered": given.numbers.shape[1],
+        "memory": len(given.memory),
+        "scored": n if scored else 0,
+        "log": 3 * n + 16 if settings.logs else 0,
+        "chosen": n if decided else 0,
+        "chosen_first": n + 1 if decided else 0,
+        "named": n_cores if decided else 0,
+        "decisions": 2 * n + 16 if given.keep_decisions else 0,
+        # Where running jobs release cores, or are told something:
+        "held": held,
+        "releasing": 2 * held if evolves else held,
+        "releases": 4 * held,
+        "wishes": 4 * held if evolves else 0,
+        "hinted": hinted,
+        "reached": n_cores * sum(slot > 0 for slot in slots),  # each may tell something to every job
+        "told": 4 * (min(hinted, running) + resized + directed),
+        "resizing": resized,
+        "totals": len(given.amounts) if resized else 0,
+        "directed": 3 * directed + 2 * by_policy,
+        "scaled": directed,
+    }
 
 
 def new_state(given: Given) -> BatchState:
@@ -404,105 +414,75 @@ def new_state(given: Given) -> BatchState:
     n = len(given.submit_ns)
     host_first = own(given.host_first, np.int64)
     n_cores, n_hosts = int(host_first[-1]), len(host_first) - 1
-    most_running = min(n, n_cores) + 1
-    jobs = _jobs(given)
-    settings, clock, sizes = _numbers(given, jobs)
-    by_rank = np.empty(n, np.int64)
-    by_rank[given.rank] = np.arange(n)
-    queue_words, queue_starts = new_queue(n)
+    jobs, settings = _jobs(given), _settings(given)
+    queue_starts = new_queue(n)[1]
     free_words, free_starts = new_free(n_cores)
     partitions, masks = _partitions(given, free_words[: free_starts[1]])
     boundaries = np.unique(given.windows)
-    cancels = np.flatnonzero(jobs[b.CANCEL] < b.NEVER)
-    alone = np.flatnonzero(jobs[b.DEPENDS] < 0)
-    host_ns, host_key, host_status, sizes[b.N_HOST_EVENTS] = _host_events(given)
-    waits_for_switches = settings[b.SWITCH_WAIT] < b.NEVER
-    pool = 4 * n + n_cores + 2 * int(settings[b.WIDEST]) + 2
-    scored = n if settings[b.ORDER] == b.SCORED else 0
-    decided = settings[b.ORDER] == b.DECIDED
+    cancels = np.flatnonzero(jobs.cancel_ns < b.NEVER)
+    alone = np.flatnonzero(jobs.depends_on < 0)
+    host_status, event_ns, event_key = _host_status(given)
     limits = 0 if given.power is None else len(given.power.ns)
-    rarer = len(boundaries) + len(cancels) + len(host_ns) + len(given.child_first) + limits > 0
-    settings[b.HAS_OTHERS] = rarer or settings[b.KEEP] == 1 or waits_for_switches or decided
-    profiles = _profiles(given, settings, boundaries, free_words, most_running)
-    stops = given.stops or no_stops()
-    if settings[b.SLEEPS]:
-        stops = stops._replace(log=np.zeros((3, 2 * int(settings[b.HOST_LOG_ROOM])), np.int64))
-    state = BatchState(
+    rarer = len(boundaries) + len(cancels) + len(host_status.next_outage) + len(given.child_first) + limits > 0
+    settings.has_others = int(
+        rarer or settings.keeps_reservations == 1 or settings.switch_wait_ns < b.NEVER or settings.order == b.DECIDED
+    )
+    sizes = _sizes(given, settings, jobs)
+    profile = _core_profile(given, settings, boundaries, free_words)
+    rows = n if sizes["scaled"] else 0
+    state = BatchState.new(
+        sizes,
         settings=settings,
-        clock=clock,
-        sizes=sizes,
         jobs=jobs,
-        by_rank=by_rank,
-        arrivals=alone[np.argsort(jobs[b.BEGIN, alone], kind="stable")],
-        queue_words=queue_words,
+        **_numbers(given, settings, jobs),
+        arrivals=alone[np.argsort(jobs.begin_ns[alone], kind="stable")],
         queue_starts=queue_starts,
         free_words=free_words,
         free_starts=free_starts,
-        pool_lo=np.empty(pool, np.int64),
-        pool_hi=np.empty(pool, np.int64),
         wanted_first=np.zeros(n + 1, np.int64) if given.wanted_first is None else own(given.wanted_first, np.int64),
-        started=np.empty(most_running, np.int64),
         masks=masks,
-        history=own(given.history, np.int64).copy(),
-        unmet=own(given.unmet, np.int64).copy(),
-        cancel_order=cancels[np.lexsort((cancels, jobs[b.CANCEL, cancels]))],
+        history=given.history,
+        unmet=given.unmet,
+        cancel_order=cancels[np.lexsort((cancels, jobs.cancel_ns[cancels]))],
         host_first=host_first,
         host_free=np.diff(host_first),
         host_of=np.repeat(np.arange(n_hosts), np.diff(host_first)),
-        host_ns=host_ns,
-        host_key=host_key,
+        n_host_events=len(event_ns),
         host_status=host_status,
+        windows=Windows.new(sizes, begin_ns=given.windows[0], end_ns=given.windows[1]),
         boundaries=boundaries,
         partitions=partitions,
-        user_tally=np.zeros((len(partitions), given.n_users, 2), np.int64),
-        numbers=own(given.numbers, np.float64),
-        memory=own(given.memory, np.float64),
-        keys=np.zeros(scored),
-        order=np.zeros(scored, np.int64),
-        sorting=np.zeros((4, scored), np.int64),
-        log=np.zeros(3 * n + 16 if settings[b.LOGS] else 0, np.int64),
-        chosen=np.zeros(n if decided else 0, np.int64),
-        chosen_first=np.zeros(n + 1 if decided else 0, np.int64),
-        chosen_lo=np.empty(n_cores if decided else 0, np.int64),
-        chosen_hi=np.empty(n_cores if decided else 0, np.int64),
-        decisions=np.zeros((4 + settings[b.MAY_NOT_FIT], 2 * n + 16 if given.keep_decisions else 0), np.int64),
-        wall_time=np.zeros(2, np.int64),
+        profile_free=n_cores if sizes["slices"] else 0,
+        cores_profile=profile,
+        later_words=profile.words,
+        later_hosts=profile.hosts,
+        later_amounts=profile.amounts,
+        offered_words=profile.words,
+        offered_hosts=profile.hosts,
+        offered_amounts=profile.amounts,
+        passing_amounts=profile.amounts,
+        needs=given.needs,
+        numbers=given.numbers,
+        memory=given.memory,
         placement=_placement(given, free_words, free_starts, host_first),
-        **_releases(n_cores if settings[b.RELEASES] else 0, bool(settings[b.RESIZE] == b.EVOLVE)),
+        totals=given.amounts if sizes["totals"] else 0,
+        scaling=Scaling.new({"rows": rows}),
+        wishing=Wishing.new({"rows": n if sizes["resizing"] else 0}),
         power=given.power or no_power(),
         domains=given.domains or no_domains(),
-        stops=stops,
-        sleep=_sleep(given, settings, free_words, profiles["cores_profile"]),
-        **_told(n_cores, most_running, settings, jobs.shape[1], given.amounts),
+        stops=given.stops or no_stops(2 * settings.host_log_room),
+        sleep=_sleep(given, settings, free_words, profile),
         functions=np.zeros(b.FUNCTIONS, np.int64),
-        hooks=_none(),
-        **_heap("running", most_running),
-        **_heap("expected", n if settings[b.PLANS] else 0),
-        **_heap("arriving", 2 * n if len(given.child_first) or waits_for_switches else 0),
-        **_columns(given, "needs", "windows", "wanted_lo", "wanted_hi", "child_first", "child_row"),
+        hooks=np.zeros(0, np.int64),
+        **_columns(given, "wanted_lo", "wanted_hi", "child_first", "child_row"),
         **_columns(given, "outage_first", "outage_down", "outage_up"),
         **_columns(given, "history_group", "history_least", "corrections_ns"),
-        **profiles,
     )
+    state.by_rank[given.rank] = np.arange(n)
+    state.host_ns[: len(event_ns)], state.host_key[: len(event_key)] = event_ns, event_key
+    state.placement.words = state.free_words
     state.hooks = HOOKS.filled(wanted(state))
     return state
-
-
-def _longer(array: Array, size: int) -> Array:
-    # With room for ``size`` along the last axis.
-    grown = np.zeros((*array.shape[:-1], size), array.dtype)
-    grown[..., : array.shape[-1]] = array
-    return grown
-
-
-def grow_pool(state: BatchState) -> BatchState:
-    """More room for allocations and for kept reservations, where it is short; reservations are moved together first."""
-    settings, sizes = state.settings, state.sizes
-    needed = int(sizes[b.POOL_USED] + sizes[b.FREE_CORES] + 2 * settings[b.WIDEST] + 2)
-    if needed > len(state.pool_lo):
-        size = max(needed, 2 * len(state.pool_lo))
-        state = state._replace(pool_lo=_longer(state.pool_lo, size), pool_hi=_longer(state.pool_hi, size))
-    return kept_reservations(state, state.kept_lo, state.kept_hi) if len(state.kept_lo) else state
 
 
 def intervals_of(first: Array, count: Array) -> Array:
@@ -510,81 +490,76 @@ def intervals_of(first: Array, count: Array) -> Array:
     return np.repeat(first - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))
 
 
-def kept_reservations(state: BatchState, kept_lo: Array, kept_hi: Array) -> BatchState:
-    """The state with its kept reservations, which are somewhere in these columns, moved together, and room for more."""
+def grow_pool(state: BatchState) -> None:
+    """More room for allocations and for kept reservations, where it is short; reservations are moved together first."""
+    needed = state.pool_used + state.free_cores + 2 * state.settings.widest + 2
+    if needed > len(state.pool_lo):
+        state.grow(pool=max(needed, 2 * len(state.pool_lo)))
+    if len(state.kept_lo):
+        keep_reservations(state, state.kept_lo, state.kept_hi)
+
+
+def keep_reservations(state: BatchState, kept_lo: Array, kept_hi: Array) -> None:
+    """Move kept reservations, which are somewhere in these columns, together into the state's, with room for more."""
     jobs = state.jobs
-    rows = np.flatnonzero(jobs[b.SLOT] < b.NEVER)
-    counts = jobs[b.PLAN_COUNT, rows]
-    source = intervals_of(jobs[b.PLAN_FIRST, rows], counts)
+    rows = np.flatnonzero(jobs.slot_ns < b.NEVER)
+    counts = jobs.plan_count[rows]
+    source = intervals_of(jobs.plan_first[rows], counts)
     lo, hi = kept_lo[source], kept_hi[source]
-    jobs[b.PLAN_FIRST, rows] = np.cumsum(counts) - counts
-    state.sizes[b.PLAN_USED] = len(lo)
-    waits = (jobs[b.ELIGIBLE] >= 0) & (jobs[b.START] < 0) & (jobs[b.STATE] < 0)
-    needed = len(lo) + int(jobs[b.CORES, waits].sum())
-    size = len(state.kept_lo) if needed <= len(state.kept_lo) else 2 * needed
-    return state._replace(kept_lo=_longer(lo, size), kept_hi=_longer(hi, size))
+    jobs.plan_first[rows] = np.cumsum(counts) - counts
+    state.kept_used = len(lo)
+    waits = (jobs.eligible_ns >= 0) & (jobs.start_ns < 0) & (jobs.state < 0)
+    needed = len(lo) + int(jobs.cores[waits].sum())
+    if needed > len(state.kept_lo):
+        state.grow(kept=2 * needed)
+    state.kept_lo[: len(lo)], state.kept_hi[: len(lo)] = lo, hi
 
 
-def grow_rows(state: BatchState) -> BatchState:
+def grow_rows(state: BatchState) -> None:
     """More room for later attempts."""
-    rows = state.jobs.shape[1]
+    rows = len(state.jobs.number)
     size = rows + rows // 2 + 16
     # Wake-ups are told from arrivals by the number of rows.
-    wakes = state.arriving_job[: state.sizes[b.N_ARRIVING]]
+    wakes = state.arriving_job[: state.n_arriving]
     wakes[wakes >= rows] += size - rows
-    room = {"expected_ns": size, "expected_job": size, "arriving_ns": 2 * size, "arriving_job": 2 * size}
-    room["log"] = 3 * size + 16
-    columns: dict[str, Any] = {
-        name: _longer(getattr(state, name), long) for name, long in room.items() if len(getattr(state, name))
-    }
-    predicted = state.power.predicted
-    if len(predicted):
-        columns["power"] = state.power._replace(predicted=np.append(predicted, np.full(size - rows, WHOLE)))
-    return state._replace(
-        jobs=np.concatenate([state.jobs, unused_rows(size - rows)], axis=1),
-        numbers=_longer(state.numbers, size),
-        needs=_longer(state.needs, size),
-        scaling=_longer(state.scaling, size) if state.scaling.shape[1] else state.scaling,
-        wishing=_longer(state.wishing, size) if state.wishing.shape[1] else state.wishing,
-        **columns,
-    )
+    room = {"expected": size, "arriving": 2 * size, "log": 3 * size + 16, "numbered": size, "needed": size}
+    there = (state.expected_ns, state.arriving_ns, state.log, state.numbers.T, state.needs.T)
+    state.grow(**{name: long for (name, long), column in zip(room.items(), there, strict=True) if len(column)})
+    for table in (state.jobs, state.scaling, state.wishing):
+        if table is state.jobs or len(next(iter(table))):
+            table.grow(rows=size)
+    if len(state.power.predicted):
+        state.power.grow(predicted=size)
 
 
-def grow_profile(state: BatchState) -> BatchState:
+def grow_profile(state: BatchState) -> None:
     """More room for slices of the profile of cores, and for changes."""
     profile = state.cores_profile
-    slices, changes = 2 * len(profile.ns), 2 * len(profile.lo)
-    longer = {name: _longer(getattr(profile, name), slices) for name in ("ns", "free", "first")}
-    longer |= {name: _longer(getattr(profile, name), changes) for name in ("lo", "hi", "amount", "after")}
-    return state._replace(cores_profile=profile._replace(**longer))
+    profile.grow(slices=2 * len(profile.ns), changes=2 * len(profile.lo))
 
 
-def grow_told(state: BatchState) -> BatchState:
+def grow_told(state: BatchState) -> None:
     """More room for the table of what running jobs were told, and for what one pass may tell them."""
-    size = 2 * state.told.shape[1] + int(state.settings[b.TOLD_AT_MOST])
-    return state._replace(told=_longer(state.told, size))
+    state.told.grow(told=2 * len(state.told.job) + state.settings.max_told)
 
 
-def grow_host_log(state: BatchState) -> BatchState:
+def grow_host_log(state: BatchState) -> None:
     """More room for the table of states of hosts."""
-    size = 2 * state.stops.log.shape[1] + 2 * int(state.settings[b.HOST_LOG_ROOM])
-    return state._replace(stops=state.stops._replace(log=_longer(state.stops.log, size)))
+    state.stops.log.grow(host_log=2 * len(state.stops.log.host) + 2 * state.settings.host_log_room)
 
 
-def grow_releases(state: BatchState) -> BatchState:
+def grow_releases(state: BatchState) -> None:
     """More room for the table of releases, and for those of one more job."""
-    size = 2 * state.releases.shape[1] + len(state.holder)
-    return state._replace(releases=_longer(state.releases, size))
+    state.releases.grow(releases=2 * len(state.releases.job) + len(state.holder))
 
 
-def grow_wishes(state: BatchState, more: int) -> BatchState:
+def grow_wishes(state: BatchState, more: int) -> None:
     """Room for so many more wishes, where there is too little, and for as many again as there are."""
-    needed = int(state.sizes[b.N_WISHES]) + more
-    if needed <= state.wishes.shape[1]:
-        return state
-    return state._replace(wishes=_longer(state.wishes, needed + state.wishes.shape[1]))
+    needed = state.n_wishes + more
+    if needed > len(state.wishes.job):
+        state.wishes.grow(wishes=needed + len(state.wishes.job))
 
 
-def grow_decisions(state: BatchState) -> BatchState:
+def grow_decisions(state: BatchState) -> None:
     """More room for the table of decisions."""
-    return state._replace(decisions=_longer(state.decisions, 2 * state.decisions.shape[1]))
+    state.decisions.grow(decisions=2 * len(state.decisions.at_ns))

@@ -25,8 +25,8 @@ def ask_allocator(
     Written into ``out_lo, out_hi``; returns the number of intervals.
     """
     jobs, request, place = state.jobs, state.placement, _place(state.functions[b.PLACE_AT])
-    wanted, stop = state.wanted_first[jobs[b.ORIGIN, job]], state.wanted_first[jobs[b.ORIGIN, job] + 1]
-    request.number, request.n_cores, request.unit_cores = jobs[b.NUMBER, job], jobs[b.CORES, job], jobs[b.UNIT, job]
+    wanted, stop = state.wanted_first[jobs.origin[job]], state.wanted_first[jobs.origin[job] + 1]
+    request.number, request.n_cores, request.unit_cores = jobs.number[job], jobs.cores[job], jobs.unit_cores[job]
     request.limit, request.words, request.host_free = limit, words, hosts
     request.starts, request.host_first = state.free_starts, state.host_first
     request.wanted_lo, request.wanted_hi = state.wanted_lo[wanted:stop], state.wanted_hi[wanted:stop]
@@ -37,42 +37,42 @@ def ask_allocator(
 @compiled(merged=True)
 def suggest(state: BatchState, job: int) -> int:
     """Where all free cores are alike: the allocator's choice, written into the pool; the number of intervals."""
-    used = state.sizes[b.POOL_USED]
+    used = state.pool_used
     return ask_allocator(state, job, 0, state.free_words, state.host_free, state.pool_lo[used:], state.pool_hi[used:])
 
 
 @compiled(merged=True)
 def suggest_now(state: BatchState, job: int) -> int:
     """The same, or where cores differ, the allocator's choice of those that the job may have now; 0 if none will do."""
-    now = state.clock[b.NOW]
-    if state.sizes[b.N_AWAY] > 0:
+    now = state.now_ns
+    if state.n_away > 0:
         return int(call_hook(state.hooks[PLACE_AWAKE], (state, job, b.NEVER, 0, 0)))
-    if state.settings[b.BY_CORES] == 0:
+    if state.settings.by_cores == 0:
         return suggest(state, job)
     call_hook(state.hooks[EARLIEST], (state, job, now, now + 1, 0))
-    return int(state.sizes[b.PLACED])
+    return int(state.n_placed)
 
 
 @compiled(merged=True)
 def start(state: BatchState, job: int, count: int, why: int) -> bool:
     """Start a job on the ``count`` intervals at the end of the pool; False if they cannot be its."""
-    settings, clock, sizes, jobs = state.settings, state.clock, state.sizes, state.jobs
-    now, used = clock[b.NOW], sizes[b.POOL_USED]
+    settings, jobs = state.settings, state.jobs
+    now, used = state.now_ns, state.pool_used
     if take_cores(state, job, used, count) < 0:
-        clock[b.DUE_JOB] = job
+        state.due_job = job
         return False
-    sizes[b.POOL_USED] = used + count
+    state.pool_used = used + count
     leave_queue(state, job)
-    jobs[b.START, job] = now
-    jobs[b.EXPECTED, job] = now + jobs[b.ESTIMATE, job] + jobs[b.BOOT_WAIT, job]
-    jobs[b.WHY, job] = why
-    if settings[b.PLANS] == 1:
-        hold_pool(state, job, now, jobs[b.EXPECTED, job], -1)
-    elif settings[b.BY_CORES] == 1:
+    jobs.start_ns[job] = now
+    jobs.expected_end_ns[job] = now + jobs.estimate_ns[job] + jobs.boot_wait_ns[job]
+    jobs.why[job] = why
+    if settings.plans == 1:
+        hold_pool(state, job, now, jobs.expected_end_ns[job], -1)
+    elif settings.by_cores == 1:
         hold_pool(state, job, now, b.NEVER, -1)  # nobody plans ahead: it is free when the job has ended
-    if settings[b.LIMITED] == 1:
-        tally(state, job, jobs[b.CORES, job], 1)
+    if settings.limited == 1:
+        tally(state, job, jobs.cores[job], 1)
     log_job(state, job, b.LOG_STARTED)
-    state.started[sizes[b.N_STARTED]] = job
-    sizes[b.N_STARTED] += 1
+    state.started[state.n_started] = job
+    state.n_started += 1
     return True

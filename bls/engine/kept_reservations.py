@@ -15,23 +15,23 @@ __all__ = ["drop_slot", "drop_slots"]
 @compiled(inner=True)
 def drop_slot(state: BatchState, job: int) -> None:
     """Give back what a kept reservation holds."""
-    jobs, slot = state.jobs, state.jobs[b.SLOT, job]
-    begin, stop = max(slot, state.clock[b.NOW]), slot + jobs[b.ESTIMATE, job]
-    if state.settings[b.BY_CORES] == 1:
+    jobs, slot = state.jobs, state.jobs.slot_ns[job]
+    begin, stop = max(slot, state.now_ns), slot + jobs.estimate_ns[job]
+    if state.settings.by_cores == 1:
         call_hook(state.hooks[HOLD_KEPT], (state, job, begin, stop, 1))
     else:
-        count_cores(state, begin, stop, jobs[b.CORES, job])
-    jobs[b.SLOT, job] = b.NEVER
+        count_cores(state, begin, stop, jobs.cores[job])
+    jobs.slot_ns[job] = b.NEVER
 
 
 @compiled(inner=True)
 def drop_slots(state: BatchState) -> None:
     """Give up the whole plan: no waiting job has a slot any more."""
-    jobs, clock, sizes = state.jobs, state.clock, state.sizes
+    jobs = state.jobs
     position = queue_next(state.queue_words, state.queue_starts, 0)
     while position >= 0:
         job = state.by_rank[position]
-        if jobs[b.SLOT, job] != b.NEVER:
+        if jobs.slot_ns[job] != b.NEVER:
             drop_slot(state, job)
         position = queue_next(state.queue_words, state.queue_starts, position + 1)
-    sizes[b.PLAN_USED] = clock[b.HULL] = 0
+    state.kept_used = state.hull_ns = 0

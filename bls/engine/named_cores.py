@@ -21,7 +21,7 @@ __all__ = ["put_named"]
 @compiled(inner=True)
 def _refuse(state: BatchState, why: int, at: int, of: int) -> bool:
     """Note why the cores cannot be the job's."""
-    state.clock[b.REFUSED], state.clock[b.REFUSED_AT], state.clock[b.REFUSED_OF] = why, at, of
+    state.refused, state.refused_at, state.refused_of = why, at, of
     return False
 
 
@@ -48,20 +48,20 @@ def _all_free(state: BatchState, lo: Array, hi: Array) -> bool:
 def _all_allowed(state: BatchState, job: int, lo: Array, hi: Array) -> bool:
     """Whether all are of the job's partition, and no window keeps it off them."""
     jobs, windows, masks = state.jobs, state.windows, state.masks
-    partition, own, n_partitions = jobs[b.PARTITION, job], jobs[b.WINDOW, job], state.partitions.shape[0]
-    begin = state.clock[b.NOW]
+    partition, own, n_partitions = jobs.partition[job], jobs.window[job], state.partitions.tier.size
+    begin = state.now_ns
     stop = begin + planned_ns(state, job)
-    if state.partitions[partition, b.MASKED] == 1:
+    if state.partitions.masked[partition] == 1:
         core = _first_core(masks[partition], lo, hi, False)
         if core >= 0:
             return _refuse(state, b.OUTSIDE, core, -1)
     if own >= 0:
-        if begin < windows[b.WINDOW_BEGIN, own] or stop > windows[b.WINDOW_END, own]:
+        if begin < windows.begin_ns[own] or stop > windows.end_ns[own]:
             return _refuse(state, b.OUT_OF_WINDOW, own, -1)
         core = _first_core(masks[n_partitions + own], lo, hi, False)
         return core < 0 or _refuse(state, b.OUT_OF_WINDOW, own, core)
-    for w in range(state.settings[b.N_WINDOWS]):
-        if windows[b.WINDOW_BEGIN, w] < stop and windows[b.WINDOW_END, w] > begin:
+    for w in range(state.settings.n_windows):
+        if windows.begin_ns[w] < stop and windows.end_ns[w] > begin:
             core = _first_core(masks[n_partitions + w], lo, hi, True)
             if core >= 0:
                 return _refuse(state, b.IN_WINDOW, w, core)
@@ -71,8 +71,13 @@ def _all_allowed(state: BatchState, job: int, lo: Array, hi: Array) -> bool:
 @compiled(inner=True)
 def _usable(state: BatchState, job: int, host: int, cores: int) -> int:
     """How many of its cores on a host the job's units can use; -1, with the reason noted, if it cannot be there so."""
-    settings, amounts, needs, unit = state.settings, state.cores_profile.amounts, state.needs, state.jobs[b.UNIT, job]
-    n_resources, whole = settings[b.N_RESOURCES], settings[b.WHOLE_HOSTS] == 1
+    settings, amounts, needs, unit = (
+        state.settings,
+        state.cores_profile.amounts,
+        state.needs,
+        state.jobs.unit_cores[job],
+    )
+    n_resources, whole = settings.n_resources, settings.whole_hosts == 1
     if whole and cores < state.host_first[host + 1] - state.host_first[host]:
         _refuse(state, b.SHARED_HOST, host, cores)
         return -1
@@ -93,7 +98,7 @@ def _usable(state: BatchState, job: int, host: int, cores: int) -> int:
 @compiled(inner=True)
 def _hosts_do(state: BatchState, job: int, lo: Array, hi: Array) -> bool:
     """Whether the hosts have what the job's units need, and no more of them are named than it needs."""
-    n, total, least, spare = state.jobs[b.CORES, job], 0, -1, -1
+    n, total, least, spare = state.jobs.cores[job], 0, -1, -1
     k, core = 0, lo[0]
     while k < lo.size:
         host, cores = state.host_of[core], 0
@@ -121,7 +126,7 @@ def _hosts_do(state: BatchState, job: int, lo: Array, hi: Array) -> bool:
 def _licences_do(state: BatchState, job: int) -> bool:
     """Whether there are licences enough."""
     needs, amounts = state.needs, state.cores_profile.amounts
-    n_resources, n_licences = state.settings[b.N_RESOURCES], state.settings[b.N_LICENCES]
+    n_resources, n_licences = state.settings.n_resources, state.settings.n_licences
     for r in range(n_licences):
         if amounts[amounts.size - n_licences + r] < needs[n_resources + r, job]:
             return _refuse(state, b.NO_LICENCE, r, -1)
@@ -132,8 +137,8 @@ def _licences_do(state: BatchState, job: int) -> bool:
 def _switches_do(state: BatchState, job: int, lo: Array, hi: Array) -> bool:
     """Whether the cores are on no more leaf switches than the job accepts, or it has waited for that for long enough."""
     jobs, tree = state.jobs, state.placement
-    limit, waited = jobs[b.LIMIT, job], state.clock[b.NOW] - jobs[b.ELIGIBLE, job]
-    if limit == 0 or waited >= state.settings[b.SWITCH_WAIT]:
+    limit, waited = jobs.switch_limit[job], state.now_ns - jobs.eligible_ns[job]
+    if limit == 0 or waited >= state.settings.switch_wait_ns:
         return True
     named = np.zeros(state.host_first.size, np.uint8)  # hosts with cores that are named
     for k in range(lo.size):
@@ -164,10 +169,10 @@ def put_named(state: BatchState, job: int, first: int, stop: int) -> int:
     Returns
     -------
     int
-        The number of intervals, or -1; then the clock's ``REFUSED`` says why.
+        The number of intervals, or -1; then ``state.refused`` says why.
     """
-    lo, hi, used = state.chosen_lo[first:stop], state.chosen_hi[first:stop], state.sizes[b.POOL_USED]
-    if state.settings[b.LIMITED] == 1 and held_back(state, job):
+    lo, hi, used = state.chosen_lo[first:stop], state.chosen_hi[first:stop], state.pool_used
+    if state.settings.limited == 1 and held_back(state, job):
         _refuse(state, b.HELD_BACK, -1, -1)
         return -1
     if not (_all_free(state, lo, hi) and _all_allowed(state, job, lo, hi)):

@@ -68,11 +68,11 @@ def _is_less(profile: CoreProfile, k: int, until: int) -> bool:
 @compiled(inner=True)
 def _meets(state: BatchState, job: int, begin: int, stop: int, window: int) -> bool:
     """Whether a window keeps a job off its cores: not off its own; and not what runs from the start."""
-    if state.jobs[b.WINDOW, job] >= 0:
+    if state.jobs.window[job] >= 0:
         return False
-    if state.jobs[b.PRESET, job] == 1 and state.sizes[b.PRESETS_LEFT] > 0:
+    if state.jobs.preset[job] == 1 and state.presets_left > 0:
         return False
-    return bool(state.windows[b.WINDOW_BEGIN, window] < stop and state.windows[b.WINDOW_END, window] > begin)
+    return bool(state.windows.begin_ns[window] < stop and state.windows.end_ns[window] > begin)
 
 
 @compiled(inner=True)
@@ -95,12 +95,12 @@ def _offer_cores(
 ) -> None:
     """Offer the cores for a job that begins with slice ``at``, when ``words`` are free."""
     offered, starts, masks = state.offered_words, state.free_starts, state.masks
-    own, partition = state.jobs[b.WINDOW, job], state.jobs[b.PARTITION, job]
-    n_partitions, n_leaves = state.partitions.shape[0], starts[1]
+    own, partition = state.jobs.window[job], state.jobs.partition[job]
+    n_partitions, n_leaves = state.partitions.tier.size, starts[1]
     masked = False
     _copy(words, offered)
     _copy(hosts, state.offered_hosts)
-    if state.partitions[partition, b.MASKED] == 1:
+    if state.partitions.masked[partition] == 1:
         masked = True
         for word in range(n_leaves):
             offered[word] &= masks[partition, word]
@@ -108,7 +108,7 @@ def _offer_cores(
         masked = True
         for word in range(n_leaves):
             offered[word] &= masks[n_partitions + own, word]
-    for w in range(state.settings[b.N_WINDOWS]):
+    for w in range(state.settings.n_windows):
         if _meets(state, job, profile.ns[at], stop, w):
             masked = True
             for word in range(n_leaves):
@@ -128,7 +128,7 @@ def _offer_cores(
 @compiled(inner=True)
 def _offer_wanted(state: BatchState, job: int) -> None:
     """Of a job that asks for cores by number offer no others: what there is beside cores is for units on these."""
-    origin, core = state.jobs[b.ORIGIN, job], 0
+    origin, core = state.jobs.origin[job], 0
     first, stop = state.wanted_first[origin], state.wanted_first[origin + 1]
     if first == stop:
         return
@@ -165,8 +165,8 @@ def _offer_amounts(state: BatchState, profile: CoreProfile, amounts: Array, at: 
 def _trim(state: BatchState, job: int) -> bool:
     """Offer of a host no more cores than for the units that its other resources have room for; False if too few."""
     offered, starts, hosts = state.offered_words, state.free_starts, state.offered_hosts
-    needs, amounts, unit = state.needs, state.offered_amounts, state.jobs[b.UNIT, job]
-    n_resources, n_licences = state.settings[b.N_RESOURCES], state.settings[b.N_LICENCES]
+    needs, amounts, unit = state.needs, state.offered_amounts, state.jobs.unit_cores[job]
+    n_resources, n_licences = state.settings.n_resources, state.settings.n_licences
     for r in range(n_licences):
         if amounts[amounts.size - n_licences + r] < needs[n_resources + r, job]:
             return False
@@ -183,7 +183,7 @@ def _trim(state: BatchState, job: int) -> bool:
             if needs[r, job] > 0:
                 room = min(room, max(amounts[host * n_resources + r], 0) // needs[r, job])
         usable = room * unit if room < units else cores
-        if state.settings[b.WHOLE_HOSTS] == 1:
+        if state.settings.whole_hosts == 1:
             # All of the host or nothing; how many of its cores are of use is said by offered_hosts.
             if cores < hi - lo or room == 0:
                 usable = room = 0
@@ -199,14 +199,14 @@ def _trim(state: BatchState, job: int) -> bool:
                 core -= 1
         total += room * unit
         hosts[host] = usable
-    return bool(total >= state.jobs[b.CORES, job])
+    return bool(total >= state.jobs.cores[job])
 
 
 @compiled(inner=True)
 def _needs_others(state: BatchState, job: int) -> bool:
     """Whether a job needs anything beside cores."""
     needs = 0
-    for r in range(state.settings[b.N_RESOURCES] + state.settings[b.N_LICENCES]):
+    for r in range(state.settings.n_resources + state.settings.n_licences):
         needs += 1 if state.needs[r, job] > 0 else 0
     return needs > 0
 
@@ -228,12 +228,12 @@ def earliest_place(
         When it can start, ``NEVER`` if not before that instant, and the number of intervals written.
     """
     jobs, settings, windows = state.jobs, state.settings, state.windows
-    ns, free, used = profile.ns, profile.free, profile.used[b.SLICES]
-    n, length, own = jobs[b.CORES, job], planned_ns(state, job), jobs[b.WINDOW, job]
-    powered = settings[b.POWERED] != b.UNPOWERED
+    ns, free, used = profile.ns, profile.free, profile.n_slices
+    n, length, own = jobs.cores[job], planned_ns(state, job), jobs.window[job]
+    powered = settings.powered != b.UNPOWERED
     others = powered or _needs_others(state, job)
-    kept_off = own >= 0 or state.partitions[jobs[b.PARTITION, job], b.MASKED] == 1
-    at, ahead, reached, tried, limit = 0, 0, 0, False, jobs[b.LIMIT, job]
+    kept_off = own >= 0 or state.partitions.masked[jobs.partition[job]] == 1
+    at, ahead, reached, tried, limit = 0, 0, 0, False, jobs.switch_limit[job]
     while at < used and ns[at] < before:
         begin = ns[at]
         stop = begin + length
@@ -244,9 +244,9 @@ def earliest_place(
         if ahead < used and (ahead == at or ns[ahead] < stop):
             at, tried = ahead + 1, False
             continue
-        if limit > 0 and begin - jobs[b.ELIGIBLE, job] >= settings[b.SWITCH_WAIT]:
+        if limit > 0 and begin - jobs.eligible_ns[job] >= settings.switch_wait_ns:
             limit, tried = 0, False  # it has waited long enough for few switches
-        if own >= 0 and (begin < windows[b.WINDOW_BEGIN, own] or stop > windows[b.WINDOW_END, own]):
+        if own >= 0 and (begin < windows.begin_ns[own] or stop > windows.end_ns[own]):
             at, tried = at + 1, False
             continue
         # Where nothing comes free it fits no better than a slice before; only what is left of a host for its other
@@ -266,7 +266,7 @@ def earliest_place(
                 apply_changes(state, words, hosts, amounts, profile, reached, True)
                 apply_changes(state, words, hosts, amounts, profile, reached, False)
         less = kept_off or others or _is_less(profile, at + 1, ahead)
-        for w in range(settings[b.N_WINDOWS]):
+        for w in range(settings.n_windows):
             less = less or _meets(state, job, begin, stop, w)
         count = 0
         if not less:
@@ -278,7 +278,7 @@ def earliest_place(
                 _offer_wanted(state, job)
                 _offer_amounts(state, profile, amounts, at, ahead)
                 enough = _trim(state, job)
-            if powered and least_mw(state, job) > state.offered_amounts[settings[b.POWER_AMOUNT]]:
+            if powered and least_mw(state, job) > state.offered_amounts[settings.power_amount]:
                 enough = False  # whichever its cores
             if enough:
                 count = ask_allocator(state, job, limit, state.offered_words, state.offered_hosts, out_lo, out_hi)
@@ -289,7 +289,7 @@ def earliest_place(
             if fits == 0:
                 count = ask_allocator(state, job, limit, state.offered_words, state.offered_hosts, out_lo, out_hi)
         if count > 0 and powered:
-            left = state.offered_amounts[settings[b.POWER_AMOUNT]]
+            left = state.offered_amounts[settings.power_amount]
             if cores_mw(state, job, out_lo, out_hi, count) > left:
                 count = 0
         if count != 0:

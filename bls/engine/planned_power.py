@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from bls.engine import state as b
 from bls.engine.state import BatchState
 from traces.base.scale import WHOLE
 from traces.compiled import Array
@@ -14,7 +13,7 @@ __all__ = ["planned_more_mw"]
 
 def planned_more_mw(state: BatchState, row: int) -> Array:
     """What a core of each group draws beyond an idle one, in the state that the job of a row is planned with: int64 (G,)."""
-    power, origin = state.power, state.jobs[b.ORIGIN, row]
+    power, origin = state.power, state.jobs.origin[row]
     at = int(power.planned[origin]) if len(power.planned) else 0
     if len(power.predicted):
         factor = int(power.predicted[row])

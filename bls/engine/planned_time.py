@@ -26,13 +26,13 @@ def scaled(rest_ns: int, before: int, after: int, most: int) -> int:
 def planned_ns(state: BatchState, job: int) -> int:
     """The estimate of a job that waits; under a limit to power as much longer as its cores, the slowest of them, are slower in
     the state that is set for it, or at the level of now."""
-    return planned_with(state, job, state.jobs[b.ESTIMATE, job]) + int(state.clock[b.LATE])
+    return planned_with(state, job, state.jobs.estimate_ns[job]) + int(state.late_ns)
 
 
 @compiled(inner=True)
 def planned_with(state: BatchState, job: int, estimate: int) -> int:
     """The same, if its estimate were another one."""
-    powered = state.settings[b.POWERED]
+    powered = state.settings.powered
     if powered <= b.HOLD:
         return int(estimate)
     planned = planned_state(state, job)

@@ -28,14 +28,14 @@ __all__ = [
 def planned_state(state: BatchState, job: int) -> int:
     """The state that a job is planned with: 0, full speed, where it may not be slowed."""
     planned = state.power.planned
-    return int(planned[state.jobs[b.ORIGIN, job]]) if planned.size > 0 else 0
+    return int(planned[state.jobs.origin[job]]) if planned.size > 0 else 0
 
 
 @compiled(merged=True)
 def _place(state: BatchState, job: int, at: int) -> int:
     """Where in the tables a state of the job's class is."""
     kind = state.power.kind
-    return int(at + kind[state.jobs[b.ORIGIN, job]] * state.power.states) if kind.size > 0 else at
+    return int(at + kind[state.jobs.origin[job]] * state.power.states) if kind.size > 0 else at
 
 
 @compiled(merged=True)
@@ -94,7 +94,7 @@ def least_mw(state: BatchState, job: int) -> int:
     least = more_mw(state, job, at, 0)
     for group in range(1, state.power.first_core.size - 1):
         least = min(least, more_mw(state, job, at, group))
-    return int(state.jobs[b.CORES, job] * least)
+    return int(state.jobs.cores[job] * least)
 
 
 @compiled(inner=True)
@@ -102,9 +102,9 @@ def held_mw(state: BatchState, job: int) -> int:
     """What the cores that a job holds draw beyond idle ones, in the state that it is planned with."""
     jobs, total = state.jobs, 0
     if state.power.first_core.size == 2:
-        return int(jobs[b.HELD_CORES, job] * more_mw(state, job, planned_state(state, job), 0))
-    first, count = jobs[b.HELD_FIRST, job], jobs[b.HELD_COUNT, job]
-    if state.settings[b.RELEASES] == b.NO_RELEASES:
+        return int(jobs.held_cores[job] * more_mw(state, job, planned_state(state, job), 0))
+    first, count = jobs.held_first[job], jobs.held_count[job]
+    if state.settings.releases == b.NO_RELEASES:
         return int(cores_mw(state, job, state.pool_lo[first:], state.pool_hi[first:], count))
     for k in range(first, first + count):
         for core in range(state.pool_lo[k], state.pool_hi[k]):
@@ -117,9 +117,9 @@ def held_mw(state: BatchState, job: int) -> int:
 def held_in(state: BatchState, job: int, begin: int, stop: int) -> int:
     """How many of the cores [begin, stop) a job holds."""
     jobs, total = state.jobs, 0
-    for k in range(jobs[b.HELD_FIRST, job], jobs[b.HELD_FIRST, job] + jobs[b.HELD_COUNT, job]):
+    for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         lo, hi = max(state.pool_lo[k], begin), min(state.pool_hi[k], stop)
-        if state.settings[b.RELEASES] == b.NO_RELEASES:
+        if state.settings.releases == b.NO_RELEASES:
             total += max(0, hi - lo)
             continue
         for core in range(lo, hi):
@@ -132,7 +132,7 @@ def mw_in_state(state: BatchState, job: int, at: int) -> int:
     """What the cores that a job holds draw beyond idle ones in a state."""
     first, total = state.power.first_core, 0
     if first.size == 2:
-        return int(state.jobs[b.HELD_CORES, job] * drawn_mw(state, job, at, 0))
+        return int(state.jobs.held_cores[job] * drawn_mw(state, job, at, 0))
     for group in range(first.size - 1):
         total += held_in(state, job, first[group], first[group + 1]) * drawn_mw(state, job, at, group)
     return int(total)
@@ -143,7 +143,7 @@ def held_parts(state: BatchState, job: int, at: int) -> int:
     """The speeds of the cores that a job holds in a state, in parts per billion of one each, together."""
     first, total = state.power.first_core, 0
     if first.size == 2:
-        return int(state.jobs[b.HELD_CORES, job] * speed_in(state, job, at, 0))
+        return int(state.jobs.held_cores[job] * speed_in(state, job, at, 0))
     for group in range(first.size - 1):
         total += held_in(state, job, first[group], first[group + 1]) * speed_in(state, job, at, group)
     return int(total)
@@ -153,13 +153,13 @@ def held_parts(state: BatchState, job: int, at: int) -> int:
 def room_mw(state: BatchState) -> int:
     """What more may be drawn under the limit that is known, beside the idle cores and all jobs as they are planned; ``NEVER``
     without a limit."""
-    sizes, limit = state.sizes, state.clock[b.LIMIT_MW]
+    limit = state.limit_mw
     if limit == b.NEVER:
         return int(limit)
-    left = limit - state.settings[b.IDLE_MW]
-    for k in range(sizes[b.N_RUNNING]):
+    left = limit - state.settings.idle_mw
+    for k in range(state.n_running):
         left -= held_mw(state, state.running_job[k])
-    for k in range(sizes[b.N_STARTED]):
+    for k in range(state.n_started):
         left -= held_mw(state, state.started[k])
     return int(left)
 

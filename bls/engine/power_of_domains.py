@@ -82,12 +82,12 @@ def parts_within(state: BatchState, job: int, domain: int, at: int) -> int:
 def domain_room_mw(state: BatchState, domain: int) -> int:
     """What more a domain may draw under the limit that is known, beside its idle cores and all jobs as they are planned;
     ``NEVER`` without a limit."""
-    sizes, limit = state.sizes, state.domains.limit_mw[domain]
+    limit = state.domains.limit_mw[domain]
     if limit == b.NEVER:
         return int(limit)
     left = limit - state.domains.idle_mw[domain]
-    for k in range(sizes[b.N_RUNNING] + sizes[b.N_STARTED]):
-        started = k - sizes[b.N_RUNNING]
+    for k in range(state.n_running + state.n_started):
+        started = k - state.n_running
         job = state.started[started] if started >= 0 else state.running_job[k]
         left -= _planned_within(state, job, domain)
     return int(left)
@@ -97,7 +97,7 @@ def domain_room_mw(state: BatchState, domain: int) -> int:
 def planned_level(state: BatchState, job: int) -> int:
     """The level that a job that waits is planned at, if it may be slowed: that of the machine, or of a domain that has all
     cores of its partition."""
-    domains, partition, level = state.domains, state.jobs[b.PARTITION, job], state.clock[b.LEVEL]
+    domains, partition, level = state.domains, state.jobs.partition[job], state.level
     for domain in range(domains.level.size):
         if domains.covers[partition, domain] == 1:
             level = max(level, domains.level[domain])

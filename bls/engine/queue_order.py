@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bls.engine import state as b
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
@@ -13,10 +12,10 @@ __all__ = ["held_back"]
 def held_back(state: BatchState, job: int) -> bool:
     """Whether a limit of its partition keeps a job from starting, however much is free."""
     jobs, partitions, users = state.jobs, state.partitions, state.user_tally
-    p, user, n = jobs[b.PARTITION, job], jobs[b.USER, job], jobs[b.CORES, job]
+    p, user, n = jobs.partition[job], jobs.user[job], jobs.cores[job]
     return bool(
-        partitions[p, b.RUNNING_JOBS] >= partitions[p, b.MAX_RUNNING]
-        or partitions[p, b.RUNNING_CORES] + n > partitions[p, b.MAX_RUNNING_CORES]
-        or users[p, user, 0] >= partitions[p, b.MAX_USER_JOBS]
-        or users[p, user, 1] + n > partitions[p, b.MAX_USER_CORES]
+        partitions.running_jobs[p] >= partitions.max_running_jobs[p]
+        or partitions.running_cores[p] + n > partitions.max_running_cores[p]
+        or users[p, user, 0] >= partitions.max_user_jobs[p]
+        or users[p, user, 1] + n > partitions.max_user_cores[p]
     )

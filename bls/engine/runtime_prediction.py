@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bls.engine import state as b
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
@@ -16,9 +15,9 @@ def corrected_end(state: BatchState, job: int, now: int) -> int:
     It is corrected at the very instants at which it runs longer than expected, whenever somebody asks.
     """
     jobs, steps = state.jobs, state.corrections_ns
-    end, last = jobs[b.EXPECTED, job], jobs[b.START, job] + jobs[b.WALLTIME, job] + jobs[b.STRETCH, job]
+    end, last = jobs.expected_end_ns[job], jobs.start_ns[job] + jobs.walltime_ns[job] + jobs.stretch_ns[job]
     while end <= now and end < last:
-        step = steps[min(jobs[b.CORRECTIONS, job], steps.size - 1)]
+        step = steps[min(jobs.corrections[job], steps.size - 1)]
         end = end + step if step < last - end else last
-        jobs[b.CORRECTIONS, job] += 1
+        jobs.corrections[job] += 1
     return int(end)

@@ -41,44 +41,44 @@ __all__ = ["make_pass", "move_on", "prepare"]
 @compiled(merged=True)
 def move_on(state: BatchState) -> None:
     """Bring the profile to the present instant."""
-    settings, clock, sizes = state.settings, state.clock, state.sizes
-    now = clock[b.NOW]
-    if settings[b.BY_CORES] == 1:
+    settings = state.settings
+    now = state.now_ns
+    if settings.by_cores == 1:
         call_hook(state.hooks[MOVE_PROFILE], (state, -1, now, now, 0))
     else:
-        first = profile_move(state.profile_ns, sizes[b.FIRST], sizes[b.LAST], now)
-        if first > 0 and sizes[b.LAST] > state.profile_ns.size // 2:
-            sizes[b.LAST] = profile_pack(state.profile_ns, state.profile_free, first, sizes[b.LAST])
+        first = profile_move(state.profile_ns, state.first_slice, state.end_slice, now)
+        if first > 0 and state.end_slice > state.profile_ns.size // 2:
+            state.end_slice = profile_pack(state.profile_ns, state.profile_free, first, state.end_slice)
             first = 0
-        sizes[b.FIRST] = first
+        state.first_slice = first
 
 
 @compiled(merged=True)
 def prepare(state: BatchState) -> None:
     """Bring the profile to the present instant, and find out which running jobs are overdue."""
-    settings, clock, sizes, jobs = state.settings, state.clock, state.sizes, state.jobs
-    now = clock[b.NOW]
+    settings, jobs = state.settings, state.jobs
+    now = state.now_ns
     move_on(state)
-    while sizes[b.N_EXPECTED] > 0 and state.expected_ns[0] <= now:
+    while state.n_expected > 0 and state.expected_ns[0] <= now:
         job = state.expected_job[0]
-        sizes[b.N_EXPECTED] = heap_drop_top(state.expected_ns, state.expected_job, sizes[b.N_EXPECTED])
-        if jobs[b.START, job] < 0 or jobs[b.STATE, job] >= 0 or jobs[b.OVERDUE, job] == 1:
+        state.n_expected = heap_drop_top(state.expected_ns, state.expected_job, state.n_expected)
+        if jobs.start_ns[job] < 0 or jobs.state[job] >= 0 or jobs.overdue[job] == 1:
             continue
-        if jobs[b.EXPECTED, job] > now:
+        if jobs.expected_end_ns[job] > now:
             continue  # it has promised a later end
         end = corrected_end(state, job, now)
         if end > now:
-            if settings[b.KEEP] == 1:
+            if settings.keeps_reservations == 1:
                 drop_slots(state)  # a slot may be on the very cores
             hold_pool(state, job, now, end, -1)
-            jobs[b.EXPECTED, job] = end
-            sizes[b.N_EXPECTED] = heap_push(state.expected_ns, state.expected_job, sizes[b.N_EXPECTED], end, job)
-            clock[b.LOSS] = 1
+            jobs.expected_end_ns[job] = end
+            state.n_expected = heap_push(state.expected_ns, state.expected_job, state.n_expected, end, job)
+            state.lost = 1
         else:
-            jobs[b.OVERDUE, job] = 1
-            sizes[b.OVERDUE_CORES] += jobs[b.HELD_CORES, job]
-    if sizes[b.OVERDUE_CORES] > 0:
-        clock[b.LOSS] = 1
+            jobs.overdue[job] = 1
+            state.overdue_cores += jobs.held_cores[job]
+    if state.overdue_cores > 0:
+        state.lost = 1
 
 
 @compiled(merged=True)
@@ -87,103 +87,103 @@ def _only_the_newcomer(state: BatchState) -> int:
 
     Nobody else can start now who could not before: as time goes on, what fits before the shadow time only gets less.
     """
-    settings, clock, sizes, jobs = state.settings, state.clock, state.sizes, state.jobs
-    job, head = clock[b.ARRIVED], clock[b.BLOCKED_HEAD]
+    settings, jobs = state.settings, state.jobs
+    job, head = state.arrived_job, state.blocked_head
     # A job was expected to end by now, and does not; or a host is on its way off, and the sooner it is, the sooner it is back.
-    if clock[b.LOSS] == 1 or sizes[b.N_AWAY] > 0:
+    if state.lost == 1 or state.n_away > 0:
         return -1
-    if head < 0 or clock[b.CHANGED] == 1 or sizes[b.OVERDUE_CORES] > 0 or settings[b.LIMITED] == 1:
+    if head < 0 or state.changed == 1 or state.overdue_cores > 0 or settings.limited == 1:
         return -1
-    if jobs[b.RANK, job] < jobs[b.RANK, head]:
+    if jobs.rank[job] < jobs.rank[head]:
         return -1
-    if settings[b.DEPTH] == 0:
+    if settings.max_reservations == 0:
         return BatchStatus.RUNNING
-    n = jobs[b.CORES, job]
-    beyond = clock[b.NOW] + jobs[b.ESTIMATE, job] > clock[b.SHADOW]
-    if n > sizes[b.FREE_CORES] or (beyond and n > clock[b.EXTRA]):
+    n = jobs.cores[job]
+    beyond = state.now_ns + jobs.estimate_ns[job] > state.shadow_ns
+    if n > state.free_cores or (beyond and n > state.extra_cores):
         return BatchStatus.RUNNING
     if not start(state, job, suggest(state, job), b.BY_BACKFILL):
         return BatchStatus.ALLOCATOR_FAULT
     if beyond:
-        clock[b.EXTRA] -= n
+        state.extra_cores -= n
     return BatchStatus.RUNNING
 
 
 @compiled(merged=True)
 def _set_shadow(state: BatchState, n: int) -> None:
     """Find the one reservation of EASY: when the head's n cores will be free, and how many beside them then."""
-    clock, sizes, ns, free = state.clock, state.sizes, state.profile_ns, state.profile_free
-    first, last = sizes[b.FIRST], sizes[b.LAST]
+    ns, free = state.profile_ns, state.profile_free
+    first, last = state.first_slice, state.end_slice
     k = first
     while k < last and free[k] < n:
         k += 1
     if k == last:
-        clock[b.SHADOW], clock[b.EXTRA] = b.NEVER, -1
+        state.shadow_ns, state.extra_cores = b.NEVER, -1
     elif k == first:
         # Only overdue jobs are in the way: they are expected to end at the next instant, with whatever else ends then.
-        clock[b.SHADOW] = clock[b.NOW] + 1
-        if k + 1 < last and ns[k + 1] == clock[b.SHADOW]:
+        state.shadow_ns = state.now_ns + 1
+        if k + 1 < last and ns[k + 1] == state.shadow_ns:
             k += 1
-        clock[b.EXTRA] = free[k] - n
+        state.extra_cores = free[k] - n
     else:
-        clock[b.SHADOW], clock[b.EXTRA] = ns[k], free[k] - n
+        state.shadow_ns, state.extra_cores = ns[k], free[k] - n
 
 
 @compiled(merged=True)
 def _easy(state: BatchState, n_order: int) -> int:
     """The pass by counts with a depth of 0 or 1, where the profile holds running jobs only; returns a status."""
-    settings, clock, sizes, jobs, by_rank = state.settings, state.clock, state.sizes, state.jobs, state.by_rank
+    settings, jobs, by_rank = state.settings, state.jobs, state.by_rank
     words, starts = state.queue_words, state.queue_starts
-    depth, limited, static = settings[b.DEPTH], settings[b.LIMITED] == 1, settings[b.ORDER] == b.STATIC
-    now = clock[b.NOW]
-    clock[b.BLOCKED_HEAD] = -1
+    depth, limited, static = settings.max_reservations, settings.limited == 1, settings.order == b.STATIC
+    now = state.now_ns
+    state.blocked_head = -1
     blocked, waits = False, False
-    free, shadow, extra = sizes[b.FREE_CORES], b.NEVER, 0
+    free, shadow, extra = state.free_cores, b.NEVER, 0
     position = -1
     while True:
         position = queue_next(words, starts, position + 1) if static else position + 1
         if position < 0 or (not static and position == n_order):
             return BatchStatus.RUNNING
         job = by_rank[position] if static else state.order[position]
-        n = jobs[b.CORES, job]
+        n = jobs.cores[job]
         if blocked:
             if n > free:
                 continue
-            beyond = now + jobs[b.ESTIMATE, job] > shadow
+            beyond = now + jobs.estimate_ns[job] > shadow
             if beyond and n > extra:
                 continue
         if limited and held_back(state, job):
             waits = True
             continue
-        if settings[b.MOLDS] == 1 and not blocked:
+        if settings.molds == 1 and not blocked:
             n = call_hook(state.hooks[MOLD], (state, job, free, 0, 0))
-        if settings[b.POWERED] > 0 and call_hook(state.hooks[POWER_FITS], (state, job, 0, 0, 0)) == 0:
+        if settings.powered > 0 and call_hook(state.hooks[POWER_FITS], (state, job, 0, 0, 0)) == 0:
             n = free + 1
         if n > free:
             blocked = True
             if not waits:
-                clock[b.BLOCKED_HEAD] = job
+                state.blocked_head = job
             if depth == 0:
                 return BatchStatus.RUNNING
             _set_shadow(state, n)
-            jobs[b.RESERVED, job] = 1
-            shadow, extra = clock[b.SHADOW], clock[b.EXTRA]
+            jobs.reserved[job] = 1
+            shadow, extra = state.shadow_ns, state.extra_cores
             if free == 0:
                 return BatchStatus.RUNNING
             continue
-        why = b.BY_RESERVATION if jobs[b.RESERVED, job] == 1 else (b.BY_BACKFILL if blocked or waits else b.BY_HEAD)
-        asleep = sizes[b.N_AWAY] > 0
+        why = b.BY_RESERVATION if jobs.reserved[job] == 1 else (b.BY_BACKFILL if blocked or waits else b.BY_HEAD)
+        asleep = state.n_away > 0
         count = call_hook(state.hooks[PLACE_AWAKE], (state, job, shadow, extra, 0)) if asleep else suggest(state, job)
         if count < 0:  # it would have to wait for hosts to boot, and then be in the head's way
             continue
-        beyond = now + jobs[b.ESTIMATE, job] + jobs[b.BOOT_WAIT, job] > shadow
+        beyond = now + jobs.estimate_ns[job] + jobs.boot_wait_ns[job] > shadow
         if not start(state, job, count, why):
             return BatchStatus.ALLOCATOR_FAULT
         free -= n
         if blocked:
             if beyond:
                 extra -= n
-                clock[b.EXTRA] = extra
+                state.extra_cores = extra
             if free == 0:
                 return BatchStatus.RUNNING
 
@@ -191,24 +191,24 @@ def _easy(state: BatchState, n_order: int) -> int:
 @compiled(merged=True)
 def make_pass(state: BatchState) -> int:
     """Walk the queue once, appending jobs that start to ``state.started``; returns a ``BatchStatus``."""
-    settings, clock = state.settings, state.clock
-    if settings[b.PLANS] == 1 or settings[b.BY_CORES] == 1:
+    settings = state.settings
+    if settings.plans == 1 or settings.by_cores == 1:
         prepare(state)
-    if settings[b.SLEEPS] == 1:
-        call_hook(state.hooks[HOSTS_SLEEP], (state, -1, clock[b.NOW], 0, 0))
+    if settings.sleeps == 1:
+        call_hook(state.hooks[HOSTS_SLEEP], (state, -1, state.now_ns, 0, 0))
     status = -1
-    if settings[b.ORDER] == b.DECIDED:
+    if settings.order == b.DECIDED:
         return int(call_hook(state.hooks[CHOSEN], (state, -1, 0, 0, 0)))
-    if settings[b.ORDER] == b.REJECTED:
+    if settings.order == b.REJECTED:
         call_hook(state.hooks[TURN_AWAY], (state, -1, 0, 0, 0))
         return BatchStatus.RUNNING
-    planner = POWER_PLAN if settings[b.POWERED] > 0 and settings[b.BY_CORES] == 0 and settings[b.DEPTH] == 1 else PLAN
-    simple = settings[b.BY_CORES] == 0 and settings[b.DEPTH] <= 1 and planner == PLAN
-    if simple and settings[b.ORDER] == b.STATIC:
+    planner = POWER_PLAN if settings.powered > 0 and settings.by_cores == 0 and settings.max_reservations == 1 else PLAN
+    simple = settings.by_cores == 0 and settings.max_reservations <= 1 and planner == PLAN
+    if simple and settings.order == b.STATIC:
         status = _only_the_newcomer(state)
     if status < 0:
         n_order = 0
-        if settings[b.ORDER] == b.SCORED:
+        if settings.order == b.SCORED:
             n_order = call_hook(state.hooks[ORDER], (state, -1, 0, 0, 0))
             if n_order < 0:
                 return BatchStatus.SCORE_FAULT
@@ -216,6 +216,6 @@ def make_pass(state: BatchState) -> int:
             status = _easy(state, n_order)
         else:
             status = call_hook(state.hooks[planner], (state, -1, n_order, 0, 0))
-    clock[b.GAIN] = clock[b.LOSS] = 0
-    clock[b.LAST_PASS] = clock[b.NOW]
+    state.gained = state.lost = 0
+    state.last_pass_ns = state.now_ns
     return status

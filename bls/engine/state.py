@@ -1,297 +1,53 @@
-"""The state of the batch engine: its arrays, the names of their columns and entries, and how it is made."""
+"""The state of the batch engine, and the codes in it."""
 
 from __future__ import annotations
 
 from bls.allocators.contract import PlacementRequest
 from bls.availability.count_profile import PROFILE_NEVER
+from bls.engine.jobs import Jobs
+from bls.engine.settings import Settings
+from traces.base.scale import WHOLE
 from traces.kernels.signatures import Floats, Floats2, Ints, Ints2, Ints3
-from traces.kernels.state import State
+from traces.kernels.state import State, column
 
-# ---- columns of BatchState.jobs, a row a column: jobs[START, job] ----
-# What is given:
-SUBMIT = 0
-ESTIMATE = 1  # the run time that is planned with, from its arrival on
-CORES = 2
-RUN = 3  # natural run time, -1 where the application level decides
-NUMBER = 4  # the job's number in the workload
-RANK = 5  # place in the order of a static policy; else in the order of (tier, submit, row)
-ORIGIN = 6  # the row of the job's first attempt
-ATTEMPT = 7
-DEPENDS = 8  # row of the job that must end before, -1 none
-THINK = 9  # time from that end to the arrival
-CANCEL = 10  # instant at which its user withdraws it, NEVER if not
-PRESET = 11  # 1 where it runs from the start
-PARTITION = 12
-USER = 13  # dense number of its user
-UNIT = 14  # cores of one unit
-LIMIT = 15  # most leaf switches, 0 any
-WINDOW = 16  # the reservation it runs in, -1 none
-WALLTIME = 17  # requested run time: it is killed then, if at all
-BEGIN = 18  # instant from which it may join the queue: its submit, or a later one
-# What becomes of it:
-ELIGIBLE = 19
-START = 20
-END = 21
-STOP = 22  # it is cut then at the latest
-REASON = 23  # the state it has if it is cut then
-PROMISE = 24
-EXPECTED = 25  # when the scheduler thinks that it ends: start + estimate, and what it was corrected by
-HELD_FIRST = 26
-HELD_COUNT = 27
-HELD_CORES = 28
-WHY = 29
-STATE = 30
-RESERVED = 31  # 1 once it was given a reservation
-SLOT = 32  # kept reservation, NEVER if none
-PLAN_FIRST = 33
-PLAN_COUNT = 34
-OVERDUE = 35  # 1 while it runs beyond EXPECTED
-CUT = 36  # how END came about: one of those below
-CORRECTIONS = 37  # how often it has run longer than was expected then
-RELEASED = 38  # of the cores that it asked for, those that it has released
-RELEASED_HELD = 39  # of those that it was given; while it runs HELD_CORES are the others
-LAST_LOST = 40  # the core that it lost last, plus 1, where that has ended it; -1 where its cores came and went; else 0
-TELLINGS = 41  # how often it was told something: what its cores are waited for, or that it is to have others
-TO_RELEASE = 42  # cores that it was told to release, and has not yet
-WANTED = 43  # for how many of its cores it was last told that another job waits
-# Where running jobs are given cores, or asked for some:
-MIN_CORES = (
-    44  # of the first attempt's row: the fewest that it has, and the most; 0 and 0 where its width never changes
-)
-MAX_CORES = 45
-ASKED = 46  # cores that it was asked for, and still holds
-STRETCH = 47  # by how much it may run longer than its walltime, as its width has changed
-TOLD_FIRST = 48  # where in the table of what was told its latest change is
-TOLD_COUNT = 49
-GIVEN_FIRST = (
-    50  # what it started with, where HELD_FIRST and HELD_COUNT have changed since; a count of 0 where they have not
-)
-GIVEN_COUNT = 51
-NEEDS_NO_MORE = 52  # 1 once it has released a core that it was not asked for
-# Where jobs may start with another width than they ask for: what one that did had asked for, 0 where it did not:
-WAS_CORES = 53
-WAS_ESTIMATE = 54
-WAS_WALLTIME = 55
-BOOT_WAIT = 56  # for how long it has its cores and waits for their hosts, which have slept, before it starts
-COLUMNS = 57
+#: The instant that never comes.
+NEVER = PROFILE_NEVER
 
-# ---- entries of BatchState.settings: fixed for a run ----
-DEPTH = 0  # most reservations at once
-KEEP = 1  # 1 where reservations are kept from pass to pass
-ORDER = 2  # one of those below
-CHARGE = 3  # 1 where deciding takes simulated time
-COST = 4  # ns of a decision, -1 as measured
-KILL = 5  # 1 where jobs are killed at their walltime
-REQUEUE = 6  # 1 where what a host's failure cuts is tried again
-MAX_ATTEMPTS = 7  # a job that is cut more often is an error
-SWITCH_WAIT = 8  # ns after which a job accepts any number of switches, NEVER if it does not
-BY_CORES = 9  # 1 where it matters which cores are free
-BY_HOSTS = 10  # 1 where the free cores of each host are counted
-WHOLE_HOSTS = 11  # 1 where hosts are not shared
-PLANS = 12  # 1 where a profile is kept
-LIMITED = 13  # 1 where a partition has limits
-ACCOUNTS = 14  # 1 where the policy is told of starts and ends
-PREDICTS = 15  # 1 where estimates, or what jobs draw, are predicted from those who have ended
-SHORTEST = 16  # no prediction is shorter, but for that of a job that asks for less
-LOGS = 17  # 1 where somebody is told who came, started and left
-HAS_OTHERS = 18  # 1 where something may happen beside ends and arrivals by themselves
-MORE_OUTAGES = 19  # 1 where a host's list of outages may be continued; 0 from when its model ends
-N_RESOURCES = 20  # of each host
-N_LICENCES = 21
-N_WINDOWS = 22
-WIDEST = 23  # cores of the widest job
-RELEASES = 24  # whether running jobs release cores: one of those below
-PROMISES = 25  # 1 where a running job is planned with the end that its application promises
-LOSES = 26  # 1 where running jobs may lose all their cores
-AFTER_PASS = 27  # the slot of the hook that finds out after a pass what running jobs are told; 0: they are told nothing
-TOLD_AT_MOST = 28  # so much may be told after one pass
-RESIZE = 29  # when running jobs are given cores, or asked for some: one of those below
-MOLDS = 30  # 1 where jobs may start with another width than they ask for
-DIRECTS = 31  # what a policy that decides, or a limit to power, does to running jobs, the sum of those below
-POWERED = 32  # how the power of the machine is limited: one of those below
-IDLE_MW = 33  # what the idle machine draws
-POWER_AMOUNT = 34  # which of the amounts of the profile of cores is what is left of power
-POWER_ALIKE = 35  # 1 where each state has the same speed in all groups
-SHUTS_DOWN = 36  # 1 where hosts that are stopped are shut down
-STRETCHES = 37  # 1 where what is slowed under a limit may run for longer than its walltime by as much
-# The slots of the hooks that find out what running jobs are told, in the order in which that happens, 0 none:
-AFTER_WIDTHS = 38  # cores that come and go
-AFTER_HINTS = 39  # cores that others wait for
-AFTER_DIRECTIONS = 40  # what a policy does to jobs
-AFTER_LEVELS = 41  # states under a limit to power
-MAY_NOT_FIT = 42  # 1 where a job that a policy has chosen, and that has no place, waits
-POWER_STAIRS = 43  # by how many steps of limits the profile may change at one instant
-NOTICED = 44  # 1 where limits are known before they begin
-SLOW = 45  # with levels, in which order jobs are slowed: one of those below
-# Where hosts that idle fall asleep:
-SLEEPS = 46  # 1 where they do
-SLEEP_AFTER = 47  # after so long
-KEEP_AWAKE = 48  # but for so many of those that idle
-MOST_LATE = 49  # the most that a job waits for its hosts
-HOST_LOG_ROOM = 50  # so much may become of hosts at one instant
-SETTINGS = 51
-
-# ---- entries of BatchState.clock: instants, and what has happened ----
-NOW = 0
-NEXT_ARRIVAL = 1  # place in BatchState.arrivals
-NEXT_CANCEL = 2  # place in BatchState.cancel_order
-NEXT_BOUNDARY = 3  # place in BatchState.boundaries
-WAKE = 4  # a pass is made then, NEVER none
-BUSY_UNTIL = 5  # the scheduler decides until then
-OBSERVE = 6  # before the first event after this instant an observer looks
-LAST_PASS = 7  # instant of the latest pass
-# Of the present instant, and the pass to be made at it:
-IN_PASS = 8  # 1 while the pass of this instant is still to be made
-CHANGED = 9  # something else than one arrival happened at this instant
-ARRIVED = 10  # the job that arrived last at this instant
-DUE_JOB = 11  # the job that a status is about
-GAIN = 12  # capacity was gained since the latest pass
-LOSS = 13  # capacity was lost since then
-HULL = 14  # capacity that was gained since kept reservations were last tried earlier lies before this instant
-IDLE = 15  # passes in a row without a start while only outages and wake-ups are to come
-# Of the latest pass, and of all:
-BLOCKED_HEAD = 16  # the head that blocked the latest pass, -1 none
-SHADOW = 17  # its slot
-EXTRA = 18  # cores free then beside it
-PASSES = 19
-DECIDE_NS = 20  # wall time of all passes
-MAX_DECIDE_NS = 21
-DECIDED_NS = 22  # wall time that a Python policy took for the pass under way
-# Of cores that a Python policy has named, and that a job cannot have:
-REFUSED = 23  # why, one of those below; 0 while there are none
-REFUSED_AT = 24  # which core, host, window, licence … that is about
-REFUSED_OF = 25  # and which resource of the host, core of the window …
-# Where power is limited:
-NEXT_POWER = 26  # place in PowerState.ns
-LIMIT_MW = 27  # the lowest limit that is known and in force, NEVER none
-LEVEL = 28  # at which running jobs are that may be slowed
-AT_MOST_MW = 29  # what hosts draw if all that are in service work at full speed, and the others rest
-NEXT_PASSAGE = 30  # when the next host is off, or has booted, NEVER none
-POWER_AT = 31  # when anything of this happens next, NEVER not at all
-DID_NOT_FIT = 32  # how many jobs that a policy had chosen had no place, in all passes
-STOPS_ANEW = 33  # 1 where other hosts may have to be stopped, as some went down or came back
-# Where hosts that idle fall asleep:
-IDLE_CHANGED = 34  # when hosts that are awake last fell idle, were taken, went down or came back
-LATE = 35  # while a job is placed that needs hosts that are not awake: for how much longer than its estimate
-REFUSED_WHERE = 36  # the part of the machine whose limit to power does not let a job have the cores that were named
-CLOCK = 37
-
-# ---- entries of BatchState.sizes: how many, and how much of what is in use ----
-N_ROWS = 0  # rows in use: jobs and their later attempts
-PREDICTED = 1  # rows up to this one have their estimates
-ENDED = 2  # jobs that have ended for good
-N_WAITING = 3  # jobs in the queue
-PRESETS_LEFT = 4  # jobs that run from the start and have still to be placed
-# Heaps and lists in use:
-N_RUNNING = 5  # size of the heap of ends and promises
-N_EXPECTED = 6  # size of the heap of expected ends
-N_ARRIVING = 7  # size of the heap of later arrivals and wake-ups
-N_HOST_EVENTS = 8  # size of the heap of host events
-N_STARTED = 9  # jobs started in the latest pass that await an answer
-ANSWERED = 10  # how many of them have had one
-N_CHOSEN = 11  # jobs that a Python policy has chosen or rejected, -1 before it has decided
-N_LOG = 12  # entries of the log
-N_DECISIONS = 13  # rows of the table of decisions in use
-# Cores, and their pools:
-FREE_CORES = 14
-OVERDUE_CORES = 15
-N_DOWN = 16  # hosts that are down
-POOL_USED = 17  # intervals in the allocation pool
-PLACED = 18  # intervals of cores that the hook EARLIEST has found
-PLAN_USED = 19  # intervals of kept reservations
-FIRST = 20  # slices of the profile in use: FIRST … LAST - 1
-LAST = 21
-PLAN_SLICES = 22  # slices of a plan that is made anew
-N_RELEASING = 23  # size of the heap of releases to come
-N_RELEASED = 24  # columns of the table of releases in use
-N_NAMED = 25  # intervals of cores that a Python policy has named for jobs that it has chosen
-N_REACHED = 26  # running jobs that the latest pass has something to tell
-N_TOLD = 27  # columns of the table of what was told in use
-N_HINTED = 28  # cores of running jobs that are known to be wanted
-N_WISHES = 29  # columns of the table of wishes in use
-N_DIRECTED = 30  # columns of what a policy has decided about running jobs in use
-N_STOPPED = 31  # hosts that are out of service and not on their way back
-N_HOST_LOG = 32  # columns of the table of states of hosts in use
-# Where hosts that idle fall asleep:
-N_AWAY = 33  # hosts that are asleep or booting
-N_IDLE = 34  # hosts that are awake, or booting, and idle
-N_SLEEPY = 35  # size of the heap of hosts that may fall asleep
-N_BOOTING = 36  # size of the heap of hosts that boot
-SIZES = 37
-
-# Values of ORDER:
+# Values of Settings.order:
 STATIC, SCORED, DECIDED, REJECTED = 0, 1, 2, 3
 
-# Values of CUT: by the job itself; by what REASON says; likewise, and it is not tried again, whatever the reason.
+# Values of Jobs.cut: by the job itself; by what stop_state says; likewise, and it is not tried again, whatever the reason.
 BY_ITSELF, BY_OTHERS, FOR_GOOD = 0, 1, 2
 
-# Values of RELEASES; the last: what jobs have of hosts that are drained counts with the hosts.
+# Values of Settings.releases; the last: what jobs have of hosts that are drained counts with the hosts.
 NO_RELEASES, BY_CORE, BY_HOST, BY_DRAIN = 0, 1, 2, 3
 
-# Values of RESIZE: never; when nobody waits; when the head lacks cores; both; so that all have as many as they can; as jobs
-# wish; as a policy decides.
+# Values of Settings.resizing: never; when nobody waits; when the head lacks cores; both; so that all have as many as they can;
+# as jobs wish; as a policy decides.
 NO_RESIZE, EXPAND, SHRINK, EXPAND_SHRINK, EQUAL, EVOLVE, AS_DECIDED = 0, 1, 2, 3, 4, 5, 6
 
-# Parts of DIRECTS: a policy scales the speeds of cores, ends jobs; a limit to power scales speeds.
+# Parts of Settings.directs: a policy scales the speeds of cores, ends jobs; a limit to power scales speeds.
 SCALES, CUTS, SLOWS = 1, 2, 4
 
-# Values of POWERED: not at all; jobs start at full speed, or not; in the state that their submit has set; at one level for all
-# that may be slowed.
+# Values of Settings.powered: not at all; jobs start at full speed, or not; in the state that their submit has set; at one
+# level for all that may be slowed.
 UNPOWERED, HOLD, FIXED, LEVELS = 0, 1, 2, 3
 
-# Values of SLOW: all alike; or one by one, those first who save the most, hold the most or the fewest cores, have started last
-# or first, or save the most for what their cores lose of speed.
+# Values of Settings.slow_order: all alike; or one by one, those first who save the most, hold the most or the fewest cores,
+# have started last or first, or save the most for what their cores lose of speed.
 TOGETHER, FEWEST, WIDEST_FIRST, NARROWEST_FIRST, LATEST, EARLIEST, LEAST_SENSITIVE = range(7)
-
-# Rows of PowerState.slowing, of each running job: which it is; the state that it is to be in; what it saves in its slowest one,
-# and what its cores lose of speed; its place by a rule that is a number; and a heap of such entries.
-SLOWING_JOB, SLOWING_STATE, SLOWING_SAVES, SLOWING_LOSES, SLOWING_KEY, SLOWING_HEAP = range(6)
-SLOWING_ROWS = 6
 
 # States of hosts, where some are stopped: in service; idle, and not; on the way off, off, on the way back.
 UP, OUT, SHUTTING, OFF, BOOTING = range(5)
 
-# Rows of StopState.host: the state, when it is left by itself (NEVER), and until when the host is planned to be gone, 0 where
-# it is not.
-STOP_STATE, STOP_DUE, STOP_UNTIL = range(3)
-
-# Rows of SleepState.host: the state, of which OFF says that the host is off or on its way, UP that it is awake; when it is off,
-# or up again; since when it idles, NEVER if it does not; whether it is in the heap of those that may fall asleep; and where in
-# the log its latest sleep is, and its latest boot.
-SLEEP_STATE, SLEEP_DUE, IDLE_SINCE, IS_SLEEPY, SLEPT_AT, BOOTED_AT = range(6)
-SLEEP_ROWS = 6
-
-# Rows of BatchState.told: a running job, an instant, a core, and what becomes of it: it is asked for, or given; its speed is
-# scaled (-1: that of all cores), the value is by what; the job is ended (-1), the value is its state. Or others wait for some
-# of its cores: instead of a core who does (-1: nobody any more), for how many, and, in the last row, how many of them are its
-# own.
-TOLD_JOB, TOLD_NS, TOLD_CORE, TOLD_WHAT, TOLD_VALUE, TOLD_WANTED = range(6)
-TOLD_ROWS = 6
+# Values of Told.what and Directed.what: a core is asked for, or given; its speed is scaled; the job is ended; others wait for
+# some of its cores.
 ASKED_FOR, GIVEN, SCALED, ENDED_BY, HINTED = -1, 1, 2, 3, 4
-
-# Rows of BatchState.directed: a job, what becomes of it (as in ``told``), of which core (-1: all), and the scale or the state;
-# or, before these, where a policy hints, a job, one of its cores that is wanted (-1: none is), and the row that waits (-1).
-DIRECTED_JOB, DIRECTED_WHAT, DIRECTED_CORE, DIRECTED_VALUE = range(4)
-DIRECTED_ROWS = 4
-
-# Rows of BatchState.scaling, by jobs' rows: the scale of all cores that was told last, 0 none, and whether some have been told
-# another one since; the instant at which the job is ended for its policy, 0 none, and the state that it has then. And of those
-# that are only replayed: what was left to run at scale 1 at an instant, ns and parts per billion of one; that instant, plus 1;
-# and when it ends by that, 0 as recorded.
-SCALE_OF_ALL, SCALED_APART, CUT_AT, CUT_STATE, LEFT_NS, LEFT_PARTS, LEFT_SINCE, RUNS_UNTIL = range(8)
-POWER_STATE = 8  # where power is limited, the state that the job is in
-SCALING_ROWS = 9
-
-# Rows of BatchState.wishing, by jobs' rows: for how many cores the job wished last, or how many its policy wants it to have, 0
-# if nobody has said: as many as it has; the place behind its latest wish, of all that it is told to make from its start on;
-# and where in the table of wishes those are that it is still to make, and how many.
-WISH, WISHED, WISHING_FIRST, WISHING_COUNT = range(4)
-WISHING_ROWS = 4
 
 # A key of the heap of releases from here on is that of a job, and no core's: it wishes then, behind all releases.
 WISH_KEY = 2**62
 
-# Values of REFUSED: why a job cannot have the cores that a policy named, and what REFUSED_AT and REFUSED_OF are.
+# Values of BatchState.refused: why a job cannot have the cores that a policy named, and what refused_at and refused_of are.
 HELD_BACK = 1  # by a limit of its partition
 TAKEN = 2  # a core that is not free
 OUTSIDE = 3  # a core that its partition has not
@@ -305,7 +61,7 @@ TOO_FEW = 10  # how many cores its units can use of those that are named
 TOO_MANY = 11  # a host that it does not need, where hosts are not shared
 SWITCHES = 12  # how many leaf switches the cores are on
 NO_POWER = 13  # what the job would draw beyond idle cores, and how much is left under the limit, mW
-NO_POWER_THERE = 14  # likewise in a part of the machine, REFUSED_WHERE
+NO_POWER_THERE = 14  # likewise in a part of the machine, refused_where
 
 # An entry of BatchState.log is 4 · row + one of these.
 LOG_ARRIVED, LOG_STARTED, LOG_LEFT = 0, 1, 2
@@ -314,9 +70,6 @@ LOG_ARRIVED, LOG_STARTED, LOG_LEFT = 0, 1, 2
 BY_HEAD, BY_BACKFILL, BY_RESERVATION, BY_PRESET, NEVER_STARTED = 0, 1, 2, 3, 4
 COMPLETED, KILLED, CANCELLED, FAILED, REQUEUED, TURNED_AWAY = 0, 1, 2, 3, 4, 5
 
-#: The instant that never comes.
-NEVER = PROFILE_NEVER
-
 #: A depth of reservations without bound.
 UNBOUNDED = 2**62
 
@@ -324,24 +77,127 @@ UNBOUNDED = 2**62
 PLACE_AT, SCORE_AT, ACCOUNT_AT, CLOCK_AT, DECIDE_AT = range(5)
 FUNCTIONS = 5
 
-# ---- columns of BatchState.partitions ----
-TIER, MAX_RUNNING, MAX_RUNNING_CORES, MAX_USER_JOBS, MAX_USER_CORES, RUNNING_JOBS, RUNNING_CORES = range(7)
-BLOCKED, WAITS = 7, 8  # of the pass under way: how many jobs are blocked, whether one waits
-MASKED = 9  # 1 where it has not all the cores
-PARTITION_COLUMNS = 10
 
-# ---- rows of BatchState.host_status ----
-DOWN_UNTIL, NEXT_OUTAGE, NEXT_DOWN = 0, 1, 2
+class Told(State, dim="told"):
+    """What running jobs were told, and when."""
 
-# ---- rows of BatchState.windows ----
-WINDOW_BEGIN, WINDOW_END = 0, 1
+    job: Ints = column()
+    at_ns: Ints = column()
+    core: Ints = column()  # -1: all cores, or the end of the job; with HINTED the row that waits, -1 nobody any more
+    what: Ints = column()
+    value: Ints = column()  # the scale, the state of a job that is ended; with HINTED for how many cores it waits
+    wanted: Ints = column()  # with HINTED, how many of them are the job's own
 
 
-# ---- entries of CoreProfile.used ----
-SLICES = 0  # in use, from 0
-CHANGES = 1  # in use
-EVER = 2  # changes that have ever been in use, from 0
-SPARE = 3  # one of them that is not, -1 none; those after it follow by ``after``
+class Directed(State, dim="directed"):
+    """What a policy has decided about running jobs in the pass under way, job by job.
+
+    First what it hints: ``core`` is one that is wanted, -1 none, ``value`` the row that waits, -1 none.
+    """
+
+    job: Ints = column()
+    what: Ints = column()
+    core: Ints = column()  # -1: all
+    value: Ints = column()  # the scale, or the state
+
+
+class Scaling(State, dim="rows"):
+    """Of rows of jobs, where speeds are scaled or jobs are ended; scales in parts per billion."""
+
+    scale: Ints = column()  # of all cores, told last; 0 none
+    apart: Ints = column()  # 1 where some have been told another one since
+    cut_at: Ints = column()  # 1 + the instant at which the job is ended for its policy; 0 never
+    cut_state: Ints = column()  # the state that it has then
+    # Of those that are only replayed, what was left to run at scale 1:
+    left_ns: Ints = column()
+    left_parts: Ints = column()  # parts per billion of a ns
+    left_since: Ints = column()  # 1 + the instant of that
+    runs_until_ns: Ints = column()  # when it ends by that; 0 as recorded
+    power_state: Ints = column()  # where power is limited
+
+
+class Wishing(State, dim="rows"):
+    """Of rows of jobs, where they wish for cores, or a policy says how wide they are."""
+
+    wish: Ints = column()  # how many cores it wished for last, or its policy wants it to have; 0: as many as it has
+    wished: Ints = column()  # 1 + the place of its latest wish, of all that it is told to make from its start on
+    first: Ints = column()  # where in the table of wishes those are that it is still to make
+    count: Ints = column()
+
+
+class Wishes(State, dim="wishes"):
+    """Wishes of running jobs for cores that are still to come."""
+
+    job: Ints = column()  # -1 of one that was taken back
+    at_ns: Ints = column()
+    cores: Ints = column()
+    place: Ints = column()  # among all wishes that the job is told to make
+
+
+class Releases(State, dim="releases"):
+    """Cores that running jobs have said to release."""
+
+    job: Ints = column()
+    core: Ints = column()
+    at_ns: Ints = column()
+
+
+class Resizing(State, dim="resizing"):
+    """Work space, where widths change: keys in order, and what they are of; a job, and its narrowest and widest width."""
+
+    key: Ints = column()
+    what: Ints = column()
+    job: Ints = column()
+    least: Ints = column()
+    most: Ints = column()
+
+
+class CoreScale(State, dim="scaled"):
+    """Of each core whose job has scales of its own for some."""
+
+    row: Ints = column()  # 1 + the row of the job that it is of
+    scale: Ints = column()  # parts per billion
+
+
+class Decisions(State, dim="decisions"):
+    """A row for each pass."""
+
+    at_ns: Ints = column()
+    waiting: Ints = column()
+    started: Ints = column()
+    wall_ns: Ints = column()
+    unplaced: Ints = column()  # how many of those that a policy had chosen had no place
+
+
+class Partitions(State, dim="partitions"):
+    """Limits of partitions, and what runs there."""
+
+    tier: Ints = column()
+    max_running_jobs: Ints = column(fill=NEVER // 2)
+    max_running_cores: Ints = column(fill=NEVER // 2)
+    max_user_jobs: Ints = column(fill=NEVER // 2)
+    max_user_cores: Ints = column(fill=NEVER // 2)
+    masked: Ints = column()  # 1 where it has not all cores
+    running_jobs: Ints = column()
+    running_cores: Ints = column()
+    # Of the pass under way:
+    blocked: Ints = column()  # how many jobs are blocked
+    waits: Ints = column()  # 1 where one waits
+
+
+class Windows(State, dim="windows"):
+    """Advance reservations and maintenance."""
+
+    begin_ns: Ints = column()
+    end_ns: Ints = column()
+
+
+class HostStatus(State, dim="outages"):
+    """Of each list of outages, as ``BatchState.outage_first`` has them."""
+
+    down_until_ns: Ints = column()  # 0 where the host is up
+    next_outage: Ints = column()  # the next or present one in the list
+    next_down_ns: Ints = column(fill=NEVER)  # when the next begins
 
 
 class CoreProfile(State):
@@ -349,8 +205,6 @@ class CoreProfile(State):
 
     Attributes
     ----------
-    used : int64 (4,)
-        See the names above.
     ns, free : int64 (S,)
         Begin of each slice, and how many cores are free in it.
     first : int64 (S,)
@@ -367,17 +221,31 @@ class CoreProfile(State):
         What else is left in the first slice: resource r of host h at ``h * R + r``, then the licences.
     """
 
-    used: Ints
-    ns: Ints
-    free: Ints
-    first: Ints
-    lo: Ints
-    hi: Ints
-    amount: Ints
-    after: Ints
-    words: Ints
-    hosts: Ints
-    amounts: Ints
+    n_slices: int = 1  # in use, from 0
+    n_changes: int = 0  # in use
+    n_ever: int = 0  # changes that have ever been in use, from 0
+    spare: int = -1  # one of them that is not, -1 none; those after it follow by ``after``
+    ns: Ints = column("slices")
+    free: Ints = column("slices")
+    first: Ints = column("slices", fill=-1)
+    lo: Ints = column("changes")
+    hi: Ints = column("changes")
+    amount: Ints = column("changes")
+    after: Ints = column("changes", fill=-1)
+    words: Ints = column("words")
+    hosts: Ints = column("hosts")
+    amounts: Ints = column("amounts")
+
+
+class Slowing(State, dim="slowing"):
+    """Work space, where jobs are slowed one by one, of each running job."""
+
+    job: Ints = column()
+    state: Ints = column()  # which it is to be in
+    saves: Ints = column()  # what it saves in its slowest one, mW
+    loses: Ints = column()  # what its cores lose of speed there
+    key: Ints = column()  # its place by a rule that is a number
+    heap: Ints = column()  # of entries
 
 
 class PowerState(State):
@@ -390,8 +258,8 @@ class PowerState(State):
         ``NEVER`` where there is none.
     first : int64 (B + 1,); stairs : int64 (3, K)
         What is known then of the time to come: until ``stairs[0, k]`` so much less than full power, ``stairs[1, k]``, for
-        each k from ``first[i]`` up to ``first[i + 1]``. With ``NOTICED`` what comes to be known then, beside what was known
-        before: from ``stairs[2, k]`` on, else 0.
+        each k from ``first[i]`` up to ``first[i + 1]``. With ``Settings.noticed`` what comes to be known then, beside what
+        was known before: from ``stairs[2, k]`` on, else 0.
     more_mw, speed : int64 (K · S, G)
         What a core draws beyond an idle one in each state, and its speed there, parts per billion: of the jobs of K classes,
         one behind the other. Those of the first one are as the platform says.
@@ -403,8 +271,7 @@ class PowerState(State):
         Work space.
     ends : int64 (2, R)
         Work space: a heap of as many jobs as may run at once.
-    slowing : int64 (SLOWING_ROWS, R) or (SLOWING_ROWS, 0)
-        Work space, where jobs are slowed one by one: see the names above.
+    slowing : Slowing
     room : int64 (3,)
         Of the pass under way: its number, plus 1; how many that it has started are counted; and what is left for others, mW.
     states : int
@@ -429,16 +296,16 @@ class PowerState(State):
     speed: Ints2
     first_core: Ints
     planned: Ints
-    drawn: Ints
-    ends: Ints2
-    slowing: Ints2
-    room: Ints
-    states: int
+    drawn: Ints = column("drawn")
+    ends: Ints2 = column(2, "ends")
+    slowing: Slowing = column()
+    room: Ints = column("room")
+    states: int = 0
     kind: Ints
-    predicted: Ints
+    predicted: Ints = column("predicted", fill=WHOLE)
     factor: Ints
     alike: Ints
-    seen: Ints2
+    seen: Ints2 = column("groups", 3)
 
 
 class DomainState(State):
@@ -468,15 +335,31 @@ class DomainState(State):
     lo: Ints
     hi: Ints
     idle_mw: Ints
-    limit_mw: Ints
-    level: Ints
+    limit_mw: Ints = column("domains", fill=NEVER)
+    level: Ints = column("domains")
     known: Ints2
     stair_first: Ints2
     stairs: Ints2
     covers: Ints2
     of_first: Ints
     of_host: Ints
-    room: Ints
+    room: Ints = column("domains")
+
+
+class StopHosts(State, dim="hosts"):
+    """Of each host, where some are stopped."""
+
+    state: Ints = column()
+    due_ns: Ints = column(fill=NEVER)  # when it leaves that by itself
+    until_ns: Ints = column()  # until when it is planned to be gone, 0 where it is not
+
+
+class HostLog(State, dim="host_log"):
+    """What has become of hosts that are stopped, or that fall asleep."""
+
+    at_ns: Ints = column()
+    host: Ints = column()
+    state: Ints = column()
 
 
 class StopState(State):
@@ -493,10 +376,8 @@ class StopState(State):
         And one that is down.
     passages : int64 (2, H)
         How long a host takes to shut down, and to boot; both 0, and it stays idle, where hosts are not shut down.
-    host : int64 (3, H)
-        See the names above.
-    log : int64 (3, …)
-        What has become of hosts: instant, host, state.
+    host : StopHosts
+    log : HostLog
     """
 
     first: Ints
@@ -504,8 +385,19 @@ class StopState(State):
     saves_mw: Ints
     down_saves_mw: Ints
     passages: Ints2
-    host: Ints2
-    log: Ints2
+    host: StopHosts = column()
+    log: HostLog = column()
+
+
+class SleepHosts(State, dim="hosts"):
+    """Of each host, where hosts that idle fall asleep."""
+
+    state: Ints = column()  # OFF: off or on its way; UP: awake
+    due_ns: Ints = column()  # when it is off, or up again
+    idle_since_ns: Ints = column()  # NEVER if it does not idle
+    is_sleepy: Ints = column(fill=1)  # whether it is in the heap of those that may fall asleep
+    slept_at: Ints = column()  # place of its latest sleep in the log
+    booted_at: Ints = column()  # and of its latest boot
 
 
 class SleepState(State):
@@ -515,8 +407,7 @@ class SleepState(State):
     ----------
     passages : int64 (2, H)
         How long a host takes to shut down, and to boot.
-    host : int64 (SLEEP_ROWS, H)
-        See the names above.
+    host : SleepHosts
     sleepy_ns, sleepy_key : int64 (H,)
         Heap of hosts by when they may fall asleep, or earlier; host h is at H - 1 - h.
     booting_ns, booting_host : int64 (H,)
@@ -530,17 +421,17 @@ class SleepState(State):
     """
 
     passages: Ints2
-    host: Ints2
-    sleepy_ns: Ints
-    sleepy_key: Ints
-    booting_ns: Ints
-    booting_host: Ints
-    away: Ints
-    booting: Ints
-    words: Ints
-    hosts: Ints
-    saved_words: Ints
-    saved_hosts: Ints
+    host: SleepHosts = column()
+    sleepy_ns: Ints = column("hosts")
+    sleepy_key: Ints = column("hosts")
+    booting_ns: Ints = column("hosts")
+    booting_host: Ints = column("hosts")
+    away: Ints = column("words")
+    booting: Ints = column("words")
+    words: Ints = column("words")
+    hosts: Ints = column("counted")
+    saved_words: Ints = column("saved_words")
+    saved_hosts: Ints = column("saved")
 
 
 class BatchState(State):
@@ -548,10 +439,8 @@ class BatchState(State):
 
     Attributes
     ----------
-    settings, clock, sizes : int64 (SETTINGS,), (CLOCK,), (SIZES,)
-        See the names above.
-    jobs : int64 (COLUMNS, rows)
-        See the names above; rows in workload order, ascending in submit, then later attempts.
+    settings : Settings
+    jobs : Jobs
     by_rank : int64 (n,)
         The row that has a rank now.
     arrivals : int64
@@ -613,23 +502,18 @@ class BatchState(State):
         V is 2·H, or 3·H.
     host_ns, host_key : int64 (V,)
         Heap of the next event of each: key v is a repair, V + v an outage.
-    host_status : int64 (3, V)
-        ``DOWN_UNTIL``, 0 if up; ``NEXT_OUTAGE``, the next or present one in its list; ``NEXT_DOWN``, when the next begins.
     windows : int64 (2, windows)
     boundaries : int64
         Instants at which a window begins or ends, ascending.
-    partitions : int64 (P, PARTITION_COLUMNS); user_tally : int64 (P, users, 2)
+    user_tally : int64 (P, users, 2)
     numbers : float64 (k, rows); memory : float64; keys : float64; order : int64; sorting : int64 (4, n)
         Of a policy that scores; the last is work space.
     log, chosen : int64
         Who came, started and left, for Python policies and observers; and a policy's answer: rows of jobs that start, and
         -1 - row of those that it rejects.
     chosen_first : int64 (n + 1,) or (0,); chosen_lo, chosen_hi : int64 (M,) or (0,)
-        Where ``N_NAMED`` is not 0: the cores that it names for ``chosen[k]`` are the intervals
+        Where ``n_named`` is not 0: the cores that it names for ``chosen[k]`` are the intervals
         ``chosen_first[k]:chosen_first[k + 1]``; where there are none, the allocator chooses.
-    decisions : int64 (4, …) or (5, …)
-        Instant, jobs waiting, jobs started, wall ns of each pass; and, with ``MAY_NOT_FIT``, how many of those that the policy
-        had chosen had no place; of no columns where that is not kept.
     wall_time : int64 (2,)
         What the wall clock last said: seconds, nanoseconds.
     placement : PlacementRequest
@@ -638,8 +522,6 @@ class BatchState(State):
         Where cores are released: the row of the job that holds each, -1 none.
     releasing_ns, releasing_key : int64 (M,), or (2·M,) where jobs wish for cores
         Heap of the releases to come: row · M + core; and of the next wish of each job: ``WISH_KEY`` + row.
-    releases : int64 (3, …)
-        Those that were told: row, core, instant.
     left_lo, left_hi : int64 (M,)
         Work space: what a job still holds.
     hinted : int64 (M,) or (0,)
@@ -648,27 +530,11 @@ class BatchState(State):
         The same while a pass finds it out; otherwise zeros.
     reached : int64 (M,) or (0,)
         The running jobs that the latest pass has something to tell.
-    told : int64 (TOLD_ROWS, …)
-        What was told: see the names above.
     given_at, asked : int64 (M,) or (0,)
         Where widths change, of each core that is held: 1 + the column of ``told`` where it was given, 0 if that was at the
         start; and 1 if it was asked for.
     totals : int64 (A,) or (0,)
         Where widths change: the amounts of the other resources, of which nobody has anything.
-    resizing : int64 (5, M) or (5, 0)
-        Work space.
-    wishes : int64 (4, …)
-        Where running jobs wish for cores: row, instant, how many cores, and the place among all wishes that the job is told to
-        make; the row is -1 of one that was taken back.
-    wishing : int64 (WISHING_ROWS, rows) or (WISHING_ROWS, 0)
-        Where they do, or a policy says how wide jobs are: see the names above.
-    directed : int64 (DIRECTED_ROWS, …)
-        What a policy has decided about running jobs in the pass under way, job by job.
-    scaling : int64 (SCALING_ROWS, rows) or (SCALING_ROWS, 0)
-        See the names above.
-    core_scale : int64 (2, M) or (2, 0)
-        Of each core 1 + the row of the job that its scale is of, where that has some of its own, and the scale, parts per
-        billion.
     power : PowerState
         Of no group where power is not limited.
     domains : DomainState
@@ -683,100 +549,182 @@ class BatchState(State):
         ``bls.engine.hooks``.
     """
 
-    settings: Ints
-    clock: Ints
-    sizes: Ints
-    jobs: Ints2
-    by_rank: Ints
+    settings: Settings
+    jobs: Jobs = column()
+
+    # Instants, and what has happened:
+    now_ns: int = 0
+    next_arrival: int = 0  # place in arrivals
+    next_cancel: int = 0  # place in cancel_order
+    next_boundary: int = 0  # place in boundaries
+    wake_ns: int = NEVER  # a pass is made then
+    busy_until_ns: int = 0  # the scheduler decides until then
+    observe_after_ns: int = NEVER  # an observer looks before the first event after this instant
+    last_pass_ns: int = 0
+    # Of the present instant, and the pass to be made at it:
+    in_pass: int = 0  # 1 while the pass of this instant is still to be made
+    changed: int = 0  # 1 where something else than one arrival happened at this instant
+    arrived_job: int = -1  # the job that arrived last at this instant
+    due_job: int = -1  # the job that a status is about
+    gained: int = 0  # 1 where capacity was gained since the latest pass
+    lost: int = 0  # 1 where capacity was lost since then
+    hull_ns: int = 0  # what was gained since kept reservations were last tried earlier lies before this instant
+    idle_passes: int = 0  # passes in a row without a start while only outages and wake-ups are to come
+    # Of the latest pass, and of all:
+    blocked_head: int = -1  # the head that blocked the latest pass
+    shadow_ns: int = 0  # its slot
+    extra_cores: int = 0  # cores free then beside it
+    passes: int = 0
+    decide_ns: int = 0  # wall time of all passes
+    max_decide_ns: int = 0
+    policy_ns: int = 0  # wall time that a Python policy took for the pass under way
+    # Of cores that a Python policy has named, and that a job cannot have:
+    refused: int = 0  # why: HELD_BACK … NO_POWER_THERE; 0 while there are none
+    refused_at: int = 0  # which core, host, window, licence … that is about
+    refused_of: int = 0  # and which resource of the host, core of the window …
+    refused_where: int = 0  # the part of the machine whose power limit does not let the job have them
+    did_not_fit: int = 0  # how many jobs that a policy had chosen had no place, in all passes
+    # Where power is limited:
+    next_power: int = 0  # place in PowerState.ns
+    limit_mw: int = NEVER  # the lowest limit that is known and in force
+    level: int = 0  # at which running jobs are that may be slowed
+    max_mw: int = 0  # what hosts draw if all that are in service work at full speed, and the others rest
+    next_passage_ns: int = NEVER  # when the next host is off, or has booted
+    power_at_ns: int = NEVER  # when anything of this happens next
+    stops_anew: int = 0  # 1 where other hosts may have to be stopped, as some went down or came back
+    # Where hosts that idle fall asleep:
+    idle_changed_ns: int = 0  # when hosts that are awake last fell idle, were taken, went down or came back
+    late_ns: int = 0  # while a job is placed that needs hosts that are not awake: by how much it exceeds its estimate
+
+    # How many, and how much of what is in use:
+    n_rows: int = 0  # rows in use: jobs and their later attempts
+    n_predicted: int = 0  # rows up to this one have their estimates
+    n_ended: int = 0  # jobs that have ended for good
+    n_waiting: int = 0  # jobs in the queue
+    presets_left: int = 0  # jobs that run from the start and have still to be placed
+    n_running: int = 0  # size of the heap of ends and promises
+    n_expected: int = 0  # size of the heap of expected ends
+    n_arriving: int = 0  # size of the heap of later arrivals and wake-ups
+    n_host_events: int = 0  # size of the heap of host events
+    n_started: int = 0  # jobs started in the latest pass that await an answer
+    n_answered: int = 0  # how many of them have had one
+    n_chosen: int = -1  # jobs that a Python policy has chosen or rejected, -1 before it has decided
+    n_log: int = 0
+    n_decisions: int = 0
+    free_cores: int = 0
+    overdue_cores: int = 0
+    n_down: int = 0  # hosts that are down
+    pool_used: int = 0  # intervals in the allocation pool
+    n_placed: int = 0  # intervals of cores that the hook EARLIEST has found
+    kept_used: int = 0  # intervals of kept reservations
+    first_slice: int = 0  # slices of the profile in use: first_slice … end_slice - 1
+    end_slice: int = 0
+    plan_slices: int = 0  # slices of a plan that is made anew
+    n_releasing: int = 0  # size of the heap of releases to come
+    n_released: int = 0  # columns of the table of releases in use
+    n_named: int = 0  # intervals of cores that a Python policy has named for jobs that it has chosen
+    n_reached: int = 0  # running jobs that the latest pass has something to tell
+    n_told: int = 0  # columns of the table of what was told in use
+    n_hinted: int = 0  # cores of running jobs that are known to be wanted
+    n_wishes: int = 0  # columns of the table of wishes in use
+    n_directed: int = 0  # columns of what a policy has decided about running jobs in use
+    n_stopped: int = 0  # hosts that are out of service and not on their way back
+    n_host_log: int = 0  # columns of the table of states of hosts in use
+    n_away: int = 0  # hosts that are asleep or booting
+    n_idle: int = 0  # hosts that are awake, or booting, and idle
+    n_sleepy: int = 0  # size of the heap of hosts that may fall asleep
+    n_booting: int = 0  # size of the heap of hosts that boot
+
+    by_rank: Ints = column("jobs")
     arrivals: Ints
-    running_ns: Ints
-    running_job: Ints
-    expected_ns: Ints
-    expected_job: Ints
-    arriving_ns: Ints
-    arriving_job: Ints
-    queue_words: Ints
+    running_ns: Ints = column("running")
+    running_job: Ints = column("running")
+    expected_ns: Ints = column("expected")
+    expected_job: Ints = column("expected")
+    arriving_ns: Ints = column("arriving")
+    arriving_job: Ints = column("arriving")
+    queue_words: Ints = column("queue_words")
     queue_starts: Ints
-    free_words: Ints
+    free_words: Ints = column("free_words")
     free_starts: Ints
-    pool_lo: Ints
-    pool_hi: Ints
+    pool_lo: Ints = column("pool")
+    pool_hi: Ints = column("pool")
     wanted_first: Ints
     wanted_lo: Ints
     wanted_hi: Ints
-    started: Ints
-    profile_ns: Ints
-    profile_free: Ints
-    plan_ns: Ints
-    plan_free: Ints
-    cores_profile: CoreProfile
-    later_words: Ints
-    later_hosts: Ints
-    later_amounts: Ints
-    offered_words: Ints
-    offered_amounts: Ints
-    offered_hosts: Ints
-    passing_amounts: Ints
+    started: Ints = column("running")
+    profile_ns: Ints = column("slices")
+    profile_free: Ints = column("slices")
+    plan_ns: Ints = column("plan_slices")
+    plan_free: Ints = column("plan_slices")
+    cores_profile: CoreProfile = column()
+    later_words: Ints = column("offered_words")
+    later_hosts: Ints = column("offered_hosts")
+    later_amounts: Ints = column("amounts")
+    offered_words: Ints = column("offered_words")
+    offered_amounts: Ints = column("amounts")
+    offered_hosts: Ints = column("offered_hosts")
+    passing_amounts: Ints = column("amounts")
     masks: Ints2
-    needs: Ints2
+    needs: Ints2 = column("needs", "needed")
     history_group: Ints2
     history_least: Ints
-    history: Ints2
+    history: Ints2 = column("groups", "history")
     corrections_ns: Ints
-    kept_lo: Ints
-    kept_hi: Ints
+    kept_lo: Ints = column("kept")
+    kept_hi: Ints = column("kept")
     cancel_order: Ints
     child_first: Ints
     child_row: Ints
-    unmet: Ints
+    unmet: Ints = column("children")
     host_first: Ints
-    host_free: Ints
+    host_free: Ints = column("hosts")
     host_of: Ints
     outage_first: Ints
     outage_down: Ints
     outage_up: Ints
-    host_ns: Ints
-    host_key: Ints
-    host_status: Ints2
-    windows: Ints2
+    host_ns: Ints = column("outages")
+    host_key: Ints = column("outages")
+    host_status: HostStatus = column()
+    windows: Windows = column()
     boundaries: Ints
-    partitions: Ints2
-    user_tally: Ints3
-    numbers: Floats2
-    memory: Floats
-    keys: Floats
-    order: Ints
-    sorting: Ints2
-    log: Ints
-    chosen: Ints
-    chosen_first: Ints
-    chosen_lo: Ints
-    chosen_hi: Ints
-    decisions: Ints2
-    wall_time: Ints
-    placement: PlacementRequest
-    holder: Ints
-    releasing_ns: Ints
-    releasing_key: Ints
-    releases: Ints2
-    left_lo: Ints
-    left_hi: Ints
-    hinted: Ints
-    wanted_of: Ints
-    reached: Ints
-    told: Ints2
-    given_at: Ints
-    asked: Ints
-    totals: Ints
-    resizing: Ints2
-    wishes: Ints2
-    wishing: Ints2
-    directed: Ints2
-    scaling: Ints2
-    core_scale: Ints2
-    power: PowerState
-    domains: DomainState
-    stops: StopState
-    sleep: SleepState
+    partitions: Partitions = column()
+    user_tally: Ints3 = column("partitions", "users", 2)
+    numbers: Floats2 = column("numbers", "numbered")
+    memory: Floats = column("memory")
+    keys: Floats = column("scored")
+    order: Ints = column("scored")
+    sorting: Ints2 = column(4, "scored")
+    log: Ints = column("log")
+    chosen: Ints = column("chosen")
+    chosen_first: Ints = column("chosen_first")
+    chosen_lo: Ints = column("named")
+    chosen_hi: Ints = column("named")
+    decisions: Decisions = column()
+    wall_time: Ints = column(2)
+    placement: PlacementRequest = column()
+    holder: Ints = column("held", fill=-1)
+    releasing_ns: Ints = column("releasing")
+    releasing_key: Ints = column("releasing")
+    releases: Releases = column()
+    left_lo: Ints = column("held")
+    left_hi: Ints = column("held")
+    hinted: Ints = column("hinted")
+    wanted_of: Ints = column("hinted")
+    reached: Ints = column("reached")
+    told: Told = column()
+    given_at: Ints = column("resizing")
+    asked: Ints = column("resizing")
+    totals: Ints = column("totals")
+    resizing: Resizing = column()
+    wishes: Wishes = column()
+    wishing: Wishing = column()
+    directed: Directed = column()
+    scaling: Scaling = column()
+    core_scale: CoreScale = column()
+    power: PowerState = column()
+    domains: DomainState = column()
+    stops: StopState = column()
+    sleep: SleepState = column()
     functions: Ints
     hooks: Ints

@@ -21,8 +21,8 @@ __all__ = ["begin_trial", "try_allocator", "try_named"]
 @compiled()
 def begin_trial(state: BatchState) -> int:
     """Bring the copied profile to the present instant, as a pass does."""
-    if state.settings[b.BY_CORES] == 1:
-        now = state.clock[b.NOW]
+    if state.settings.by_cores == 1:
+        now = state.now_ns
         call_hook(state.hooks[MOVE_PROFILE], (state, -1, now, now, 0))
     return 0
 
@@ -31,23 +31,23 @@ def begin_trial(state: BatchState) -> int:
 def _take(state: BatchState, job: int, count: int) -> int:
     """Take the ``count`` intervals at the end of the pool for a job, on the copies; the intervals, 0 if they cannot be its."""
     jobs, settings = state.jobs, state.settings
-    first, held, cores = jobs[b.HELD_FIRST, job], jobs[b.HELD_COUNT, job], jobs[b.HELD_CORES, job]
-    if take_cores(state, job, state.sizes[b.POOL_USED], count) < 0:
+    first, held, cores = jobs.held_first[job], jobs.held_count[job], jobs.held_cores[job]
+    if take_cores(state, job, state.pool_used, count) < 0:
         return 0
-    if settings[b.BY_CORES] == 1:
-        hold_pool(state, job, state.clock[b.NOW], b.NEVER, -1)
-    if settings[b.LIMITED] == 1:
-        tally(state, job, jobs[b.CORES, job], 1)
-    jobs[b.HELD_FIRST, job], jobs[b.HELD_COUNT, job], jobs[b.HELD_CORES, job] = first, held, cores
+    if settings.by_cores == 1:
+        hold_pool(state, job, state.now_ns, b.NEVER, -1)
+    if settings.limited == 1:
+        tally(state, job, jobs.cores[job], 1)
+    jobs.held_first[job], jobs.held_count[job], jobs.held_cores[job] = first, held, cores
     return count
 
 
 @compiled()
 def try_allocator(state: BatchState, job: int) -> int:
     """Place a job that waits where the allocator does; the number of its intervals at the end of the pool, 0 if nowhere."""
-    if state.jobs[b.CORES, job] > state.sizes[b.FREE_CORES]:
+    if state.jobs.cores[job] > state.free_cores:
         return 0
-    if state.settings[b.LIMITED] == 1 and held_back(state, job):
+    if state.settings.limited == 1 and held_back(state, job):
         return 0
     return _take(state, job, suggest_now(state, job))
 

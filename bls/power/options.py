@@ -325,24 +325,24 @@ class PowerPlan:
         table = self.table
         return all(bool((column == column[..., :1]).all()) for column in (table.speed, table.active_mw, table.idle_mw))
 
-    def settings(self) -> dict[int, int]:
-        """Those of the engine (``bls.engine.state``)."""
+    def settings(self) -> dict[str, int]:
+        """Those of the engine (``bls.engine.settings``)."""
         if not self.limits_jobs:
             return {}
         if self.stops:
-            return {b.SHUTS_DOWN: int(self.fallback == "stop:off")}
+            return {"shuts_down": int(self.fallback == "stop:off")}
         table = self.table
         found = {
-            b.POWERED: {"hold": b.HOLD, "submit": b.FIXED, "dvfs": b.LEVELS}[self.fallback] if self.slows else b.HOLD,
-            b.NOTICED: int(self.limits.notice_ns > 0),
-            b.IDLE_MW: table.idle_total_mw,
-            b.POWER_ALIKE: int(bool((table.speed == table.speed[:, :1]).all())),
+            "powered": {"hold": b.HOLD, "submit": b.FIXED, "dvfs": b.LEVELS}[self.fallback] if self.slows else b.HOLD,
+            "noticed": int(self.limits.notice_ns > 0),
+            "idle_mw": table.idle_total_mw,
+            "power_alike": int(bool((table.speed == table.speed[:, :1]).all())),
         }
         if self.slows:
             found |= {
-                b.AFTER_LEVELS: SET_STATES if self.one_by_one else SET_LEVEL,
-                b.STRETCHES: int(self.options.stretch_walltime),
-                b.SLOW: SLOW[self.options.slow],
+                "after_levels": SET_STATES if self.one_by_one else SET_LEVEL,
+                "stretches": int(self.options.stretch_walltime),
+                "slow_order": SLOW[self.options.slow],
             }
         return found
 
@@ -354,16 +354,13 @@ class PowerPlan:
         off = self.fallback == "stop:off"
         group = np.repeat(np.arange(len(table.cores)), table.n_hosts)
         passages = np.stack([table.shutdown_ns[group], table.boot_ns[group]])
-        host = np.zeros((3, n_hosts), np.int64)
-        host[b.STOP_DUE] = b.NEVER
-        return StopState(
+        return StopState.new(
+            {"hosts": n_hosts, "host_log": 4 * n_hosts},
             first=stairs.first.copy(),
             stairs=np.stack([_never(stairs.until_ns), stairs.power_mw]),
             saves_mw=(self._host_most_mw - (table.off_mw if off else table.host_idle_mw))[group],
             down_saves_mw=(self._host_most_mw - table.off_mw)[group],
             passages=passages if off else np.zeros_like(passages),
-            host=host,
-            log=np.zeros((3, 4 * n_hosts), np.int64),
         )
 
     def domain_state(self, partitions: PartitionTable) -> DomainState | None:
@@ -384,20 +381,18 @@ class PowerPlan:
                 covers[row] &= before[:, hi] - before[:, lo] == hi - lo
         offset = np.cumsum([0] + [int(first[-1]) for first, _ in stairs])
         known = [one.limits.steps(one.limits.instants, b.NEVER, known=True) for one in self.domains]
-        return DomainState(
+        return DomainState.new(
+            {"domains": n},
             first=np.cumsum([0] + [len(one.core_lo) for one in self.domains]),
             lo=np.concatenate([one.core_lo for one in self.domains]),
             hi=np.concatenate([one.core_hi for one in self.domains]),
             idle_mw=np.array([one.idle_mw for one in self.domains], np.int64),
-            limit_mw=np.full(n, b.NEVER),
-            level=np.zeros(n, np.int64),
             known=np.stack(known),
             stair_first=np.stack([first + at for (first, _), at in zip(stairs, offset[:-1].tolist(), strict=True)]),
             stairs=np.concatenate([steps for _, steps in stairs], axis=1),
             covers=covers,
             of_first=np.append(0, np.cumsum(np.sum([one.hosts for one in self.domains], axis=0))),
             of_host=np.nonzero(np.stack([one.hosts for one in self.domains], axis=1))[1].astype(np.int64),
-            room=np.zeros(n, np.int64),
         )
 
     def state(self) -> PowerState:
@@ -411,7 +406,19 @@ class PowerPlan:
             active, speed, kind = self.classes.active_mw, self.classes.speed, self.classes.kind.copy()
         n_cores = int(table.first_core[-1])
         most_running = min(len(self.planned), n_cores) + 2
-        return PowerState(
+        n, nothing = len(self.planned), np.zeros(0, np.int64)
+        learns = self.of_user is not None and not self.stops
+        power = nothing if not learns else np.full(n, WHOLE) if self.job_power is None else self.job_power.power.copy()
+        return PowerState.new(
+            {
+                "drawn": table.n_states,
+                "ends": most_running,
+                "slowing": most_running if self.one_by_one else 0,
+                "room": 3,
+                "predicted": n if self.predicts and not self.stops else 0,
+                # One group is of nobody, or there might be none.
+                "groups": int(self.of_user.max()) + 2 if learns and self.of_user is not None else 0,
+            },
             ns=instants.copy(),
             known=limits.steps(instants, b.NEVER, known=True),
             first=first,
@@ -420,25 +427,11 @@ class PowerPlan:
             speed=_by_class(speed[..., groups]),
             first_core=np.array([0, n_cores], np.int64) if self.alike else table.first_core.copy(),
             planned=self.planned.copy() if self.slows else np.zeros(0, np.int64),
-            drawn=np.zeros(table.n_states, np.int64),
-            ends=np.zeros((2, most_running), np.int64),
-            slowing=np.zeros((b.SLOWING_ROWS, most_running if self.one_by_one else 0), np.int64),
-            room=np.zeros(3, np.int64),
             states=table.n_states,
             kind=kind,
-            **self._predictions(),
+            factor=power,
+            alike=self.of_user.copy() if learns and self.of_user is not None else nothing,
         )
-
-    def _predictions(self) -> dict[str, Array]:
-        # What the engine thinks that jobs draw, and what it finds that out from.
-        n, nothing = len(self.planned), np.zeros(0, np.int64)
-        predicted = np.full(n, WHOLE) if self.predicts and not self.stops else nothing
-        found = {"predicted": predicted, "factor": nothing, "alike": nothing}
-        if self.of_user is None or self.stops:
-            return {**found, "seen": np.zeros((0, 3), np.int64)}
-        power = np.full(n, WHOLE) if self.job_power is None else self.job_power.power.copy()
-        seen = np.zeros((int(self.of_user.max()) + 2, 3), np.int64)  # one is of nobody, or there might be none
-        return {**found, "factor": power, "alike": self.of_user.copy(), "seen": seen}
 
 
 def power_plan(

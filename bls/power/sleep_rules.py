@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 __all__ = ["check_sleeping", "sleep_passages", "sleep_settings"]
 
 
-def sleep_settings(plan: PowerPlan) -> dict[int, int]:
-    """Those of the engine (``bls.engine.state``)."""
+def sleep_settings(plan: PowerPlan) -> dict[str, int]:
+    """Those of the engine (``bls.engine.settings``)."""
     after = plan.options.sleep_after_ns
     assert after is not None
     late = int((plan.table.shutdown_ns + plan.table.boot_ns).max())
-    return {b.SLEEPS: 1, b.SLEEP_AFTER: after, b.KEEP_AWAKE: plan.options.keep_awake, b.MOST_LATE: late}
+    return {"sleeps": 1, "sleep_after_ns": after, "keep_awake": plan.options.keep_awake, "max_boot_wait_ns": late}
 
 
 def sleep_passages(table: PowerTable) -> Array:

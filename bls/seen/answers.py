@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from bls.engine import state as b
 from bls.engine.state import BatchState
 from bls.seen.jobs import SeenJob
 from traces.base.errors import InputError, PluginError, shown
@@ -165,7 +164,7 @@ def put_answer(state: BatchState, rows: Sequence[int], named: Mapping[int, Cores
     entries = [-1 - row for row in rejected]
     before = len(entries)
     entries += rows
-    state.sizes[b.N_CHOSEN] = len(entries)
+    state.n_chosen = len(entries)
     state.chosen[: len(entries)] = entries
     if named:
         first = [0] * (before + 1)
@@ -175,4 +174,4 @@ def put_answer(state: BatchState, rows: Sequence[int], named: Mapping[int, Cores
             first.append(len(spans))
         state.chosen_first[: len(first)] = first
         state.chosen_lo[: len(spans)], state.chosen_hi[: len(spans)] = zip(*spans, strict=True)
-        state.sizes[b.N_NAMED] = len(spans)
+        state.n_named = len(spans)

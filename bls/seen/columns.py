@@ -12,7 +12,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from bls.engine import state as b
 from bls.engine.state import BatchState
 from bls.seen.jobs import JobFacts, SeenJob
 from bls.seen.machine import Present
@@ -76,8 +75,8 @@ class _Columns:
             else self._rows
         )
 
-    def _kept(self, column: int) -> Array:
-        return read_only(self._state.jobs[column][self._rows])
+    def _kept(self, column: str) -> Array:
+        return read_only(getattr(self._state.jobs, column)[self._rows])
 
     @cached_property
     def jobs(self) -> tuple[SeenJob, ...]:
@@ -87,7 +86,7 @@ class _Columns:
     @cached_property
     def origin(self) -> Array:
         """The rows of the workload that is held."""
-        return self._rows if not len(self._rows) or self._rows.max() < self._facts.n_jobs else self._kept(b.ORIGIN)
+        return self._rows if not len(self._rows) or self._rows.max() < self._facts.n_jobs else self._kept("origin")
 
     @cached_property
     def walltime_ns(self) -> Array:
@@ -109,22 +108,22 @@ class _Columns:
     @cached_property
     def eligible_ns(self) -> Array:
         """When they joined the queue."""
-        return self._kept(b.ELIGIBLE)
+        return self._kept("eligible_ns")
 
     @cached_property
     def attempt(self) -> Array:
         """How many attempts were cut before."""
-        return self._kept(b.ATTEMPT)
+        return self._kept("attempt")
 
     @cached_property
     def partition_place(self) -> Array:
         """The places of their partitions in ``View.partitions``."""
-        return self._kept(b.PARTITION)
+        return self._kept("partition")
 
     @cached_property
     def unit_cores(self) -> Array:
         """The cores of a unit."""
-        return self._kept(b.UNIT)
+        return self._kept("unit_cores")
 
     @cached_property
     def units(self) -> Array:
@@ -150,7 +149,7 @@ class _Columns:
     @cached_property
     def switches(self) -> Array:
         """The most leaf switches that they accept; 0 for any."""
-        return self._kept(b.LIMIT)
+        return self._kept("switch_limit")
 
 
 class WaitingColumns(_Columns):
@@ -159,7 +158,7 @@ class WaitingColumns(_Columns):
     @cached_property
     def estimate_ns(self) -> Array:
         """The run times that are planned with: of a predictor what it said as they joined the queue."""
-        return self._kept(b.ESTIMATE)
+        return self._kept("estimate_ns")
 
 
 class RunningColumns(_Columns):

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from heapq import heapify, heappop, heappush
 
-from bls.engine import state as b
 from bls.engine.state import BatchState
 
 __all__ = ["Corrections"]
@@ -24,7 +23,7 @@ class Corrections:
 
     def watch(self, state: BatchState, row: int) -> None:
         """A job has started, or the engine expects another end of it."""
-        self._put(state, row, state.jobs.item(b.EXPECTED, row))
+        self._put(state, row, state.jobs.expected_end_ns.item(row))
 
     def forget(self, row: int) -> None:
         """A job does not run any more."""
@@ -39,7 +38,7 @@ class Corrections:
     def found(self, state: BatchState) -> Iterator[tuple[int, int]]:
         """The jobs that have outlasted what was expected of them since this was last asked, and when they are expected to
         end now; a job that has run for all that it asked for has no later end than that."""
-        now = state.clock.item(b.NOW)
+        now = state.now_ns
         while self._pending and self._pending[0][0] <= now:
             end, row = heappop(self._pending)
             if self._ends.get(row) != end:
@@ -57,7 +56,7 @@ class Corrections:
 def _corrected(state: BatchState, row: int, now: int) -> int:
     # As ``bls.engine.runtime_prediction.corrected_end``, of what the engine has not corrected itself.
     steps, last = state.corrections_ns, _last(state, row)
-    end, times = state.jobs.item(b.EXPECTED, row), state.jobs.item(b.CORRECTIONS, row)
+    end, times = state.jobs.expected_end_ns.item(row), state.jobs.corrections.item(row)
     while end <= now and end < last:
         step = steps.item(min(times, len(steps) - 1))
         end = end + step if step < last - end else last
@@ -68,4 +67,4 @@ def _corrected(state: BatchState, row: int, now: int) -> int:
 def _last(state: BatchState, row: int) -> int:
     # When it has run for all that it asked for.
     jobs = state.jobs
-    return int(jobs.item(b.START, row) + jobs.item(b.WALLTIME, row) + jobs.item(b.STRETCH, row))
+    return int(jobs.start_ns.item(row) + jobs.walltime_ns.item(row) + jobs.stretch_ns.item(row))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
 from bls.engine import state as b
-from bls.engine.state import BatchState
+from bls.engine.state import BatchState, Directed
 from bls.seen.answers import AnswerError
 from bls.seen.jobs import SeenJob
 from traces.base.errors import InputError, PluginError, shown
@@ -138,7 +138,7 @@ class Directions:
             raise AnswerError(f"directs job {shown(job_id)}, which does not run, and which it does not start")
         hints = self._hint_entries(state, set(started), rejected)
         if self._widths:
-            state.wishing[b.WISH, list(self._widths)] = list(self._widths.values())
+            state.wishing.wish[list(self._widths)] = list(self._widths.values())
         # First what is one scale of all cores and nothing else: a column each.
         alone = self._of_all.keys() - self._of_some.keys() - self._ends.keys()
         plain = {row: scale for row, scale in self._of_all.items() if row in alone}
@@ -151,15 +151,15 @@ class Directions:
                 entries.append((row, b.ENDED_BY, _ALL, self._ends[row]))
         at, directed = len(hints), state.directed
         if hints:
-            directed[:, :at] = list(zip(*hints, strict=True))
+            _put(directed, 0, hints)
         if plain:
             stop = at + len(plain)
-            directed[b.DIRECTED_JOB, at:stop], directed[b.DIRECTED_VALUE, at:stop] = list(plain), list(plain.values())
-            directed[b.DIRECTED_WHAT, at:stop], directed[b.DIRECTED_CORE, at:stop] = b.SCALED, _ALL
+            directed.job[at:stop], directed.value[at:stop] = list(plain), list(plain.values())
+            directed.what[at:stop], directed.core[at:stop] = b.SCALED, _ALL
             at = stop
         if entries:
-            directed[:, at : at + len(entries)] = list(zip(*sorted(entries, key=lambda one: one[0]), strict=True))
-        state.sizes[b.N_DIRECTED] = at + len(entries)
+            _put(directed, at, sorted(entries, key=lambda one: one[0]))
+        state.n_directed = at + len(entries)
         for told in (self._job_ids, self._of_all, self._of_some, self._ends, self._widths, self._hints):
             told.clear()
 
@@ -171,7 +171,7 @@ class Directions:
         for row, (cores, waiting) in self._hints.items():
             if waiting in started or waiting in rejected:
                 does = "starts" if waiting in started else "rejects"
-                number = state.jobs.item(b.NUMBER, waiting)
+                number = state.jobs.number.item(waiting)
                 raise AnswerError(f"hints to job {self._job_ids[row]} that job {number} waits, which it {does}")
             entries += [(row, b.HINTED, core, waiting) for core in cores or [-1]]
         return entries
@@ -185,3 +185,9 @@ def _numbered(where: str, cores: Iterable[Any]) -> list[int]:
         return [whole("core", core, 0, 2**62) for core in cores]
     except InputError as error:
         raise PluginError(f"{where}: {error}") from None
+
+
+def _put(directed: Directed, at: int, entries: Sequence[tuple[int, int, int, int]]) -> None:
+    # Entries, each a job, what becomes of it, a core and a value, from a place on.
+    for column, values in zip(directed, zip(*entries, strict=True), strict=True):
+        column[at : at + len(entries)] = values

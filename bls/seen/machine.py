@@ -56,7 +56,7 @@ class Present:
     def up_again_ns(self) -> Array:
         """When hosts that are down are up again as far as anybody knows: int64 (H,), read-only; 0 up, ``NEVER`` unknown."""
         n_hosts = len(self._state.host_first) - 1
-        until = self._state.host_status[b.DOWN_UNTIL]
+        until = self._state.host_status.down_until_ns
         if not len(until):
             return read_only(np.zeros(n_hosts, np.int64))
         return read_only(until.reshape(-1, n_hosts).max(axis=0))
@@ -66,10 +66,10 @@ class Present:
         """For each running job on each of its hosts: row, host, how many of the host's cores it holds; by (row, host)."""
         state = self._state
         rows = np.fromiter(self._running, np.int64, len(self._running))
-        count = state.jobs[b.HELD_COUNT, rows]
-        source = intervals_of(state.jobs[b.HELD_FIRST, rows], count)
+        count = state.jobs.held_count[rows]
+        source = intervals_of(state.jobs.held_first[rows], count)
         row, lo, hi = np.repeat(rows, count), state.pool_lo[source], state.pool_hi[source]
-        if state.settings[b.RELEASES] != b.NO_RELEASES:  # of what it was given, what it still has
+        if state.settings.releases != b.NO_RELEASES:  # of what it was given, what it still has
             row, core = np.repeat(row, hi - lo), intervals_of(lo, hi - lo)
             still = state.holder[core] == row
             row, lo, hi = row[still], core[still], core[still] + 1
@@ -91,7 +91,7 @@ class Present:
         left = platform.host_resources.copy()
         if self._facts.asks and len(self._running):
             row, host, cores = self.held
-            units = cores // self._state.jobs[b.UNIT, row]
+            units = cores // self._state.jobs.unit_cores[row]
             np.subtract.at(left, host, units[:, None] * self._state.needs[: left.shape[1], row].T)
         return read_only(left)
 
@@ -113,7 +113,7 @@ class Present:
             place = self._facts.partition(job.origin)
             for user in (None, job.user):
                 found[place, user, False] += 1
-                found[place, user, True] += job.cores - int(self._state.jobs[b.RELEASED, row])
+                found[place, user, True] += job.cores - int(self._state.jobs.released[row])
         return found
 
 

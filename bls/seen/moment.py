@@ -52,19 +52,7 @@ class JobColumns(NamedTuple):
 
 def columns_of(state: BatchState) -> JobColumns:
     """The columns of an engine's jobs, as they are kept there."""
-    rows = state.jobs[:, : int(state.sizes[b.N_ROWS])]
-    return JobColumns(
-        rows[b.ORIGIN],
-        rows[b.START],
-        rows[b.END],
-        rows[b.ELIGIBLE],
-        rows[b.CANCEL],
-        rows[b.ESTIMATE],
-        rows[b.ATTEMPT],
-        rows[b.HELD_CORES],
-        rows[b.WHY],
-        rows[b.STATE],
-    )
+    return JobColumns(*(getattr(state.jobs, name)[: state.n_rows] for name in JobColumns._fields))
 
 
 class Counts:
@@ -77,27 +65,27 @@ class Counts:
     """
 
     def __init__(self, state: BatchState) -> None:
-        self._clock, self._sizes = state.clock, state.sizes
+        self._state = state
 
     @property
     def now_ns(self) -> int:
         """The simulated instant."""
-        return int(self._clock[b.NOW])
+        return self._state.now_ns
 
     @property
     def ended(self) -> int:
         """How many jobs have ended for good, or were withdrawn."""
-        return int(self._sizes[b.ENDED])
+        return self._state.n_ended
 
     @property
     def running(self) -> int:
         """How many jobs run."""
-        return int(self._sizes[b.N_RUNNING])
+        return self._state.n_running
 
     @property
     def waiting(self) -> int:
         """How many jobs wait."""
-        return int(self._sizes[b.N_WAITING])
+        return self._state.n_waiting
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,28 +123,28 @@ class Moment:
 
 def moment_of(state: BatchState) -> Moment:
     """What there is while the engine does nothing."""
-    clock, sizes, jobs = state.clock, state.sizes, state.jobs
-    awaiting = state.started[sizes[b.ANSWERED] : sizes[b.N_STARTED]]  # that have only just started
-    rows = np.sort(np.concatenate((state.running_job[: sizes[b.N_RUNNING]], awaiting)))
-    count = jobs[b.HELD_COUNT, rows]
-    held = np.arange(count.sum()) + np.repeat(jobs[b.HELD_FIRST, rows] - (np.cumsum(count) - count), count)
+    jobs = state.jobs
+    awaiting = state.started[state.n_answered : state.n_started]  # that have only just started
+    rows = np.sort(np.concatenate((state.running_job[: state.n_running], awaiting)))
+    count = jobs.held_count[rows]
+    held = np.arange(count.sum()) + np.repeat(jobs.held_first[rows] - (np.cumsum(count) - count), count)
     lo, hi, holder = state.pool_lo[held], state.pool_hi[held], np.repeat(rows, count)
-    if state.settings[b.RELEASES] != b.NO_RELEASES:  # what a job still holds, core by core
+    if state.settings.releases != b.NO_RELEASES:  # what a job still holds, core by core
         lo = np.flatnonzero(np.isin(state.holder, rows))
         hi, holder = lo + 1, state.holder[lo]
     down = np.zeros(0, np.int64)
-    if sizes[b.N_DOWN]:
-        until = state.host_status[b.DOWN_UNTIL].reshape(-1, len(state.host_first) - 1)
+    if state.n_down:
+        until = state.host_status.down_until_ns.reshape(-1, len(state.host_first) - 1)
         down = np.flatnonzero(until.max(axis=0) > 0)
-    ended = jobs[b.STATE, : sizes[b.N_ROWS]]
+    ended = jobs.state[: state.n_rows]
     return Moment(
-        int(clock[b.NOW]),
-        int(sizes[b.N_WAITING]),
+        int(state.now_ns),
+        int(state.n_waiting),
         rows,
-        jobs[b.ORIGIN, rows],
-        jobs[b.NUMBER, rows],
-        jobs[b.START, rows],
-        jobs[b.HELD_CORES, rows],
+        jobs.origin[rows],
+        jobs.number[rows],
+        jobs.start_ns[rows],
+        jobs.held_cores[rows],
         lo,
         hi,
         holder,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from bls.engine import state as b
+from bls.engine.jobs import Jobs
 from bls.seen.jobs import SeenJob
 from traces.compiled import Array
 from traces.ledger import STATES
@@ -130,38 +130,38 @@ class News:
         """A running job is planned with another end."""
         self._kept.append(JobExpected(job))
 
-    def left(self, job: SeenJob, jobs: Array) -> None:
+    def left(self, job: SeenJob, jobs: Jobs) -> None:
         """A job has ended, or has left the queue."""
         self._left.pop(job.row, None)
-        end_ns = jobs.item(b.END, job.row) if job.start_ns >= 0 else jobs.item(b.CANCEL, job.row)
-        self._kept.append(JobEnded(job, end_ns, STATES[jobs.item(b.STATE, job.row)]))
+        end_ns = jobs.end_ns.item(job.row) if job.start_ns >= 0 else jobs.cancel_ns.item(job.row)
+        self._kept.append(JobEnded(job, end_ns, STATES[jobs.state.item(job.row)]))
 
-    def take(self, jobs: Array, running: Mapping[int, SeenJob]) -> list[AnyNews]:
+    def take(self, jobs: Jobs, running: Mapping[int, SeenJob]) -> list[AnyNews]:
         """All that is kept, and what is found by looking; then nothing is."""
         found = [*self._held_since(jobs), *self._kept, *self._released(jobs, running), *self._hosts()]
         self._kept = []
         return found
 
-    def _held_since(self, jobs: Array) -> Iterator[AnyNews]:
+    def _held_since(self, jobs: Jobs) -> Iterator[AnyNews]:
         # Jobs that are held are in nobody's queue: the engine logs neither their submit nor that they are withdrawn.
         rows, now_ns = self._waits_for, self._view.now_ns
         while self._came < len(rows) and self._submit_ns[rows[self._came]] <= now_ns:
             row = int(rows[self._came])
             self._came += 1
-            if jobs.item(b.ELIGIBLE, row) < 0:
+            if jobs.eligible_ns.item(row) < 0:
                 self._held[row] = job = self._view._seen(row, jobs)
                 yield JobSubmitted(job)
-        withdrawn = [row for row in self._held if jobs.item(b.STATE, row) >= 0]
+        withdrawn = [row for row in self._held if jobs.state.item(row) >= 0]
         for row in withdrawn:
             self.left(self._held.pop(row), jobs)
 
-    def _released(self, jobs: Array, running: Mapping[int, SeenJob]) -> Iterator[AnyNews]:
+    def _released(self, jobs: Jobs, running: Mapping[int, SeenJob]) -> Iterator[AnyNews]:
         if not self._left:
             return
         rows = np.fromiter(self._left, np.int64, len(self._left))
         had = np.fromiter(map(len, self._left.values()), np.int64, len(rows))
         resizes = self._view._simulator.resizes  # then as many may have come as have gone
-        for row in rows[(jobs[b.HELD_CORES, rows] != had) | resizes].tolist():
+        for row in rows[(jobs.held_cores[rows] != had) | resizes].tolist():
             had_then, has = (
                 self._left[row],
                 {core for lo, hi in self._view.allocation(running[row]) for core in range(lo, hi)},

@@ -33,30 +33,30 @@ def refusal(
     domains : sequence of str
         What the parts of the machine are called that have limits to power of their own.
     """
-    jobs, clock = state.jobs, state.clock
-    why = int(clock[b.REFUSED])
+    jobs = state.jobs
+    why = int(state.refused)
     if why in (b.NO_POWER, b.NO_POWER_THERE):
-        more, room = clock[[b.REFUSED_AT, b.REFUSED_OF]].tolist()
-        there = f" of {domains[int(clock[b.REFUSED_WHERE])]}" if why == b.NO_POWER_THERE else ""
+        more, room = state.refused_at, state.refused_of
+        there = f" of {domains[int(state.refused_where)]}" if why == b.NO_POWER_THERE else ""
         return (
-            f"gave job {jobs[b.NUMBER, row]}, which would draw {more / 1000:g} W more than idle cores; under the limit to "
+            f"gave job {jobs.number[row]}, which would draw {more / 1000:g} W more than idle cores; under the limit to "
             f"power{there} {max(room, 0) / 1000:g} W are left"
         )
-    first = next(k for k in range(int(state.sizes[b.N_CHOSEN])) if state.chosen[k] == row)
+    first = next(k for k in range(int(state.n_chosen)) if state.chosen[k] == row)
     named = slice(int(state.chosen_first[first]), int(state.chosen_first[first + 1]))
     cores = cores_text(zip(state.chosen_lo[named].tolist(), state.chosen_hi[named].tolist(), strict=True))
-    return f"placed job {jobs[b.NUMBER, row]} on {cores}: {_why(state, row, platform, windows, why)}"
+    return f"placed job {jobs.number[row]} on {cores}: {_why(state, row, platform, windows, why)}"
 
 
 def _why(state: BatchState, row: int, platform: Platform, windows: Windows | None, why: int) -> str:
-    at, of = state.clock[[b.REFUSED_AT, b.REFUSED_OF]].tolist()
-    asked, unit = state.jobs[b.CORES, row], state.jobs[b.UNIT, row]
+    at, of = state.refused_at, state.refused_of
+    asked, unit = state.jobs.cores[row], state.jobs.unit_cores[row]
     if why == b.TAKEN:
         return f"core {at} {_holder(state, at)}"
     if why == b.HELD_BACK:
         return "a limit of its partition on what runs at once does not let it start now"
     if why == b.OUTSIDE:
-        return f"core {at} is not of its partition, {shown(platform.partitions[state.jobs[b.PARTITION, row]].name)}"
+        return f"core {at} is not of its partition, {shown(platform.partitions[state.jobs.partition[row]].name)}"
     if why in (b.IN_WINDOW, b.OUT_OF_WINDOW):
         assert windows is not None
         window = windows.windows[at]
@@ -69,11 +69,11 @@ def _why(state: BatchState, row: int, platform: Platform, windows: Windows | Non
     if why == b.SHARED_HOST:
         return f"{of} of the cores of host {at}; allowed: whole hosts, which jobs do not share"
     if why == b.NO_RESOURCE:
-        n, names = int(state.settings[b.N_RESOURCES]), platform.resource_names
+        n, names = int(state.settings.n_resources), platform.resource_names
         left = max(0, int(state.cores_profile.amounts[at * n + of]))
         return f"host {at} has {left} {names[of]} left, and each unit needs {state.needs[of, row]}"
     if why == b.NO_LICENCE:
-        n, amounts = int(state.settings[b.N_RESOURCES]), state.cores_profile.amounts
+        n, amounts = int(state.settings.n_resources), state.cores_profile.amounts
         left = int(amounts[len(amounts) - len(platform.licence_names) + at])
         return f"{left} {platform.licence_names[at]} are left, and it needs {state.needs[n + at, row]}"
     if why == b.TOO_FEW:
@@ -81,15 +81,15 @@ def _why(state: BatchState, row: int, platform: Platform, windows: Windows | Non
     if why == b.TOO_MANY:
         return f"it does not need host {at}; allowed: as many whole hosts as it needs"
     assert why == b.SWITCHES, why
-    return f"they are on {at} leaf switches, and it accepts {state.jobs[b.LIMIT, row]}"
+    return f"they are on {at} leaf switches, and it accepts {state.jobs.switch_limit[row]}"
 
 
 def _holder(state: BatchState, core: int) -> str:
     jobs = state.jobs
-    for row in np.flatnonzero((jobs[b.START] >= 0) & (jobs[b.STATE] < 0)).tolist():
-        first = int(jobs[b.HELD_FIRST, row])
-        for k in range(first, first + int(jobs[b.HELD_COUNT, row])):
-            released = state.settings[b.RELEASES] != b.NO_RELEASES and state.holder[core] != row
+    for row in np.flatnonzero((jobs.start_ns >= 0) & (jobs.state < 0)).tolist():
+        first = int(jobs.held_first[row])
+        for k in range(first, first + int(jobs.held_count[row])):
+            released = state.settings.releases != b.NO_RELEASES and state.holder[core] != row
             if state.pool_lo[k] <= core < state.pool_hi[k] and not released:
-                return f"is held by job {jobs[b.NUMBER, row]}"
+                return f"is held by job {jobs.number[row]}"
     return f"is on host {state.host_of[core]}, which is down"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from bls.engine import state as b
 from bls.engine import trial_placement as kernels
 from bls.engine.state import BatchState
 from bls.seen.answers import placed
@@ -40,18 +39,16 @@ class Trial:
         self._waiting, self._row_of, self._n_cores = waiting, row_of, n_cores
         self._whole_hosts, self._goes_on = whole_hosts, goes_on
         self._placed: set[int] = set()
-        changed = ("clock", "sizes", "free_words", "host_free", "holder", "partitions", "user_tally")
+        changed = ("free_words", "host_free", "holder", "user_tally")
         copies: dict[str, Any] = {name: getattr(state, name).copy() for name in (*changed, "chosen_lo", "chosen_hi")}
-        profile = state.cores_profile
-        copies["cores_profile"] = type(profile)(*(column.copy() for column in profile))
-        copies["placement"] = state.placement._replace()
+        copies |= {name: getattr(state, name).fork() for name in ("partitions", "cores_profile", "placement")}
         self._state = state._replace(**copies)
         kernels.begin_trial(self._state)
 
     @property
     def free_cores(self) -> int:
         """Cores that no job holds, nor any that was placed, on hosts that are up."""
-        return int(self._state.sizes[b.FREE_CORES])
+        return int(self._state.free_cores)
 
     def place(self, job: SeenJob) -> list[int] | None:
         """Place a job where the allocator would.
@@ -96,7 +93,7 @@ class Trial:
 
     def _cores(self, job: SeenJob, count: int) -> list[int]:
         self._placed.add(job.row)
-        first = int(self._state.sizes[b.POOL_USED])
+        first = int(self._state.pool_used)
         lo, hi = (column[first : first + count].tolist() for column in (self._state.pool_lo, self._state.pool_hi))
         return [core for begin, stop in zip(lo, hi, strict=True) for core in range(begin, stop)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 
 import numpy as np
 
@@ -17,9 +18,8 @@ from bls.simulator import BatchSimulator
 from bridge.couplings.contract import Applications, Pace, PeerOptions, Watch
 from bridge.couplings.inline_kernel import drive, reorder
 from bridge.couplings.inline_state import (
-    FAULT_JOB,
-    FAULT_STATUS,
     HOOKS,
+    forked,
     new_inline_state,
     with_journal,
     with_records,
@@ -33,91 +33,133 @@ from bridge.scenarios.scenario import Scenario
 from traces.compiled import Array
 from traces.ledger import TaskRecords, TransferRecords
 
-__all__ = ["run_inline"]
+__all__ = ["InlineRun", "run_inline"]
 
 
 def run_inline(
     scenario: Scenario, simulator: BatchSimulator, *, keep_tasks: bool, watch: Watch, peers: PeerOptions
 ) -> Applications:
     """Run a scenario inline (``peers`` has no say here); a ``bridge.couplings.contract.Coupling``."""
-    programs = scenario.programs
-    assert programs is not None
-    inline = new_inline_state(
-        scenario,
-        keep_tasks=keep_tasks,
-        cuts=simulator.cuts,
-        releasing=simulator.releases,
-        losing=simulator.loses,
-        reaching=simulator.reaches,
-        directing=simulator.directs,
-    )
-    pace, run = Pace(), drive
-    if simulator.reaches:
-        from bridge.couplings.inline_reaching import drive_and_reach as run  # which no other run need load
-    while True:
-        status = run(simulator.state, inline, min(pace.ends(), simulator.most_ends))
-        for hooks in (HOOKS, application_hooks.HOOKS, graph_hooks.HOOKS, program_drawing.HOOKS):
-            hooks.check()
-        programs.rules.forget_all()  # applications of which these keep objects run to their ends within drive()
-        watch(simulator.ended, simulator.now_ns)
-        if simulator.checks:
-            from bridge.couplings.inline_validation import validate_inline
+    run = InlineRun(scenario, simulator, keep_tasks=keep_tasks)
+    done = run.go_on(watch)
+    assert done
+    return run.applications()
 
-            simulator.check(status)
-            validate_inline(simulator.state, inline)
+
+class InlineRun:
+    """A run of both engines in this process, which pauses where its batch simulator does.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    simulator : BatchSimulator
+    keep_tasks : bool
+        Whether to keep a record of every task.
+    """
+
+    def __init__(self, scenario: Scenario, simulator: BatchSimulator, *, keep_tasks: bool) -> None:
+        self.scenario, self.simulator, self.keep_tasks = scenario, simulator, keep_tasks
+        self.inline = new_inline_state(
+            scenario,
+            keep_tasks=keep_tasks,
+            cuts=simulator.cuts,
+            releasing=simulator.releases,
+            losing=simulator.loses,
+            reaching=simulator.reaches,
+            directing=simulator.directs,
+        )
+
+    def fork(self, simulator: BatchSimulator) -> InlineRun:
+        """Return a copy that goes on by itself, with a fork of the batch simulator."""
+        other = copy(self)
+        other.simulator, other.inline = simulator, forked(self.inline)
+        return other
+
+    def go_on(self, watch: Watch) -> bool:
+        """Run until everything is done (true), or until the batch simulator pauses (false)."""
+        simulator, programs = self.simulator, self.scenario.programs
+        assert programs is not None
+        pace, run = Pace(), drive
+        if simulator.reaches:
+            from bridge.couplings.inline_reaching import drive_and_reach as run  # which no other run need load
+        while True:
+            status = run(simulator.state, self.inline, min(pace.ends(), simulator.most_ends))
+            for hooks in (HOOKS, application_hooks.HOOKS, graph_hooks.HOOKS, program_drawing.HOOKS):
+                hooks.check()
+            programs.rules.forget_all()  # applications of which these keep objects run to their ends within drive()
+            watch(simulator.ended, simulator.now_ns)
+            if simulator.checks:
+                from bridge.couplings.inline_validation import validate_inline
+
+                simulator.check(status)
+                validate_inline(simulator.state, self.inline)
+            if status < 0:
+                self._make_room(status)
+            elif simulator.settle(status) and status in (BatchStatus.DONE, BatchStatus.LOOK):
+                return bool(status == BatchStatus.DONE)
+
+    def _make_room(self, status: int) -> None:
+        # For what the loop has run out of room for; or raise its fault.
+        inline, simulator, programs = self.inline, self.simulator, self.scenario.programs
+        assert programs is not None
         if status == InlineStatus.LENGTHS_FULL and len(inline.application.lengths) < MAX_TASKS_PER_JOB:
-            inline = with_room(inline, programs)
+            self.inline = with_room(inline, programs)
         elif status in (InlineStatus.LENGTHS_FULL, InlineStatus.LENGTHS_FAULT):
-            row = int(inline.cursor[FAULT_JOB])
-            place = int(scenario.program[simulator.origin(row)])
+            row = int(inline.fault_job)
+            place = int(self.scenario.program[simulator.origin(row)])
             drawing = NO_ROOM if status == InlineStatus.LENGTHS_FULL else IMPOSSIBLE
             raise programs.fault(drawing, place, inline.part_first, f"job {simulator.job_number(row)}: ")
         elif status == InlineStatus.LEDGER_FULL:
-            inline = with_records(inline)
+            self.inline = with_records(inline)
         elif status == InlineStatus.TRANSFERS_FULL:
-            inline = with_transfers(inline)
+            self.inline = with_transfers(inline)
         elif status == InlineStatus.JOURNAL_FULL:
-            inline = with_journal(inline)
+            self.inline = with_journal(inline)
         elif status == InlineStatus.SAVED_FULL:
-            inline = with_saved(inline, simulator.running())
+            self.inline = with_saved(inline, simulator.running())
         elif status == InlineStatus.RELEASES_FULL:
             simulator.grow_releases()
             simulator.grow_wishes(len(inline.app.wished_ns))
+        elif status == InlineStatus.ROWS_SHORT:
+            self.inline = with_rows(inline, len(simulator.state.jobs.number))
         elif status == InlineStatus.RELEASES_FAULT:
-            row = int(inline.cursor[FAULT_JOB])
+            row = int(inline.fault_job)
             raise RuntimeError(
                 f"job {simulator.job_number(row)} releases cores that it does not hold, or wishes in the past"
             )
         elif status == InlineStatus.OUTCOME_FAULT:
-            row = int(inline.cursor[FAULT_JOB])
+            row = int(inline.fault_job)
             raise RuntimeError(f"job {simulator.job_number(row)} ends at another instant than can be")
-        elif status == InlineStatus.ROWS_SHORT:
-            inline = with_rows(inline, simulator.state.jobs.shape[1])
-        elif status == InlineStatus.APPLICATION_FAULT:
-            job = simulator.job_number(int(inline.cursor[FAULT_JOB]))
-            status = int(inline.cursor[FAULT_STATUS])
-            raise application_fault(status, inline.application, programs.rules, f"job {job}: ")
-        elif simulator.settle(status) and status == BatchStatus.DONE:
-            break
-    if len(inline.n_rows) != simulator.rows:
-        inline = with_rows(inline, simulator.rows)
-    work = inline.application
-    records = work.start_ns, work.end_ns, work.core, work.chunk, inline.lengths
-    return Applications(
-        inline.n_tasks,
-        inline.n_chunks,
-        inline.length_gflop,
-        inline.loops,
-        inline.chosen if programs.rules.selects else None,
-        inline.ahead_chunks,
-        TaskRecords(*_in_workload_order(records, inline.n_rows, inline.first)) if keep_tasks else None,
-        graphs=inline.graph_values if programs.has_graph else None,
-        transfers=TransferRecords(
-            *_in_workload_order(tuple(inline.transfers), inline.n_transfers, inline.transfer_first)
+        else:
+            assert status == InlineStatus.APPLICATION_FAULT
+            job = simulator.job_number(int(inline.fault_job))
+            fault = int(inline.fault_status)
+            raise application_fault(fault, inline.app, programs.rules, f"job {job}: ")
+
+    def applications(self) -> Applications:
+        """What became of all applications, once everything is done."""
+        scenario, programs = self.scenario, self.scenario.programs
+        assert programs is not None
+        inline, keep_tasks = self.inline, self.keep_tasks
+        if len(inline.n_rows) != self.simulator.rows:
+            inline = with_rows(inline, self.simulator.rows)
+        work = inline.application
+        records = work.start_ns, work.end_ns, work.core, work.chunk, inline.lengths
+        return Applications(
+            inline.n_tasks,
+            inline.n_chunks,
+            inline.length_gflop,
+            inline.loops,
+            inline.chosen if programs.rules.selects else None,
+            inline.ahead_chunks,
+            TaskRecords(*_in_workload_order(records, inline.n_rows, inline.first)) if keep_tasks else None,
+            graphs=inline.graph_values if programs.has_graph else None,
+            transfers=TransferRecords(
+                *_in_workload_order(tuple(inline.transfers), inline.n_transfers, inline.transfer_first)
+            )
+            if keep_tasks and scenario.sends
+            else None,
         )
-        if keep_tasks and scenario.sends
-        else None,
-    )
 
 
 def _in_workload_order(columns: Sequence[Array], rows: Array, first: Array) -> list[Array]:

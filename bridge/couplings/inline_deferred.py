@@ -10,7 +10,6 @@ same roundings as if it had heard each at its instant. What is not one scale of 
 from __future__ import annotations
 
 from als.engine import loop as engine
-from als.engine import state as app
 from als.engine.scaling import first_and_last_work, rescale_all, set_scale
 from als.engine.status import SUSPENDED
 from bls.engine import state as b
@@ -43,26 +42,26 @@ def _begin_of_columns(inline: InlineState, job: int) -> int:
 def _surely(inline: InlineState, ns: int, scale: int) -> float:
     """How long, at scale 1, what takes ``ns`` at ``scale`` takes at the least, whatever the scales to come."""
     run, tasks = inline.app, 1
-    for at in range(run.counters[app.ASKING]):
+    for at in range(run.n_asking):
         c = run.ask_core[at]
-        tasks = max(tasks, 1 + run.cores[app.HELD_STOP, c] - run.cores[app.HELD_FIRST, c])
+        tasks = max(tasks, 1 + run.cores.held_stop[c] - run.cores.held_first[c])
     return float(ns * (scale / WHOLE) * (1.0 - _PART) - _NS_A_TASK * tasks)
 
 
 @compiled(inner=True)
 def put_down(state: BatchState, inline: InlineState, job: int) -> int:
     """Put down what a job was told last, if that does not show yet; returns the instant before which nothing does, or 0."""
-    put, now, k = inline.put_down, told_at(state, job), state.jobs[b.TOLD_FIRST, job]
-    if put.scale[job] == 0 or put.count[job] == PUT_DOWN or state.jobs[b.TOLD_COUNT, job] != 1:
+    put, now, k = inline.put_down, told_at(state, job), state.jobs.told_first[job]
+    if put.scale[job] == 0 or put.count[job] == PUT_DOWN or state.jobs.told_count[job] != 1:
         return 0
-    if state.told[b.TOLD_WHAT, k] != b.SCALED or state.told[b.TOLD_CORE, k] >= 0:
+    if state.told.what[k] != b.SCALED or state.told.core[k] >= 0:
         return 0
-    scale, n = state.told[b.TOLD_VALUE, k], put.count[job]
+    scale, n = state.told.value[k], put.count[job]
     left = put.left_ns[job] - (now - put.since_ns[job]) * (put.scale[job] / WHOLE)
     if put.farthest_ns[job] / (scale / WHOLE) > MAX_NS // 4 - now:
         return 0
     until = now + int(left / (scale / WHOLE)) - 1
-    until = min(until, state.jobs[b.STOP, job] - 1)
+    until = min(until, state.jobs.stop_ns[job] - 1)
     if until <= now:
         return 0
     at, ints = _begin_of_columns(inline, job) + n, inline.saved.ints
@@ -78,7 +77,7 @@ def _before_requests(inline: InlineState, at_ns: Array, k: int, n: int, scale: i
     All who ask have a chunk, which began ``OVERHEAD`` from now at the latest.
     """
     run, factor = inline.app, inline.put_down.factor
-    first = run.ask_ns[0] - at_ns[k] - run.counters[app.OVERHEAD] if run.counters[app.ASKING] > 0 else 0
+    first = run.ask_ns[0] - at_ns[k] - run.overhead_ns if run.n_asking > 0 else 0
     left = _surely(inline, first, scale)
     j = k + 1
     while j < n:
@@ -99,11 +98,11 @@ def hear_put_down(inline: InlineState, job: int) -> int:
     at_ns, factor = inline.saved.ints[_begin_of_columns(inline, job) :], put.factor
     for j in range(n):
         factor[j] = at_ns[PUT_DOWN + j] / WHOLE
-    scale = run.counters[app.SCALE] if run.counters[app.SCALE] > 0 else WHOLE
+    scale = run.scale if run.scale > 0 else WHOLE
     all_busy = True
-    for at in range(run.counters[app.ASKING]):
+    for at in range(run.n_asking):
         c = run.ask_core[at]
-        all_busy = all_busy and run.cores[app.HELD_FIRST, c] < run.cores[app.HELD_STOP, c]
+        all_busy = all_busy and run.cores.held_first[c] < run.cores.held_stop[c]
     while k < n and status == SUSPENDED:
         status = int(_advance(run, at_ns[k] + 1))
         if status == SUSPENDED:
@@ -124,11 +123,11 @@ def look_ahead(state: BatchState, inline: InlineState, job: int) -> None:
     put.scale[job] = 0
     if costs.latency_ns != 0 or costs.master != 0 or inline.speeds.component.size > 0:
         return
-    scale, farthest = run.counters[app.SCALE] if run.counters[app.SCALE] > 0 else WHOLE, 0
-    for at in range(run.counters[app.ASKING]):
+    scale, farthest = run.scale if run.scale > 0 else WHOLE, 0
+    for at in range(run.n_asking):
         farthest = max(farthest, run.ask_ns[at])
     for c in range(run.speed.size):
-        if run.counters[app.SCALE] > 0 and run.cores[app.SCALED, c] != scale:
+        if run.scale > 0 and run.cores.scaled[c] != scale:
             return
     first, last = _first_and_last_work(run, now)
     shows = first if inline.releasing.size > 0 else last

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from als.engine.dag.metrics import copy_transfers, measure_graph
 from als.engine.loop import end_ns
-from als.engine.state import GRAPH, KIND, WIDTH
-from bridge.couplings.inline_state import HOOK, STARTED_NS, TRANSFERS_USED, InlineState
-from traces.compiled import Array, compiled
+from als.engine.state import GRAPH, Phases
+from bridge.couplings.inline_state import HOOK, InlineState
+from traces.compiled import compiled
 
 __all__ = ["measure", "note_transfers"]
 
 
 @compiled(inner=True)
-def _any_graph(phases: Array) -> bool:
+def _any_graph(phases: Phases) -> bool:
     """Whether any phase of a program is a graph."""
     found = False
-    for phase in range(phases.shape[0]):
-        found = found or phases[phase, KIND] == GRAPH
+    for phase in range(phases.kind.size):
+        found = found or phases.kind[phase] == GRAPH
     return bool(found)
 
 
@@ -25,18 +25,18 @@ def measure(inline: InlineState, job: int, stopped: int) -> int:
     """Measure the application that has ended, if a part of it is a graph; ``stopped`` says whether (1 or 0) it was cut."""
     app = inline.app
     if _any_graph(app.phases):
-        speed = app.speed if app.counters[WIDTH] == 0 else inline.fastest  # others may have come
-        measure_graph(inline.graph_values[job], app, inline.cursor[STARTED_NS], end_ns(app), speed, stopped != 0)
+        speed = app.speed if app.width == 0 else inline.fastest  # others may have come
+        measure_graph(inline.graph_values[job], app, inline.started_ns, end_ns(app), speed, stopped != 0)
     return 0
 
 
 @compiled(HOOK)
 def note_transfers(inline: InlineState, job: int, _: int) -> int:
     """Keep the records of its transfers."""
-    at, columns = inline.cursor[TRANSFERS_USED], inline.transfers
+    at, columns = inline.transfers_used, inline.transfers
     stop = copy_transfers(
         inline.app, at, columns.source, columns.target, columns.bytes, columns.sent_ns, columns.arrived_ns
     )
-    inline.cursor[TRANSFERS_USED] = stop
+    inline.transfers_used = stop
     inline.transfer_first[job], inline.n_transfers[job] = at, stop - at
     return 0

@@ -14,7 +14,7 @@ from als.engine.varying_speeds import advance_varying, begin_varying
 from bls.engine import state as b
 from bls.engine.state import BatchState
 from bridge.couplings.inline_scaling import scale_core, scales_changed, told_at
-from bridge.couplings.inline_state import FLAGS_USED, HOOK, JOURNAL_USED, InlineState
+from bridge.couplings.inline_state import HOOK, InlineState
 from bridge.couplings.inline_widths import ask_core, give_core, width_changed
 from traces.compiled import compiled
 
@@ -34,7 +34,7 @@ def _put(inline: InlineState, at: int, core: int, what: int, scale: int) -> int:
 def _put_wanted(state: BatchState, inline: InlineState, job: int, at: int) -> int:
     """Write down for which cores of a running job others wait; returns the place behind them."""
     jobs = state.jobs
-    for k in range(jobs[b.HELD_FIRST, job], jobs[b.HELD_FIRST, job] + jobs[b.HELD_COUNT, job]):
+    for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         for core in range(state.pool_lo[k], state.pool_hi[k]):
             if state.hinted[core] == job + 1 and state.holder[core] == job:
                 at = _put(inline, at, core, b.HINTED, 0)
@@ -44,18 +44,18 @@ def _put_wanted(state: BatchState, inline: InlineState, job: int, at: int) -> in
 @compiled(merged=True)
 def note(state: BatchState, inline: InlineState, job: int) -> bool:
     """Write down what a running job is told now; False if there is no room."""
-    cursor, journal, jobs = inline.cursor, inline.journal, state.jobs
-    entry, begin = cursor[JOURNAL_USED], cursor[FLAGS_USED]
-    first, count = jobs[b.TOLD_FIRST, job], jobs[b.TOLD_COUNT, job]
+    journal, jobs = inline.journal, state.jobs
+    entry, begin = inline.journal_used, inline.flags_used
+    first, count = jobs.told_first[job], jobs.told_count[job]
     # Of a hint each core that is wanted, beside itself.
-    if entry == journal.instant.size or begin + count + jobs[b.HELD_CORES, job] > journal.core.size:
+    if entry == journal.instant.size or begin + count + jobs.held_cores[job] > journal.core.size:
         return False
     at = begin
     for k in range(first, first + count):
-        what = state.told[b.TOLD_WHAT, k]
+        what = state.told.what[k]
         if what != b.ENDED_BY:
-            core = -1 if what == b.HINTED else state.told[b.TOLD_CORE, k]
-            at = _put(inline, at, core, what, state.told[b.TOLD_VALUE, k])
+            core = -1 if what == b.HINTED else state.told.core[k]
+            at = _put(inline, at, core, what, state.told.value[k])
         if what == b.HINTED:
             at = _put_wanted(state, inline, job, at)
     journal.instant[entry], journal.after[entry] = told_at(state, job), -1
@@ -65,7 +65,7 @@ def note(state: BatchState, inline: InlineState, job: int) -> bool:
     else:
         journal.first[job] = entry
     journal.last[job] = entry
-    cursor[JOURNAL_USED], cursor[FLAGS_USED] = entry + 1, at
+    inline.journal_used, inline.flags_used = entry + 1, at
     return True
 
 
@@ -88,7 +88,7 @@ def _hear_again(inline: InlineState, entry: int) -> int:
             journal.flags[:] = 0
             hinted = True
         for slot in range(run.speed.size):
-            if run.core_number[slot] == journal.core[at] and run.cores[app.RELEASED_NS, slot] == app.NEVER:
+            if run.core_number[slot] == journal.core[at] and run.cores.released_ns[slot] == app.NEVER:
                 journal.flags[slot] = 1
         at += 1
     if hinted:

@@ -12,15 +12,13 @@ import numpy as np
 
 from als.engine import loop as application
 from als.engine import state as app
-from als.engine.dag import state as graphs
 from als.engine.master import message_ns_in_kernels as _message_ns
 from als.engine.metrics import measure
 from als.engine.status import FINISHED, LOST, STOPPED
 from als.lengths.draw import IMPOSSIBLE, NO_ROOM, length_cov
-from als.network.state import KIND as NETWORK_KIND
 from als.network.state import NONE
+from als.programs.drawing import show_phases
 from als.programs.table import draw_program
-from bls.engine import state as columns
 from bls.engine.features import releases
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
@@ -34,18 +32,12 @@ from bridge.couplings.inline_state import (
     BATCH_STOP_AFTER,
     BATCH_WISH,
     ENGINES,
-    FAULT_JOB,
-    FAULT_STATUS,
     GRAPHS,
-    LEDGER_USED,
     LOSING,
-    MASTER_HOST,
     RELEASING,
     REPLAY,
     SPEEDS,
-    STARTED_NS,
     TRANSFERS,
-    TRANSFERS_USED,
     VARYING,
     WISHES,
     WISHING,
@@ -71,15 +63,7 @@ __all__ = [
 ]
 
 _PAUSED = int(BatchStatus.PAUSED)  # a kernel that returns members of two enumerations has no type
-_N_STARTED, _ANSWERED, _ENDED = columns.N_STARTED, columns.ANSWERED, columns.ENDED
-_CORES, _START, _STOP, _ORIGIN = columns.CORES, columns.START, columns.STOP, columns.ORIGIN
-_HELD_FIRST, _HELD_COUNT = columns.HELD_FIRST, columns.HELD_COUNT
-_GIVEN_FIRST, _GIVEN_COUNT = columns.GIVEN_FIRST, columns.GIVEN_COUNT
 _end_ns, _total_gflop = application.end_ns, application.total_gflop
-_HOST = graphs.HOST
-_CHUNKS, _RAN, _SCHEDULING, _AHEAD_CHUNKS = app.CHUNKS, app.RAN, app.SCHEDULING, app.AHEAD_CHUNKS
-_RELEASED_NS = app.RELEASED_NS
-_LAST_LOST, _SCALE = app.LAST_LOST, app.SCALE
 _FULL, _REFUSED, _TOLD = releases.FULL, releases.REFUSED, releases.TOLD
 _whole_memo = app.whole_memo
 _batch_advance, _batch_outcome, _begin, _run_until_stop = (caller(signature) for _, signature in ENGINES)
@@ -93,11 +77,11 @@ def _take_cores(state: BatchState, inline: InlineState, job: int, n_cores: int) 
     """Give the application the first ``n_cores`` of the cores that its job holds, and their hosts; returns how many hosts."""
     work = inline.application
     graph = work.graph
-    has_graph = graph.numbers.size > 0
+    has_graph = graph.exists == 1
     c, hosts = 0, 0
-    first, count = state.jobs[_HELD_FIRST, job], state.jobs[_HELD_COUNT, job]
-    if state.jobs[_GIVEN_COUNT, job] > 0:
-        first, count = state.jobs[_GIVEN_FIRST, job], state.jobs[_GIVEN_COUNT, job]
+    first, count = state.jobs.held_first[job], state.jobs.held_count[job]
+    if state.jobs.given_count[job] > 0:
+        first, count = state.jobs.given_first[job], state.jobs.given_count[job]
     for k in range(first, first + count):
         for number in range(state.pool_lo[k], min(state.pool_hi[k], state.pool_lo[k] + n_cores - c)):
             gflops, host = inline.core_speed[number], inline.core_host[number]
@@ -110,9 +94,9 @@ def _take_cores(state: BatchState, inline: InlineState, job: int, n_cores: int) 
                 if hosts == 0 or graph.host_number[hosts - 1] != host:
                     graph.host_number[hosts] = host
                     hosts += 1
-                graph.cores[_HOST, c] = hosts - 1
+                graph.cores.host[c] = hosts - 1
             c += 1
-    inline.cursor[MASTER_HOST] = inline.core_host[work.core_number[0]]
+    inline.master_host = inline.core_host[work.core_number[0]]
     return hosts
 
 
@@ -120,7 +104,7 @@ def _take_cores(state: BatchState, inline: InlineState, job: int, n_cores: int) 
 def stops_later(state: BatchState, inline: InlineState, job: int) -> bool:
     """Whether a job that was cut had released the failing hosts by then, so that it is to be run again, for longer."""
     app = inline.app
-    released_ns = app.cores[_RELEASED_NS][: app.core_number.size]
+    released_ns = app.cores.released_ns[: app.core_number.size]
     return bool(_batch_stop_after(inline.releasing[BATCH_STOP_AFTER], (state, job, app.core_number, released_ns)))
 
 
@@ -129,7 +113,7 @@ def tell_releases_of(state: BatchState, inline: InlineState, job: int, until_ns:
     """Tell the batch level what a job that has run releases before an instant, and when, and for how many cores it wishes;
     returns 0, or an ``InlineStatus``."""
     app = inline.app
-    released_ns = app.cores[_RELEASED_NS][: app.core_number.size]
+    released_ns = app.cores.released_ns[: app.core_number.size]
     answer = _TOLD
     if app.wishes.size > 0:
         answer = _batch_wish(inline.wishing[BATCH_WISH], (state, job, app.wished_ns, app.wishes, until_ns))
@@ -138,7 +122,7 @@ def tell_releases_of(state: BatchState, inline: InlineState, job: int, until_ns:
     if answer == _FULL:
         return InlineStatus.RELEASES_FULL
     if answer == _REFUSED:
-        inline.cursor[FAULT_JOB] = job
+        inline.fault_job = job
         return InlineStatus.RELEASES_FAULT
     return 0
 
@@ -147,49 +131,50 @@ def tell_releases_of(state: BatchState, inline: InlineState, job: int, until_ns:
 def bind(state: BatchState, inline: InlineState, job: int, n: int, row: int, keep_tasks: bool) -> None:
     """Let the application that runs be the front of all arrays: the job's cores, ``n`` tasks, records from ``row`` on."""
     work, app, table = inline.application, inline.app, inline.table
-    n_cores, place = state.jobs[_CORES, job], inline.program[state.jobs[_ORIGIN, job]]
+    n_cores, place = state.jobs.cores[job], inline.program[state.jobs.origin[job]]
     stop = row + n if keep_tasks else row
-    app.phases = phases = table.phases[table.programs[place, 0] : table.programs[place, 1]]
+    phases = app.phases
+    show_phases(phases, table, place)
     app.lengths = work.lengths[:n]
-    app.part_first = inline.part_first[: phases.shape[0] * table.programs[place, 2] + 1]
+    app.part_first = inline.part_first[: phases.kind.size * table.steps[place] + 1]
     app.speed, app.core_number = work.speed[:n_cores], work.core_number[:n_cores]
     app.latency_ns = work.latency_ns[:n_cores]
     app.ask_ns, app.ask_core = work.ask_ns[:n_cores], work.ask_core[:n_cores]
     app.finish_ns, app.busy_ns = work.finish_ns[:n_cores], work.busy_ns[:n_cores]
-    app.memo = work.memo[: _whole_memo(phases, table.rules.rules, n_cores)]
+    app.memo = work.memo[: _whole_memo(phases, table.rules, n_cores)]
     app.chosen = inline.chosen[job]
     app.start_ns, app.end_ns = work.start_ns[row:stop], work.end_ns[row:stop]
     app.core, app.chunk = work.core[row:stop], work.chunk[row:stop]
     if inline.wishing.size > 0:
-        call_hook(inline.hooks[WISHES], (inline, state.jobs[_ORIGIN, job], 0))
+        call_hook(inline.hooks[WISHES], (inline, state.jobs.origin[job], 0))
 
 
 @compiled(merged=True)
 def set_up(state: BatchState, inline: InlineState, job: int, keep_tasks: bool, again: bool) -> int:
     """Draw a started job's tasks, and put its application on its cores, ``again`` or not; returns 0, or an ``InlineStatus``."""
     work, jobs, table = inline.application, state.jobs, inline.table
-    n_cores, origin = jobs[_CORES, job], jobs[_ORIGIN, job]
+    n_cores, origin = jobs.cores[job], jobs.origin[job]
     place = inline.program[origin]
     drawing = work.lengths, inline.part_first, table, place, inline.seed[0], inline.job_id[origin], inline.room
     speeds = inline.costs.slowest_gflops, inline.costs.bytes_per_gflop
     n = draw_program(*drawing, inline.asked[origin], inline.core_gflop[origin], *speeds)
     if n in (NO_ROOM, IMPOSSIBLE):
-        inline.cursor[FAULT_JOB] = job
+        inline.fault_job = job
         return InlineStatus.LENGTHS_FULL if n == NO_ROOM else InlineStatus.LENGTHS_FAULT
-    row = inline.first[job] if again and keep_tasks else inline.cursor[LEDGER_USED]
+    row = inline.first[job] if again and keep_tasks else inline.ledger_used
     stop = row + n if keep_tasks else row
     if stop > work.start_ns.size:
         return InlineStatus.LEDGER_FULL
-    parts = (table.programs[place, 1] - table.programs[place, 0]) * table.programs[place, 2]
-    sends = keep_tasks and work.graph.net.numbers[NETWORK_KIND] != NONE and inline.room.first[parts] > 0
-    if sends and inline.cursor[TRANSFERS_USED] + inline.room.first[parts] > inline.transfers.source.size:
+    parts = (table.phase_stop[place] - table.phase_first[place]) * table.steps[place]
+    sends = keep_tasks and work.graph.net.kind != NONE and inline.room.first[parts] > 0
+    if sends and inline.transfers_used + inline.room.first[parts] > inline.transfers.source.size:
         return InlineStatus.TRANSFERS_FULL
-    inline.cursor[STARTED_NS] = jobs[_START, job]
+    inline.started_ns = jobs.start_ns[job]
     hosts = _take_cores(state, inline, job, n_cores)
     if inline.speeds.component.size > 0:
-        call_hook(inline.hooks[SPEEDS], (inline, n_cores, jobs[_START, job]))
+        call_hook(inline.hooks[SPEEDS], (inline, n_cores, jobs.start_ns[job]))
     bind(state, inline, job, n, row, keep_tasks)
-    if work.graph.numbers.size > 0:
+    if work.graph.exists == 1:
         inline.app.graph.edge_first = inline.room.first[: parts + 1]
         inline.app.graph.host_number = work.graph.host_number[:hosts]
     return 0
@@ -199,8 +184,8 @@ def set_up(state: BatchState, inline: InlineState, job: int, keep_tasks: bool, a
 def keep_rows(inline: InlineState, job: int, keep_tasks: bool) -> None:
     """What :func:`set_up` has drawn for a job that has started, and its rows in the records, are its from now on."""
     inline.n_rows[job] = inline.app.lengths.size
-    inline.first[job] = inline.cursor[LEDGER_USED] if keep_tasks else -1
-    inline.cursor[LEDGER_USED] += inline.app.start_ns.size
+    inline.first[job] = inline.ledger_used if keep_tasks else -1
+    inline.ledger_used += inline.app.start_ns.size
     if keep_tasks:
         copy_first(inline.lengths[inline.first[job] :], inline.app.lengths, inline.n_rows[job])
 
@@ -209,8 +194,8 @@ def keep_rows(inline: InlineState, job: int, keep_tasks: bool) -> None:
 def fault_of(inline: InlineState, job: int, status: int) -> int:
     """An ``InlineStatus`` if the application of a job has come to another end than there is; else 0."""
     if status != FINISHED and status != STOPPED and status != LOST:
-        inline.cursor[FAULT_JOB] = job
-        inline.cursor[FAULT_STATUS] = status
+        inline.fault_job = job
+        inline.fault_status = status
         return InlineStatus.APPLICATION_FAULT
     return 0
 
@@ -219,30 +204,26 @@ def fault_of(inline: InlineState, job: int, status: int) -> int:
 def note_end(state: BatchState, inline: InlineState, job: int, status: int, keep_tasks: bool) -> bool:
     """Note what became of the application that has run, and tell the batch level how its job ends; False if that cannot be."""
     work, app, n_cores = inline.application, inline.app, inline.app.speed.size
-    start_ns = state.jobs[_START, job]
+    start_ns = state.jobs.start_ns[job]
     if inline.speeds.component.size > 0:  # the measures count with the speeds at the start
         call_hook(inline.hooks[SPEEDS], (inline, n_cores, start_ns))
-    elif work.counters[_SCALE] != 0:
+    elif app.scale != 0:
         for c in range(n_cores):
             app.speed[c] = inline.base_gflops[c]
-    inline.n_tasks[job] = work.counters[_RAN]
-    inline.n_chunks[job] = work.counters[_CHUNKS]
+    inline.n_tasks[job] = app.n_ran
+    inline.n_chunks[job] = app.n_chunks
     total = _total_gflop(app)
     inline.length_gflop[job] = total
     done, cov = total if status == FINISHED else math.nan, length_cov(work.lengths, 0, app.lengths.size)
     what = inline.loops[job], start_ns, app.finish_ns, app.busy_ns, app.speed, done, cov
-    measure(*what, work.counters[_SCHEDULING], work.counters[_CHUNKS])
-    inline.ahead_chunks[job] = work.counters[_AHEAD_CHUNKS]
-    if work.graph.numbers.size > 0:
+    measure(*what, app.scheduling_ns, app.n_chunks)
+    inline.ahead_chunks[job] = app.ahead_chunks
+    if work.graph.exists == 1:
         call_hook(inline.hooks[GRAPHS], (inline, job, status != FINISHED))
-        if (
-            keep_tasks
-            and work.graph.net.numbers[NETWORK_KIND] != NONE
-            and inline.room.first[app.part_first.size - 1] > 0
-        ):
+        if keep_tasks and work.graph.net.kind != NONE and inline.room.first[app.part_first.size - 1] > 0:
             call_hook(inline.hooks[TRANSFERS], (inline, job, 0))
     if status == LOST:
-        last = work.counters[_LAST_LOST]
+        last = app.last_lost
         core = work.core_number[last] if last >= 0 else last
         return bool(_batch_loss(inline.losing[BATCH_LOSS], (state, job, _end_ns(app), core)))
     return bool(_batch_outcome(inline.engines[BATCH_OUTCOME], (state, job, _end_ns(app), status == STOPPED)))
@@ -255,15 +236,15 @@ def run_application(state: BatchState, inline: InlineState, job: int, keep_tasks
     if need != 0:
         return int(need)
     app, jobs, costs, engines = inline.app, state.jobs, inline.costs, inline.engines
-    start_ns, releasing = jobs[_START, job], inline.releasing.size > 0
+    start_ns, releasing = jobs.start_ns[job], inline.releasing.size > 0
     while True:
         _begin(engines[APP_BEGIN], (app, start_ns, costs.overhead_ns, costs.master != 0, costs.releases != 0))
         if again:
-            status = call_hook(inline.hooks[REPLAY], (inline, job, jobs[_STOP, job]))
+            status = call_hook(inline.hooks[REPLAY], (inline, job, jobs.stop_ns[job]))
         elif inline.speeds.component.size == 0:
-            status = _run_until_stop(engines[APP_RUN], (app, jobs[_STOP, job]))
+            status = _run_until_stop(engines[APP_RUN], (app, jobs.stop_ns[job]))
         else:
-            status = call_hook(inline.hooks[VARYING], (inline, app.speed.size, jobs[_STOP, job]))
+            status = call_hook(inline.hooks[VARYING], (inline, app.speed.size, jobs.stop_ns[job]))
         if fault_of(inline, job, status) != 0:
             return InlineStatus.APPLICATION_FAULT
         if not (releasing and status == STOPPED and stops_later(state, inline, job)):
@@ -281,7 +262,7 @@ def run_application(state: BatchState, inline: InlineState, job: int, keep_tasks
     if not again:
         keep_rows(inline, job, keep_tasks)
     if not note_end(state, inline, job, status, keep_tasks):
-        inline.cursor[FAULT_JOB] = job
+        inline.fault_job = job
         return InlineStatus.OUTCOME_FAULT
     return 0
 
@@ -290,11 +271,10 @@ def run_application(state: BatchState, inline: InlineState, job: int, keep_tasks
 def drive(state: BatchState, inline: InlineState, max_ends: int) -> int:
     """Run both levels until the end, a pause, a fault, or more room is needed; returns which."""
     keep_tasks = inline.lengths.size > 0
-    sizes = state.sizes
-    pause_at = sizes[_ENDED] + max_ends
+    pause_at = state.n_ended + max_ends
     while True:
-        while sizes[_ANSWERED] < sizes[_N_STARTED]:
-            job = state.started[sizes[_ANSWERED]]
+        while state.n_answered < state.n_started:
+            job = state.started[state.n_answered]
             if job >= inline.n_rows.size:
                 return InlineStatus.ROWS_SHORT
             need = run_application(state, inline, job, keep_tasks, False)
@@ -303,7 +283,7 @@ def drive(state: BatchState, inline: InlineState, max_ends: int) -> int:
         status = _batch_advance(inline.engines[BATCH_ADVANCE], (state, max_ends))
         if status != BatchStatus.STARTED:
             return int(status)
-        if sizes[_ENDED] >= pause_at:
+        if state.n_ended >= pause_at:
             return _PAUSED  # what has started is answered for when it goes on
 
 

@@ -42,11 +42,7 @@ from bridge.couplings.inline_state import (
     BATCH_PROMISE,
     BATCH_TAKE_BACK,
     ENGINES,
-    FAULT_JOB,
-    NOTED,
-    REACHED_AT,
     REACHING,
-    TOLD_UPTO,
     InlineState,
 )
 from bridge.couplings.inline_status import InlineStatus
@@ -91,13 +87,13 @@ def _not_before(inline: InlineState, until_ns: int) -> int:
     Whoever asks may have ended the last task before: a request is under way for a while.
     """
     run = inline.app
-    asking = run.counters[app.ASKING]
+    asking = run.n_asking
     if asking == 0:
         return until_ns
     latest = 0
     for at in range(asking):
         c = run.ask_core[at]
-        if run.cores[app.HELD_SIZE, c] > 0:
+        if run.cores.held_size[c] > 0:
             latest = max(latest, run.ask_ns[at] - run.latency_ns[c])
     return min(until_ns, latest)
 
@@ -110,7 +106,7 @@ def _goes_on_until(inline: InlineState, now: int) -> int:
     is under way, unless a speed changes by itself before. Messages that are under way make it another matter.
     """
     run, costs = inline.app, inline.costs
-    if run.counters[app.ASKING] == 0 or costs.latency_ns != 0 or costs.master != 0:
+    if run.n_asking == 0 or costs.latency_ns != 0 or costs.master != 0:
         return now
     until = run.ask_ns[0] if inline.releasing.size > 0 else _not_before(inline, app.NEVER)
     if inline.speeds.component.size > 0:
@@ -127,7 +123,7 @@ def _tell_end(state: BatchState, inline: InlineState, job: int, status: int, kee
         if need != 0:
             return int(need)
     if not note_end(state, inline, job, status, keep_tasks):
-        inline.cursor[FAULT_JOB] = job
+        inline.fault_job = job
         return InlineStatus.OUTCOME_FAULT
     return 0
 
@@ -136,7 +132,7 @@ def _tell_end(state: BatchState, inline: InlineState, job: int, status: int, kee
 def _run_to_end(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
     """Run the application, which is a copy, to its end, and tell it; returns 0, or an ``InlineStatus``."""
     while True:
-        status = _run_to(inline, state.jobs[b.STOP, job])
+        status = _run_to(inline, state.jobs.stop_ns[job])
         need = fault_of(inline, job, status)
         if need != 0:
             return int(need)
@@ -154,10 +150,10 @@ def _start(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -
     need = set_up(state, inline, job, keep_tasks, False)
     if need != 0:
         return int(need)
-    run, costs, start_ns = inline.app, inline.costs, state.jobs[b.START, job]
+    run, costs, start_ns = inline.app, inline.costs, state.jobs.start_ns[job]
     _begin(run, start_ns, costs.overhead_ns, costs.master != 0, costs.releases != 0)
     if inline.speeds.component.size > 0:
-        begin_varying(run, inline.speeds, inline.next_ns, state.jobs[b.STOP, job])
+        begin_varying(run, inline.speeds, inline.next_ns, state.jobs.stop_ns[job])
     if not keep(state, inline, job):
         return InlineStatus.SAVED_FULL
     inline.saved.reached_ns[job] = start_ns
@@ -169,7 +165,7 @@ def _start(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -
 def _promise(state: BatchState, inline: InlineState, job: int, not_before_ns: int) -> int:
     """Tell that nothing of a job is visible before an instant; returns 0, or an ``InlineStatus``."""
     if not _batch_promise(inline.reaching[BATCH_PROMISE], (state, job, not_before_ns)):
-        inline.cursor[FAULT_JOB] = job
+        inline.fault_job = job
         return InlineStatus.OUTCOME_FAULT
     return 0
 
@@ -181,7 +177,7 @@ def _steps(state: BatchState, inline: InlineState, job: int, until: int) -> bool
     A step is cheaper than a copy, but not if many follow.
     """
     now, saved = told_at(state, job), inline.saved
-    if until <= now or until >= state.jobs[b.STOP, job]:
+    if until <= now or until >= state.jobs.stop_ns[job]:
         return False
     few = saved.steps[job] <= saved.count[SAVED_INTS, job] // _NUMBERS_A_STEP
     return bool(few or until - now > saved.stride_ns[job])
@@ -191,7 +187,7 @@ def _steps(state: BatchState, inline: InlineState, job: int, until: int) -> bool
 def _step(state: BatchState, inline: InlineState, job: int, until: int) -> int:
     """Let nothing be visible before ``until`` but what the application that runs, in place, releases, and its wishes."""
     run = inline.app
-    if inline.releasing.size > 0 and (run.counters[app.RELEASED] > 0 or run.wishes.size > 0):
+    if inline.releasing.size > 0 and (run.n_released > 0 or run.wishes.size > 0):
         need = tell_releases_of(state, inline, job, until)
         if need != 0:
             return int(need)
@@ -202,7 +198,7 @@ def _step(state: BatchState, inline: InlineState, job: int, until: int) -> int:
 @compiled(inner=True)
 def _run_ahead(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
     """Run a copy of a job's application ahead for a stride, and tell what is sure by that; 0, or an ``InlineStatus``."""
-    now, stop, saved = told_at(state, job), state.jobs[b.STOP, job], inline.saved
+    now, stop, saved = told_at(state, job), state.jobs.stop_ns[job], inline.saved
     copy_out(state, inline, job, keep_tasks)
     stride = saved.stride_ns[job]
     if stride >= stop - now:
@@ -226,7 +222,7 @@ def _hear_hint(state: BatchState, inline: InlineState, job: int) -> None:
     """Let the application that runs know for which of its cores others wait."""
     run, flags = inline.app, inline.saved.flags
     for slot in range(run.speed.size):
-        core, there = run.core_number[slot], run.cores[app.RELEASED_NS, slot] == app.NEVER
+        core, there = run.core_number[slot], run.cores.released_ns[slot] == app.NEVER
         flags[slot] = 1 if there and state.hinted[core] == job + 1 and state.holder[core] == job else 0
     _hint(run, flags)
 
@@ -234,22 +230,22 @@ def _hear_hint(state: BatchState, inline: InlineState, job: int) -> None:
 @compiled(inner=True)
 def _hear(state: BatchState, inline: InlineState, job: int, now: int) -> int:
     """Let the application that runs hear what its job was told last; returns its status."""
-    told, k = state.told, state.jobs[b.TOLD_FIRST, job]
-    stop, widths, scales = k + state.jobs[b.TOLD_COUNT, job], False, False
-    while k < stop and (told[b.TOLD_WHAT, k] == b.GIVEN or told[b.TOLD_WHAT, k] == b.ASKED_FOR):
-        if told[b.TOLD_WHAT, k] == b.GIVEN:
-            give_core(inline, told[b.TOLD_CORE, k])
+    told, k = state.told, state.jobs.told_first[job]
+    stop, widths, scales = k + state.jobs.told_count[job], False, False
+    while k < stop and (told.what[k] == b.GIVEN or told.what[k] == b.ASKED_FOR):
+        if told.what[k] == b.GIVEN:
+            give_core(inline, told.core[k])
         else:
-            ask_core(inline, told[b.TOLD_CORE, k])
+            ask_core(inline, told.core[k])
         widths = True
         k += 1
     if widths:
         width_changed(inline)
-    if k < stop and told[b.TOLD_WHAT, k] == b.HINTED:
+    if k < stop and told.what[k] == b.HINTED:
         _hear_hint(state, inline, job)
     while k < stop:
-        if told[b.TOLD_WHAT, k] == b.SCALED:
-            scale_core(inline, told[b.TOLD_CORE, k], told[b.TOLD_VALUE, k])
+        if told.what[k] == b.SCALED:
+            scale_core(inline, told.core[k], told.value[k])
             scales = True
         k += 1
     return scales_changed(inline, now) if scales else int(SUSPENDED)
@@ -269,11 +265,11 @@ def _arrive(inline: InlineState, job: int, now: int) -> int:
 def _tell(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
     """Tell a running job what there is to tell, and see how far it goes on; returns 0, or an ``InlineStatus``."""
     now, saved = told_at(state, job), inline.saved
-    if inline.cursor[TOLD_UPTO] > inline.cursor[REACHED_AT]:  # room had to be made for what it releases
+    if inline.told_upto > inline.reached_at:  # room had to be made for what it releases
         return _run_ahead(state, inline, job, keep_tasks)
     saved.steps[job] = 0
     if saved.reached_ns[job] < now:
-        since_start = now - state.jobs[b.START, job]
+        since_start = now - state.jobs.start_ns[job]
         saved.stride_ns[job] = max(1, since_start // _LEAST_STRIDE, 2 * (now - saved.reached_ns[job]))
         saved.reached_ns[job] = now
     if inline.costs.directs != 0:
@@ -285,7 +281,7 @@ def _tell(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) ->
     status = _arrive(inline, job, now)
     if status == SUSPENDED:
         status = _hear(state, inline, job, now)
-    inline.cursor[TOLD_UPTO] = inline.cursor[REACHED_AT] + 1
+    inline.told_upto = inline.reached_at + 1
     saved.slots[job] = inline.app.speed.size
     return _go_ahead(state, inline, job, keep_tasks, status)
 
@@ -297,7 +293,7 @@ def _go_on(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -
     What it releases at this very instant is told before the batch level looks at any; nobody can tell it anything before.
     """
     enter(state, inline, job, keep_tasks)
-    status = _arrive(inline, job, state.clock[b.NOW])
+    status = _arrive(inline, job, state.now_ns)
     return _go_ahead(state, inline, job, keep_tasks, status)
 
 
@@ -307,7 +303,7 @@ def _go_ahead(state: BatchState, inline: InlineState, job: int, keep_tasks: bool
     now, saved = told_at(state, job), inline.saved
     if status != SUSPENDED:
         need = fault_of(inline, job, status)
-        leave(inline)
+        leave(inline, job)
         if need != 0:
             return int(need)
         copy_out(state, inline, job, keep_tasks)
@@ -317,7 +313,7 @@ def _go_ahead(state: BatchState, inline: InlineState, job: int, keep_tasks: bool
         look_ahead(state, inline, job)
     steps = _steps(state, inline, job, until)
     need = _step(state, inline, job, until) if steps else 0
-    leave(inline)
+    leave(inline, job)
     if steps:
         return int(need)
     if saved.steps[job] > 0:  # many steps, and it was told nothing meanwhile
@@ -330,22 +326,21 @@ def _go_ahead(state: BatchState, inline: InlineState, job: int, keep_tasks: bool
 @compiled(inner=True)
 def _reach(state: BatchState, inline: InlineState, keep_tasks: bool, replays: bool) -> int:
     """Tell running jobs what there is to tell; returns 0, or an ``InlineStatus``."""
-    cursor, sizes = inline.cursor, state.sizes
-    while cursor[REACHED_AT] < sizes[b.N_REACHED]:
-        job = state.reached[cursor[REACHED_AT]]
-        if cursor[NOTED] == cursor[REACHED_AT]:
+    while inline.reached_at < state.n_reached:
+        job = state.reached[inline.reached_at]
+        if inline.n_noted == inline.reached_at:
             if replays and not note(state, inline, job):
                 return InlineStatus.JOURNAL_FULL
             _batch_take_back(inline.reaching[BATCH_TAKE_BACK], (state, job))
-            cursor[NOTED] += 1
+            inline.n_noted += 1
         if replays:
             need = run_application(state, inline, job, keep_tasks, True)
         else:
             need = _tell(state, inline, job, keep_tasks)
         if need != 0:
             return int(need)
-        cursor[REACHED_AT] += 1
-    sizes[b.N_REACHED] = cursor[REACHED_AT] = cursor[NOTED] = cursor[TOLD_UPTO] = 0
+        inline.reached_at += 1
+    state.n_reached = inline.reached_at = inline.n_noted = inline.told_upto = 0
     return 0
 
 
@@ -354,11 +349,10 @@ def drive_and_reach(state: BatchState, inline: InlineState, max_ends: int) -> in
     """Run both levels until the end, a pause, a fault, or more room is needed; returns which."""
     keep_tasks = inline.lengths.size > 0
     replays = inline.saved.flags.size == 0
-    sizes = state.sizes
-    pause_at = sizes[b.ENDED] + max_ends
+    pause_at = state.n_ended + max_ends
     while True:
-        while sizes[b.ANSWERED] < sizes[b.N_STARTED]:
-            job = state.started[sizes[b.ANSWERED]]
+        while state.n_answered < state.n_started:
+            job = state.started[state.n_answered]
             if job >= inline.n_rows.size:
                 return InlineStatus.ROWS_SHORT
             if replays:
@@ -372,11 +366,11 @@ def drive_and_reach(state: BatchState, inline: InlineState, max_ends: int) -> in
             return int(need)
         status = _batch_advance(inline.engines[BATCH_ADVANCE], (state, max_ends))
         if status == BatchStatus.DUE and not replays:
-            need = _go_on(state, inline, state.clock[b.DUE_JOB], keep_tasks)
+            need = _go_on(state, inline, state.due_job, keep_tasks)
             if need != 0:
                 return int(need)
             continue
         if status != BatchStatus.STARTED and status != BatchStatus.REACHED:
             return int(status)
-        if sizes[b.ENDED] >= pause_at:
+        if state.n_ended >= pause_at:
             return _PAUSED  # what has started is answered for when it goes on

@@ -11,18 +11,22 @@ from __future__ import annotations
 import numpy as np
 
 from als.engine import state as app
+from als.engine.state import ApplicationState, CoreAmounts, Cores
+from als.programs.drawing import show_phases
 from als.streams import fill_round_keys
-from bls.engine import state as b
 from bls.engine.state import BatchState
 from bridge.couplings.inline_kept import PUT_DOWN, SAVED_BYTES, SAVED_FLOATS, SAVED_INTS, SAVED_KINDS, SAVED_SHORTS
 from bridge.couplings.inline_kernel import bind
-from bridge.couplings.inline_state import MASTER_HOST, WISHES, InlineState, call_hook
+from bridge.couplings.inline_state import WISHES, InlineState, call_hook
 from bridge.couplings.inline_widths import show
-from traces.compiled import Array, compiled, rows_of
+from traces.compiled import Array, compiled, keep_numbers, put_numbers
+from traces.kernels.state import fields_of, first_numbers
 
 __all__ = ["copy_out", "enter", "keep", "leave"]
 
 _whole_memo = app.whole_memo
+_NUMBERS = len(first_numbers(ApplicationState))
+_CORE_COLUMNS, _AMOUNT_COLUMNS = len(fields_of(Cores)), len(fields_of(CoreAmounts))
 
 
 @compiled(inner=True)
@@ -39,7 +43,7 @@ def _place(inline: InlineState, job: int, kind: int, size: int, count: int) -> b
 @compiled(inner=True)
 def _widest(state: BatchState, job: int) -> int:
     """The most cores that a job's application may have at once, or had and has released."""
-    return int(max(state.jobs[b.CORES, job], state.jobs[b.MAX_CORES, state.jobs[b.ORIGIN, job]]))
+    return int(max(state.jobs.cores[job], state.jobs.max_cores[state.jobs.origin[job]]))
 
 
 @compiled(inner=True)
@@ -47,10 +51,10 @@ def _find_room(state: BatchState, inline: InlineState, job: int) -> bool:
     """Room for the application that runs, which is the job's, however wide it may be; False if there is none."""
     saved, run = inline.saved, inline.app
     n, records, n_cores = run.lengths.size, run.start_ns.size, _widest(state, job)
-    memo = _whole_memo(run.phases, inline.table.rules.rules, n_cores)
-    ints = run.counters.size + run.part_first.size + run.chosen.size + run.wished_ns.size + 2 * records
-    ints += (7 + run.cores.shape[0]) * n_cores + (2 * PUT_DOWN if inline.costs.directs != 0 else 0)
-    floats = n + (2 + run.amounts.shape[0]) * n_cores + memo + run.facts.size
+    memo = _whole_memo(run.phases, inline.table.rules, n_cores)
+    ints = _NUMBERS + run.part_first.size + run.chosen.size + run.wished_ns.size + 2 * records
+    ints += (7 + _CORE_COLUMNS) * n_cores + (2 * PUT_DOWN if inline.costs.directs != 0 else 0)
+    floats = n + (2 + _AMOUNT_COLUMNS) * n_cores + memo + run.facts.size
     enough = _place(inline, job, SAVED_INTS, saved.ints.size, ints)
     enough = _place(inline, job, SAVED_FLOATS, saved.floats.size, floats) and enough
     enough = _place(inline, job, SAVED_SHORTS, saved.shorts.size, 2 * records) and enough
@@ -64,16 +68,49 @@ def _find_room(state: BatchState, inline: InlineState, job: int) -> bool:
 
 
 @compiled(inner=True)
+def _place_cores(cores: Cores, ints: Array, at: int, n: int) -> int:
+    """Let the table of cores be in a store, from there on; returns the place behind it."""
+    cores.away, at = ints[at : at + n], at + n
+    cores.asked_ns, at = ints[at : at + n], at + n
+    cores.work_ns, at = ints[at : at + n], at + n
+    cores.held_size, at = ints[at : at + n], at + n
+    cores.held_first, at = ints[at : at + n], at + n
+    cores.held_stop, at = ints[at : at + n], at + n
+    cores.held_from_ns, at = ints[at : at + n], at + n
+    cores.began_ns, at = ints[at : at + n], at + n
+    cores.shift_ns, at = ints[at : at + n], at + n
+    cores.released_ns, at = ints[at : at + n], at + n
+    cores.for_good, at = ints[at : at + n], at + n
+    cores.wanted, at = ints[at : at + n], at + n
+    cores.rank, at = ints[at : at + n], at + n
+    cores.owes_ns, at = ints[at : at + n], at + n
+    cores.scaled, at = ints[at : at + n], at + n
+    return at
+
+
+@compiled(inner=True)
+def _place_amounts(amounts: CoreAmounts, floats: Array, at: int, n: int) -> int:
+    """Likewise."""
+    amounts.held_work, at = floats[at : at + n], at + n
+    amounts.done_squares, at = floats[at : at + n], at + n
+    amounts.squares, at = floats[at : at + n], at + n
+    amounts.ranked, at = floats[at : at + n], at + n
+    return at
+
+
+@compiled(inner=True)
 def enter(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> None:
     """Let the application that runs be a job's, in place."""
     saved, run, home, table = inline.saved, inline.app, inline.home, inline.table
-    origin, n = state.jobs[b.ORIGIN, job], inline.n_rows[job]
+    origin, n = state.jobs.origin[job], inline.n_rows[job]
     place, n_cores, records = inline.program[origin], _widest(state, job), n if keep_tasks else 0
-    run.phases = phases = table.phases[table.programs[place, 0] : table.programs[place, 1]]
-    parts = phases.shape[0] * table.programs[place, 2] + 1
+    phases = run.phases
+    show_phases(phases, table, place)
+    parts = phases.kind.size * table.steps[place] + 1
 
-    ints, at, width = saved.ints, saved.first[SAVED_INTS, job], inline.application.cores.shape[0]
-    run.counters, at = ints[at : at + app.COUNTERS], at + app.COUNTERS
+    ints, at = saved.ints, saved.first[SAVED_INTS, job]
+    put_numbers(run, ints, at)
+    at += _NUMBERS
     run.part_first, at = ints[at : at + parts], at + parts
     run.chosen, at = ints[at : at + inline.chosen.shape[1]], at + inline.chosen.shape[1]
     if inline.wishing.size > 0:
@@ -86,15 +123,15 @@ def enter(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) ->
     home.finish_ns, at = ints[at : at + n_cores], at + n_cores
     home.busy_ns, at = ints[at : at + n_cores], at + n_cores
     inline.next_ns, at = ints[at : at + n_cores], at + n_cores
-    run.cores, at = rows_of(ints[at:], width, n_cores), at + width * n_cores
+    run.cores, at = inline.cores, _place_cores(inline.cores, ints, at, n_cores)
     run.start_ns, at = ints[at : at + records], at + records
     run.end_ns = ints[at : at + records]
 
-    floats, at, width = saved.floats, saved.first[SAVED_FLOATS, job], inline.application.amounts.shape[0]
+    floats, at = saved.floats, saved.first[SAVED_FLOATS, job]
     run.lengths, at = floats[at : at + n], at + n
     home.speed, at = floats[at : at + n_cores], at + n_cores
     inline.base_gflops, at = floats[at : at + n_cores], at + n_cores
-    run.amounts, at = rows_of(floats[at:], width, n_cores), at + width * n_cores
+    run.amounts, at = inline.amounts, _place_amounts(inline.amounts, floats, at, n_cores)
     run.facts, at = floats[at : at + run.facts.size], at + run.facts.size
     home.memo = floats[at : saved.first[SAVED_FLOATS, job] + saved.count[SAVED_FLOATS, job]]
 
@@ -109,16 +146,17 @@ def enter(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) ->
 @compiled(inner=True)
 def _fill_keys(state: BatchState, inline: InlineState, job: int) -> None:
     """What the application that runs, which is the job's, draws from, and who its master is."""
-    fill_round_keys(inline.app.keys, inline.seed[0], np.uint64(inline.job_id[state.jobs[b.ORIGIN, job]]))
-    first = state.jobs[b.GIVEN_FIRST, job] if state.jobs[b.GIVEN_COUNT, job] > 0 else state.jobs[b.HELD_FIRST, job]
-    inline.cursor[MASTER_HOST] = inline.core_host[state.pool_lo[first]]
+    fill_round_keys(inline.app.keys, inline.seed[0], np.uint64(inline.job_id[state.jobs.origin[job]]))
+    first = state.jobs.given_first[job] if state.jobs.given_count[job] > 0 else state.jobs.held_first[job]
+    inline.master_host = inline.core_host[state.pool_lo[first]]
 
 
 @compiled(inner=True)
-def leave(inline: InlineState) -> None:
-    """Let the application that runs be in the room that all share again."""
+def leave(inline: InlineState, job: int) -> None:
+    """Let the application that runs, the job's, be in the room that all share again."""
     work, run, home = inline.application, inline.app, inline.home
-    run.counters, run.cores, run.amounts = work.counters, work.cores, work.amounts
+    keep_numbers(run, inline.saved.ints, inline.saved.first[SAVED_INTS, job])
+    run.cores, run.amounts = work.cores, work.amounts
     run.facts, run.taken = work.facts, work.taken
     home.speed, home.core_number, home.latency_ns = work.speed, work.core_number, work.latency_ns
     home.ask_ns, home.ask_core = work.ask_ns, work.ask_core
@@ -141,7 +179,12 @@ def _move_all(inline: InlineState, job: int, n_cores: int, saving: bool) -> None
     """Copy the application that runs into a job's columns, of so many cores each, or what is there into it."""
     saved, run, records = inline.saved, inline.app, inline.app.start_ns.size
     slots, ints, at = run.speed.size, saved.ints, saved.first[SAVED_INTS, job]
-    for column in (run.counters, run.part_first, run.chosen, run.wished_ns):
+    if saving:
+        keep_numbers(run, ints, at)
+    else:
+        put_numbers(run, ints, at)
+    at += _NUMBERS
+    for column in (run.part_first, run.chosen, run.wished_ns):
         _move(ints, at, column, column.size, saving)
         at += column.size
     for column in (
@@ -155,8 +198,25 @@ def _move_all(inline: InlineState, job: int, n_cores: int, saving: bool) -> None
     ):
         _move(ints, at, column, slots, saving)
         at += n_cores
-    for row in range(run.cores.shape[0]):
-        _move(ints, at, run.cores[row], slots, saving)
+    cores, amounts = run.cores, run.amounts
+    for column in (
+        cores.away,
+        cores.asked_ns,
+        cores.work_ns,
+        cores.held_size,
+        cores.held_first,
+        cores.held_stop,
+        cores.held_from_ns,
+        cores.began_ns,
+        cores.shift_ns,
+        cores.released_ns,
+        cores.for_good,
+        cores.wanted,
+        cores.rank,
+        cores.owes_ns,
+        cores.scaled,
+    ):
+        _move(ints, at, column, slots, saving)
         at += n_cores
     for column in (run.start_ns, run.end_ns):
         _move(ints, at, column, records, saving)
@@ -167,8 +227,8 @@ def _move_all(inline: InlineState, job: int, n_cores: int, saving: bool) -> None
     for column in (run.speed, inline.base_gflops):
         _move(floats, at, column, slots, saving)
         at += n_cores
-    for row in range(run.amounts.shape[0]):
-        _move(floats, at, run.amounts[row], slots, saving)
+    for column in (amounts.held_work, amounts.done_squares, amounts.squares, amounts.ranked):
+        _move(floats, at, column, slots, saving)
         at += n_cores
     _move(floats, at, run.facts, run.facts.size, saving)
     _move(floats, at + run.facts.size, run.memo, run.memo.size, saving)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from als.core_speeds.state import factor
 from als.engine import state as app
 from als.engine.scaling import rescale, set_scale
-from bls.engine import state as b
 from bls.engine.state import BatchState
 from bridge.couplings.inline_state import InlineState
 from traces.compiled import compiled
@@ -18,7 +17,7 @@ _rescale, _set_scale = rescale, set_scale
 @compiled(merged=True)
 def told_at(state: BatchState, job: int) -> int:
     """When a running job hears what it is told now: as it starts, where deciding takes time, or its hosts are to boot."""
-    return int(max(state.clock[b.NOW], state.jobs[b.START, job]))
+    return int(max(state.now_ns, state.jobs.start_ns[job]))
 
 
 @compiled(inner=True)
@@ -29,7 +28,7 @@ def scale_core(inline: InlineState, number: int, scale: int) -> None:
         _set_scale(run, -1, scale)
         return
     for slot in range(run.speed.size):
-        if run.core_number[slot] == number and run.cores[app.RELEASED_NS, slot] == app.NEVER:
+        if run.core_number[slot] == number and run.cores.released_ns[slot] == app.NEVER:
             _set_scale(run, slot, scale)
 
 

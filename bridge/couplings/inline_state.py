@@ -10,11 +10,10 @@ from als.engine.dag import hooks as graph_hooks
 from als.engine.dag import state as graphs
 from als.engine.dag.metrics import GRAPH_METRICS, transfer_room
 from als.engine.metrics import LOOP_METRICS
-from als.engine.state import ApplicationState
+from als.engine.state import ApplicationState, CoreAmounts, Cores
 from als.graphs.contract import MAX_EDGES_PER_JOB
 from als.lengths.contract import MAX_TASKS_PER_JOB
 from als.network.routes import longest_route
-from als.network.state import KIND as NETWORK_KIND
 from als.network.state import NONE, NetworkState
 from als.programs.table import DrawingRoom, Programs, ProgramTable, new_drawing_room
 from bls.engine import loop as batch
@@ -49,26 +48,15 @@ __all__ = [
     "BATCH_TAKE_BACK",
     "BATCH_WISH",
     "ENGINES",
-    "FAULT_JOB",
-    "FAULT_STATUS",
-    "FLAGS_USED",
     "GRAPHS",
     "HOOK",
     "HOOKS",
-    "JOURNAL_USED",
-    "LEDGER_USED",
     "LOSING",
-    "MASTER_HOST",
-    "NOTED",
-    "REACHED_AT",
     "REACHING",
     "RELEASING",
     "REPLAY",
     "SPEEDS",
-    "STARTED_NS",
-    "TOLD_UPTO",
     "TRANSFERS",
-    "TRANSFERS_USED",
     "VARYING",
     "WISHES",
     "WISHING",
@@ -76,6 +64,7 @@ __all__ = [
     "InlineState",
     "TransferColumns",
     "call_hook",
+    "forked",
     "new_inline_state",
     "with_application",
     "with_journal",
@@ -85,20 +74,6 @@ __all__ = [
     "with_saved",
     "with_transfers",
 ]
-
-# Entries of InlineState.cursor.
-LEDGER_USED = 0
-FAULT_JOB = 1
-FAULT_STATUS = 2
-TRANSFERS_USED = 3
-STARTED_NS = 4  # of the application that runs
-REACHED_AT = 5  # how many of the jobs that are reached have been dealt with
-NOTED = 6  # how many of them have heard of it
-JOURNAL_USED = 7
-FLAGS_USED = 8
-MASTER_HOST = 9  # of the application that runs
-TOLD_UPTO = 10  # how many of the jobs that are reached have been told what there was to tell
-CURSOR = 11
 
 # Both engines are called through pointers: places in InlineState.engines.
 BATCH_ADVANCE, BATCH_OUTCOME, APP_BEGIN, APP_RUN = range(4)
@@ -185,8 +160,6 @@ class InlineState(State):
 
     Attributes
     ----------
-    cursor : int64 (CURSOR,)
-        See the names above.
     core_speed : float64 (M,)
         GFLOP/s of each core of the machine at factor 1.
     core_host : int64 (M,)
@@ -251,9 +224,21 @@ class InlineState(State):
         The batch engine's function for jobs that wish for cores, where they may.
     width_range : int64 (2, n) or (2, 0)
         Where they may, the fewest cores that each job may have, and the most.
+    cores, amounts : Cores, CoreAmounts
+        The tables of cores of an application that is saved, while it runs in place.
     """
 
-    cursor: Ints
+    ledger_used: int = 0  # records of tasks
+    transfers_used: int = 0  # records of transfers
+    journal_used: int = 0  # entries of the journal
+    flags_used: int = 0  # and what they say
+    fault_job: int = 0
+    fault_status: int = 0
+    started_ns: int = 0  # of the application that runs
+    master_host: int = 0  # likewise
+    reached_at: int = 0  # how many of the jobs that are reached have been dealt with
+    n_noted: int = 0  # how many of them have heard of it
+    told_upto: int = 0  # how many of them have been told what there was to tell
     core_speed: Floats
     core_host: Ints
     job_id: Ints
@@ -298,6 +283,8 @@ class InlineState(State):
     reaching: Ints
     wishing: Ints
     width_range: Ints2
+    cores: Cores
+    amounts: CoreAmounts
 
 
 #: ``hook(inline, job or cores, instant or flag)``
@@ -371,7 +358,7 @@ def new_inline_state(
         core=np.empty(rows, np.int32),
         chunk=np.empty(rows, np.int32),
     )
-    sends = keep_tasks and edges > 0 and scenario.network.numbers[NETWORK_KIND] != NONE
+    sends = keep_tasks and edges > 0 and scenario.network.kind != NONE
     wanted = {SPEEDS, VARYING} if speeds.component.size else set()
     wanted |= ({GRAPHS} if programs.has_graph else set()) | ({TRANSFERS} if sends else set())
     # Where a job is planned with the end that it promises, that is to be known as soon as it is told something.
@@ -380,7 +367,6 @@ def new_inline_state(
     wanted |= ({REPLAY} if replays else set()) | ({WISHES} if wishes else set())
     shared_gflops, shared_ns = np.zeros(widest), np.zeros(widest, np.int64)
     state = InlineState(
-        cursor=np.zeros(CURSOR, np.int64),
         core_speed=own(scenario.platform.core_speed_gflops, np.float64),
         core_host=np.array(scenario.platform.core_host, np.int64),
         job_id=own(workload.job_id, np.int64),
@@ -437,8 +423,40 @@ def new_inline_state(
         width_range=np.stack([widths.min_cores, widths.max_cores])
         if wishes and widths is not None
         else np.zeros((2, 0), np.int64),
+        cores=work.cores._replace(),
+        amounts=work.amounts._replace(),
     )
     return with_rows(with_application(state, work), n)
+
+
+#: What becomes of each row's job, and the room for one job at a time that its records share with those of all.
+_OF_ROWS = (
+    *("n_rows", "n_tasks", "n_chunks", "length_gflop", "loops", "chosen", "ahead_chunks", "first", "graph_values"),
+    *("n_transfers", "transfer_first", "lengths"),
+)
+_RECORDS = ("start_ns", "end_ns", "core", "chunk")
+
+
+def forked(inline: InlineState) -> InlineState:
+    """A copy between two instants, at which no application is under way but those that are saved.
+
+    Both share the room in which one application after another is simulated.
+    """
+    work = inline.application
+    work = work._replace(**{name: getattr(work, name).copy() for name in _RECORDS})
+    parts: dict[str, State] = {
+        name: type(part)(*(column.copy() for column in part))
+        for name, part in (
+            ("journal", inline.journal),
+            ("saved", inline.saved),
+            ("put_down", inline.put_down),
+            ("transfers", inline.transfers),
+        )
+    }
+    rows = {name: getattr(inline, name).copy() for name in _OF_ROWS}
+    found = with_application(inline._replace(**parts, **rows), work)
+    found.app.status = inline.app.status
+    return found
 
 
 def with_saved(inline: InlineState, running: Array) -> InlineState:
@@ -521,10 +539,12 @@ def _graph_room(
 def with_application(inline: InlineState, work: application.ApplicationState) -> InlineState:
     """The same with other arrays of an application, or other room for edges."""
     room, graph = inline.room, work.graph
-    if graph.numbers.size:
+    if graph.exists:
         graph = graph._replace(source=room.source, target=room.target, bytes=room.bytes)
     return inline._replace(
-        application=work, app=work._replace(table=inline.table.rules, graph=graph), home=work._replace()
+        application=work,
+        app=work._replace(table=inline.table.rules, graph=graph, phases=work.phases._replace()),
+        home=work._replace(),
     )
 
 
@@ -603,7 +623,7 @@ def with_rows(inline: InlineState, rows: int) -> InlineState:
         chosen=sized(inline.chosen, 0),
         ahead_chunks=sized(inline.ahead_chunks, 0),
         first=sized(inline.first, -1),
-        graph_values=sized(graph_values, np.nan) if inline.application.graph.numbers.size else graph_values,
+        graph_values=sized(graph_values, np.nan) if inline.application.graph.exists else graph_values,
         n_transfers=sized(inline.n_transfers, 0),
         transfer_first=sized(inline.transfer_first, -1),
     )

@@ -12,9 +12,7 @@ class InlineStatus(IntEnum):
 
     LENGTHS_FULL = -1  #: A job has more tasks than there is room to draw.
     LEDGER_FULL = -2  #: The task records must grow.
-    APPLICATION_FAULT = (
-        -3
-    )  #: An application has failed: ``FAULT_JOB`` and ``FAULT_STATUS`` of the cursor say which, how.
+    APPLICATION_FAULT = -3  #: An application has failed: ``fault_job`` and ``fault_status`` say which, and how.
     ROWS_SHORT = -4  #: There are more attempts than rows.
     LENGTHS_FAULT = -5  #: The tasks of ``FAULT_JOB`` cannot be drawn.
     TRANSFERS_FULL = -6  #: The records of transfers must grow.

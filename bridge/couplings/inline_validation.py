@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from als.engine import state as app
 from als.engine.status import ApplicationStatus
 from bls.engine import state as b
+from bls.engine.jobs import Jobs
 from bls.engine.state import BatchState
 from bridge.couplings.inline_kept import SAVED_INTS
-from bridge.couplings.inline_state import FAULT_STATUS, LEDGER_USED, TRANSFERS_USED, InlineState
+from bridge.couplings.inline_state import InlineState
 from traces.checks.jobs import InvariantError
 from traces.compiled import Array
 
@@ -28,11 +28,11 @@ def validate_inline(state: BatchState, inline: InlineState) -> None:
     InvariantError
         Naming the first job that is wrong.
     """
-    rows = min(int(state.sizes[b.N_ROWS]), len(inline.n_rows))  # later attempts may have no room yet
-    jobs, drawn = state.jobs[:, :rows], inline.n_rows[:rows]
+    rows = min(int(state.n_rows), len(inline.n_rows))  # later attempts may have no room yet
+    jobs, drawn = state.jobs.front(rows), inline.n_rows[:rows]
     # Those whose run time is known beforehand are not computed.
-    done = (jobs[b.START] >= 0) & (jobs[b.END] >= 0) & (jobs[b.RUN] < 0)
-    ran, cut = inline.n_tasks[:rows], jobs[b.CUT] != b.BY_ITSELF
+    done = (jobs.start_ns >= 0) & (jobs.end_ns >= 0) & (jobs.run_ns < 0)
+    ran, cut = inline.n_tasks[:rows], jobs.cut != b.BY_ITSELF
     for wrong, what in (
         ((done != (drawn > 0)) & ~_open(inline, jobs), "has tasks, and no end, or the other way round"),
         ((ran < 0) | (ran > drawn), "ran more tasks than it has"),
@@ -43,43 +43,43 @@ def validate_inline(state: BatchState, inline: InlineState) -> None:
             row = bad[0]
             _fault(
                 state,
-                f"{what}: start {jobs[b.START, row]}, end {jobs[b.END, row]} ns, {ran[row]} of {drawn[row]} tasks, "
+                f"{what}: start {jobs.start_ns[row]}, end {jobs.end_ns[row]} ns, {ran[row]} of {drawn[row]} tasks, "
                 f"{inline.n_chunks[row]} chunks",
                 int(row),
             )
     if len(inline.lengths):
         _check_records(state, inline, jobs, np.flatnonzero(done))
-    elif inline.cursor[LEDGER_USED]:
-        _fault(state, f"{inline.cursor[LEDGER_USED]} records of tasks, where none are kept")
+    elif inline.ledger_used:
+        _fault(state, f"{inline.ledger_used} records of tasks, where none are kept")
     sent = int(inline.n_transfers[:rows].sum())
-    if sent > inline.cursor[TRANSFERS_USED] or (sent < inline.cursor[TRANSFERS_USED] and not len(inline.reaching)):
-        _fault(state, f"{inline.cursor[TRANSFERS_USED]} records of transfers; the jobs have {sent}")
-    status = inline.application.counters[app.STATUS]
+    if sent > inline.transfers_used or (sent < inline.transfers_used and not len(inline.reaching)):
+        _fault(state, f"{inline.transfers_used} records of transfers; the jobs have {sent}")
+    status = inline.app.status
     ended = (ApplicationStatus.FINISHED, ApplicationStatus.STOPPED, ApplicationStatus.LOST)
     if done.any() and status not in ended and _whole(inline) and not len(inline.saved.flags):
         _fault(state, f"the application that ran last has status {status}")
 
 
-def _open(inline: InlineState, jobs: Array) -> Array:
+def _open(inline: InlineState, jobs: Jobs) -> Array:
     # Of which jobs the end is open: they were told something, or are about to be run.
-    found = jobs[b.PROMISE] >= 0
+    found = jobs.promise_ns >= 0
     if len(inline.saved.flags):
-        found |= (inline.saved.first[SAVED_INTS, : jobs.shape[1]] >= 0) & (jobs[b.END] < 0)
+        found |= (inline.saved.first[SAVED_INTS, : len(jobs.number)] >= 0) & (jobs.end_ns < 0)
     return np.asarray(found)
 
 
 def _whole(inline: InlineState) -> bool:
     # Whether no application is at fault.
-    return bool(inline.cursor[FAULT_STATUS] == 0)
+    return bool(inline.fault_status == 0)
 
 
 def _fault(state: BatchState, what: str, row: int = -1) -> None:
-    who = "" if row < 0 else f"job {state.jobs[b.NUMBER, row]} "
-    raise InvariantError(f"inline coupling at {state.clock[b.NOW]} ns: {who}{what}")
+    who = "" if row < 0 else f"job {state.jobs.number[row]} "
+    raise InvariantError(f"inline coupling at {state.now_ns} ns: {who}{what}")
 
 
-def _check_records(state: BatchState, inline: InlineState, jobs: Array, rows: Array) -> None:
-    drawn = np.flatnonzero(inline.n_rows[: jobs.shape[1]])  # of those that may be reached the end is open
+def _check_records(state: BatchState, inline: InlineState, jobs: Jobs, rows: Array) -> None:
+    drawn = np.flatnonzero(inline.n_rows[: len(jobs.number)])  # of those that may be reached the end is open
     order = drawn[np.argsort(inline.first[drawn], kind="stable")]
     first, count = inline.first[order], inline.n_rows[order]
     expected = np.cumsum(count) - count
@@ -87,17 +87,17 @@ def _check_records(state: BatchState, inline: InlineState, jobs: Array, rows: Ar
         row = int(order[bad[0]])
         _fault(state, f"has records of tasks from {first[bad[0]]} on; those before end at {expected[bad[0]]}", row)
     used = int(count.sum())
-    if used != inline.cursor[LEDGER_USED]:
-        _fault(state, f"{inline.cursor[LEDGER_USED]} records of tasks; the jobs have {used}")
+    if used != inline.ledger_used:
+        _fault(state, f"{inline.ledger_used} records of tasks; the jobs have {used}")
     work, owner = inline.application, np.repeat(order, count)
     start, end, core = work.start_ns[:used], work.end_ns[:used], work.core[:used]
     began = start >= 0
-    beyond = (start < jobs[b.START, owner]) | (end < start) | (end > jobs[b.END, owner]) | (core < 0)
+    beyond = (start < jobs.start_ns[owner]) | (end < start) | (end > jobs.end_ns[owner]) | (core < 0)
     wrong = began & np.isin(owner, rows) & beyond
     if len(bad := np.flatnonzero(wrong)):
         k = bad[0]
         _fault(state, f"has a task from {start[k]} to {end[k]} ns on core {core[k]}", int(owner[k]))
-    ran = np.bincount(owner[began], minlength=jobs.shape[1])
+    ran = np.bincount(owner[began], minlength=len(jobs.number))
     if len(bad := np.flatnonzero(ran[rows] != inline.n_tasks[rows])):
         row = int(rows[bad[0]])
         _fault(state, f"ran {inline.n_tasks[row]} tasks; {ran[row]} have begun", row)

@@ -9,7 +9,7 @@ from als.engine.features.width import give, open_slot, resize, slot_for, take
 from als.engine.features.wishes import wished_cores
 from als.engine.master import message_ns_in_kernels as _message_ns
 from als.engine.scaling import come_scaled
-from bridge.couplings.inline_state import HOOK, MASTER_HOST, InlineState
+from bridge.couplings.inline_state import HOOK, InlineState
 from traces.compiled import compiled
 
 __all__ = ["ask_core", "bind_wishes", "give_core", "show", "width_changed"]
@@ -26,13 +26,13 @@ def show(inline: InlineState, slots: int) -> None:
     run.speed, run.core_number, run.latency_ns = work.speed[:slots], work.core_number[:slots], work.latency_ns[:slots]
     run.ask_ns, run.ask_core = work.ask_ns[:slots], work.ask_core[:slots]
     run.finish_ns, run.busy_ns = work.finish_ns[:slots], work.busy_ns[:slots]
-    run.memo = work.memo[: _whole_memo(run.phases, inline.table.rules.rules, slots)]
+    run.memo = work.memo[: _whole_memo(run.phases, inline.table.rules, slots)]
 
 
 @compiled(inner=True)
 def give_core(inline: InlineState, number: int) -> None:
     """A core comes to the application that runs, at the speed that it has then; :func:`width_changed` follows."""
-    run, now = inline.app, inline.app.counters[app.NOW]
+    run, now = inline.app, inline.app.now_ns
     slot = _slot_for(run)
     if slot == run.speed.size:
         show(inline, slot + 1)
@@ -43,7 +43,7 @@ def give_core(inline: InlineState, number: int) -> None:
     if varies:
         gflops *= factor(inline.speeds, number, now)
         inline.next_ns[slot] = next_change_ns(inline.speeds, number, now)
-    latency = _message_ns(inline.core_host[number], inline.cursor[MASTER_HOST], inline.costs.latency_ns)
+    latency = _message_ns(inline.core_host[number], inline.master_host, inline.costs.latency_ns)
     _give(run, slot, number, _come_scaled(run, slot, gflops), latency)
     if varies and gflops == 0.0 and comes_ns(inline.speeds, number, now) == app.NEVER:
         _lose_for_good(run, slot)
@@ -54,7 +54,7 @@ def ask_core(inline: InlineState, number: int) -> None:
     """The application that runs is to give up a core; if it has done so, or nobody would stay, it does nothing."""
     run = inline.app
     for slot in range(run.speed.size):
-        if run.core_number[slot] == number and run.cores[app.RELEASED_NS, slot] == app.NEVER:
+        if run.core_number[slot] == number and run.cores.released_ns[slot] == app.NEVER:
             _take(run, slot)
 
 
@@ -70,11 +70,11 @@ def bind_wishes(inline: InlineState, row: int, _: int) -> int:
     others than it asks for."""
     work, run = inline.application, inline.app
     least, most = inline.width_range[0, row], inline.width_range[1, row]
-    phases, parts = run.phases.shape[0], run.part_first.size - 1
+    phases, parts = run.phases.kind.size, run.part_first.size - 1
     if least == most:
         phases = parts = 0
     run.wishes, run.wished_ns = work.wishes[:phases], work.wished_ns[:parts]
-    first = inline.table.programs[inline.program[row], 0]
+    first = inline.table.phase_first[inline.program[row]]
     for phase in range(phases):
         share = inline.table.wishes[first + phase]
         run.wishes[phase] = _wished_cores(share, inline.asked[row], least, most)

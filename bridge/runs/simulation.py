@@ -60,7 +60,7 @@ from traces.ledger import HintRecords, JobRecords, Ledger, PassRecords, ReleaseR
 if TYPE_CHECKING:
     from bls.power.options import PowerOptions
 
-__all__ = ["application_notes", "batch_simulator", "ledger_of", "run", "simulate"]
+__all__ = ["application_notes", "batch_simulator", "check_records", "ledger_of", "result_of", "run", "simulate"]
 
 #: Memory of one task's record while it is made, and of one transfer's.
 _RECORD_BYTES, _TRANSFER_BYTES = 36, 32
@@ -227,6 +227,21 @@ def _notes(scenario: Scenario, simulator: BatchSimulator, fair_start: bool) -> B
     )
 
 
+def check_records(scenario: Scenario, keep_tasks: bool) -> None:
+    """See that the records of tasks are kept where they are needed.
+
+    Raises
+    ------
+    InputError
+        If they are not.
+    """
+    if scenario.power is not None and scenario.power.options.of == "working" and not keep_tasks:
+        raise InputError(
+            "--power-of working: needs records of tasks, and there is no run without them (--no-trace, and no --tasks); "
+            "allowed: --tasks, or held"
+        )
+
+
 @errors_name_keywords
 def run(
     scenario: Scenario,
@@ -284,11 +299,7 @@ def run(
         raise InputError(f"--listen needs --coupling pool or process: {what}")
     if peers.command is not None and scenario.technique is None:
         raise InputError("--als-command: with --als recorded no application is simulated")
-    if scenario.power is not None and scenario.power.options.of == "working" and not keep_tasks:
-        raise InputError(
-            "--power-of working: needs records of tasks, and there is no run without them (--no-trace, and no --tasks); "
-            "allowed: --tasks, or held"
-        )
+    check_records(scenario, keep_tasks)
     if fair_start:
         check_fair_start(scenario.policy, scenario.options.rules)
         if (depends := scenario.circumstances.dependencies) is not None and depends.several:
@@ -360,7 +371,18 @@ def _simulated(
 
         check_ledger(ledger)
     del simulator  # its state is larger than all that is kept of it
-    own_notes = application_notes(scenario, origin, applications, ledger)
+    return Result(scenario, ledger, cost, notes, application_notes(scenario, origin, applications, ledger))
+
+
+def result_of(
+    scenario: Scenario,
+    simulator: BatchSimulator,
+    applications: Applications,
+    cost: dict[str, Any],
+) -> Result:
+    """The result of a simulation that is over, and stays."""
+    ledger, notes = ledger_of(scenario, simulator, applications), _notes(scenario, simulator, fair_start=False)
+    own_notes = application_notes(scenario, simulator.columns().origin.copy(), applications, ledger)
     return Result(scenario, ledger, cost, notes, own_notes)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from als.core_speeds import CoreSpeeds, core_speeds
 from als.engine.dag.parts import GraphPart
 from als.network import BYTES_PER_GBIT, NetworkState, network_model, network_state, topology
-from als.network.state import KIND, NONE
+from als.network.state import NONE
 from als.options import ASSIGNMENT, LATENCY, NETWORK, ORDER, OVERHEAD, SPEEDS
 from als.planners import Planner
 from als.planners.mapped import MAPPED, Mapped
@@ -151,7 +151,7 @@ class GraphOptions(OwnCores):
     @property
     def has_network(self) -> bool:
         """Whether data take time, and there are transfers."""
-        return int(self.state.numbers[KIND]) != NONE
+        return int(self.state.kind) != NONE
 
     @property
     def bytes_per_gflop(self) -> float:

@@ -130,7 +130,7 @@ class GraphScenario:
     def expected(self) -> GraphRun | str:
         """What the reference makes of it; a word if it cannot end. Order and plan are those of the engine."""
         state = self.application().state
-        position, cores = (column(state, f"graph.tasks.{name}").tolist() for name in ("POSITION", "PLAN"))
+        position, cores = (column(state, f"graph.tasks.{name}").tolist() for name in ("position", "plan"))
         by_plan = self.scheduler in PLANNERS or self.scheduler == "cores"
         if self.scheduler == "cores":
             cores = list(self.mapped)

@@ -99,11 +99,11 @@ def alone(
         if now < start or (stop is not None and now >= stop):
             continue
         found.advance(now)
-        if number(found.state, "counters.PART") > 0:
+        if number(found.state, "part") > 0:
             break
         found.set_speed(speed, core)
         speeds[core] = speed
-    if number(found.state, "counters.PART") > 0 or stop is None:
+    if number(found.state, "part") > 0 or stop is None:
         found.advance()
     else:
         found.run_to_stop(stop)
@@ -170,7 +170,7 @@ def compare(machine: GraphScenario, parts: list[Part], whole: Application, stop:
         if one.graph:
             assert state.graph.sent_ns[edges].tolist() == found.state.graph.sent_ns.tolist()
             assert state.graph.arrived_ns[edges].tolist() == found.state.graph.arrived_ns.tolist()
-            waited += number(found.state, "graph.numbers.WAIT_NS")
+            waited += number(found.state, "graph.wait_ns")
         over = start < 0
         assert over or start >= found.state.end_ns[:n].max()
         dummy = found.state.end_ns[-1] - start if start >= 0 else 0
@@ -179,8 +179,8 @@ def compare(machine: GraphScenario, parts: list[Part], whole: Application, stop:
         ran += found.ran if over else n
         if over and one is not parts[-1]:
             assert state.finish_ns.max() == stop
-    if state.graph.numbers.size:
-        assert number(state, "graph.numbers.WAIT_NS") == waited
+    if state.graph.exists:
+        assert number(state, "graph.wait_ns") == waited
     assert whole.chunks == chunks
     assert int(state.busy_ns.sum()) == busy
     assert whole.ran == ran
@@ -316,8 +316,8 @@ def test_no_sooner_than_the_critical_path_and_all_cores_allow(scenario: GraphSce
 @given(scenario=graph_scenarios(schedulers=st.sampled_from(("ss", "ss", *PLANNERS)), changing=False))
 def test_order_and_plan_are_those_of_the_ranks(scenario: GraphScenario) -> None:
     state, n = scenario.application().state, len(scenario.lengths)
-    place, planned = (column(state, f"graph.tasks.{name}").tolist() for name in ("POSITION", "PLAN"))
-    latency, across, within = (float(cost) for cost in state.graph.amounts[:3])
+    place, planned = (column(state, f"graph.tasks.{name}").tolist() for name in ("position", "plan"))
+    latency, across, within = (float(cost) for cost in state.graph.costs[:3])
     network, several = scenario.platform.reference(), len(set(scenario.core_host)) > 1
     if network.kind == "none":
         assert (latency, across, within) == (0, 0, 0)

@@ -34,7 +34,7 @@ from als.network.flows import FlowState, begin_flows, cancel, new_flow_state, ne
 from als.network.routes import MAX_ROUTE, link_bandwidth, link_latency_ns, mean_costs, route, route_latency_ns
 from als.network.sharing import share
 from als.network.simulate import transfer_times
-from als.network.state import MAX_LEVELS, NUMBERS, PARAMETERS
+from als.network.state import MAX_LEVELS, PARAMETERS
 from bls.machine.platform import TOPOLOGIES as OF_PLATFORMS
 from traces.base.errors import InputError
 from traces.compiled import Array, compiled
@@ -173,7 +173,7 @@ def test_routes_are_simgrid_s(platform: dict[str, Any]) -> None:
 
 def test_parameters_fit() -> None:
     deepest = topology("fat-tree:down=" + "x".join("2" * MAX_LEVELS))
-    assert len(deepest.parameters(256)) == NUMBERS - PARAMETERS
+    assert len(deepest.parameters(256)) == PARAMETERS
     assert len(call_route(network("fat-tree:down=" + "x".join("2" * MAX_LEVELS), 256), 0, 255)) == MAX_ROUTE
     # Fewer hosts than leaves, or nodes, make no difference to routes.
     for shape in ("fat-tree:down=4x4,up=2x3,cables=2x1", "dragonfly:groups=2,chassis=2,routers=2,nodes=2"):
@@ -293,7 +293,7 @@ def test_many_changes_do_not_fill_the_heap() -> None:
     ends = []
     for k in range(400):
         ends.append(send_and_cancel(flows, net, n // 2 + k % (n // 2), k))
-        assert column(flows, "numbers.EVENTS") <= len(flows.event_at)
+        assert column(flows, "n_events") <= len(flows.event_at)
     assert len(flows.event_at) < 400
     assert set(ends) == {1e6}
 

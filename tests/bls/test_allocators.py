@@ -46,7 +46,7 @@ def placed(allocator: Allocator, requested: dict[int, str] | None = None) -> lis
     assert run.advance(100) == BatchStatus.DONE
     return [
         (int(start) // NS_PER_S, list(run.allocation(row)))
-        for row, start in enumerate(column(run.state, "jobs.START")[: run.rows])
+        for row, start in enumerate(column(run.state, "jobs.start_ns")[: run.rows])
     ]
 
 

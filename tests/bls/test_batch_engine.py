@@ -82,7 +82,7 @@ def test_promises_and_late_outcomes_in_any_order_change_nothing(case: BatchCase,
     promised: dict[int, int] = {}  # running jobs that have no outcome yet
 
     def end_of(row: int) -> int:
-        return int(column(simulator.state, "jobs.START")[row]) + run_ns[row]
+        return int(column(simulator.state, "jobs.start_ns")[row]) + run_ns[row]
 
     def end(row: int) -> None:
         promised.pop(row, None)
@@ -133,8 +133,8 @@ def test_a_job_that_is_told_to_stop_and_does_so_is_cut_as_if_its_run_time_were_k
     while (status := simulator.advance(5)) != BatchStatus.DONE:
         rows = {BatchStatus.STARTED: simulator.started(), BatchStatus.DUE: [simulator.due]}.get(status, [])
         for row in rows:
-            run = said.jobs[int(column(simulator.state, "jobs.ORIGIN")[row])].run
-            natural, stop = int(column(simulator.state, "jobs.START")[row]) + run, simulator.stop_ns(row)
+            run = said.jobs[int(column(simulator.state, "jobs.origin")[row])].run
+            natural, stop = int(column(simulator.state, "jobs.start_ns")[row]) + run, simulator.stop_ns(row)
             stopped = stop is not None and stop < natural
             last = natural if not stopped or stop is None else stop
             if status == BatchStatus.STARTED and data.draw(st.booleans()):
@@ -197,32 +197,55 @@ def test_room_that_is_just_enough_or_grows_changes_nothing(keep: bool) -> None:
         answer = expected(case)
         tight = simulator_of(case, rules=replace(rules_of(case.rules), keep_decisions=True))
         state, profile = tight.state, tight.state.cores_profile
-        n = number(state, "cores_profile.used.SLICES") + 4
+        n = number(state, "cores_profile.n_slices") + 4
         small: dict[str, Any] = {
             "pool_lo": state.pool_lo[:1].copy(),
             "pool_hi": state.pool_hi[:1].copy(),
-            "decisions": np.zeros((4, 1), np.int64),
+            "decisions": state.decisions.front(1),
         }
         if len(state.kept_lo):
             small |= {"kept_lo": state.kept_lo[:1].copy(), "kept_hi": state.kept_hi[:1].copy()}
         if len(profile.ns):
-            columns = ("ns", "free", "first", "lo", "hi", "amount", "after")
-            small["cores_profile"] = profile._replace(**{name: getattr(profile, name)[:n].copy() for name in columns})
+            of_slices = ("ns", "free", "first", "lo", "hi", "amount", "after")
+            small["cores_profile"] = profile._replace(**{name: getattr(profile, name)[:n].copy() for name in of_slices})
         tight.state = state._replace(**small)
-        sizes = {name: np.shape(getattr(tight.state, name)) for name in ("decisions", "kept_lo", "jobs", "pool_lo")}
+        columns = ("decisions.at_ns", "kept_lo", "jobs.number", "pool_lo")
+        sizes = {name: len(column(tight.state, name)) for name in columns}
         assert finish(tight) == answer, case
-        grown |= {name for name, size in sizes.items() if np.shape(getattr(tight.state, name)) != size}
+        grown |= {name for name, size in sizes.items() if len(column(tight.state, name)) != size}
         if len(profile.ns) and len(tight.state.cores_profile.ns) > n:
             grown.add("slices")
-        k = number(tight.state, "sizes.N_DECISIONS")
-        assert k == number(tight.state, "clock.PASSES")
-        assert (np.diff(tight.state.decisions[0, :k]) >= 0).all()
+        k = number(tight.state, "n_decisions")
+        assert k == number(tight.state, "passes")
+        decisions = tight.state.decisions.front(k)
+        assert (np.diff(decisions.at_ns) >= 0).all()
         ran_from_the_start = sum(one.why == "preset" for one in answer)
-        assert tight.state.decisions[2, :k].sum() + ran_from_the_start == sum(one.start >= 0 for one in answer)
-    assert grown == {"decisions", "jobs", "kept_lo", "pool_lo", "slices"}
+        assert decisions.started.sum() + ran_from_the_start == sum(one.start >= 0 for one in answer)
+    assert grown == {*columns, "slices"}
 
 
 KINDS = [("none", "keep"), ("easy", "keep"), ("2", "keep"), ("conservative", "keep"), ("conservative", "rebuild")]
+
+
+FORKED = [
+    ("kill", "dependencies"),
+    ("outages", "estimates"),
+    ("promises", "cost"),
+    ("partitions", "limits", "reservations"),
+]
+
+
+@pytest.mark.parametrize("features", FORKED)
+@pytest.mark.parametrize("by_cores", [False, True])
+def test_a_fork_continues_as_the_run_does(features: tuple[str, ...], by_cores: bool) -> None:
+    for case in said_cases(5, 12, features, max_jobs=30):
+        simulator, whole = simulator_of(case, by_cores=by_cores), finish(simulator_of(case, by_cores=by_cores))
+        for _ in range(3):
+            simulator.advance(len(case.jobs) // 5 + 1)
+            fork = simulator.fork()
+            assert finish(fork.fork()) == whole
+            assert finish(fork) == whole
+        assert finish(simulator) == whole
 
 
 def test_a_job_wider_than_the_machine_is_refused_at_once() -> None:
@@ -331,8 +354,8 @@ def paused(request: pytest.FixtureRequest) -> BatchSimulator:
 
 
 def _core_held_twice(state: BatchState) -> None:
-    one, other = np.flatnonzero((column(state, "jobs.STATE") < 0) & (column(state, "jobs.START") >= 0))[:2]
-    for name in ("HELD_FIRST", "HELD_COUNT", "HELD_CORES", "CORES"):
+    one, other = np.flatnonzero((column(state, "jobs.state") < 0) & (column(state, "jobs.start_ns") >= 0))[:2]
+    for name in ("held_first", "held_count", "held_cores", "cores"):
         column(state, f"jobs.{name}")[one] = column(state, f"jobs.{name}")[other]
 
 
@@ -357,10 +380,10 @@ def test_a_planted_fault_is_found(paused: BatchSimulator, fault: Any) -> None:
         fault[0](state)
     else:
         path, place, how, value, _ = fault
-        values, alive = column(state, path), column(state, "jobs.STATE") < 0
+        values, alive = column(state, path), column(state, "jobs.state") < 0
         if isinstance(place, str):
-            started = column(state, "jobs.START") >= 0
-            there = alive & (column(state, "jobs.ELIGIBLE") >= 0) & (started == (place == "running"))
+            started = column(state, "jobs.start_ns") >= 0
+            there = alive & (column(state, "jobs.eligible_ns") >= 0) & (started == (place == "running"))
             place = int(np.flatnonzero(there)[0])
         entry = values if place == -1 else values[place : place + 1]
         entry[...] = value + (entry if how == "+" else 0)
@@ -376,7 +399,7 @@ def test_an_engine_is_checked_at_its_end_and_between_calls(monkeypatch: pytest.M
     )
     simulator.checks, simulator.most_ends = 2, 20
     checked: list[int] = []
-    monkeypatch.setattr("bls.engine.validation.validate", lambda state: checked.append(number(state, "sizes.ENDED")))
+    monkeypatch.setattr("bls.engine.validation.validate", lambda state: checked.append(number(state, "n_ended")))
     while simulator.advance(10**6) != BatchStatus.DONE:
         pass
     assert len(checked) == 320 // 40 + (simulator._entered % 2)
@@ -440,7 +463,7 @@ def fair(case: BatchCase) -> tuple[list[int], list[int], dict[tuple[int, int], i
     found = fair_starts(run, simulator_of(case)).tolist()
     assert attempts(run.state) == before
     origin, attempt, start = (
-        column(run.state, f"jobs.{name}")[: run.rows].tolist() for name in ("ORIGIN", "ATTEMPT", "START")
+        column(run.state, f"jobs.{name}")[: run.rows].tolist() for name in ("origin", "attempt", "start_ns")
     )
     return found, start, dict(zip(zip(origin, attempt, strict=True), found, strict=True))
 

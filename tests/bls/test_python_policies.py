@@ -79,7 +79,7 @@ def starts(workload: Workload, machine: Platform, order: AnyPolicy, **options: A
     simulator = BatchSimulator(workload, machine, order, allocator("first-fit"), recorded=True, **options)
     while simulator.advance(10**6):
         pass
-    found: list[int] = column(simulator.state, "jobs.START")[: simulator.rows].tolist()
+    found: list[int] = column(simulator.state, "jobs.start_ns")[: simulator.rows].tolist()
     return found
 
 
@@ -339,7 +339,7 @@ def placed_by(
     simulator.checks = 1
     while simulator.advance(1):
         pass
-    found = column(simulator.state, "jobs.START")[: simulator.rows].tolist()
+    found = column(simulator.state, "jobs.start_ns")[: simulator.rows].tolist()
     return [(start, intervals_text(simulator.allocation(row))) for row, start in enumerate(found)]
 
 

@@ -218,7 +218,7 @@ def test_a_policy_that_keeps_accounts_is_told_what_was_released() -> None:
         driven = releasing(case, policy=policy)
         driven.finish()
         simulator = driven.simulator
-        start, end, cores = (column(simulator.state, f"jobs.{name}") for name in ("START", "END", "CORES"))
+        start, end, cores = (column(simulator.state, f"jobs.{name}") for name in ("start_ns", "end_ns", "cores"))
         row, _, at = simulator.release_columns()
         started = [r for r in range(simulator.rows) if start[r] >= 0]
         held = sum(int(cores[r]) * int(end[r] - start[r]) for r in started) - int(np.sum(end[row] - at))

@@ -48,7 +48,7 @@ def ended(stretch: Stretch) -> list[tuple[Any, ...]]:
     run, found = stretch.simulator, []
     for row in stretch.ended.tolist():
         held = tuple(core for lo, hi in run.allocation(row) for core in range(lo, hi))
-        names = ("NUMBER", "ATTEMPT", "ELIGIBLE", "START", "END", "WHY", "STATE")
+        names = ("number", "attempt", "eligible_ns", "start_ns", "end_ns", "why", "state")
         number, attempt, eligible, start, end, why, became = (
             int(column(run.state, f"jobs.{name}")[row]) for name in names
         )
@@ -81,7 +81,7 @@ def whole(case: BatchCase) -> list[tuple[Any, ...]]:
     # In the order of the engine's rows: later attempts come after all jobs.
     simulator = simulator_of(case)
     found = {tuple(vars(one).values())[:2]: tuple(vars(one).values()) for one in finish(simulator)}
-    number, attempt = (column(simulator.state, f"jobs.{name}")[: simulator.rows] for name in ("NUMBER", "ATTEMPT"))
+    number, attempt = (column(simulator.state, f"jobs.{name}")[: simulator.rows] for name in ("number", "attempt"))
     rows = zip(number.tolist(), attempt.tolist(), strict=True)
     return [found[row] for row in rows]
 
@@ -250,7 +250,7 @@ def test_promises_that_come_due_with_an_end_while_decisions_are_charged() -> Non
         if status == BatchStatus.DUE:
             assert run.outcome(run.due, ends[run.due])
     assert clock == sorted(clock)
-    assert (column(run.state, "jobs.START")[: run.rows] // S).tolist() == [1, 1, 11]
+    assert (column(run.state, "jobs.start_ns")[: run.rows] // S).tolist() == [1, 1, 11]
 
 
 def test_memory_does_not_grow_with_the_jobs_that_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:

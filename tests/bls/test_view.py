@@ -94,7 +94,7 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Notes:
     )
     while simulator.advance(10**6):
         pass
-    became = [STATES[state] for state in column(simulator.state, "jobs.STATE")[: simulator.rows]]
+    became = [STATES[state] for state in column(simulator.state, "jobs.state")[: simulator.rows]]
     assert [state for state in became if state != "requeued"] == ["completed"] * 5
     return noted
 

@@ -482,6 +482,9 @@ def check(case: TwoLevelCase, mask: Collection[str]) -> bool:
     assert answer in (None, done(case, whole)), ("whole", case)
     # In calls of one end each, after which the states of both engines are checked.
     assert different(case.simulated(check=True), whole) == "", ("in pieces", case)
+    paused = bridge.Simulation(case.scenario())
+    forks = [paused.run(at_ns).fork() for at_ns in sorted({*whole.ledger.jobs.eligible_ns.tolist()} - {-1})[1::4]]
+    assert all(different(fork.result(), whole) == "" for fork in (*forks, paused)), ("forked", case)
     return True
 
 

@@ -13,7 +13,7 @@ from inside import column, number
 import bridge
 from bls import sample_path
 from bls.engine.state import BatchState
-from bridge.couplings.inline_state import LEDGER_USED, TRANSFERS_USED, InlineState
+from bridge.couplings.inline_state import InlineState
 from bridge.couplings.inline_validation import validate_inline
 from traces.checks.jobs import InvariantError
 
@@ -24,7 +24,7 @@ def ends() -> tuple[BatchState, InlineState]:
     seen: list[tuple[Any, Any]] = []
 
     def look(state: BatchState, coupled: InlineState) -> None:
-        if not seen and number(state, "sizes.ENDED") > 100:
+        if not seen and number(state, "n_ended") > 100:
             seen.append((copy.deepcopy(state), copy.deepcopy(coupled)))
 
     with pytest.MonkeyPatch.context() as patch:
@@ -42,8 +42,8 @@ PLANTED: list[tuple[dict[str, Callable[[int], int]], str]] = [
     ({"n_rows": lambda _: 0, "n_tasks": lambda _: 0}, "has tasks, and no end, or the other way round"),
     ({"n_chunks": lambda _: -1}, "has fewer than no chunks"),
     ({"first": lambda row: row + 1}, "has records of tasks from "),
-    ({"ledger used": lambda n: n + 1}, " records of tasks; the jobs have "),
-    ({"transfers used": lambda n: n + 1}, "1 records of transfers; the jobs have 0"),
+    ({"ledger_used": lambda n: n + 1}, " records of tasks; the jobs have "),
+    ({"transfers_used": lambda n: n + 1}, "1 records of transfers; the jobs have 0"),
     ({"start_ns": lambda _: 0}, "has a task from 0 to "),
     ({"end_ns": lambda _: 2**60}, "has a task from "),
     ({"start_ns": lambda _: -1, "end_ns": lambda _: -1}, "have begun"),
@@ -53,13 +53,12 @@ PLANTED: list[tuple[dict[str, Callable[[int], int]], str]] = [
 
 def place_of(state: BatchState, coupled: InlineState, name: str) -> tuple[Any, Any]:
     """The array that has a value, and the value's place."""
-    done = int(np.flatnonzero(column(state, "jobs.STATE") >= 0)[0])
+    done = int(np.flatnonzero(column(state, "jobs.state") >= 0)[0])
     if name in ("start_ns", "end_ns"):
         return getattr(coupled.application, name), coupled.first[done]
     if name == "status":
-        return column(coupled.application, "counters.STATUS"), ...
-    counts = {"ledger used": LEDGER_USED, "transfers used": TRANSFERS_USED}
-    return (coupled.cursor, counts[name]) if name in counts else (getattr(coupled, name), done)
+        return column(coupled.app, name), ...
+    return (column(coupled, name), ...) if name.endswith("_used") else (getattr(coupled, name), done)
 
 
 @pytest.mark.parametrize(("planted", "words"), PLANTED, ids=[words for _, words in PLANTED])

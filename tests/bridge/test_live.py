@@ -120,7 +120,7 @@ def test_a_look_is_what_the_schedule_says() -> None:
 
 def _widest(running: list[Attempt], simulator: BatchSimulator) -> list[Attempt]:
     # In the order of rows: those of the workload, then later attempts as they were made.
-    numbers, tried = (column(simulator.state, f"jobs.{name}").tolist() for name in ("NUMBER", "ATTEMPT"))
+    numbers, tried = (column(simulator.state, f"jobs.{name}").tolist() for name in ("number", "attempt"))
     row = {key: at for at, key in enumerate(zip(numbers, tried, strict=True))}
     return sorted(running, key=lambda one: (-len(one.cores), row[one.number, one.attempt]))
 

@@ -247,7 +247,7 @@ def test_the_table_of_the_demo_is_the_one_that_is_printed(desk: Path) -> None:
 
 
 def test_the_python_of_the_page_on_kernels(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (block,) = blocks(ROOT / "docs" / "explanation/kernels.md", "python")
+    block, declared = blocks(ROOT / "docs" / "explanation/kernels.md", "python")
     (desk / "shelf.py").write_text(block, encoding="utf-8")
     names = runpy.run_path("shelf.py")
     assert capsys.readouterr().out.strip() == block.rsplit("# ", 1)[1].strip()
@@ -256,6 +256,12 @@ def test_the_python_of_the_page_on_kernels(desk: Path, capsys: pytest.CaptureFix
     other = shelf._replace(least=2.0)
     assert other.amount is shelf.amount
     assert (names["take"](shelf, 1.0), names["take"](other, 1.0)) == (1, -1)
+    imports = "import numpy as np\nfrom traces.kernels.signatures import Floats, Ints, Ints2\n"
+    imports += "from traces.kernels.state import State, column\n"
+    made = 'state = Batch.new({"hosts": 2, "rows": 3}, host_speed=np.ones(2))\n'
+    (desk / "batch.py").write_text(imports + declared + made, encoding="utf-8")
+    state = runpy.run_path("batch.py")["state"]
+    assert (state.jobs.start_ns.tolist(), state.host_load.shape, state.now_ns) == ([-1, -1, -1], (2, 2), 0)
 
 
 @pytest.mark.parametrize(("page", "trace"), [(README, "first-trace"), (TOUR, "tour-trace")], ids=["readme", "tour"])

@@ -27,7 +27,7 @@ def planned(
     application = Application(
         list(lengths), list(speeds), phases=[GraphPart(planner(scheduler))], edges=edges_of(edges)
     )
-    columns = (column(application.state, f"graph.tasks.{name}").tolist() for name in ("PLAN", "POSITION"))
+    columns = (column(application.state, f"graph.tasks.{name}").tolist() for name in ("plan", "position"))
     return list(zip(*columns, strict=True))
 
 
@@ -56,5 +56,5 @@ def graph_ran(application: Application) -> GraphRun:
         state.finish_ns.tolist(),
         state.busy_ns.tolist(),
         application.chunks,
-        number(state, "graph.numbers.WAIT_NS"),
+        number(state, "graph.wait_ns"),
     )

@@ -248,8 +248,8 @@ def test_a_users_kernel_that_reads_something_else_is_another(tmp_path: Path) -> 
 
 
 def test_a_users_kernel_that_reads_what_does_not_change_is_kept(tmp_path: Path) -> None:
-    kernel = "from bls.engine.state import START\n@compiled()\ndef kernel(x: float) -> float:\n"
-    kernel += "    return math.floor(abs(x)) + np.sqrt(x) + START\n"
+    kernel = "from bls.engine.state import REQUEUED\n@compiled()\ndef kernel(x: float) -> float:\n"
+    kernel += "    return math.floor(abs(x)) + np.sqrt(x) + REQUEUED\n"
     (tmp_path / "mine.py").write_text(f"{_BEFORE}{kernel}kernel(4.0)\nprint('address', 'numba' in sys.modules)\n")
     program = f"import runpy; runpy.run_path({str(tmp_path / 'mine.py')!r}, run_name='__main__')"
     assert compiled_anew(call(tmp_path, program))

@@ -242,7 +242,7 @@ def inner():
         "return inner()",
     ),
     "a module": ("import theirs", "return theirs.GIVEN"),
-    "a column of ours": ("from als.engine.state import CHUNKS", "return CHUNKS"),
+    "a number of ours": ("from als.engine.state import TO_LEAVE", "return TO_LEAVE"),
     "numpy": ("", "return int(np.sqrt(16.0))"),
 }
 
@@ -272,7 +272,7 @@ def test_globals_are_those_of_this_run(case: str, tmp_path: Path, monkeypatch: p
         (tmp_path / "theirs.py").write_text(f"GIVEN = {given}\n#{'-' * given}", encoding="utf-8")
         monkeypatch.delitem(sys.modules, "theirs", raising=False)
         found.append(user(tmp_path, text).kernel())
-    if case in ("a column of ours", "numpy"):
+    if case in ("a number of ours", "numpy"):
         assert len(set(found)) == 1
     else:
         assert found == [1, 2, 3]

@@ -17,7 +17,6 @@ from als.network.state import NO_NETWORK
 from als.planners.mapped import MAPPED
 from als.programs.tasks import drawn_lengths
 from bls import HostGroup, Network, Platform, SeenJob, View, Workload
-from bls.engine.state import START
 from bls.workloads.generators import generate_like
 from bridge import ApplicationLevel, Options, PeerOptions, Scenario, run
 from bridge.adapters.simgrid.process import find_simgrid
@@ -82,7 +81,7 @@ def batch(
     """Wall time of the batch engine with recorded run times, of all jobs of a log or of the first."""
     jobs = _jobs(source).take(np.arange(1000 if short else first or source.jobs))
     took, simulator = _simulated(jobs, source.platform, bls.policy(order), placed, *rules)
-    starts = simulator.column(START)
+    starts = simulator.column("start_ns")
     agree(f"starts: {source.name}, {len(jobs)}, {order}, {rules}, {placed}", starts)
     wait_s = float(np.mean(starts - simulator.workload.submit_ns)) / 1e9
     return Found((took,), f"{len(jobs) / took / 1e6:.2f} M jobs/s; mean wait {wait_s:,.0f} s")
@@ -92,7 +91,7 @@ def python_policy() -> float:
     """Thousand decisions per second of FCFS written by hand, with the starts of the compiled policy."""
     took, simulator = _simulated(_jobs(SETH), SETH.platform, FcfsByHand(), "first-fit")
     _, compiled = _simulated(_jobs(SETH), SETH.platform, bls.policy("fcfs"), "first-fit")
-    assert np.array_equal(simulator.column(START), compiled.column(START))
+    assert np.array_equal(simulator.column("start_ns"), compiled.column("start_ns"))
     return float(simulator.decisions()["decisions"] / took / 1e3)
 
 

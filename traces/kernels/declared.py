@@ -10,7 +10,6 @@ import ctypes
 import functools
 import inspect
 import operator
-import os
 import threading
 from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType
@@ -32,18 +31,11 @@ from traces.kernels.signatures import (
     int64,
     uint64,
 )
-from traces.kernels.state import State
+from traces.kernels.state import State, first_numbers, jit_enabled, numbers_of
 
-__all__ = ["CFunction", "Caller", "Kernel", "Rows", "jit_enabled"]
+__all__ = ["CFunction", "Caller", "Kernel", "Numbers", "jit_enabled"]
 
 OURS = ("als", "bls", "bridge", "traces")
-
-_DISABLED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
-
-
-def jit_enabled() -> bool:
-    """Whether kernels are compiled (False under ``NUMBA_DISABLE_JIT=1``)."""
-    return not _DISABLED
 
 
 class Kernel:
@@ -78,7 +70,7 @@ class Kernel:
         self.merged, self.is_entry = merged, is_entry
         self.makes_arrays = makes_arrays or not self.is_ours
         self._ways: dict[Any, Callable[..., Any]] = {}
-        self._fixed: Callable[..., Any] | None = function if _DISABLED else None
+        self._fixed: Callable[..., Any] | None = None if jit_enabled() else function
         self._count = function.__code__.co_argcount
         self.__name__: str = function.__name__
         self.__qualname__: str = function.__qualname__
@@ -117,7 +109,7 @@ class Kernel:
         return self._call(arguments, named)
 
     def _call(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        if _DISABLED:
+        if not jit_enabled():
             return self.py_func(*arguments, **named)
         bound = inspect.signature(self.py_func).bind(*arguments, **named)
         bound.apply_defaults()
@@ -307,14 +299,25 @@ class Caller:
         return entry if self.makes else entry(*arguments)
 
 
-class Rows:
-    """What shows, within a kernel, the front of a column as rows of equal lengths.
+class Numbers:
+    """What keeps, within a kernel, all numbers of a state in a column, puts them back, or has them begin anew.
 
-    numba's ``reshape`` does more, and needs a library of numba's where it runs.
+    Attributes
+    ----------
+    what : {"keep", "put", "reset"}
     """
 
-    def __call__(self, column: Array, rows: int, length: int) -> Array:
-        return column[: rows * length].reshape(rows, length)
+    def __init__(self, what: str) -> None:
+        self.what = what
+
+    def __call__(self, state: State, column: Array | None = None, at: int = 0) -> None:
+        numbers = numbers_of(state)
+        if column is None:
+            numbers[:] = first_numbers(type(state))
+        elif self.what == "keep":
+            column[at : at + len(numbers)] = numbers
+        else:
+            numbers[:] = column[at : at + len(numbers)]
 
 
 class CFunction:

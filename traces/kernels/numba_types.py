@@ -22,9 +22,9 @@ from numba.extending import models, register_model, typeof_impl
 from numba.np.arrayobj import make_array, populate_array
 
 from traces.kernels import store
-from traces.kernels.declared import OURS, Caller, Rows
+from traces.kernels.declared import OURS, Caller, Numbers
 from traces.kernels.signatures import Column, FunctionKind, Kind, Number, Signature, StateKind
-from traces.kernels.state import State, fields_of, layout_of
+from traces.kernels.state import State, fields_of, first_numbers, layout_of
 
 __all__ = [
     "FunctionType",
@@ -94,9 +94,10 @@ class _StateAttributes(AttributeTemplate):  # type: ignore[misc]
         return None if field is None else numba_type(field.kind)
 
 
-# What LLVM is told of memory (type-based alias analysis): the block of a state and the numbers in columns are never the same.
-# It has then not to look up again where a column is after every number that is written.
-_ROOT, _TAGS = "twolevel", ("block", "column")
+# What LLVM is told of memory (type-based alias analysis): where columns are, as the block of a state says, the numbers in
+# that block, and those in columns are three things. It has then not to look up again where a column is after every number
+# that is written.
+_ROOT = "twolevel"
 
 _ACCESS = re.compile(r"^( +(?:%.* = load|store) (?!.*, !tbaa ).*)$", re.MULTILINE)
 
@@ -140,18 +141,22 @@ def entry_of(builder: Any, block: Any, place: int) -> Any:
     return builder.gep(pointer, [_I64(place)], inbounds=True)
 
 
-def _read_entry(builder: Any, block: Any, place: int) -> Any:
+def _what(field: Any) -> str:
+    return "number" if isinstance(field.kind, Number) else "block"
+
+
+def _read_entry(builder: Any, block: Any, place: int, what: str) -> Any:
     found = builder.load(entry_of(builder, block, place))
-    found.set_metadata("tbaa", _tag(builder.module, "block"))
+    found.set_metadata("tbaa", _tag(builder.module, what))
     return found
 
 
 @lower_getattr_generic(StateType)  # type: ignore[untyped-decorator]
 def _read_field(context: Any, builder: Any, kind: StateType, value: Any, name: str) -> Any:
     field = fields_of(kind.state)[name]
-    first = _read_entry(builder, value, field.place)
+    first = _read_entry(builder, value, field.place, _what(field))
     if isinstance(field.kind, Column):
-        sizes = [_read_entry(builder, value, field.place + 1 + k) for k in range(field.kind.ndim)]
+        sizes = [_read_entry(builder, value, field.place + 1 + k, "block") for k in range(field.kind.ndim)]
         return _array(context, builder, numba_type(field.kind), first, sizes)
     if isinstance(field.kind, Number) and field.kind.name == "float64":
         return builder.bitcast(first, ir.DoubleType())
@@ -166,7 +171,7 @@ def _write_field(context: Any, builder: Any, signature: Any, values: Sequence[An
     for k, one in enumerate(given):
         entry = one if one.type == _I64 else builder.bitcast(one, _I64)
         written = builder.store(entry, entry_of(builder, state, field.place + k))
-        written.set_metadata("tbaa", _tag(builder.module, "block"))
+        written.set_metadata("tbaa", _tag(builder.module, _what(field)))
 
 
 def _array(context: Any, builder: Any, kind: Any, address: Any, sizes: Sequence[Any]) -> Any:
@@ -293,20 +298,43 @@ def _type_of_caller(caller: Caller, _context: Any) -> Any:
 
 
 @functools.cache
-def _rows_type() -> Any:
-    def typed(typing_context: Any, column: Any, rows: Any, length: Any) -> Any:
-        shown = types.Array(column.dtype, 2, "C")
+def _numbers_type(what: str) -> Any:
+    def typed(typing_context: Any, state: Any, *where: Any) -> Any:
+        first = first_numbers(state.state)
 
         def generate(context: Any, builder: Any, found: Any, values: Any) -> Any:
-            array = make_array(column)(context, builder, values[0])
-            return _array(context, builder, shown, builder.ptrtoint(array.data, _I64), values[1:])
+            tag = _tag(builder.module, "number")
+            entry = None
+            if where:
+                column = make_array(where[0])(context, builder, values[1])
+                entry = builder.gep(column.data, [values[2]])
+            for k in range(len(first)):
+                number = entry_of(builder, values[0], k)
+                if entry is None:
+                    written = builder.store(_I64(int(first[k])), number)
+                elif what == "keep":
+                    read = builder.load(number)
+                    read.set_metadata("tbaa", tag)
+                    builder.store(read, builder.gep(entry, [_I64(k)]))
+                    continue
+                else:
+                    written = builder.store(builder.load(builder.gep(entry, [_I64(k)])), number)
+                written.set_metadata("tbaa", tag)
+            return context.get_dummy_value()
 
-        return shown(column, types.int64, types.int64), generate
+        return types.none(state, *((where[0], types.int64) if where else ())), generate
 
-    template = make_intrinsic_template(object(), typed, "rows", prefer_literal=False, kwargs={})
+    def of_all(typing_context: Any, state: Any) -> Any:
+        return typed(typing_context, state)
+
+    def with_column(typing_context: Any, state: Any, column: Any, at: Any) -> Any:
+        return typed(typing_context, state, column, at)
+
+    made = of_all if what == "reset" else with_column
+    template = make_intrinsic_template(object(), made, "numbers", prefer_literal=False, kwargs={})
     return types.Function(template)
 
 
-@typeof_impl.register(Rows)  # type: ignore[untyped-decorator]
-def _type_of_rows(_rows: Rows, _context: Any) -> Any:
-    return _rows_type()
+@typeof_impl.register(Numbers)  # type: ignore[untyped-decorator]
+def _type_of_numbers(numbers: Numbers, _context: Any) -> Any:
+    return _numbers_type(numbers.what)

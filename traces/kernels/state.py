@@ -1,24 +1,73 @@
-"""The state of an engine: named columns that kernels reach through one address.
+"""The state of an engine: named columns and numbers that kernels reach through one address.
 
-A kernel that is handed hundreds of arrays spends its time, and the compiler's, with handing them on. So a state is a block of
-addresses and sizes, and a kernel is given the block's address; ``state.jobs`` within a kernel reads where that column is,
-and ``state.jobs = other`` within one says that it is elsewhere. To Python it is an object with an attribute a column.
+A kernel that is handed hundreds of arrays spends its time, and the compiler's, with handing them on. So a state has a block of
+addresses, sizes and numbers, and a kernel is given the block's address: ``state.jobs`` within a kernel reads where that
+column is, ``state.now_ns += 1`` changes a number in place, and ``state.jobs = other`` says that the column is elsewhere. To
+Python it is an object with an attribute for each.
+
+A class of states declares everything about a column once::
+
+    class Jobs(State, dim="rows"):
+        submit_ns: Ints  # given: an array that the caller has, and that is never written to
+        start_ns: Ints = column(fill=-1)  # the state's own: one number for each row
+        host_load: Ints2 = column("hosts", "levels")  # its own, of these sizes
+        running: int = 0
+
+From the declaration come the room for a state's own columns (one slab of memory, :meth:`State.new`), their first values, more
+room later (:meth:`State.grow`), copies that go their own way (:meth:`State.fork`), and checks of types and shapes.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+import inspect
+import os
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Self, get_type_hints
 
 import numpy as np
 
 from traces.kernels.signatures import Array, Column, Number, float64, int64
 
-__all__ = ["Field", "State", "fields_of", "layout_of"]
+__all__ = ["Field", "State", "column", "fields_of", "first_numbers", "jit_enabled", "layout_of", "numbers_of"]
 
 
 _NUMBERS = {int: int64, float: float64}
+
+_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
+
+#: Bytes to which columns of a slab are aligned: a cache line.
+_LINE = 64
+
+
+def jit_enabled() -> bool:
+    """Whether kernels are compiled (False under ``NUMBA_DISABLE_JIT=1``)."""
+    return _COMPILED
+
+
+class _Own:
+    # What ``column`` has said of a field, until the class's fields are laid out.
+
+    __slots__ = ("constant", "dims", "fill")
+
+    def __init__(self, dims: tuple[str | int, ...], fill: float, constant: bool) -> None:
+        self.dims, self.fill, self.constant = dims, fill, constant
+
+
+def column(*dims: str | int, fill: float = 0, constant: bool = False) -> Any:
+    """Declare a column, or a state of several, that a state has of its own.
+
+    Parameters
+    ----------
+    *dims : str or int
+        What each axis is as long as: the name of a dimension (:meth:`State.new` is told their sizes), or a fixed size. None:
+        the dimension of the class.
+    fill : float, default 0
+        The first value of each entry.
+    constant : bool, default False
+        Whether what it has at first never changes, so that forks share it (:meth:`State.fork`). More room may be written to.
+    """
+    return _Own(dims, fill, constant)
 
 
 class Field:
@@ -32,12 +81,27 @@ class Field:
         Its first entry in the block.
     dtype : numpy dtype or None
         Of a column.
+    dims : tuple of str or int, or None
+        Of a column that is the state's own, what its axes are as long as; None of what is given.
+    fill : float
+        First value of an own column, or of a number.
+    constant : bool
+        Whether an own column never changes.
     """
 
-    __slots__ = ("dtype", "kind", "name", "place")
+    __slots__ = ("constant", "dims", "dtype", "fill", "kind", "name", "place")
 
-    def __init__(self, name: str, kind: Any, place: int) -> None:
+    def __init__(
+        self,
+        name: str,
+        kind: Any,
+        place: int,
+        dims: tuple[str | int, ...] | None = None,
+        fill: float = 0,
+        constant: bool = False,
+    ) -> None:
         self.name, self.kind, self.place = name, kind, place
+        self.dims, self.fill, self.constant = dims, fill, constant
         names = {"boolean": "bool"}  # as numpy calls it
         self.dtype = np.dtype(names.get(kind.dtype.name, kind.dtype.name)) if isinstance(kind, Column) else None
 
@@ -52,19 +116,49 @@ def fields_of(state: type[State]) -> dict[str, Field]:
     found = state.__dict__.get("_laid_out")
     if found is None:
         found, place = {}, 0
-        for name, hint in get_type_hints(state, include_extras=True).items():
-            if name.startswith("_"):
-                continue
+        hints = {name: hint for name, hint in get_type_hints(state, include_extras=True).items() if name[0] != "_"}
+        # Numbers come first in the block, one behind the other.
+        for name, hint in sorted(hints.items(), key=lambda one: one[1] not in _NUMBERS):
             said = [one for one in getattr(hint, "__metadata__", ()) if isinstance(one, Column | Number)]
             kind = said[0] if said else _NUMBERS.get(hint, hint)
-            field = Field(name, kind, place)
             if not isinstance(kind, Column | Number) and not (isinstance(kind, type) and issubclass(kind, State)):
                 raise TypeError(f"{state.__name__}.{name}: {hint}; allowed: a column of numbers, a number, or a state")
-            found[name] = field
+            found[name] = field = _field(state, name, kind, place)
             place += field.entries
         state._laid_out = found
         state._entries = place
+        state._own = frozenset(name for name, field in found.items() if field.dims is not None)
     return found
+
+
+def _field(state: type[State], name: str, kind: Any, place: int) -> Field:
+    default = state._defaults.get(name)
+    if not isinstance(default, _Own):
+        return Field(name, kind, place, fill=default or 0)
+    dims = default.dims
+    if isinstance(kind, Column):
+        dims = dims or ((state._dim,) if state._dim else ())
+        if len(dims) != kind.ndim:
+            raise TypeError(f"{state.__name__}.{name}: {len(dims)} dimensions; allowed: {kind.ndim}, as its type says")
+    return Field(name, kind, place, dims, default.fill, default.constant)
+
+
+def numbers_of(state: State) -> Array:
+    """All numbers of a state, as they are stored: a view, int64."""
+    return state._block[: len(first_numbers(type(state)))]
+
+
+def first_numbers(state: type[State]) -> Array:
+    """What the numbers of a class of states begin with, as they are stored."""
+    found: Array | None = state.__dict__.get("_first")
+    if found is None:
+        found = state._first = _first_numbers(state)
+    return found
+
+
+def _first_numbers(state: type[State]) -> Array:
+    numbers = [field for field in fields_of(state).values() if field.kind is int64 or field.kind is float64]
+    return np.array([np.array(field.fill, field.kind.name).view(np.int64) for field in numbers], np.int64)
 
 
 def layout_of(state: type[State]) -> str:
@@ -77,27 +171,210 @@ def layout_of(state: type[State]) -> str:
     return found
 
 
+class _Scalar:
+    # A number of a state, which is in its block and nowhere else.
+
+    __slots__ = ("dtype", "name", "place")
+
+    def __init__(self, name: str, dtype: str) -> None:
+        self.name, self.dtype, self.place = name, dtype, -1
+
+    def __get__(self, state: State | None, _owner: type[State]) -> Any:
+        if state is None:
+            return self
+        if self.place < 0:
+            self.place = fields_of(type(state))[self.name].place
+        block = state._block if self.dtype == "int" else state._block.view(np.float64)
+        return block.item(self.place)
+
+    def __set__(self, state: State, value: float) -> None:
+        if self.place < 0:
+            self.place = fields_of(type(state))[self.name].place
+        block = state._block if self.dtype == "int" else state._block.view(np.float64)
+        block[self.place] = value
+
+
 class State:
-    """A state; its fields are what its class annotates, all of them given where it is made, by name.
+    """A state; its fields are what its class annotates.
+
+    Where it is made by name (``Jobs(submit_ns=…, …)``) all columns are given, and each is handed over as it is: of the type
+    that is annotated, in C order, and writable. :meth:`new` makes those that the class declares by :func:`column`.
 
     Notes
     -----
-    A column has to be of the type that is annotated, in C order, and writable: it is handed over as it is. What kernels have
-    set (``state.jobs = other``) Python does not see.
+    Where kernels have set a column (``state.jobs = other``) Python still sees the one before. Numbers are the same for both.
     """
 
     _laid_out: ClassVar[dict[str, Field]]
     _entries: ClassVar[int]
+    _own: ClassVar[frozenset[str]]
+    _whole: ClassVar[_Tree]
     _layout: ClassVar[str]
-    _block: Array | None
+    _first: ClassVar[Array]
+    _defaults: ClassVar[dict[str, Any]] = {}
+    _dim: ClassVar[str | None] = None
+    _block: Array
+    _slab: Array | None
+
+    def __init_subclass__(cls, *, dim: str | None = None) -> None:
+        hints = inspect.get_annotations(cls)
+        cls._dim, cls._defaults = dim, {name: cls.__dict__[name] for name in hints if name in cls.__dict__}
+        for name, hint in hints.items():
+            if name in cls._defaults:
+                delattr(cls, name)
+            word = getattr(hint, "__name__", hint)
+            if word in ("int", "float"):
+                setattr(cls, name, _Scalar(name, word))
 
     def __init__(self, *values: Any, **named: Any) -> None:
         fields = fields_of(type(self))
         given = dict(zip(fields, values, strict=False)) | named
+        if given.keys() != fields.keys():
+            given = {name: default for name, default in self._defaults.items() if not isinstance(default, _Own)} | given
         if given.keys() != fields.keys() or len(values) > len(fields):
             raise TypeError(f"{type(self).__name__}: {sorted(given.keys() ^ fields.keys())} missing or unknown")
-        self.__dict__.update(given)
-        self.__dict__["_block"] = None
+        self._fill(given, None)
+
+    def _fill(self, given: Mapping[str, Any], slab: Array | None) -> None:
+        held = self.__dict__
+        held["_slab"] = slab
+        entries = [one for name, field in self._laid_out.items() for one in self._entries_of(field, given[name])]
+        block = held["_block"] = np.array(entries, np.int64)
+        held["_address"] = _address(block)
+        held.update((name, value) for name, value in given.items() if not isinstance(self._laid_out[name].kind, Number))
+
+    @classmethod
+    def new(cls, sizes: Mapping[str, int] | None = None, **given: Any) -> Self:
+        """A state with columns of its own, in one slab of memory.
+
+        Parameters
+        ----------
+        sizes : mapping of str to int, optional
+            How long each dimension is that columns are declared with.
+        **given
+            What is not the state's own; and first values of own columns, numbers and states, where they are not those declared.
+        """
+        fields, sizes = fields_of(cls), sizes or {}
+        if unknown := given.keys() - fields.keys():
+            raise TypeError(f"{cls.__name__}: {sorted(unknown)} unknown")
+        values: dict[str, Any] = {}
+        shapes: dict[str, tuple[int, ...]] = {}
+        for name, field in fields.items():
+            if field.dims is None:
+                values[name] = given[name] if name in given else cls._default(field)
+            elif field.dtype is not None:
+                shape = tuple(sizes[one] if isinstance(one, str) else one for one in field.dims)
+                if field.constant and _is_as_stored(found := given.get(name), field, shape):
+                    values[name] = found
+                else:
+                    shapes[name] = shape
+            else:
+                values[name] = given[name] if name in given else field.kind.new(sizes)
+        slab, columns = _laid_in_slab(fields, shapes)
+        for name, made in columns.items():
+            if name in given:
+                made[...] = given[name]
+            elif fill := fields[name].fill:
+                made[...] = fill
+        state = cls.__new__(cls)
+        state._fill(values | columns, slab)
+        return state
+
+    @classmethod
+    def _default(cls, field: Field) -> Any:
+        if not isinstance(field.kind, Number):
+            raise TypeError(f"{cls.__name__}.{field.name}: not given")
+        return field.fill
+
+    def grow(self, **sizes: int) -> None:
+        """Give the columns of these dimensions more room, filled as declared; what they hold stays where it is in them.
+
+        Given columns, which have no dimensions, keep their sizes. The state's address stays; views of its columns from before
+        are views of columns that it no longer has.
+        """
+        fields = fields_of(type(self))
+        before = {name: getattr(self, name) for name, field in fields.items() if field.dtype and field.dims is not None}
+        shapes = {}
+        for name, kept in before.items():
+            dims = fields[name].dims or ()
+            shapes[name] = tuple(sizes.get(str(one), long) for one, long in zip(dims, kept.shape, strict=True))
+        slab, columns = _laid_in_slab(fields, shapes)
+        for name, made in columns.items():
+            kept = before[name]
+            front = tuple(map(slice, kept.shape))
+            if fields[name].fill and made.shape != kept.shape:
+                made[...] = fields[name].fill
+            made[front] = kept
+        self.__dict__["_slab"] = slab
+        for name, made in columns.items():
+            setattr(self, name, made)
+
+    def fork(self) -> Self:
+        """A copy that goes its own way.
+
+        It shares what is given and what is constant, and has a copy of everything else: of its columns, of its numbers, and
+        of the states that are its own.
+        """
+        tree = type(self)._tree()
+        parts: dict[int, State] = {0: self}
+        for parent, name, child in tree.names:
+            parts[child] = getattr(parts[parent], name)
+        blocks = np.concatenate([part._block for part in parts.values()])
+        first = _address(blocks)
+        slabs = {at: (part._slab, part._slab.copy()) for at, part in parts.items() if part._slab is not None}
+        if slabs:
+            # What points into a slab points to the same place of its copy; all else is shared.
+            begins = np.array([_address(before) for before, _ in slabs.values()])
+            moved = np.array([_address(after) for _, after in slabs.values()]) - begins
+            ends = begins + np.array([before.nbytes for before, _ in slabs.values()])
+            order = np.argsort(begins)
+            pointers = blocks[tree.columns]
+            which = order[np.searchsorted(begins, pointers, "right", sorter=order) - 1]
+            blocks[tree.columns] += np.where((pointers >= begins[which]) & (pointers < ends[which]), moved[which], 0)
+        forks: dict[int, State] = {}
+        for at, part in parts.items():
+            fork = forks[at] = type(part).__new__(type(part))
+            held, before = fork.__dict__, part.__dict__
+            slab, copied = slabs.get(at, (None, None))
+            for name, value in before.items():
+                if name[0] != "_" and (
+                    name not in part._own or (value.__class__ is np.ndarray and value.base is not slab)
+                ):
+                    held[name] = value
+            held.update(_block=blocks[at : at + part._entries], _address=first + 8 * at, _slab=copied)
+        for parent, name, child in tree.names:
+            forks[parent].__dict__[name] = forks[child]
+            blocks[parent + parts[parent]._laid_out[name].place] = first + 8 * child
+        return forks[0]  # type: ignore[return-value]
+
+    @classmethod
+    def _tree(cls) -> _Tree:
+        found: _Tree | None = cls.__dict__.get("_whole")
+        if found is None:
+            found = cls._whole = _Tree(cls)
+        return found
+
+    def front(self, n: int) -> Self:
+        """A state that has in common with this one the first ``n`` entries of each column."""
+        return type(self)(*(getattr(self, name)[:n] for name in fields_of(type(self))))
+
+    def take(self, places: Array) -> Self:
+        """A state with copies of these entries of each column (places, or whether each is taken)."""
+        return type(self)(*(getattr(self, name)[places] for name in fields_of(type(self))))
+
+    def __getattr__(self, name: str) -> Any:
+        # A column that nobody has asked for since the state was forked.
+        field = None if name.startswith("_") else fields_of(type(self)).get(name)
+        slab = self.__dict__.get("_slab")
+        if field is None or field.dtype is None or slab is None:
+            raise AttributeError(
+                f"{type(self).__name__}: {name!r} unknown; allowed: {', '.join(fields_of(type(self)))}"
+            )
+        block = self._block
+        shape = tuple(block[field.place + 1 : field.place + 1 + field.kind.ndim].tolist())
+        offset = block.item(field.place) - _address(slab)
+        made = self.__dict__[name] = np.ndarray(shape, field.dtype, slab, offset)
+        return made
 
     def __setattr__(self, name: str, value: Any) -> None:
         field = fields_of(type(self)).get(name)
@@ -105,12 +382,12 @@ class State:
             raise AttributeError(
                 f"{type(self).__name__}: {name!r} unknown; allowed: {', '.join(fields_of(type(self)))}"
             )
-        if self._block is not None:
-            self._write(field, value)  # or else it complains, and the block still says where the column before is
-        self.__dict__[name] = value
+        self._write(field, value)  # or else it complains, and the block still says where the column before is
+        if not isinstance(field.kind, Number):
+            self.__dict__[name] = value
 
     def __iter__(self) -> Iterator[Any]:
-        return (self.__dict__[name] for name in fields_of(type(self)))
+        return (getattr(self, name) for name in fields_of(type(self)))
 
     def __reduce__(self) -> Any:
         return (_remade, (type(self), tuple(self)))
@@ -121,23 +398,23 @@ class State:
         if unknown := changes.keys() - fields.keys():
             raise TypeError(f"{type(self).__name__}: {sorted(unknown)} unknown")
         other = type(self).__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        other.__dict__.update(changes)
-        if self._block is not None:
-            block = other.__dict__["_block"] = self._block.copy()
-            other.__dict__["_address"] = block.__array_interface__["data"][0]
-            for name, value in changes.items():
-                other._write(fields[name], value)
+        held = other.__dict__
+        held.update(self.__dict__)
+        block = held["_block"] = self._block.copy()
+        held["_address"] = _address(block)
+        for name, value in changes.items():
+            setattr(other, name, value)
         return other
 
     def _write(self, field: Field, value: Any) -> None:
-        assert self._block is not None
         self._block[field.place : field.place + field.entries] = self._entries_of(field, value)
 
     def _entries_of(self, field: Field, value: Any) -> tuple[int, ...]:
         # A state a job is made, of dozens of columns: there is no time to lose here.
         dtype, kind = field.dtype, field.kind
         if dtype is not None:
+            if value.dtype == object and not _COMPILED:
+                return (0, *value.shape)  # a table of functions, which are called as they are
             if (
                 (value.dtype is not dtype and value.dtype != dtype)
                 or value.ndim != kind.ndim
@@ -149,18 +426,72 @@ class State:
                 )
             return (value.__array_interface__["data"][0], *value.shape)
         if isinstance(kind, Number):
-            return (int(np.array(value, kind.name).view(np.int64)),)
+            return (int(value) if kind.name == "int64" else int(np.array(value, kind.name).view(np.int64)),)
         return (value.address,)
 
     @property
     def address(self) -> int:
         """Where its block is, for kernels."""
-        if self._block is None:
-            held = self.__dict__
-            entries = [one for name, field in self._laid_out.items() for one in self._entries_of(field, held[name])]
-            block = held["_block"] = np.array(entries, np.int64)
-            held["_address"] = block.__array_interface__["data"][0]
         return self.__dict__["_address"]  # type: ignore[no-any-return]
+
+
+class _Tree:
+    # The blocks of a class of states, and of the states that are its own, and of theirs, one behind the other.
+
+    def __init__(self, root: type[State]) -> None:
+        self.names: list[
+            tuple[int, str, int]
+        ] = []  # where a state's block is, which of its fields, where that one's is
+        self.entries = 0
+        columns: list[int] = []
+        self._add(root, columns)
+        self.columns = np.array(columns, np.int64)  # where the addresses of own columns are
+
+    def _add(self, state: type[State], columns: list[int]) -> int:
+        fields = fields_of(state)
+        at, self.entries = self.entries, self.entries + state._entries
+        for name, field in fields.items():
+            if field.dims is not None:
+                if field.dtype is not None:
+                    columns.append(at + field.place)
+                else:
+                    place = len(self.names)
+                    self.names.append((at, name, -1))
+                    self.names[place] = (at, name, self._add(field.kind, columns))
+        return at
+
+
+def _address(array: Array) -> int:
+    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
+
+
+def _laid_in_slab(
+    fields: Mapping[str, Field], shapes: Mapping[str, tuple[int, ...]]
+) -> tuple[Array | None, dict[str, Array]]:
+    # Room for columns of these shapes, zeros, one behind the other.
+    if not shapes:
+        return None, {}
+    places, at = {}, 0
+    for name, shape in shapes.items():
+        dtype = fields[name].dtype
+        assert dtype is not None
+        places[name], size = at, dtype.itemsize
+        for long in shape:
+            size *= long
+        at += -(-size // _LINE) * _LINE
+    slab = np.zeros(at + 1, np.uint8)  # each column begins within it, one of no size, too
+    columns = {name: np.ndarray(shape, fields[name].dtype, slab, places[name]) for name, shape in shapes.items()}
+    return slab, columns
+
+
+def _is_as_stored(given: Any, field: Field, shape: tuple[int, ...]) -> bool:
+    # Whether an array can be a column as it is.
+    return (
+        isinstance(given, np.ndarray)
+        and given.dtype == field.dtype
+        and given.shape == shape
+        and bool(given.flags.c_contiguous)
+    )
 
 
 def _remade(made: type[State], values: tuple[Any, ...]) -> State:

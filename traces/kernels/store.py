@@ -28,7 +28,7 @@ __all__ = ["Kept", "cache_directory", "has", "keep", "kept", "locked", "source_d
 # Where kernels are, and the numbers that they read: of the bridge and of figures, those files that hold either.
 _PACKAGES = ("als", "bls", "bridge", "traces")
 _FEW = ("bridge", "traces/figures", "traces/statistics")
-_MARKS = (b"(State)", b"(IntEnum)", b"compiled(", b"_kernel")
+_MARKS = (b"(State)", b"(State, ", b"(IntEnum)", b"compiled(", b"_kernel")
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 

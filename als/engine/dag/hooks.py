@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 from als.engine.dag.state import GraphState
-from als.network.state import KIND, NONE, NetworkState
+from als.network.state import NONE, NetworkState
 from traces.compiled import Array, caller, types
 from traces.hooks import Hooks
 from traces.kernels.signatures import StateKind
@@ -52,4 +52,4 @@ def _table(has_network: bool) -> Array:
 
 def table(network: NetworkState) -> Array:
     """The table of graphs of jobs on a machine with this network."""
-    return _table(bool(network.numbers[KIND] != NONE))
+    return _table(bool(network.kind != NONE))

@@ -10,7 +10,6 @@ import math
 
 import numpy as np
 
-from als.engine.dag import state as g
 from als.engine.metrics import distribution
 from als.engine.state import ApplicationState
 from als.graphs.order import index_edges, topological_order, upward_ranks
@@ -57,7 +56,7 @@ def _critical_gflop(state: ApplicationState) -> float:
         out_first, in_first = graph.out_first[: n + 1], graph.in_first[: n + 1]
         target, order = graph.target[edge_0:edge_1], graph.listed[:n]
         index_edges(graph.source[edge_0:edge_1], target, n, out_first, in_first, graph.in_edge[: edge_1 - edge_0])
-        topological_order(out_first, target, in_first, n, order, graph.tasks[g.SCRATCH, first:stop])
+        topological_order(out_first, target, in_first, n, order, graph.tasks.scratch[first:stop])
         upward_ranks(
             state.lengths[first:stop], out_first, target, graph.bytes[edge_0:edge_1], order, ranks, 1.0, 0.0, 0.0
         )
@@ -107,9 +106,9 @@ def measure_graph(
     values[1] = total / critical if critical > 0.0 else math.nan
     values[2] = took / values[0] if values[0] > 0.0 and not stopped else math.nan
     values[3] = total / fastest * 1e9 / took if fastest > 0.0 and not stopped else math.nan
-    values[4] = float(state.graph.numbers[g.TRANSFERS])
-    values[5] = state.graph.amounts[g.TRANSFER_BYTES]
-    values[6] = float(state.graph.numbers[g.WAIT_NS])
+    values[4] = float(state.graph.n_transfers)
+    values[5] = state.graph.transfer_bytes
+    values[6] = float(state.graph.wait_ns)
 
 
 def graph_metrics(values: Array) -> dict[str, float]:
@@ -140,7 +139,7 @@ def _between_cores(state: ApplicationState, part: int, edge: int) -> bool:
     first = state.part_first[part]
     there = first + graph.target[edge]
     ran = graph.arrived_ns[edge] >= 0 and state.start_ns[there] >= 0
-    return bool(ran and graph.tasks[g.AT, first + graph.source[edge]] != graph.tasks[g.AT, there])
+    return bool(ran and graph.tasks.at[first + graph.source[edge]] != graph.tasks.at[there])
 
 
 @compiled()

@@ -13,7 +13,7 @@ from als.engine.dag import state as g
 from als.engine.rule_table import Rules
 from als.graphs.task_graph import TaskGraph
 from als.network.routes import longest_route
-from als.network.state import N_HOSTS, NetworkState
+from als.network.state import NetworkState
 from als.planners import Planner
 from als.planners.mapped import Mapped
 from als.techniques import Selection, Technique
@@ -160,7 +160,7 @@ def graph_of(
     """
     n_cores, n_tasks = len(speed), int(part_first[-1])
     machine_host = np.zeros(n_cores, np.int64) if core_host is None else own(core_host, np.int64)
-    most = max(1, int(network.numbers[N_HOSTS]))
+    most = max(1, int(network.n_hosts))
     if machine_host.shape != speed.shape or not ((machine_host >= 0) & (machine_host < most)).all():
         raise InputError(f"core_host: allowed: a host for each of {n_cores} cores, 0 to {most - 1}")
     host_number, local = hosts_in_order(machine_host)

@@ -7,7 +7,7 @@ from als.engine.dag import state as g
 from als.engine.dag.hooks import BEGIN, call_hook
 from als.engine.dag.ready_pool import make_ready
 from als.engine.releases import released
-from als.engine.rule_table import PARAMS_FIRST, PARAMS_STOP, memo_size
+from als.engine.rule_table import memo_size
 from als.engine.state import ApplicationState
 from als.engine.status import BAD_PLAN
 from als.engine.staying import stays
@@ -17,7 +17,7 @@ from als.planners.contract import PLAN
 from als.planners.estimates import mean_upward_ranks
 from traces.algorithms.copying import copy_first
 from traces.algorithms.event_heap import heap_push
-from traces.compiled import caller, compiled
+from traces.compiled import caller, compiled, reset_numbers
 
 __all__ = ["call_planner", "open_graph", "place_memo", "show_cores"]
 
@@ -27,21 +27,21 @@ call_planner = caller(PLAN)
 @compiled(inner=True)
 def place_memo(state: ApplicationState) -> None:
     """Say which part of the memo is the present rule's."""
-    counters, phase = state.counters, state.counters[s.PART] % state.phases.shape[0]
-    rules, n_cores = state.table.rules, state.speed.size
-    counters[s.MEMO_LO] = 0
+    phase = state.part % state.phases.kind.size
+    rules, n_cores = state.table, state.speed.size
+    state.memo_lo = 0
     for earlier in range(phase):
-        if state.phases[earlier, s.KIND] != s.SERIAL:
-            counters[s.MEMO_LO] += memo_size(rules, state.phases[earlier, s.PHASE_RULE], n_cores)
-    counters[s.MEMO_HI] = counters[s.MEMO_LO] + memo_size(rules, state.phases[phase, s.PHASE_RULE], n_cores)
+        if state.phases.kind[earlier] != s.SERIAL:
+            state.memo_lo += memo_size(rules, state.phases.rule[earlier], n_cores)
+    state.memo_hi = state.memo_lo + memo_size(rules, state.phases.rule[phase], n_cores)
 
 
 @compiled(inner=True)
 def show_cores(state: ApplicationState) -> None:
     """Let planners see the cores: where widths have changed, only those that stay."""
     graph, problem = state.graph, state.graph.problem
-    problem.speed, problem.core_host = state.speed, graph.cores[g.HOST, : state.speed.size]
-    if state.counters[s.WIDTH] == 0:
+    problem.speed, problem.core_host = state.speed, graph.cores.host[: state.speed.size]
+    if state.width == 0:
         return
     problem.speed = graph.anew_speed[: state.speed.size]
     for c in range(state.speed.size):
@@ -59,7 +59,7 @@ def _pose_problem(state: ApplicationState, first: int, stop: int, edge_0: int, e
     problem.out_first, problem.in_first = graph.out_first[: m + 1], graph.in_first[: m + 1]
     problem.order, problem.begin = graph.listed[:m], graph.ranks[:m]
     show_cores(state)
-    problem.costs, problem.core = graph.amounts[: g.TRANSFER_BYTES], graph.tasks[g.PLAN, first:stop]
+    problem.costs, problem.core = graph.costs, graph.tasks.plan[first:stop]
 
 
 @compiled(inner=True)
@@ -67,15 +67,15 @@ def _plan(state: ApplicationState, first: int, stop: int, rule: int) -> None:
     """Give each task its core, and each core the sequence of its tasks; where nobody is there, none has a core."""
     graph, m, problem = state.graph, stop - first, state.graph.problem
     tasks, plan, ranks = graph.tasks, problem.core, problem.begin
-    position, at = tasks[g.POSITION, first:stop], tasks[g.IN_POSITION, first:stop]
-    problem.params = state.table.params[state.table.rules[rule, PARAMS_FIRST] : state.table.rules[rule, PARAMS_STOP]]
+    position, at = tasks.position[first:stop], tasks.in_position[first:stop]
+    problem.params = state.table.params[state.table.params_first[rule] : state.table.params_stop[rule]]
     answer = call_planner(state.table.calls[rule], (problem,))
     for k in range(m):
         good = answer == 0 and 0 <= plan[k] < state.speed.size and ranks[k] >= 0.0
         if not good or problem.speed[plan[k]] == 0.0:
             if answer == 0:
-                state.counters[s.ANSWER] = k
-                graph.numbers[g.FAULT] = BAD_PLAN
+                state.answer = k
+                graph.fault = BAD_PLAN
             plan[k] = -1
         ranks[k] = -ranks[k] if answer == 0 else 0.0  # with nobody there, nothing is planned: as they come
     by_rank(ranks, problem.order, position, at, 0)
@@ -87,18 +87,18 @@ def _make_sequences(state: ApplicationState, first: int, stop: int) -> None:
     """Let a core's tasks follow one another in the tasks' order."""
     graph = state.graph
     for place in range(stop - first - 1, -1, -1):
-        k = graph.tasks[g.IN_POSITION, first + place]
-        c = graph.tasks[g.PLAN, first + k]
+        k = graph.tasks.in_position[first + place]
+        c = graph.tasks.plan[first + k]
         if c >= 0:
-            graph.tasks[g.NEXT, first + k] = graph.cores[g.SEQUENCE, c]
-            graph.cores[g.SEQUENCE, c] = k
+            graph.tasks.next[first + k] = graph.cores.sequence[c]
+            graph.cores.sequence[c] = k
 
 
 @compiled(inner=True)
 def _put_in_order(state: ApplicationState, first: int, stop: int, by_ranks: bool) -> None:
     """Say in which order the part's tasks wait: by upward rank, or by number."""
     graph, m = state.graph, stop - first
-    position, at = graph.tasks[g.POSITION, first:stop], graph.tasks[g.IN_POSITION, first:stop]
+    position, at = graph.tasks.position[first:stop], graph.tasks.in_position[first:stop]
     if not by_ranks:
         for k in range(m):
             position[k] = at[k] = k
@@ -111,72 +111,72 @@ def _put_in_order(state: ApplicationState, first: int, stop: int, by_ranks: bool
 def _make_pools(state: ApplicationState, first: int, stop: int) -> None:
     """Make room for the waiting tasks and idle cores: one pool for all, or one a host."""
     graph = state.graph
-    numbers, pools, cores = graph.numbers, graph.pools, graph.cores
-    for pool in range(pools.shape[1]):
-        pools[g.WAITING_SIZE, pool] = pools[g.IDLE_SIZE, pool] = 0
-    if numbers[g.MODE] != g.ON_HOSTS:
-        pools[g.WAITING_FIRST, 0] = pools[g.IDLE_FIRST, 0] = 0
+    pools, cores = graph.pools, graph.cores
+    for pool in range(pools.idle_first.size):
+        pools.waiting_size[pool] = pools.idle_size[pool] = 0
+    if graph.mode != g.ON_HOSTS:
+        pools.waiting_first[0] = pools.idle_first[0] = 0
         return
     n_pools = graph.host_number.size
     for k in range(first, stop):
-        pools[g.WAITING_SIZE, graph.given[k]] += 1
+        pools.waiting_size[graph.given[k]] += 1
     for c in range(state.speed.size):
-        pools[g.IDLE_SIZE, cores[g.HOST, c]] += 1
+        pools.idle_size[cores.host[c]] += 1
     waiting = idle = 0
     for pool in range(n_pools):
-        pools[g.WAITING_FIRST, pool], pools[g.IDLE_FIRST, pool] = waiting, idle
-        waiting += pools[g.WAITING_SIZE, pool]
-        idle += pools[g.IDLE_SIZE, pool]
-        pools[g.WAITING_SIZE, pool] = pools[g.IDLE_SIZE, pool] = 0
+        pools.waiting_first[pool], pools.idle_first[pool] = waiting, idle
+        waiting += pools.waiting_size[pool]
+        idle += pools.idle_size[pool]
+        pools.waiting_size[pool] = pools.idle_size[pool] = 0
 
 
 @compiled()
 def open_graph(state: ApplicationState, t: int) -> None:
     """Let a part that is a graph begin at ``t``: the cores that are there ask, or look at what is planned for them."""
-    counters, graph = state.counters, state.graph
-    numbers, tasks, cores = graph.numbers, graph.tasks, graph.cores
-    part, n_cores = counters[s.PART], state.speed.size
-    phase = part % state.phases.shape[0]
+    graph = state.graph
+    tasks, cores = graph.tasks, graph.cores
+    part, n_cores = state.part, state.speed.size
+    phase = part % state.phases.kind.size
     first, stop = state.part_first[part], state.part_first[part + 1]
     edge_0, edge_1 = graph.edge_first[part], graph.edge_first[part + 1]
-    m, n_edges, rule = stop - first, edge_1 - edge_0, state.phases[phase, s.PHASE_RULE]
-    mode = state.phases[phase, s.PHASE_MODE]
-    wait_ns, transfers, repeats = numbers[g.WAIT_NS], numbers[g.TRANSFERS], numbers[g.REPEATS]
-    numbers[:] = 0
-    numbers[g.WAIT_NS], numbers[g.TRANSFERS], numbers[g.REPEATS] = wait_ns, transfers, repeats
-    numbers[g.TASK_0], numbers[g.EDGE_0] = first, edge_0
-    numbers[g.MODE] = g.PLANNED if mode == g.ON_CORES else mode
-    numbers[g.TASKS] = numbers[g.UNDONE] = m
-    numbers[g.EDGES] = n_edges
-    numbers[g.ROUND] = -1
-    numbers[g.DATA] = 1 if graph.net.numbers[n.KIND] != n.NONE and n_edges > 0 else 0
-    counters[s.NEXT] = counters[s.LOWEST] = counters[s.BASE] = first
-    counters[s.LEFT] = counters[s.TASKS] = m
-    counters[s.HOLES] = counters[s.PUT_BACK] = counters[s.OPEN] = counters[s.REQUESTS] = 0
-    counters[s.AWAY_NS] = counters[s.BARRIER] = t
-    counters[s.RULE] = rule
+    m, n_edges, rule = stop - first, edge_1 - edge_0, state.phases.rule[phase]
+    mode = state.phases.mode[phase]
+    wait_ns, transfers, n_bytes, repeats = graph.wait_ns, graph.n_transfers, graph.transfer_bytes, graph.repeats
+    reset_numbers(graph)
+    graph.wait_ns, graph.n_transfers, graph.transfer_bytes, graph.repeats = wait_ns, transfers, n_bytes, repeats
+    graph.first_task, graph.first_edge = first, edge_0
+    graph.mode = g.PLANNED if mode == g.ON_CORES else mode
+    graph.n_tasks = graph.n_undone = m
+    graph.n_edges = n_edges
+    graph.round = -1
+    graph.has_data = 1 if graph.net.kind != n.NONE and n_edges > 0 else 0
+    state.next_task = state.lowest_hole = state.rule_base = first
+    state.n_left = state.rule_tasks = m
+    state.n_holes = state.n_put_back = state.open = state.n_requests = 0
+    state.away_ns = state.barrier_ns = t
+    state.rule = rule
     place_memo(state)
     _pose_problem(state, first, stop, edge_0, edge_1)
     problem = graph.problem
     index_edges(problem.source, problem.target, m, problem.out_first, problem.in_first, problem.in_edge)
-    if graph.net.numbers[n.KIND] != n.NONE:
+    if graph.net.kind != n.NONE:
         call_hook(graph.hooks[BEGIN], (graph, n_edges, t))
     for c in range(n_cores):
-        cores[g.TASK, c] = cores[g.SEQUENCE, c] = -1
-        cores[g.QUEUED, c] = cores[g.ORPHAN, c] = 0
-        cores[g.FREE_NS, c] = t
-        state.cores[s.HELD_SIZE, c] = state.cores[s.AWAY, c] = 0
-        state.cores[s.HELD_FIRST, c] = state.cores[s.HELD_STOP, c] = 0  # a loop that comes later must not find others'
-    by_ranks = state.phases[phase, s.PHASE_ORDER] == g.BY_RANK
+        cores.task[c] = cores.sequence[c] = -1
+        cores.queued[c] = cores.orphan[c] = 0
+        cores.free_ns[c] = t
+        state.cores.held_size[c] = state.cores.away[c] = 0
+        state.cores.held_first[c] = state.cores.held_stop[c] = 0  # a loop that comes later must not find others'
+    by_ranks = state.phases.order[phase] == g.BY_RANK
     if by_ranks or mode == g.PLANNED:
-        scratch = tasks[g.SCRATCH, first:stop]
+        scratch = tasks.scratch[first:stop]
         topological_order(problem.out_first, problem.target, problem.in_first, m, problem.order, scratch)
     for k in range(m):
         degree = graph.in_first[k + 1] - graph.in_first[k]
-        tasks[g.PENDING, first + k] = degree
-        tasks[g.MISSING, first + k] = 0 if mode == g.BY_TECHNIQUE else degree
-        tasks[g.NEXT, first + k] = tasks[g.AT, first + k] = tasks[g.PLAN, first + k] = -1
-        tasks[g.SINCE_NS, first + k] = t
+        tasks.pending[first + k] = degree
+        tasks.missing[first + k] = 0 if mode == g.BY_TECHNIQUE else degree
+        tasks.next[first + k] = tasks.at[first + k] = tasks.plan[first + k] = -1
+        tasks.since_ns[first + k] = t
     graph.sent_ns[edge_0:edge_1] = -1
     graph.arrived_ns[edge_0:edge_1] = -1
     if state.start_ns.size > 0:
@@ -187,23 +187,23 @@ def open_graph(state: ApplicationState, t: int) -> None:
     else:
         _put_in_order(state, first, stop, by_ranks)
         if mode == g.ON_HOSTS:
-            copy_first(tasks[g.PLAN, first:], graph.given[first:], stop - first)
+            copy_first(tasks.plan[first:], graph.given[first:], stop - first)
         elif mode == g.ON_CORES:
             for k in range(first, stop):
-                tasks[g.PLAN, k] = graph.given[k] if state.speed[graph.given[k]] > 0.0 else -1
+                tasks.plan[k] = graph.given[k] if state.speed[graph.given[k]] > 0.0 else -1
             _make_sequences(state, first, stop)
     _make_pools(state, first, stop)
-    counters[s.ASKING] = 0
+    state.n_asking = 0
     for c in range(n_cores):
         if released(state, c):
-            cores[g.DOES, c] = g.DONE
+            cores.does[c] = g.DONE
         elif state.speed[c] > 0.0:
-            cores[g.DOES, c] = g.ASKS
+            cores.does[c] = g.ASKS
             arrives = t + state.latency_ns[c] if mode == g.BY_TECHNIQUE else t
-            key = g.REQUESTS * cores.shape[1] + c
-            counters[s.ASKING] = heap_push(state.ask_ns, state.ask_core, counters[s.ASKING], arrives, key)
+            key = g.REQUESTS * cores.does.size + c
+            state.n_asking = heap_push(state.ask_ns, state.ask_core, state.n_asking, arrives, key)
         else:
-            cores[g.DOES, c] = g.ABSENT
+            cores.does[c] = g.ABSENT
     for k in range(m):
-        if tasks[g.PENDING, first + k] == 0:
+        if tasks.pending[first + k] == 0:
             make_ready(state, k, t)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from als.network.flows import FlowState, new_flow_state
-from als.network.state import KIND, NO_NETWORK, NONE, NetworkState
-from als.planners.contract import PlanningProblem
+from als.network.state import NO_NETWORK, NONE, NetworkState
+from als.planners.contract import COSTS, PlanningProblem
 from traces.compiled import Array, own
 from traces.kernels.signatures import Floats, Ints, Ints2
-from traces.kernels.state import State, fields_of
+from traces.kernels.state import State, column, fields_of
 
 __all__ = [
     "BY_RANK",
@@ -32,61 +34,10 @@ ON_CORES = 3  # every task has its core by itself; from then on as PLANNED
 #: Bit of the column PHASE_ORDER: tasks wait by upward rank, and not by number.
 BY_RANK = 1
 
-# Entries of GraphState.numbers.
-TASK_0 = 0  # first task of the part
-EDGE_0 = 1  # first edge of the part
-TASKS = 2  # of the part
-EDGES = 3
-UNDONE = 4  # tasks of the part that have not ended
-ROUND_LEFT = 5  # R: tasks of the round that were not handed out
-ROUND = 6  # number of the round, from 0; rounds that have begun, before the first request
-ROUND_OPEN = 7  # whether a rule's 0 is overruled in this round: CLOSED, OPEN or LEFT_OVER
-PLACE_0 = 8  # of a rule that chooses its tasks: no place of the round before this one is free
-WAITING = 9  # tasks that wait, in all pools
-TURNED_AWAY = 10  # cores that wait for the next round
-WAIT_NS = 11  # sum over cores of the time in which only data were missing
-TRANSFERS = 12  # transfers between hosts
-MODE = 13
-DATA = 14  # whether data take time: there is a network
-FAULT = 15  # a status to end with
-REPEATS = 16  # rounds that have begun and were not the first of their part, in all parts
-NUMBERS = 17
-
-# Values of ROUND_OPEN.
+# Values of GraphState.round_open.
 CLOSED = 0  # everybody was asking, or waiting, as it began: what a rule keeps back it will give to somebody
 OPEN = 1  # who is told 0 gets a share, unless the rule chooses its tasks: then they are promised
 LEFT_OVER = 2  # nobody comes for what is left: it is shared out among those who are there
-
-# Entries of GraphState.amounts.
-LATENCY_S = 0  # what planners and ranks take a transfer between hosts to cost
-S_PER_BYTE = 1
-LOCAL_S_PER_BYTE = 2  # and one within a host
-TRANSFER_BYTES = 3  # that have been transferred between hosts
-AMOUNTS = 4
-
-# Rows of GraphState.tasks, by a task's number in its job.
-PENDING = 0  # producers that have not ended
-MISSING = 1  # what has not arrived yet
-NEXT = 2  # the task behind it, in a chunk or in a core's sequence; -1
-AT = 3  # the core that has it or had it, -1
-POSITION = 4  # its place in the order of waiting
-IN_POSITION = 5  # the task at a place
-SINCE_NS = 6  # when its producers had ended, or later its transfers had begun
-CHUNK = 7  # its chunk
-PLAN = 8  # the core, or the host, that it is for; -1
-SCRATCH = 9  # work space
-TASK_ROWS = 10
-
-# Rows of GraphState.cores.
-DOES = 0
-TASK = 1  # the task that it computes, or whose data it waits for; -1
-FREE_NS = 2  # since when it has been free for its next task
-HOST = 3  # its host, counted within the job
-SEQUENCE = 4  # the first task of its sequence that has not begun, -1
-QUEUED = 5  # whether it is in a heap of idle cores
-ORPHAN = 6  # whether its task is none of its sequence
-HEAD = 7  # the first task of its chunk
-CORE_ROWS = 8
 
 # What a core does.
 IDLES = 0  # it waits for tasks
@@ -103,20 +54,52 @@ ENDS = 0
 TOLD = 1
 REQUESTS = 2
 
-# Rows of GraphState.anew.
-ANEW_OF = 0  # its number in the part, of a task that is planned anew
-ANEW_CORE = 1  # which core it is for
-ANEW_POSITION = 2  # its place in the order of begins
-ANEW_AT = 3  # the task at a place
-ANEW_SCRATCH = 4
-ANEW_ROWS = 5
 
-# Rows of GraphState.pools.
-WAITING_FIRST = 0  # where the heap of its waiting tasks begins
-WAITING_SIZE = 1
-IDLE_FIRST = 2  # where the heap of its idle cores begins
-IDLE_SIZE = 3
-POOL_ROWS = 4
+class GraphTasks(State, dim="tasks"):
+    """By a task's number in its job."""
+
+    pending: Ints = column()  # producers that have not ended
+    missing: Ints = column()  # what has not arrived yet
+    next: Ints = column()  # the task behind it, in a chunk or in a core's sequence; -1
+    at: Ints = column()  # the core that has it or had it, -1
+    position: Ints = column()  # its place in the order of waiting
+    in_position: Ints = column()  # the task at a place
+    since_ns: Ints = column()  # when its producers had ended, or later its transfers had begun
+    chunk: Ints = column()  # its chunk
+    plan: Ints = column()  # the core, or the host, that it is for; -1
+    scratch: Ints = column()  # work space
+
+
+class GraphCores(State, dim="cores"):
+    """Of each core of the job."""
+
+    does: Ints = column()  # IDLES … DONE
+    task: Ints = column()  # the task that it computes, or whose data it waits for; -1
+    free_ns: Ints = column()  # since when it has been free for its next task
+    host: Ints = column()  # its host, counted within the job
+    sequence: Ints = column()  # the first task of its sequence that has not begun, -1
+    queued: Ints = column()  # 1 where it is in a heap of idle cores
+    orphan: Ints = column()  # 1 where its task is none of its sequence
+    head: Ints = column()  # the first task of its chunk
+
+
+class Anew(State, dim="anew"):
+    """Where widths change and planners plan: what is planned anew. Work space."""
+
+    of: Ints = column()  # a task's number in the part
+    core: Ints = column()  # which core it is for
+    position: Ints = column()  # its place in the order of begins
+    at: Ints = column()  # the task at a place
+    scratch: Ints = column()
+
+
+class Pools(State, dim="pools"):
+    """The pools of waiting tasks and idle cores, one for each host, or one."""
+
+    waiting_first: Ints = column()  # where the heap of its waiting tasks begins
+    waiting_size: Ints = column()
+    idle_first: Ints = column()  # where the heap of its idle cores begins
+    idle_size: Ints = column()
 
 
 class GraphState(State):
@@ -126,7 +109,6 @@ class GraphState(State):
 
     Attributes
     ----------
-    numbers : int64 (NUMBERS,)
     edge_first : int64 (I + 1,)
         Part ``i`` has the edges ``edge_first[i]`` up to, not including, ``edge_first[i + 1]``.
     source, target : int64 (E,)
@@ -136,9 +118,9 @@ class GraphState(State):
         job.
     host_number : int64 (H,)
         Of each of the job's hosts, in the machine.
-    tasks : int64 (TASK_ROWS, N)
-    cores : int64 (CORE_ROWS, P)
-    pools : int64 (POOL_ROWS, H)
+    tasks : GraphTasks
+    cores : GraphCores
+    pools : Pools
     waiting : int64 (N,)
         Heaps of places in the order of waiting, a pool each.
     listed : int64 (N,)
@@ -150,8 +132,7 @@ class GraphState(State):
         The part's edges by their targets.
     sent_ns, arrived_ns : int64 (E,)
         Records of transfers, -1 where there was none.
-    anew : int64 (ANEW_ROWS, N) or (ANEW_ROWS, 0)
-        Where widths change and planners plan: what is planned anew, a graph of its own. Work space.
+    anew : Anew
     anew_first : int64 (2, N + 1) or (2, 0)
         Where its tasks' out-edges begin, and their in-edges.
     anew_edges : int64 (3, E) or (3, 0)
@@ -162,7 +143,8 @@ class GraphState(State):
         Where widths change: the speeds of the cores that stay, 0 of the others.
     ranks : float64 (N,)
         Work space, and what a planner says of the begin of each task, s.
-    amounts : float64 (AMOUNTS,)
+    costs : float64 (COSTS,)
+        What planners and ranks take data to cost (``PlanningProblem.costs``).
     problem : PlanningProblem
         The part that has begun last, as planners see it, with their work space.
     flows : FlowState
@@ -171,16 +153,34 @@ class GraphState(State):
         ``als.engine.dag.hooks``.
     """
 
-    numbers: Ints
+    exists: int = 1  # 0 where no part is a graph
+    first_task: int = 0  # of the part
+    first_edge: int = 0  # of the part
+    n_tasks: int = 0  # of the part
+    n_edges: int = 0  # of the part
+    n_undone: int = 0  # tasks of the part that have not ended
+    round_left: int = 0  # R: tasks of the round that were not handed out
+    round: int = 0  # number of the round, from 0; rounds that have begun, before the first request
+    round_open: int = 0  # whether a rule's 0 is overruled in this round: CLOSED, OPEN or LEFT_OVER
+    first_place: int = 0  # of a rule that chooses its tasks: no place of the round before this one is free
+    n_waiting: int = 0  # tasks that wait, in all pools
+    n_turned_away: int = 0  # cores that wait for the next round
+    wait_ns: int = 0  # sum over cores of the time in which only data were missing
+    n_transfers: int = 0  # transfers between hosts
+    transfer_bytes: float = 0.0  # that have been transferred between hosts
+    mode: int = 0  # BY_TECHNIQUE … ON_CORES
+    has_data: int = 0  # 1 where data take time: there is a network
+    fault: int = 0  # a status to end with
+    repeats: int = 0  # rounds that have begun and were not the first of their part, in all parts
     edge_first: Ints
     source: Ints
     target: Ints
     bytes: Floats
     given: Ints
     host_number: Ints
-    tasks: Ints2
-    cores: Ints2
-    pools: Ints2
+    tasks: GraphTasks
+    cores: GraphCores
+    pools: Pools
     waiting: Ints
     listed: Ints
     idle: Ints
@@ -189,14 +189,14 @@ class GraphState(State):
     in_edge: Ints
     sent_ns: Ints
     arrived_ns: Ints
-    anew: Ints2
+    anew: Anew
     anew_first: Ints2
     anew_edges: Ints2
     anew_gflop: Floats
     anew_bytes: Floats
     anew_speed: Floats
     ranks: Floats
-    amounts: Floats
+    costs: Floats
     problem: PlanningProblem
     flows: FlowState
     net: NetworkState
@@ -234,19 +234,16 @@ def new_graph_state(
         How many numbers and how many places planners need.
     """
     n_edges, n_cores, n_hosts = len(source), len(core_host), len(host_number)
-    cores = np.zeros((CORE_ROWS, n_cores), np.int64)
-    cores[HOST] = core_host
     return GraphState(
-        numbers=np.zeros(NUMBERS, np.int64),
         edge_first=own(edge_first, np.int64),
         source=own(source, np.int64),
         target=own(target, np.int64),
         bytes=own(n_bytes, np.float64),
         given=np.zeros(0, np.int64) if given is None else own(given, np.int64),
         host_number=own(host_number, np.int64),
-        tasks=np.empty((TASK_ROWS, n_tasks), np.int64),
-        cores=cores,
-        pools=np.zeros((POOL_ROWS, max(1, n_hosts)), np.int64),
+        tasks=GraphTasks.new({"tasks": n_tasks}),
+        cores=GraphCores.new({"cores": n_cores}, host=core_host),
+        pools=Pools.new({"pools": max(1, n_hosts)}),
         waiting=np.empty(n_tasks, np.int64),
         listed=np.empty(n_tasks, np.int64),
         idle=np.empty(n_cores, np.int64),
@@ -257,19 +254,19 @@ def new_graph_state(
         arrived_ns=np.full(n_edges, -1, np.int64),
         **anew_room(0, 0, 0),
         ranks=np.empty(n_tasks),
-        amounts=np.zeros(AMOUNTS),
+        costs=np.zeros(COSTS),
         problem=_new_problem(*plan_room),
-        flows=new_flow_state(n_edges if net.numbers[KIND] != NONE else 0, max(1, longest_route)),
+        flows=new_flow_state(n_edges if net.kind != NONE else 0, max(1, longest_route)),
         net=net,
         hooks=hooks,
     )
 
 
-def anew_room(n_tasks: int, n_edges: int, n_cores: int) -> dict[str, Array]:
+def anew_room(n_tasks: int, n_edges: int, n_cores: int) -> dict[str, Any]:
     """The columns that are needed only where widths change, by their names, of sizes 0 or enough for any part."""
     first = n_tasks + 1 if n_tasks else 0
     return {
-        "anew": np.empty((ANEW_ROWS, n_tasks), np.int64),
+        "anew": Anew.new({"anew": n_tasks}),
         "anew_first": np.empty((2, first), np.int64),
         "anew_edges": np.empty((3, n_edges), np.int64),
         "anew_gflop": np.empty(n_tasks),
@@ -290,7 +287,8 @@ def _new_problem(n_floats: int, n_ints: int) -> PlanningProblem:
 def _no_graph() -> GraphState:
     none = np.zeros(0, np.int64)
     empty = new_graph_state(none, none, none, np.zeros(0), none, none, NO_NETWORK, none, n_tasks=0, longest_route=0)
-    return empty._replace(numbers=none)
+    empty.exists = 0
+    return empty
 
 
 #: Of all applications without a graph: nothing is ever written there.

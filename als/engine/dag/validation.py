@@ -9,9 +9,9 @@ import numpy as np
 
 from als.engine import state as s
 from als.engine.dag import state as g
+from als.engine.dag.state import GraphCores
 from als.engine.state import ApplicationState
 from traces.checks.heaps import first_out_of_order
-from traces.compiled import Array
 
 __all__ = ["validate_graph"]
 
@@ -28,8 +28,8 @@ def validate_graph(state: ApplicationState, fault: Callable[[str], NoReturn]) ->
 
 
 def _part(state: ApplicationState) -> tuple[int, int]:
-    first = int(state.graph.numbers[g.TASK_0])
-    return first, first + int(state.graph.numbers[g.TASKS])
+    first = int(state.graph.first_task)
+    return first, first + int(state.graph.n_tasks)
 
 
 def _count(fault: Callable[[str], NoReturn], what: str, said: int, found: int) -> None:
@@ -39,32 +39,30 @@ def _count(fault: Callable[[str], NoReturn], what: str, said: int, found: int) -
 
 def _check_tasks(state: ApplicationState, fault: Callable[[str], NoReturn]) -> None:
     # Who waits for whom, as far as the records say who has ended.
-    graph, numbers, counters = state.graph, state.graph.numbers, state.counters
+    graph = state.graph
     first, stop = _part(state)
-    part = (int(state.part_first[counters[s.PART]]), int(state.part_first[counters[s.PART] + 1]))
+    part = (int(state.part_first[state.part]), int(state.part_first[state.part + 1]))
     if (first, stop) != part:
         fault(f"the graph has tasks {first} to {stop - 1}, its part {part[0]} to {part[1] - 1}")
-    tasks, taken = graph.tasks[:, first:stop], state.taken[first:stop]
-    _count(fault, "tasks that are left", int(counters[s.LEFT]), int((taken == 0).sum()))
-    if len(bad := np.flatnonzero((tasks[g.PENDING] < 0) | (tasks[g.MISSING] < 0))):
+    tasks, taken = graph.tasks.take(np.arange(first, stop)), state.taken[first:stop]
+    _count(fault, "tasks that are left", int(state.n_left), int((taken == 0).sum()))
+    if len(bad := np.flatnonzero((tasks.pending < 0) | (tasks.missing < 0))):
         k = bad[0]
-        fault(f"task {first + k} waits for {tasks[g.PENDING, k]} tasks and {tasks[g.MISSING, k]} data")
-    if len(bad := np.flatnonzero((taken == 1) != (tasks[g.AT] >= 0))):
-        fault(
-            f"task {first + bad[0]} is {'' if taken[bad[0]] else 'not '}assigned, and core {tasks[g.AT, bad[0]]} has it"
-        )
-    if len(bad := np.flatnonzero(np.sort(tasks[g.POSITION]) != np.arange(stop - first))):
+        fault(f"task {first + k} waits for {tasks.pending[k]} tasks and {tasks.missing[k]} data")
+    if len(bad := np.flatnonzero((taken == 1) != (tasks.at >= 0))):
+        fault(f"task {first + bad[0]} is {'' if taken[bad[0]] else 'not '}assigned, and core {tasks.at[bad[0]]} has it")
+    if len(bad := np.flatnonzero(np.sort(tasks.position) != np.arange(stop - first))):
         fault(f"no task has place {bad[0]} in the order of waiting, or two have")
     if not len(state.start_ns):
         return
     ended = state.end_ns[first:stop] >= 0
-    _count(fault, "tasks that have not ended", int(numbers[g.UNDONE]), int((~ended).sum()))
-    edges = slice(int(numbers[g.EDGE_0]), int(numbers[g.EDGE_0] + numbers[g.EDGES]))
+    _count(fault, "tasks that have not ended", int(state.graph.n_undone), int((~ended).sum()))
+    edges = slice(int(state.graph.first_edge), int(state.graph.first_edge + state.graph.n_edges))
     waits = ~ended[graph.source[edges]]
     pending = np.bincount(graph.target[edges][waits], minlength=stop - first)
-    if len(bad := np.flatnonzero(pending != tasks[g.PENDING])):
+    if len(bad := np.flatnonzero(pending != tasks.pending)):
         k = int(bad[0])
-        _count(fault, f"producers that task {first + k} waits for", int(tasks[g.PENDING, k]), int(pending[k]))
+        _count(fault, f"producers that task {first + k} waits for", int(tasks.pending[k]), int(pending[k]))
     began = state.start_ns[first:stop] >= 0
     if len(bad := np.flatnonzero(began & (pending > 0))):
         fault(
@@ -77,21 +75,21 @@ def _check_cores(state: ApplicationState, fault: Callable[[str], NoReturn]) -> N
     # What each core does, and that it will be looked at again.
     graph, n_cores = state.graph, len(state.speed)
     cores, (first, stop) = graph.cores, _part(state)
-    keys = state.ask_core[: state.counters[s.ASKING]]
+    keys = state.ask_core[: state.n_asking]
     event = np.full(n_cores, -1)
-    event[keys % cores.shape[1]] = keys // cores.shape[1]
+    event[keys % cores.does.size] = keys // cores.does.size
     for c in range(n_cores):
-        does = int(cores[g.DOES, c])
-        released = state.cores[s.RELEASED_NS, c] != s.NEVER
+        does = int(cores.does[c])
+        released = state.cores.released_ns[c] != s.NEVER
         if (does == g.ABSENT) != (state.speed[c] == 0 and not released) or (released and does != g.DONE):
             fault(f"core {c} has speed {state.speed[c]}, and does {does}")
         if event[c] != _EVENT.get(does, -1):
             fault(f"core {c} does {does}, and its next event is of kind {event[c]}")
-        k = int(cores[g.TASK, c])
+        k = int(cores.task[c])
         if does in (g.COMPUTES, g.HEARS) and not 0 <= k < stop - first:
             fault(f"core {c} does {does}, and its task is {k}")
-        if does == g.COMPUTES and graph.tasks[g.AT, first + k] != c:
-            fault(f"core {c} computes task {first + k}, which core {graph.tasks[g.AT, first + k]} has")
+        if does == g.COMPUTES and graph.tasks.at[first + k] != c:
+            fault(f"core {c} computes task {first + k}, which core {graph.tasks.at[first + k]} has")
         if (
             does == g.COMPUTES
             and len(state.start_ns)
@@ -104,56 +102,56 @@ def _check_cores(state: ApplicationState, fault: Callable[[str], NoReturn]) -> N
     _count(
         fault,
         "cores that wait for the next round",
-        int(graph.numbers[g.TURNED_AWAY]),
-        _doing(cores[:, :n_cores], g.AWAY),
+        int(graph.n_turned_away),
+        _doing(cores.front(n_cores), g.AWAY),
     )
-    computes = cores[g.TASK, :n_cores][cores[g.DOES, :n_cores] == g.COMPUTES]
+    computes = cores.task[:n_cores][cores.does[:n_cores] == g.COMPUTES]
     if len(computes) != len(np.unique(computes)):
         fault(f"two cores compute the same task, of {sorted(computes.tolist())}")
 
 
-def _doing(cores: Array, what: int) -> int:
-    return int((cores[g.DOES] == what).sum())
+def _doing(cores: GraphCores, what: int) -> int:
+    return int((cores.does == what).sum())
 
 
 def _check_pools(state: ApplicationState, fault: Callable[[str], NoReturn]) -> None:
     # Tasks that wait for cores, cores that wait for tasks.
     graph, (first, stop) = state.graph, _part(state)
-    pools, tasks = graph.pools, graph.tasks[:, first:stop]
+    pools, tasks = graph.pools, graph.tasks.take(np.arange(first, stop))
     waiting, idle = np.zeros(stop - first, np.int64), np.zeros(len(state.speed), np.int64)
-    for pool in range(pools.shape[1]):
+    for pool in range(pools.idle_first.size):
         for keys, at, size in (
-            (graph.waiting, g.WAITING_FIRST, g.WAITING_SIZE),
-            (graph.idle, g.IDLE_FIRST, g.IDLE_SIZE),
+            (graph.waiting, pools.waiting_first, pools.waiting_size),
+            (graph.idle, pools.idle_first, pools.idle_size),
         ):
-            here = keys[pools[at, pool] : pools[at, pool] + pools[size, pool]]
+            here = keys[at[pool] : at[pool] + size[pool]]
             if (bad := first_out_of_order(here)) >= 0:
                 fault(f"pool {pool}: entry {bad}, {here[bad]}, comes before the one above it")
             if keys is graph.waiting:
-                np.add.at(waiting, tasks[g.IN_POSITION, here], 1)
+                np.add.at(waiting, tasks.in_position[here], 1)
             else:
                 np.add.at(idle, here, 1)
-    _count(fault, "tasks that wait", int(graph.numbers[g.WAITING]), int(waiting.sum()))
+    _count(fault, "tasks that wait", int(graph.n_waiting), int(waiting.sum()))
     taken = state.taken[first:stop] == 1
-    if len(bad_tasks := np.flatnonzero((waiting > 1) | ((waiting == 1) & (taken | (tasks[g.PENDING] > 0))))):
+    if len(bad_tasks := np.flatnonzero((waiting > 1) | ((waiting == 1) & (taken | (tasks.pending > 0))))):
         k = bad_tasks[0]
         fault(
             f"task {first + k} is {waiting[k]} times among those that wait for a core; it is {'' if taken[k] else 'not '}"
-            f"assigned, and waits for {tasks[g.PENDING, k]} tasks"
+            f"assigned, and waits for {tasks.pending[k]} tasks"
         )
-    if len(bad_cores := np.flatnonzero(idle != graph.cores[g.QUEUED, : len(idle)])):
+    if len(bad_cores := np.flatnonzero(idle != graph.cores.queued[: len(idle)])):
         c = bad_cores[0]
-        fault(f"core {c} is {idle[c]} times among those that wait for tasks, and says {graph.cores[g.QUEUED, c]}")
+        fault(f"core {c} is {idle[c]} times among those that wait for tasks, and says {graph.cores.queued[c]}")
 
 
 def _check_transfers(state: ApplicationState, fault: Callable[[str], NoReturn]) -> None:
-    graph, numbers, first = state.graph, state.graph.numbers, _part(state)[0]
-    edge_0, n_edges = int(numbers[g.EDGE_0]), int(numbers[g.EDGES])
+    graph, first = state.graph, _part(state)[0]
+    edge_0, n_edges = int(state.graph.first_edge), int(state.graph.n_edges)
     sent, arrived = (column[edge_0 : edge_0 + n_edges] for column in (graph.sent_ns, graph.arrived_ns))
     if len(bad := np.flatnonzero((arrived >= 0) & ((sent < 0) | (arrived < sent)))):
         fault(f"transfer {bad[0]} was sent at {sent[bad[0]]} ns, and arrived at {arrived[bad[0]]} ns")
     flying = (sent >= 0) & (arrived < 0)
-    if numbers[g.DATA] == 0:
+    if state.graph.has_data == 0:
         if len(bad := np.flatnonzero(sent >= 0)):
             fault(f"transfer {bad[0]} was sent at {sent[bad[0]]} ns, and data take no time")
         return

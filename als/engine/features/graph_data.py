@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import math
 
-from als.engine.dag import state as g
 from als.engine.dag.hooks import HOOK
 from als.engine.dag.ready_pool import host_of
 from als.engine.dag.state import GraphState
 from als.network.flows import (
-    BASE_NS,
-    DIRTY,
-    INSTANT,
     FlowState,
     begin_flows,
     cancel,
@@ -34,16 +30,16 @@ def begin(graph: GraphState, n_edges: int, t: int) -> int:
     """A part of so many edges begins at ``t``: nothing is under way; what transfers are expected to cost is worked out."""
     if n_edges > 0:
         begin_flows(graph.flows, n_edges, longest_route(graph.net), t)
-    mean_costs(graph.net, graph.host_number, graph.host_number.size, graph.flows.keys, graph.amounts)
+    mean_costs(graph.net, graph.host_number, graph.host_number.size, graph.flows.keys, graph.costs)
     return 0
 
 
 @compiled(HOOK)
 def send_edge(graph: GraphState, edge: int, t: int) -> int:
     """Begin the transfer of an edge of the part at ``t``; returns what ``als.network.flows.send`` does."""
-    at, first = graph.numbers[g.EDGE_0] + edge, graph.numbers[g.TASK_0]
-    producer = graph.tasks[g.AT, first + graph.source[at]]
-    here = graph.host_number[graph.cores[g.HOST, producer]]
+    at, first = graph.first_edge + edge, graph.first_task
+    producer = graph.tasks.at[first + graph.source[at]]
+    here = graph.host_number[graph.cores.host[producer]]
     there = graph.host_number[host_of(graph, first + graph.target[at])]
     return int(send(graph.flows, graph.net, edge, here, there, graph.bytes[at], t))
 
@@ -54,14 +50,14 @@ def _take(flows: FlowState, net: NetworkState, until: float, t: int) -> int:
     # All that happens at one point happens before rates are worked out anew.
     while True:
         at = next_event(flows)
-        if at != flows.clock[INSTANT]:
-            if flows.numbers[DIRTY] > 0:
+        if at != flows.instant:
+            if flows.n_dirty > 0:
                 share(flows, net)
                 at = next_event(flows)
             if not (at <= until or next_flow_ns(flows) == t):
-                flows.clock[INSTANT] = math.nan
+                flows.instant = math.nan
                 return -1
-            flows.clock[INSTANT] = at
+            flows.instant = at
         edge = pop_flow(flows)
         if edge >= 0:
             return int(edge)
@@ -70,7 +66,7 @@ def _take(flows: FlowState, net: NetworkState, until: float, t: int) -> int:
 @compiled(HOOK)
 def arrived_by(graph: GraphState, _edge: int, t: int) -> int:
     """Take the next edge whose bytes have arrived by ``t``; -1 when there is none, and then transfers are as of ``t``."""
-    edge = _take(graph.flows, graph.net, float(t - graph.flows.numbers[BASE_NS]), -1)
+    edge = _take(graph.flows, graph.net, float(t - graph.flows.base_ns), -1)
     if edge < 0:
         set_clock(graph.flows, t)
     return edge
@@ -85,7 +81,7 @@ def arrived_at(graph: GraphState, _edge: int, t: int) -> int:
 @compiled(HOOK)
 def next_ns(graph: GraphState, _edge: int, _t: int) -> int:
     """When the next phase of a transfer ends; ``MAX_NS`` if none does before time ends."""
-    if graph.flows.numbers[DIRTY] > 0:
+    if graph.flows.n_dirty > 0:
         share(graph.flows, graph.net)
     return int(next_flow_ns(graph.flows))
 

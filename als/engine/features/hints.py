@@ -13,7 +13,7 @@ from als.engine.chunk_dispatch import LEAVES, SERVED, STAYS, YIELDS, is_serial
 from als.engine.features.width import stay
 from als.engine.hooks import HOOK
 from als.engine.releases import may_release
-from als.engine.rule_table import FLAGS, PLACES
+from als.engine.rule_table import PLACES
 from als.engine.state import ApplicationState
 from traces.algorithms.event_heap import heap_settle
 from traces.compiled import compiled
@@ -30,10 +30,10 @@ def hint(state: ApplicationState, wanted: Bytes) -> None:
     """
     count = 0
     for c in range(state.speed.size):
-        if state.cores[s.WANTED, c] != s.TO_LEAVE:
-            state.cores[s.WANTED, c] = wanted[c]
+        if state.cores.wanted[c] != s.TO_LEAVE:
+            state.cores.wanted[c] = wanted[c]
             count += wanted[c]
-    state.counters[s.HINTED] = count
+    state.n_hinted = count
 
 
 @compiled(HOOK)
@@ -43,13 +43,13 @@ def serve_last(state: ApplicationState, asking: int, left: float) -> int:
     Returns ``YIELDS`` if there are none, and it leaves the tasks that are ``left`` to those who will still ask; ``LEAVES``, or
     ``STAYS`` if it was to leave and there is nobody else; else ``SERVED``.
     """
-    rule = state.counters[s.RULE]
-    by_places = not is_serial(state) and state.table.rules[rule, FLAGS] & PLACES != 0
-    if state.cores[s.WANTED, state.ask_core[0]] == s.TO_LEAVE:
-        if state.counters[s.GONE] + state.counters[s.RELEASED] < state.speed.size - 1:
+    rule = state.rule
+    by_places = not is_serial(state) and state.table.flags[rule] & PLACES != 0
+    if state.cores.wanted[state.ask_core[0]] == s.TO_LEAVE:
+        if state.n_gone + state.n_released < state.speed.size - 1:
             return LEAVES
         stay(state, state.ask_core[0])
-        return STAYS if state.counters[s.CHOOSE_NS] == 0 and not is_serial(state) else SERVED
+        return STAYS if state.choose_ns == 0 and not is_serial(state) else SERVED
     if by_places or is_serial(state):
         return SERVED
     if _let_others_ask_first(state, asking):
@@ -69,7 +69,7 @@ def _let_others_ask_first(state: ApplicationState, asking: int) -> bool:
     at, first = -1, state.speed.size
     for k in range(1, asking):
         c = state.ask_core[k]
-        if state.ask_ns[k] == t and c < first and state.cores[s.WANTED, c] == 0:
+        if state.ask_ns[k] == t and c < first and state.cores.wanted[c] == 0:
             at, first = k, c
     if at < 0:
         return False
@@ -81,12 +81,11 @@ def _let_others_ask_first(state: ApplicationState, asking: int) -> bool:
 @compiled(inner=True)
 def _yields(state: ApplicationState, c: int, left: int, asking: int) -> bool:
     """Whether core ``c``, whose request is on top of the heap, leaves the tasks that are left to others."""
-    counters = state.counters
     if left == 0 or left >= asking:
         return False  # the others are fewer than all who will ask
-    if counters[s.PRESENT] + counters[s.RELEASED] < state.speed.size or not may_release(state, c):
+    if state.n_present + state.n_released < state.speed.size or not may_release(state, c):
         return False
     others = 0
     for k in range(1, asking):
-        others += state.cores[s.WANTED, state.ask_core[k]] == 0
+        others += state.cores.wanted[state.ask_core[k]] == 0
     return bool(left <= others)

@@ -6,12 +6,12 @@ from als.engine import state as s
 from als.engine.chunk_dispatch import serve
 from als.engine.hooks import HOOK
 from als.engine.rule_selection import begin_rule, memo_begin, tell
-from als.engine.rule_table import CANDIDATES, EVERY_NS, FLAGS, PLACES, memo_size
-from als.engine.state import ApplicationState
+from als.engine.rule_table import PLACES, memo_size
+from als.engine.state import ApplicationState, copy_amounts, copy_cores
 from als.engine.status import CHOOSE, OVERFLOW, PART_DONE
 from als.techniques import contract as f
 from traces.algorithms.copying import copy_first
-from traces.compiled import compiled
+from traces.compiled import compiled, keep_numbers, put_numbers
 
 __all__ = ["select"]
 
@@ -21,49 +21,48 @@ def _predicted_ns(state: ApplicationState, row: int, memo_lo: int, going_on: boo
     """When the last task of the present loop would end under a rule; minus the fault if the rule is at fault, and
     ``NEVER`` if the end is beyond time."""
     ahead, n = state.ahead, state.speed.size
-    copy_first(ahead.counters, state.counters, state.counters.size)
+    keep_numbers(state, ahead.numbers, 0)
     copy_first(ahead.ask_ns, state.ask_ns, n)
     copy_first(ahead.ask_core, state.ask_core, n)
-    for row_of_cores in range(state.cores.shape[0]):
-        copy_first(ahead.cores[row_of_cores], state.cores[row_of_cores], n)
-    for row_of_cores in range(state.amounts.shape[0]):
-        copy_first(ahead.amounts[row_of_cores], state.amounts[row_of_cores], n)
+    copy_cores(ahead.cores, state.cores, n)
+    copy_amounts(ahead.amounts, state.amounts, n)
     copy_first(ahead.facts, state.facts, state.facts.size)
     ahead.facts[f.AHEAD] = 1.0
     ahead.finish_ns[:n] = 0
-    first, stop = state.part_first[state.counters[s.PART]], state.part_first[state.counters[s.PART] + 1]
+    first, stop = state.part_first[state.part], state.part_first[state.part + 1]
     copy_first(ahead.taken[first:], state.taken[first:], stop - first)
     copy_first(ahead.memo, state.memo, state.memo.size)
-    counters, facts, memo = state.counters, state.facts, state.memo
+    facts, memo = state.facts, state.memo
     ask_ns, ask_core, finish_ns, busy_ns = state.ask_ns, state.ask_core, state.finish_ns, state.busy_ns
     cores, amounts, taken = state.cores, state.amounts, state.taken
     start_ns, end_ns, core, chunk = state.start_ns, state.end_ns, state.core, state.chunk
     # For a while the application is the one that is simulated ahead.
-    state.counters, state.facts, state.memo = ahead.counters, ahead.facts, ahead.memo[: memo.size]
+    state.facts, state.memo = ahead.facts, ahead.memo[: memo.size]
     state.ask_ns, state.ask_core = ahead.ask_ns[:n], ahead.ask_core[:n]
     state.finish_ns, state.busy_ns = ahead.finish_ns[:n], ahead.busy_ns[:n]
     state.cores, state.amounts, state.taken = ahead.cores, ahead.amounts, ahead.taken
     state.start_ns, state.end_ns, state.core, state.chunk = start_ns[:0], end_ns[:0], core[:0], chunk[:0]
     if not going_on:
         begin_rule(state, row, memo_lo)
-    ahead.counters[s.CHOOSE_NS] = s.NEVER
+    state.choose_ns = s.NEVER
     status = serve(state, s.NEVER)
     while status == CHOOSE:  # the last core was to leave, and stays: the rule begins anew
-        tell(state, state.table.rules[row, FLAGS])
+        tell(state, state.table.flags[row])
         begin_rule(state, row, memo_lo)
-        ahead.counters[s.CHOOSE_NS] = s.NEVER
+        state.choose_ns = s.NEVER
         status = serve(state, s.NEVER)
-    state.counters, state.facts, state.memo = counters, facts, memo
+    chunks, answer, left = state.n_chunks, state.answer, state.n_left
+    put_numbers(state, ahead.numbers, 0)
+    state.facts, state.memo = facts, memo
     state.ask_ns, state.ask_core, state.finish_ns, state.busy_ns = ask_ns, ask_core, finish_ns, busy_ns
     state.cores, state.amounts, state.taken = cores, amounts, taken
     state.start_ns, state.end_ns, state.core, state.chunk = start_ns, end_ns, core, chunk
-    state.counters[s.AHEAD_CHUNKS] += ahead.counters[s.CHUNKS] - state.counters[s.CHUNKS]
+    state.ahead_chunks += chunks - state.n_chunks
     if status == OVERFLOW:
         return s.NEVER
     if status != PART_DONE:
         # Nobody must choose around a rule that is wrong.
-        state.counters[s.RULE], state.counters[s.ANSWER] = row, ahead.counters[s.ANSWER]
-        state.counters[s.LEFT] = ahead.counters[s.LEFT]
+        state.rule, state.answer, state.n_left = row, answer, left
         return -int(status)
     end = ahead.finish_ns[0]
     for c in range(n):
@@ -74,26 +73,26 @@ def _predicted_ns(state: ApplicationState, row: int, memo_lo: int, going_on: boo
 @compiled(HOOK)
 def select(state: ApplicationState, t: int, _speed: float) -> int:
     """Choose a technique before the request that is served next, at ``t``; returns 0, or the fault of a candidate."""
-    counters, rules = state.counters, state.table.rules
-    phase = counters[s.PART] % state.phases.shape[0]
-    row = state.phases[phase, s.PHASE_RULE]
+    rules = state.table
+    phase = state.part % state.phases.kind.size
+    row = state.phases.rule[phase]
     n_cores = state.speed.size
     memo_lo = memo_begin(state, phase)
-    begins = counters[s.REQUESTS] == 0 and counters[s.CHOOSE_NS] == 0
-    counters[s.CHOOSE_NS] = (
-        s.NEVER if rules[row, EVERY_NS] == 0 else min(t, s.NEVER - rules[row, EVERY_NS]) + rules[row, EVERY_NS]
+    begins = state.n_requests == 0 and state.choose_ns == 0
+    state.choose_ns = (
+        s.NEVER if rules.every_ns[row] == 0 else min(t, s.NEVER - rules.every_ns[row]) + rules.every_ns[row]
     )
-    if counters[s.LEFT] == 0:
+    if state.n_left == 0:
         return 0
     needs = 0
-    for candidate in range(row + 1, row + 1 + rules[row, CANDIDATES]):
-        needs |= rules[candidate, FLAGS]
+    for candidate in range(row + 1, row + 1 + rules.candidates[row]):
+        needs |= rules.flags[candidate]
     tell(state, needs)
     best_row, best_lo, best_ns = -1, 0, s.NEVER
-    for candidate in range(row + 1, row + 1 + rules[row, CANDIDATES]):
-        going_on = not begins and candidate == counters[s.RULE]
+    for candidate in range(row + 1, row + 1 + rules.candidates[row]):
+        going_on = not begins and candidate == state.rule
         # One that chooses its tasks must know where those are that are left.
-        able = going_on or counters[s.HOLES] == 0 or rules[candidate, FLAGS] & PLACES == 0
+        able = going_on or state.n_holes == 0 or rules.flags[candidate] & PLACES == 0
         if able:
             end = _predicted_ns(state, candidate, memo_lo, going_on)
             if end < 0:
@@ -102,6 +101,6 @@ def select(state: ApplicationState, t: int, _speed: float) -> int:
                 best_row, best_lo, best_ns = candidate, memo_lo, end
         memo_lo += memo_size(rules, candidate, n_cores)
     state.chosen[best_row] += 1
-    if begins or best_row != counters[s.RULE]:
+    if begins or best_row != state.rule:
         begin_rule(state, best_row, best_lo)
     return 0

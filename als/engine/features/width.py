@@ -17,7 +17,7 @@ from als.engine.chunk_dispatch import arrival_ns, is_serial, reopen
 from als.engine.dag import state as g
 from als.engine.hooks import HOOK, RESIZE_GRAPH, call_hook
 from als.engine.releases import leave
-from als.engine.rule_table import FLAGS, PLACES
+from als.engine.rule_table import PLACES
 from als.engine.state import ApplicationState
 from als.engine.status import SUSPENDED
 from als.engine.staying import count_ranks, stays
@@ -30,14 +30,14 @@ __all__ = ["give", "open_slot", "rank", "resize", "slot_for", "stay", "take"]
 @compiled(inner=True)
 def _in_graph(state: ApplicationState) -> bool:
     """Whether the part that runs is a graph."""
-    return bool(state.phases[state.counters[s.PART] % state.phases.shape[0], s.KIND] == s.GRAPH)
+    return bool(state.phases.kind[state.part % state.phases.kind.size] == s.GRAPH)
 
 
 @compiled()
 def slot_for(state: ApplicationState) -> int:
     """The slot of the next core that comes: the first whose core was gone before now, else the one behind all slots."""
     for c in range(state.speed.size):
-        if state.cores[s.RELEASED_NS, c] < state.counters[s.NOW]:
+        if state.cores.released_ns[c] < state.now_ns:
             return c
     return int(state.speed.size)
 
@@ -56,104 +56,102 @@ def give(state: ApplicationState, c: int, number: int, gflops: float, latency_ns
     latency_ns : int
         What a message between it and the master takes.
     """
-    counters, cores = state.counters, state.cores
-    if cores[s.RELEASED_NS, c] != s.NEVER:
-        counters[s.RELEASED] -= 1
-    cores[s.RELEASED_NS, c] = s.NEVER
-    cores[s.FOR_GOOD, c] = cores[s.WANTED, c] = cores[s.AWAY, c] = cores[s.OWES_NS, c] = 0
-    cores[s.HELD_SIZE, c] = cores[s.HELD_FIRST, c] = cores[s.HELD_STOP, c] = 0
-    cores[s.RANK, c] = 0  # until the width changes, a moment later; if it is lost before, something must be here
+    cores = state.cores
+    if cores.released_ns[c] != s.NEVER:
+        state.n_released -= 1
+    cores.released_ns[c] = s.NEVER
+    cores.for_good[c] = cores.wanted[c] = cores.away[c] = cores.owes_ns[c] = 0
+    cores.held_size[c] = cores.held_first[c] = cores.held_stop[c] = 0
+    cores.rank[c] = 0  # until the width changes, a moment later; if it is lost before, something must be here
     state.speed[c], state.core_number[c], state.latency_ns[c] = gflops, number, latency_ns
-    if state.graph.numbers.size > 0:
+    if state.graph.exists == 1:
         # It asks as the width changes. On which host it is, is all the same where data take no time.
-        state.graph.cores[g.DOES, c], state.graph.cores[g.HOST, c] = g.ABSENT, 0
+        state.graph.cores.does[c], state.graph.cores.host[c] = g.ABSENT, 0
     if gflops == 0.0:
         return
-    counters[s.PRESENT] += 1
+    state.n_present += 1
     if _in_graph(state):
         return
-    at = arrival_ns(state, counters[s.NOW], c)
-    counters[s.ASKING] = heap_push(state.ask_ns, state.ask_core, counters[s.ASKING], at, c)
+    at = arrival_ns(state, state.now_ns, c)
+    state.n_asking = heap_push(state.ask_ns, state.ask_core, state.n_asking, at, c)
 
 
 @compiled()
 def open_slot(state: ApplicationState, c: int) -> None:
     """The columns have grown by slot ``c``, where nobody ever was."""
-    state.cores[s.RELEASED_NS, c] = s.NEVER
-    state.finish_ns[c] = state.counters[s.START]
+    state.cores.released_ns[c] = s.NEVER
+    state.finish_ns[c] = state.began_ns
     state.busy_ns[c] = 0
-    if state.graph.numbers.size > 0:
-        state.graph.cores[g.QUEUED, c] = 0
-        state.graph.cores[g.TASK, c] = state.graph.cores[g.SEQUENCE, c] = -1
+    if state.graph.exists == 1:
+        state.graph.cores.queued[c] = 0
+        state.graph.cores.task[c] = state.graph.cores.sequence[c] = -1
 
 
 @compiled()
 def take(state: ApplicationState, c: int) -> bool:
     """Core ``c`` is to leave; False if it is gone, is to leave already, or nobody else stays. :func:`resize` follows."""
-    counters, cores = state.counters, state.cores
+    cores = state.cores
     others = 0
     for other in range(state.speed.size):
         others += other != c and stays(state, other)
     if others == 0 or not stays(state, c):
         return False
-    cores[s.WANTED, c] = s.TO_LEAVE
-    counters[s.LEAVING] += 1
-    if state.graph.numbers.size > 0 and state.speed[c] == 0.0:
-        state.graph.cores[g.DOES, c] = g.DONE
-    if state.speed[c] == 0.0 or (cores[s.AWAY, c] == 1 and not _in_graph(state)):
-        leave(state, c, counters[s.NOW])
+    cores.wanted[c] = s.TO_LEAVE
+    state.n_leaving += 1
+    if state.graph.exists == 1 and state.speed[c] == 0.0:
+        state.graph.cores.does[c] = g.DONE
+    if state.speed[c] == 0.0 or (cores.away[c] == 1 and not _in_graph(state)):
+        leave(state, c, state.now_ns)
     return True
 
 
 @compiled(inner=True)
 def stay(state: ApplicationState, c: int) -> None:
     """Core ``c`` was to leave, and is the only one that is left: it stays."""
-    state.cores[s.WANTED, c] = 0
-    state.counters[s.LEAVING] -= 1
+    state.cores.wanted[c] = 0
+    state.n_leaving -= 1
     _begin_anew(state)
 
 
 @compiled()
 def resize(state: ApplicationState, cost_ns: int) -> None:
     """Cores have come, or are to leave: those who stay pay ``cost_ns`` before their next chunk; the technique begins anew."""
-    counters = state.counters
-    if counters[s.STATUS] != SUSPENDED:
+    if state.status != SUSPENDED:
         return
-    if counters[s.WIDTH] == 0:
+    if state.width == 0:
         for c in range(state.speed.size):
-            state.cores[s.OWES_NS, c] = 0
+            state.cores.owes_ns[c] = 0
     for c in range(state.speed.size):
         if stays(state, c):
-            state.cores[s.OWES_NS, c] += cost_ns
+            state.cores.owes_ns[c] += cost_ns
     if _in_graph(state):
         count_ranks(state)  # who begins a chunk from now on pays
-        call_hook(state.hooks[RESIZE_GRAPH], (state, counters[s.NOW], 0.0))
+        call_hook(state.hooks[RESIZE_GRAPH], (state, state.now_ns, 0.0))
         return
     _begin_anew(state)
-    if not is_serial(state) and counters[s.LEFT] > 0:
-        reopen(state, counters[s.NOW])
+    if not is_serial(state) and state.n_left > 0:
+        reopen(state, state.now_ns)
 
 
 @compiled(inner=True)
 def _begin_anew(state: ApplicationState) -> None:
     """The technique of the present part begins anew as the next request is served, and all forget what they have learned."""
-    counters = state.counters
     count_ranks(state)
     state.memo[:] = 0.0
-    if is_serial(state) or counters[s.CHOOSE_NS] == 0:
+    if is_serial(state) or state.choose_ns == 0:
         return
-    if counters[s.LEFT] == 0:
-        counters[s.TASKS] = 0  # what lost cores put back is shared out, and no technique is asked
+    if state.n_left == 0:
+        state.rule_tasks = 0  # what lost cores put back is shared out, and no technique is asked
         return
-    if state.table.rules[counters[s.RULE], FLAGS] & PLACES == 0:
-        counters[s.CHOOSE_NS] = counters[s.REQUESTS] = 0
+    if state.table.flags[state.rule] & PLACES == 0:
+        state.choose_ns = state.n_requests = 0
         return
-    part = counters[s.PART]
+    part = state.part
     for k in range(state.part_first[part], state.part_first[part + 1]):
         if state.taken[k] == 0:
             state.taken[k] = 2
-    counters[s.PUT_BACK] = counters[s.LEFT]
-    counters[s.LOWEST] = state.part_first[part]
+    state.n_put_back = state.n_left
+    state.lowest_hole = state.part_first[part]
 
 
 @compiled(HOOK)

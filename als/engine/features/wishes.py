@@ -31,13 +31,12 @@ def wished_cores(share: float, asked: int, least: int, most: int) -> int:
 @compiled(HOOK)
 def wish(state: ApplicationState, t: int, _speed: float) -> int:
     """The part that is due is to begin at ``t``: wish then, if its phase does; returns when it begins."""
-    counters = state.counters
-    if counters[s.PART] == 0:
-        counters[s.WISH] = state.speed.size
+    if state.part == 0:
+        state.wish = state.speed.size
         state.wished_ns[:] = s.NEVER
-    wanted = state.wishes[counters[s.PART] % state.phases.shape[0]]
-    if wanted == 0 or wanted == counters[s.WISH]:
+    wanted = state.wishes[state.part % state.phases.kind.size]
+    if wanted == 0 or wanted == state.wish:
         return t
-    counters[s.WISH] = wanted
-    state.wished_ns[counters[s.PART]] = t
+    state.wish = wanted
+    state.wished_ns[state.part] = t
     return t + 1

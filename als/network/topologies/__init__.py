@@ -29,11 +29,11 @@ class Topology(Protocol):
 
     @property
     def code(self) -> int:
-        """What ``numbers[TOPOLOGY]`` is."""
+        """What ``NetworkState.topology`` is."""
         ...
 
     def parameters(self, hosts: int) -> tuple[int, ...]:
-        """What ``numbers[PARAMETERS:]`` begins with, for a machine of so many hosts; InputError if it cannot have them."""
+        """What ``NetworkState.parameters`` begins with, for a machine of so many hosts; InputError if it cannot have them."""
         ...
 
 

@@ -19,15 +19,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from als.network.state import DRAGONFLY, PARAMETERS
+from als.network.state import DRAGONFLY
 from traces.base.errors import InputError, one_of
 from traces.base.ranges import whole
 from traces.compiled import Array, compiled
 
 __all__ = ["Dragonfly", "dragonfly_cables", "dragonfly_route"]
 
-# Entries of NetworkState.numbers.
-GROUPS = PARAMETERS
+# Entries of NetworkState.parameters.
+GROUPS = 0
 CHASSIS = GROUPS + 1  # of a group
 ROUTERS = GROUPS + 2  # of a chassis
 NODES = GROUPS + 3  # of a router
@@ -45,55 +45,55 @@ _ROUTINGS = ("minimal", "simgrid")
 
 
 @compiled(inner=True)
-def _to_router(numbers: Array, router: int, target: int, keys: Array, n: int, lost: int) -> int:
+def _to_router(parameters: Array, router: int, target: int, keys: Array, n: int, lost: int) -> int:
     """Add green, then black links from router to target within a group behind ``n`` links; ``lost``: SimGrid's way."""
-    routers = numbers[ROUTERS]
-    chassis = numbers[CHASSIS]
+    routers = parameters[ROUTERS]
+    chassis = parameters[CHASSIS]
     blade = target % routers
     at = router
     if router % routers != blade:
-        keys[n] = numbers[FIRST_GREEN] + router * routers + blade
+        keys[n] = parameters[FIRST_GREEN] + router * routers + blade
         n += 1
         at = router - router % routers + blade
         if lost != 0:
             at = router - router % (routers * chassis) + blade
     to = target // routers % chassis
     if at // routers % chassis != to:
-        keys[n] = numbers[FIRST_BLACK] + at * chassis + to
+        keys[n] = parameters[FIRST_BLACK] + at * chassis + to
         n += 1
     return n
 
 
 @compiled(inner=True)
-def dragonfly_route(numbers: Array, src: int, dst: int, keys: Array) -> int:
+def dragonfly_route(parameters: Array, src: int, dst: int, keys: Array) -> int:
     """The links of the minimal route from node ``src`` to node ``dst``; returns how many, 2 to 7."""
-    router = src // numbers[NODES]
-    target = dst // numbers[NODES]
-    of_group = numbers[ROUTERS] * numbers[CHASSIS]
+    router = src // parameters[NODES]
+    target = dst // parameters[NODES]
+    of_group = parameters[ROUTERS] * parameters[CHASSIS]
     group = router // of_group
     to_group = target // of_group
     keys[0] = 2 * src
     n = 1
     if group != to_group:
-        n = _to_router(numbers, router, group * of_group + to_group, keys, n, 0)
-        keys[n] = numbers[FIRST_BLUE] + group * numbers[GROUPS] + to_group
+        n = _to_router(parameters, router, group * of_group + to_group, keys, n, 0)
+        keys[n] = parameters[FIRST_BLUE] + group * parameters[GROUPS] + to_group
         n += 1
         router = to_group * of_group + group
-    n = _to_router(numbers, router, target, keys, n, numbers[AS_SIMGRID])
+    n = _to_router(parameters, router, target, keys, n, parameters[AS_SIMGRID])
     keys[n] = 2 * dst + 1
     return n + 1
 
 
 @compiled(inner=True)
-def dragonfly_cables(numbers: Array, key: int) -> int:
+def dragonfly_cables(parameters: Array, key: int) -> int:
     """How many cables the link has: its bandwidth is so many times the platform's."""
     cables = 1
-    if key >= numbers[FIRST_BLUE]:
-        cables = numbers[BLUE]
-    elif key >= numbers[FIRST_BLACK]:
-        cables = numbers[BLACK]
-    elif key >= numbers[FIRST_GREEN]:
-        cables = numbers[GREEN]
+    if key >= parameters[FIRST_BLUE]:
+        cables = parameters[BLUE]
+    elif key >= parameters[FIRST_BLACK]:
+        cables = parameters[BLACK]
+    elif key >= parameters[FIRST_GREEN]:
+        cables = parameters[GREEN]
     return cables
 
 
@@ -140,7 +140,7 @@ class Dragonfly:
             raise one_of("routing", self.routing, _ROUTINGS, "dragonfly: routing")
 
     def parameters(self, hosts: int) -> tuple[int, ...]:
-        """What the kernel reads from ``numbers[PARAMETERS:]``.
+        """What the kernel reads from ``parameters``.
 
         Raises
         ------

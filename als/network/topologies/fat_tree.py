@@ -25,14 +25,14 @@ import re
 from dataclasses import dataclass
 from typing import ClassVar
 
-from als.network.state import FAT_TREE, MAX_LEVELS, PARAMETERS
+from als.network.state import FAT_TREE, MAX_LEVELS
 from traces.base.errors import InputError, shown_name
 from traces.compiled import Array, compiled
 
 __all__ = ["FatTree", "fat_tree_route"]
 
-# Entries of NetworkState.numbers.
-LEVELS = PARAMETERS
+# Entries of NetworkState.parameters.
+LEVELS = 0
 DOWN = LEVELS + 1  # of each level
 UP = DOWN + MAX_LEVELS
 CABLES = UP + MAX_LEVELS
@@ -44,7 +44,7 @@ _VALUES = re.compile(r"[0-9]{1,9}(?:x[0-9]{1,9})*")
 
 
 @compiled(inner=True)
-def fat_tree_route(numbers: Array, src: int, dst: int, keys: Array) -> int:
+def fat_tree_route(parameters: Array, src: int, dst: int, keys: Array) -> int:
     """The links from leaf ``src`` up to the first switch above ``dst`` and down; returns how many."""
     n = 0
     level = 0
@@ -55,25 +55,25 @@ def fat_tree_route(numbers: Array, src: int, dst: int, keys: Array) -> int:
     rest = dst  # what is left of dst to choose ports by
     leaves = 1  # below the switch
     while from_src != from_dst:
-        up = numbers[UP + level]
-        ports = up * numbers[CABLES + level]
+        up = parameters[UP + level]
+        ports = up * parameters[CABLES + level]
         port = rest % ports
         rest //= up
-        keys[n] = numbers[FIRST_KEY + level] + 2 * ((chosen + width * from_src) * ports + port)
+        keys[n] = parameters[FIRST_KEY + level] + 2 * ((chosen + width * from_src) * ports + port)
         n += 1
         chosen += width * (port % up)
         width *= up
-        from_src //= numbers[DOWN + level]
-        from_dst //= numbers[DOWN + level]
-        leaves *= numbers[DOWN + level]
+        from_src //= parameters[DOWN + level]
+        from_dst //= parameters[DOWN + level]
+        leaves *= parameters[DOWN + level]
         level += 1
     # SimGrid looks through a switch's children from the first of the cable that src is to use, and goes on through the children
     # of the one it found from the place behind that, up to the last: so it comes to other cables below.
     while level > 0:
         level -= 1
-        place = src % numbers[CABLES + level] * numbers[DOWN + level]
+        place = src % parameters[CABLES + level] * parameters[DOWN + level]
         while level >= 0:
-            down, up, cables = numbers[DOWN + level], numbers[UP + level], numbers[CABLES + level]
+            down, up, cables = parameters[DOWN + level], parameters[UP + level], parameters[CABLES + level]
             below = leaves // down
             place += (dst // below - place) % down  # the next place of the child above dst
             if place >= down * cables:
@@ -82,7 +82,7 @@ def fat_tree_route(numbers: Array, src: int, dst: int, keys: Array) -> int:
             width //= up
             port = chosen // width + place // down * up
             chosen %= width
-            keys[n] = numbers[FIRST_KEY + level] + 2 * ((chosen + width * (dst // below)) * up * cables + port) + 1
+            keys[n] = parameters[FIRST_KEY + level] + 2 * ((chosen + width * (dst // below)) * up * cables + port) + 1
             n += 1
             place += 1
             level -= 1
@@ -122,7 +122,7 @@ class FatTree:
                 raise InputError(f"fat-tree: {key}={text} has {found} levels, down={self.down} has {levels}")
 
     def parameters(self, hosts: int) -> tuple[int, ...]:
-        """What the kernel reads from ``numbers[PARAMETERS:]``.
+        """What the kernel reads from ``parameters``.
 
         Raises
         ------

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from als.network.state import FULL, N_HOSTS
+from als.network.state import FULL
 from traces.compiled import Array, compiled
 
 __all__ = ["Full", "full_route"]
 
 
 @compiled(inner=True)
-def full_route(numbers: Array, src: int, dst: int, keys: Array) -> int:
+def full_route(n_hosts: int, src: int, dst: int, keys: Array) -> int:
     """The only link from host ``src`` to host ``dst``; returns 1."""
-    keys[0] = src * numbers[N_HOSTS] + dst
+    keys[0] = src * n_hosts + dst
     return 1
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from als.network.state import N_HOSTS, SHARED
+from als.network.state import SHARED
 from traces.compiled import Array, compiled
 
 __all__ = ["Shared", "shared_route"]
 
 
 @compiled(inner=True)
-def shared_route(numbers: Array, src: int, dst: int, keys: Array) -> int:
+def shared_route(n_hosts: int, src: int, dst: int, keys: Array) -> int:
     """The only link between hosts ``src`` and ``dst``; returns 1."""
-    keys[0] = min(src, dst) * numbers[N_HOSTS] + max(src, dst)
+    keys[0] = min(src, dst) * n_hosts + max(src, dst)
     return 1
 
 

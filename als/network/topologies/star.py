@@ -15,7 +15,7 @@ __all__ = ["Star", "star_route"]
 
 
 @compiled(inner=True)
-def star_route(numbers: Array, src: int, dst: int, keys: Array) -> int:
+def star_route(src: int, dst: int, keys: Array) -> int:
     """The link of ``src`` up to the middle, that of ``dst`` down from it; returns 2."""
     keys[0] = 2 * src
     keys[1] = 2 * dst + 1

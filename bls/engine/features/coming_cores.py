@@ -7,7 +7,6 @@ that comes needs its amounts of what its host has, and so many must be free ther
 
 from __future__ import annotations
 
-from bls.engine import state as b
 from bls.engine.features.reached import masked, usable
 from bls.engine.planned_time import planned_ns
 from bls.engine.state import BatchState
@@ -19,23 +18,23 @@ __all__ = ["free_now_for", "may_come", "may_have", "tells_apart"]
 @compiled(inner=True)
 def tells_apart(state: BatchState, job: int) -> bool:
     """Whether a job may have some of the cores only."""
-    return masked(state, job) or state.settings[b.N_WINDOWS] > 0
+    return masked(state, job) or state.settings.n_windows > 0
 
 
 @compiled(inner=True)
 def may_have(state: BatchState, job: int, core: int) -> bool:
     """Whether a core may be a job's from now until its end, as far as its partition and windows say."""
-    jobs, windows, masks, now = state.jobs, state.windows, state.masks, state.clock[b.NOW]
+    jobs, windows, masks, now = state.jobs, state.windows, state.masks, state.now_ns
     if not usable(state, job, core):
         return False
-    own, behind = jobs[b.WINDOW, job], state.partitions.shape[0]
-    until = now + planned_ns(state, job) if jobs[b.START, job] < 0 else max(jobs[b.EXPECTED, job], now + 1)
-    for w in range(state.settings[b.N_WINDOWS]):
+    own, behind = jobs.window[job], state.partitions.tier.size
+    until = now + planned_ns(state, job) if jobs.start_ns[job] < 0 else max(jobs.expected_end_ns[job], now + 1)
+    for w in range(state.settings.n_windows):
         covers = (masks[behind + w, core >> 5] >> (core & 31)) & 1 == 1
         if w == own:
-            if not covers or windows[b.WINDOW_BEGIN, w] > now or windows[b.WINDOW_END, w] < until:
+            if not covers or windows.begin_ns[w] > now or windows.end_ns[w] < until:
                 return False
-        elif own < 0 and covers and windows[b.WINDOW_BEGIN, w] < until and windows[b.WINDOW_END, w] > now:
+        elif own < 0 and covers and windows.begin_ns[w] < until and windows.end_ns[w] > now:
             return False
     return True
 
@@ -44,7 +43,7 @@ def may_have(state: BatchState, job: int, core: int) -> bool:
 def free_now_for(state: BatchState, job: int) -> int:
     """How many free cores may be a job's."""
     if not tells_apart(state, job):
-        return int(state.sizes[b.FREE_CORES])
+        return int(state.free_cores)
     n = 0
     for core in range(state.host_of.size):
         n += (state.free_words[core >> 5] >> (core & 31)) & 1 == 1 and may_have(state, job, core)
@@ -54,17 +53,17 @@ def free_now_for(state: BatchState, job: int) -> int:
 @compiled(inner=True)
 def _amounts_suffice(state: BatchState, job: int, core: int, first: int) -> bool:
     """Whether the host of a core has what the job needs for it, beside what it was told of from ``first`` on."""
-    n, needs, host = state.settings[b.N_RESOURCES], state.needs, state.host_of[core]
+    n, needs, host = state.settings.n_resources, state.needs, state.host_of[core]
     for r in range(n):
         if needs[r, job] == 0:
             continue
         left = state.totals[host * n + r] - needs[r, job]
         for other in range(state.host_first[host], state.host_first[host + 1]):
             holder = state.holder[other]  # of a job that has ended, too
-            if holder >= 0 and state.jobs[b.STATE, holder] < 0:
+            if holder >= 0 and state.jobs.state[holder] < 0:
                 left -= needs[r, holder]
-        for k in range(first, state.sizes[b.N_TOLD]):
-            if state.host_of[state.told[b.TOLD_CORE, k]] == host:
+        for k in range(first, state.n_told):
+            if state.host_of[state.told.core[k]] == host:
                 left -= needs[r, job]
         if left < 0:
             return False

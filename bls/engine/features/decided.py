@@ -20,9 +20,9 @@ __all__ = ["start_chosen"]
 @compiled(inner=True)
 def _powered(state: BatchState, job: int, count: int) -> int:
     """The number of intervals at the end of the pool, 0 where it has none yet; -1, noted, if they would draw too much."""
-    if count < 0 or state.settings[b.POWERED] == b.UNPOWERED:
+    if count < 0 or state.settings.powered == b.UNPOWERED:
         return count
-    used, room = state.sizes[b.POOL_USED], room_mw(state)
+    used, room = state.pool_used, room_mw(state)
     more = (
         cores_mw(state, job, state.pool_lo[used:], state.pool_hi[used:], count) if count > 0 else least_mw(state, job)
     )
@@ -31,20 +31,20 @@ def _powered(state: BatchState, job: int, count: int) -> int:
             fits = call_hook(state.hooks[DOMAIN_FITS], (state, job, 0, count, 0))
             return count if fits == 1 else -1
         return count
-    state.clock[b.REFUSED], state.clock[b.REFUSED_AT], state.clock[b.REFUSED_OF] = b.NO_POWER, more, room
+    state.refused, state.refused_at, state.refused_of = b.NO_POWER, more, room
     return -1
 
 
 @compiled(inner=True)
 def _put(state: BatchState, k: int, job: int) -> int:
     """The cores of the k-th job chosen, at the end of the pool: those that are named, or the allocator's; the intervals."""
-    settings, sizes = state.settings, state.sizes
-    if sizes[b.N_NAMED] > 0 and state.chosen_first[k] < state.chosen_first[k + 1]:
+    settings = state.settings
+    if state.n_named > 0 and state.chosen_first[k] < state.chosen_first[k + 1]:
         return _powered(state, job, put_named(state, job, state.chosen_first[k], state.chosen_first[k + 1]))
-    if state.jobs[b.CORES, job] > sizes[b.FREE_CORES] or (settings[b.LIMITED] == 1 and held_back(state, job)):
+    if state.jobs.cores[job] > state.free_cores or (settings.limited == 1 and held_back(state, job)):
         return -1
     count = suggest_now(state, job)
-    if count == 0 and settings[b.BY_CORES] == 1:
+    if count == 0 and settings.by_cores == 1:
         count = -1
         _powered(state, job, 0)  # whatever its cores would be
     return _powered(state, job, count)
@@ -54,29 +54,29 @@ def _put(state: BatchState, k: int, job: int) -> int:
 def start_chosen(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
     """What a Python policy has decided: the jobs that it rejects, then those that it starts, in its order.
 
-    With ``MAY_NOT_FIT`` a job for which it has named no cores, and which cannot start now, waits.
+    With ``Settings.may_not_fit`` a job for which it has named no cores, and which cannot start now, waits.
     """
-    clock, sizes, waits = state.clock, state.sizes, state.settings[b.MAY_NOT_FIT] == 1
-    before = clock[b.DID_NOT_FIT]
-    for k in range(sizes[b.N_CHOSEN]):
+    waits = state.settings.may_not_fit == 1
+    before = state.did_not_fit
+    for k in range(state.n_chosen):
         job = state.chosen[k]
         if job < 0:
             send_away(state, -1 - job)
             continue
-        clock[b.DUE_JOB] = job
+        state.due_job = job
         count = _put(state, k, job)
         if count < 0:
-            named = sizes[b.N_NAMED] > 0 and state.chosen_first[k] < state.chosen_first[k + 1]
+            named = state.n_named > 0 and state.chosen_first[k] < state.chosen_first[k + 1]
             if named or not waits:
                 return BatchStatus.CHOICE_FAULT
-            clock[b.REFUSED] = 0
-            clock[b.DID_NOT_FIT] += 1
+            state.refused = 0
+            state.did_not_fit += 1
             continue
         head = queue_next(state.queue_words, state.queue_starts, 0)
         why = b.BY_HEAD if state.by_rank[head] == job else b.BY_BACKFILL
         if not start(state, job, count, why):
             return BatchStatus.ALLOCATOR_FAULT
-    sizes[b.N_CHOSEN] = sizes[b.N_NAMED] = 0
-    if state.decisions.shape[0] > 4 and state.decisions.shape[1] > 0:
-        state.decisions[4, sizes[b.N_DECISIONS]] = clock[b.DID_NOT_FIT] - before
+    state.n_chosen = state.n_named = 0
+    if state.settings.may_not_fit == 1 and state.decisions.at_ns.size > 0:
+        state.decisions.unplaced[state.n_decisions] = state.did_not_fit - before
     return BatchStatus.RUNNING

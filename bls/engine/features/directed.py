@@ -30,26 +30,26 @@ __all__ = ["carry_out", "direct_running", "expect"]
 @compiled(inner=True)
 def _holds(state: BatchState, job: int, core: int) -> bool:
     """Whether a job holds a core that is among those that it has, or had."""
-    return bool(state.settings[b.RELEASES] == b.NO_RELEASES or state.holder[core] == job)
+    return bool(state.settings.releases == b.NO_RELEASES or state.holder[core] == job)
 
 
 @compiled(inner=True)
 def _scale_of_all(state: BatchState, job: int) -> int:
     """The scale of the cores of a job that were not told another one since."""
-    scale = state.scaling[b.SCALE_OF_ALL, job]
+    scale = state.scaling.scale[job]
     return int(scale if scale > 0 else WHOLE)
 
 
 @compiled(inner=True)
 def _mean_scale(state: BatchState, job: int) -> int:
     """The mean of the scales of the cores that a job holds."""
-    if state.scaling[b.SCALED_APART, job] == 0:
+    if state.scaling.apart[job] == 0:
         return int(_scale_of_all(state, job))
     jobs, total, n = state.jobs, 0, 0
-    for k in range(jobs[b.HELD_FIRST, job], jobs[b.HELD_FIRST, job] + jobs[b.HELD_COUNT, job]):
+    for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         for core in range(state.pool_lo[k], state.pool_hi[k]):
             if _holds(state, job, core):
-                total += state.core_scale[1, core] if state.core_scale[0, core] == job + 1 else WHOLE
+                total += state.core_scale.scale[core] if state.core_scale.row[core] == job + 1 else WHOLE
                 n += 1
     return int(max(1, total // max(1, n)))
 
@@ -57,18 +57,18 @@ def _mean_scale(state: BatchState, job: int) -> int:
 @compiled(inner=True)
 def _scale_core(state: BatchState, job: int, core: int, scale: int) -> None:
     """Note the scale of a core for a job."""
-    state.core_scale[0, core], state.core_scale[1, core] = job + 1, scale
+    state.core_scale.row[core], state.core_scale.scale[core] = job + 1, scale
 
 
 @compiled(inner=True)
 def _scale(state: BatchState, job: int, core: int, scale: int) -> None:
     """Note the scale of a core, or of all cores, of a job."""
     if core < 0:
-        state.scaling[b.SCALE_OF_ALL, job], state.scaling[b.SCALED_APART, job] = scale, 0
+        state.scaling.scale[job], state.scaling.apart[job] = scale, 0
         return
-    if state.scaling[b.SCALED_APART, job] == 0:
-        state.scaling[b.SCALED_APART, job], jobs = 1, state.jobs
-        for k in range(jobs[b.HELD_FIRST, job], jobs[b.HELD_FIRST, job] + jobs[b.HELD_COUNT, job]):
+    if state.scaling.apart[job] == 0:
+        state.scaling.apart[job], jobs = 1, state.jobs
+        for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
             for each in range(state.pool_lo[k], state.pool_hi[k]):
                 if _holds(state, job, each):
                     _scale_core(state, job, each, _scale_of_all(state, job))
@@ -78,107 +78,107 @@ def _scale(state: BatchState, job: int, core: int, scale: int) -> None:
 @compiled(inner=True)
 def _end_anew(state: BatchState, job: int) -> None:
     """A job that is only replayed may end at another instant than before, or be cut."""
-    jobs, at, stop = state.jobs, 0, state.jobs[b.STOP, job]
-    end_ns = state.scaling[b.RUNS_UNTIL, job]
+    jobs, at, stop = state.jobs, 0, state.jobs.stop_ns[job]
+    end_ns = state.scaling.runs_until_ns[job]
     if end_ns == 0:
-        end_ns = jobs[b.START, job] + jobs[b.RUN, job]
-    jobs[b.END, job] = min(end_ns, stop)
-    jobs[b.CUT, job] = b.BY_ITSELF if end_ns <= stop else b.BY_OTHERS
+        end_ns = jobs.start_ns[job] + jobs.run_ns[job]
+    jobs.end_ns[job] = min(end_ns, stop)
+    jobs.cut[job] = b.BY_ITSELF if end_ns <= stop else b.BY_OTHERS
     while state.running_job[at] != job:
         at += 1
-    heap_settle(state.running_ns, state.running_job, state.sizes[b.N_RUNNING], at, jobs[b.END, job])
+    heap_settle(state.running_ns, state.running_job, state.n_running, at, jobs.end_ns[job])
 
 
 @compiled(inner=True)
 def _run_on(state: BatchState, job: int, now: int, before: int, scale: int) -> bool:
     """A job that is only replayed runs on at ``scale``, ``before`` until now; False if it would end beyond all time."""
     own, jobs = state.scaling, state.jobs
-    if own[b.LEFT_SINCE, job] == 0:
-        own[b.LEFT_NS, job], own[b.LEFT_PARTS, job] = jobs[b.RUN, job], 0
-        own[b.LEFT_SINCE, job] = jobs[b.START, job] + 1
-    elapsed = now - (own[b.LEFT_SINCE, job] - 1)
+    if own.left_since[job] == 0:
+        own.left_ns[job], own.left_parts[job] = jobs.run_ns[job], 0
+        own.left_since[job] = jobs.start_ns[job] + 1
+    elapsed = now - (own.left_since[job] - 1)
     whole, part = elapsed // WHOLE * before, elapsed % WHOLE * before
-    left, parts = own[b.LEFT_NS, job] - whole - part // WHOLE, own[b.LEFT_PARTS, job] - part % WHOLE
+    left, parts = own.left_ns[job] - whole - part // WHOLE, own.left_parts[job] - part % WHOLE
     if parts < 0:
         left, parts = left - 1, parts + WHOLE
-    own[b.LEFT_NS, job], own[b.LEFT_PARTS, job], own[b.LEFT_SINCE, job] = left, parts, now + 1
+    own.left_ns[job], own.left_parts[job], own.left_since[job] = left, parts, now + 1
     quotient, rest = left // scale, left % scale
     if quotient > (MAX_NS - now) // WHOLE - 2:
-        state.clock[b.DUE_JOB] = job
+        state.due_job = job
         return False
     rest = rest * WHOLE + parts
     takes = quotient * WHOLE + rest // scale
     rest = 2 * (rest % scale)
     takes += rest > scale or (rest == scale and takes % 2 == 1)
-    own[b.RUNS_UNTIL, job] = now + max(1, takes)
+    own.runs_until_ns[job] = now + max(1, takes)
     return True
 
 
 @compiled(inner=True)
 def expect(state: BatchState, job: int, now: int, end: int) -> None:
     """A running job is planned with another end."""
-    clock, jobs, thought = state.clock, state.jobs, state.jobs[b.EXPECTED, job]
-    if state.settings[b.PLANS] == 0 or end == thought:
-        jobs[b.EXPECTED, job] = end
+    jobs, thought = state.jobs, state.jobs.expected_end_ns[job]
+    if state.settings.plans == 0 or end == thought:
+        jobs.expected_end_ns[job] = end
         return
-    if state.settings[b.KEEP] == 1:
+    if state.settings.keeps_reservations == 1:
         drop_slots(state)  # a slot may be on the very cores
     hold_pool(state, job, now, thought, 1)
-    jobs[b.EXPECTED, job] = end
+    jobs.expected_end_ns[job] = end
     hold_pool(state, job, now, end, -1)
     at = 0
-    while at < state.sizes[b.N_EXPECTED] and state.expected_job[at] != job:
+    while at < state.n_expected and state.expected_job[at] != job:
         at += 1
-    if at < state.sizes[b.N_EXPECTED]:
-        heap_settle(state.expected_ns, state.expected_job, state.sizes[b.N_EXPECTED], at, end)
+    if at < state.n_expected:
+        heap_settle(state.expected_ns, state.expected_job, state.n_expected, at, end)
     if end > thought:
-        clock[b.LOSS] = 1
+        state.lost = 1
     else:
-        clock[b.GAIN], clock[b.HULL] = 1, max(clock[b.HULL], thought)
-    clock[b.BLOCKED_HEAD] = -1
+        state.gained, state.hull_ns = 1, max(state.hull_ns, thought)
+    state.blocked_head = -1
 
 
 @compiled(inner=True)
 def _stretch(state: BatchState, job: int, now: int, before: int, after: int) -> None:
     """What is left of a job's walltime is as much longer, or shorter, as its mean scale has changed."""
     jobs = state.jobs
-    left = jobs[b.START, job] + jobs[b.WALLTIME, job] + jobs[b.STRETCH, job] - now
+    left = jobs.start_ns[job] + jobs.walltime_ns[job] + jobs.stretch_ns[job] - now
     if left > 0:
-        jobs[b.STRETCH, job] += scaled(left, before, after, max(left, MAX_NS)) - left
+        jobs.stretch_ns[job] += scaled(left, before, after, max(left, MAX_NS)) - left
     # Else as what was told of it is taken back; of a job that has just started nothing has been.
-    if jobs[b.RUN, job] >= 0 or (jobs[b.END, job] < 0 and jobs[b.PROMISE, job] < 0):
+    if jobs.run_ns[job] >= 0 or (jobs.end_ns[job] < 0 and jobs.promise_ns[job] < 0):
         set_stop(state, job, walltime_end(state, job))
-        if state.settings[b.DIRECTS] & b.CUTS:
+        if state.settings.directs & b.CUTS:
             end_as_directed(state, job)
 
 
 @compiled(inner=True)
 def _direct(state: BatchState, job: int, now: int, first: int, stop: int) -> bool:
     """What was decided about a job, from ``first`` up to ``stop`` in the table; False if it would end beyond all time."""
-    sizes, jobs, given = state.sizes, state.jobs, state.directed
-    begin, before, scales = sizes[b.N_TOLD], _mean_scale(state, job), False
-    at = max(now, jobs[b.START, job])  # where deciding takes time, or hosts boot, it starts only then
+    jobs, given = state.jobs, state.directed
+    begin, before, scales = state.n_told, _mean_scale(state, job), False
+    at = max(now, jobs.start_ns[job])  # where deciding takes time, or hosts boot, it starts only then
     for k in range(first, stop):
-        what, core, value = given[b.DIRECTED_WHAT, k], given[b.DIRECTED_CORE, k], given[b.DIRECTED_VALUE, k]
+        what, core, value = given.what[k], given.core[k], given.value[k]
         write_down(state, job, at, core, what, value, 0)
         if what == b.SCALED:
             _scale(state, job, core, value)
             scales = True
         else:
-            state.scaling[b.CUT_AT, job], state.scaling[b.CUT_STATE, job] = at + 1, value
-            if jobs[b.END, job] < 0 or jobs[b.RUN, job] >= 0:  # else as its end is taken back
+            state.scaling.cut_at[job], state.scaling.cut_state[job] = at + 1, value
+            if jobs.end_ns[job] < 0 or jobs.run_ns[job] >= 0:  # else as its end is taken back
                 end_as_directed(state, job)
     if scales:
-        after, thought = _mean_scale(state, job), jobs[b.EXPECTED, job]
+        after, thought = _mean_scale(state, job), jobs.expected_end_ns[job]
         if thought > at:
             expect(state, job, now, at + scaled(thought - at, before, after, max(thought, MAX_NS) - at))
-        if state.settings[b.STRETCHES] == 1:
+        if state.settings.stretches == 1:
             _stretch(state, job, at, before, after)
-        if jobs[b.RUN, job] >= 0 and not _run_on(state, job, at, before, after):
+        if jobs.run_ns[job] >= 0 and not _run_on(state, job, at, before, after):
             return False
-    if jobs[b.RUN, job] >= 0:
+    if jobs.run_ns[job] >= 0:
         _end_anew(state, job)
-        if state.settings[b.PROMISES] == 1:
+        if state.settings.promises == 1:
             call_hook(state.hooks[HEAR], (state, job, 0, 0, 0))
         return True
     hears(state, job, begin)
@@ -188,18 +188,18 @@ def _direct(state: BatchState, job: int, now: int, first: int, stop: int) -> boo
 @compiled(inner=True)
 def carry_out(state: BatchState, now: int) -> int:
     """What was decided about running jobs in the pass happens to them; returns 0, or a status."""
-    sizes, given = state.sizes, state.directed
+    given = state.directed
     k = 0
-    while k < sizes[b.N_DIRECTED] and given[b.DIRECTED_WHAT, k] == b.HINTED:
+    while k < state.n_directed and given.what[k] == b.HINTED:
         k += 1  # they were heard before
-    while k < sizes[b.N_DIRECTED]:
-        job, stop = given[b.DIRECTED_JOB, k], k
-        while stop < sizes[b.N_DIRECTED] and given[b.DIRECTED_JOB, stop] == job:
+    while k < state.n_directed:
+        job, stop = given.job[k], k
+        while stop < state.n_directed and given.job[stop] == job:
             stop += 1
         if not _direct(state, job, now, k, stop):
             return BatchStatus.OVERFLOW
         k = stop
-    sizes[b.N_DIRECTED] = 0
+    state.n_directed = 0
     return 0
 
 

@@ -20,10 +20,9 @@ __all__ = ["move_cores"]
 @compiled(HOOK)
 def move_cores(state: BatchState, host: int, now: int, _stop: int, sign: int) -> int:
     """Before a host is drained: its running jobs hold its cores no longer (``sign`` -1); when it is back, they do again (1)."""
-    sizes = state.sizes
-    for k in range(sizes[b.N_RUNNING]):
+    for k in range(state.n_running):
         _move_of(state, state.running_job[k], host, now, sign)
-    for k in range(sizes[b.N_STARTED]):  # at this instant, and the engine has not gone on yet
+    for k in range(state.n_started):  # at this instant, and the engine has not gone on yet
         _move_of(state, state.started[k], host, now, sign)
     return 0
 
@@ -31,10 +30,10 @@ def move_cores(state: BatchState, host: int, now: int, _stop: int, sign: int) ->
 @compiled(inner=True)
 def _move_of(state: BatchState, job: int, host: int, now: int, sign: int) -> None:
     """What one job has of a host."""
-    settings, sizes, jobs, holder = state.settings, state.sizes, state.jobs, state.holder
-    if jobs[b.START, job] < 0 or jobs[b.STATE, job] >= 0:
+    settings, jobs, holder = state.settings, state.jobs, state.holder
+    if jobs.start_ns[job] < 0 or jobs.state[job] >= 0:
         return
-    first, stop = jobs[b.HELD_FIRST, job], jobs[b.HELD_FIRST, job] + jobs[b.HELD_COUNT, job]
+    first, stop = jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]
     lo, hi = state.host_first[host], state.host_first[host + 1]
     before, after = (job, -1) if sign < 0 else (-1, job)
     cores = 0
@@ -43,9 +42,9 @@ def _move_of(state: BatchState, job: int, host: int, now: int, sign: int) -> Non
             cores += holder[core] == before
     if cores == 0:
         return
-    thought = jobs[b.EXPECTED, job]
-    planned = settings[b.PLANS] == 1 and thought > now
-    by_cores = settings[b.BY_CORES] == 1 and (planned or settings[b.PLANS] == 0)
+    thought = jobs.expected_end_ns[job]
+    planned = settings.plans == 1 and thought > now
+    by_cores = settings.by_cores == 1 and (planned or settings.plans == 0)
     until = thought if planned else b.NEVER
     if by_cores:
         hold_pool(state, job, now, until, 1)
@@ -58,14 +57,14 @@ def _move_of(state: BatchState, job: int, host: int, now: int, sign: int) -> Non
                 free_give(state.free_words, state.free_starts, core, core + 1)
             else:
                 free_take(state.free_words, state.free_starts, core, core + 1)
-            if settings[b.BY_HOSTS] == 1:
+            if settings.by_hosts == 1:
                 count_hosts(state.host_of, state.host_first, state.host_free, core, core + 1, -sign)
-    sizes[b.FREE_CORES] -= sign * cores
-    jobs[b.HELD_CORES, job] += sign * cores
-    jobs[b.RELEASED_HELD, job] -= sign * cores
+    state.free_cores -= sign * cores
+    jobs.held_cores[job] += sign * cores
+    jobs.released_held[job] -= sign * cores
     if by_cores:
         hold_pool(state, job, now, until, -1)
     elif planned:
         count_cores(state, now, until, -sign * cores)
-    elif settings[b.PLANS] == 1 and jobs[b.OVERDUE, job] == 1:
-        sizes[b.OVERDUE_CORES] += sign * cores
+    elif settings.plans == 1 and jobs.overdue[job] == 1:
+        state.overdue_cores += sign * cores

@@ -40,7 +40,7 @@ def _are_asked(state: BatchState, head: int) -> int:
 def _want_of(state: BatchState, head: int, job: int, most: int) -> int:
     """Want up to ``most`` cores of a job, and no more than half of those that it computes on; returns how many."""
     jobs, holder = state.jobs, state.holder
-    first, count, stop = jobs[b.HELD_FIRST, job], jobs[b.HELD_COUNT, job], behind_last_working(state, job)
+    first, count, stop = jobs.held_first[job], jobs.held_count[job], behind_last_working(state, job)
     held = 0
     for k in range(first, first + count):
         for core in range(state.pool_lo[k], min(state.pool_hi[k], stop)):
@@ -61,7 +61,7 @@ def _want_of(state: BatchState, head: int, job: int, most: int) -> int:
 @compiled(inner=True)
 def _want_named(state: BatchState, head: int) -> int:
     """Want the cores that the head asks for by number and others hold; returns how many."""
-    origin, found = state.jobs[b.ORIGIN, head], 0
+    origin, found = state.jobs.origin[head], 0
     for k in range(state.wanted_first[origin], state.wanted_first[origin + 1]):
         for core in range(state.wanted_lo[k], state.wanted_hi[k]):
             if state.holder[core] >= 0 and not _is_asked(state, core):
@@ -74,9 +74,9 @@ def _want_named(state: BatchState, head: int) -> int:
 def _lack_of(state: BatchState, job: int) -> int:
     """How many cores a waiting job lacks: of those that it asks for by number, how many others hold."""
     jobs = state.jobs
-    origin, found = jobs[b.ORIGIN, job], 0
+    origin, found = jobs.origin[job], 0
     if state.wanted_first[origin + 1] == state.wanted_first[origin]:
-        return int(max(jobs[b.CORES, job] - free_for(state, job), 0))
+        return int(max(jobs.cores[job] - free_for(state, job), 0))
     for k in range(state.wanted_first[origin], state.wanted_first[origin + 1]):
         for core in range(state.wanted_lo[k], state.wanted_hi[k]):
             found += state.holder[core] >= 0
@@ -87,7 +87,7 @@ def _lack_of(state: BatchState, job: int) -> int:
 def _news_for(state: BatchState, job: int) -> int:
     """Note of each core of a job whether it is wanted; returns how many are, -1 if that is no news."""
     jobs, news, count = state.jobs, False, 0
-    for k in range(jobs[b.HELD_FIRST, job], jobs[b.HELD_FIRST, job] + jobs[b.HELD_COUNT, job]):
+    for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         for core in range(state.pool_lo[k], state.pool_hi[k]):
             if state.holder[core] != job:
                 continue
@@ -96,7 +96,7 @@ def _news_for(state: BatchState, job: int) -> int:
             state.hinted[core] = state.wanted_of[core]
             count += will
             state.wanted_of[core] = 0
-    jobs[b.WANTED, job] = count
+    jobs.wanted[job] = count
     return count if news else -1
 
 
@@ -104,29 +104,29 @@ def _news_for(state: BatchState, job: int) -> int:
 def _told(state: BatchState, job: int, now: int, waiting: int, lack: int, wanted: int) -> None:
     """A running job is to hear that ``waiting`` lacks so many cores, and that so many of its own are wanted."""
     write_down(state, job, now, waiting, b.HINTED, lack, wanted)
-    hears(state, job, state.sizes[b.N_TOLD] - 1)
+    hears(state, job, state.n_told - 1)
 
 
 @compiled(HOOK)
 def hint_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """After a pass: who is to be told something is in ``state.reached``, in the order of expected ends."""
-    sizes, jobs = state.sizes, state.jobs
-    head = head_of_queue(state) if sizes[b.N_WAITING] > 0 else -1
-    if head < 0 and sizes[b.N_HINTED] == 0:
+    jobs = state.jobs
+    head = head_of_queue(state) if state.n_waiting > 0 else -1
+    if head < 0 and state.n_hinted == 0:
         return 0
     # The running jobs in order, in what is work space otherwise; those that start now have only begun.
     ns, row, left = state.left_lo, state.left_hi, 0
-    for k in range(sizes[b.N_RUNNING]):
+    for k in range(state.n_running):
         job = state.running_job[k]
-        if jobs[b.START, job] <= now:  # else it waits for its hosts to boot
-            left = heap_push(ns, row, left, jobs[b.EXPECTED, job], job)
+        if jobs.start_ns[job] <= now:  # else it waits for its hosts to boot
+            left = heap_push(ns, row, left, jobs.expected_end_ns[job], job)
     lack, named = 0, False
     if head >= 0:
-        origin = jobs[b.ORIGIN, head]
+        origin = jobs.origin[head]
         named = state.wanted_first[origin + 1] > state.wanted_first[origin]
         lack = _want_named(state, head) if named else max(0, _lack_of(state, head) - _are_asked(state, head))
     waits_for = lack
-    sizes[b.N_HINTED] = 0
+    state.n_hinted = 0
     while left > 0:
         job = row[0]
         left = heap_drop_top(ns, row, left)
@@ -136,13 +136,13 @@ def hint_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int)
             lack -= gives
         # Of most jobs nothing is wanted, and nothing was.
         wanted = -1
-        if named or gives > 0 or jobs[b.WANTED, job] > 0:
+        if named or gives > 0 or jobs.wanted[job] > 0:
             wanted = _news_for(state, job)
-            sizes[b.N_HINTED] += jobs[b.WANTED, job]
+            state.n_hinted += jobs.wanted[job]
         if wanted >= 0:
             _told(state, job, now, head, waits_for, wanted)
     if named:  # those of jobs that have only begun
-        origin = jobs[b.ORIGIN, head]
+        origin = jobs.origin[head]
         for k in range(state.wanted_first[origin], state.wanted_first[origin + 1]):
             state.wanted_of[state.wanted_lo[k] : state.wanted_hi[k]] = 0
     return 0
@@ -151,11 +151,11 @@ def hint_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int)
 @compiled(HOOK)
 def hint_as_decided(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """After a pass: who is told what its policy has decided, if that is news, is in ``state.reached``."""
-    sizes, given, k = state.sizes, state.directed, 0
-    while k < sizes[b.N_DIRECTED] and given[b.DIRECTED_WHAT, k] == b.HINTED:
-        job, waiting = given[b.DIRECTED_JOB, k], given[b.DIRECTED_VALUE, k]
-        while k < sizes[b.N_DIRECTED] and given[b.DIRECTED_JOB, k] == job and given[b.DIRECTED_WHAT, k] == b.HINTED:
-            core = given[b.DIRECTED_CORE, k]
+    given, k = state.directed, 0
+    while k < state.n_directed and given.what[k] == b.HINTED:
+        job, waiting = given.job[k], given.value[k]
+        while k < state.n_directed and given.job[k] == job and given.what[k] == b.HINTED:
+            core = given.core[k]
             if core >= 0:
                 state.wanted_of[core] = job + 1
             k += 1
@@ -163,6 +163,6 @@ def hint_as_decided(state: BatchState, _job: int, now: int, _stop: int, _sign: i
         if wanted >= 0:
             lack = _lack_of(state, waiting) if waiting >= 0 else 0
             _told(state, job, now, waiting, lack, wanted)
-    if k == sizes[b.N_DIRECTED]:
-        sizes[b.N_DIRECTED] = 0  # else what is to be carried out is behind
+    if k == state.n_directed:
+        state.n_directed = 0  # else what is to be carried out is behind
     return 0

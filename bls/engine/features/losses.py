@@ -40,24 +40,24 @@ def tell_loss(state: BatchState, job: int, end_ns: int, core: int) -> bool:
         False, with nothing changed, if that is in the past, before its promise, or not before it would have been cut; or if
         the simulation has not said that jobs may lose their cores.
     """
-    jobs, clock, sizes = state.jobs, state.clock, state.sizes
-    start, before = jobs[b.START, job], jobs[b.PROMISE, job]
+    jobs = state.jobs
+    start, before = jobs.start_ns[job], jobs.promise_ns[job]
     if (
-        state.settings[b.LOSES] == 0
+        state.settings.loses == 0
         or start < 0
-        or jobs[b.END, job] >= 0
+        or jobs.end_ns[job] >= 0
         or core < CAME_AND_WENT
         or core >= state.host_of.size
     ):
         return False
-    if end_ns < clock[b.NOW] or end_ns < before or end_ns >= jobs[b.STOP, job]:
+    if end_ns < state.now_ns or end_ns < before or end_ns >= jobs.stop_ns[job]:
         return False
-    jobs[b.END, job] = end_ns
-    jobs[b.REASON, job] = b.FAILED
-    last = end_ns == start or jobs[b.ATTEMPT, job] + 1 >= state.settings[b.MAX_ATTEMPTS]
-    jobs[b.CUT, job] = b.FOR_GOOD if last else b.BY_OTHERS
-    jobs[b.LAST_LOST, job] = core if core == CAME_AND_WENT else core + 1
+    jobs.end_ns[job] = end_ns
+    jobs.stop_state[job] = b.FAILED
+    last = end_ns == start or jobs.attempt[job] + 1 >= state.settings.max_attempts
+    jobs.cut[job] = b.FOR_GOOD if last else b.BY_OTHERS
+    jobs.last_lost[job] = core if core == CAME_AND_WENT else core + 1
     if before < 0:
-        sizes[b.N_RUNNING] = heap_push(state.running_ns, state.running_job, sizes[b.N_RUNNING], end_ns, job)
-        sizes[b.ANSWERED] += 1
+        state.n_running = heap_push(state.running_ns, state.running_job, state.n_running, end_ns, job)
+        state.n_answered += 1
     return True

@@ -38,19 +38,18 @@ _ALWAYS = 2**62 + 1
 @compiled(inner=True)
 def _reserved_ns(state: BatchState, job: int) -> int:
     """When a job that does not fit now could start with what it asks for, by what is planned; ``NEVER`` if not in sight."""
-    sizes = state.sizes
-    for k in range(sizes[b.FIRST], sizes[b.LAST]):
-        if state.profile_free[k] >= state.jobs[b.CORES, job]:
+    for k in range(state.first_slice, state.end_slice):
+        if state.profile_free[k] >= state.jobs.cores[job]:
             # If only overdue jobs are in the way: they are expected to end at the next instant.
-            return int(max(state.profile_ns[k], state.clock[b.NOW] + 1))
+            return int(max(state.profile_ns[k], state.now_ns + 1))
     return b.NEVER
 
 
 @compiled(inner=True)
 def _free(state: BatchState, job: int) -> int:
     """How many cores are free to a job, all of them alike."""
-    free = state.sizes[b.FREE_CORES]
-    if state.settings[b.POWERED] == b.UNPOWERED:
+    free = state.free_cores
+    if state.settings.powered == b.UNPOWERED:
         return int(free)
     left, each = room_in_pass(state), core_mw(state, job, 0)
     return int(min(free, max(0, left) // each)) if each > 0 else int(free if left >= 0 else 0)
@@ -60,20 +59,20 @@ def _free(state: BatchState, job: int) -> int:
 def _width(state: BatchState, job: int, reserved: int) -> int:
     """With how many cores a job that may have others should start now; what it asks for if that is all the same."""
     jobs, free = state.jobs, _free(state, job)
-    asked = jobs[b.CORES, job]
-    least, most = jobs[b.MIN_CORES, jobs[b.ORIGIN, job]], jobs[b.MAX_CORES, jobs[b.ORIGIN, job]]
+    asked = jobs.cores[job]
+    least, most = jobs.min_cores[jobs.origin[job]], jobs.max_cores[jobs.origin[job]]
     if least == most:
         return int(asked)
     if asked <= free:
-        if state.sizes[b.N_WAITING] > 1:
+        if state.n_waiting > 1:
             return int(asked)
         return int(max(asked, min(most, free, room_in_limits(state, job))))
     if free < least:
         return int(asked)
-    if state.settings[b.PLANS] == 1:
-        begin, rest = reserved if reserved > 0 else _reserved_ns(state, job), jobs[b.ESTIMATE, job]
+    if state.settings.plans == 1:
+        begin, rest = reserved if reserved > 0 else _reserved_ns(state, job), jobs.estimate_ns[job]
         longer = planned_with(state, job, scaled(rest, asked, free, max(rest, MAX_NS)))
-        if begin < b.NEVER and state.clock[b.NOW] + longer > begin + planned_ns(state, job):
+        if begin < b.NEVER and state.now_ns + longer > begin + planned_ns(state, job):
             return int(asked)
     return int(free)
 
@@ -85,7 +84,7 @@ def mold(state: BatchState, job: int, _begin: int, reserved: int, _sign: int) ->
     ``stop`` is when it could start with what it asks for; 0 where the profile of cores says that.
     """
     width = _width(state, job, reserved)
-    if width != state.jobs[b.CORES, job]:
+    if width != state.jobs.cores[job]:
         _change(state, job, width)
     return width
 
@@ -93,12 +92,12 @@ def mold(state: BatchState, job: int, _begin: int, reserved: int, _sign: int) ->
 @compiled(inner=True)
 def _change(state: BatchState, job: int, width: int) -> None:
     """The job has another width than it asks for."""
-    jobs, asked = state.jobs, state.jobs[b.CORES, job]
-    jobs[b.WAS_CORES, job] = asked
-    for was, column in ((b.WAS_ESTIMATE, b.ESTIMATE), (b.WAS_WALLTIME, b.WALLTIME)):
-        jobs[was, job] = jobs[column, job]
-        jobs[column, job] = scaled(jobs[column, job], asked, width, max(jobs[column, job], MAX_NS))
-    jobs[b.CORES, job] = width
+    jobs, asked = state.jobs, state.jobs.cores[job]
+    jobs.was_cores[job] = asked
+    for was, now in ((jobs.was_estimate_ns, jobs.estimate_ns), (jobs.was_walltime_ns, jobs.walltime_ns)):
+        was[job] = now[job]
+        now[job] = scaled(now[job], asked, width, max(now[job], MAX_NS))
+    jobs.cores[job] = width
 
 
 @compiled(inner=True)
@@ -115,18 +114,18 @@ def _most_beside(ns: Ints, free: Ints, first: int, last: int, now: int, asked: i
 @compiled(inner=True)
 def _beside(state: BatchState, job: int, slot: int, is_copied: bool) -> int:
     """With how many cores a job that could start at ``slot`` with what it asks for should start now, or at that instant."""
-    jobs, sizes, now = state.jobs, state.sizes, state.clock[b.NOW]
-    asked, length, origin = jobs[b.CORES, job], jobs[b.ESTIMATE, job], jobs[b.ORIGIN, job]
+    jobs, now = state.jobs, state.now_ns
+    asked, length, origin = jobs.cores[job], jobs.estimate_ns[job], jobs.origin[job]
     if slot == now:
-        if sizes[b.N_WAITING] > 1:
+        if state.n_waiting > 1:
             return int(asked)
-        return int(max(asked, min(jobs[b.MAX_CORES, origin], sizes[b.FREE_CORES], room_in_limits(state, job))))
+        return int(max(asked, min(jobs.max_cores[origin], state.free_cores, room_in_limits(state, job))))
     if is_copied:
-        width = _most_beside(state.plan_ns, state.plan_free, 0, sizes[b.PLAN_SLICES], now, asked, length)
+        width = _most_beside(state.plan_ns, state.plan_free, 0, state.plan_slices, now, asked, length)
     else:
         ns, free = state.profile_ns, state.profile_free
-        width = _most_beside(ns, free, sizes[b.FIRST], sizes[b.LAST], now, asked, length)
-    if width < jobs[b.MIN_CORES, origin]:
+        width = _most_beside(ns, free, state.first_slice, state.end_slice, now, asked, length)
+    if width < jobs.min_cores[origin]:
         return int(asked)
     if slot < b.NEVER and now + scaled(length, asked, width, max(length, MAX_NS)) > slot + length:
         return int(asked)
@@ -139,25 +138,25 @@ def mold_beside(state: BatchState, job: int, is_copied: int, _stop: int, _sign: 
 
     Returns until when the reservation was that the job gives up as it starts with another width; 0 if there was none.
     """
-    jobs, sizes, now = state.jobs, state.sizes, state.clock[b.NOW]
-    asked, length, kept, origin = jobs[b.CORES, job], jobs[b.ESTIMATE, job], jobs[b.SLOT, job], jobs[b.ORIGIN, job]
-    if jobs[b.MIN_CORES, origin] == jobs[b.MAX_CORES, origin]:
+    jobs, now = state.jobs, state.now_ns
+    asked, length, kept, origin = jobs.cores[job], jobs.estimate_ns[job], jobs.slot_ns[job], jobs.origin[job]
+    if jobs.min_cores[origin] == jobs.max_cores[origin]:
         return 0
     slot = kept
     if kept != b.NEVER:
         drop_slot(state, job)
-    if kept == b.NEVER or state.clock[b.GAIN] == 1:
+    if kept == b.NEVER or state.gained == 1:
         before = _ALWAYS if kept == b.NEVER else kept + 1
         if is_copied == 1:
-            slot = profile_earliest(state.plan_ns, state.plan_free, 0, sizes[b.PLAN_SLICES], asked, length, before)
+            slot = profile_earliest(state.plan_ns, state.plan_free, 0, state.plan_slices, asked, length, before)
         else:
             ns, free = state.profile_ns, state.profile_free
-            slot = profile_earliest(ns, free, sizes[b.FIRST], sizes[b.LAST], asked, length, before)
+            slot = profile_earliest(ns, free, state.first_slice, state.end_slice, asked, length, before)
     width = _beside(state, job, slot, is_copied == 1)
     if width != asked:
         _change(state, job, width)
         return int(kept + length if kept != b.NEVER else 0)
     if kept != b.NEVER:
         count_cores(state, max(kept, now), kept + length, -asked)
-        jobs[b.SLOT, job] = kept
+        jobs.slot_ns[job] = kept
     return 0

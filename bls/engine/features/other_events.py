@@ -18,72 +18,71 @@ __all__ = ["next_other", "others"]
 @compiled(HOOK)
 def next_other(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
     """The next instant at which something rarer than an end or an arrival happens."""
-    clock, sizes = state.clock, state.sizes
-    t = min(clock[b.WAKE], clock[b.POWER_AT])
-    if sizes[b.N_ARRIVING] > 0:
+    t = min(state.wake_ns, state.power_at_ns)
+    if state.n_arriving > 0:
         t = min(t, state.arriving_ns[0])
-    if sizes[b.N_HOST_EVENTS] > 0:
+    if state.n_host_events > 0:
         t = min(t, state.host_ns[0])
-    if clock[b.NEXT_BOUNDARY] < state.boundaries.size:
-        t = min(t, state.boundaries[clock[b.NEXT_BOUNDARY]])
-    if clock[b.NEXT_CANCEL] < state.cancel_order.size:
-        t = min(t, state.jobs[b.CANCEL, state.cancel_order[clock[b.NEXT_CANCEL]]])
+    if state.next_boundary < state.boundaries.size:
+        t = min(t, state.boundaries[state.next_boundary])
+    if state.next_cancel < state.cancel_order.size:
+        t = min(t, state.jobs.cancel_ns[state.cancel_order[state.next_cancel]])
     return int(t)
 
 
 @compiled(inner=True)
 def _withdraw(state: BatchState, now: int) -> None:
     """Cancellations: those who wait leave; those who run have been told when they started."""
-    clock, jobs, rows = state.clock, state.jobs, state.cancel_order
-    while clock[b.NEXT_CANCEL] < rows.size and jobs[b.CANCEL, rows[clock[b.NEXT_CANCEL]]] <= now:
-        job = state.by_rank[jobs[b.RANK, rows[clock[b.NEXT_CANCEL]]]]
-        clock[b.NEXT_CANCEL] += 1
-        if jobs[b.START, job] >= 0 or jobs[b.STATE, job] >= 0:
+    jobs, rows = state.jobs, state.cancel_order
+    while state.next_cancel < rows.size and jobs.cancel_ns[rows[state.next_cancel]] <= now:
+        job = state.by_rank[jobs.rank[rows[state.next_cancel]]]
+        state.next_cancel += 1
+        if jobs.start_ns[job] >= 0 or jobs.state[job] >= 0:
             continue
-        if queue_next(state.queue_words, state.queue_starts, jobs[b.RANK, job]) == jobs[b.RANK, job]:
+        if queue_next(state.queue_words, state.queue_starts, jobs.rank[job]) == jobs.rank[job]:
             leave_queue(state, job)
             log_job(state, job, b.LOG_LEFT)
-            if jobs[b.SLOT, job] != b.NEVER:
-                clock[b.HULL] = max(clock[b.HULL], jobs[b.SLOT, job] + planned_ns(state, job))
-                clock[b.GAIN] = 1
+            if jobs.slot_ns[job] != b.NEVER:
+                state.hull_ns = max(state.hull_ns, jobs.slot_ns[job] + planned_ns(state, job))
+                state.gained = 1
                 drop_slot(state, job)
-        clock[b.CHANGED] = 1
-        jobs[b.STATE, job] = b.CANCELLED
-        jobs[b.WHY, job] = b.NEVER_STARTED
+        state.changed = 1
+        jobs.state[job] = b.CANCELLED
+        jobs.why[job] = b.NEVER_STARTED
         for_good(state, job, now)
 
 
 @compiled(HOOK)
 def others(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """What happens at an instant, ``begin``, between its ends and the arrivals of jobs that come by themselves."""
-    clock, sizes, jobs = state.clock, state.sizes, state.jobs
-    if sizes[b.N_HOST_EVENTS] > 0 and state.host_ns[0] <= now:
+    jobs = state.jobs
+    if state.n_host_events > 0 and state.host_ns[0] <= now:
         call_hook(state.hooks[HOST_EVENTS], (state, -1, now, now, 0))
-        clock[b.CHANGED] = 1
-    if state.stops.host.size > 0:
+        state.changed = 1
+    if state.stops.host.state.size > 0:
         call_hook(state.hooks[STOP_HOSTS], (state, -1, now, now, 0))
-    elif clock[b.POWER_AT] <= now:
+    elif state.power_at_ns <= now:
         call_hook(state.hooks[LIMITS], (state, -1, now, now, 0))
-    while clock[b.NEXT_BOUNDARY] < state.boundaries.size and state.boundaries[clock[b.NEXT_BOUNDARY]] <= now:
-        clock[b.NEXT_BOUNDARY] += 1
-        clock[b.CHANGED] = 1
-    if clock[b.NEXT_CANCEL] < state.cancel_order.size:
+    while state.next_boundary < state.boundaries.size and state.boundaries[state.next_boundary] <= now:
+        state.next_boundary += 1
+        state.changed = 1
+    if state.next_cancel < state.cancel_order.size:
         _withdraw(state, now)
-    while sizes[b.N_ARRIVING] > 0 and state.arriving_ns[0] <= now:
+    while state.n_arriving > 0 and state.arriving_ns[0] <= now:
         job = state.arriving_job[0]
-        sizes[b.N_ARRIVING] = heap_drop_top(state.arriving_ns, state.arriving_job, sizes[b.N_ARRIVING])
-        if job >= jobs.shape[1]:
-            job -= jobs.shape[1]
-            if jobs[b.START, job] < 0 and jobs[b.STATE, job] < 0:
+        state.n_arriving = heap_drop_top(state.arriving_ns, state.arriving_job, state.n_arriving)
+        if job >= jobs.number.size:
+            job -= jobs.number.size
+            if jobs.start_ns[job] < 0 and jobs.state[job] < 0:
                 # It accepts more from now on: it may have a better slot than the one that it keeps.
-                clock[b.CHANGED] = 1
-                if jobs[b.SLOT, job] != b.NEVER:
-                    clock[b.HULL] = b.NEVER
-                    clock[b.GAIN] = 1
-        elif jobs[b.STATE, job] < 0:
-            clock[b.CHANGED] = 1
+                state.changed = 1
+                if jobs.slot_ns[job] != b.NEVER:
+                    state.hull_ns = b.NEVER
+                    state.gained = 1
+        elif jobs.state[job] < 0:
+            state.changed = 1
             arrive(state, job, now)
-    if clock[b.WAKE] <= now:
-        clock[b.WAKE] = b.NEVER
-        clock[b.CHANGED] = 1
+    if state.wake_ns <= now:
+        state.wake_ns = b.NEVER
+        state.changed = 1
     return 0

@@ -31,40 +31,40 @@ _ALWAYS = 2**62 + 1
 @compiled(inner=True)
 def _hold_overdue(state: BatchState, sign: int) -> None:
     """Take (-1) what overdue jobs hold until the next instant, when they are expected to end, or give it back (1)."""
-    now, sizes = state.clock[b.NOW], state.sizes
-    if state.settings[b.BY_CORES] == 0:
-        count_cores(state, now, now + 1, sign * sizes[b.OVERDUE_CORES])
+    now = state.now_ns
+    if state.settings.by_cores == 0:
+        count_cores(state, now, now + 1, sign * state.overdue_cores)
         return
-    for k in range(sizes[b.N_RUNNING]):
+    for k in range(state.n_running):
         job = state.running_job[k]
-        if state.jobs[b.OVERDUE, job] == 1:
+        if state.jobs.overdue[job] == 1:
             hold_pool(state, job, now, now + 1, sign)
 
 
 @compiled(merged=True)
 def _begin(state: BatchState, is_copied: bool) -> None:
     """Forget who was blocked in the pass before, and the plan where it cannot be kept; prepare the profile to plan with."""
-    clock, sizes, partitions = state.clock, state.sizes, state.partitions
+    partitions = state.partitions
     # What starts where hosts have to boot holds its cores for longer than it was planned to: nobody is to be planned behind it.
-    late = sizes[b.N_AWAY] > 0 and state.settings[b.MOST_LATE] > 0
-    now, lost = clock[b.NOW], clock[b.LOSS] == 1 or late
-    clock[b.BLOCKED_HEAD] = -1
-    for p in range(partitions.shape[0]):
-        partitions[p, b.BLOCKED] = partitions[p, b.WAITS] = 0
-    if state.settings[b.KEEP] == 1:
+    late = state.n_away > 0 and state.settings.max_boot_wait_ns > 0
+    now, lost = state.now_ns, state.lost == 1 or late
+    state.blocked_head = -1
+    for p in range(partitions.tier.size):
+        partitions.blocked[p] = partitions.waits[p] = 0
+    if state.settings.keeps_reservations == 1:
         # A slot that has passed, as while the scheduler was deciding: nothing is as planned.
         position = -1 if lost else queue_next(state.queue_words, state.queue_starts, 0)
         while position >= 0 and not lost:
-            lost = state.jobs[b.SLOT, state.by_rank[position]] < now
+            lost = state.jobs.slot_ns[state.by_rank[position]] < now
             position = queue_next(state.queue_words, state.queue_starts, position + 1)
         if lost:
             drop_slots(state)
-    if sizes[b.OVERDUE_CORES] > 0:
+    if state.overdue_cores > 0:
         _hold_overdue(state, -1)
     if is_copied:
-        first = sizes[b.FIRST]
-        sizes[b.PLAN_SLICES] = sizes[b.LAST] - first
-        for k in range(sizes[b.PLAN_SLICES]):
+        first = state.first_slice
+        state.plan_slices = state.end_slice - first
+        for k in range(state.plan_slices):
             state.plan_ns[k] = state.profile_ns[first + k]
             state.plan_free[k] = state.profile_free[first + k]
 
@@ -72,8 +72,7 @@ def _begin(state: BatchState, is_copied: bool) -> None:
 @compiled(merged=True)
 def _plan_with(state: BatchState, begin: int, stop: int, cores: int) -> None:
     """Take so many cores from the copy of the profile for [begin, stop)."""
-    sizes = state.sizes
-    sizes[b.PLAN_SLICES] = profile_add(state.plan_ns, state.plan_free, 0, sizes[b.PLAN_SLICES], begin, stop, -cores)
+    state.plan_slices = profile_add(state.plan_ns, state.plan_free, 0, state.plan_slices, begin, stop, -cores)
 
 
 @compiled(merged=True)
@@ -83,8 +82,8 @@ def _earlier(state: BatchState, n: int, before: int) -> bool:
     Reservations were at their earliest when capacity was last gained: a better one touches what was gained since. (By cores
     they are not: a job that keeps its slot may have moved to other cores.)
     """
-    sizes, ns, free = state.sizes, state.profile_ns, state.profile_free
-    k, last = sizes[b.FIRST], sizes[b.LAST]
+    ns, free = state.profile_ns, state.profile_free
+    k, last = state.first_slice, state.end_slice
     while k < last and ns[k] < before:
         if free[k] >= n:
             return True
@@ -95,25 +94,25 @@ def _earlier(state: BatchState, n: int, before: int) -> bool:
 @compiled(merged=True)
 def _earliest_slot(state: BatchState, job: int, before: int, is_copied: bool) -> int:
     """The earliest slot of a job before an instant, ``NEVER`` if there is none; its cores as of the hook ``EARLIEST``."""
-    n, length, sizes = state.jobs[b.CORES, job], state.jobs[b.ESTIMATE, job], state.sizes
-    if state.settings[b.BY_CORES] == 1:
-        now = state.clock[b.NOW]
+    n, length = state.jobs.cores[job], state.jobs.estimate_ns[job]
+    if state.settings.by_cores == 1:
+        now = state.now_ns
         slot = call_hook(state.hooks[EARLIEST], (state, job, now, before, 0))
         if slot == b.NEVER and now + 1 < before < _ALWAYS:
             # An allocator that now refuses what it chose before.
             slot = call_hook(state.hooks[EARLIEST], (state, job, now, _ALWAYS, 0))
         return int(slot)
     if is_copied:
-        return profile_earliest(state.plan_ns, state.plan_free, 0, sizes[b.PLAN_SLICES], n, length, before)
-    return profile_earliest(state.profile_ns, state.profile_free, sizes[b.FIRST], sizes[b.LAST], n, length, before)
+        return profile_earliest(state.plan_ns, state.plan_free, 0, state.plan_slices, n, length, before)
+    return profile_earliest(state.profile_ns, state.profile_free, state.first_slice, state.end_slice, n, length, before)
 
 
 @compiled(merged=True)
 def _slot(state: BatchState, job: int, before: int, is_copied: bool) -> int:
     """As ``_earliest_slot``; a job that would start now on hosts that have to boot has to fit for as much longer."""
-    now = state.clock[b.NOW]
+    now = state.now_ns
     slot = _earliest_slot(state, job, before, is_copied)
-    if slot == now and state.sizes[b.N_AWAY] > 0:
+    if slot == now and state.n_away > 0:
         slot = call_hook(state.hooks[SLOT_AWAKE], (state, job, now, before, 1 if is_copied else 0))
     return int(slot)
 
@@ -121,7 +120,7 @@ def _slot(state: BatchState, job: int, before: int, is_copied: bool) -> int:
 @compiled(merged=True)
 def _start_as_reserved(state: BatchState, job: int) -> bool:
     """Start a job on the cores that its reservation names; False if they cannot be its."""
-    first, count, used = state.jobs[b.PLAN_FIRST, job], state.jobs[b.PLAN_COUNT, job], state.sizes[b.POOL_USED]
+    first, count, used = state.jobs.plan_first[job], state.jobs.plan_count[job], state.pool_used
     for k in range(count):
         state.pool_lo[used + k] = state.kept_lo[first + k]
         state.pool_hi[used + k] = state.kept_hi[first + k]
@@ -131,37 +130,37 @@ def _start_as_reserved(state: BatchState, job: int) -> bool:
 @compiled(merged=True)
 def _start_now(state: BatchState, job: int, is_copied: bool) -> bool:
     """Start a job whose slot is now; False if the allocator's cores cannot be its."""
-    jobs, now = state.jobs, state.clock[b.NOW]
-    placed = state.settings[b.BY_CORES] == 1 or state.sizes[b.N_AWAY] > 0
-    count = state.sizes[b.PLACED] if placed else suggest(state, job)
-    why = b.BY_BACKFILL if state.partitions[jobs[b.PARTITION, job], b.WAITS] == 1 else b.BY_HEAD
-    if jobs[b.RESERVED, job] == 1:
+    jobs, now = state.jobs, state.now_ns
+    placed = state.settings.by_cores == 1 or state.n_away > 0
+    count = state.n_placed if placed else suggest(state, job)
+    why = b.BY_BACKFILL if state.partitions.waits[jobs.partition[job]] == 1 else b.BY_HEAD
+    if jobs.reserved[job] == 1:
         why = b.BY_RESERVATION
     if not start(state, job, count, why):
         return False
     if is_copied:
-        _plan_with(state, now, jobs[b.EXPECTED, job], jobs[b.HELD_CORES, job])
+        _plan_with(state, now, jobs.expected_end_ns[job], jobs.held_cores[job])
     return True
 
 
 @compiled(merged=True)
 def _reserve(state: BatchState, job: int, slot: int, is_copied: bool) -> None:
     """Give a job a reservation, with what ``_slot`` has found."""
-    jobs, sizes, stop = state.jobs, state.sizes, slot + state.jobs[b.ESTIMATE, job]
+    jobs, stop = state.jobs, slot + state.jobs.estimate_ns[job]
     if is_copied:
-        _plan_with(state, slot, stop, jobs[b.CORES, job])
+        _plan_with(state, slot, stop, jobs.cores[job])
         return
-    if state.settings[b.BY_CORES] == 1:
-        count, used, at = sizes[b.PLACED], sizes[b.POOL_USED], sizes[b.PLAN_USED]
+    if state.settings.by_cores == 1:
+        count, used, at = state.n_placed, state.pool_used, state.kept_used
         for i in range(count):
             state.kept_lo[at + i] = state.pool_lo[used + i]
             state.kept_hi[at + i] = state.pool_hi[used + i]
-        jobs[b.PLAN_FIRST, job], jobs[b.PLAN_COUNT, job] = at, count
-        sizes[b.PLAN_USED] = at + count
+        jobs.plan_first[job], jobs.plan_count[job] = at, count
+        state.kept_used = at + count
         call_hook(state.hooks[HOLD_KEPT], (state, job, slot, stop, -1))
     else:
-        count_cores(state, slot, stop, -jobs[b.CORES, job])
-    jobs[b.SLOT, job] = slot
+        count_cores(state, slot, stop, -jobs.cores[job])
+    jobs.slot_ns[job] = slot
 
 
 @compiled(HOOK)
@@ -170,41 +169,41 @@ def plan(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> 
 
     ``begin`` is the number of jobs in ``state.order``, where the order is not static. Returns a ``BatchStatus``.
     """
-    settings, clock, jobs, partitions = state.settings, state.clock, state.jobs, state.partitions
-    depth, static, by_cores = settings[b.DEPTH], settings[b.ORDER] == b.STATIC, settings[b.BY_CORES] == 1
-    now, keep, gained = clock[b.NOW], settings[b.KEEP] == 1, clock[b.GAIN] == 1
+    settings, jobs, partitions = state.settings, state.jobs, state.partitions
+    depth, static, by_cores = settings.max_reservations, settings.order == b.STATIC, settings.by_cores == 1
+    now, keep, gained = state.now_ns, settings.keeps_reservations == 1, state.gained == 1
     # A plan that is made anew in every pass is made on a copy, by counts; the cores of one are given back at its end.
     is_copied = not keep and depth > 0 and not by_cores
-    overdue = state.sizes[b.OVERDUE_CORES] > 0
+    overdue = state.overdue_cores > 0
     _begin(state, is_copied)
     # A pass is made at the next kept slot. What overdue jobs hold is planned to come free at the next instant, again and
     # again: that is no reason to wake up at every one.
     awake = now + 1 if overdue else now
-    hull, moved, wake = clock[b.HULL], 0, b.NEVER
+    hull, moved, wake = state.hull_ns, 0, b.NEVER
     status, position, n_blocked, blocked = BatchStatus.RUNNING, -1, 0, False
     while True:
         position = queue_next(state.queue_words, state.queue_starts, position + 1) if static else position + 1
         if position < 0 or (not static and position == n_order):
             break
         job = state.by_rank[position] if static else state.order[position]
-        limited = settings[b.LIMITED] == 1 and held_back(state, job)
-        if settings[b.MOLDS] == 1 and not blocked and not limited:
+        limited = settings.limited == 1 and held_back(state, job)
+        if settings.molds == 1 and not blocked and not limited:
             given_up = call_hook(state.hooks[MOLD_BESIDE], (state, job, 1 if is_copied else 0, 0, 0))
             hull, moved = max(hull, given_up), max(moved, given_up)
-        length, p, kept = planned_ns(state, job), jobs[b.PARTITION, job], jobs[b.SLOT, job]
-        stopped = partitions[p, b.BLOCKED] >= max(depth, 1)  # no more reservations
+        length, p, kept = planned_ns(state, job), jobs.partition[job], jobs.slot_ns[job]
+        stopped = partitions.blocked[p] >= max(depth, 1)  # no more reservations
         if limited:
             if kept != b.NEVER:
                 hull = moved = max(hull, kept + length)
                 drop_slot(state, job)
-            partitions[p, b.WAITS] = 1
+            partitions.waits[p] = 1
             continue
         if depth == 0 and stopped:
             continue
         if now < kept < b.NEVER and (
-            not gained or (not by_cores and not _earlier(state, jobs[b.CORES, job], min(kept, hull)))
+            not gained or (not by_cores and not _earlier(state, jobs.cores[job], min(kept, hull)))
         ):
-            partitions[p, b.WAITS], blocked = 1, True
+            partitions.waits[p], blocked = 1, True
             wake = min(wake, kept if kept > awake else b.NEVER)
             continue
         if kept != b.NEVER:
@@ -225,16 +224,16 @@ def plan(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> 
                 status = BatchStatus.ALLOCATOR_FAULT
                 break
             continue
-        partitions[p, b.WAITS], blocked = 1, True
+        partitions.waits[p], blocked = 1, True
         if stopped:
             continue
-        partitions[p, b.BLOCKED] += 1
+        partitions.blocked[p] += 1
         if depth == 0:
             n_blocked += 1
-            if n_blocked == partitions.shape[0]:
+            if n_blocked == partitions.tier.size:
                 break
             continue
-        jobs[b.RESERVED, job] = 1
+        jobs.reserved[job] = 1
         if slot != b.NEVER:
             _reserve(state, job, slot, is_copied)
             if keep:
@@ -243,7 +242,7 @@ def plan(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> 
         drop_slots(state)
     if overdue:
         _hold_overdue(state, 1)
-    clock[b.WAKE] = wake
+    state.wake_ns = wake
     # What those who moved have left may be of use to those who were tried before them, next time.
-    clock[b.HULL] = moved if gained else hull
+    state.hull_ns = moved if gained else hull
     return status

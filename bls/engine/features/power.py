@@ -37,44 +37,44 @@ def _plan_limit(state: BatchState, k: int, now: int, sign: int) -> None:
     for stair in range(power.first[k], power.first[k + 1]):
         until, step, since = power.stairs[0, stair], power.stairs[1, stair], max(now, power.stairs[2, stair])
         if until > now:
-            hold_amount(state, state.cores_profile, state.settings[b.POWER_AMOUNT], step, since, until, sign)
+            hold_amount(state, state.cores_profile, state.settings.power_amount, step, since, until, sign)
 
 
 @compiled(HOOK)
 def change_limits(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """Limits that are known from the present instant on, ``begin``, or are over."""
-    settings, clock, power = state.settings, state.clock, state.power
-    while clock[b.NEXT_POWER] < power.ns.size and power.ns[clock[b.NEXT_POWER]] <= now:
-        k = clock[b.NEXT_POWER]
-        lower = power.known[k] < clock[b.LIMIT_MW]
-        if settings[b.NOTICED] == 1 and power.first[k] < power.first[k + 1]:
+    settings, power = state.settings, state.power
+    while state.next_power < power.ns.size and power.ns[state.next_power] <= now:
+        k = state.next_power
+        lower = power.known[k] < state.limit_mw
+        if settings.noticed == 1 and power.first[k] < power.first[k + 1]:
             lower = True
-        clock[b.NEXT_POWER], clock[b.LIMIT_MW] = k + 1, power.known[k]
-        clock[b.CHANGED], clock[b.BLOCKED_HEAD] = 1, -1
-        if settings[b.BY_CORES] == 0:
+        state.next_power, state.limit_mw = k + 1, power.known[k]
+        state.changed, state.blocked_head = 1, -1
+        if settings.by_cores == 0:
             continue
         if state.domains.limit_mw.size > 0:
             lower = call_hook(state.hooks[DOMAIN_LIMITS], (state, -1, now, k, 0)) == 1 or lower
-        if lower and settings[b.KEEP] == 1:
+        if lower and settings.keeps_reservations == 1:
             drop_slots(state)
-        if k > 0 and settings[b.NOTICED] == 0:
+        if k > 0 and settings.noticed == 0:
             _plan_limit(state, k - 1, now, 1)
         _plan_limit(state, k, now, -1)
         if lower:
-            clock[b.LOSS] = 1
+            state.lost = 1
         else:
-            clock[b.GAIN], clock[b.HULL] = 1, b.NEVER
-    clock[b.POWER_AT] = power.ns[clock[b.NEXT_POWER]] if clock[b.NEXT_POWER] < power.ns.size else b.NEVER
+            state.gained, state.hull_ns = 1, b.NEVER
+    state.power_at_ns = power.ns[state.next_power] if state.next_power < power.ns.size else b.NEVER
     return 0
 
 
 @compiled(inner=True)
 def room_in_pass(state: BatchState) -> int:
     """As ``room_mw``, during a pass, in which jobs start, and none ends."""
-    room, sizes = state.power.room, state.sizes
-    if room[0] != state.clock[b.PASSES] + 1:
-        room[0], room[1], room[2] = state.clock[b.PASSES] + 1, sizes[b.N_STARTED], room_mw(state)
-    while room[1] < sizes[b.N_STARTED]:
+    room = state.power.room
+    if room[0] != state.passes + 1:
+        room[0], room[1], room[2] = state.passes + 1, state.n_started, room_mw(state)
+    while room[1] < state.n_started:
         if room[2] != b.NEVER:
             room[2] -= held_mw(state, state.started[room[1]])
         room[1] += 1
@@ -100,14 +100,14 @@ def _count(state: BatchState, job: int) -> None:
     """Add what the cores that a job holds draw beyond idle ones, at each level."""
     power, jobs = state.power, state.jobs
     if power.first_core.size == 2:
-        _add(state, job, 0, jobs[b.HELD_CORES, job])
+        _add(state, job, 0, jobs.held_cores[job])
         return
-    for k in range(jobs[b.HELD_FIRST, job], jobs[b.HELD_FIRST, job] + jobs[b.HELD_COUNT, job]):
+    for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         for group in range(power.first_core.size - 1):
             lo = max(state.pool_lo[k], power.first_core[group])
             hi = min(state.pool_hi[k], power.first_core[group + 1])
             cores = max(0, hi - lo)
-            if state.settings[b.RELEASES] != b.NO_RELEASES:
+            if state.settings.releases != b.NO_RELEASES:
                 cores = 0
                 for core in range(lo, hi):
                     cores += state.holder[core] == job
@@ -118,17 +118,17 @@ def _count(state: BatchState, job: int) -> None:
 @compiled(inner=True)
 def _level(state: BatchState) -> int:
     """The fastest level at which what is drawn fits, or the slowest."""
-    sizes, power, limit = state.sizes, state.power, state.clock[b.LIMIT_MW]
+    power, limit = state.power, state.limit_mw
     if limit == b.NEVER:
         return 0
     power.drawn[:] = 0
-    for k in range(sizes[b.N_RUNNING]):
+    for k in range(state.n_running):
         _count(state, state.running_job[k])
-    for k in range(sizes[b.N_STARTED]):
+    for k in range(state.n_started):
         _count(state, state.started[k])
     slowest = power.states - 1
     for level in range(slowest):
-        if state.settings[b.IDLE_MW] + power.drawn[level] <= limit:
+        if state.settings.idle_mw + power.drawn[level] <= limit:
             return level
     return int(slowest)
 
@@ -136,73 +136,73 @@ def _level(state: BatchState) -> int:
 @compiled(inner=True)
 def _direct_core(state: BatchState, job: int, core: int, scale: int) -> None:
     """Have the speed of a core of a job scaled, or of all of them (-1)."""
-    k, given = state.sizes[b.N_DIRECTED], state.directed
-    given[b.DIRECTED_JOB, k], given[b.DIRECTED_WHAT, k] = job, b.SCALED
-    given[b.DIRECTED_CORE, k], given[b.DIRECTED_VALUE, k] = core, scale
-    state.sizes[b.N_DIRECTED] = k + 1
+    k, given = state.n_directed, state.directed
+    given.job[k], given.what[k] = job, b.SCALED
+    given.core[k], given.value[k] = core, scale
+    state.n_directed = k + 1
 
 
 @compiled(inner=True)
 def put_into(state: BatchState, job: int, level: int) -> None:
     """Have a job run in the state that it is to be in, if it does not."""
     power, jobs, settings = state.power, state.jobs, state.settings
-    if jobs[b.STOP, job] <= jobs[b.START, job]:
+    if jobs.stop_ns[job] <= jobs.start_ns[job]:
         return  # it is cut as it starts
     wanted = planned_state(state, job)
-    if settings[b.POWERED] == b.LEVELS:
+    if settings.powered == b.LEVELS:
         wanted = min(wanted, level)
-    changed = state.scaling[b.POWER_STATE, job] != wanted
+    changed = state.scaling.power_state[job] != wanted
     # Cores that have come since are in that state by themselves only where it has one speed.
-    if not changed and (wanted == 0 or settings[b.POWER_ALIKE] == 1 or settings[b.RESIZE] == b.NO_RESIZE):
+    if not changed and (wanted == 0 or settings.power_alike == 1 or settings.resizing == b.NO_RESIZE):
         return
-    state.scaling[b.POWER_STATE, job] = wanted
-    if settings[b.POWER_ALIKE] == 1:
+    state.scaling.power_state[job] = wanted
+    if settings.power_alike == 1:
         _direct_core(state, job, -1, speed_in(state, job, wanted, 0))
         return
-    for k in range(jobs[b.HELD_FIRST, job], jobs[b.HELD_FIRST, job] + jobs[b.HELD_COUNT, job]):
+    for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         group = 0
         for core in range(state.pool_lo[k], state.pool_hi[k]):
             while core >= power.first_core[group + 1]:
                 group += 1
-            if state.settings[b.RELEASES] != b.NO_RELEASES and state.holder[core] != job:
+            if state.settings.releases != b.NO_RELEASES and state.holder[core] != job:
                 continue
-            scale, has = speed_in(state, job, wanted, group), state.core_scale[0, core] == job + 1
-            if changed or not (has and state.core_scale[1, core] == scale):
+            scale, has = speed_in(state, job, wanted, group), state.core_scale.row[core] == job + 1
+            if changed or not (has and state.core_scale.scale[core] == scale):
                 _direct_core(state, job, core, scale)
 
 
 @compiled(inner=True)
 def _expect_at_full_speed(state: BatchState, now: int) -> None:
     """Jobs that start now are no more expected to end as they were planned: they are at full speed until they are slowed."""
-    sizes, jobs = state.sizes, state.jobs
-    for k in range(sizes[b.N_RUNNING]):  # those that are only replayed are among them already
+    jobs = state.jobs
+    for k in range(state.n_running):  # those that are only replayed are among them already
         job = state.running_job[k]
-        if jobs[b.START, job] >= now and state.scaling[b.POWER_STATE, job] == 0:  # else a pass before has told it
-            expect(state, job, now, jobs[b.START, job] + jobs[b.ESTIMATE, job])
-            if state.settings[b.PROMISES] == 1:
+        if jobs.start_ns[job] >= now and state.scaling.power_state[job] == 0:  # else a pass before has told it
+            expect(state, job, now, jobs.start_ns[job] + jobs.estimate_ns[job])
+            if state.settings.promises == 1:
                 call_hook(state.hooks[HEAR], (state, job, 0, 0, 0))
-    for k in range(sizes[b.N_STARTED]):
+    for k in range(state.n_started):
         job = state.started[k]
-        expect(state, job, now, jobs[b.START, job] + jobs[b.ESTIMATE, job])
+        expect(state, job, now, jobs.start_ns[job] + jobs.estimate_ns[job])
 
 
 @compiled(HOOK)
 def set_level(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """After a pass: running jobs are in the states that they are to be in; returns 0, or a status."""
-    settings, clock, sizes = state.settings, state.clock, state.sizes
-    planned = settings[b.POWERED] == b.FIXED or clock[b.LEVEL] > 0
-    if planned and settings[b.PLANS] == 1 and settings[b.BY_CORES] == 0:
+    settings = state.settings
+    planned = settings.powered == b.FIXED or state.level > 0
+    if planned and settings.plans == 1 and settings.by_cores == 0:
         _expect_at_full_speed(state, now)
     level = 0
-    if settings[b.POWERED] == b.LEVELS:
+    if settings.powered == b.LEVELS:
         level = _level(state)
-        if level == 0 and clock[b.LEVEL] == 0:
+        if level == 0 and state.level == 0:
             return 0
-        if level != clock[b.LEVEL] and settings[b.KEEP] == 1:
+        if level != state.level and settings.keeps_reservations == 1:
             drop_slots(state)  # as long as they were
-        clock[b.LEVEL] = level
-    for k in range(sizes[b.N_RUNNING]):
+        state.level = level
+    for k in range(state.n_running):
         put_into(state, state.running_job[k], level)
-    for k in range(sizes[b.N_STARTED]):
+    for k in range(state.n_started):
         put_into(state, state.started[k], level)
     return int(carry_out(state, now))

@@ -47,24 +47,24 @@ def _compare(a: int, c: int, other_a: int, other_c: int) -> int:
 @compiled(inner=True)
 def _goes_first(state: BatchState, k: int, other: int) -> bool:
     """Whether entry k is slowed before another one."""
-    of, number = state.power.slowing, state.jobs[b.NUMBER]
-    order = of[b.SLOWING_KEY, other] - of[b.SLOWING_KEY, k]
-    if state.settings[b.SLOW] == b.LEAST_SENSITIVE:
+    of, number = state.power.slowing, state.jobs.number
+    order = of.key[other] - of.key[k]
+    if state.settings.slow_order == b.LEAST_SENSITIVE:
         order = _compare(
-            of[b.SLOWING_SAVES, k],
-            of[b.SLOWING_LOSES, k],
-            of[b.SLOWING_SAVES, other],
-            of[b.SLOWING_LOSES, other],
+            of.saves[k],
+            of.loses[k],
+            of.saves[other],
+            of.loses[other],
         )
     if order != 0:
         return bool(order > 0)
-    return bool(number[of[b.SLOWING_JOB, k]] < number[of[b.SLOWING_JOB, other]])
+    return bool(number[of.job[k]] < number[of.job[other]])
 
 
 @compiled(inner=True)
 def _settle(state: BatchState, n: int, at: int) -> None:
     """Let the entry at a place of the heap of n go down to where it belongs."""
-    heap = state.power.slowing[b.SLOWING_HEAP]
+    heap = state.power.slowing.heap
     while 2 * at + 1 < n:
         child = 2 * at + 1
         if child + 1 < n and _goes_first(state, heap[child + 1], heap[child]):
@@ -95,31 +95,31 @@ def _parts(state: BatchState, job: int, domain: int, at: int) -> int:
 def _enter(state: BatchState, k: int, domain: int) -> None:
     """What entry k saves in its slowest state, and loses, and its place by the rule: the least is first."""
     of, jobs, settings = state.power.slowing, state.jobs, state.settings
-    job, at = of[b.SLOWING_JOB, k], of[b.SLOWING_STATE, k]
-    slowest, rule = planned_state(state, job), settings[b.SLOW]
+    job, at = of.job[k], of.state[k]
+    slowest, rule = planned_state(state, job), settings.slow_order
     saves = _mw(state, job, domain, at) - _mw(state, job, domain, slowest)
-    of[b.SLOWING_SAVES, k] = saves
+    of.saves[k] = saves
     if rule == b.LEAST_SENSITIVE:
-        of[b.SLOWING_LOSES, k] = _parts(state, job, domain, at) - _parts(state, job, domain, slowest)
+        of.loses[k] = _parts(state, job, domain, at) - _parts(state, job, domain, slowest)
     key = -saves
     if rule == b.WIDEST_FIRST:
-        key = -jobs[b.HELD_CORES, job]
+        key = -jobs.held_cores[job]
     elif rule == b.NARROWEST_FIRST:
-        key = jobs[b.HELD_CORES, job]
+        key = jobs.held_cores[job]
     elif rule == b.LATEST:
-        key = -jobs[b.START, job]
+        key = -jobs.start_ns[job]
     elif rule == b.EARLIEST:
-        key = jobs[b.START, job]
-    of[b.SLOWING_KEY, k] = key
+        key = jobs.start_ns[job]
+    of.key[k] = key
 
 
 @compiled(inner=True)
 def _slow(state: BatchState, n: int, domain: int, above: int) -> None:
     """Of n entries slow so many that a domain draws ``above`` mW less, or all."""
-    of, heap, size = state.power.slowing, state.power.slowing[b.SLOWING_HEAP], 0
+    of, heap, size = state.power.slowing, state.power.slowing.heap, 0
     for k in range(n):
         _enter(state, k, domain)
-        if of[b.SLOWING_SAVES, k] > 0:
+        if of.saves[k] > 0:
             heap[size] = k
             size += 1
     for back in range(size // 2):
@@ -129,14 +129,14 @@ def _slow(state: BatchState, n: int, domain: int, above: int) -> None:
         size -= 1
         heap[0] = heap[size]
         _settle(state, size, 0)
-        job = of[b.SLOWING_JOB, k]
-        at, slowest = of[b.SLOWING_STATE, k], planned_state(state, job)
+        job = of.job[k]
+        at, slowest = of.state[k], planned_state(state, job)
         wanted, before = slowest, _mw(state, job, domain, at)
-        if of[b.SLOWING_SAVES, k] >= above:
+        if of.saves[k] >= above:
             wanted = at + 1
             while wanted < slowest and before - _mw(state, job, domain, wanted) < above:
                 wanted += 1
-        of[b.SLOWING_STATE, k] = wanted
+        of.state[k] = wanted
         above -= before - _mw(state, job, domain, wanted)
 
 
@@ -145,7 +145,7 @@ def _saved_at(state: BatchState, n: int, domain: int, level: int) -> int:
     """How much less a domain draws with its n entries no faster than at a level."""
     of, saved = state.power.slowing, 0
     for k in range(n):
-        job, at = of[b.SLOWING_JOB, k], of[b.SLOWING_STATE, k]
+        job, at = of.job[k], of.state[k]
         wanted = min(level, planned_state(state, job))
         if wanted > at:
             saved += _mw(state, job, domain, at) - _mw(state, job, domain, wanted)
@@ -156,35 +156,35 @@ def _saved_at(state: BatchState, n: int, domain: int, level: int) -> int:
 def _set_level(state: BatchState, n: int, domain: int, above: int) -> None:
     """Have all of n entries that are in a domain, and may be slowed, no faster than at the fastest level that saves ``above``
     mW, or at the slowest."""
-    of, clock, levels, level = state.power.slowing, state.clock, state.domains.level, 0
+    of, levels, level = state.power.slowing, state.domains.level, 0
     slowest = state.power.states - 1
     while level < slowest and _saved_at(state, n, domain, level) < above:
         level += 1
     machine = domain == levels.size
-    before = clock[b.LEVEL] if machine else levels[domain]
-    if level != before and state.settings[b.KEEP] == 1:
+    before = state.level if machine else levels[domain]
+    if level != before and state.settings.keeps_reservations == 1:
         drop_slots(state)  # as long as they were
     if machine:
-        clock[b.LEVEL] = level
+        state.level = level
     else:
         levels[domain] = level
     if level == 0:
         return
     for k in range(n):
-        job = of[b.SLOWING_JOB, k]
+        job = of.job[k]
         if _parts(state, job, domain, 0) > 0:
-            of[b.SLOWING_STATE, k] = max(of[b.SLOWING_STATE, k], min(level, planned_state(state, job)))
+            of.state[k] = max(of.state[k], min(level, planned_state(state, job)))
 
 
 @compiled(inner=True)
 def _list_jobs(state: BatchState) -> int:
     """Note the jobs that run, all at full speed; returns how many."""
-    of, sizes = state.power.slowing, state.sizes
-    n = sizes[b.N_RUNNING] + sizes[b.N_STARTED]
+    of = state.power.slowing
+    n = state.n_running + state.n_started
     for k in range(n):
-        started = k - sizes[b.N_RUNNING]
-        of[b.SLOWING_JOB, k] = state.started[started] if started >= 0 else state.running_job[k]
-        of[b.SLOWING_STATE, k] = 0
+        started = k - state.n_running
+        of.job[k] = state.started[started] if started >= 0 else state.running_job[k]
+        of.state[k] = 0
     return int(n)
 
 
@@ -194,16 +194,16 @@ def set_states(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -
     of, domains, n = state.power.slowing, state.domains, _list_jobs(state)
     last = domains.limit_mw.size
     for domain in range(last + 1):
-        limit = state.clock[b.LIMIT_MW] if domain == last else domains.limit_mw[domain]
+        limit = state.limit_mw if domain == last else domains.limit_mw[domain]
         above = 0
         if limit != b.NEVER:
-            above = (state.settings[b.IDLE_MW] if domain == last else domains.idle_mw[domain]) - limit
+            above = (state.settings.idle_mw if domain == last else domains.idle_mw[domain]) - limit
             for k in range(n):
-                above += _mw(state, of[b.SLOWING_JOB, k], domain, of[b.SLOWING_STATE, k])
-        if state.settings[b.SLOW] == b.TOGETHER:
+                above += _mw(state, of.job[k], domain, of.state[k])
+        if state.settings.slow_order == b.TOGETHER:
             _set_level(state, n, domain, above)
         elif above > 0:
             _slow(state, n, domain, above)
     for k in range(n):
-        put_into(state, of[b.SLOWING_JOB, k], of[b.SLOWING_STATE, k])
+        put_into(state, of.job[k], of.state[k])
     return int(carry_out(state, now))

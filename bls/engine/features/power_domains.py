@@ -24,7 +24,7 @@ __all__ = ["change_domain_limits", "fits_domains", "offer_of_domains"]
 def _plan_limit(state: BatchState, domain: int, k: int, now: int, sign: int) -> None:
     """Take what the limits of a domain that are known from instant number ``k`` on leave out from the profile, or give it
     back."""
-    domains, amount = state.domains, state.settings[b.POWER_AMOUNT] + 1 + domain
+    domains, amount = state.domains, state.settings.power_amount + 1 + domain
     for stair in range(domains.stair_first[domain, k], domains.stair_first[domain, k + 1]):
         until, step, since = domains.stairs[0, stair], domains.stairs[1, stair], max(now, domains.stairs[2, stair])
         if until > now:
@@ -38,10 +38,10 @@ def change_domain_limits(state: BatchState, _job: int, now: int, k: int, _sign: 
     for domain in range(domains.limit_mw.size):
         if domains.known[domain, k] < domains.limit_mw[domain]:
             lower = 1
-        if state.settings[b.NOTICED] == 1:
+        if state.settings.noticed == 1:
             lower |= domains.stair_first[domain, k] < domains.stair_first[domain, k + 1]
         domains.limit_mw[domain] = domains.known[domain, k]
-        if k > 0 and state.settings[b.NOTICED] == 0:
+        if k > 0 and state.settings.noticed == 0:
             _plan_limit(state, domain, k - 1, now, 1)
         _plan_limit(state, domain, k, now, -1)
     return int(lower)
@@ -75,11 +75,11 @@ def _offer_of_host(state: BatchState, job: int, host: int) -> int:
         room = min(room, domains.room[domains.of_host[k]])
     while power.first_core.size > 2 and lo >= power.first_core[group + 1]:
         group += 1
-    each, unit = more_mw(state, job, planned_state(state, job), group), state.jobs[b.UNIT, job]
+    each, unit = more_mw(state, job, planned_state(state, job), group), state.jobs.unit_cores[job]
     keep = free
     if free * each > room:
-        keep = 0 if room < 0 or state.settings[b.WHOLE_HOSTS] == 1 else room // (unit * each) * unit
-    if state.settings[b.WHOLE_HOSTS] == 1 and free < hi - lo:
+        keep = 0 if room < 0 or state.settings.whole_hosts == 1 else room // (unit * each) * unit
+    if state.settings.whole_hosts == 1 and free < hi - lo:
         keep = 0
     if keep < free:
         _keep(state, lo, hi, keep)
@@ -94,7 +94,7 @@ def _offer_of_host(state: BatchState, job: int, host: int) -> int:
 def offer_of_domains(state: BatchState, job: int, _begin: int, count: int, _sign: int) -> int:
     """Whether the ``stop`` intervals of cores at the end of the pool, which the allocator has chosen, fit what is left of all
     domains, 1; if not, it is offered no more than does, and that may be enough, 0, or is not, -1."""
-    domains, used, first_amount = state.domains, state.sizes[b.POOL_USED], state.settings[b.POWER_AMOUNT] + 1
+    domains, used, first_amount = state.domains, state.pool_used, state.settings.power_amount + 1
     fits = True
     for domain in range(domains.limit_mw.size):
         domains.room[domain] = state.offered_amounts[first_amount + domain]
@@ -105,18 +105,18 @@ def offer_of_domains(state: BatchState, job: int, _begin: int, count: int, _sign
     total = 0
     for host in range(state.host_first.size - 1):
         total += _offer_of_host(state, job, host)
-    return 0 if total >= state.jobs[b.CORES, job] else -1
+    return 0 if total >= state.jobs.cores[job] else -1
 
 
 @compiled(HOOK)
 def fits_domains(state: BatchState, job: int, _begin: int, count: int, _sign: int) -> int:
     """Whether (1 or 0) the ``stop`` intervals of cores at the end of the pool fit all limits of domains; if not it is noted."""
-    used, clock = state.sizes[b.POOL_USED], state.clock
+    used = state.pool_used
     for domain in range(state.domains.limit_mw.size):
         lo, hi, room = state.pool_lo[used:], state.pool_hi[used:], domain_room_mw(state, domain)
         if not fits_within(state, job, domain, lo, hi, count, room):
             more = cores_mw_within(state, job, domain, lo, hi, count)
-            clock[b.REFUSED], clock[b.REFUSED_AT], clock[b.REFUSED_OF] = b.NO_POWER_THERE, more, room
-            clock[b.REFUSED_WHERE] = domain
+            state.refused, state.refused_at, state.refused_of = b.NO_POWER_THERE, more, room
+            state.refused_where = domain
             return 0
     return 1

@@ -28,10 +28,10 @@ __all__ = ["stop_hosts"]
 @compiled(inner=True)
 def _become(state: BatchState, host: int, what: int, due: int, now: int) -> None:
     """A host comes to another state, which it leaves at an instant, ``due``."""
-    stops, k = state.stops, state.sizes[b.N_HOST_LOG]
-    stops.host[b.STOP_STATE, host], stops.host[b.STOP_DUE, host] = what, due
-    stops.log[0, k], stops.log[1, k], stops.log[2, k] = now, host, what
-    state.sizes[b.N_HOST_LOG] = k + 1
+    stops, k = state.stops, state.n_host_log
+    stops.host.state[host], stops.host.due_ns[host] = what, due
+    stops.log.at_ns[k], stops.log.host[k], stops.log.state[k] = now, host, what
+    state.n_host_log = k + 1
 
 
 @compiled(inner=True)
@@ -39,11 +39,11 @@ def _leave(state: BatchState, host: int, now: int) -> None:
     """An idle host is out of service from now on."""
     lo, hi = state.host_first[host], state.host_first[host + 1]
     free_take(state.free_words, state.free_starts, lo, hi)
-    state.sizes[b.FREE_CORES] -= hi - lo
-    state.sizes[b.N_STOPPED] += 1
-    if state.settings[b.BY_HOSTS] == 1:
+    state.free_cores -= hi - lo
+    state.n_stopped += 1
+    if state.settings.by_hosts == 1:
         state.host_free[host] = 0
-    if state.settings[b.SHUTS_DOWN] == 0:
+    if state.settings.shuts_down == 0:
         _become(state, host, b.OUT, b.NEVER, now)
     elif state.stops.passages[0, host] == 0:
         _become(state, host, b.OFF, b.NEVER, now)
@@ -56,8 +56,8 @@ def _come_back(state: BatchState, host: int, now: int) -> None:
     """A host is in service again."""
     lo, hi = state.host_first[host], state.host_first[host + 1]
     free_give(state.free_words, state.free_starts, lo, hi)
-    state.sizes[b.FREE_CORES] += hi - lo
-    if state.settings[b.BY_HOSTS] == 1:
+    state.free_cores += hi - lo
+    if state.settings.by_hosts == 1:
         state.host_free[host] = hi - lo
     _become(state, host, b.UP, b.NEVER, now)
 
@@ -65,56 +65,56 @@ def _come_back(state: BatchState, host: int, now: int) -> None:
 @compiled(inner=True)
 def _goes_down(state: BatchState, host: int, now: int) -> None:
     """A host that is up, or stopped, goes down."""
-    stops, clock, what = state.stops, state.clock, state.stops.host[b.STOP_STATE, host]
+    stops, what = state.stops, state.stops.host.state[host]
     if what != b.UP:
-        if stops.host[b.STOP_UNTIL, host] > now:
-            gone(state, host, now, stops.host[b.STOP_UNTIL, host], 1)
-            clock[b.GAIN], clock[b.HULL] = 1, b.NEVER
-        stops.host[b.STOP_UNTIL, host] = 0
+        if stops.host.until_ns[host] > now:
+            gone(state, host, now, stops.host.until_ns[host], 1)
+            state.gained, state.hull_ns = 1, b.NEVER
+        stops.host.until_ns[host] = 0
         if what != b.BOOTING:
-            state.sizes[b.N_STOPPED] -= 1
-            clock[b.AT_MOST_MW] += stops.saves_mw[host]
+            state.n_stopped -= 1
+            state.max_mw += stops.saves_mw[host]
         _come_back(state, host, now)
-    clock[b.AT_MOST_MW] -= stops.down_saves_mw[host]
+    state.max_mw -= stops.down_saves_mw[host]
 
 
 @compiled(inner=True)
 def _passages(state: BatchState, now: int) -> bool:
     """Shutdowns and boots that are done; whether there were any."""
     host, found, due = state.stops.host, False, b.NEVER
-    for h in range(host.shape[1]):
-        if host[b.STOP_DUE, h] <= now:
+    for h in range(host.state.size):
+        if host.due_ns[h] <= now:
             found = True
-            if host[b.STOP_STATE, h] == b.SHUTTING:
+            if host.state[h] == b.SHUTTING:
                 _become(state, h, b.OFF, b.NEVER, now)
             else:
                 _come_back(state, h, now)
-        due = min(due, host[b.STOP_DUE, h])
-    state.clock[b.NEXT_PASSAGE] = due
+        due = min(due, host.due_ns[h])
+    state.next_passage_ns = due
     return found
 
 
 @compiled(inner=True)
 def _stop_or_return(state: BatchState, limit: int, now: int) -> bool:
     """Take out of service as many as have to be, and can, or bring back those that may; whether there were any."""
-    stops, host, sizes, clock, found = state.stops, state.stops.host, state.sizes, state.clock, False
-    n = host.shape[1]
+    stops, host, found = state.stops, state.stops.host, False
+    n = host.state.size
     for back in range(n):
-        if clock[b.AT_MOST_MW] <= limit:
+        if state.max_mw <= limit:
             break
         h = n - 1 - back
-        if host[b.STOP_STATE, h] == b.UP and free_all(state.free_words, state.host_first[h], state.host_first[h + 1]):
+        if host.state[h] == b.UP and free_all(state.free_words, state.host_first[h], state.host_first[h + 1]):
             _leave(state, h, now)
-            clock[b.AT_MOST_MW] -= stops.saves_mw[h]
+            state.max_mw -= stops.saves_mw[h]
             found = True
     for h in range(n):
-        what = host[b.STOP_STATE, h]
+        what = host.state[h]
         if what == b.OUT or what == b.OFF:
-            if clock[b.AT_MOST_MW] + stops.saves_mw[h] > limit:
+            if state.max_mw + stops.saves_mw[h] > limit:
                 break
             found = True
-            sizes[b.N_STOPPED] -= 1
-            clock[b.AT_MOST_MW] += stops.saves_mw[h]
+            state.n_stopped -= 1
+            state.max_mw += stops.saves_mw[h]
             if what == b.OUT or stops.passages[1, h] == 0:
                 _come_back(state, h, now)
             else:
@@ -122,18 +122,18 @@ def _stop_or_return(state: BatchState, limit: int, now: int) -> bool:
     if found:
         due = b.NEVER
         for h in range(n):
-            due = min(due, host[b.STOP_DUE, h])
-        clock[b.NEXT_PASSAGE] = due
+            due = min(due, host.due_ns[h])
+        state.next_passage_ns = due
     return found
 
 
 @compiled(inner=True)
 def _back_at(state: BatchState, host: int, drawn: int) -> int:
     """When a host is thought to be back that is out of service: when ``drawn`` fits, what is drawn at the most with it."""
-    stops, k = state.stops, state.clock[b.NEXT_POWER] - 1
-    what, boot = stops.host[b.STOP_STATE, host], stops.passages[1, host]
+    stops, k = state.stops, state.next_power - 1
+    what, boot = stops.host.state[host], stops.passages[1, host]
     if what == b.BOOTING:
-        return int(stops.host[b.STOP_DUE, host])
+        return int(stops.host.due_ns[host])
     until = b.NEVER
     for stair in range(stops.first[k], stops.first[k + 1]):
         if stops.stairs[1, stair] < drawn:
@@ -143,7 +143,7 @@ def _back_at(state: BatchState, host: int, drawn: int) -> int:
     if what == b.OUT:
         return int(until)
     if what == b.SHUTTING:
-        until = max(until, stops.host[b.STOP_DUE, host])
+        until = max(until, stops.host.due_ns[host])
     return int(until + boot)
 
 
@@ -151,31 +151,31 @@ def _back_at(state: BatchState, host: int, drawn: int) -> int:
 def _plan_anew(state: BatchState, now: int) -> None:
     """Have all hosts planned as they are now."""
     settings, host, dropped = state.settings, state.stops.host, False
-    n, drawn = host.shape[1], state.clock[b.AT_MOST_MW]  # with those up to each host, which come back before it
+    n, drawn = host.state.size, state.max_mw  # with those up to each host, which come back before it
     for h in range(n):
-        if host[b.STOP_STATE, h] != b.UP and host[b.STOP_STATE, h] != b.BOOTING:
+        if host.state[h] != b.UP and host.state[h] != b.BOOTING:
             drawn += state.stops.saves_mw[h]
     for back in range(n):
         h = n - 1 - back
-        before, after = host[b.STOP_UNTIL, h], 0
-        if host[b.STOP_STATE, h] != b.UP:
-            after = _back_at(state, h, drawn) if settings[b.PLANS] == 1 else b.NEVER
-            if host[b.STOP_STATE, h] != b.BOOTING:
+        before, after = host.until_ns[h], 0
+        if host.state[h] != b.UP:
+            after = _back_at(state, h, drawn) if settings.plans == 1 else b.NEVER
+            if host.state[h] != b.BOOTING:
                 drawn -= state.stops.saves_mw[h]
         if before == after:
             continue
-        if settings[b.KEEP] == 1 and after > before and not dropped:
+        if settings.keeps_reservations == 1 and after > before and not dropped:
             drop_slots(state)
             dropped = True
         if before > now:
             gone(state, h, now, before, 1)
         if after > now:
             gone(state, h, now, after, -1)
-        host[b.STOP_UNTIL, h] = after
+        host.until_ns[h] = after
         if after > before:
-            state.clock[b.LOSS] = 1
+            state.lost = 1
         else:
-            state.clock[b.GAIN], state.clock[b.HULL] = 1, b.NEVER
+            state.gained, state.hull_ns = 1, b.NEVER
 
 
 @compiled(HOOK)
@@ -184,27 +184,27 @@ def stop_hosts(state: BatchState, host: int, now: int, _stop: int, sign: int) ->
 
     With a ``host``, before that: it goes down (``sign`` -1), or has come back (1).
     """
-    clock, power = state.clock, state.power
+    power = state.power
     if host >= 0:
-        clock[b.STOPS_ANEW] = 1
+        state.stops_anew = 1
         if sign < 0:
             _goes_down(state, host, now)
         else:
-            clock[b.AT_MOST_MW] += state.stops.down_saves_mw[host]
+            state.max_mw += state.stops.down_saves_mw[host]
         return 0
-    changed, clock[b.STOPS_ANEW] = clock[b.STOPS_ANEW] == 1, 0
-    while clock[b.NEXT_POWER] < power.ns.size and power.ns[clock[b.NEXT_POWER]] <= now:
-        clock[b.NEXT_POWER], changed = clock[b.NEXT_POWER] + 1, True
-    if clock[b.NEXT_PASSAGE] <= now:
+    changed, state.stops_anew = state.stops_anew == 1, 0
+    while state.next_power < power.ns.size and power.ns[state.next_power] <= now:
+        state.next_power, changed = state.next_power + 1, True
+    if state.next_passage_ns <= now:
         changed = _passages(state, now) or changed
-    limit = power.known[clock[b.NEXT_POWER] - 1] if clock[b.NEXT_POWER] > 0 else b.NEVER
-    if changed or clock[b.AT_MOST_MW] > limit:
+    limit = power.known[state.next_power - 1] if state.next_power > 0 else b.NEVER
+    if changed or state.max_mw > limit:
         changed = _stop_or_return(state, limit, now) or changed
-    limit_ns = power.ns[clock[b.NEXT_POWER]] if clock[b.NEXT_POWER] < power.ns.size else b.NEVER
-    clock[b.POWER_AT] = min(limit_ns, clock[b.NEXT_PASSAGE])
+    limit_ns = power.ns[state.next_power] if state.next_power < power.ns.size else b.NEVER
+    state.power_at_ns = min(limit_ns, state.next_passage_ns)
     if not changed:
         return 0
-    clock[b.CHANGED], clock[b.BLOCKED_HEAD] = 1, -1
-    if state.settings[b.PLANS] == 1 or state.settings[b.BY_CORES] == 1:
+    state.changed, state.blocked_head = 1, -1
+    if state.settings.plans == 1 or state.settings.by_cores == 1:
         _plan_anew(state, now)
     return 0

@@ -18,17 +18,17 @@ def start_presets(state: BatchState, _job: int, _begin: int, _stop: int, _sign: 
 
     Returns a ``BatchStatus``.
     """
-    clock, sizes, jobs = state.clock, state.sizes, state.jobs
+    jobs = state.jobs
     for k in range(state.arrivals.size):
         job = state.arrivals[k]
-        if jobs[b.BEGIN, job] > clock[b.NOW]:
+        if jobs.begin_ns[job] > state.now_ns:
             break
-        if jobs[b.PRESET, job] == 0 or jobs[b.STATE, job] >= 0:
+        if jobs.preset[job] == 0 or jobs.state[job] >= 0:
             continue
-        count = suggest_now(state, job) if jobs[b.CORES, job] <= sizes[b.FREE_CORES] else 0
+        count = suggest_now(state, job) if jobs.cores[job] <= state.free_cores else 0
         if count != 0 and not start(state, job, count, b.BY_PRESET):
             return BatchStatus.ALLOCATOR_FAULT
-    sizes[b.PRESETS_LEFT] = 0
-    if state.settings[b.RELEASES] == b.BY_DRAIN:
-        call_hook(state.hooks[HOST_EVENTS], (state, -1, clock[b.NOW], clock[b.NOW], 0))  # those that are drained now
+    state.presets_left = 0
+    if state.settings.releases == b.BY_DRAIN:
+        call_hook(state.hooks[HOST_EVENTS], (state, -1, state.now_ns, state.now_ns, 0))  # those that are drained now
     return BatchStatus.RUNNING

@@ -33,8 +33,8 @@ __all__ = [
 @compiled(inner=True)
 def head_of_queue(state: BatchState) -> int:
     """The first job of the queue that no limit keeps back, -1 if there is none."""
-    settings, sizes, jobs = state.settings, state.sizes, state.jobs
-    limited, static = settings[b.LIMITED] == 1, settings[b.ORDER] == b.STATIC
+    settings, jobs = state.settings, state.jobs
+    limited, static = settings.limited == 1, settings.order == b.STATIC
     position = -1
     while True:
         if static:
@@ -44,10 +44,10 @@ def head_of_queue(state: BatchState) -> int:
             job = state.by_rank[position]
         else:
             position += 1
-            if position >= sizes[b.N_WAITING] + sizes[b.N_STARTED]:
+            if position >= state.n_waiting + state.n_started:
                 return -1
             job = state.order[position]
-            if jobs[b.START, job] >= 0 or jobs[b.STATE, job] >= 0:
+            if jobs.start_ns[job] >= 0 or jobs.state[job] >= 0:
                 continue  # it has just started
         if not (limited and held_back(state, job)):
             return int(job)
@@ -56,21 +56,21 @@ def head_of_queue(state: BatchState) -> int:
 @compiled(inner=True)
 def usable(state: BatchState, job: int, core: int) -> bool:
     """Whether a core is of a job's partition."""
-    p = state.jobs[b.PARTITION, job]
-    return bool(state.partitions[p, b.MASKED] == 0 or (state.masks[p, core >> 5] >> (core & 31)) & 1 == 1)
+    p = state.jobs.partition[job]
+    return bool(state.partitions.masked[p] == 0 or (state.masks[p, core >> 5] >> (core & 31)) & 1 == 1)
 
 
 @compiled(inner=True)
 def masked(state: BatchState, job: int) -> bool:
     """Whether a job can use some of the cores only."""
-    return bool(state.partitions[state.jobs[b.PARTITION, job], b.MASKED] == 1)
+    return bool(state.partitions.masked[state.jobs.partition[job]] == 1)
 
 
 @compiled(inner=True)
 def free_for(state: BatchState, job: int) -> int:
     """How many free cores a job can use."""
     if not masked(state, job):
-        return int(state.sizes[b.FREE_CORES])
+        return int(state.free_cores)
     n = 0
     for core in range(state.host_of.size):
         n += (state.free_words[core >> 5] >> (core & 31)) & 1 == 1 and usable(state, job, core)
@@ -80,19 +80,19 @@ def free_for(state: BatchState, job: int) -> int:
 @compiled(inner=True)
 def room_in_limits(state: BatchState, job: int) -> int:
     """How many cores the limits of its partition leave to a job, beside those that are counted already."""
-    if state.settings[b.LIMITED] == 0:
+    if state.settings.limited == 0:
         return int(state.host_of.size)
-    partitions, p = state.partitions, state.jobs[b.PARTITION, job]
-    of_all = partitions[p, b.MAX_RUNNING_CORES] - partitions[p, b.RUNNING_CORES]
-    return int(min(of_all, partitions[p, b.MAX_USER_CORES] - state.user_tally[p, state.jobs[b.USER, job], 1]))
+    partitions, p = state.partitions, state.jobs.partition[job]
+    of_all = partitions.max_running_cores[p] - partitions.running_cores[p]
+    return int(min(of_all, partitions.max_user_cores[p] - state.user_tally[p, state.jobs.user[job], 1]))
 
 
 @compiled(inner=True)
 def behind_last_working(state: BatchState, job: int) -> int:
     """Behind the last of the cores that a job computes on."""
-    if state.settings[b.RESIZE] != b.NO_RESIZE:
+    if state.settings.resizing != b.NO_RESIZE:
         return state.host_of.size  # then hosts are shared: a job computes on all that it has
-    n, k = state.jobs[b.CORES, job], state.jobs[b.HELD_FIRST, job]
+    n, k = state.jobs.cores[job], state.jobs.held_first[job]
     while n > state.pool_hi[k] - state.pool_lo[k]:
         n -= state.pool_hi[k] - state.pool_lo[k]
         k += 1
@@ -102,78 +102,78 @@ def behind_last_working(state: BatchState, job: int) -> int:
 @compiled(inner=True)
 def write_down(state: BatchState, job: int, now: int, core: int, what: int, value: int, wanted: int) -> None:
     """Write down what a running job is told: a column of ``BatchState.told``."""
-    told, k = state.told, state.sizes[b.N_TOLD]
-    told[b.TOLD_JOB, k], told[b.TOLD_NS, k], told[b.TOLD_CORE, k] = job, now, core
-    told[b.TOLD_WHAT, k], told[b.TOLD_VALUE, k], told[b.TOLD_WANTED, k] = what, value, wanted
-    state.sizes[b.N_TOLD] = k + 1
+    told, k = state.told, state.n_told
+    told.job[k], told.at_ns[k], told.core[k] = job, now, core
+    told.what[k], told.value[k], told.wanted[k] = what, value, wanted
+    state.n_told = k + 1
 
 
 @compiled(inner=True)
 def hears(state: BatchState, job: int, first: int) -> None:
     """A job is to hear what was written down of it from ``first`` on."""
-    sizes, jobs = state.sizes, state.jobs
-    jobs[b.TOLD_FIRST, job], jobs[b.TOLD_COUNT, job] = first, sizes[b.N_TOLD] - first
-    jobs[b.TELLINGS, job] += 1
-    state.reached[sizes[b.N_REACHED]] = job
-    sizes[b.N_REACHED] += 1
+    jobs = state.jobs
+    jobs.told_first[job], jobs.told_count[job] = first, state.n_told - first
+    jobs.tellings[job] += 1
+    state.reached[state.n_reached] = job
+    state.n_reached += 1
 
 
 @compiled(inner=True)
 def walltime_end(state: BatchState, job: int) -> int:
     """When a job that has started is killed for having run for its request; ``NEVER`` where nobody is."""
-    if state.settings[b.KILL] == 0:
+    if state.settings.kills == 0:
         return b.NEVER
-    return int(state.jobs[b.START, job] + state.jobs[b.WALLTIME, job] + state.jobs[b.STRETCH, job])
+    return int(state.jobs.start_ns[job] + state.jobs.walltime_ns[job] + state.jobs.stretch_ns[job])
 
 
 @compiled(inner=True)
 def _is_to_come(state: BatchState, key: int, at_ns: int) -> bool:
     """Whether a release is in the heap, at that instant."""
     k = 0
-    while k < state.sizes[b.N_RELEASING] and (state.releasing_key[k] != key or state.releasing_ns[k] != at_ns):
+    while k < state.n_releasing and (state.releasing_key[k] != key or state.releasing_ns[k] != at_ns):
         k += 1
-    return bool(k < state.sizes[b.N_RELEASING])
+    return bool(k < state.n_releasing)
 
 
 @compiled(inner=True)
 def _drop_releases(state: BatchState, job: int) -> None:
     """Forget what a job was to release from now on."""
-    sizes, n_cores, now = state.sizes, state.host_of.size, state.clock[b.NOW]
-    left = state.jobs[b.TO_RELEASE, job]
+    n_cores, now = state.host_of.size, state.now_ns
+    left = state.jobs.to_release[job]
     if left == 0:
         return
-    told, k = state.releases, sizes[b.N_RELEASED]
+    told, k = state.releases, state.n_released
     while left > 0:  # they were told not long ago; the table's order says nothing
         k -= 1
-        if told[0, k] != job or told[2, k] < now or state.holder[told[1, k]] != job:
+        if told.job[k] != job or told.at_ns[k] < now or state.holder[told.core[k]] != job:
             continue
         # Of this very instant one may have happened, and its core been given back; or it is still to come.
-        if told[2, k] > now or _is_to_come(state, job * n_cores + told[1, k], now):
-            last = sizes[b.N_RELEASED] - 1
-            told[0, k], told[1, k], told[2, k] = told[0, last], told[1, last], told[2, last]
-            sizes[b.N_RELEASED] = last
+        if told.at_ns[k] > now or _is_to_come(state, job * n_cores + told.core[k], now):
+            last = state.n_released - 1
+            told.job[k], told.core[k], told.at_ns[k] = told.job[last], told.core[last], told.at_ns[last]
+            state.n_released = last
             left -= 1
-    sizes[b.N_RELEASING] = heap_remove_keys(
-        state.releasing_ns, state.releasing_key, sizes[b.N_RELEASING], job * n_cores, (job + 1) * n_cores
+    state.n_releasing = heap_remove_keys(
+        state.releasing_ns, state.releasing_key, state.n_releasing, job * n_cores, (job + 1) * n_cores
     )
-    state.jobs[b.TO_RELEASE, job] = 0
+    state.jobs.to_release[job] = 0
 
 
 @compiled(inner=True)
 def drop_wishes(state: BatchState, job: int) -> None:
     """Forget for what a job was to wish from now on."""
-    sizes, wishing = state.sizes, state.wishing
-    if wishing.shape[1] == 0 or wishing[b.WISHING_COUNT, job] == 0:
+    wishing = state.wishing
+    if wishing.wish.size == 0 or wishing.count[job] == 0:
         return
-    count = wishing[b.WISHING_COUNT, job]
+    count = wishing.count[job]
     key = b.WISH_KEY + job
-    sizes[b.N_RELEASING] = heap_remove_keys(state.releasing_ns, state.releasing_key, sizes[b.N_RELEASING], key, key + 1)
-    first = wishing[b.WISHING_FIRST, job]
-    if first + count == sizes[b.N_WISHES]:
-        sizes[b.N_WISHES] = first
+    state.n_releasing = heap_remove_keys(state.releasing_ns, state.releasing_key, state.n_releasing, key, key + 1)
+    first = wishing.first[job]
+    if first + count == state.n_wishes:
+        state.n_wishes = first
     else:
-        state.wishes[0, first : first + count] = -1
-    wishing[b.WISHING_COUNT, job] = 0
+        state.wishes.job[first : first + count] = -1
+    wishing.count[job] = 0
 
 
 @compiled()
@@ -183,19 +183,19 @@ def take_back(state: BatchState, job: int) -> bool:
     It must be told anew, as of a job that has started: ``outcome`` or ``promise``, and what it releases. False if nothing was
     told of it yet.
     """
-    jobs, sizes, now = state.jobs, state.sizes, state.clock[b.NOW]
-    if jobs[b.START, job] < 0 or jobs[b.STATE, job] >= 0 or (jobs[b.END, job] < 0 and jobs[b.PROMISE, job] < 0):
+    jobs, now = state.jobs, state.now_ns
+    if jobs.start_ns[job] < 0 or jobs.state[job] >= 0 or (jobs.end_ns[job] < 0 and jobs.promise_ns[job] < 0):
         return False
     at = 0
     while state.running_job[at] != job:
         at += 1
-    heap_settle(state.running_ns, state.running_job, sizes[b.N_RUNNING], at, now)
-    jobs[b.END, job], jobs[b.CUT, job], jobs[b.PROMISE, job], jobs[b.LAST_LOST, job] = -1, 0, now, 0
+    heap_settle(state.running_ns, state.running_job, state.n_running, at, now)
+    jobs.end_ns[job], jobs.cut[job], jobs.promise_ns[job], jobs.last_lost[job] = -1, 0, now, 0
     _drop_releases(state, job)
     drop_wishes(state, job)
     # What it was to have released by the failure of a host may have been why it was not to be cut then.
     set_stop(state, job, walltime_end(state, job))
-    if state.settings[b.DIRECTS] & b.CUTS:
+    if state.settings.directs & b.CUTS:
         end_as_directed(state, job)
     return True
 
@@ -203,6 +203,6 @@ def take_back(state: BatchState, job: int) -> bool:
 @compiled(inner=True)
 def end_as_directed(state: BatchState, job: int) -> None:
     """If its policy has a job ended, that is when it is cut, unless it is before."""
-    at, jobs = state.scaling[b.CUT_AT, job], state.jobs
-    if 0 < at < jobs[b.STOP, job]:
-        jobs[b.STOP, job], jobs[b.REASON, job] = at, state.scaling[b.CUT_STATE, job]
+    at, jobs = state.scaling.cut_at[job], state.jobs
+    if 0 < at < jobs.stop_ns[job]:
+        jobs.stop_ns[job], jobs.stop_state[job] = at, state.scaling.cut_state[job]

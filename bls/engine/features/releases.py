@@ -37,7 +37,7 @@ REFUSED, TOLD, FULL = 0, 1, 2
 def _left(state: BatchState, job: int) -> int:
     """Write the intervals that a job still holds into ``left_lo, left_hi``; returns how many."""
     jobs, holder, count = state.jobs, state.holder, 0
-    for k in range(jobs[b.HELD_FIRST, job], jobs[b.HELD_FIRST, job] + jobs[b.HELD_COUNT, job]):
+    for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         core, stop = state.pool_lo[k], state.pool_hi[k]
         while core < stop:
             if holder[core] != job:
@@ -63,7 +63,7 @@ def hold_left_cores(state: BatchState, job: int, begin: int, stop: int, sign: in
 def take_up(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
     """A job that starts holds the cores of its allocation."""
     jobs = state.jobs
-    for k in range(jobs[b.HELD_FIRST, job], jobs[b.HELD_FIRST, job] + jobs[b.HELD_COUNT, job]):
+    for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         state.holder[state.pool_lo[k] : state.pool_hi[k]] = job
         if state.asked.size > 0:
             state.asked[state.pool_lo[k] : state.pool_hi[k]] = 0
@@ -75,7 +75,7 @@ def take_up(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) ->
 def _free(state: BatchState, lo: int, hi: int) -> None:
     """Nobody holds these cores any more."""
     free_give(state.free_words, state.free_starts, lo, hi)
-    if state.settings[b.BY_HOSTS] == 1:
+    if state.settings.by_hosts == 1:
         count_hosts(state.host_of, state.host_first, state.host_free, lo, hi, 1)
 
 
@@ -91,8 +91,8 @@ def give_up(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) ->
 @compiled(HOOK)
 def handle_releases(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """All releases of the present instant, ``begin``, job by job; then the wishes of jobs."""
-    sizes, n_cores = state.sizes, state.host_of.size
-    while sizes[b.N_RELEASING] > 0 and state.releasing_ns[0] == now:
+    n_cores = state.host_of.size
+    while state.n_releasing > 0 and state.releasing_ns[0] == now:
         if state.releasing_key[0] >= b.WISH_KEY:
             call_hook(state.hooks[WISH], (state, state.releasing_key[0] - b.WISH_KEY, now, now, 0))
         else:
@@ -103,46 +103,46 @@ def handle_releases(state: BatchState, _job: int, now: int, _stop: int, _sign: i
 @compiled(inner=True)
 def _release_of(state: BatchState, job: int, now: int) -> None:
     """What one job releases at an instant."""
-    settings, clock, sizes, jobs = state.settings, state.clock, state.sizes, state.jobs
+    settings, jobs = state.settings, state.jobs
     n_cores = state.host_of.size
-    thought = jobs[b.EXPECTED, job]
-    planned = settings[b.PLANS] == 1 and thought > now
-    by_cores = settings[b.BY_CORES] == 1 and (planned or settings[b.PLANS] == 0)
+    thought = jobs.expected_end_ns[job]
+    planned = settings.plans == 1 and thought > now
+    by_cores = settings.by_cores == 1 and (planned or settings.plans == 0)
     until = thought if planned else b.NEVER
     if by_cores:
         hold_pool(state, job, now, until, 1)
     behind, working = behind_last_working(state, job), 0
     cores = 0
-    while sizes[b.N_RELEASING] > 0 and state.releasing_ns[0] == now and state.releasing_key[0] // n_cores == job:
+    while state.n_releasing > 0 and state.releasing_ns[0] == now and state.releasing_key[0] // n_cores == job:
         core = state.releasing_key[0] % n_cores
-        sizes[b.N_RELEASING] = heap_drop_top(state.releasing_ns, state.releasing_key, sizes[b.N_RELEASING])
+        state.n_releasing = heap_drop_top(state.releasing_ns, state.releasing_key, state.n_releasing)
         state.holder[core] = -1
         if state.asked.size > 0:
-            jobs[b.ASKED, job] -= state.asked[core]
+            jobs.asked[job] -= state.asked[core]
             if state.asked[core] == 0:
-                jobs[b.NEEDS_NO_MORE, job] = 1
+                jobs.needs_no_more[job] = 1
             state.asked[core] = 0
         _free(state, core, core + 1)
         cores += 1
         working += core < behind
-    sizes[b.FREE_CORES] += cores
-    if settings[b.SLEEPS] == 1:
+    state.free_cores += cores
+    if settings.sleeps == 1:
         call_hook(state.hooks[HOSTS_SLEEP], (state, job, now, 0, 0))
-    jobs[b.HELD_CORES, job] -= cores
-    jobs[b.TO_RELEASE, job] -= cores
-    jobs[b.RELEASED_HELD, job] += cores
-    jobs[b.RELEASED, job] += working
+    jobs.held_cores[job] -= cores
+    jobs.to_release[job] -= cores
+    jobs.released_held[job] += cores
+    jobs.released[job] += working
     if by_cores:
         hold_pool(state, job, now, until, -1)
     elif planned:
         count_cores(state, now, until, cores)
     if planned:
-        clock[b.GAIN] = 1
-        clock[b.HULL] = max(clock[b.HULL], thought)
-    elif settings[b.PLANS] == 1 and jobs[b.OVERDUE, job] == 1:
-        sizes[b.OVERDUE_CORES] -= cores  # and while it runs on it is late: a loss in every pass
-    clock[b.CHANGED] = 1
-    if settings[b.LIMITED] == 1:
+        state.gained = 1
+        state.hull_ns = max(state.hull_ns, thought)
+    elif settings.plans == 1 and jobs.overdue[job] == 1:
+        state.overdue_cores -= cores  # and while it runs on it is late: a loss in every pass
+    state.changed = 1
+    if settings.limited == 1:
         tally_cores(state, job, -working)
     account_for(state, job, now, working, -1)
 
@@ -153,7 +153,7 @@ def _all_once(state: BatchState, job: int, core_number: Ints, released_ns: Ints)
 
     Beside them are those that it had before: of these it has told that it released them, by now.
     """
-    holder, place, now = state.holder, state.resizing[0], state.clock[b.NOW]
+    holder, place, now = state.holder, state.resizing.key, state.now_ns
     for c in range(core_number.size):
         place[core_number[c]] = -1
     there = 0
@@ -169,7 +169,7 @@ def _all_once(state: BatchState, job: int, core_number: Ints, released_ns: Ints)
         if released_ns[c] == now and holder[core] == job and place[core] < 0:
             place[core] = c  # it goes now
             there += 1
-    return bool(there == state.jobs[b.HELD_CORES, job])
+    return bool(there == state.jobs.held_cores[job])
 
 
 @compiled()
@@ -179,7 +179,7 @@ def tell_releases(state: BatchState, job: int, core_number: Ints, released_ns: I
     Parameters
     ----------
     state : BatchState
-        By its setting ``RELEASES``, each core goes at its own instant, or all that the job has of a host go as the last
+        By the setting ``releases``, each core goes at its own instant, or all that the job has of a host go as the last
         of those that it computes on does.
     job : int
         Row.
@@ -196,12 +196,12 @@ def tell_releases(state: BatchState, job: int, core_number: Ints, released_ns: I
         ``TOLD``; ``REFUSED`` if a core is not the job's, or an instant is in the past, but for cores that it has released by
         then and says so again (``bls.engine.features.reached``); or ``FULL``. With the last two nothing has changed.
     """
-    jobs, sizes, holder = state.jobs, state.sizes, state.holder
+    jobs, holder = state.jobs, state.holder
     n = core_number.size
-    if jobs[b.START, job] < 0 or jobs[b.END, job] >= 0 or released_ns.size != n:
+    if jobs.start_ns[job] < 0 or jobs.end_ns[job] >= 0 or released_ns.size != n:
         return REFUSED
-    now, again = state.clock[b.NOW], jobs[b.TELLINGS, job] > 0
-    resizes = state.settings[b.RESIZE] != b.NO_RESIZE
+    now, again = state.now_ns, jobs.tellings[job] > 0
+    resizes = state.settings.resizing != b.NO_RESIZE
     for c in range(n):
         core = core_number[c]
         if core < 0 or core >= holder.size:
@@ -211,26 +211,26 @@ def tell_releases(state: BatchState, job: int, core_number: Ints, released_ns: I
         if released_ns[c] > now or not again:
             if holder[core] != job or released_ns[c] < now:
                 return REFUSED
-        elif released_ns[c] < now and holder[core] == job and state.settings[b.RELEASES] == b.BY_CORE:
+        elif released_ns[c] < now and holder[core] == job and state.settings.releases == b.BY_CORE:
             return REFUSED  # what was told before, and has happened, is told again as it was
         if c > 0 and core_number[c - 1] >= core:
             return REFUSED
     if resizes and not _all_once(state, job, core_number, released_ns):
         return REFUSED
-    if sizes[b.N_RELEASED] + jobs[b.HELD_CORES, job] > state.releases.shape[1]:
+    if state.n_released + jobs.held_cores[job] > state.releases.job.size:
         return FULL
     c = 0
     while c < n:
         first, latest = core_number[c], released_ns[c]
         stop = first + 1
         c += 1
-        if state.settings[b.RELEASES] == b.BY_HOST:
+        if state.settings.releases == b.BY_HOST:
             host = state.host_of[first]
             first, stop = state.host_first[host], state.host_first[host + 1]
             while c < n and core_number[c] < stop:
                 latest = max(latest, released_ns[c])
                 c += 1
-        if latest < end_ns and (not resizes or state.resizing[0, first] == c - 1):
+        if latest < end_ns and (not resizes or state.resizing.key[first] == c - 1):
             for core in range(first, stop):
                 if holder[core] == job:
                     _tell(state, job, core, latest)
@@ -240,13 +240,12 @@ def tell_releases(state: BatchState, job: int, core_number: Ints, released_ns: I
 @compiled(inner=True)
 def _tell(state: BatchState, job: int, core: int, instant: int) -> None:
     """Have a core released at an instant."""
-    sizes = state.sizes
-    k = sizes[b.N_RELEASED]
-    state.releases[0, k], state.releases[1, k], state.releases[2, k] = job, core, instant
-    sizes[b.N_RELEASED] = k + 1
-    state.jobs[b.TO_RELEASE, job] += 1
-    sizes[b.N_RELEASING] = heap_push(
-        state.releasing_ns, state.releasing_key, sizes[b.N_RELEASING], instant, job * state.host_of.size + core
+    k = state.n_released
+    state.releases.job[k], state.releases.core[k], state.releases.at_ns[k] = job, core, instant
+    state.n_released = k + 1
+    state.jobs.to_release[job] += 1
+    state.n_releasing = heap_push(
+        state.releasing_ns, state.releasing_key, state.n_releasing, instant, job * state.host_of.size + core
     )
 
 
@@ -255,25 +254,25 @@ def stop_after(state: BatchState, job: int, core_number: Ints, released_ns: Ints
     """Put off when ``job`` is cut at the latest, where that is because of hosts that it will have released by then.
 
     ``core_number`` and ``released_ns`` are as in :func:`tell_releases`, as far as the application got by then. Returns
-    whether it was put off: the application is to be run again, up to the new ``STOP``.
+    whether it was put off: the application is to be run again, up to the new ``stop_ns``.
     """
     jobs, host_status = state.jobs, state.host_status
-    before = jobs[b.STOP, job]
-    if jobs[b.REASON, job] != b.FAILED:
+    before = jobs.stop_ns[job]
+    if jobs.stop_state[job] != b.FAILED:
         return False
     stop, reason = walltime_end(state, job), b.KILLED
-    if jobs[b.CANCEL, job] < stop:
-        stop, reason = jobs[b.CANCEL, job], b.CANCELLED
+    if jobs.cancel_ns[job] < stop:
+        stop, reason = jobs.cancel_ns[job], b.CANCELLED
     n_hosts = state.host_first.size - 1
-    first = jobs[b.HELD_FIRST, job]
-    for k in range(first, first + jobs[b.HELD_COUNT, job]):
+    first = jobs.held_first[job]
+    for k in range(first, first + jobs.held_count[job]):
         host = state.host_of[state.pool_lo[k]]
         while host < n_hosts and state.host_first[host] < state.pool_hi[k]:
-            down = min(host_status[b.NEXT_DOWN, host], host_status[b.NEXT_DOWN, n_hosts + host])
+            down = min(host_status.next_down_ns[host], host_status.next_down_ns[n_hosts + host])
             if down < stop and not _gone_by(state, host, down, core_number, released_ns):
                 stop, reason = down, b.FAILED
             host += 1
-    jobs[b.STOP, job], jobs[b.REASON, job] = stop, reason
+    jobs.stop_ns[job], jobs.stop_state[job] = stop, reason
     return bool(stop > before)
 
 

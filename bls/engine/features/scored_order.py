@@ -31,7 +31,7 @@ def _reorder(order: Array, places: Array, rows: Array, n: int) -> None:
 @compiled(HOOK)
 def put_in_order(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
     """The waiting jobs by (tier, score, submit, row) into state.order; -1 if a score is no number."""
-    clock, jobs, order, keys = state.clock, state.jobs, state.order, state.keys
+    jobs, order, keys = state.jobs, state.order, state.keys
     n, position = 0, queue_next(state.queue_words, state.queue_starts, 0)
     while position >= 0:
         order[n] = state.by_rank[position]
@@ -41,32 +41,32 @@ def put_in_order(state: BatchState, _job: int, _begin: int, _stop: int, _sign: i
         return 0
     score = _score(state.functions[b.SCORE_AT])
     fault = score(
-        clock[b.NOW],
+        state.now_ns,
         order,
         n,
-        jobs[b.ELIGIBLE],
-        jobs[b.SUBMIT],
-        jobs[b.ESTIMATE],
-        jobs[b.CORES],
+        jobs.eligible_ns,
+        jobs.submit_ns,
+        jobs.estimate_ns,
+        jobs.cores,
         state.numbers,
         state.memory,
         keys,
     )
     if fault != 0:
-        clock[b.DUE_JOB] = max(0, min(fault - 1, jobs.shape[1] - 1))
+        state.due_job = max(0, min(fault - 1, jobs.number.size - 1))
         return -1
     for k in range(n):
         if np.isnan(keys[k]):
-            clock[b.DUE_JOB] = order[k]
+            state.due_job = order[k]
             return -1
     # Stable: equal scores stay in the order of the tree, which is that of submits.
     rows, places, space = state.sorting[0], state.sorting[1], state.sorting[2]
     sort_places(keys, places, space, n)
     _reorder(order, places, rows, n)
-    if state.partitions.shape[0] > 1:
+    if state.partitions.tier.size > 1:
         tiers = state.sorting[3]
         for k in range(n):
-            tiers[k] = -state.partitions[jobs[b.PARTITION, order[k]], b.TIER]
+            tiers[k] = -state.partitions.tier[jobs.partition[order[k]]]
         sort_places(tiers, places, space, n)
         _reorder(order, places, rows, n)
     return n

@@ -39,121 +39,121 @@ def _mark(state: BatchState, words: Array, host: int, there: bool) -> None:
 @compiled(inner=True)
 def _wakes(state: BatchState, host: int) -> None:
     """A host is neither asleep nor booting any more."""
-    state.sleep.host[b.SLEEP_STATE, host] = b.UP
+    state.sleep.host.state[host] = b.UP
     _mark(state, state.sleep.away, host, False)
     _mark(state, state.sleep.booting, host, False)
-    state.sizes[b.N_AWAY] -= 1
+    state.n_away -= 1
 
 
 @compiled(inner=True)
 def _log(state: BatchState, instant: int, host: int, what: int) -> int:
     """Write down that a host comes to a state; returns where."""
-    k, log = state.sizes[b.N_HOST_LOG], state.stops.log
-    log[0, k], log[1, k], log[2, k] = instant, host, what
-    state.sizes[b.N_HOST_LOG] = k + 1
+    k, log = state.n_host_log, state.stops.log
+    log.at_ns[k], log.host[k], log.state[k] = instant, host, what
+    state.n_host_log = k + 1
     return int(k)
 
 
 @compiled(inner=True)
 def _fall_asleep(state: BatchState, host: int, at: int) -> None:
     """A host that idles begins to shut down."""
-    sleep, sizes = state.sleep, state.sizes
+    sleep = state.sleep
     off = at + sleep.passages[0, host]
-    sleep.host[b.SLEEP_STATE, host], sleep.host[b.SLEEP_DUE, host] = b.OFF, off
-    sleep.host[b.IDLE_SINCE, host] = b.NEVER
-    sleep.host[b.SLEPT_AT, host] = _log(state, at, host, b.SHUTTING)
+    sleep.host.state[host], sleep.host.due_ns[host] = b.OFF, off
+    sleep.host.idle_since_ns[host] = b.NEVER
+    sleep.host.slept_at[host] = _log(state, at, host, b.SHUTTING)
     _log(state, off, host, b.OFF)
-    sizes[b.N_IDLE] -= 1
-    sizes[b.N_AWAY] += 1
+    state.n_idle -= 1
+    state.n_away += 1
     _mark(state, sleep.away, host, True)
 
 
 @compiled(inner=True)
 def _booted(state: BatchState, now: int) -> None:
     """Hosts that have booted by now are awake."""
-    sleep, sizes = state.sleep, state.sizes
-    while sizes[b.N_BOOTING] > 0 and sleep.booting_ns[0] <= now:
+    sleep = state.sleep
+    while state.n_booting > 0 and sleep.booting_ns[0] <= now:
         due, host = sleep.booting_ns[0], sleep.booting_host[0]
-        sizes[b.N_BOOTING] = heap_drop_top(sleep.booting_ns, sleep.booting_host, sizes[b.N_BOOTING])
-        if sleep.host[b.SLEEP_STATE, host] == b.BOOTING and sleep.host[b.SLEEP_DUE, host] == due:
+        state.n_booting = heap_drop_top(sleep.booting_ns, sleep.booting_host, state.n_booting)
+        if sleep.host.state[host] == b.BOOTING and sleep.host.due_ns[host] == due:
             _wakes(state, host)
 
 
 @compiled(inner=True)
 def _settle(state: BatchState, now: int) -> None:
     """Find out what has become of hosts before an instant, and which have booted by then."""
-    sleep, sizes, after = state.sleep, state.sizes, state.settings[b.SLEEP_AFTER]
-    n_hosts = sleep.host.shape[1]
+    sleep, after = state.sleep, state.settings.sleep_after_ns
+    n_hosts = sleep.host.state.size
     _booted(state, now)
-    while sizes[b.N_SLEEPY] > 0:
+    while state.n_sleepy > 0:
         key = sleep.sleepy_key[0]
         host = n_hosts - 1 - key
-        since = sleep.host[b.IDLE_SINCE, host]
+        since = sleep.host.idle_since_ns[host]
         if since == b.NEVER:
-            sleep.host[b.IS_SLEEPY, host] = 0
-            sizes[b.N_SLEEPY] = heap_drop_top(sleep.sleepy_ns, sleep.sleepy_key, sizes[b.N_SLEEPY])
+            sleep.host.is_sleepy[host] = 0
+            state.n_sleepy = heap_drop_top(sleep.sleepy_ns, sleep.sleepy_key, state.n_sleepy)
             continue
         due = since + after
         if due > sleep.sleepy_ns[0]:  # it has been at work meanwhile
-            heap_replace_top(sleep.sleepy_ns, sleep.sleepy_key, sizes[b.N_SLEEPY], due, key)
+            heap_replace_top(sleep.sleepy_ns, sleep.sleepy_key, state.n_sleepy, due, key)
             continue
-        at = max(due, state.clock[b.IDLE_CHANGED])
-        if at >= now or sizes[b.N_IDLE] <= state.settings[b.KEEP_AWAKE]:
+        at = max(due, state.idle_changed_ns)
+        if at >= now or state.n_idle <= state.settings.keep_awake:
             return
-        sleep.host[b.IS_SLEEPY, host] = 0
-        sizes[b.N_SLEEPY] = heap_drop_top(sleep.sleepy_ns, sleep.sleepy_key, sizes[b.N_SLEEPY])
+        sleep.host.is_sleepy[host] = 0
+        state.n_sleepy = heap_drop_top(sleep.sleepy_ns, sleep.sleepy_key, state.n_sleepy)
         _fall_asleep(state, host, at)
 
 
 @compiled(inner=True)
 def _idles(state: BatchState, host: int, now: int) -> None:
     """A host idles from now on, or from when it is up, if no job holds any of its cores."""
-    sleep, sizes = state.sleep, state.sizes
-    if sleep.host[b.SLEEP_STATE, host] == b.OFF or sleep.host[b.IDLE_SINCE, host] != b.NEVER:
+    sleep = state.sleep
+    if sleep.host.state[host] == b.OFF or sleep.host.idle_since_ns[host] != b.NEVER:
         return
     if not free_all(state.free_words, state.host_first[host], state.host_first[host + 1]):
         return
     since = now
-    if sleep.host[b.SLEEP_STATE, host] == b.BOOTING:
-        since = max(now, sleep.host[b.SLEEP_DUE, host])
-    sleep.host[b.IDLE_SINCE, host] = since
-    sizes[b.N_IDLE] += 1
-    state.clock[b.IDLE_CHANGED] = now
-    if sleep.host[b.IS_SLEEPY, host] == 0:
-        sleep.host[b.IS_SLEEPY, host] = 1
-        due, key = since + state.settings[b.SLEEP_AFTER], sleep.host.shape[1] - 1 - host
-        sizes[b.N_SLEEPY] = heap_push(sleep.sleepy_ns, sleep.sleepy_key, sizes[b.N_SLEEPY], due, key)
+    if sleep.host.state[host] == b.BOOTING:
+        since = max(now, sleep.host.due_ns[host])
+    sleep.host.idle_since_ns[host] = since
+    state.n_idle += 1
+    state.idle_changed_ns = now
+    if sleep.host.is_sleepy[host] == 0:
+        sleep.host.is_sleepy[host] = 1
+        due, key = since + state.settings.sleep_after_ns, sleep.host.state.size - 1 - host
+        state.n_sleepy = heap_push(sleep.sleepy_ns, sleep.sleepy_key, state.n_sleepy, due, key)
 
 
 @compiled(inner=True)
 def _idles_no_more(state: BatchState, host: int, now: int) -> None:
     """A host is taken, or goes down."""
-    if state.sleep.host[b.IDLE_SINCE, host] != b.NEVER:
-        state.sleep.host[b.IDLE_SINCE, host] = b.NEVER
-        state.sizes[b.N_IDLE] -= 1
-        state.clock[b.IDLE_CHANGED] = now
+    if state.sleep.host.idle_since_ns[host] != b.NEVER:
+        state.sleep.host.idle_since_ns[host] = b.NEVER
+        state.n_idle -= 1
+        state.idle_changed_ns = now
 
 
 @compiled(inner=True)
 def _cut_short(state: BatchState, k: int, now: int) -> None:
     """What the log says of a sleep or a boot, at ``k`` and behind it, is over now."""
-    log = state.stops.log
-    log[0, k], log[0, k + 1] = min(log[0, k], now), min(log[0, k + 1], now)
+    at_ns = state.stops.log.at_ns
+    at_ns[k], at_ns[k + 1] = min(at_ns[k], now), min(at_ns[k + 1], now)
 
 
 @compiled(inner=True)
 def _goes_down(state: BatchState, host: int, now: int) -> None:
     """A host goes down, whatever it does: it is up when it is back."""
     sleep = state.sleep
-    what = sleep.host[b.SLEEP_STATE, host]
+    what = sleep.host.state[host]
     if what != b.UP:
-        _cut_short(state, sleep.host[b.SLEPT_AT, host], now)
+        _cut_short(state, sleep.host.slept_at[host], now)
         if what == b.BOOTING:
-            _cut_short(state, sleep.host[b.BOOTED_AT, host], now)
+            _cut_short(state, sleep.host.booted_at[host], now)
             at = 0
             while sleep.booting_host[at] != host:
                 at += 1
-            heap_settle(sleep.booting_ns, sleep.booting_host, state.sizes[b.N_BOOTING], at, now)
+            heap_settle(sleep.booting_ns, sleep.booting_host, state.n_booting, at, now)
         else:
             _log(state, now, host, b.UP)
         _wakes(state, host)
@@ -173,8 +173,8 @@ def let_sleep(state: BatchState, job: int, now: int, _stop: int, sign: int) -> i
     elif sign > 0:
         _idles(state, job, now)
     elif job >= 0:
-        first, n_hosts = state.jobs[b.HELD_FIRST, job], state.host_first.size - 1
-        for k in range(first, first + state.jobs[b.HELD_COUNT, job]):
+        first, n_hosts = state.jobs.held_first[job], state.host_first.size - 1
+        for k in range(first, first + state.jobs.held_count[job]):
             host = state.host_of[state.pool_lo[k]]
             while host < n_hosts and state.host_first[host] < state.pool_hi[k]:
                 _idles(state, host, now)
@@ -186,7 +186,7 @@ def let_sleep(state: BatchState, job: int, now: int, _stop: int, sign: int) -> i
 def late_on(state: BatchState, host: int, at: int) -> int:
     """For how long a job waits that is given cores of a host at an instant."""
     sleep = state.sleep
-    what, due = sleep.host[b.SLEEP_STATE, host], sleep.host[b.SLEEP_DUE, host]
+    what, due = sleep.host.state[host], sleep.host.due_ns[host]
     if what == b.UP:
         return 0
     if what == b.BOOTING:
@@ -197,13 +197,13 @@ def late_on(state: BatchState, host: int, at: int) -> int:
 @compiled(inner=True)
 def _boot(state: BatchState, host: int, at: int) -> None:
     """A host that sleeps is to boot: at once, or as soon as it is off."""
-    sleep, sizes = state.sleep, state.sizes
-    begin = max(at, sleep.host[b.SLEEP_DUE, host])
+    sleep = state.sleep
+    begin = max(at, sleep.host.due_ns[host])
     up = begin + sleep.passages[1, host]
-    sleep.host[b.SLEEP_STATE, host], sleep.host[b.SLEEP_DUE, host] = b.BOOTING, up
-    sleep.host[b.BOOTED_AT, host] = _log(state, begin, host, b.BOOTING)
+    sleep.host.state[host], sleep.host.due_ns[host] = b.BOOTING, up
+    sleep.host.booted_at[host] = _log(state, begin, host, b.BOOTING)
     _log(state, up, host, b.UP)
-    sizes[b.N_BOOTING] = heap_push(sleep.booting_ns, sleep.booting_host, sizes[b.N_BOOTING], up, host)
+    state.n_booting = heap_push(sleep.booting_ns, sleep.booting_host, state.n_booting, up, host)
     _mark(state, sleep.booting, host, True)
 
 
@@ -213,29 +213,29 @@ def boot_hosts(state: BatchState, job: int, start: int, _stop: int, _sign: int) 
 
     Where it loses a host, or its user, before, it is cut as it starts.
     """
-    settings, clock, jobs, sleep = state.settings, state.clock, state.jobs, state.sleep
-    now, first, n_hosts, late = clock[b.NOW], jobs[b.HELD_FIRST, job], state.host_first.size - 1, 0
+    settings, jobs, sleep = state.settings, state.jobs, state.sleep
+    now, first, n_hosts, late = state.now_ns, jobs.held_first[job], state.host_first.size - 1, 0
     _settle(state, now)
     set_stop(state, job, b.NEVER)
-    for k in range(first, first + jobs[b.HELD_COUNT, job]):
+    for k in range(first, first + jobs.held_count[job]):
         host = state.host_of[state.pool_lo[k]]
         while host < n_hosts and state.host_first[host] < state.pool_hi[k]:
             late = max(late, late_on(state, host, start))
             _idles_no_more(state, host, now)
-            if sleep.host[b.SLEEP_STATE, host] == b.OFF and start < jobs[b.STOP, job]:
+            if sleep.host.state[host] == b.OFF and start < jobs.stop_ns[job]:
                 _boot(state, host, start)
             host += 1
-    late = max(0, min(late, jobs[b.STOP, job] - start))
-    before, thought = jobs[b.BOOT_WAIT, job], jobs[b.EXPECTED, job]
+    late = max(0, min(late, jobs.stop_ns[job] - start))
+    before, thought = jobs.boot_wait_ns[job], jobs.expected_end_ns[job]
     if late != before:
         # It holds its cores for longer, or shorter, than it was planned to.
-        if settings[b.PLANS] == 1:
-            if settings[b.KEEP] == 1:
+        if settings.plans == 1:
+            if settings.keeps_reservations == 1:
                 drop_slots(state)
             hold_pool(state, job, now, thought, 1)
             hold_pool(state, job, now, thought + late - before, -1)
-            clock[b.LOSS], clock[b.BLOCKED_HEAD] = 1, -1
-        jobs[b.EXPECTED, job] += late - before
-    jobs[b.BOOT_WAIT, job] = late
-    jobs[b.START, job] = start + late
+            state.lost, state.blocked_head = 1, -1
+        jobs.expected_end_ns[job] += late - before
+    jobs.boot_wait_ns[job] = late
+    jobs.start_ns[job] = start + late
     return int(start + late)

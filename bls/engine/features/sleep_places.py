@@ -46,15 +46,15 @@ def _awake(state: BatchState, among: Array) -> int:
 def _usable(state: BatchState, job: int, words: Array, host: int) -> int:
     """How many cores of a host, of those in ``words``, units of a job can use."""
     lo, hi = state.host_first[host], state.host_first[host + 1]
-    if state.settings[b.WHOLE_HOSTS] == 1 and not free_all(words, lo, hi):
+    if state.settings.whole_hosts == 1 and not free_all(words, lo, hi):
         return 0
-    partition, n = state.jobs[b.PARTITION, job], 0
-    if state.partitions[partition, b.MASKED] == 0:
+    partition, n = state.jobs.partition[job], 0
+    if state.partitions.masked[partition] == 0:
         n = free_count(words, lo, hi)
     else:
         for core in range(lo, hi):
             n += (words[core >> 5] & state.masks[partition, core >> 5]) >> (core & 31) & 1
-    unit = state.jobs[b.UNIT, job]
+    unit = state.jobs.unit_cores[job]
     return int(n - n % unit)
 
 
@@ -91,8 +91,8 @@ def _hosts_awake(state: BatchState) -> None:
 @compiled(inner=True)
 def _place_by_counts(state: BatchState, job: int) -> int:
     """Where any free cores will do: the allocator's choice, at the end of the pool; the number of intervals."""
-    words, used = state.sleep.words, state.sizes[b.POOL_USED]
-    lacking = state.jobs[b.CORES, job] - _awake(state, state.free_words)
+    words, used = state.sleep.words, state.pool_used
+    lacking = state.jobs.cores[job] - _awake(state, state.free_words)
     _hosts_awake(state)
     if lacking > 0:
         _add_hosts(state, job, state.free_words, lacking)
@@ -110,7 +110,7 @@ def _copy(source: Array, target: Array) -> None:
 @compiled(inner=True)
 def _try_now(state: BatchState, job: int) -> bool:
     """Whether a job fits now on the cores that are offered; they are in the profile in place of those that are free."""
-    sleep, profile, now = state.sleep, state.cores_profile, state.clock[b.NOW]
+    sleep, profile, now = state.sleep, state.cores_profile, state.now_ns
     _raise(state, sleep.words)
     _copy(sleep.words, profile.words)
     _copy(sleep.hosts, profile.hosts)
@@ -121,8 +121,8 @@ def _try_now(state: BatchState, job: int) -> bool:
 def _latest(state: BatchState) -> int:
     """How long it takes at the most until a host that sleeps or boots is up."""
     late = 0
-    for host in range(state.sleep.host.shape[1]):
-        late = max(late, late_on(state, host, state.clock[b.NOW]))
+    for host in range(state.sleep.host.state.size):
+        late = max(late, late_on(state, host, state.now_ns))
     return late
 
 
@@ -132,7 +132,7 @@ def _place_by_cores(state: BatchState, job: int) -> int:
 
     On hosts that have to boot it has to fit for as much longer as the slowest of them takes.
     """
-    sleep, profile, clock = state.sleep, state.cores_profile, state.clock
+    sleep, profile = state.sleep, state.cores_profile
     _copy(profile.words, sleep.saved_words)
     _copy(profile.hosts, sleep.saved_hosts)
     _awake(state, sleep.saved_words)
@@ -140,48 +140,48 @@ def _place_by_cores(state: BatchState, job: int) -> int:
         _hosts_awake(state)
     found = _try_now(state, job)
     if not found:
-        clock[b.LATE] = _latest(state)
-        lacking = state.jobs[b.CORES, job]
-        for h in range(sleep.host.shape[1]):
-            if sleep.host[b.SLEEP_STATE, h] == b.UP:
+        state.late_ns = _latest(state)
+        lacking = state.jobs.cores[job]
+        for h in range(sleep.host.state.size):
+            if sleep.host.state[h] == b.UP:
                 lacking -= _usable(state, job, sleep.words, h)
         _add_hosts(state, job, sleep.saved_words, lacking)
         found = _try_now(state, job)
     _copy(sleep.saved_words, profile.words)
     _copy(sleep.saved_hosts, profile.hosts)
     if not found:
-        found = call_hook(state.hooks[EARLIEST], (state, job, clock[b.NOW], clock[b.NOW] + 1, 0)) == clock[b.NOW]
-    clock[b.LATE] = 0
-    return int(state.sizes[b.PLACED]) if found else 0
+        found = call_hook(state.hooks[EARLIEST], (state, job, state.now_ns, state.now_ns + 1, 0)) == state.now_ns
+    state.late_ns = 0
+    return int(state.n_placed) if found else 0
 
 
 @compiled(inner=True)
 def _late(state: BatchState, count: int) -> int:
     """For how long a job waits for the hosts of ``count`` intervals at the end of the pool."""
-    used, n_hosts, late = state.sizes[b.POOL_USED], state.host_first.size - 1, 0
+    used, n_hosts, late = state.pool_used, state.host_first.size - 1, 0
     for k in range(used, used + count):
         host = state.host_of[state.pool_lo[k]]
         while host < n_hosts and state.host_first[host] < state.pool_hi[k]:
-            late = max(late, late_on(state, host, state.clock[b.NOW]))
+            late = max(late, late_on(state, host, state.now_ns))
             host += 1
     return late
 
 
 @compiled(HOOK)
 def place_awake(state: BatchState, job: int, shadow: int, extra: int, _sign: int) -> int:
-    """A job's cores for now, at the end of the pool; the number of intervals, 0 if none will do. ``BOOT_WAIT`` says how long
+    """A job's cores for now, at the end of the pool; the number of intervals, 0 if none will do. ``boot_wait_ns`` says how long
     it is to wait for their hosts.
 
     -1 if it would then run beyond the slot of the head, ``begin``, with more cores than are free beside it then, ``stop``.
     """
     jobs = state.jobs
-    by_cores = state.settings[b.BY_CORES] == 1
-    jobs[b.BOOT_WAIT, job] = 0
+    by_cores = state.settings.by_cores == 1
+    jobs.boot_wait_ns[job] = 0
     count = _place_by_cores(state, job) if by_cores else _place_by_counts(state, job)
     late = _late(state, count)
-    if late > 0 and state.clock[b.NOW] + jobs[b.ESTIMATE, job] + late > shadow and jobs[b.CORES, job] > extra:
+    if late > 0 and state.now_ns + jobs.estimate_ns[job] + late > shadow and jobs.cores[job] > extra:
         return -1
-    jobs[b.BOOT_WAIT, job] = late
+    jobs.boot_wait_ns[job] = late
     return count
 
 
@@ -189,30 +189,28 @@ def place_awake(state: BatchState, job: int, shadow: int, extra: int, _sign: int
 def slot_awake(state: BatchState, job: int, now: int, before: int, is_copied: int) -> int:
     """The earliest slot, before an instant, of a job that would start now, ``begin``, were all hosts awake.
 
-    It is now if it fits for as much longer as its hosts take to boot. Its cores are at the end of the pool, in ``PLACED``
+    It is now if it fits for as much longer as its hosts take to boot. Its cores are at the end of the pool, in ``n_placed``
     intervals.
     """
-    jobs, sizes, clock = state.jobs, state.sizes, state.clock
+    jobs = state.jobs
     count = place_awake(state, job, b.NEVER, 0, 0)
-    late = jobs[b.BOOT_WAIT, job]
-    if state.settings[b.BY_CORES] == 1:
+    late = jobs.boot_wait_ns[job]
+    if state.settings.by_cores == 1:
         slot = now
         if count == 0:
-            clock[b.LATE] = _latest(state)
+            state.late_ns = _latest(state)
             slot = call_hook(state.hooks[EARLIEST], (state, job, now, before, 0))
-            clock[b.LATE] = 0
+            state.late_ns = 0
         return int(slot)
-    sizes[b.PLACED] = count
-    if late == 0 or state.settings[b.PLANS] == 0:
+    state.n_placed = count
+    if late == 0 or state.settings.plans == 0:
         return now
-    length = jobs[b.ESTIMATE, job] + late
+    length = jobs.estimate_ns[job] + late
     if is_copied == 1:
-        slot = profile_earliest(
-            state.plan_ns, state.plan_free, 0, sizes[b.PLAN_SLICES], jobs[b.CORES, job], length, before
-        )
+        slot = profile_earliest(state.plan_ns, state.plan_free, 0, state.plan_slices, jobs.cores[job], length, before)
     else:
-        first, last = sizes[b.FIRST], sizes[b.LAST]
-        slot = profile_earliest(state.profile_ns, state.profile_free, first, last, jobs[b.CORES, job], length, before)
+        first, last = state.first_slice, state.end_slice
+        slot = profile_earliest(state.profile_ns, state.profile_free, first, last, jobs.cores[job], length, before)
     if slot != now:
-        jobs[b.BOOT_WAIT, job] = 0
+        jobs.boot_wait_ns[job] = 0
     return int(slot)

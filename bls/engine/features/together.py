@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bls.engine import state as b
 from bls.engine.hooks import HOOK, call_hook
-from bls.engine.state import BatchState
+from bls.engine.state import BatchState, Told
 from traces.compiled import compiled
 
 __all__ = ["tell_together"]
@@ -16,58 +16,62 @@ __all__ = ["tell_together"]
 
 @compiled(inner=True)
 def _once_each(state: BatchState, first: int) -> int:
-    """Have each job once in ``reached``, in the order in which they were; of these TOLD_COUNT is 0, of others -1."""
-    jobs, told, sizes, n = state.jobs, state.told, state.sizes, 0
-    for k in range(first, sizes[b.N_TOLD]):
-        jobs[b.TOLD_COUNT, told[b.TOLD_JOB, k]] = -1
-    for k in range(sizes[b.N_REACHED]):
+    """Have each job once in ``reached``, in the order in which they were; of these told_count is 0, of others -1."""
+    jobs, told, n = state.jobs, state.told, 0
+    for k in range(first, state.n_told):
+        jobs.told_count[told.job[k]] = -1
+    for k in range(state.n_reached):
         job = state.reached[k]
-        if jobs[b.TOLD_COUNT, job] < 0:
-            jobs[b.TOLD_COUNT, job] = 0
+        if jobs.told_count[job] < 0:
+            jobs.told_count[job] = 0
             state.reached[n] = job
             n += 1
-    sizes[b.N_REACHED] = n
+    state.n_reached = n
     return n
+
+
+@compiled(inner=True)
+def _copy(told: Told, source: int, target: int) -> None:
+    for column in (told.job, told.at_ns, told.core, told.what, told.value, told.wanted):
+        column[target] = column[source]
 
 
 @compiled(inner=True)
 def _gather(state: BatchState, first: int) -> None:
     """Put what was written down from ``first`` on in order, job by job as they are reached, then of those who are not."""
-    jobs, told, stop = state.jobs, state.told, state.sizes[b.N_TOLD]
+    jobs, told, stop = state.jobs, state.told, state.n_told
     reached, size = _once_each(state, first), stop - first
     for k in range(first, stop):
-        job = told[b.TOLD_JOB, k]
-        if jobs[b.TOLD_COUNT, job] >= 0:
-            jobs[b.TOLD_COUNT, job] += 1
-        for row in range(b.TOLD_ROWS):
-            told[row, k + size] = told[row, k]
+        job = told.job[k]
+        if jobs.told_count[job] >= 0:
+            jobs.told_count[job] += 1
+        _copy(told, k, k + size)
     at = first
     for k in range(reached):
         job = state.reached[k]
-        jobs[b.TOLD_FIRST, job] = at
-        at += jobs[b.TOLD_COUNT, job]
-        jobs[b.TOLD_COUNT, job] = 0
+        jobs.told_first[job] = at
+        at += jobs.told_count[job]
+        jobs.told_count[job] = 0
     for k in range(stop, stop + size):
-        job, to = told[b.TOLD_JOB, k], at
-        if jobs[b.TOLD_COUNT, job] >= 0:
-            to = jobs[b.TOLD_FIRST, job] + jobs[b.TOLD_COUNT, job]
-            jobs[b.TOLD_COUNT, job] += 1
+        job, to = told.job[k], at
+        if jobs.told_count[job] >= 0:
+            to = jobs.told_first[job] + jobs.told_count[job]
+            jobs.told_count[job] += 1
         else:
             at += 1
-        for row in range(b.TOLD_ROWS):
-            told[row, to] = told[row, k]
-        if told[b.TOLD_WHAT, to] == b.GIVEN:
-            state.given_at[told[b.TOLD_CORE, to]] = to + 1
+        _copy(told, k, to)
+        if told.what[to] == b.GIVEN:
+            state.given_at[told.core[to]] = to + 1
     for k in range(first, stop):
-        jobs[b.TOLD_COUNT, told[b.TOLD_JOB, k]] = max(jobs[b.TOLD_COUNT, told[b.TOLD_JOB, k]], 0)
+        jobs.told_count[told.job[k]] = max(jobs.told_count[told.job[k]], 0)
 
 
 @compiled(HOOK)
 def tell_together(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """After a pass: who is to be told something is in ``state.reached``; returns 0, or a status."""
-    first = state.sizes[b.N_TOLD]
-    for part in range(b.AFTER_WIDTHS, b.AFTER_LEVELS + 1):
-        slot = state.settings[part]
+    first = state.n_told
+    settings = state.settings
+    for slot in (settings.after_widths, settings.after_hints, settings.after_directions, settings.after_levels):
         if slot != 0:
             status = call_hook(state.hooks[slot], (state, -1, now, 0, 0))
             if status != 0:

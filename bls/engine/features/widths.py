@@ -43,32 +43,29 @@ from traces.compiled import compiled
 
 __all__ = ["resize_running"]
 
-# Rows of BatchState.resizing: two for heaps; then the jobs in order, their least numbers of cores, and their most.
-_KEY, _WHAT, _JOB, _LEAST, _MOST = range(5)
-
 
 @compiled(inner=True)
 def _stay(state: BatchState, job: int) -> int:
     """How many cores a running job has that it was not asked for."""
-    return int(state.jobs[b.HELD_CORES, job] - state.jobs[b.ASKED, job])
+    return int(state.jobs.held_cores[job] - state.jobs.asked[job])
 
 
 @compiled(inner=True)
 def _in_order(state: BatchState, now: int) -> int:
     """Put the running jobs whose width may change into ``resizing``, by start and row; returns how many."""
-    jobs, keys, rows = state.jobs, state.resizing[_KEY], state.resizing[_WHAT]
+    jobs, keys, rows = state.jobs, state.resizing.key, state.resizing.what
     left = n = 0
-    for k in range(state.sizes[b.N_RUNNING]):
+    for k in range(state.n_running):
         job = state.running_job[k]
-        origin = jobs[b.ORIGIN, job]
-        if jobs[b.MIN_CORES, origin] < jobs[b.MAX_CORES, origin] and jobs[b.START, job] <= now:
-            left = heap_push(keys, rows, left, jobs[b.START, job], job)
+        origin = jobs.origin[job]
+        if jobs.min_cores[origin] < jobs.max_cores[origin] and jobs.start_ns[job] <= now:
+            left = heap_push(keys, rows, left, jobs.start_ns[job], job)
     while left > 0:
         job = rows[0]
-        origin = jobs[b.ORIGIN, job]
+        origin = jobs.origin[job]
         left = heap_drop_top(keys, rows, left)
-        state.resizing[_JOB, n] = job
-        state.resizing[_LEAST, n], state.resizing[_MOST, n] = jobs[b.MIN_CORES, origin], jobs[b.MAX_CORES, origin]
+        state.resizing.job[n] = job
+        state.resizing.least[n], state.resizing.most[n] = jobs.min_cores[origin], jobs.max_cores[origin]
         n += 1
     return n
 
@@ -78,9 +75,9 @@ def _held_for(state: BatchState, head: int, job: int, asked: int) -> int:
     """How many cores a running job has that the head can use, and that it was, 1, or was not, 0, asked for."""
     jobs = state.jobs
     if not tells_apart(state, head):
-        return int(jobs[b.ASKED, job]) if asked == 1 else _stay(state, job)
+        return int(jobs.asked[job]) if asked == 1 else _stay(state, job)
     n = 0
-    for k in range(jobs[b.HELD_FIRST, job], jobs[b.HELD_FIRST, job] + jobs[b.HELD_COUNT, job]):
+    for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         for core in range(state.pool_lo[k], state.pool_hi[k]):
             n += state.holder[core] == job and state.asked[core] == asked and may_have(state, head, core)
     return n
@@ -90,7 +87,7 @@ def _held_for(state: BatchState, head: int, job: int, asked: int) -> int:
 def _first_core(state: BatchState, job: int) -> int:
     """The first core that a job started with."""
     jobs = state.jobs
-    at = jobs[b.GIVEN_FIRST, job] if jobs[b.GIVEN_COUNT, job] > 0 else jobs[b.HELD_FIRST, job]
+    at = jobs.given_first[job] if jobs.given_count[job] > 0 else jobs.held_first[job]
     return int(state.pool_lo[at])
 
 
@@ -107,9 +104,9 @@ def _most_asked(state: BatchState, head: int, job: int, least: int) -> int:
 def _most_given(state: BatchState, job: int, most: int) -> int:
     """How many free cores a running job can be given, by its most and the limits of its partition."""
     jobs = state.jobs
-    if jobs[b.ASKED, job] > 0 or jobs[b.NEEDS_NO_MORE, job] == 1:
+    if jobs.asked[job] > 0 or jobs.needs_no_more[job] == 1:
         return 0
-    return int(max(0, min(most - jobs[b.HELD_CORES, job], state.sizes[b.FREE_CORES], room_in_limits(state, job))))
+    return int(max(0, min(most - jobs.held_cores[job], state.free_cores, room_in_limits(state, job))))
 
 
 @compiled(inner=True)
@@ -120,38 +117,38 @@ def _plan_anew(
 
     Its width was ``before``. The intervals of what it holds then are in the pool.
     """
-    settings, clock, sizes, jobs = state.settings, state.clock, state.sizes, state.jobs
-    if settings[b.KEEP] == 1:
+    settings, jobs = state.settings, state.jobs
+    if settings.keeps_reservations == 1:
         drop_slots(state)
-    thought = jobs[b.EXPECTED, job]
-    planned = settings[b.PLANS] == 1 and thought > now
-    held = planned or (settings[b.BY_CORES] == 1 and settings[b.PLANS] == 0)
+    thought = jobs.expected_end_ns[job]
+    planned = settings.plans == 1 and thought > now
+    held = planned or (settings.by_cores == 1 and settings.plans == 0)
     if held:
         hold_pool(state, job, now, thought if planned else b.NEVER, 1)
-    jobs[b.HELD_FIRST, job], jobs[b.HELD_COUNT, job] = list_first, list_count
+    jobs.held_first[job], jobs.held_count[job] = list_first, list_count
     more = 0
-    for k in range(first, sizes[b.N_TOLD]):
-        if state.told[b.TOLD_WHAT, k] == b.GIVEN:
-            state.holder[state.told[b.TOLD_CORE, k]] = job
+    for k in range(first, state.n_told):
+        if state.told.what[k] == b.GIVEN:
+            state.holder[state.told.core[k]] = job
             more += 1
-    jobs[b.HELD_CORES, job] += more
+    jobs.held_cores[job] += more
     after = _stay(state, job)
     if thought > now:
-        jobs[b.EXPECTED, job] = now + scaled(thought - now, before, after, max(thought, MAX_NS) - now)
+        jobs.expected_end_ns[job] = now + scaled(thought - now, before, after, max(thought, MAX_NS) - now)
         at = 0
-        while at < sizes[b.N_EXPECTED] and state.expected_job[at] != job:
+        while at < state.n_expected and state.expected_job[at] != job:
             at += 1
-        if at < sizes[b.N_EXPECTED]:
-            heap_settle(state.expected_ns, state.expected_job, sizes[b.N_EXPECTED], at, jobs[b.EXPECTED, job])
-    left = jobs[b.START, job] + jobs[b.WALLTIME, job] + jobs[b.STRETCH, job] - now
+        if at < state.n_expected:
+            heap_settle(state.expected_ns, state.expected_job, state.n_expected, at, jobs.expected_end_ns[job])
+    left = jobs.start_ns[job] + jobs.walltime_ns[job] + jobs.stretch_ns[job] - now
     if left > 0:
-        jobs[b.STRETCH, job] += scaled(left, before, after, max(left, MAX_NS)) - left
+        jobs.stretch_ns[job] += scaled(left, before, after, max(left, MAX_NS)) - left
     if held:
-        hold_pool(state, job, now, jobs[b.EXPECTED, job] if planned else b.NEVER, -1)
-    elif settings[b.PLANS] == 1 and jobs[b.OVERDUE, job] == 1:
-        sizes[b.OVERDUE_CORES] += more
-    clock[b.LOSS] = 1
-    clock[b.BLOCKED_HEAD] = -1  # its slot is another now
+        hold_pool(state, job, now, jobs.expected_end_ns[job] if planned else b.NEVER, -1)
+    elif settings.plans == 1 and jobs.overdue[job] == 1:
+        state.overdue_cores += more
+    state.lost = 1
+    state.blocked_head = -1  # its slot is another now
 
 
 @compiled(inner=True)
@@ -159,9 +156,9 @@ def _comes_as_new(state: BatchState, job: int, core: int) -> None:
     """A core that comes to a job is not wanted by anybody, and has the scale that all of the job's were told last."""
     if state.hinted.size > 0:
         state.hinted[core] = 0
-    if state.core_scale.shape[1] > 0:
-        scale = state.scaling[b.SCALE_OF_ALL, job]
-        state.core_scale[0, core], state.core_scale[1, core] = job + 1, scale if scale > 0 else WHOLE
+    if state.core_scale.row.size > 0:
+        scale = state.scaling.scale[job]
+        state.core_scale.row[core], state.core_scale.scale[core] = job + 1, scale if scale > 0 else WHOLE
 
 
 @compiled(inner=True)
@@ -178,28 +175,28 @@ def _add_interval(state: BatchState, first: int, count: int, core: int) -> int:
 @compiled(inner=True)
 def _list_anew(state: BatchState, job: int, told_first: int) -> int:
     """Write what a job holds, and the cores it is given, which are ascending, into the pool; returns how many intervals."""
-    jobs, sizes = state.jobs, state.sizes
-    first, count, given = sizes[b.POOL_USED], 0, told_first
-    for k in range(jobs[b.HELD_FIRST, job], jobs[b.HELD_FIRST, job] + jobs[b.HELD_COUNT, job]):
+    jobs = state.jobs
+    first, count, given = state.pool_used, 0, told_first
+    for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         for core in range(state.pool_lo[k], state.pool_hi[k]):
             if state.holder[core] != job:
                 continue
-            while given < sizes[b.N_TOLD] and state.told[b.TOLD_CORE, given] < core:
-                count = _add_interval(state, first, count, state.told[b.TOLD_CORE, given])
+            while given < state.n_told and state.told.core[given] < core:
+                count = _add_interval(state, first, count, state.told.core[given])
                 given += 1
             count = _add_interval(state, first, count, core)
-    while given < sizes[b.N_TOLD]:
-        count = _add_interval(state, first, count, state.told[b.TOLD_CORE, given])
+    while given < state.n_told:
+        count = _add_interval(state, first, count, state.told.core[given])
         given += 1
-    sizes[b.POOL_USED] = first + count
+    state.pool_used = first + count
     return count
 
 
 @compiled(inner=True)
 def _give(state: BatchState, job: int, most: int, now: int) -> None:
     """Give a running job up to ``most`` free cores that it can use, the first ones."""
-    sizes, jobs, words, powered = state.sizes, state.jobs, state.free_words, state.settings[b.POWERED] != b.UNPOWERED
-    first, n, before = sizes[b.N_TOLD], 0, jobs[b.HELD_CORES, job]
+    jobs, words, powered = state.jobs, state.free_words, state.settings.powered != b.UNPOWERED
+    first, n, before = state.n_told, 0, jobs.held_cores[job]
     room = room_mw(state) if powered else 0
     for word in range(state.free_starts[1]):
         bits = words[word]
@@ -218,22 +215,22 @@ def _give(state: BatchState, job: int, most: int, now: int) -> None:
             break
     if n == 0:
         return
-    list_first = sizes[b.POOL_USED]
+    list_first = state.pool_used
     list_count = _list_anew(state, job, first)
-    if jobs[b.GIVEN_COUNT, job] == 0:
-        jobs[b.GIVEN_FIRST, job], jobs[b.GIVEN_COUNT, job] = jobs[b.HELD_FIRST, job], jobs[b.HELD_COUNT, job]
+    if jobs.given_count[job] == 0:
+        jobs.given_first[job], jobs.given_count[job] = jobs.held_first[job], jobs.held_count[job]
     _plan_anew(state, job, now, before, first, list_first, list_count)
-    for k in range(first, sizes[b.N_TOLD]):
-        core = state.told[b.TOLD_CORE, k]
+    for k in range(first, state.n_told):
+        core = state.told.core[k]
         free_take(words, state.free_starts, core, core + 1)
-        if state.settings[b.BY_HOSTS] == 1:
+        if state.settings.by_hosts == 1:
             count_hosts(state.host_of, state.host_first, state.host_free, core, core + 1, -1)
         state.given_at[core], state.asked[core] = k + 1, 0
         _comes_as_new(state, job, core)
-    sizes[b.FREE_CORES] -= n
-    jobs[b.RELEASED, job] -= n
-    jobs[b.RELEASED_HELD, job] -= n
-    if state.settings[b.LIMITED] == 1:
+    state.free_cores -= n
+    jobs.released[job] -= n
+    jobs.released_held[job] -= n
+    if state.settings.limited == 1:
         tally_cores(state, job, n)
     account_for(state, job, now, n, 1)
     hears(state, job, first)
@@ -242,10 +239,10 @@ def _give(state: BatchState, job: int, most: int, now: int) -> None:
 @compiled(inner=True)
 def _ask(state: BatchState, head: int, job: int, most: int, now: int) -> None:
     """Ask a running job for ``most`` cores: those it was given last, then its last; only what the head can use, if any, -1."""
-    jobs, keys, cores = state.jobs, state.resizing[_KEY], state.resizing[_WHAT]
-    first, before, spared = state.sizes[b.N_TOLD], _stay(state, job), _first_core(state, job)
+    jobs, keys, cores = state.jobs, state.resizing.key, state.resizing.what
+    first, before, spared = state.n_told, _stay(state, job), _first_core(state, job)
     n, n_cores = 0, state.host_of.size
-    for k in range(jobs[b.HELD_FIRST, job], jobs[b.HELD_FIRST, job] + jobs[b.HELD_COUNT, job]):
+    for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         for core in range(state.pool_lo[k], state.pool_hi[k]):
             if state.holder[core] != job or state.asked[core] == 1 or core == spared:
                 continue
@@ -256,8 +253,8 @@ def _ask(state: BatchState, head: int, job: int, most: int, now: int) -> None:
         n = heap_drop_top(keys, cores, n)
         state.asked[core] = 1
         write_down(state, job, now, core, b.ASKED_FOR, 0, 0)
-    jobs[b.ASKED, job] += most
-    _plan_anew(state, job, now, before, first, jobs[b.HELD_FIRST, job], jobs[b.HELD_COUNT, job])
+    jobs.asked[job] += most
+    _plan_anew(state, job, now, before, first, jobs.held_first[job], jobs.held_count[job])
     hears(state, job, first)
 
 
@@ -266,30 +263,30 @@ def _expand(state: BatchState, now: int) -> None:
     """Nobody waits: what is free goes to running jobs, in order."""
     n = _in_order(state, now)
     for k in range(n):
-        most = _most_given(state, state.resizing[_JOB, k], state.resizing[_MOST, k])
+        most = _most_given(state, state.resizing.job[k], state.resizing.most[k])
         if most > 0:
-            _give(state, state.resizing[_JOB, k], most, now)
+            _give(state, state.resizing.job[k], most, now)
 
 
 @compiled(inner=True)
 def _shrink(state: BatchState, head: int, now: int) -> None:
     """The head lacks cores: ask those for them that started last."""
-    lack = state.jobs[b.CORES, head] - free_now_for(state, head)
+    lack = state.jobs.cores[head] - free_now_for(state, head)
     if lack <= 0:
         return
     n, can = _in_order(state, now), 0
     for k in range(n):
-        job = state.resizing[_JOB, k]
+        job = state.resizing.job[k]
         lack -= _held_for(state, head, job, 1)
-        can += _most_asked(state, head, job, state.resizing[_LEAST, k])
+        can += _most_asked(state, head, job, state.resizing.least[k])
     if can < lack:
         return
     for back in range(n):
         if lack <= 0:
             return
         k = n - 1 - back
-        job = state.resizing[_JOB, k]
-        most = min(lack, _most_asked(state, head, job, state.resizing[_LEAST, k]))
+        job = state.resizing.job[k]
+        most = min(lack, _most_asked(state, head, job, state.resizing.least[k]))
         if most > 0:
             _ask(state, head, job, most, now)
             lack -= most
@@ -300,7 +297,7 @@ def _shared(state: BatchState, n: int, level: int) -> int:
     """How many cores the jobs have where each has ``level``, but no fewer than its least, and no more than its most."""
     together = 0
     for k in range(n):
-        together += max(state.resizing[_LEAST, k], min(state.resizing[_MOST, k], level))
+        together += max(state.resizing.least[k], min(state.resizing.most[k], level))
     return int(together)
 
 
@@ -308,9 +305,9 @@ def _shared(state: BatchState, n: int, level: int) -> int:
 def _equal(state: BatchState, head: int, now: int) -> None:
     """Share out what the jobs hold and what is free, but for what the head asks for."""
     n = _in_order(state, now)
-    pool = state.sizes[b.FREE_CORES] - (state.jobs[b.CORES, head] if head >= 0 else 0)
+    pool = state.free_cores - (state.jobs.cores[head] if head >= 0 else 0)
     for k in range(n):
-        pool += state.jobs[b.HELD_CORES, state.resizing[_JOB, k]]
+        pool += state.jobs.held_cores[state.resizing.job[k]]
     # The highest level at which there is enough; what is left over goes to the first of those that stand at it.
     low, high = 0, state.host_of.size
     while low < high:
@@ -321,22 +318,22 @@ def _equal(state: BatchState, head: int, now: int) -> None:
             high = level - 1
     over = max(0, pool - _shared(state, n, low))
     for k in range(n):
-        job, least, most = state.resizing[_JOB, k], state.resizing[_LEAST, k], state.resizing[_MOST, k]
+        job, least, most = state.resizing.job[k], state.resizing.least[k], state.resizing.most[k]
         target = max(least, min(most, low))
         if over > 0 and least <= low < most:
             target += 1
             over -= 1
-        state.resizing[_MOST, k] = target
+        state.resizing.most[k] = target
     for k in range(n):
-        job, target = state.resizing[_JOB, k], state.resizing[_MOST, k]
+        job, target = state.resizing.job[k], state.resizing.most[k]
         more = min(_stay(state, job) - target, _most_asked(state, job, job, 1))
         if more > 0:
             _ask(state, -1, job, more, now)
     for k in range(n):
-        if state.sizes[b.N_WAITING] == 0:
-            most = _most_given(state, state.resizing[_JOB, k], state.resizing[_MOST, k])
+        if state.n_waiting == 0:
+            most = _most_given(state, state.resizing.job[k], state.resizing.most[k])
             if most > 0:
-                _give(state, state.resizing[_JOB, k], most, now)
+                _give(state, state.resizing.job[k], most, now)
 
 
 @compiled(inner=True)
@@ -344,14 +341,14 @@ def _evolve(state: BatchState, now: int) -> None:
     """Each job in order is asked for what it does not want any more, or given free cores, up to as many as it wants."""
     n, wishing = _in_order(state, now), state.wishing
     for k in range(n):
-        job = state.resizing[_JOB, k]
-        wish = wishing[b.WISH, job]
+        job = state.resizing.job[k]
+        wish = wishing.wish[job]
         more = min(_stay(state, job) - wish, _most_asked(state, job, job, 1)) if wish > 0 else 0
         if more > 0:
             _ask(state, -1, job, more, now)
     for k in range(n):
-        job = state.resizing[_JOB, k]
-        most = _most_given(state, job, wishing[b.WISH, job])
+        job = state.resizing.job[k]
+        most = _most_given(state, job, wishing.wish[job])
         if most > 0:
             _give(state, job, most, now)
 
@@ -359,15 +356,15 @@ def _evolve(state: BatchState, now: int) -> None:
 @compiled(HOOK)
 def resize_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """After a pass: who is given cores, or asked for some, is in ``state.reached``."""
-    sizes, when = state.sizes, state.settings[b.RESIZE]
+    when = state.settings.resizing
     if when == b.EVOLVE or when == b.AS_DECIDED:
         _evolve(state, now)
         return 0
-    head = head_of_queue(state) if sizes[b.N_WAITING] > 0 else -1
+    head = head_of_queue(state) if state.n_waiting > 0 else -1
     if when == b.EQUAL:
         _equal(state, head, now)
     elif head >= 0 and when != b.EXPAND:
         _shrink(state, head, now)
-    elif sizes[b.N_WAITING] == 0 and sizes[b.FREE_CORES] > 0 and when != b.SHRINK:
+    elif state.n_waiting == 0 and state.free_cores > 0 and when != b.SHRINK:
         _expand(state, now)
     return 0

@@ -21,25 +21,22 @@ __all__ = ["hear_wish", "tell_wishes"]
 @compiled(inner=True)
 def _push_next(state: BatchState, job: int) -> None:
     """Have the first wish that a job is still to make happen at its instant."""
-    sizes = state.sizes
-    at = state.wishes[1, state.wishing[b.WISHING_FIRST, job]]
-    sizes[b.N_RELEASING] = heap_push(
-        state.releasing_ns, state.releasing_key, sizes[b.N_RELEASING], at, b.WISH_KEY + job
-    )
+    at = state.wishes.at_ns[state.wishing.first[job]]
+    state.n_releasing = heap_push(state.releasing_ns, state.releasing_key, state.n_releasing, at, b.WISH_KEY + job)
 
 
 @compiled(HOOK)
 def hear_wish(state: BatchState, job: int, _now: int, _stop: int, _sign: int) -> int:
     """A job wishes now, and so is first in the heap."""
-    wishing, sizes = state.wishing, state.sizes
-    sizes[b.N_RELEASING] = heap_drop_top(state.releasing_ns, state.releasing_key, sizes[b.N_RELEASING])
-    k = wishing[b.WISHING_FIRST, job]
-    wishing[b.WISH, job], wishing[b.WISHED, job] = state.wishes[2, k], state.wishes[3, k] + 1
-    wishing[b.WISHING_FIRST, job] += 1
-    wishing[b.WISHING_COUNT, job] -= 1
-    if wishing[b.WISHING_COUNT, job] > 0:
+    wishing = state.wishing
+    state.n_releasing = heap_drop_top(state.releasing_ns, state.releasing_key, state.n_releasing)
+    k = wishing.first[job]
+    wishing.wish[job], wishing.wished[job] = state.wishes.cores[k], state.wishes.place[k] + 1
+    wishing.first[job] += 1
+    wishing.count[job] -= 1
+    if wishing.count[job] > 0:
         _push_next(state, job)
-    state.clock[b.CHANGED] = 1
+    state.changed = 1
     return 0
 
 
@@ -68,12 +65,12 @@ def tell_wishes(state: BatchState, job: int, wished_ns: Ints, cores: Ints, until
         the job may have; or ``FULL``, if the table must grow first (``bls.engine.initial_state.grow_wishes``). With the last
         two nothing is told.
     """
-    jobs, sizes, origin = state.jobs, state.sizes, state.jobs[b.ORIGIN, job]
-    if jobs[b.START, job] < 0 or jobs[b.END, job] >= 0:
+    jobs, origin = state.jobs, state.jobs.origin[job]
+    if jobs.start_ns[job] < 0 or jobs.end_ns[job] >= 0:
         return REFUSED
     drop_wishes(state, job)
-    first, least, most = sizes[b.N_WISHES], jobs[b.MIN_CORES, origin], jobs[b.MAX_CORES, origin]
-    last, heard, n = state.clock[b.NOW], state.wishing[b.WISHED, job], 0
+    first, least, most = state.n_wishes, jobs.min_cores[origin], jobs.max_cores[origin]
+    last, heard, n = state.now_ns, state.wishing.wished[job], 0
     if heard > 0 and (wished_ns.size < heard or wished_ns[heard - 1] > last):
         return REFUSED
     for k in range(heard, wished_ns.size):
@@ -82,14 +79,14 @@ def tell_wishes(state: BatchState, job: int, wished_ns: Ints, cores: Ints, until
             continue
         if at < last or wanted < least or wanted > most or least == most:
             return REFUSED
-        if first + n == state.wishes.shape[1]:
+        if first + n == state.wishes.job.size:
             return FULL
-        state.wishes[0, first + n], state.wishes[1, first + n] = job, at
-        state.wishes[2, first + n], state.wishes[3, first + n] = wanted, k
+        state.wishes.job[first + n], state.wishes.at_ns[first + n] = job, at
+        state.wishes.cores[first + n], state.wishes.place[first + n] = wanted, k
         last = at
         n += 1
     if n > 0:
-        sizes[b.N_WISHES] = first + n
-        state.wishing[b.WISHING_FIRST, job], state.wishing[b.WISHING_COUNT, job] = first, n
+        state.n_wishes = first + n
+        state.wishing.first[job], state.wishing.count[job] = first, n
         _push_next(state, job)
     return TOLD

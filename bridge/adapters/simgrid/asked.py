@@ -148,7 +148,7 @@ class Asked:
     def sequences(self, part: int, now_ns: int) -> list[list[int]]:
         """The tasks of each core, counted within the part, in the order in which a planner has put them."""
         graph = self._posed(part, now_ns)
-        plan, in_order = graph.tasks[g.PLAN], graph.tasks[g.IN_POSITION]
+        plan, in_order = graph.tasks.plan, graph.tasks.in_position
         found: list[list[int]] = [[] for _ in self._speed]
         for task in in_order.tolist():
             found[plan[task]].append(task)
@@ -156,7 +156,7 @@ class Asked:
 
     def positions(self, part: int, now_ns: int) -> list[int]:
         """The place of each task, counted within the part, in the order in which they wait."""
-        places: list[int] = self._posed(part, now_ns).tasks[g.POSITION].tolist()
+        places: list[int] = self._posed(part, now_ns).tasks.position.tolist()
         return places
 
     def _posed(self, part: int, now_ns: int) -> g.GraphState:

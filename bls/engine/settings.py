@@ -1,0 +1,81 @@
+"""What does not change in a run of the batch engine."""
+
+from __future__ import annotations
+
+from bls.availability.count_profile import PROFILE_NEVER as NEVER
+from traces.kernels.state import State
+
+__all__ = ["Settings"]
+
+
+class Settings(State):
+    """Rules and sizes of a run; of what is either so or not, 1 where it is.
+
+    Slots are those of ``bls.engine.hooks``, 0 where there is no hook. Constants are those of ``bls.engine.state``.
+    """
+
+    # Queue and plan:
+    order: int = 0  # STATIC, SCORED, DECIDED or REJECTED
+    max_reservations: int = 0  # at once
+    keeps_reservations: int = 0  # from pass to pass
+    plans: int = 0  # a profile of free cores over time is kept
+    limited: int = 0  # a partition has limits
+    accounts: int = 0  # the policy is told of starts and ends
+    may_not_fit: int = 0  # a job that a policy has chosen, and that has no place, waits
+    switch_wait_ns: int = NEVER  # for so long a job waits for fewer switches
+
+    # Time:
+    charges_decisions: int = 0  # deciding takes simulated time
+    decision_cost_ns: int = -1  # -1: as measured
+    predicts: int = 0  # estimates, or what jobs draw, are predicted from jobs that have ended
+    shortest_ns: int = 0  # no prediction is shorter, unless the job asks for less
+    has_others: int = 0  # something may happen beside ends and arrivals by themselves
+
+    # Cores and hosts:
+    by_cores: int = 0  # it matters which cores are free
+    by_hosts: int = 0  # the free cores of each host are counted
+    whole_hosts: int = 0  # hosts are not shared
+    n_resources: int = 0  # of each host
+    n_licences: int = 0
+    n_windows: int = 0
+    widest: int = 0  # cores of the widest job
+    more_outages: int = 0  # a host's list of outages may be continued; 0 once its model ends
+
+    # Ends of jobs:
+    kills: int = 0  # jobs are killed at their walltime
+    requeues: int = 0  # what a host's failure cuts is tried again
+    max_attempts: int = 0  # a job that is cut more often is an error
+    loses: int = 0  # running jobs may lose all their cores
+    promises: int = 0  # a running job is planned with the end that its application promises
+
+    # What running jobs do, and are told:
+    logs: int = 0  # somebody is told who arrived, started and left
+    releases: int = 0  # NO_RELEASES, BY_CORE, BY_HOST or BY_DRAIN
+    resizing: int = 0  # NO_RESIZE … AS_DECIDED
+    molds: int = 0  # jobs may start with another width than they ask for
+    directs: int = 0  # the sum of SCALES, CUTS and SLOWS
+    max_told: int = 0  # so much may be told after one pass
+    after_pass: int = 0  # slot of what finds out after a pass what running jobs are told
+    # The slots of its parts, in the order in which they are called:
+    after_widths: int = 0  # cores that come and go
+    after_hints: int = 0  # cores that others wait for
+    after_directions: int = 0  # what a policy does to jobs
+    after_levels: int = 0  # states under a limit to power
+
+    # Where power is limited:
+    powered: int = 0  # UNPOWERED, HOLD, FIXED or LEVELS
+    idle_mw: int = 0  # what the idle machine draws
+    power_amount: int = 0  # which of the amounts of the profile of cores is what is left of power
+    power_alike: int = 0  # each state has the same speed in all groups
+    power_stairs: int = 0  # by how many steps of limits the profile may change at one instant
+    noticed: int = 0  # limits are known before they begin
+    slow_order: int = 0  # with LEVELS, TOGETHER … LEAST_SENSITIVE
+    stretches: int = 0  # what is slowed may run beyond its walltime by as much
+    shuts_down: int = 0  # hosts that are stopped are shut down
+    host_log_room: int = 0  # so much may become of hosts at one instant
+
+    # Where hosts that idle fall asleep:
+    sleeps: int = 0
+    sleep_after_ns: int = 0
+    keep_awake: int = 0  # so many idle hosts stay awake
+    max_boot_wait_ns: int = 0  # the most that a job waits for its hosts

@@ -1,0 +1,134 @@
+"""A simulation that can be paused at an instant, forked, and continued."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from typing import Self
+
+import numpy as np
+
+from bls.constraints.outages import drainable
+from bls.engine.state import NEVER
+from bridge.couplings.inline import InlineRun
+from bridge.runs.kernels import prepare_run
+from bridge.runs.result import Result
+from bridge.runs.simulation import batch_simulator, check_records, result_of
+from bridge.scenarios.scenario import Scenario
+from traces.base.errors import InputError
+from traces.base.ranges import whole
+from traces.base.time import format_ns
+from traces.intervals import check_ends, parse_intervals
+
+__all__ = ["Simulation"]
+
+
+class Simulation:
+    """A simulation of both levels that can be paused at any instant, forked, and continued.
+
+    Its result has the same bytes as that of an uninterrupted run. The page ``docs/how-to/what-if.md`` has an example.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        What to simulate (:meth:`bridge.Scenario.of`); its policy is compiled, and nobody observes it.
+    keep_tasks : bool
+        Whether to keep a record of every task. Without records a fork is cheaper.
+    drainable : bool
+        Whether hosts may be drained with :meth:`drain`.
+
+    Raises
+    ------
+    InputError
+        If the policy decides in Python or there are observers, as they may keep a state of their own; or if jobs last their
+        recorded run times, so that there is no application level.
+    """
+
+    def __init__(self, scenario: Scenario, *, keep_tasks: bool = True, drainable: bool = False) -> None:
+        if scenario.technique is None:
+            raise InputError("als: recorded: no application is simulated; allowed: a technique")
+        check_records(scenario, keep_tasks)
+        if drainable:
+            scenario = _with_drains(scenario)
+        prepare_run(applications=True)
+        self.scenario, self._drainable = scenario.for_one_run(), drainable
+        self._simulator = batch_simulator(self.scenario, self.scenario.observers)
+        if self._simulator.is_seen:
+            raise InputError(
+                f"batch policy {self.scenario.policy.name} decides in Python, or the run has observers, which may keep a "
+                "state of their own; allowed: policies of keys or scores, no observers"
+            )
+        self._run = InlineRun(self.scenario, self._simulator, keep_tasks=keep_tasks)
+        self._until_ns, self.done = -1, False
+        self._drained = np.zeros(0, np.int64)
+
+    @property
+    def now_ns(self) -> int:
+        """The instant up to which, and with which, everything has happened; -1 before the start."""
+        return self._until_ns
+
+    def run(self, until_ns: int | None = None) -> Self:
+        """Simulate everything up to and with an instant; None: to the end.
+
+        Raises
+        ------
+        InputError
+            If that is in the past.
+        TwolevelError
+            If a plug-in fails.
+        """
+        until_ns = NEVER if until_ns is None else whole("until_ns", until_ns, 0, NEVER)
+        if until_ns < self._until_ns:
+            raise InputError(f"until_ns: {format_ns(until_ns)} is past; it is {format_ns(self._until_ns)}")
+        if not self.done:
+            self._simulator.pause_after(until_ns)
+            self.done = self._run.go_on(lambda ended, now_ns: None)
+        self._until_ns = until_ns
+        return self
+
+    def fork(self) -> Simulation:
+        """Return a copy that goes on by itself from this instant."""
+        other = copy(self)
+        other._simulator = self._simulator.fork()
+        other._run = self._run.fork(other._simulator)
+        return other
+
+    def drain(self, hosts: str, until_ns: int | None = None) -> Self:
+        """Drain hosts from the next nanosecond on: jobs that run there go on, and no other starts.
+
+        Parameters
+        ----------
+        hosts : str
+            As ``"0-3 8"``. Each may be drained once.
+        until_ns : int, optional
+            When they are back; None: never.
+
+        Raises
+        ------
+        InputError
+            If there is no such host, or one is drained already; or if the simulation was not made ``drainable``.
+        """
+        if not self._drainable:
+            raise InputError("drain: the simulation was made without; allowed: Simulation(…, drainable=True)")
+        n_hosts = self.scenario.platform.n_hosts
+        found = parse_intervals(hosts, "drain: hosts", n_hosts)
+        check_ends(found, n_hosts, "drain: hosts", f"the machine has hosts 0 to {n_hosts - 1}")
+        numbers = np.array([host for lo, hi in found for host in range(lo, hi)], np.int64)
+        from_ns = self._until_ns + 1
+        until_ns = NEVER if until_ns is None else whole("until_ns", until_ns, from_ns + 1, NEVER)
+        if len(twice := numbers[np.isin(numbers, self._drained)]):
+            raise InputError(f"drain: host {twice[0]} was drained before; allowed: each host once")
+        self._simulator.drain(numbers, from_ns, until_ns)
+        self._drained = np.concatenate([self._drained, numbers])
+        return self
+
+    def result(self) -> Result:
+        """Simulate what is left; return the result of the whole run."""
+        self.run()
+        return result_of(self.scenario, self._simulator, self._run.applications(), {"name": "inline"})
+
+
+def _with_drains(scenario: Scenario) -> Scenario:
+    around = scenario.circumstances
+    outages = drainable(around.outages, scenario.platform.n_hosts)
+    return replace(scenario, circumstances=replace(around, outages=outages))

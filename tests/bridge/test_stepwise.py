@@ -1,0 +1,85 @@
+"""Simulations that are paused, forked and continued: the bytes of an uninterrupted run; and hosts that are drained on the way.
+
+``test_both_levels.py`` forks every pair of features; here are drains, instants, and what is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from directors import Director
+from one_result import different
+from pages import ROOT, blocks
+from scenarios import crowd
+
+import bridge
+from bls.constraints.options import Surroundings
+from bls.scheduler_options import Rules
+from bridge.runs.simulation import run
+from bridge.scenarios.scenario import Options, Scenario
+from traces.base.errors import InputError
+
+S = 10**9
+CASE = crowd(51, 60, policy="sjf", technique="fac", variation=0.25, tasks_per_core=2)
+
+
+def scenario(**options: Any) -> Scenario:
+    given: dict[str, Any] = {"bls": "sjf", "als": "fac", "variation": 0.25, "rules": Rules("easy")}
+    return Scenario.of(CASE.workload(), CASE.options()["platform"], Options(**given | options))
+
+
+def test_forks_from_every_tenth_instant() -> None:
+    whole = run(scenario())
+    ends = sorted(set(whole.ledger.jobs.end_ns.tolist()))
+    simulation = bridge.Simulation(scenario())
+    forks = [simulation.run(end).fork() for end in ends[::10]]
+    assert len(forks) > 4
+    assert {different(fork.result(), whole) for fork in (*forks, simulation)} == {""}
+    assert simulation.done
+    assert different(simulation.result(), whole) == ""  # once more
+
+
+def test_drained_hosts_are_as_if_a_file_had_said_so(tmp_path: Path) -> None:
+    """They are drained behind the events of an instant: the file says 1 ns later."""
+    text = "host,down_s,up_s,state\n0,100.000000001,400,drain\n2,100.000000001,400,drain\n"
+    (tmp_path / "drains.csv").write_text(text)
+    expected = run(scenario(around=Surroundings(failures=str(tmp_path / "drains.csv"))))
+    plain = run(scenario())
+    simulation = bridge.Simulation(scenario(), drainable=True).run(100 * S)
+    drained = simulation.fork().drain("0 2", 400 * S)
+    assert different(simulation.result(), plain) == ""
+    assert different(drained.result(), expected) == ""
+    assert different(expected, plain) != ""
+
+
+def test_what_is_refused() -> None:
+    simulation = bridge.Simulation(scenario(), drainable=True).run(5 * S)
+    with pytest.raises(InputError, match=r"^until_ns: 4 s is past; it is 5 s$"):
+        simulation.run(4 * S)
+    with pytest.raises(InputError, match="drain: hosts: 3-9 goes beyond what exists: the machine has hosts 0 to 2"):
+        simulation.drain("3-9")
+    with pytest.raises(InputError, match=r"^drain: host 1 was drained before; allowed: each host once$"):
+        simulation.drain("1").fork().drain("0-1")
+    with pytest.raises(InputError, match=re.escape("allowed: Simulation(…, drainable=True)")):
+        bridge.Simulation(scenario()).drain("0")
+    with pytest.raises(InputError, match="als: recorded: no application is simulated"):
+        bridge.Simulation(scenario(als="recorded", variation=0.0))
+    director = Director(1, 0.5, 0.05)
+    with pytest.raises(InputError, match="decides in Python, or the run has observers"):
+        bridge.Simulation(scenario(bls=director, rules=Rules(max_attempts=1000)))
+    drained = replace(bridge.Simulation(scenario(), drainable=True).scenario)
+    with pytest.raises(InputError, match="failures: hosts are drained; allowed: state down"):
+        bridge.Simulation(drained, drainable=True)
+
+
+def test_the_page_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    page = ROOT / "docs/how-to/what-if.md"
+    (example,) = blocks(page, "python")
+    exec(example, {})
+    printed = capsys.readouterr().out
+    assert "".join(f"    {line}\n" for line in printed.splitlines()) in page.read_text(encoding="utf-8")
+    assert printed.count("mean wait") == 2

@@ -1,0 +1,134 @@
+"""How engines name what they hold: columns and numbers by their names, never by the place of a constant."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bls.engine.jobs import Jobs
+from bls.engine.state import BatchState
+from traces.kernels.signatures import Floats, Ints, Ints2
+from traces.kernels.state import State, column, fields_of
+
+ROOT = Path(__file__).resolve().parents[2]
+ENGINES = ("bls/engine", "als/engine", "als/network", "als/core_speeds", "als/programs", "bridge/couplings")
+
+#: What may have places: tables of functions, what techniques and planners are told, the parameters of a topology, and the four
+#: stores of saved applications.
+TABLES = {
+    "hooks",
+    "functions",
+    "engines",
+    "releasing",
+    "losing",
+    "reaching",
+    "wishing",
+    "facts",
+    "told",
+    "costs",
+    "loops",
+}
+TABLES |= {"parameters", "first", "count", "GRAPH_METRICS", "LOOP_METRICS"}
+
+
+def _constant(node: ast.expr) -> bool:
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return name.lstrip("_").isupper()
+
+
+def places(path: Path) -> Iterator[str]:
+    """Where a file reads or writes an entry of something at the place of a constant."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name | ast.Attribute):
+            continue
+        name = node.value.attr if isinstance(node.value, ast.Attribute) else node.value.id
+        index = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if name.islower() and name not in TABLES and any(map(_constant, index)):
+            yield f"{path.relative_to(ROOT)}:{node.lineno}: {ast.unparse(node)}"
+
+
+@pytest.mark.parametrize("folder", ENGINES)
+def test_no_column_is_named_by_the_place_of_a_constant(folder: str) -> None:
+    files = sorted((ROOT / folder).rglob("*.py"))
+    assert len(files) > 3
+    assert [place for path in files for place in places(path)] == []
+
+
+def test_a_place_is_seen(tmp_path: Path) -> None:
+    path = ROOT / "tests" / "contracts" / "test_states.py"
+    assert list(places(path)) == []
+    (tmp_path / "x.py").write_text(
+        "def f(state, jobs, s, job):\n    state.clock[NOW] = jobs[s.START, job] = jobs[START]\n"
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(globals(), "ROOT", tmp_path)
+        assert len(list(places(tmp_path / "x.py"))) == 3
+
+
+class Part(State, dim="rows"):
+    """A table."""
+
+    given_ns: Ints = column(constant=True)
+    found_ns: Ints = column(fill=-1)
+
+
+class Whole(State):
+    """A state with all that there is."""
+
+    weight: Floats
+    now_ns: int = 7
+    share: float = 0.5
+    load: Ints2 = column("hosts", 2)
+    part: Part = column()
+
+
+def whole() -> Whole:
+    """One of three hosts and two rows."""
+    part = Part.new({"rows": 2}, given_ns=np.array([5, 6]))
+    return Whole.new({"hosts": 3, "rows": 2}, weight=np.arange(4.0), part=part)
+
+
+def test_a_state_is_made_as_it_is_declared() -> None:
+    state = whole()
+    assert (state.now_ns, state.share, state.load.tolist()) == (7, 0.5, [[0, 0]] * 3)
+    assert (state.part.given_ns.tolist(), state.part.found_ns.tolist()) == ([5, 6], [-1, -1])
+    state.now_ns += 1
+    state.load[1, 0] = 4
+    state.part.grow(rows=4)
+    state.grow(hosts=4)
+    assert (state.now_ns, state.load[:, 0].tolist()) == (8, [0, 4, 0, 0])
+    assert (state.part.given_ns.tolist(), state.part.found_ns.tolist()) == ([5, 6, 0, 0], [-1] * 4)
+    with pytest.raises(TypeError, match=r"Part: \['nothing'\] unknown"):
+        Part.new({"rows": 1}, nothing=1)
+    with pytest.raises(TypeError, match=r"Whole.weight: not given"):
+        Whole.new({"hosts": 1, "rows": 1})
+    with pytest.raises(TypeError, match=r"Part.found_ns: float64, 1 dimensions; allowed: int64, 1 dimensions"):
+        state.part.found_ns = np.zeros(4)
+
+
+def test_a_fork_shares_what_does_not_change_and_nothing_else() -> None:
+    state = whole()
+    fork = state.fork()
+    assert np.shares_memory(fork.weight, state.weight)
+    assert np.shares_memory(fork.part.given_ns, state.part.given_ns)
+    fork.now_ns, fork.share = 9, 0.25
+    fork.load[...] = 1
+    fork.part.found_ns[:] = 3
+    again = fork.fork()
+    fork.part.grow(rows=3)
+    fork.part.given_ns[:] = 0  # it has more room, and so its own
+    assert (state.now_ns, state.share, state.load.sum()) == (7, 0.5, 0)
+    assert (state.part.given_ns.tolist(), state.part.found_ns.tolist()) == ([5, 6], [-1, -1])
+    assert (again.now_ns, again.load.sum(), again.part.found_ns.tolist()) == (9, 6, [3, 3])
+    assert again.part.given_ns.tolist() == [5, 6]
+
+
+def test_what_is_constant_of_jobs_is_given() -> None:
+    constant = [name for name, field in fields_of(Jobs).items() if field.constant]
+    assert {"submit_ns", "origin", "user"} <= set(constant)
+    assert not {"start_ns", "estimate_ns", "cores"} & set(constant)
+    assert fields_of(BatchState)["now_ns"].place == 0  # numbers come first
