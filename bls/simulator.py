@@ -484,10 +484,10 @@ class BatchSimulator(RunningJobs):
                 f"woken again {wake_ns - self.now_ns} ns later: wake-ups are in ns, and a second is 10**9"
             )
 
-    def pause_after(self, instant_ns: int) -> None:
-        """Let :meth:`advance` return ``LOOK`` before the first event after an instant; ``NEVER``: no more."""
-        self._pause_ns = instant_ns
-        self.state.observe_after_ns = min(self._looks.next_ns, instant_ns)
+    def pause_after(self, instant_ns: int | None) -> None:
+        """Let :meth:`advance` return ``LOOK`` before the first event after an instant; None: no more."""
+        self._pause_ns = b.NEVER if instant_ns is None else instant_ns
+        self.state.observe_after_ns = min(self._looks.next_ns, self._pause_ns)
 
     def _look_or_pause(self) -> bool:
         # Before the first event after ``observe_after_ns``: whether to pause there.
@@ -553,21 +553,23 @@ class BatchSimulator(RunningJobs):
         self._outages = longer
         self.state.settings.more_outages = int(self._may_go_on())
 
-    def drain(self, hosts: Array, from_ns: int, until_ns: int = b.NEVER) -> None:
+    def drain(self, hosts: Array, from_ns: int, until_ns: int | None) -> None:
         """Drain hosts: jobs that run there go on, and no other starts.
 
         Parameters
         ----------
         hosts : int64
             Their numbers. Each has a drain that never happens among its outages (``bls.constraints.outages.drainable``).
-        from_ns, until_ns : int
-            After the last event; ``NEVER`` is for good.
+        from_ns : int
+            After the last event.
+        until_ns : int or None
+            When they are back; None: never.
         """
         state = self.state
         lists = 2 * self.platform.n_hosts + hosts
         at = state.outage_first[lists]
         down, up = state.outage_down.copy(), state.outage_up.copy()
-        down[at], up[at] = from_ns, until_ns
+        down[at], up[at] = from_ns, b.NEVER if until_ns is None else until_ns
         state.outage_down, state.outage_up = down, up
         state.host_status.next_down_ns[lists] = from_ns
         events = state.n_host_events

@@ -9,7 +9,6 @@ from typing import Self
 import numpy as np
 
 from bls.constraints.outages import drainable
-from bls.engine.state import NEVER
 from bridge.couplings.inline import InlineRun
 from bridge.runs.kernels import prepare_run
 from bridge.runs.result import Result
@@ -17,7 +16,7 @@ from bridge.runs.simulation import batch_simulator, check_records, result_of
 from bridge.scenarios.scenario import Scenario
 from traces.base.errors import InputError
 from traces.base.ranges import whole
-from traces.base.time import format_ns
+from traces.base.time import MAX_NS, format_ns
 from traces.intervals import check_ends, parse_intervals
 
 __all__ = ["Simulation"]
@@ -77,13 +76,13 @@ class Simulation:
         TwolevelError
             If a plug-in fails.
         """
-        until_ns = NEVER if until_ns is None else whole("until_ns", until_ns, 0, NEVER)
-        if until_ns < self._until_ns:
-            raise InputError(f"until_ns: {format_ns(until_ns)} is past; it is {format_ns(self._until_ns)}")
+        upto_ns = MAX_NS if until_ns is None else whole("until_ns", until_ns, 0, MAX_NS)
+        if upto_ns < self._until_ns:
+            raise InputError(f"until_ns: {format_ns(upto_ns)} is past; it is {format_ns(self._until_ns)}")
         if not self.done:
             self._simulator.pause_after(until_ns)
             self.done = self._run.go_on(lambda ended, now_ns: None)
-        self._until_ns = until_ns
+        self._until_ns = upto_ns
         return self
 
     def fork(self) -> Simulation:
@@ -115,7 +114,8 @@ class Simulation:
         check_ends(found, n_hosts, "drain: hosts", f"the machine has hosts 0 to {n_hosts - 1}")
         numbers = np.array([host for lo, hi in found for host in range(lo, hi)], np.int64)
         from_ns = self._until_ns + 1
-        until_ns = NEVER if until_ns is None else whole("until_ns", until_ns, from_ns + 1, NEVER)
+        if until_ns is not None:
+            whole("until_ns", until_ns, from_ns + 1, MAX_NS)
         if len(twice := numbers[np.isin(numbers, self._drained)]):
             raise InputError(f"drain: host {twice[0]} was drained before; allowed: each host once")
         self._simulator.drain(numbers, from_ns, until_ns)
