@@ -134,8 +134,10 @@ def drainable(found: Outages | None, n_hosts: int) -> Outages:
     Raises
     ------
     InputError
-        If hosts are drained already.
+        If hosts are drained already, or fail by a model, whose outages are made anew when they go on.
     """
+    if found is not None and found.model is not None:
+        raise InputError("failures: of a model; allowed: a file of outages, or no drains by the simulation")
     if found is not None and found.drained is not None:
         raise InputError("failures: hosts are drained; allowed: state down, or no drains by the simulation")
     first, never = np.arange(n_hosts + 1), np.full(n_hosts, NEVER)

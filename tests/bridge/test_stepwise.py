@@ -71,6 +71,8 @@ def test_what_is_refused() -> None:
     director = Director(1, 0.5, 0.05)
     with pytest.raises(InputError, match="decides in Python, or the run has observers"):
         bridge.Simulation(scenario(bls=director, rules=Rules(max_attempts=1000)))
+    with pytest.raises(InputError, match="failures: of a model; allowed: a file of outages"):
+        bridge.Simulation(scenario(around=Surroundings(failures="mtbf:300s,mttr:5s")), drainable=True)
     drained = replace(bridge.Simulation(scenario(), drainable=True).scenario)
     with pytest.raises(InputError, match="failures: hosts are drained; allowed: state down"):
         bridge.Simulation(drained, drainable=True)
