@@ -24,6 +24,7 @@ from tables import table_rows
 
 from bls import read_workload, sample_path
 from bls.allocators import ALLOCATORS
+from bls.constraints.advance_reservations import Window, windows
 from bls.constraints.job_constraints import JobConstraints
 from bls.constraints.options import Surroundings
 from bls.constraints.outages import OutageModel, Outages, modelled_outages
@@ -340,6 +341,16 @@ def test_outages_drawn_as_they_are_needed_are_those_drawn_at_once(backfill: str,
         answers.append(finish(ready(workload, machine(6, 3), recorded=True, rules=rules, circumstances=around)))
     assert answers[0] == answers[1]
     assert max(one.attempt for one in answers[0]) > 0
+
+
+def test_the_end_of_a_maintenance_draws_no_further_failures() -> None:
+    platform, model = machine(6, 3), OutageModel(10**6 * NS_PER_S, NS_PER_S, 1)
+    maintained = windows([Window("maintenance", "m", NS_PER_S, 2 * NS_PER_S, hosts="0")], platform)
+    around = JobConstraints(outages=modelled_outages(model, 3, 4), windows=maintained)
+    simulator = ready(jobs((1, 0, 1, 2, 1), (2, 1, 3, 6, 3)), platform, recorded=True, circumstances=around)
+    finish(simulator)
+    assert simulator.outages is not None
+    assert simulator.outages.first.tolist() == [0, 4, 8, 12]
 
 
 @pytest.fixture(scope="module", params=["first-fit", "contiguous"])

@@ -22,10 +22,13 @@ __all__ = ["again", "gone", "handle_host_events", "outages_short"]
 
 @compiled(HOOK)
 def outages_short(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
-    """Whether (1 or 0) a host that is repaired at ``begin`` has no further outage in its list."""
-    n = state.outage_first.size - 1
+    """Whether (1 or 0) a host that is repaired at ``begin`` has no further failure in its list.
+
+    Lists of maintenance and of drains, behind those of failures, are whole.
+    """
+    n_hosts = state.host_first.size - 1
     for k in range(state.n_host_events):
-        if state.host_ns[k] <= now and state.host_key[k] < n:
+        if state.host_ns[k] <= now and state.host_key[k] < n_hosts:
             v = state.host_key[k]
             if state.host_status.next_outage[v] + 1 >= state.outage_first[v + 1]:
                 return 1
