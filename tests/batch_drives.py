@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -283,3 +286,12 @@ def finish(simulator: BatchSimulator) -> list[Attempt]:
         if simulator.advance(10**9) == BatchStatus.DONE:
             return attempts(simulator.state)
     raise AssertionError("there is no end of it")
+
+
+def without_compiled_code(module: str, function: str) -> int:
+    """What a function of a module returns in a Python whose kernels are not compiled; raises if it fails there."""
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    text = f"import {module}; print({module}.{function}())"
+    ran = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, env=environment, check=False)
+    assert ran.returncode == 0, ran.stderr
+    return int(ran.stdout)

@@ -5,16 +5,12 @@ A way that fails prints the case, the input of the reference and of all ways; ``
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from batch_cases import APART, FEATURES, LATER, BatchCase, cases, covering, expected, finishes
-from batch_drives import as_users_say, attempts, finish, said_cases, simulator_of
+from batch_drives import as_users_say, attempts, finish, said_cases, simulator_of, without_compiled_code
 from hypothesis import given, settings
 from reference.machine import Attempt
 
@@ -79,17 +75,12 @@ def test_any_features(case: BatchCase) -> None:
         check(said)
 
 
-def test_without_compiled_code() -> None:
-    tests = Path(__file__).resolve().parents[1]
-    path = os.pathsep.join([*map(str, (Path(__file__).parent, tests, tests.parent)), os.environ.get("PYTHONPATH", "")])
-    text = "import test_differential as t; print(t.plain_python())"
-    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": path}
-    ran = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, env=environment, check=False)
-    assert (ran.returncode, ran.stdout) == (0, f"{len(MASKS[::2])}\n"), ran.stderr
-
-
 def plain_python() -> int:
     found = [said_cases(44, 6, always=mask)[0] for mask in MASKS[::2]]
     for case in found:
         assert whole(case) == expected(case), case
     return len(found)
+
+
+def test_without_compiled_code() -> None:
+    assert without_compiled_code("test_differential", "plain_python") == len(MASKS[::2])

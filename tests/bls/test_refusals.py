@@ -56,6 +56,7 @@ READERS: dict[str, tuple[Callable[[Any, Path], object], str]] = {
     "job_name": (lambda text, folder: NAMED.one(text, "JOB"), ""),
     "job_power": (_drawn, "power.csv: "),
     "generator": (_generated, ""),
+    "rules": (lambda given, folder: Rules(**given).check(policy("fcfs")), ""),
 }
 
 

@@ -7,10 +7,8 @@ each of its mask, and no others. A way that fails prints the case.
 from __future__ import annotations
 
 import math
-import os
 import random
 import shlex
-import subprocess
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,6 +29,7 @@ from batch_drives import (
     platform_of,
     rules_of,
     said_cases,
+    without_compiled_code,
     workload_of,
 )
 from hypothesis import assume, given, settings
@@ -45,6 +44,8 @@ from bls.allocators import ALLOCATORS
 from bls.constraints.options import Surroundings
 from bls.constraints.widths import Widths
 from bls.machine.platform import HostGroup
+from bls.policies import ScorePolicy, account_kernel, score_kernel
+from bls.view import View
 from bridge.couplings import PeerOptions
 from bridge.runs.simulation import run
 from bridge.scenarios.application_level import ApplicationLevel
@@ -515,14 +516,77 @@ def test_a_simulator_that_is_told_of_parts_wishes_as_they_say() -> None:
         assert different(found, case.simulated()) == "", case
 
 
-def test_without_compiled_code() -> None:
-    tests = Path(__file__).resolve().parents[1]
-    path = os.pathsep.join([*map(str, (Path(__file__).parent, tests, tests.parent)), os.environ.get("PYTHONPATH", "")])
-    text = "import test_both_levels as t; print(t.plain_python())"
-    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": path}
-    ran = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, env=environment, check=False)
-    assert (ran.returncode, ran.stdout) == (0, f"{len(MASKS[::3])}\n"), ran.stderr
-
-
 def plain_python() -> int:
     return sum(any(check(case, mask) for case in two_level_cases(45, DRAWN, mask)[:2]) for mask in MASKS[::3])
+
+
+def test_without_compiled_code() -> None:
+    assert without_compiled_code("test_both_levels", "plain_python") == len(MASKS[::3])
+
+
+class Places:
+    """First come, first served, on the first free cores, which it names: from what it sees of the machine."""
+
+    name = "places"
+    seen = 0
+
+    def decide(self, view: View) -> list[Any]:
+        held = [core for job in view.running for lo, hi in view.allocation(job) for core in range(lo, hi)]
+        assert len(held) == len(set(held)) == view.n_cores - view.free_cores - self.down(view)
+        Places.seen += sum(job.cores for job in view.running) > len(held)
+        free = np.flatnonzero(view.is_free).tolist()
+        assert view.free_by_host.sum() == len(free) == view.free_cores
+        chosen = []
+        for job in sorted(view.waiting, key=lambda job: job.origin):
+            if job.cores > len(free):
+                break
+            chosen.append((job, free[: job.cores]))
+            free = free[job.cores :]
+        return chosen
+
+    def down(self, view: View) -> int:
+        return sum(view.hosts[host].n_cores for host in view.down)
+
+
+def test_a_policy_in_python_sees_and_names_released_cores() -> None:
+    Places.seen = 0
+    for case in two_level_cases(22, 20, ("releases", "variation", "outages", "kill", "dependencies")):
+        rules = replace(case.batch.rules, order="fcfs", depth=0, keep=False, allocator="first-fit")
+        plain = replace(case, batch=replace(case.batch, rules=rules))
+        scenario, policy = plain.scenario(), Places()
+        scenario = replace(scenario, policy=policy, options=replace(scenario.options, bls=policy))
+        found = done(plain, run(scenario, check=True))
+        assert [unexplained(one) for one in found] == [unexplained(one) for one in plain.expected()], plain
+    assert Places.seen > 4
+
+
+def unexplained(one: Done) -> Done:
+    return replace(one, attempt=replace(one.attempt, why="head"))
+
+
+@account_kernel
+def _sums(now_ns, row, cores, change, numbers, memory):  # type: ignore[no-untyped-def]
+    memory[0] += change * cores * now_ns
+    memory[1] += change * cores
+    return 0
+
+
+@score_kernel
+def _in_order(now_ns, waiting, n_waiting, eligible_ns, submit_ns, estimate_ns, cores, numbers, memory, key):  # type: ignore[no-untyped-def]
+    for k in range(n_waiting):
+        key[k] = waiting[k]
+    return 0
+
+
+def test_accounts_are_charged_only_until_cores_are_released() -> None:
+    policy = ScorePolicy("sums", _in_order, _sums, lambda jobs: (np.empty((0, len(jobs.job_id))), np.zeros(2)))
+    released = 0
+    for case in two_level_cases(23, 10, ("releases", "variation", "kill")):
+        simulation = bridge.Simulation(replace(case.scenario(), policy=policy))
+        jobs, releases = simulation.result().ledger.jobs, simulation.result().ledger.releases
+        assert releases is not None
+        held = (jobs.cores * (jobs.end_ns - jobs.start_ns))[jobs.start_ns >= 0].sum()
+        held -= (jobs.end_ns[releases.job] - releases.released_ns).sum()
+        assert simulation._simulator.state.memory.tolist() == [-held, 0]
+        released += len(releases)
+    assert released > 10
