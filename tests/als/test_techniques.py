@@ -629,18 +629,7 @@ def mine(tmp_path: Path) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize(
-    ("name", "called", "sizes"),
-    [
-        ("Mine", None, [5, 4, 3, 2, 2, 1, 1, 1, 1]),
-        ("Named", "of-mine", [1] * 20),
-        ("mine", "of-mine", [1] * 20),
-        ("Sized", None, [7, 7, 6]),
-        ("Sized:size=9", None, [9, 9, 2]),
-        ("PLAIN", "plain", [5] * 4),
-        ("FULL", "full", [6, 6, 6, 2]),
-    ],
-)
+@pytest.mark.parametrize(("name", "called", "sizes"), table_rows(__file__, "from_a_file"))
 def test_from_a_file(mine: str, name: str, called: str | None, sizes: list[int]) -> None:
     rule = technique(f"{mine}:{name}")
     assert rule.name == (called or f"{mine}:{name.split(':')[0]}")

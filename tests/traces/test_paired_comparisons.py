@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from pages import ROOT, blocks, section, table
 from study_frames import H, plain, results
+from tables import table_rows
 
 from traces.base.errors import InputError
 from traces.metric_units import Shown, four_digits, interval_text, shown_as
@@ -160,17 +161,7 @@ def test_the_table() -> None:
         comparison_table(paired_comparisons(frame, "als", "static", ["makespan_ns"]).head(0))
 
 
-@pytest.mark.parametrize(
-    ("numbers", "text"),
-    [
-        ((1.17812, 1.16, 1.195), "1.178 [1.160, 1.195]"),
-        ((-2.0, -3.25, -1.0), "−2.0 [−3.2, −1.0]"),
-        ((0.3, -0.04, 1.3), "0.30 [−0.04, 1.30]"),  # it is seen that 0 is inside
-        ((0.0, 0.0, 0.0), "0 [0, 0]"),
-        ((43.0, 43.0, 43.0), "43.00 [43.00, 43.00]"),
-        ((12_345_678.0, 12_000_000.0, 13_000_000.0), "1.235e+07 [1.2e+07, 1.3e+07]"),
-    ],
-)
+@pytest.mark.parametrize(("numbers", "text"), table_rows(__file__, "numbers_with_intervals"))
 def test_numbers_with_intervals(numbers: tuple[float, float, float], text: str) -> None:
     assert interval_text(*numbers) == text
 
