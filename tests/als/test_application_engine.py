@@ -77,34 +77,12 @@ def test_what_cannot_be_an_application(wrong: dict[str, Any], words: str) -> Non
     assert is_message(caught, words)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda one: one.set_speed(-1.0), "speed_gflops: -1.0; allowed: finite, from 0 on"),
-        (lambda one: one.set_speed(INF), "speed_gflops: inf; allowed: finite, from 0 on"),
-        (lambda one: one.set_speed(1.0, 2), "core: 2; allowed: 0 to 1"),
-        (lambda one: one.set_speed(1.0, -1), "core: -1; allowed: 0 to 1"),
-        (lambda one: one.hint([2]), "core: 2; allowed: 0 to 1…"),
-        (lambda one: one.hint([-1]), "core: -1…"),
-        (lambda one: one.scale(0.0), "factor: 0.0 is out of range; allowed: 0.001 to 2…"),
-        (lambda one: one.scale(2.1), "factor: 2.1 is out of range…"),
-        (lambda one: one.scale(NAN), "factor: nan is out of range…"),
-        (lambda one: one.scale(0.5, [2]), "core: 2; allowed: 0 to 1…"),
-        (lambda one: one.scale(0.5, at_ns=3), "at_ns: 3; allowed: 5, or one ns before…"),
-        (lambda one: one.scale(0.5, at_ns=6), "at_ns: 6; allowed: 5…"),
-        (lambda one: one.run_to_stop(4), "stop_ns: 4; allowed: from now, 5, on"),
-        (lambda one: one.resize([], [0, 1]), "taken: [0, 1]; allowed: some, not all, of [0, 1], none twice…"),
-        (lambda one: one.resize([], [2]), "taken: [2]; allowed: some, not all, of [0, 1]…"),
-        (lambda one: one.resize([], [0, 0]), "taken: [0, 0]; allowed: some…"),
-        (lambda one: one.resize([(3, 1.0, 0)]), "given: 1 cores; allowed: 0, as max_cores is 2…"),
-        (lambda one: one.resize([(3, -1.0, 0)]), "given: core 3: speed -1.0, latency 0; allowed: from 0 on…"),
-    ],
-)
-def test_calls_that_are_refused(call: Callable[[Application], Any], message: str) -> None:
+@pytest.mark.parametrize(("call", "arguments", "options", "message"), table_rows(__file__, "calls_that_are_refused"))
+def test_calls_that_are_refused(call: str, arguments: list[Any], options: dict[str, int], message: str) -> None:
     application = Application([TEN] * 5, [1.0, 1.0], SS)
     application.advance(5)
     with pytest.raises(InputError) as caught:
-        call(application)
+        getattr(application, call)(*arguments, **options)
     assert is_message(caught, message)
     assert application.run_to_stop(MAX_NS)
     assert application.run_to_stop(4)  # it ended long ago

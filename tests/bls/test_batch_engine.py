@@ -228,27 +228,6 @@ def test_room_that_is_just_enough_or_grows_changes_nothing(keep: bool) -> None:
 KINDS = [("none", "keep"), ("easy", "keep"), ("2", "keep"), ("conservative", "keep"), ("conservative", "rebuild")]
 
 
-FORKED = [
-    ("kill", "dependencies"),
-    ("outages", "estimates"),
-    ("promises", "cost"),
-    ("partitions", "limits", "reservations"),
-]
-
-
-@pytest.mark.parametrize("features", FORKED)
-@pytest.mark.parametrize("by_cores", [False, True])
-def test_a_fork_continues_as_the_run_does(features: tuple[str, ...], by_cores: bool) -> None:
-    for case in said_cases(5, 12, features, max_jobs=30):
-        simulator, whole = simulator_of(case, by_cores=by_cores), finish(simulator_of(case, by_cores=by_cores))
-        for _ in range(3):
-            simulator.advance(len(case.jobs) // 5 + 1)
-            fork = simulator.fork()
-            assert finish(fork.fork()) == whole
-            assert finish(fork) == whole
-        assert finish(simulator) == whole
-
-
 def test_a_job_wider_than_the_machine_is_refused_at_once() -> None:
     with pytest.raises(InputError, match="job 2 asks for 5 cores; the platform has 4"):
         ready(jobs((1, 0, 1, 1, 1), (2, 0, 1, 5, 1)))

@@ -20,6 +20,7 @@ import pandas as pd
 import pytest
 from command_line import twolevel
 from pages import ROOT, blocks, section, table
+from tables import table_rows
 
 import traces
 from bls.policies import POLICIES, policy
@@ -62,19 +63,7 @@ def modules() -> dict[str, str]:
     }
 
 
-ENTRY_POINTS = {
-    "twolevel.policies": "narrow-first = outside.policy:NarrowFirst\nfcfs = outside.policy:NarrowFirst",
-    "twolevel.allocators": "tightest-gap = outside.allocator:TIGHTEST_GAP",
-    "twolevel.readers": "plain = outside.reader:read_csv",
-    "twolevel.exporters": "lines = outside.exporter:write_csv",
-    "twolevel.techniques": "so-long = outside.technique:SO_LONG",
-    "twolevel.estimators": "mine = outside.estimator:MINE",
-    "twolevel.observers": "every-hour = outside.observer:EveryHour",
-    "twolevel.lengths": "weibull = outside.lengths:MINE",
-    "twolevel.graphs": "ladder = outside.graph:MINE",
-    "twolevel.planners": "fastest = outside.planner:FASTEST",
-    "twolevel.networks": "quick = outside.network:QUICK",
-}
+ENTRY_POINTS = dict(table_rows(__file__, "entry_points"))
 
 
 @pytest.fixture
