@@ -498,14 +498,7 @@ def test_a_job_that_never_ran_would_run_for_its_request() -> None:
     """By sjf and predictions: job 4 is planned with 1 s, since its user's jobs last so long, and asks for 30; job 6 is planned
     with half a second and goes before it at 10 s, for longer, so that job 4 is withdrawn at 18. Without job 6, job 4 would run
     until it is withdrawn, and job 5 start then."""
-    rows: list[dict[str, float]] = [
-        {"job_id": 1, "submit_s": 0, "run_s": 1, "cores": 1, "estimate_s": 100, "user": 1},
-        {"job_id": 2, "submit_s": 0, "run_s": 1, "cores": 1, "estimate_s": 100, "user": 1},
-        {"job_id": 3, "submit_s": 2, "run_s": 8, "cores": 4, "estimate_s": 8, "user": 2},
-        {"job_id": 4, "submit_s": 3, "run_s": 30, "cores": 4, "estimate_s": 30, "user": 1, "cancel_s": 18},
-        {"job_id": 5, "submit_s": 4, "run_s": 5, "cores": 4, "estimate_s": 50, "user": 3},
-        {"job_id": 6, "submit_s": 5, "run_s": 9, "cores": 4, "estimate_s": 0.5, "user": 3},
-    ]
+    rows = table_rows(__file__, "a_job_that_never_ran")
     result = simulate(
         Workload.from_jobs(rows), Platform((HostGroup(1, 4, 4.0),)), bls="sjf", fair_start=True,
         rules=BatchRules(estimates="last-two"),

@@ -349,24 +349,15 @@ NAMED = "JobID|JobName|NCPUS|Submit|ElapsedRaw|State"
 @pytest.mark.parametrize(
     ("lines", "jobs", "rejected"),
     [
-        (["1|a|b|4|50|60|COMPLETED"], {1: "a|b"}, {}),
-        (["1||||4|50|60|COMPLETED"], {1: "||"}, {}),
-        (["1|a", "b|4|50|60|COMPLETED", "2|c|4|50|60|COMPLETED"], {1: "a\nb", 2: "c"}, {}),
-        (["1|a|x", "", "# b", "|c|4|50|60|COMPLETED"], {1: "a|x\n# b\n|c"}, {}),
-        (["1|a", "2|c|4|50|60|COMPLETED"], {2: "c"}, {"malformed": 1}),  # cut off, and no part of the next line
-        (["2|c|4|50|60|COMPLETED", "1|a"], {2: "c"}, {"malformed": 1}),
-        (["2|c|4|50|60|COMPLETED", "1|a|4|50|"], {2: "c"}, {"malformed": 1}),
-        (["1.batch|a|b|4|50|60|COMPLETED", "1|c|4|50|60|COMPLETED"], {1: "c"}, {"job step": 1}),
-        (["1|a", NAMED, "2|c|4|50|60|COMPLETED"], {2: "c"}, {"malformed": 1}),
-        (["1|a", *["b"] * 300, "2|c|4|50|60|COMPLETED"], {2: "c"}, {"malformed": 301}),  # no name is as long
-        (["2|c|4|50|60|COMPLETED", "b|4|50|60|COMPLETED|x|y"], {2: "c"}, {"malformed": 1}),
+        *table_rows(__file__, "a_name_may_have_marks_and_line_breaks_in_it"),
+        (["1|a", *["b"] * 300, "2|c|4|50|60|COMPLETED"], [(2, "c")], {"malformed": 301}),  # no name is as long
     ],
 )
 def test_a_name_may_have_marks_and_line_breaks_in_it(
-    sacct: Read, lines: list[str], jobs: dict[int, str], rejected: dict[str, int]
+    sacct: Read, lines: list[str], jobs: list[tuple[int, str]], rejected: dict[str, int]
 ) -> None:
     found = sacct(NAMED, *lines)
-    assert {int(job): found.job_name(row) for row, job in enumerate(found.job_id)} == jobs
+    assert {int(job): found.job_name(row) for row, job in enumerate(found.job_id)} == dict(jobs)
     assert rejects(found) == rejected
     assert found.n_lines == len(jobs) + sum(rejected.values())
 
