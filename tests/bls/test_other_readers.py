@@ -590,23 +590,13 @@ def test_each_reject_of_batsim_is_counted_under_the_first_reason_that_applies(ba
 def test_files_that_are_none(tmp_path: Path) -> None:
     deep = {"type": "composed", "seq": ["d1"]}
     chain = {f"d{k}": {"type": "composed", "seq": [f"d{k + 1}"]} for k in range(1, 300)}
+    in_sequence = json.dumps({"jobs": [batsim(1, "d0")], "profiles": {"d0": deep, **chain}})
     for text, message in (
-        (b"", "the file is empty"),
-        (b"{", "not valid JSON: Expecting property name"),
+        *((text.encode(), message) for text, message in table_rows(__file__, "files_that_are_none")),
         (b'{"jobs": [\xff]}', "not valid JSON: byte 10 is not UTF-8"),
         (b"[" * 100_000, "not usable JSON: nested too deeply"),
         (b'{"jobs": [' + b"9" * 5000 + b"]}", "not usable JSON: a number of thousands of digits"),
-        (b'{"jobs": [1e99999999999999999999]}', "a number is beyond any range"),
-        (b"[1]", "not a workload of Batsim: a list, no object with jobs and profiles"),
-        (b"{}", "jobs is missing; it must be a list"),
-        (b'{"jobs": {}}', "jobs is a dict; it must be a list"),
-        (b'{"jobs": [], "profiles": []}', "profiles is a list; it must be an object"),
-        (b'{"jobs": [], "profiles": {}}', "no valid job in 0 lines"),
-        (b'{"jobs": [{}], "profiles": {}}', "no valid job in 1 line: malformed 1"),
-        (
-            json.dumps({"jobs": [batsim(1, "d0")], "profiles": {"d0": deep, **chain}}).encode(),
-            "more than 100 sequences",
-        ),
+        (in_sequence.encode(), "more than 100 sequences"),
     ):
         (tmp_path / "a.json").write_bytes(text)
         with pytest.raises(InputError, match=message) as caught:
