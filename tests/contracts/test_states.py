@@ -9,8 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bls.engine.jobs import Jobs
+from bls.engine.state import BatchState
 from traces.kernels.signatures import Floats, Ints, Ints2
-from traces.kernels.state import State, column
+from traces.kernels.state import State, column, fields_of
 
 ROOT = Path(__file__).resolve().parents[2]
 ENGINES = ("bls/engine", "als/engine", "als/network", "als/core_speeds", "als/programs", "bridge/couplings")
@@ -100,3 +102,10 @@ def test_a_fork_shares_what_does_not_change_and_nothing_else() -> None:
     assert (state.part.given_ns.tolist(), state.part.found_ns.tolist()) == ([5, 6], [-1, -1])
     assert (again.now_ns, again.load.sum(), again.part.found_ns.tolist()) == (9, 6, [3, 3])
     assert again.part.given_ns.tolist() == [5, 6]
+
+
+def test_what_is_constant_of_jobs_is_given() -> None:
+    constant = [name for name, field in fields_of(Jobs).items() if field.constant]
+    assert {"submit_ns", "origin", "user"} <= set(constant)
+    assert not {"start_ns", "estimate_ns", "cores"} & set(constant)
+    assert fields_of(BatchState)["now_ns"].place == 0  # numbers come first
