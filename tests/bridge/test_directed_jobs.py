@@ -9,17 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from batch_traces import read_batch
-from directing import (
-    KINDS,
-    PLATFORM,
-    TOLD,
-    Follows,
-    LastOfEach,
-    TurnSpeeds,
-    TurnWidths,
-    changed_toy,
-    told_rows,
-)
+from directing import KINDS, PLATFORM, TOLD, Follows, LastOfEach, TurnSpeeds, TurnWidths, changed_toy, told_rows
 from one_result import assert_one_result
 from test_power_runs import states_told
 

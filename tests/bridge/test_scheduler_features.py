@@ -35,7 +35,7 @@ HERE = Path(__file__).parent
 FEATURES = {
     name: feature
     for name, feature in BATCH_FEATURES.items()
-    if not {"hints", "widths", "molding", "evolving"} & set(re.split("[^a-z]+", name))
+    if not {"hints", "widths", "evolving"} & set(re.split("[^a-z]+", name))
 }
 
 #: By number and attempt, the instant at which a start is decided, and the cores; and when to decide even if nothing happens.

@@ -21,14 +21,7 @@ from typing import Any
 import pytest
 from command_line import twolevel
 from directing import changed_toy
-from faulty_runs import (
-    assert_same,
-    await_end,
-    await_that,
-    descendants,
-    expected,
-    simulated,
-)
+from faulty_runs import assert_same, await_end, await_that, descendants, expected, simulated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pages import ROOT, blocks

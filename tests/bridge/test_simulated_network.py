@@ -258,12 +258,7 @@ def test_the_command_repeats_a_seed_exactly_in_another_process() -> None:
     command = found.failure().splitlines()[-1].removeprefix("repeat it: python ").split()
     folder, environment = Path(__file__).parents[2], {**os.environ, "PYTHONHASHSEED": "7"}
     done = subprocess.run(
-        [sys.executable, *command],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
+        [sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True, check=True
     )
     *lines, last = done.stdout.splitlines()
     assert lines == [f"{at_s:10.4f}  {who:12}  {what}" for at_s, who, what in found.log]

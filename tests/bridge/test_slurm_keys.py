@@ -216,10 +216,7 @@ def test_slurmctld_executes_nothing_that_a_file_names(tmp_path: Path, tables: li
 
 
 @needs_slurm
-@pytest.mark.parametrize(
-    ("line", "cores"),
-    table_rows(__file__, "nodes_have_the_cores_that_slurm_gives_them"),
-)
+@pytest.mark.parametrize(("line", "cores"), table_rows(__file__, "nodes_have_the_cores_that_slurm_gives_them"))
 def test_nodes_have_the_cores_that_slurm_gives_them(tmp_path: Path, line: str, cores: int) -> None:
     found = of_site(
         _site(tmp_path, f"{line}\nNodeSet=both Nodes=n[1-2]\nPartitionName=p Nodes=both Default=YES MaxTime=1:00:00\n"),
@@ -263,11 +260,7 @@ _OF_GPUS = [("NodeName=n1 CPUs=2 Gres=gpu:{}", number) for number in ("²", "٣"
 
 @pytest.mark.parametrize(
     ("line", "number"),
-    [
-        *((line, _NUMBERS[at]) for line in _PLACES for at in (0, 9)),
-        *((_PLACES[0], one) for one in _NUMBERS),
-        *_OF_GPUS,
-    ],
+    [*((line, _NUMBERS[at]) for line in _PLACES for at in (0, 9)), *((_PLACES[0], one) for one in _NUMBERS), *_OF_GPUS],
 )
 def test_what_is_no_number_is_one_line_of_ours(tmp_path: Path, line: str, number: str) -> None:
     text = line.format(number or '""')

@@ -109,10 +109,7 @@ def test_what_cannot_be(malleable: str | None, said: dict[str, Any], words: str)
         bridge.simulate(workload, surroundings=Surroundings(malleable=malleable), **options)
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    table_rows(__file__, "a_file_of_widths_is_checked"),
-)
+@pytest.mark.parametrize(("text", "words"), table_rows(__file__, "a_file_of_widths_is_checked"))
 def test_a_file_of_widths_is_checked(text: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=re.escape(words)):
         malleable([(1, 0, 4, 2, 4)], text, tmp_path, resize="expand", tasks_per_core=4)

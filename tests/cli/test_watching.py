@@ -15,16 +15,11 @@ from typing import Any, TextIO
 
 import pytest
 from command_line import everything_in, twolevel
-from layers import two_stay
-from scenarios import crowd
 
-from bridge.couplings import COUPLINGS, PeerOptions
 from bridge.live.file import FILE, Live, LiveFile, Process, read_live
 from bridge.live.progress import Progress, StudyProgress
 from bridge.live.watch import DIED, ENDED, UNDER_WAY, find_run, watch_run
 from bridge.runs.directory import fresh_directory
-from bridge.runs.simulation import run
-from bridge.scenarios.scenario import Options, Scenario
 from traces.base.errors import InputError
 
 
@@ -350,20 +345,3 @@ def test_live_changes_no_result(here: Path) -> None:
     assert plain.code == live.code == 0
     assert (here / "a" / "jobs.parquet").read_bytes() == (here / "b" / "jobs.parquet").read_bytes()
     assert plain.out == live.out
-
-
-@pytest.mark.parametrize("name", two_stay(COUPLINGS))
-def test_a_watch_sees_how_many_jobs_have_ended(name: str) -> None:
-    case = crowd(51, 30, technique="ss", variation=0.25)
-    scenario = Scenario.of(case.workload(), case.options()["platform"], Options("fcfs", "ss", variation=0.25, seed=4))
-    seen: list[tuple[int, int]] = []
-    ran = run(
-        scenario,
-        coupling_name=name,
-        peers=PeerOptions(workers=1),
-        watch=lambda ended, now_ns: seen.append((ended, now_ns)),
-    )
-    assert seen == sorted(seen)
-    ends = ran.ledger.jobs.end_ns
-    assert [ended for ended, _ in seen] == [int((ends <= now_ns).sum()) for _, now_ns in seen]
-    assert seen[-1][0] > 0
