@@ -18,8 +18,6 @@ from bridge.single.graph_options import GraphOptions
 from bridge.single.graph_record import summary
 from bridge.single.graph_run import GraphResult, check_memory, critical_path, simulate_graph
 from bridge.single.graph_source import GraphSource
-from bridge.single.loop_options import LoopOptions
-from bridge.single.loop_run import simulate_loop
 from traces.base.errors import InputError
 from traces.ledger_tables import TASKS, TRANSFERS
 
@@ -105,18 +103,6 @@ def test_mapped_to_hosts(network: str, begins_ns: int) -> None:
         # The edge without bytes is none.
         assert result.transfers["target"].tolist() == [1, 2, 3]
         assert result.transfers["arrived_ns"].tolist() == [begins_ns, begins_ns, last]
-
-
-@pytest.mark.parametrize("als", ["fac", "static-steal", "af"])
-def test_without_edges_it_is_the_plain_loop(als: str) -> None:
-    work = np.random.default_rng(5).uniform(0.1, 2.0, 60)
-    cost: dict[str, Any] = {"overhead_ns": 10**7, "latency_ns": 10**6, "hosts": 2, "assignment": "master", "seed": 3}
-    alone = simulate_graph(graph(work.tolist(), []), GraphOptions(als, (1.0, 2.0, 1.0, 1.5), **cost))
-    loop = simulate_loop(work, LoopOptions(als, (1.0, 2.0, 1.0, 1.5), **cost))
-    for name in TASKS.columns:
-        assert np.asarray(alone.tasks[name]).tolist() == loop.tasks[name].tolist(), name
-    assert alone.makespan_ns == loop.makespan_ns
-    np.testing.assert_array_equal(alone.loop_values, loop.values)
 
 
 def test_the_critical_path() -> None:
