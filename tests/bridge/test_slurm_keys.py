@@ -134,21 +134,6 @@ def test_a_key_that_names_a_program_a_plug_in_or_a_file_is_refused_by_set_and_re
         assert "canary" not in found.text(1)
 
 
-#: Values that would go on as another key, were they written as they are.
-_GOING_ON = (
-    "bf_window=1 ResvProlog=/tmp/canary",
-    '"bf_window=1" ResvProlog=/tmp/canary',
-    "bf_window=1\tResvProlog=/tmp/canary",
-    "bf_window=1\vResvProlog=/tmp/canary",
-    "bf_window=1\rResvProlog=/tmp/canary",
-    "bf_window=1\nResvProlog=/tmp/canary",
-    'bf_window=1" ResvProlog=/tmp/canary',
-    'bf_window=1" ResvProlog="/tmp/canary',
-    "bf_window=1\\",
-    "bf_window=1 # \\",
-)
-
-
 def _written(make: Callable[[], Configuration]) -> str:
     """The file that slurmctld gets; empty if the value is refused."""
     try:
@@ -157,7 +142,7 @@ def _written(make: Callable[[], Configuration]) -> str:
         return ""
 
 
-@pytest.mark.parametrize("value", _GOING_ON)
+@pytest.mark.parametrize("value", [value for (value,) in table_rows(__file__, "going_on")])
 @pytest.mark.parametrize("quoted", ["{}", '"{}"'])
 def test_a_value_does_not_go_on_as_another_key(tmp_path: Path, value: str, quoted: str) -> None:
     value = quoted.format(value)
