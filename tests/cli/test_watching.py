@@ -275,34 +275,31 @@ def test_on_a_terminal_the_screen_is_left_as_it_was(published: Path, monkeypatch
     assert said.partition("\x1b[?1049l")[2].replace("\r", "").endswith("the run prepares\n" + END)
 
 
+def found() -> tuple[str, str]:
+    """The state and the folder of the run that is meant by ``r``."""
+    run = find_run(Path("r/"))
+    assert run is not None
+    return run.state, run.folder.name
+
+
 def test_which_run_is_meant(published: Path) -> None:
-    found = find_run(Path("r/"))
-    assert found is not None
-    assert (found.state, found.folder) == (UNDER_WAY, published)
+    assert found() == (UNDER_WAY, published.name)
     # A later one that has died does not hide it; nor do those of other names, or a grid, which shows nothing.
     for name, process in ((".r.partial-y", GONE), (".rr.partial-x", GONE), (".r.partial-", None)):
         Path(name).mkdir()
         if process:
             LiveFile(Path(name)).write(Live(process, "starting", 1000.0))
-    found = find_run(Path("r"))
-    assert found is not None
-    assert (found.state, found.folder) == (UNDER_WAY, published)
+    assert found() == (UNDER_WAY, published.name)
     shutil.rmtree(published)
-    found = find_run(Path("r"))
-    assert found is not None
-    assert (found.state, found.folder.name) == (DIED, ".r.partial-y")
+    assert found() == (DIED, ".r.partial-y")
     later = published.with_name("later")
     later.mkdir()
     end(later)
     os.utime(Path(".r.partial-y") / FILE, ns=(1, 1))
-    found = find_run(Path("r"))
-    assert found is not None
-    assert found.state == ENDED
+    assert found()[0] == ENDED
     # Nor do earlier results hide a run that was to replace them and has died.
     os.utime(Path("r") / "run.json", ns=(0, 0))
-    found = find_run(Path("r"))
-    assert found is not None
-    assert found.state == DIED
+    assert found()[0] == DIED
 
 
 def test_where_there_is_no_run(here: Path) -> None:
