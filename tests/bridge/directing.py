@@ -20,6 +20,7 @@ from bls.policies.contract import DIRECTIONS
 from bls.power.options import PowerOptions
 from bls.workloads.workload import Workload
 from bridge.scenarios.application_level import ApplicationLevel
+from bridge.scenarios.application_map import parse_application_map
 from traces.checks.ledger import check_ledger
 
 S = 10**9
@@ -81,6 +82,19 @@ def drawn_wide(seed: int) -> dict[str, Any]:
         "surroundings": replace(options.get("surroundings", Surroundings()), malleable=malleable),
         "level": replace(options["level"], resize_ns=chance.choice((0, 1_000_000, 500_000_000))),
     }
+
+
+def drawn_evolving(seed: int) -> dict[str, Any]:
+    """A scenario in which applications say how wide jobs are."""
+    chance, options = random.Random(3 * seed + 1), drawn_wide(seed)
+    phases = []
+    for _ in range(chance.randint(1, 4)):
+        cores = f", cores = {chance.choice((0.25, 0.5, 1.0, 1.5, 3.0))}" if chance.random() < 0.8 else ""
+        kind = "serial" if chance.random() < 0.2 else "loop"
+        phases.append(f'{{ kind = "{kind}", share = {chance.choice((0.1, 1.0, 2.0))}{cores} }}')
+    text = f"[default]\nsteps = {chance.randint(1, 4)}\nphases = [{', '.join(phases)}]\n"
+    level = replace(options["level"], applications=parse_application_map(text, "drawn"))
+    return options | {"rules": replace(options["rules"], resize="evolve"), "level": level}
 
 
 #: The tables of what running jobs were told.
@@ -370,6 +384,7 @@ class Kind:
 
 KINDS = {
     "told who waits": Kind(drawn, jobs=40),
+    "evolving": Kind(drawn_evolving, jobs=40),
     "speeds": Kind(scaling),
     "widths": Kind(resizing, jobs=25),
     "hints": Kind(hinting, jobs=25),

@@ -46,6 +46,7 @@ CHOICES = {"als": "select:ss,gss,static,every=2s", "tasks_per_core": 8}
         ("told who waits", (*range(4), *ONCE), {}, {"hints": 60}),
         ("told who waits", (305,), OFTEN, {"hints": 0}),  # room is made before later attempts have rows
         ("told who waits", (0,), CHOICES, {"hints": 0}),
+        ("evolving", range(4), {}, {"widths": 30}),
     ],
 )
 def test_in_place_or_simulated_again_it_is_the_same(

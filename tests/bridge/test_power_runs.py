@@ -214,6 +214,16 @@ def test_in_every_coupling(kind: str, coupling: str) -> None:
     assert_same(reference, bridge.simulate(workload, PLATFORM, **options, coupling=coupling, workers=2))
 
 
+def test_what_is_released_of_a_job_that_promised_a_later_end_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The profile, which is checked at each step, has cores free from their release on, and not only from the requested end."""
+    monkeypatch.setattr(BatchSimulator, "checks", 1)
+    monkeypatch.setattr(BatchSimulator, "most_ends", 1)
+    rules = Rules("conservative", coordination="release:host", estimates="application")
+    said: dict[str, Any] = {"als": "ss", "tasks_per_core": 4, "variation": 0.5, "allocator": "contiguous"}
+    cases = (jobs(random.Random(seed), 25) for seed in range(4))
+    assert sum(len(bridge.simulate(case, PLATFORM, **said, rules=rules).releases) for case in cases) > 20
+
+
 @pytest.mark.parametrize(
     ("allowed", "ends_s"), [("all", [100, 120, 120]), ("none", [100, 120, 100]), ("users:3", [100, 120, 120])]
 )

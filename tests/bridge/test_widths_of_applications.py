@@ -42,6 +42,16 @@ def told(found: bridge.Result) -> list[list[int]]:
     return found.widths[["job_id", "told_ns", "core", "change"]].to_numpy().tolist()  # type: ignore[no-any-return]
 
 
+PAIR = [(1, 0, 4, 2, 4), (2, 1, 1, 1, 1)]
+
+
+def test_a_core_comes_with_its_amounts(tmp_path: Path) -> None:
+    """Job 1 has two of three GPUs for its two cores, and is given one core more, as there is one GPU more."""
+    machine = {"platform": Platform((HostGroup(1, 4, 4.0, resources={"gpu": 3}),)), "requests": "job_id,gpu\n1,1\n"}
+    found = malleable(PAIR, "1,1,4\n", tmp_path, resize="expand", tasks_per_core=4, **machine)
+    assert told(found) == [[1, S, 3, 1]]
+
+
 def evolving(rows: Rows, phases: str, folder: Path, **options: Any) -> bridge.Result:
     """As :func:`malleable`; jobs of two cores have these phases, and job 1 evolves, and may have one to four cores."""
     text = f'[[application]]\nname = "evolving"\nmatch = {{ cores = 2 }}\nphases = [{phases}]\n'
