@@ -9,6 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 from reference.application import AllLost, Ran, Resize, Run, TasksLeft, run
+from tables import table_rows
 
 from als.application import Application
 from als.engine.state import NEVER
@@ -195,29 +196,7 @@ speeds = st.sampled_from((1.0, 1.0, 2.0, 0.5, 3.0, 46.875))
 pauses = st.lists(st.integers(0, 200), max_size=4)
 
 #: Every technique, and some with parameters that change what they are told or asked.
-NAMES = (
-    *TECHNIQUES,
-    "ss:chunk=3",
-    "static:round=ceil",
-    "static:chunk=2",
-    "gss:min=2",
-    "fac:merge=true,min=2",
-    "fac:rule=halving",
-    "wf:rule=halving,round=floor",
-    "tss:step=real",
-    "fiss:rest=last",
-    "rnd:low=2,high=5",
-    "static-steal:chunk=2",
-    "awf-b:base=halving",
-    "awf-c:start=tenth,unmeasured=skip",
-    "af:start=half,round=half",
-    "af:spread=deviation,cap=true,unmeasured=own",
-    "awf-d:min=2,round=half",
-    "awf:base=halving,round=half",
-    "af:mu=known,sigma=2e-7,start=none,round=down",
-    "maf:min=2,sigma=3e-7,first=5,start=tenth",
-    "static-steal:chunk=5",
-)
+NAMES = (*TECHNIQUES, *table_rows(__file__, "names"))
 
 
 @st.composite

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from reference import application, drawing
+from tables import table_rows
 
 from als.bounds import earliest_end_ns
 from als.lengths import (
@@ -281,20 +282,7 @@ def test_which_distributions_a_variation_is_of_use_to() -> None:
         check_variation("exponential", 0.1)
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"variation": -0.1}, "--variation: -0.1 is out of range; allowed: 0 to 10"),
-        ({"variation": 10.5}, "--variation: 10.5 is out of range; allowed: 0 to 10"),
-        ({"variation": math.nan}, "--variation: nan is out of range; allowed: 0 to 10"),
-        ({"tasks_per_core": 0}, "--tasks-per-core: 0 is out of range; allowed: 1 to 100000000"),
-        ({"seed": -1}, "--seed: -1 is out of range; allowed: 0 to 18446744073709551615"),
-        ({"seed": 2**64}, "--seed: 18446744073709551616 is out of range; allowed: 0 to 18446744073709551615"),
-        ({"variation": "0.1"}, "--variation: '0.1' is not a number; allowed: 0 to 10"),
-        ({"tasks_per_core": 2.0}, "--tasks-per-core: 2.0 is not a whole number; allowed: 1 to 100000000"),
-        ({"seed": True}, f"--seed: True is not a whole number; allowed: 0 to {2**64 - 1}"),
-    ],
-)
+@pytest.mark.parametrize(("values", "message"), table_rows(__file__, "a_model_that_cannot_be"))
 def test_a_model_that_cannot_be(values: dict[str, object], message: str) -> None:
     with pytest.raises(InputError) as caught:
         TaskModel(**values)  # type: ignore[arg-type]

@@ -18,6 +18,7 @@ from inside import column
 from pages import ROOT, section, table
 from reference.sharing import Flow
 from reference.sharing import transfer_times as slow_times
+from tables import table_rows
 
 from als.network import (
     MODELS,
@@ -249,12 +250,8 @@ def test_simgrid_finds_the_same() -> None:
 @pytest.mark.parametrize(
     ("source", "target", "n_bytes", "start"),
     [
-        ([0], [4], [1.0], [0]),
-        ([-1], [1], [1.0], [0]),
-        ([0], [1], [-1.0], [0]),
+        *table_rows(__file__, "bad_input"),
         ([0], [1], [float("nan")], [0]),
-        ([0], [1], [1.0], [-1]),
-        ([0, 1], [1], [1.0], [0]),
     ],
 )
 def test_bad_input(source: list[int], target: list[int], n_bytes: list[float], start: list[int]) -> None:

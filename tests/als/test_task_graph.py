@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import table_rows
 
 from als.graphs.order import by_rank, index_edges, topological_order, upward_ranks
 from als.graphs.task_graph import TaskGraph
@@ -72,34 +73,13 @@ def test_edges_are_sorted_with_their_bytes() -> None:
 @pytest.mark.parametrize(
     ("columns", "others", "says"),
     [
-        (([], [], [], []), {}, "graph: a graph without tasks"),
-        (([1, -2], [], [], []), {}, "task '1': work of -2 gflop"),
-        (([np.nan, np.inf], [], [], []), {"names": ("a", "b")}, "task 'a': work of nan gflop (and 1 more)"),
-        (([1, 1], [0], [1], [-3]), {"names": ("a", "b")}, "edge 'a' -> 'b': data of -3 bytes"),
-        (([1, 1, 1], [1, 0], [2, 2], [np.inf, 0]), {}, "edge '1' -> '2': data of inf bytes"),
-        (([1, 1], [0], [2], [0]), {"names": ("a", "b")}, "edge 'a' -> 2: there is no task 2; allowed: 0 to 1"),
-        (([1, 1], [-1], [1], [0]), {}, "edge -1 -> '1': there is no task -1"),
-        (([1, 1], [0, 0], [1, 1], [0, 5]), {"names": ("a", "b")}, "edge 'a' -> 'b' is given twice"),
-        (([1, 1, 1], [1, 0, 1], [2, 1, 2], [0, 5, 0]), {}, "edge '1' -> '2' is given twice"),
-        (([1, 1], [0], [1, 1], [0]), {}, "1 sources, 2 targets, 1 bytes"),
-        (([1, 1], [1], [1], [0]), {"names": ("a", "b")}, "the task b waits for itself"),
-        (([1, 1], [], [], []), {"names": ("a", "a")}, "two tasks are called 'a'"),
-        (([1, 1], [], [], []), {"names": ("a",)}, "1 names for 2 tasks"),
-        (([1, 1], [], [], []), {"names": ("a", "")}, "task 1: ''; allowed: a name of at least 1 character"),
-        (([1, 1], [], [], []), {"names": ("a", "b\x1b[2J")}, r"task 1: the name 'b\x1b[2J' holds control characters"),
-        (([1, 1], [], [], []), {"names": ("a", "b\n")}, "control characters"),
+        *table_rows(__file__, "what_cannot_be_a_graph_is_refused"),
         (([1, 1], [], [], []), {"names": ("a", "\ud800")}, "control characters"),
-        (([1, 1], [], [], []), {"host": np.array([0])}, "1 hosts for 2 tasks"),
-        (([1, 1], [], [], []), {"host": np.array([0, -1])}, "task '1': host -1"),
-        (([1, 1], [], [], []), {"host": np.zeros(2, int), "core": np.array([0, -1])}, "task '1': core -1"),
-        (([1, 1], [], [], []), {"host": np.zeros(2, int), "core": np.array([0])}, "1 cores for 2 tasks"),
-        (([1, 1], [], [], []), {"core": np.zeros(2, int)}, "cores, and no hosts"),
-        (([1, 1], [], [], []), {"host": np.array([0.0, 1.0])}, "host: "),
-        (([[1, 1]], [], [], []), {}, "graph: gflop: "),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_a_graph_is_refused(columns: Any, others: dict[str, Any], says: str) -> None:
-    message = refused(*columns, **others)
+    arrays = {name: np.array(others.pop(name)) for name in ("host", "core") if name in others}
+    message = refused(*columns, **others, **arrays)
     assert says in message
     assert message.startswith("graph: ")
     assert "\n" not in message

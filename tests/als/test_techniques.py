@@ -249,34 +249,10 @@ def chunks(name: str, n: int, steps: int = 1, overhead_ns: int = 0) -> list[list
     return found
 
 
-def said(found: list[tuple[int, int]]) -> str:
-    return " ".join(f"{core}:{size}" for core, size in found)
-
-
-BY_BATCH = (
-    "0:125 1:125 2:125 3:125 0:63 0:63 1:63 2:63 3:25 0:50 3:25 0:50 3:11 0:21 0:21 3:11 1:4 2:4 1:4 2:4 1:3 2:3 0:5 3:3 0:2 "
-    "1:1 2:1"
-)
-BY_CHUNK = (
-    "0:125 1:110 2:96 3:84 0:74 3:64 2:56 0:49 1:35 0:63 1:25 3:23 2:20 0:36 1:15 3:13 2:12 0:21 0:16 2:7 3:6 1:6 3:5 1:4 2:4 "
-    "0:7 1:3 2:3 3:3 0:4 0:4 1:1 2:1 3:1 1:1 2:1 3:1 0:1"
-)
-FACTORING = (
-    "0:25 1:25 2:25 3:25 0:332 1:103 2:83 3:68 3:55 2:45 1:37 3:30 2:24 1:20 2:17 3:14 0:22 1:8 0:12 3:4 1:4 2:3 0:5 3:2 1:2 "
-    "2:1 0:2 2:1 3:1 0:1 1:1 2:1 3:1 0:1"
-)
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        *((name, BY_BATCH) for name in ("awf-b", "awf-d")),
-        *((name, BY_CHUNK) for name in ("awf-c", "awf-e")),
-        ("af:mu=known,sigma=0.5", FACTORING),
-    ],
-)
-def test_sequences_by_events(name: str, expected: str) -> None:
-    assert said(chunks(name, 1000)[0]) == expected
+@pytest.mark.parametrize(("names", "expected"), table_rows(__file__, "sequences_by_events"))
+def test_sequences_by_events(names: list[str], expected: str) -> None:
+    for name in names:
+        assert " ".join(f"{core}:{size}" for core, size in chunks(name, 1000)[0]) == expected, name
 
 
 def test_known_moments_are_the_loop_s() -> None:
@@ -629,18 +605,7 @@ def mine(tmp_path: Path) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize(
-    ("name", "called", "sizes"),
-    [
-        ("Mine", None, [5, 4, 3, 2, 2, 1, 1, 1, 1]),
-        ("Named", "of-mine", [1] * 20),
-        ("mine", "of-mine", [1] * 20),
-        ("Sized", None, [7, 7, 6]),
-        ("Sized:size=9", None, [9, 9, 2]),
-        ("PLAIN", "plain", [5] * 4),
-        ("FULL", "full", [6, 6, 6, 2]),
-    ],
-)
+@pytest.mark.parametrize(("name", "called", "sizes"), table_rows(__file__, "from_a_file"))
 def test_from_a_file(mine: str, name: str, called: str | None, sizes: list[int]) -> None:
     rule = technique(f"{mine}:{name}")
     assert rule.name == (called or f"{mine}:{name.split(':')[0]}")

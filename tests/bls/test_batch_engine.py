@@ -228,27 +228,6 @@ def test_room_that_is_just_enough_or_grows_changes_nothing(keep: bool) -> None:
 KINDS = [("none", "keep"), ("easy", "keep"), ("2", "keep"), ("conservative", "keep"), ("conservative", "rebuild")]
 
 
-FORKED = [
-    ("kill", "dependencies"),
-    ("outages", "estimates"),
-    ("promises", "cost"),
-    ("partitions", "limits", "reservations"),
-]
-
-
-@pytest.mark.parametrize("features", FORKED)
-@pytest.mark.parametrize("by_cores", [False, True])
-def test_a_fork_continues_as_the_run_does(features: tuple[str, ...], by_cores: bool) -> None:
-    for case in said_cases(5, 12, features, max_jobs=30):
-        simulator, whole = simulator_of(case, by_cores=by_cores), finish(simulator_of(case, by_cores=by_cores))
-        for _ in range(3):
-            simulator.advance(len(case.jobs) // 5 + 1)
-            fork = simulator.fork()
-            assert finish(fork.fork()) == whole
-            assert finish(fork) == whole
-        assert finish(simulator) == whole
-
-
 def test_a_job_wider_than_the_machine_is_refused_at_once() -> None:
     with pytest.raises(InputError, match="job 2 asks for 5 cores; the platform has 4"):
         ready(jobs((1, 0, 1, 1, 1), (2, 0, 1, 5, 1)))
@@ -519,14 +498,7 @@ def test_a_job_that_never_ran_would_run_for_its_request() -> None:
     """By sjf and predictions: job 4 is planned with 1 s, since its user's jobs last so long, and asks for 30; job 6 is planned
     with half a second and goes before it at 10 s, for longer, so that job 4 is withdrawn at 18. Without job 6, job 4 would run
     until it is withdrawn, and job 5 start then."""
-    rows: list[dict[str, float]] = [
-        {"job_id": 1, "submit_s": 0, "run_s": 1, "cores": 1, "estimate_s": 100, "user": 1},
-        {"job_id": 2, "submit_s": 0, "run_s": 1, "cores": 1, "estimate_s": 100, "user": 1},
-        {"job_id": 3, "submit_s": 2, "run_s": 8, "cores": 4, "estimate_s": 8, "user": 2},
-        {"job_id": 4, "submit_s": 3, "run_s": 30, "cores": 4, "estimate_s": 30, "user": 1, "cancel_s": 18},
-        {"job_id": 5, "submit_s": 4, "run_s": 5, "cores": 4, "estimate_s": 50, "user": 3},
-        {"job_id": 6, "submit_s": 5, "run_s": 9, "cores": 4, "estimate_s": 0.5, "user": 3},
-    ]
+    rows = table_rows(__file__, "a_job_that_never_ran")
     result = simulate(
         Workload.from_jobs(rows), Platform((HostGroup(1, 4, 4.0),)), bls="sjf", fair_start=True,
         rules=BatchRules(estimates="last-two"),

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import table_rows
 
 from bls.analysis.description import describe, header_facts
 from bls.analysis.periods import periods
@@ -226,17 +227,7 @@ def test_text_of_time_people_and_classes() -> None:
     assert {line[column - 1] for line in lines} == {" "}
     assert all(line[column] != " " for line in lines)
     said = dict(rows)
-    expected = {
-        "first submit": "0 s (2002-07-28 09:04)",
-        "last submit": "30 d 00 h (2002-08-27 09:04)",
-        "arrivals": "by the clocks of Europe/Stockholm",
-        "at the limit": "50.0 % of jobs ran for 99 % to 101 % of their estimate, 50.0 % exactly",
-        "  frequent": "2 h 00 min (75.0 %)   30 min 00 s (25.0 %)",
-        "": "50.0 % of jobs have one core, 50.0 % another power of two",
-        "users": "3 in 2 groups; 1 submit half of the jobs",
-        "  1 batch": "2 jobs (50.0 %), 19.8 % of the work",
-        "  5 cancelled": "1 jobs (25.0 %), 71.4 % of the work",
-    }
+    expected = dict(table_rows(__file__, "said_of_the_log"))
     assert {name: said[name] for name in expected} == expected
     assert said["round estimates"].endswith("75.0 % of an hour; 2 different ones")
     assert said["memory per core"].endswith("max 4 MB   (50.0 % of jobs)")
@@ -310,15 +301,7 @@ def test_a_fact_that_cannot_be_used_is_remarked(fact: str) -> None:
     assert (calendar.zone, calendar.start is not None) == (UTC, not fact.startswith("UnixStartTime"))
 
 
-CLOCKS = (
-    "Europe/Stockholm",
-    "US/Pacific",
-    "Asia/Kolkata",
-    "Australia/Lord_Howe",  # half an hour of daylight saving
-    "Africa/Casablanca",  # off daylight saving for a month of each summer
-    "America/Sao_Paulo",  # clocks that change at midnight
-    "Pacific/Apia",  # a day left out
-)
+CLOCKS = table_rows(__file__, "clocks")
 
 
 @given(

@@ -349,24 +349,15 @@ NAMED = "JobID|JobName|NCPUS|Submit|ElapsedRaw|State"
 @pytest.mark.parametrize(
     ("lines", "jobs", "rejected"),
     [
-        (["1|a|b|4|50|60|COMPLETED"], {1: "a|b"}, {}),
-        (["1||||4|50|60|COMPLETED"], {1: "||"}, {}),
-        (["1|a", "b|4|50|60|COMPLETED", "2|c|4|50|60|COMPLETED"], {1: "a\nb", 2: "c"}, {}),
-        (["1|a|x", "", "# b", "|c|4|50|60|COMPLETED"], {1: "a|x\n# b\n|c"}, {}),
-        (["1|a", "2|c|4|50|60|COMPLETED"], {2: "c"}, {"malformed": 1}),  # cut off, and no part of the next line
-        (["2|c|4|50|60|COMPLETED", "1|a"], {2: "c"}, {"malformed": 1}),
-        (["2|c|4|50|60|COMPLETED", "1|a|4|50|"], {2: "c"}, {"malformed": 1}),
-        (["1.batch|a|b|4|50|60|COMPLETED", "1|c|4|50|60|COMPLETED"], {1: "c"}, {"job step": 1}),
-        (["1|a", NAMED, "2|c|4|50|60|COMPLETED"], {2: "c"}, {"malformed": 1}),
-        (["1|a", *["b"] * 300, "2|c|4|50|60|COMPLETED"], {2: "c"}, {"malformed": 301}),  # no name is as long
-        (["2|c|4|50|60|COMPLETED", "b|4|50|60|COMPLETED|x|y"], {2: "c"}, {"malformed": 1}),
+        *table_rows(__file__, "a_name_may_have_marks_and_line_breaks_in_it"),
+        (["1|a", *["b"] * 300, "2|c|4|50|60|COMPLETED"], [(2, "c")], {"malformed": 301}),  # no name is as long
     ],
 )
 def test_a_name_may_have_marks_and_line_breaks_in_it(
-    sacct: Read, lines: list[str], jobs: dict[int, str], rejected: dict[str, int]
+    sacct: Read, lines: list[str], jobs: list[tuple[int, str]], rejected: dict[str, int]
 ) -> None:
     found = sacct(NAMED, *lines)
-    assert {int(job): found.job_name(row) for row, job in enumerate(found.job_id)} == jobs
+    assert {int(job): found.job_name(row) for row, job in enumerate(found.job_id)} == dict(jobs)
     assert rejects(found) == rejected
     assert found.n_lines == len(jobs) + sum(rejected.values())
 
@@ -599,23 +590,13 @@ def test_each_reject_of_batsim_is_counted_under_the_first_reason_that_applies(ba
 def test_files_that_are_none(tmp_path: Path) -> None:
     deep = {"type": "composed", "seq": ["d1"]}
     chain = {f"d{k}": {"type": "composed", "seq": [f"d{k + 1}"]} for k in range(1, 300)}
+    in_sequence = json.dumps({"jobs": [batsim(1, "d0")], "profiles": {"d0": deep, **chain}})
     for text, message in (
-        (b"", "the file is empty"),
-        (b"{", "not valid JSON: Expecting property name"),
+        *((text.encode(), message) for text, message in table_rows(__file__, "files_that_are_none")),
         (b'{"jobs": [\xff]}', "not valid JSON: byte 10 is not UTF-8"),
         (b"[" * 100_000, "not usable JSON: nested too deeply"),
         (b'{"jobs": [' + b"9" * 5000 + b"]}", "not usable JSON: a number of thousands of digits"),
-        (b'{"jobs": [1e99999999999999999999]}', "a number is beyond any range"),
-        (b"[1]", "not a workload of Batsim: a list, no object with jobs and profiles"),
-        (b"{}", "jobs is missing; it must be a list"),
-        (b'{"jobs": {}}', "jobs is a dict; it must be a list"),
-        (b'{"jobs": [], "profiles": []}', "profiles is a list; it must be an object"),
-        (b'{"jobs": [], "profiles": {}}', "no valid job in 0 lines"),
-        (b'{"jobs": [{}], "profiles": {}}', "no valid job in 1 line: malformed 1"),
-        (
-            json.dumps({"jobs": [batsim(1, "d0")], "profiles": {"d0": deep, **chain}}).encode(),
-            "more than 100 sequences",
-        ),
+        (in_sequence.encode(), "more than 100 sequences"),
     ):
         (tmp_path / "a.json").write_bytes(text)
         with pytest.raises(InputError, match=message) as caught:

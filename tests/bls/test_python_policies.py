@@ -315,19 +315,10 @@ def test_while_the_scheduler_is_busy_it_looks_when_it_is_not() -> None:
     assert called == [0, 10 * S, 30 * S, 60 * S]  # and at the last end
 
 
-@pytest.mark.parametrize(
-    ("asked", "message"),
-    [
-        (lambda view: view.wake_after(0), r"wake_after: 0 is out of range; allowed: 1 to \d+"),
-        (lambda view: view.wake_after(-5), r"wake_after: -5 is out of range; allowed: 1 to \d+"),
-        (lambda view: view.wake_after("1s"), r"wake_after: '1s' is not a whole number; allowed: 1 to \d+"),
-        (lambda view: view.wake_after(2**62), rf"wake_after: {2**62} is out of range; allowed: 1 to {2**62 - S}"),
-        (lambda view: view.wake_at(S), r"wake_at: 1000000000 is out of range; allowed: 1000000001 to \d+"),
-    ],
-)  # fmt: skip
-def test_no_later_instant(asked: Callable[[View], None], message: str) -> None:
+@pytest.mark.parametrize(("asks", "when", "message"), table_rows(__file__, "no_later_instant"))
+def test_no_later_instant(asks: str, when: Any, message: str) -> None:
     with pytest.raises(PluginError, match=f"^batch policy asks, at 1000000000 ns: {message}$"):
-        passes(Asks(lambda view, n: asked(view)), [(1, 1, 2, 4, 2)])
+        passes(Asks(lambda view, n: getattr(view, asks)(when)), [(1, 1, 2, 4, 2)])
 
 
 def placed_by(

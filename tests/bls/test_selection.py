@@ -93,18 +93,7 @@ def test_fit_rejects_or_clamps_wide_jobs_and_counts_them() -> None:
         fit(workload(1), 2, "clmp")
 
 
-LOG = [
-    # job number, submit, wait, run, estimate
-    (1, 0, 5, 100, 120),  # runs 5-105
-    (2, 10, -1, 500, 500),  # nobody knows when it ran
-    (3, 20, 0, 30, 40),  # ended at 50, as the window starts
-    (4, 30, 20, 10, 15),  # starts at 50
-    (5, 40, 11, 10, 15),  # still waits at 50
-    (6, 45, 0, 100, 5),  # overdue: its estimate ended at 50
-    (7, 50, 0, 10, 10),  # submitted at the start
-    (8, 59, 0, 10, 10),
-    (9, 60, 0, 10, 10),  # after the window
-]
+LOG = table_rows(__file__, "log")
 
 
 def log(rows: list[tuple[int, int, int, int, int]]) -> Workload:

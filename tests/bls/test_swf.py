@@ -226,11 +226,6 @@ def test_bad_files_are_one_line_each(tmp_path: Path) -> None:
         assert "\n" not in str(caught.value)
 
 
-def test_unknown_format_shows_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"--format: unknown workload format 'swff'; known: swf"):
-        read_workload(tmp_path / "x", format="swff")
-
-
 @pytest.mark.parametrize("name", READERS)
 def test_every_reader_says_what_is_wrong_with_a_file(name: str, tmp_path: Path) -> None:
     packed = gzip.compress(LINE * 1000)
@@ -656,17 +651,6 @@ def test_ids_of_jobs_are_comments(name: str, line: str) -> None:
     assert unwritten(log) == ()
 
 
-def test_defaults_stand_in_every_row() -> None:
-    made = Workload.from_jobs([(1, 0, 5, 2, 9), (2, 1, 5, 2, 9)])
-    for name, default in OPTIONAL.items():
-        column = getattr(made, name)
-        assert column.tolist() == [default, default]
-        assert column.dtype == np.int64
-        assert not column.flags.writeable
-    again = pickle.loads(pickle.dumps(made))
-    assert again.qos.tolist() == [-1, -1]
-
-
 def test_a_column_is_not_shared_with_who_gave_it() -> None:
     column = np.arange(1, 4)
     locked = column.view()
@@ -697,20 +681,6 @@ def test_memory_is_the_request_or_else_the_memory_used_rounded_up() -> None:
     known = [("100", "200"), ("100", "-1"), ("0", "0.25"), ("-1", "-1")]
     found = parse(*(line(f1=str(k), f7=used, f10=asked) for k, (used, asked) in enumerate(known)))
     assert found.memory_kb.tolist() == [200, 100, 1, -1]
-
-
-def test_further_columns_are_sorted_with_the_jobs_and_lose_the_duplicates() -> None:
-    job_id, submit = np.array([1, 2, 1, 3]), np.array([9, 0, 4, 5])
-    one = np.ones(4, np.int64)
-    made = Workload.from_lines(
-        [job_id, submit, one, one, one, np.arange(1, 5)],
-        header=(), rejects={}, source="w", n_lines=4, extras={"gpus": np.array([10, 20, 11, 30])},
-        extra={"user": np.array([1, 2, 3, 4])},
-    )  # fmt: skip
-    assert made.user.tolist() == [2, 4, 1]
-    assert made.job_id.tolist() == [2, 3, 1]
-    assert made.extras["gpus"].tolist() == [20, 30, 10]
-    assert made.rejects["duplicate job number"] == 1
 
 
 @pytest.mark.parametrize("field", ["f3", "f7", "f10", "f11", "f12", "f13", "f14", "f15", "f16", "f17", "f18"])

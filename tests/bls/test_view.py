@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from inside import column
+from tables import table_rows
 
 import bridge
 from bls import BatchSimulator, Partition, Platform, SeenJob, Surroundings, View, allocator
@@ -36,13 +37,7 @@ PLATFORM = Platform(
 REQUESTS = "job_id,unit_cores,gpu,memory_mb,solver\n1,2,1,100,2\n3,1,0,0,1\n"
 WINDOWS = Path(__file__).with_name("tables").joinpath("view_windows.toml").read_text("utf-8")
 FAILURES = "host,down_s,up_s\n2,5,50\n"
-JOBS = [
-    {"job_id": 1, "submit_s": 0, "run_s": 20, "cores": 4, "estimate_s": 30, "user": 7, "memory_kb": 12, "application": 3},
-    {"job_id": 2, "submit_s": 0, "run_s": 20, "cores": 2, "queue": 5, "user": 8},
-    {"job_id": 3, "submit_s": 0, "run_s": 5, "cores": 1, "preceding": 1, "think_s": 40, "user": 7},
-    {"job_id": 4, "submit_s": 1, "run_s": 50, "cores": 2},
-    {"job_id": 5, "submit_s": 310, "run_s": 5, "cores": 1},
-]  # fmt: skip
+JOBS = table_rows(__file__, "jobs")
 
 
 class Notes:

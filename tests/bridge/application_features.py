@@ -171,10 +171,6 @@ def killed(result: bridge.Result) -> bool:
     return bool((result.jobs.state == "killed").any() and result.jobs.slr.isna().any())
 
 
-def measured(result: bridge.Result) -> bool:
-    return bool((result.jobs.critical_path_ns > 0).all())
-
-
 USERS = ["{mine}:Halves", "{mine}:PAIRS", "{mine}:BY_SPEED", "select:static,af", "select:{mine}:PAIRS,gss"]
 LENGTHS_TRIED = [
     *(name for name in LENGTHS if name != "file"),
@@ -204,9 +200,6 @@ LEVEL_FEATURES = {
 }
 GRAPH_FEATURES = {
     "planners": GraphFeature(PLANS, level={"network": "hockney"}),
-    "no network": GraphFeature(
-        LAYERED + CHOLESKY, level={"network": "none"}, seen=lambda result: result.jobs.parallelism.min() > 1
-    ),
     "a map": GraphFeature(MAPS["map"], overhead_ns=1000, level={"latency_ns": 500}),
     "widths": GraphFeature(
         MAPS["evolving"],
@@ -225,7 +218,6 @@ GRAPH_FEATURES = {
         seen=lambda result: (result.widths.change == -1).sum() > 20,
         jobs=24,
     ),
-    "heft on a loop": GraphFeature(als="heft", level={"network": "none"}, seen=measured),
     "killed on cores that go": GraphFeature(
         MAPS["by_rank"] + CHOLESKY,
         overhead_ns=10**6,

@@ -158,11 +158,6 @@ class Promising(BatchFeature):
 EVERYTHING = Rules("conservative", kill_at_walltime=True, charge_decisions=True, decision_cost_ns=S)
 
 BATCH_FEATURES = {
-    "releases, failures": Releasing(
-        {"rules": Rules("conservative", coordination="release:core"), "als": "gss"},
-        ("completed", "requeued"),
-        files={"failures": FAILURES},
-    ),
     "releases by host, failures, kills": Releasing(
         {"rules": Rules("easy", kill_at_walltime=True, coordination="release:host"), "als": "static"},
         ("completed", "killed", "requeued"),
@@ -173,38 +168,15 @@ BATCH_FEATURES = {
         ("completed", "killed", "requeued", "cancelled"),
         files={"failures": FAILURES, "windows": WINDOWS, "requests": REQUESTS},
     ),
-    "hints": Releasing({"rules": Rules("easy", coordination="hint"), "als": "ss"}),
     "hints by host, failures, kills": Releasing(
         {"rules": Rules("easy", kill_at_walltime=True, coordination="hint:host"), "als": "fac"},
         ("completed", "killed", "requeued"),
         files={"failures": FAILURES, "windows": WINDOWS},
     ),
-    "hints, speeds": Releasing(
-        {
-            "rules": Rules(coordination="hint"),
-            "level": ApplicationLevel(speeds=("noise:period=5s,sigma=0.3", "late:cores=5-7,at=100s")),
-            "als": "fac",
-        }
-    ),
-    "molding": BatchFeature(
-        {"rules": Rules("easy", kill_at_walltime=True, resize="mold")},
-        ("completed", "killed", "requeued"),
-        files={"failures": FAILURES, "malleable": "1:0.25:2"},
-    ),
     "widths, failures, kills": Releasing(
         {"rules": Rules("conservative", kill_at_walltime=True, resize="equal", coordination="release"), "als": "fac"},
         ("completed", "killed", "requeued"),
         files={"failures": FAILURES, "malleable": "0.8:0.25:3"},
-    ),
-    "widths, speeds": Releasing(
-        {
-            "rules": Rules("easy", resize="equal"),
-            "level": ApplicationLevel(
-                speeds=("noise:period=5s,sigma=0.3", "late:cores=5-7,at=100s"), latency_ns=S // 100, assignment="master"
-            ),
-            "als": "awf-c",
-        },
-        files={"malleable": "1:0.5:2"},
     ),
     "evolving, failures, kills": Releasing(
         {
@@ -219,9 +191,8 @@ BATCH_FEATURES = {
         ("completed", "killed", "requeued", "cancelled"),
         files={"failures": FAILURES},
     ),
-    "preset": BatchFeature({"backfill": "easy"}, workload=running_at_first),
+    "preset": BatchFeature({"backfill": "easy"}, platform=PARTITIONED, workload=running_at_first),
     "withdrawn": BatchFeature({"backfill": "conservative"}, ("completed", "cancelled"), workload=of_unknown_run_times),
-    "partitions": BatchFeature({"backfill": "easy"}, platform=PARTITIONED),
     "all": BatchFeature(
         {"rules": EVERYTHING, "dependencies": True},
         ("completed", "killed", "requeued", "cancelled"),

@@ -384,7 +384,6 @@ class Kind:
 
 KINDS = {
     "told who waits": Kind(drawn, jobs=40),
-    "resized": Kind(drawn_wide, jobs=40),
     "evolving": Kind(drawn_evolving, jobs=40),
     "speeds": Kind(scaling),
     "widths": Kind(resizing, jobs=25),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from pages import ROOT, blocks
+from tables import table_rows
 
 import bridge.scenarios.application_map as maps
 from als.programs.program import Graph, Loop, Program, Serial
@@ -166,50 +167,14 @@ def test_a_job_that_would_have_too_many_tasks() -> None:
 
 ONE = '[[application]]\nname = "a"\n'
 
-#: A map, and the line that is said of it.
-BAD = [
-    ("[[application", r"m\.toml: not valid TOML: "),
-    (f"x = {'9' * 5000}", r"m\.toml: not usable TOML: "),
-    ("", r"m\.toml: neither \[\[application\]\] nor \[default\]"),
-    ('als = "gss"', r"m\.toml: als: unknown key 'als'; known: .*application"),
-    ('[application]\nname = "a"', r"m\.toml: application: .*; allowed: \[\[application\]\] tables"),
-    ('[default]\nname = "x"', r"m\.toml: default\.name: 'x'; allowed: none"),
-    ("[[application]]", r"m\.toml: application\[0\]\.name: missing"),
-    ('[[application]]\nname = ""', r"m\.toml: application\[0\]\.name: '' is no name"),
-    ('[[application]]\nname = "default"', r"application\[0\]\.name: 'default' is the name of jobs that"),
-    (ONE + "match.user = 1\n" + ONE, r"application\[1\]\.name: 'a' is the name of application\[0\] too"),
-    (ONE + 'macth = {user = 1}\nals = "ss"', r"application\[0\]\.macth: unknown key 'macth'; known: "),
-    (ONE + "match = 12", r"m\.toml: application\[0\]\.match: 12; allowed: a table"),
-    (ONE + "match = {user = 1.5}", r"match\.user: 1\.5; allowed: a number from 0, a list of them, or a text"),
-    (ONE + 'match = {user = "-1"}', r"match\.user: '-1' is not a number or a range; allowed: as "),
-    (ONE + 'match = {cores = "8-4"}', r"match\.cores: '8-4' is not a number or a range"),
-    (ONE + "match = {share = 1.5}", r"match\.share: 1\.5 is out of range; allowed: 0 to 1"),
-    (ONE + '[[application]]\nname = "b"', r"application\[0\]\.match: every job matches, so that .*\[1\]"),
-    (ONE + 'als = "gsss"', r"m\.toml: application\[0\]\.als: unknown application technique 'gsss'; known: gss"),
-    (ONE + 'lengths = "gamma:cov=-1"', r"m\.toml: application\[0\]\.lengths: lengths gamma: cov: -1\.0 is out of range"),
-    (ONE + 'graph = "choleski"', r"application\[0\]\.graph: unknown graph 'choleski'; known: cholesky"),
-    (ONE + 'graph = "chain"\nlengths = "equal"', r"application\[0\]\.lengths: unknown key 'lengths'; known: "),
-    (ONE + 'graph = "chain"\nphases = [{kind = "loop"}]', r"application\[0\]\.graph: given beside phases"),
-    (ONE + 'graph = "chain"\norder = "rnk"', r"application\[0\]\.order: unknown order 'rnk'; known: rank"),
-    (ONE + 'graph = "chain"\norder = "rank"\nals = "heft"',
-     r"application\[0\]\.order: rank: planner heft has an order of its own"),
-    (ONE + 'graph = "chain"\nals = "mapped"', r"application\[0\]\.als: mapped: which hosts a job gets"),
-    (ONE + 'phases = [{kind = "graph"}]', r"application\[0\]\.phases\[0\]\.graph: missing; allowed: as 'cholesky:tiles=8'"),
-    (ONE + 'phases = [{kind = "graph", graph = "file:none.dot"}]',
-     r"application\[0\]\.phases\[0\]\.graph: none\.dot: no such file"),
-    (ONE + 'graph = "cholesky:tiles=4"\ntasks = 1000',
-     r"application\[0\]\.tasks: 1000: 'cholesky:tiles=4' says how many tasks it has; allowed: nothing"),
-    ('[default]\ngraph = "chain"\ntasks = 2\ntasks_per_core = 2', r"m\.toml: default\.tasks: given beside tasks_per_core"),
-    (ONE + 'allowed = "no"',
-     r"m\.toml: application\[0\]\.allowed: 'no'; allowed: true or false, whether these jobs may be slowed"),
-    (ONE + "phases = [{kind = 'loop', allowed = true}]", r"application\[0\]\.phases\[0\]\.allowed: unknown key"),
-]  # fmt: skip
 
-
-@pytest.mark.parametrize(("text", "words"), BAD, ids=[words for _, words in BAD])
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [*table_rows(__file__, "mistakes"), (f"x = {'9' * 5000}", r"m\.toml: not usable TOML: ")],
+)
 def test_a_mistake_is_one_line_that_names_the_file_and_the_key(text: str, words: str) -> None:
     with pytest.raises(InputError, match=words) as caught:
-        parse_application_map(text, "m.toml")
+        parse_application_map(text.replace("ONE ", ONE), "m.toml")
     assert str(caught.value).startswith("m.toml: ")
     assert "\n" not in str(caught.value)
 

@@ -105,17 +105,6 @@ def test_a_job_has_ended_with_its_last_task_though_messages_are_under_way(later:
     assert told == natural
 
 
-def test_a_resume_tells_of_a_stop_and_of_changes_and_takes_a_stop_back() -> None:
-    slower = Change(at_ns=START_NS + 2 * S, core=0, speed_gflops=0.5)
-    later = {"stop_ns": START_NS + 3 * S, "changes": (slower,)}
-    *_, ended = told = Played().run(start(until_ns=START_NS + S), [resume(**later)])
-    assert told == Played().run(start(**later))
-    assert isinstance(ended, Outcome)
-    assert ended.stopped
-    stopped = start(until_ns=START_NS + S, stop_ns=START_NS + 2 * S)
-    assert Played().run(stopped, [resume()]) == Played().run(start())
-
-
 #: Two loops; as each begins the job wishes for other cores: for four, then for one.
 WISHING = Program((Loop("ss", cores=2.0), Loop("ss", cores=0.3)), steps=2).to_json()
 

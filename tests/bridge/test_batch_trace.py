@@ -95,7 +95,7 @@ def test_the_trace_shows_changes_of_width(tmp_path: Path) -> None:
     assert sums[["wished", "given", "asked"]].any().all()
 
 
-@pytest.mark.parametrize("name", ["releases, failures", "hints"])
+@pytest.mark.parametrize("name", ["releases by host, failures, kills", "hints by host, failures, kills"])
 def test_the_trace_shows_releases(name: str, tmp_path: Path) -> None:
     """Beside what the jobs were told, where they were."""
     result, shown = _shown(name, tmp_path)
@@ -105,4 +105,4 @@ def test_the_trace_shows_releases(name: str, tmp_path: Path) -> None:
         ("release", at, at, {"releasing job": int(number[row]), "released": count}) for (at, row), count in sums.items()
     ]
     assert len(sums) > 10
-    assert shown.keys() & {"hints", "widths", "scales", "releases"} == {"releases", *({"hints"} & {name})}
+    assert shown.keys() & {"hints", "widths", "scales", "releases"} == {"releases", *({"hints"} & {*name.split()})}

@@ -9,30 +9,14 @@ from pathlib import Path
 
 import pytest
 from pages import table
+from tables import table_rows
 
 from tools.bench import __main__ as bench
 from tools.bench.cases import CASES, ON_DEMAND
 from tools.bench.rows import HEAD, Case, Found, Missing, Row, line, measured
 
 
-@pytest.mark.parametrize(
-    ("must", "figure", "unit", "slow", "far_off"),
-    [
-        ("≤ 15 s", 22.0, "s", 1.0, False),
-        ("≤ 15 s", 23.0, "s", 1.0, True),
-        ("≥ 300,000 chunks/s", 201_000.0, "s", 1.0, False),
-        ("≥ 300,000 chunks/s", 199_000.0, "s", 1.0, True),
-        ("≤ 30 s, ≤ 2 MiB", 1.0, "s", 1.0, True),
-        ("≤ 30 s, ≤ 4 MiB", 1.0, "s", 1.0, False),
-        ("linear in jobs", 1e9, "s", 1.0, False),
-        # Bounds of times depend on the slowness of the machine.
-        ("≤ 15 s", 44.0, "s", 2.0, False),
-        ("≤ 15 s", 46.0, "s", 2.0, True),
-        ("≥ 5 M/s", 1.7, "M/s", 2.0, False),
-        ("≥ 5 M/s", 1.6, "M/s", 2.0, True),
-        ("≤ 8 MB", 13.0, "MB", 2.0, True),
-    ],
-)
+@pytest.mark.parametrize(("must", "figure", "unit", "slow", "far_off"), table_rows(__file__, "far_off"))
 def test_a_row_is_far_off(must: str, figure: float, unit: str, slow: float, far_off: bool) -> None:
     row = Row("case", figure, unit, must, figure, figure, 1, memory_mib=5.0, slowness=slow)
     assert row.far_off == far_off

@@ -36,29 +36,6 @@ def small(*rows: tuple[int, int, int, int, int], als: str = "static", **options:
     return bridge.simulate(Workload.from_jobs(rows), FOUR, **given)  # type: ignore[arg-type]
 
 
-def starts(result: bridge.Result) -> list[int]:
-    return [int(start) for start in result.ledger.jobs.start_ns]
-
-
-def last_ends(result: bridge.Result) -> list[int]:
-    """When each core has ended the last of the first job's tasks."""
-    tasks = result.ledger.tasks
-    assert tasks is not None
-    mine = slice(int(tasks.first[0]), int(tasks.first[1]))
-    return [int(tasks.end_ns[mine][tasks.core[mine] == core].max(initial=0)) for core in range(4)]
-
-
-def test_a_job_starts_on_what_another_has_released() -> None:
-    """Job 1 has all cores, and some tasks on each; as two of its cores have ended theirs, job 2 starts."""
-    result = small((1, 0, 10, 4, 20), (2, 1, 5, 2, 10), rules=RELEASE)
-    ends = sorted(last_ends(result))
-    assert ends[0] < ends[1] < ends[2] < ends[3]
-    assert starts(result) == [0, ends[1]]
-    first = result.releases[result.releases.job_id == 1]
-    assert sorted(first.released_ns.tolist()) == ends[:3]
-    assert starts(small((1, 0, 10, 4, 20), (2, 1, 5, 2, 10))) == [0, ends[3]]
-
-
 def test_tables_and_metrics_know_until_when_cores_were_held(tmp_path: Path) -> None:
     result = simulated(als="static", rules=Rules("easy", coordination="release"))
     ledger = result.ledger

@@ -9,17 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from batch_traces import read_batch
-from directing import (
-    KINDS,
-    PLATFORM,
-    TOLD,
-    Follows,
-    LastOfEach,
-    TurnSpeeds,
-    TurnWidths,
-    changed_toy,
-    told_rows,
-)
+from directing import KINDS, PLATFORM, TOLD, Follows, LastOfEach, TurnSpeeds, TurnWidths, changed_toy, told_rows
 from one_result import assert_one_result
 from test_power_runs import states_told
 
@@ -56,7 +46,6 @@ CHOICES = {"als": "select:ss,gss,static,every=2s", "tasks_per_core": 8}
         ("told who waits", (*range(4), *ONCE), {}, {"hints": 60}),
         ("told who waits", (305,), OFTEN, {"hints": 0}),  # room is made before later attempts have rows
         ("told who waits", (0,), CHOICES, {"hints": 0}),
-        ("resized", range(4), {}, {"widths": 30}),
         ("evolving", range(4), {}, {"widths": 30}),
     ],
 )

@@ -18,8 +18,6 @@ from bridge.single.graph_options import GraphOptions
 from bridge.single.graph_record import summary
 from bridge.single.graph_run import GraphResult, check_memory, critical_path, simulate_graph
 from bridge.single.graph_source import GraphSource
-from bridge.single.loop_options import LoopOptions
-from bridge.single.loop_run import simulate_loop
 from traces.base.errors import InputError
 from traces.ledger_tables import TASKS, TRANSFERS
 
@@ -107,18 +105,6 @@ def test_mapped_to_hosts(network: str, begins_ns: int) -> None:
         assert result.transfers["arrived_ns"].tolist() == [begins_ns, begins_ns, last]
 
 
-@pytest.mark.parametrize("als", ["fac", "static-steal", "af"])
-def test_without_edges_it_is_the_plain_loop(als: str) -> None:
-    work = np.random.default_rng(5).uniform(0.1, 2.0, 60)
-    cost: dict[str, Any] = {"overhead_ns": 10**7, "latency_ns": 10**6, "hosts": 2, "assignment": "master", "seed": 3}
-    alone = simulate_graph(graph(work.tolist(), []), GraphOptions(als, (1.0, 2.0, 1.0, 1.5), **cost))
-    loop = simulate_loop(work, LoopOptions(als, (1.0, 2.0, 1.0, 1.5), **cost))
-    for name in TASKS.columns:
-        assert np.asarray(alone.tasks[name]).tolist() == loop.tasks[name].tolist(), name
-    assert alone.makespan_ns == loop.makespan_ns
-    np.testing.assert_array_equal(alone.loop_values, loop.values)
-
-
 def test_the_critical_path() -> None:
     assert critical_path(RING).tolist() == [0, 1, 3]  # through c it is as long
     assert critical_path(graph([1, 3, 1, 2.5], [(0, 2, 1e12), (0, 3, 0)])).tolist() == [0, 3]
@@ -196,9 +182,6 @@ def test_small_and_large_cases() -> None:
     assert rows(simulate_graph(two, options("ss", speeds=("late:cores=1,at=1s",))))[1] == (1, SECOND, 3 * SECOND)
     with pytest.raises(InputError, match="all cores are lost, with 3 tasks left"):
         simulate_graph(two, options("ss", speeds=("lost:cores=0-1,at=1s",)))
-    fork = graph([1, 1, 1, 5], [(2, 3, 0)])  # task 2 begins the longest way
-    by_order = [simulate_graph(fork, options("ss", 2, order=order)).makespan_ns for order in ("index", "rank")]
-    assert by_order == [7 * SECOND, 6 * SECOND]
     slow = simulate_graph(
         graph([1, 2, 2], [(0, 1, 1e9), (0, 2, 1e9)]), options("ss", network="hockney", memory_gbps=16.0)
     )

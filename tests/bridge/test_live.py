@@ -188,26 +188,6 @@ def test_the_file_is_plain_json_and_read_as_it_was_written(tmp_path: Path) -> No
     assert os.listdir(tmp_path) == []
 
 
-def test_a_reader_never_sees_half_of_it(tmp_path: Path) -> None:
-    file, stop = LiveFile(tmp_path), threading.Event()
-    shown = [live(written_s=float(k)) for k in range(2)]
-    file.write(shown[0])
-
-    def write() -> None:
-        for k in itertools.count():
-            file.write(shown[k % 2])
-            if stop.is_set():
-                return
-
-    thread = threading.Thread(target=write)
-    thread.start()
-    try:
-        assert all(read_live(tmp_path) in shown for _ in range(300))
-    finally:
-        stop.set()
-        thread.join()
-
-
 def test_a_file_of_another_program(tmp_path: Path) -> None:
     said = dict.fromkeys((b"", b"{", b'{"version": 1}', b"[]", b'{"version": "x"}', b"\xff" * 5), "not valid JSON")
     said[b'{"version": 2, "new": []}'] = "is of version 2; this twolevel reads version 1$"
@@ -364,6 +344,7 @@ class Looking:
 
     def __init__(self) -> None:
         self.looks: list[Look] = []
+        self.ended: list[int] = []
         self.finished = False
 
     def begin(self, scenario: Scenario, simulator: BatchSimulator, coupling: str) -> None:
@@ -373,6 +354,7 @@ class Looking:
     def __call__(self, ended: int, now_ns: int) -> None:
         assert not self.finished
         self.looks.append(self.sampler.look())
+        self.ended.append(ended)
 
     def finish(self) -> None:
         self.looks.append(self.sampler.look())
@@ -387,10 +369,12 @@ def test_every_coupling_can_be_looked_at(name: str) -> None:
     assert watch.finished
     assert watch.sampler.setting.options == {"coupling": name}
     start, end, cores = result.jobs["start_ns"], result.jobs["end_ns"], result.jobs["held_cores"]
-    for look in watch.looks[1:-1]:
+    for look, ended in zip(watch.looks[1:-1], watch.ended, strict=True):
         now = look.now_ns
+        assert ended == (end <= now).sum()
         assert look.used[0] == sum(look.busy) == cores[(start <= now) & (now < end)].sum()
     assert max(look.used[0] for look in watch.looks) > 0
+    assert watch.ended[-1] > 0
     first, last = watch.looks[0], watch.looks[-1]
     assert (first.used, first.states, last.used, last.states) == ((0,), {}, (0,), {"completed": 40})
     assert run(scenario()).jobs.equals(result.jobs)

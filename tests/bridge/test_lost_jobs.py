@@ -14,10 +14,8 @@ from one_result import assert_one_result
 
 import bridge
 import traces
-from bls.constraints.options import Surroundings
 from bls.machine.platform import HostGroup, Platform
 from bls.scheduler_options import Rules
-from bls.workloads import read_workload
 from bls.workloads.workload import Workload
 from bridge.scenarios.application_level import ApplicationLevel
 from traces.base.time import NS_PER_S as S
@@ -55,9 +53,6 @@ def rows(result: Any) -> list[tuple[int, int, float, float, str]]:
 TWO = Workload.from_jobs([(2, 0, 4, 2, 4), (1, 0, 8, 2, 8)])
 GONE = ("lost:cores=2,at=3s", "lost:cores=3,at=5s")
 
-#: The cores that first-fit gives, whenever they are free.
-LOST = ("lost:cores=0,at=3s", "lost:cores=1,at=5s")
-
 
 @pytest.mark.parametrize(("coupling", "on_failure"), [("process", "requeue"), ("pool", "lose")])
 def test_every_coupling_says_which_core_was_the_last(coupling: str, on_failure: str) -> None:
@@ -83,25 +78,6 @@ def test_released_cores_are_not_waited_for() -> None:
     assert result.jobs.cut_because.tolist() == ["all its cores were lost, core 0 last"]
     assert_one_result(result, run(jobs, *speeds, rules=rules))
     assert result.releases.core.tolist() == [1]
-
-
-def test_a_job_that_depends_on_it_comes_when_it_has_failed_for_good(tmp_path: Path) -> None:
-    """As after any other end: the think time counts from the last attempt."""
-    log = tmp_path / "two.swf"
-    log.write_text(
-        "1 0 -1 8 2 -1 -1 2 8 -1 1 -1 -1 -1 -1 -1 -1 -1\n2 0 -1 4 2 -1 -1 2 4 -1 1 -1 -1 -1 -1 -1 1 3\n",
-        encoding="utf-8",
-    )
-    around = Surroundings(dependencies=True)
-    failed = run(read_workload(log), *LOST, surroundings=around, rules=Rules(on_failure="lose"))
-    assert rows(failed)[0][3:] == (5.0, "failed")
-    assert rows(failed)[1][2:4] == (8.0, 8.0)  # on the same cores
-    again = run(read_workload(log), *LOST, surroundings=around, rules=Rules(on_failure="requeue"))
-    assert [(job, attempt, state) for job, attempt, *_, state in rows(again)] == [
-        (1, 0, "requeued"),
-        (1, 1, "failed"),
-        (2, 0, "failed"),
-    ]
 
 
 def test_an_application_simulator_may_lose_cores_by_itself() -> None:

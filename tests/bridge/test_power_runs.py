@@ -55,10 +55,7 @@ def of_three_users(applications: str, power: PowerOptions | None) -> bridge.Resu
     return bridge.simulate(log, machine(3), power=power, **options)
 
 
-@pytest.mark.parametrize(
-    ("als", "of", "end_s", "joules"),
-    table_rows(__file__, "a_loop_by_hand"),
-)
+@pytest.mark.parametrize(("als", "of", "end_s", "joules"), table_rows(__file__, "a_loop_by_hand"))
 def test_a_loop_by_hand(als: str, of: str, end_s: int, joules: float, tmp_path: Path) -> None:
     """Six tasks on two cores, at half their speed from 5 to 15 s; with SS another core gets the long task."""
     lengths, applications = tmp_path / "lengths.txt", tmp_path / "map.toml"

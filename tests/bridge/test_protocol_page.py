@@ -16,26 +16,13 @@ from xml.etree import ElementTree
 
 import msgspec
 import pytest
-from conversation import (
-    TOKEN,
-    Pair,
-)
+from conversation import TOKEN, Pair
 from pages import section, table
 
 import bridge.protocol.session
 from bridge.protocol import framing, messages
 from bridge.protocol.framing import READ_AT_MOST
-from bridge.protocol.messages import (
-    MESSAGES,
-    Cancel,
-    Failed,
-    FromApplication,
-    Hello,
-    Message,
-    Refused,
-    Role,
-    decode,
-)
+from bridge.protocol.messages import MESSAGES, Cancel, Failed, FromApplication, Hello, Message, Refused, Role, decode
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64
 from bridge.protocol.session import NEED_DATA, Refusal, Session
 from bridge.protocol.tables import (

@@ -587,10 +587,7 @@ def test_the_command_writes_what_a_run_writes_and_two_at_once_do_not_meet(tmp_pa
     assert twolevel("story", tmp_path / "a", 5).code == 0
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    table_rows(__file__, "what_is_the_users_fault_is_one_line_and_code_2"),
-)
+@pytest.mark.parametrize(("words", "said"), table_rows(__file__, "what_is_the_users_fault_is_one_line_and_code_2"))
 def test_what_is_the_users_fault_is_one_line_and_code_2(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], said: str
 ) -> None:

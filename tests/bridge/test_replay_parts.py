@@ -37,16 +37,7 @@ from bridge.replay.complaints import check_taken, complaints
 from bridge.replay.configuration import Configuration, of_machine, partition_names, settings
 from bridge.replay.host_names import compressed, counted, expanded
 from bridge.replay.installed import installed_slurm
-from bridge.replay.messages import (
-    LAYOUTS,
-    Kind,
-    Launch,
-    MessageError,
-    framed,
-    opened,
-    stopped_job,
-    whole_messages,
-)
+from bridge.replay.messages import LAYOUTS, Kind, Launch, MessageError, framed, opened, stopped_job, whole_messages
 from bridge.replay.native import clock_library, requests_program
 from bridge.replay.run import ReplayOptions
 from bridge.replay.site import of_site
@@ -226,20 +217,14 @@ def test_neighbours_of_one_kind_stand_in_one_line_and_lines_of_a_site_stay_apart
     ]
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    table_rows(__file__, "what_a_sites_file_may_not_say"),
-)
+@pytest.mark.parametrize(("line", "said"), table_rows(__file__, "what_a_sites_file_may_not_say"))
 def test_what_a_sites_file_may_not_say(tmp_path: Path, line: str, said: str) -> None:
     (tmp_path / "slurm.conf").write_text(f"PartitionName=all Nodes=ALL\n{line}\n")
     with pytest.raises(InputError, match=said):
         of_site(str(tmp_path / "slurm.conf"), {})
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    table_rows(__file__, "what_may_not_be_set"),
-)
+@pytest.mark.parametrize(("text", "said"), table_rows(__file__, "what_may_not_be_set"))
 def test_what_may_not_be_set(text: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         settings([text])
@@ -324,10 +309,7 @@ def test_switches_of_a_platform_have_names_that_slurm_can_have(tmp_path: Path) -
     assert switches_text(read_switches(str(path), _NODES)) == text
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    table_rows(__file__, "a_file_of_switches_that_cannot_be_used"),
-)
+@pytest.mark.parametrize(("text", "said"), table_rows(__file__, "a_file_of_switches_that_cannot_be_used"))
 def test_a_file_of_switches_that_cannot_be_used(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "t").write_text(text)
     with pytest.raises(InputError, match=said):
@@ -434,8 +416,7 @@ def test_partitions_and_users_of_a_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "wanted"),
-    [("basic", [70, 70, 70, 50, 50, 90]), ("multifactor", [None, 70, None, 50, None, 90])],
+    ("kind", "wanted"), [("basic", [70, 70, 70, 50, 50, 90]), ("multifactor", [None, 70, None, 50, None, 90])]
 )
 def test_jobs_without_a_recorded_priority_have_a_neighbours_or_slurms_own(kind: str, wanted: list[int | None]) -> None:
     workload = Workload.from_jobs([(k, k, 1, 1, 1) for k in range(1, 7)])

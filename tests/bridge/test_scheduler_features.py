@@ -35,7 +35,7 @@ HERE = Path(__file__).parent
 FEATURES = {
     name: feature
     for name, feature in BATCH_FEATURES.items()
-    if not {"hints", "widths", "molding", "evolving"} & set(re.split("[^a-z]+", name))
+    if not {"hints", "widths", "evolving"} & set(re.split("[^a-z]+", name))
 }
 
 #: By number and attempt, the instant at which a start is decided, and the cores; and when to decide even if nothing happens.
@@ -123,10 +123,7 @@ SPOKEN = {
 
 @pytest.mark.parametrize(
     ("name", "coupling"),
-    [
-        *((name, coupling) for coupling, names in SPOKEN.items() for name in names),
-        *(pytest.param(name, "inline", marks=pytest.mark.release) for name in FEATURES if name not in SPOKEN["inline"]),
-    ],
+    [(name, coupling) for coupling, names in SPOKEN.items() for name in names],
 )
 def test_a_scheduler_repeats_a_schedule(name: str, coupling: str, tmp_path: Path) -> None:
     replayed(FEATURES[name], tmp_path, coupling)

@@ -21,17 +21,11 @@ from typing import Any
 import pytest
 from command_line import twolevel
 from directing import changed_toy
-from faulty_runs import (
-    assert_same,
-    await_end,
-    await_that,
-    descendants,
-    expected,
-    simulated,
-)
+from faulty_runs import assert_same, await_end, await_that, descendants, expected, simulated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pages import ROOT, blocks
+from tables import table_rows
 
 import bridge
 from bls import Surroundings, View
@@ -116,34 +110,11 @@ def test_the_toys_are_fcfs_on_any_workload(
 
 
 AT = r"^scheduler '.*', at \d+ ns"
-WITHIN = r"allowed: {} (--bls-timeout|bls_timeout_s=)$"
-
-#: How a scheduler misbehaves, seconds that it has to answer, and the error.
-WRONG: dict[str, tuple[float, str]] = {
-    "running": (60.0, AT + r": it starts job \d+ \(number 1\d\d\), which runs; allowed: jobs that wait, "),
-    "wide": (60.0, AT + r": it gave job 1\d\d, which does not fit: it asks for \d+ cores, and \d+ are free$"),
-    "dies": (60.0, AT + r": it was killed by SIGKILL$"),
-    "hangs-up": (60.0, AT + r": it closed the connection and has not answered$"),
-    "floods": (
-        60.0,
-        AT + r": decided (is not allowed while the connection is in the state TELLING|\d+; expected: \d+)$",
-    ),
-    "never": (60.0, AT + ": it does not start job 100, and nothing runs or arrives any more; 40 jobs wait$"),
-    "failed": (60.0, AT + r", says: out\\x1b\[2J of ideas$"),
-    "users": (60.0, AT + ", says: no partitions, please$"),
-    "silent": (1.0, AT + ": it has not answered for 1 s; " + WITHIN.format("an answer within")),
-    "drips": (1.0, AT + ": it has not answered for 1 s; " + WITHIN.format("an answer within")),
-    "version": (60.0, "^scheduler '.*': version 7 of the role of schedulers is not spoken here; spoken: 4"),
-    "late": (1.0, "^scheduler '.*': it has not connected and said hello for 1 s; " + WITHIN.format("within")),
-    # A wrong token is a stranger's: the scheduler itself may still come, but here it ends.
-    "token": (60.0, "^scheduler '.*': it has ended before it has connected and said hello, and exited with status 1$"),
-}
 
 
-@pytest.mark.parametrize("how", WRONG)
-def test_who_misbehaves_is_named(how: str) -> None:
-    timeout_s, message = WRONG[how]
-    with pytest.raises(InputError if how == "users" else PeerError, match=message) as caught:
+@pytest.mark.parametrize(("how", "timeout_s", "message"), table_rows(__file__, "misbehave"))
+def test_who_misbehaves_is_named(how: str, timeout_s: float, message: str) -> None:
+    with pytest.raises(InputError if how == "users" else PeerError, match=message.replace("AT", AT)) as caught:
         simulated(bls_command=rogue(how), bls_timeout_s=timeout_s)
     assert str(caught.value).isprintable()
 

@@ -181,10 +181,7 @@ def test_a_job_wider_than_a_message_is_refused() -> None:
         bridge.simulate(jobs, platform, coupling="pool", keep_tasks=False)
 
 
-@pytest.mark.parametrize(
-    ("keywords", "said"),
-    table_rows(__file__, "errors_name_keywords_and_no_options"),
-)
+@pytest.mark.parametrize(("keywords", "said"), table_rows(__file__, "errors_name_keywords_and_no_options"))
 def test_errors_name_keywords_and_no_options(keywords: dict[str, Any], said: str) -> None:
     with pytest.raises(TwolevelError) as found:
         bridge.simulate(**{"workload": "sample", "select": "first:3", **keywords})

@@ -16,7 +16,6 @@ import os
 import secrets
 import shlex
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -250,24 +249,6 @@ def test_every_seed_gives_the_same_tables_or_says_why_not(
         assert reached.job_steps == JOB_STEPS - NEVER_TAKEN
         assert reached.host_steps == HOST_STEPS
         assert count - reached.tables > count // 20
-
-
-def test_the_command_repeats_a_seed_exactly_in_another_process() -> None:
-    # Whatever the order of sets of texts is there, and the addresses of its objects.
-    found = next(found for found in map(simulated, range(40, 60)) if found.end.startswith("PeerError"))
-    command = found.failure().splitlines()[-1].removeprefix("repeat it: python ").split()
-    folder, environment = Path(__file__).parents[2], {**os.environ, "PYTHONHASHSEED": "7"}
-    done = subprocess.run(
-        [sys.executable, *command],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    *lines, last = done.stdout.splitlines()
-    assert lines == [f"{at_s:10.4f}  {who:12}  {what}" for at_s, who, what in found.log]
-    assert last == f"seed {found.seed}: {found.end}"
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from directing import changed_toy, jobs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.sleep import Case, Job, Machine, Outcome, run
+from tables import table_rows
 from test_power_runs import hosts_make_the_machine
 
 import bridge
@@ -157,34 +158,16 @@ def test_policies_of_users_have_hosts_woken(in_python: bool, tmp_path: Path) -> 
     assert starts(ran(rows, hosts(2, 2), 30 * S, **who)) == [0, 120, 121, 320]
 
 
-@pytest.mark.parametrize(
-    ("options", "more", "message"),
-    [
-        ({"keep_awake": 1}, {}, r"needs .*sleep.after.*, after which hosts that idle fall asleep"),
-        ({"sleep_after_ns": -1}, {}, "sleep"),
-        (
-            {"sleep_after_ns": S, "limits": [(0, S, 10**5)], "fallback": "stop:off"},
-            {},
-            r"not with .*stop:off.*, which has hosts shut down and boot itself",
-        ),
-        ({"sleep_after_ns": S}, {"fair_start": True}, "as it is not known who would have slept"),
-        ({"sleep_after_ns": S}, {"windows": "w.toml"}, "sleep_after=: not with windows=, as a job that waits"),
-        (
-            {"sleep_after_ns": S},
-            {"als": "gss", "rules": Rules(resize="expand"), "surroundings": Surroundings(malleable="1")},
-            "as cores come to running jobs at once",
-        ),
-        (
-            {"sleep_after_ns": S, "limits": [(0, S, 400)], "fallback": "hold"},
-            {"als": "static", "rules": Rules(resize="mold"), "surroundings": Surroundings(malleable="1")},
-            r"sleep_after=: not with resize=.* and limits=, as a width",
-        ),
-    ],
-)
+#: What options of a table are made of.
+MADE_OF = {"rules": Rules, "surroundings": Surroundings}
+
+
+@pytest.mark.parametrize(("options", "more", "message"), table_rows(__file__, "what_cannot_be"))
 def test_what_cannot_be(options: dict[str, Any], more: dict[str, Any], message: str, tmp_path: Path) -> None:
     if "windows" in more:
         (tmp_path / "w.toml").write_text('[[maintenance]]\nname = "m"\nbegin = 10\nend = 20\nhosts = "0"\n')
-        more = {"surroundings": Surroundings(windows=tmp_path / "w.toml")}
+        more = {"surroundings": {"windows": tmp_path / "w.toml"}}
+    more = {name: MADE_OF[name](**value) if name in MADE_OF else value for name, value in more.items()}
     with pytest.raises(InputError, match=message):
         ran([(1, 0, 10, 1, 10)], hosts(2, 2), 0, power=PowerOptions(**options), **more)
 

@@ -134,21 +134,6 @@ def test_a_key_that_names_a_program_a_plug_in_or_a_file_is_refused_by_set_and_re
         assert "canary" not in found.text(1)
 
 
-#: Values that would go on as another key, were they written as they are.
-_GOING_ON = (
-    "bf_window=1 ResvProlog=/tmp/canary",
-    '"bf_window=1" ResvProlog=/tmp/canary',
-    "bf_window=1\tResvProlog=/tmp/canary",
-    "bf_window=1\vResvProlog=/tmp/canary",
-    "bf_window=1\rResvProlog=/tmp/canary",
-    "bf_window=1\nResvProlog=/tmp/canary",
-    'bf_window=1" ResvProlog=/tmp/canary',
-    'bf_window=1" ResvProlog="/tmp/canary',
-    "bf_window=1\\",
-    "bf_window=1 # \\",
-)
-
-
 def _written(make: Callable[[], Configuration]) -> str:
     """The file that slurmctld gets; empty if the value is refused."""
     try:
@@ -157,7 +142,7 @@ def _written(make: Callable[[], Configuration]) -> str:
         return ""
 
 
-@pytest.mark.parametrize("value", _GOING_ON)
+@pytest.mark.parametrize("value", [value for (value,) in table_rows(__file__, "going_on")])
 @pytest.mark.parametrize("quoted", ["{}", '"{}"'])
 def test_a_value_does_not_go_on_as_another_key(tmp_path: Path, value: str, quoted: str) -> None:
     value = quoted.format(value)
@@ -216,10 +201,7 @@ def test_slurmctld_executes_nothing_that_a_file_names(tmp_path: Path, tables: li
 
 
 @needs_slurm
-@pytest.mark.parametrize(
-    ("line", "cores"),
-    table_rows(__file__, "nodes_have_the_cores_that_slurm_gives_them"),
-)
+@pytest.mark.parametrize(("line", "cores"), table_rows(__file__, "nodes_have_the_cores_that_slurm_gives_them"))
 def test_nodes_have_the_cores_that_slurm_gives_them(tmp_path: Path, line: str, cores: int) -> None:
     found = of_site(
         _site(tmp_path, f"{line}\nNodeSet=both Nodes=n[1-2]\nPartitionName=p Nodes=both Default=YES MaxTime=1:00:00\n"),
@@ -263,11 +245,7 @@ _OF_GPUS = [("NodeName=n1 CPUs=2 Gres=gpu:{}", number) for number in ("²", "٣"
 
 @pytest.mark.parametrize(
     ("line", "number"),
-    [
-        *((line, _NUMBERS[at]) for line in _PLACES for at in (0, 9)),
-        *((_PLACES[0], one) for one in _NUMBERS),
-        *_OF_GPUS,
-    ],
+    [*((line, _NUMBERS[at]) for line in _PLACES for at in (0, 9)), *((_PLACES[0], one) for one in _NUMBERS), *_OF_GPUS],
 )
 def test_what_is_no_number_is_one_line_of_ours(tmp_path: Path, line: str, number: str) -> None:
     text = line.format(number or '""')

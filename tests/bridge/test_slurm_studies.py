@@ -218,10 +218,7 @@ def test_what_is_wrong_with_a_study_is_said(text: str, said: str) -> None:
 
 
 @needs_slurm
-@pytest.mark.parametrize(
-    ("more", "said"),
-    table_rows(__file__, "what_a_replay_cannot_do_is_said_before_anything_runs"),
-)
+@pytest.mark.parametrize(("more", "said"), table_rows(__file__, "what_a_replay_cannot_do_is_said_before_anything_runs"))
 def test_what_a_replay_cannot_do_is_said_before_anything_runs(tmp_path: Path, more: str, said: str) -> None:
     path = tmp_path / "study.toml"
     path.write_text(f'[[workload]]\nfile = "sample"\n[run]\nbatch = "slurm"\n{more}\n')

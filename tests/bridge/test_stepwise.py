@@ -32,17 +32,6 @@ def scenario(**options: Any) -> Scenario:
     return Scenario.of(CASE.workload(), CASE.options()["platform"], Options(**given | options))
 
 
-def test_forks_from_every_tenth_instant() -> None:
-    whole = run(scenario())
-    ends = sorted(set(whole.ledger.jobs.end_ns.tolist()))
-    simulation = bridge.Simulation(scenario())
-    forks = [simulation.run(end).fork() for end in ends[::10]]
-    assert len(forks) > 4
-    assert {different(fork.result(), whole) for fork in (*forks, simulation)} == {""}
-    assert simulation.done
-    assert different(simulation.result(), whole) == ""  # once more
-
-
 def test_drained_hosts_are_as_if_a_file_had_said_so(tmp_path: Path) -> None:
     """They are drained behind the events of an instant: the file says 1 ns later."""
     text = "host,down_s,up_s,state\n0,100.000000001,400,drain\n2,100.000000001,400,drain\n"
@@ -51,7 +40,9 @@ def test_drained_hosts_are_as_if_a_file_had_said_so(tmp_path: Path) -> None:
     plain = run(scenario())
     simulation = bridge.Simulation(scenario(), drainable=True).run(100 * S)
     drained = simulation.fork().drain("0 2", 400 * S)
-    assert different(simulation.result(), plain) == ""
+    for _ in range(2):  # once more, too
+        assert different(simulation.result(), plain) == ""
+        assert simulation.done
     assert different(drained.result(), expected) == ""
     assert different(expected, plain) != ""
 

@@ -173,8 +173,7 @@ def test_files_are_found_wherever_an_option_names_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "whole", "name"),
-    table_rows(__file__, "names_of_files_are_found_as_options_take_them"),
+    ("text", "whole", "name"), table_rows(__file__, "names_of_files_are_found_as_options_take_them")
 )
 def test_names_of_files_are_found_as_options_take_them(
     tmp_path: Path, text: str, whole: bool, name: str | None

@@ -243,7 +243,7 @@ def test_metrics_that_are_chosen_are_those_of_all(whole: Path, tmp_path: Path) -
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "out" / RESULTS), everything[place + names])
 
 
-@pytest.mark.parametrize("name", ["widths, speeds", "withdrawn", "all"])
+@pytest.mark.parametrize("name", ["widths, failures, kills", "withdrawn", "all"])
 def test_those_that_cost_less_are_the_same(name: str, tmp_path: Path) -> None:
     """Where rows held other cores than they asked for, or do not all count as others do."""
     result = BATCH_FEATURES[name].simulated(tmp_path)
@@ -341,8 +341,7 @@ def test_two_at_once_are_refused(done: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "new", "said"),
-    table_rows(__file__, "results_of_another_study_log_or_version_are_left_alone"),
+    ("file", "old", "new", "said"), table_rows(__file__, "results_of_another_study_log_or_version_are_left_alone")
 )
 def test_results_of_another_study_log_or_version_are_left_alone(
     done: Path, file: str, old: str, new: str, said: str

@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from conversation import hello, start
+from tables import table_rows
 
 from bridge.protocol.task_payload import TaskPayload
 from bridge.workers.assignment import Assignment, Order, Worker
 from bridge.workers.needs import Needs
 
-BOTH = Needs(releases=True, hints=True)
 
-
-@pytest.mark.parametrize(
-    ("needs", "lacks", "said"),
-    [
-        (Needs(releases=True), "releases", "--coordination release: 'toy' cannot follow it: {}; allowed: none"),
-        (BOTH, "releases", "--coordination hint: 'toy' cannot follow it: {}; allowed: none"),
-        (BOTH, "hints", "--coordination hint: 'toy' cannot follow it: {}; allowed: none, release"),
-        (Needs(resizes=True, releases=True), "resizes",
-         "--malleable: 'toy' cannot follow it: {}; allowed: --resize mold, or without it"),
-        (Needs(wishes=True), "wishes", "--resize evolve: 'toy' never wishes: {}; allowed: another one"),
-        (Needs(scaled_by="--fallback dvfs"), "scales",
-         "--fallback dvfs: 'toy' cannot follow it: {}; allowed: none, hold, stop:idle, stop:off"),
-        (Needs(scaled_by="--bls mine, which directs speeds"), "scales",
-         "--bls mine, which directs speeds: 'toy' cannot follow it: {}; allowed: a policy that leaves speeds alone"),
-    ],
-)  # fmt: skip
-def test_the_option_and_what_is_allowed(needs: Needs, lacks: str, said: str) -> None:
-    assert needs.unmet_by(hello(name="toy")) is None
-    assert needs.unmet_by(hello(name="toy", **{lacks: False})) == said.format(f"its hello says {lacks} = false")
+@pytest.mark.parametrize(("needs", "lacks", "said"), table_rows(__file__, "lacks"))
+def test_the_option_and_what_is_allowed(needs: dict[str, Any], lacks: str, said: str) -> None:
+    assert Needs(**needs).unmet_by(hello(name="toy")) is None
+    assert Needs(**needs).unmet_by(hello(name="toy", **{lacks: False})) == said.format(
+        f"its hello says {lacks} = false"
+    )
     nothing = dict.fromkeys(("releases", "hints", "resizes", "wishes", "scales"), False)
     assert Needs().unmet_by(hello(**nothing)) is None
 

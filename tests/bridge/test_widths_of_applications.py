@@ -52,16 +52,6 @@ def test_a_core_comes_with_its_amounts(tmp_path: Path) -> None:
     assert told(found) == [[1, S, 3, 1]]
 
 
-def test_the_head_takes_cores(tmp_path: Path) -> None:
-    """Job 2 needs two cores, and job 1 has all four: its last two end their tasks, and go. It goes on with two."""
-    rows = [(1, 0, 4, 4, 4), (2, 1, 1, 2, 1)]
-    found = malleable(rows, "1,2,4\n", tmp_path, resize="shrink", tasks_per_core=2)
-    assert told(found) == [[1, S, 3, -1], [1, S, 2, -1]]
-    assert found.releases[["job_id", "core", "released_ns"]].to_numpy().tolist() == [[1, 2, 2 * S], [1, 3, 2 * S]]
-    assert (found.jobs.start_ns.tolist(), found.jobs.end_ns.tolist()) == ([0, 2 * S], [6 * S, 3 * S])
-    assert found.jobs.efficiency[0] == pytest.approx(1.0)
-
-
 def evolving(rows: Rows, phases: str, folder: Path, **options: Any) -> bridge.Result:
     """As :func:`malleable`; jobs of two cores have these phases, and job 1 evolves, and may have one to four cores."""
     text = f'[[application]]\nname = "evolving"\nmatch = {{ cores = 2 }}\nphases = [{phases}]\n'
@@ -109,10 +99,7 @@ def test_what_cannot_be(malleable: str | None, said: dict[str, Any], words: str)
         bridge.simulate(workload, surroundings=Surroundings(malleable=malleable), **options)
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    table_rows(__file__, "a_file_of_widths_is_checked"),
-)
+@pytest.mark.parametrize(("text", "words"), table_rows(__file__, "a_file_of_widths_is_checked"))
 def test_a_file_of_widths_is_checked(text: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=re.escape(words)):
         malleable([(1, 0, 4, 2, 4)], text, tmp_path, resize="expand", tasks_per_core=4)

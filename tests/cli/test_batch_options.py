@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from command_line import Ran, twolevel
+from tables import table_rows
 
 MINE = """\
 from bls import ScorePolicy, score_kernel
@@ -197,15 +198,7 @@ def test_tables_on_request(files: Path) -> None:
     assert "completed 8, requeued 2" in shown.out
 
 
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        ("--bls raises.py:X", "raise RuntimeError('on import')"),
-        ("--bls mine.py:Raises", "1 / 0"),
-        ("--bls mine.py:CannotBeMade", 'raise ValueError("no idea")'),
-        ("--observe mine.py:Blind", 'raise RuntimeError("dark")'),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("words", "line"), table_rows(__file__, "plug_ins_that_err"))
 def test_the_line_of_a_plug_in_that_errs_is_shown_and_its_traceback_on_request(
     files: Path, words: str, line: str
 ) -> None:

@@ -189,18 +189,7 @@ def test_runs_that_were_simulated(here: Path, result: Path) -> None:
 POWER = {"idle_w": 200.0, "limits": [[0, HOUR, 407_000.0]]}
 
 
-@pytest.mark.parametrize(
-    ("power", "words"),
-    [
-        (POWER, "energy saved"),
-        (None, ""),
-        ("much", "run.json: power: 'much'; allowed: as twolevel run has written it, with idle_w and limits"),
-        ({}, "run.json: power: idle_w: None is not a number"),
-        (POWER | {"limits": 5}, "run.json: power: limits: 5; allowed: a list of [from_ns, to_ns, W]"),
-        (POWER | {"limits": [[0, 1]]}, "run.json: power: limits[0]: [0, 1]; allowed: [from_ns, to_ns, W]"),
-        (POWER | {"limits": [[5, 5, 5]]}, "run.json: power: limits[0]: to_ns: 5 is out of range; allowed: 6 to "),
-    ],
-)
+@pytest.mark.parametrize(("power", "words"), table_rows(__file__, "power"))
 def test_a_record_of_power_that_was_edited(power: Any, words: str, here: Path) -> None:
     """One line says what is wrong, and where."""
     for name, rows, record in (("static", STATIC, POWER), ("gss", GSS, power)):

@@ -92,7 +92,9 @@ def test_a_sound_installation(here: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "kind"), [("bls", "package"), ("als", "module"), ("traces", "folder")])
-def test_another_package_of_our_name_is_noticed(tmp_path: Path, name: str, kind: str) -> None:
+def test_another_package_of_our_name_is_noticed_and_is_one_line_in_other_commands(
+    tmp_path: Path, name: str, kind: str
+) -> None:
     if kind == "module":
         (tmp_path / f"{name}.py").write_text("")
     else:
@@ -100,23 +102,21 @@ def test_another_package_of_our_name_is_noticed(tmp_path: Path, name: str, kind:
         if kind == "package":
             (tmp_path / name / "__init__.py").write_text("")
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{HERE}"}
-    command = [sys.executable, "-P", "-m", "bridge.cli", "doctor"]
-    ran = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    def called(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-P", "-m", "bridge.cli", *words]
+        return subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    ran = called("doctor")
     found = next(line for line in ran.stdout.splitlines() if line.startswith(f"package {name} "))
     if kind == "folder":  # a folder without code gives way to a real package, wherever it is
         assert (ran.returncode, str(HERE / name) in found) == (0, True), ran
     else:
         assert (ran.returncode, "shadows ours" in found, str(tmp_path) in found) == (1, True, True), ran
         assert ran.stderr == ""
-
-
-def test_a_shadowed_package_is_one_line_in_other_commands(tmp_path: Path) -> None:
-    (tmp_path / "bls.py").write_text("")
-    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{HERE}"}
-    command = [sys.executable, "-P", "-m", "bridge.cli", "workload", "info", "sample"]
-    ran = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (1, "", 1), ran.stderr
-    assert "twolevel doctor" in ran.stderr
+        ran = called("workload", "info", "sample")
+        assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (1, "", 1), ran.stderr
+        assert "twolevel doctor" in ran.stderr
 
 
 def test_another_distribution_with_our_package_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,22 +211,13 @@ def test_a_run_that_fails_its_check_says_so_and_leaves_nothing(here: Path, monke
     assert not (here / "r").exists()
 
 
-@pytest.fixture
-def _came(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_left_to_compile(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(shipped, "units", lambda: frozenset({"als.engine.loop", "bls.engine.loop"}))
     monkeypatch.setattr("traces.compiled.jit_enabled", lambda: True)
-
-
-@pytest.mark.usefixtures("_came")
-def test_nothing_is_left_to_compile(capsys: pytest.CaptureFixture[str]) -> None:
     kernel_commands.warm_up_command(everything=True)
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err == "machine code of all 2 modules came with the package: there is nothing to compile\n"
-
-
-@pytest.mark.usefixtures("_came")
-def test_the_doctor_says_where_it_is() -> None:
     found = {name: (text, well) for name, text, well in doctor.examine()}
     assert found["kernels"] == (f"{shipped.FOLDER}: machine code of all 2 modules came with the package", True)
 
@@ -255,34 +246,29 @@ ELSEWHERE = (
 )
 
 MAIN = "from bridge.cli import main\ntry:\n    main()\nexcept SystemExit as end:\n    assert not end.code, end.code"
-LISTED = f"import json; print(json.dumps([name for name in {ELSEWHERE!r} if name in sys.modules]))"
+LISTED = f"print([name for name in {ELSEWHERE!r} if name in sys.modules])"
 
 
-def loaded(code: str, folder: Path) -> object:
-    """Which modules of ``ELSEWHERE`` a process of its own has loaded once it has run this code."""
-    command = [sys.executable, "-c", f"import sys\n{code}\n{LISTED}"]
-    ran = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)
-    return json.loads(ran.stdout.splitlines()[-1])
+OTHERS = "print([name for name in sys.modules if name.startswith('bridge.cli.') and name.endswith('commands')])"
 
 
-def test_the_library_loads_what_it_needs(tmp_path: Path) -> None:
-    code = "import bridge, bls; print(bridge.simulate(bls.sample_path(), select='first:3').metrics['makespan_ns'])"
-    assert loaded(code, tmp_path) == []
-
-
-def test_the_command_run_loads_what_it_needs(tmp_path: Path) -> None:
-    run = ["twolevel", "run", "sample", "--select", "first:3", "--no-trace", "--out", "r"]
-    run += ["--als", "gss", "--variation", "0.25", "--seed", "1", "--overhead", "1us"]
-    code = f"sys.argv = {run!r}\n{MAIN}"
-    assert loaded(code, tmp_path) == []
-    assert (tmp_path / "r" / "jobs.parquet").is_file()
-
-
-def test_a_command_loads_no_other_one(tmp_path: Path) -> None:
-    others = "print([name for name in sys.modules if name.startswith('bridge.cli.') and name.endswith('commands')])"
-    code = f"import sys\nsys.argv = ['twolevel', 'run', '--help']\n{MAIN}\n{others}"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert ran.stdout.splitlines()[-1] == "['bridge.cli.run_commands']"
+@pytest.mark.parametrize(
+    ("code", "last"),
+    [
+        (f"import bridge, bls; bridge.simulate(bls.sample_path(), select='first:3')\n{LISTED}", "[]"),
+        (
+            "sys.argv = 'twolevel run sample --select first:3 --no-trace --out r --als gss --variation 0.25 --seed 1 "
+            f"--overhead 1us'.split()\n{MAIN}\nopen('r/jobs.parquet')\n{LISTED}",
+            "[]",
+        ),
+        (f"sys.argv = ['twolevel', 'run', '--help']\n{MAIN}\n{OTHERS}", "['bridge.cli.run_commands']"),
+    ],
+    ids=["library", "run", "help"],
+)
+def test_modules_that_are_not_needed_are_not_loaded(code: str, last: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", f"import sys\n{code}"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert ran.stdout.splitlines()[-1] == last
 
 
 RUN = ("run", "sample", "--select", "first:12", "--als", "gss", "--variation", "0.25", "--no-trace")

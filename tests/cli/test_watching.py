@@ -15,16 +15,11 @@ from typing import Any, TextIO
 
 import pytest
 from command_line import everything_in, twolevel
-from layers import two_stay
-from scenarios import crowd
 
-from bridge.couplings import COUPLINGS, PeerOptions
 from bridge.live.file import FILE, Live, LiveFile, Process, read_live
 from bridge.live.progress import Progress, StudyProgress
 from bridge.live.watch import DIED, ENDED, UNDER_WAY, find_run, watch_run
 from bridge.runs.directory import fresh_directory
-from bridge.runs.simulation import run
-from bridge.scenarios.scenario import Options, Scenario
 from traces.base.errors import InputError
 
 
@@ -280,34 +275,31 @@ def test_on_a_terminal_the_screen_is_left_as_it_was(published: Path, monkeypatch
     assert said.partition("\x1b[?1049l")[2].replace("\r", "").endswith("the run prepares\n" + END)
 
 
+def found() -> tuple[str, str]:
+    """The state and the folder of the run that is meant by ``r``."""
+    run = find_run(Path("r/"))
+    assert run is not None
+    return run.state, run.folder.name
+
+
 def test_which_run_is_meant(published: Path) -> None:
-    found = find_run(Path("r/"))
-    assert found is not None
-    assert (found.state, found.folder) == (UNDER_WAY, published)
+    assert found() == (UNDER_WAY, published.name)
     # A later one that has died does not hide it; nor do those of other names, or a grid, which shows nothing.
     for name, process in ((".r.partial-y", GONE), (".rr.partial-x", GONE), (".r.partial-", None)):
         Path(name).mkdir()
         if process:
             LiveFile(Path(name)).write(Live(process, "starting", 1000.0))
-    found = find_run(Path("r"))
-    assert found is not None
-    assert (found.state, found.folder) == (UNDER_WAY, published)
+    assert found() == (UNDER_WAY, published.name)
     shutil.rmtree(published)
-    found = find_run(Path("r"))
-    assert found is not None
-    assert (found.state, found.folder.name) == (DIED, ".r.partial-y")
+    assert found() == (DIED, ".r.partial-y")
     later = published.with_name("later")
     later.mkdir()
     end(later)
     os.utime(Path(".r.partial-y") / FILE, ns=(1, 1))
-    found = find_run(Path("r"))
-    assert found is not None
-    assert found.state == ENDED
+    assert found()[0] == ENDED
     # Nor do earlier results hide a run that was to replace them and has died.
     os.utime(Path("r") / "run.json", ns=(0, 0))
-    found = find_run(Path("r"))
-    assert found is not None
-    assert found.state == DIED
+    assert found()[0] == DIED
 
 
 def test_where_there_is_no_run(here: Path) -> None:
@@ -350,20 +342,3 @@ def test_live_changes_no_result(here: Path) -> None:
     assert plain.code == live.code == 0
     assert (here / "a" / "jobs.parquet").read_bytes() == (here / "b" / "jobs.parquet").read_bytes()
     assert plain.out == live.out
-
-
-@pytest.mark.parametrize("name", two_stay(COUPLINGS))
-def test_a_watch_sees_how_many_jobs_have_ended(name: str) -> None:
-    case = crowd(51, 30, technique="ss", variation=0.25)
-    scenario = Scenario.of(case.workload(), case.options()["platform"], Options("fcfs", "ss", variation=0.25, seed=4))
-    seen: list[tuple[int, int]] = []
-    ran = run(
-        scenario,
-        coupling_name=name,
-        peers=PeerOptions(workers=1),
-        watch=lambda ended, now_ns: seen.append((ended, now_ns)),
-    )
-    assert seen == sorted(seen)
-    ends = ran.ledger.jobs.end_ns
-    assert [ended for ended, _ in seen] == [int((ends <= now_ns).sum()) for _, now_ns in seen]
-    assert seen[-1][0] > 0

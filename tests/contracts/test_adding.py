@@ -20,6 +20,7 @@ import pandas as pd
 import pytest
 from command_line import twolevel
 from pages import ROOT, blocks, section, table
+from tables import table_rows
 
 import traces
 from bls.policies import POLICIES, policy
@@ -62,19 +63,7 @@ def modules() -> dict[str, str]:
     }
 
 
-ENTRY_POINTS = {
-    "twolevel.policies": "narrow-first = outside.policy:NarrowFirst\nfcfs = outside.policy:NarrowFirst",
-    "twolevel.allocators": "tightest-gap = outside.allocator:TIGHTEST_GAP",
-    "twolevel.readers": "plain = outside.reader:read_csv",
-    "twolevel.exporters": "lines = outside.exporter:write_csv",
-    "twolevel.techniques": "so-long = outside.technique:SO_LONG",
-    "twolevel.estimators": "mine = outside.estimator:MINE",
-    "twolevel.observers": "every-hour = outside.observer:EveryHour",
-    "twolevel.lengths": "weibull = outside.lengths:MINE",
-    "twolevel.graphs": "ladder = outside.graph:MINE",
-    "twolevel.planners": "fastest = outside.planner:FASTEST",
-    "twolevel.networks": "quick = outside.network:QUICK",
-}
+ENTRY_POINTS = dict(table_rows(__file__, "entry_points"))
 
 
 @pytest.fixture
@@ -284,54 +273,3 @@ def test_commands_studies_and_figures_know_what_was_added(tree: Path, tmp_path: 
     assert rows.als.tolist() == ["ss", "so-long"] * 2
     assert rows.few.tolist() == [4] * 4
     assert (rows.mean_run_ns > 0).all()
-
-
-def test_contract_tests_run_over_what_was_added(tree: Path) -> None:
-    files = [f"tests/contracts/test_{kind}_contract.py" for kind in ("policy", "allocator", "technique")]
-    found = within(tree, tree, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *files)
-    assert found.returncode == 0, found.stdout
-    for name in ("narrow-first", "tightest-gap", "so-long"):
-        assert f"[{name}" in found.stdout or f"{name}]" in found.stdout
-
-
-#: Tests that hold the pages and the code together, and the lines on the pages without which they fail for what was added.
-CHECKED = {
-    "tests/docs/test_batch_pages.py::test_the_names_on_the_batch_pages_are_the_codes": [
-        ("docs/reference/batch-orders.md", "| `sjf` | r |", "| `narrow-first` | n·√r | smallest |\n"),
-        (
-            "docs/reference/batch-allocators.md",
-            "| `first-fit` |",
-            "| `tightest-gap` | the shortest run of free cores within a host |\n",
-        ),
-    ],
-    "tests/docs/test_figures_page.py::test_the_page_names_every_figure_of_a_run": [
-        (
-            "docs/reference/figures.md",
-            "| `waits` | jobs.parquet",
-            "| `starts` | jobs.parquet | jobs started by an instant |\n",
-        ),
-        ("docs/reference/figures.md", "## waits\n", "## starts\n\nA step up at each start.\n\n"),
-    ],
-    "tests/docs/test_pages.py::test_the_metrics_are_those_of_the_page": [
-        ("docs/reference/results.md", "| [slowdown](metrics.md#slowdown) |", "| run time | `mean_run_ns` |\n")
-    ],
-    "tests/docs/test_pages.py::test_every_option_is_on_the_page_of_the_command_line": [
-        (
-            "docs/reference/cli.md",
-            "| `--platform FILE` | with --als recorded",
-            "| `--few N` | 0 | only the first N jobs of the log; 0 to 1e9 |\n",
-        ),
-        ("docs/reference/cli.md", "`--seed`, `--select`, `--oversize`, `--platform`,", "`--few`, "),
-    ],
-}
-
-
-def test_pages_must_say_what_was_added(tree: Path) -> None:
-    words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", *CHECKED)
-    before = within(tree, tree, *words)
-    assert f"{len(CHECKED)} failed" in before.stdout, before.stdout
-    for lines in CHECKED.values():
-        for page, where, line in lines:
-            inserted(tree / page, where, line)
-    after = within(tree, tree, *words)
-    assert f"{len(CHECKED)} passed" in after.stdout, after.stdout

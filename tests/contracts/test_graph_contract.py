@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from typing import Any, get_type_hints
+from typing import Any
 
 import numpy as np
 import pytest
@@ -76,13 +76,6 @@ def test_it_is_found_under_its_own_name_and_passes_the_trial_of_foreign_ones(nam
     assert graph_model(f"{name}:cov=0.2,ccr=0.5", variation=0.3).cov == 0.2
     assert graph_model(f"{name}:cov=0.2,ccr=0.5").ccr == 0.5
     try_out(model)
-
-
-@pytest.mark.parametrize("name", GENERATORS)
-def test_its_parameters_are_known_here(name: str) -> None:
-    generator: Any = GENERATORS[name]
-    assert {field.name for field in fields(generator)} <= set(VALUES)
-    assert get_type_hints(type(generator))["ccr"] is float
 
 
 @settings(max_examples=60)

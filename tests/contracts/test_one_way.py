@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from tables import table_rows
+
 ROOT = Path(__file__).resolve().parents[2]
 FILES = {
     str(path.relative_to(ROOT)): path.read_text("utf-8")
@@ -14,29 +16,9 @@ FILES = {
     for path in sorted((ROOT / package).rglob("*.py"))
 }
 
-#: Which files write without ``whole_file``, and why they may.
-WRITE_OTHERWISE = {
-    "bridge/archive/fetch.py": "continues a part that was loaded before",
-    "bridge/live/file.py": "is replaced several times a second, and a run continues without it",
-    "bridge/replay/clock.py": "is shared memory",
-    "bridge/replay/controller.py": "is written by slurmctld",
-    "bridge/replay/native.py": "is machine code in a cache, which is renamed",
-    "bridge/workers/credentials.py": "is renamed, and refuses an existing file",
-    "bridge/cli/workload/files.py": "is in a folder of fresh_file, which renames it",
-    "bridge/cli/workload/generation.py": "is in a folder of fresh_file, which renames it",
-    "traces/exporters/text.py": "is in a folder of made_beside, which renames it",
-    "traces/kernels/shipped.py": "is part of a wheel that is built",
-    "traces/kernels/store.py": "is machine code in a cache, which is renamed",
-}
-
-#: Which files read numbers of texts in their own way: the module itself, texts of programs, and numbers that plug-ins give.
-READ_OTHERWISE = {
-    "traces/base/ranges.py",
-    "bridge/replay/report/page.py",
-    "als/core_speeds/trace.py",
-    "bridge/compare/page.py",
-}
-READ_OTHERWISE |= {"als/lengths/contract.py", "als/planners/contract.py", "als/techniques/contract.py"}
+#: Which files write without ``whole_file``, and why they may; and which read numbers of texts in their own way.
+WRITE_OTHERWISE = dict(table_rows(__file__, "write_otherwise"))
+READ_OTHERWISE = table_rows(__file__, "read_otherwise")
 
 
 def calls(tree: ast.AST) -> Iterator[ast.Call]:

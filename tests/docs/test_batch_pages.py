@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from pages import ROOT, blocks, section, table
+from tables import table_rows
 
 import bridge
 from bls import Allocator, HostGroup, Platform, Rules, Workload, load_platform, read_workload, sample_path
@@ -40,14 +41,7 @@ PLACES, INPUTS, RESULTS = (
 )
 
 # The starts that were worked out by hand: fcfs, easy, conservative keep, conservative rebuild; None: not among them.
-BY_HAND = [
-    ([0, 10, 15, 15], [0, 10, 2, 15], [0, 10, 2, 15], [0, 10, 2, 15]),
-    ([0, 10, 10, 15], [0, 10, 2, 15], [0, 10, 2, 15], [0, 10, 2, 15]),
-    ([0, 100, 150, 150], [0, 100, 2, 150], [0, 100, 2, 150], [0, 100, 2, 150]),
-    ([1, 6, 9, 10, 10], [1, 6, 9, 8, 3], [1, 6, 9, 6, 7], [1, 6, 9, 6, 7]),
-    ([0, 6, 7, 12, 14], [0, 6, 0, 8, 5], [0, 6, 0, 7, 9], [0, 6, 0, 7, 9]),
-    (None, None, [0, 7, 1, 2, 5], [0, 5, 1, 2, 10]),
-]
+BY_HAND = table_rows(__file__, "starts_by_hand")
 
 
 def names(text: str) -> list[str]:

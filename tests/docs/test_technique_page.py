@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 from command_line import twolevel
 from pages import ROOT, blocks, section, table
+from tables import table_rows
 
 from als.application import Application
 from als.chunk_sequence import chunk_sequence
@@ -92,17 +93,7 @@ def accepted(name: str, parameter: str, value: str) -> bool:
 
 
 #: What is written of a number, and numbers that are allowed and refused.
-RANGES = {
-    "1 or more": (["1", "7", "123456789"], ["0", "-1", "1.5"]),
-    "0 or more": (["0", "0.5", "1000"], ["-0.1", "nan"]),
-    "above 0": (["0.001", "5000"], ["0", "-1"]),
-    "0 to 1": (["0", "1"], ["-0.1", "1.1"]),
-    "0 to 10⁹": (["0", "1e9"], ["-1", "2e9"]),
-    "2 to 1048576": (["2", "1048576"], ["1", "1048577"]),
-    "1 to `first`": (["1", "7"], ["0"]),
-    "`low` or more": (["1", "7"], ["0"]),
-    "P numbers from 0 on, `/` between them": (["1/1", "0/2"], ["1/2", "-1/3", "one"]),
-}
+RANGES = {text: (good, bad) for text, good, bad in table_rows(__file__, "ranges")}
 
 
 @pytest.mark.parametrize("name", TECHNIQUES)
@@ -135,25 +126,7 @@ def test_the_known_answers() -> None:
 
 
 def test_the_limits_that_are_written_down() -> None:
-    same = [
-        ("fac-mu-sigma:sigma=0,mu=1", "static:round=ceil"),
-        ("mfac:mu=1,sigma=0.7", "fac-mu-sigma:mu=1,sigma=0.7"),
-        ("tap:mu=1,sigma=0", "gss"),
-        ("tap:mu=1,sigma=1,alpha=0", "gss"),
-        ("pls:swr=0", "gss:round=closed"),
-        ("pls:swr=1", "static:round=ceil"),
-        ("fsc", "static:round=ceil"),  # sigma is 0 where all tasks are equal
-        ("fsc:h=0,sigma=1", "ss"),
-        ("bold:mu=1,sigma=1,h=0", "ss"),
-        ("bold:mu=1,sigma=0,h=1", "static"),
-        ("awf", "fac"),
-        ("fac2", "fac"),
-        ("wf", "fac"),
-        ("wf:rule=halving", "fac:rule=halving"),
-        ("tss:last=500", "ss:chunk=125"),
-        ("static-steal:chunk=400", "static"),
-    ]
-    for one, other in same:
+    for one, other in table_rows(__file__, "same_sizes"):
         assert sizes(one) == sizes(other), one
     assert [len(sizes(f"gss:round={how}")) for how in ("ceil", "floor", "closed")] == [22, 25, 17]
     assert sizes("tss", 100)[:8] == [12] * 8

@@ -21,6 +21,7 @@ import pytest
 from layers import these_stay
 from reference.graph_records import edges_of, graph_ran
 from reference.graph_run import GraphRun
+from tables import table_rows
 
 from als.application import Application
 from als.engine.dag.parts import GraphPart
@@ -34,16 +35,7 @@ from bridge import GraphOptions, simulate_graph
 #: What SimGrid calls its loopback, bytes per second.
 LOOPBACK = 1e10
 
-#: Latency factor, bandwidth factor, weight S, cross-traffic. L07 is that of SimDag.
-MODELS = {
-    "LV08": (13.01, 0.97, 20537.0, True),
-    "LV08nocross": (13.01, 0.97, 20537.0, False),
-    "LV08full": (13.01, 0.97, 20537.0, True),
-    "CM02": (1.0, 1.0, 0.0, True),
-    "CM02raw": (1.0, 1.0, 0.0, False),
-    "CM02rawfull": (1.0, 1.0, 0.0, False),
-    "L07": (1.0, 1.0, 0.0, False),
-}
+MODELS = {name: (*factors, crosstraffic) for name, *factors, crosstraffic in table_rows(__file__, "models")}
 KINDS = ("duplex", "shared", "star")
 
 #: Femtoseconds in a nanosecond.

@@ -8,6 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from layers import two_stay
+from tables import table_rows
 
 from als.graphs.readers import CORE_GFLOPS, read_graph
 from als.graphs.task_graph import TaskGraph
@@ -18,16 +19,7 @@ from traces.exporters.otf2 import write_otf2
 from traces.exporters.otf2.checks import check_nesting
 
 #: Name → tasks, edges, seconds of all tasks, bytes of all edges.
-WORKFLOWS = {
-    "1000genome-chameleon-12ch-100k-001.json.gz": (312, 456, 18343.788, 171907188),
-    "CyberShake_30.xml.gz": (30, 52, 760.53, 7492680824),
-    "Montage_100.xml.gz": (100, 233, 1079.34, 1416456652),
-    "blast-chameleon-small-001.json.gz": (43, 120, 382.91272, 794),
-    "epigenomics-chameleon-hep-1seq-100k-001.json.gz": (41, 48, 539.307, 353323676),
-    "epigenomics-chameleon-ilmn-5seq-50k-001.json.gz": (1397, 1737, 20892.946, 7744904255),
-    "montage-chameleon-2mass-005d-001.json.gz": (58, 114, 221.726, 549181584),
-    "seismology-chameleon-900p-001.json.gz": (901, 900, 492.678, 5692896),
-}
+WORKFLOWS = {name: tuple(sizes) for name, *sizes in table_rows(__file__, "workflows")}
 
 
 def read(shared: Path, name: str) -> TaskGraph:

@@ -26,22 +26,10 @@ def results(
     for cell, ((bls, backfill), als, variation) in enumerate(product(batches, techniques, variations)):
         for seed in seeds:
             long = hours(bls, als, variation, seed)
-            rows.append(
-                {
-                    "cell": cell,
-                    "workload": workload,
-                    "bls": bls,
-                    "backfill": backfill,
-                    "als": als,
-                    "variation": variation,
-                    "seed": seed,
-                    "error": "",
-                    "makespan_ns": round(long * H),
-                    "utilisation": 1 / long,
-                    "mean_imbalance": long / 10,
-                }
-            )
-    return pd.DataFrame(rows)
+            options = (cell, workload, bls, backfill, als, variation, seed)
+            rows.append((*options, "", round(long * H), 1 / long, long / 10))
+    names = "cell workload bls backfill als variation seed error makespan_ns utilisation mean_imbalance"
+    return pd.DataFrame(rows, columns=names.split())
 
 
 def plain(bls: str, als: str, variation: float, seed: int) -> float:

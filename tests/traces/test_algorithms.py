@@ -14,7 +14,7 @@ from ledgers import ledgers
 from traces.algorithms.event_heap import heap_drop_top, heap_push, heap_remove_keys, heap_replace_top, heap_settle
 from traces.algorithms.extremes import extremes
 from traces.algorithms.lanes import pack_lanes
-from traces.algorithms.sorting import sort_first, sort_places
+from traces.algorithms.sorting import sort_places
 from traces.compiled import compiled, own
 from traces.figures.drawing.steps import in_columns, mean, steps
 from traces.kernels.signatures import Floats, Ints
@@ -47,20 +47,8 @@ def test_what_kernels_take_as_it_is_is_not_copied() -> None:
 
 
 @compiled()
-def _sort(values: Ints, n: int) -> None:
-    sort_first(values, n)
-
-
-@compiled()
 def _order(keys: Floats, places: Ints, space: Ints, n: int) -> None:
     sort_places(keys, places, space, n)
-
-
-@given(st.lists(st.integers(-50, 50), max_size=200), st.integers(0, 5))
-def test_numbers_are_sorted_and_what_is_behind_them_stays(values: list[int], behind: int) -> None:
-    column = np.array([*values, *range(behind)], np.int64)
-    _sort(column, len(values))
-    assert column.tolist() == [*sorted(values), *range(behind)]
 
 
 @given(st.lists(st.sampled_from([-1.5, -0.0, 0.0, 0.25, 1e300, float("inf"), 3.0]), max_size=300))

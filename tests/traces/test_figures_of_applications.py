@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tables import table_rows
 
 import traces.figures.application.schedule as schedule
 import traces.figures.application.task_graph as task_graph
@@ -32,17 +33,7 @@ SMALL = chunks((2, 5, 0, 3, 10), (0, 4, 0, 0, 4), (0, 1, 6, 7, 9))
 
 def test_what_cores_did_by_hand() -> None:
     intervals = np.stack(loop_intervals(SMALL, 3, 0, 12), axis=1).tolist()
-    assert intervals == [
-        [0, 0, 4, 0],
-        [0, 4, 6, 3],
-        [0, 6, 7, 2],
-        [0, 7, 9, 1],
-        [0, 9, 12, 3],
-        [1, 0, 12, 3],
-        [2, 0, 3, 2],
-        [2, 3, 10, 0],
-        [2, 10, 12, 3],
-    ]
+    assert intervals == table_rows(__file__, "what_cores_did")
 
 
 def test_bars_axes_and_the_makespan() -> None:

@@ -12,6 +12,7 @@ import pytest
 from matplotlib.patches import StepPatch
 from matplotlib.text import Text
 from run_frames import S, jobs_of, tasks_of
+from tables import table_rows
 
 import traces.figures.run.utilisation as utilisation
 from traces.base.errors import InputError
@@ -146,15 +147,7 @@ def test_bars_of_chosen_tasks_numbers_of_jobs_and_lines_around_blocks() -> None:
     assert bottoms == [((0, 2), (10, 2)), ((0, 14), (10, 14)), ((0, 4), (10, 4)), ((10, 22), (40, 22))]
 
 
-COMPUTING = tasks_of(
-    [
-        (1, 0, 0, 0, 0, 5, 1.0),
-        (1, 1, 1, 1, 0, 10, 1.0),
-        (1, 2, 1, 1, 10, 12.5, 1.0),
-        (2, 0, 0, 4, 5, 20, 1.0),
-        (2, 1, 0, -1, -1, -1, 1.0),
-    ]
-)
+COMPUTING = tasks_of(table_rows(__file__, "computing"))
 
 
 def share(figure: Any) -> np.ndarray:
@@ -178,17 +171,7 @@ def test_the_map_by_hand() -> None:
     assert [text.get_text() for text in axes.texts] == ["host 0", "host 1"]
 
 
-#: Waits of 0, 0, 10, 30 s; bounded slowdowns 1, 1, 2, 4. The others are nobody's wait.
-WAITS: list[dict[str, Any]] = [
-    {"submit": 0, "start": 0, "end": 100, "cores": 1},
-    {"submit": 5, "start": 5, "end": 6, "cores": 1},
-    {"submit": 10, "start": 20, "end": 30, "cores": 1},
-    {"submit": 10, "start": 40, "end": 50, "cores": 1, "state": "killed"},
-    {"submit": 0, "start": 9, "end": 12, "cores": 1, "state": "requeued"},
-    {"submit": 0, "start": 7, "end": 12, "cores": 1, "why": "preset"},
-    {"submit": 3, "start": -1, "end": -1, "cores": 1},
-    {"submit": 3, "start": -1, "end": -1, "cores": 1, "state": "rejected"},
-]
+WAITS: list[dict[str, Any]] = table_rows(__file__, "waits")
 JOBS = jobs_of(WAITS)
 
 
@@ -282,14 +265,7 @@ def test_boxes_and_points_by_hand() -> None:
     assert axes.get_title(loc="right") == "9 jobs, mean 0.344, largest 0.9 (not drawn)"
 
 
-LOADS = jobs_of(
-    [
-        {"submit": 0, "start": 0, "end": 6, "cores": 2, "held": 4},
-        {"submit": 1, "start": 6, "end": 10, "cores": 3},
-        {"submit": 1, "eligible": 2, "start": 4, "end": 8, "cores": 1},
-        {"submit": 3, "start": -1, "end": -1, "cores": 8},
-    ]
-)
+LOADS = jobs_of(table_rows(__file__, "loads"))
 
 
 def curve(axes: object) -> tuple[list[float], list[float]]:

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tables import table_rows
 
 from als.core_speeds.contract import chosen_cores
 from als.core_speeds.trace import Trace
@@ -104,19 +105,7 @@ def test_users_and_seeds() -> None:
 S = 10**9
 
 
-@pytest.mark.parametrize(
-    ("work", "speed", "expected"),
-    [
-        (46.875, 46.875, 10**9),
-        (0.5e-9, 1.0, 1),  # never nothing, though half rounds to even
-        (1e-300, 1e300, 1),
-        (1.5e-9, 1.0, 2),
-        (2.5e-9, 1.0, 2),
-        (4.0, 2.0**-30, 4 * 2**30 * 10**9),
-        (4.7, 1e-9, MAX_NS),
-        (1e300, 1e-300, MAX_NS),
-    ],
-)
+@pytest.mark.parametrize(("work", "speed", "expected"), table_rows(__file__, "durations"))
 def test_durations(work: float, speed: float, expected: int) -> None:
     assert duration_ns(work, speed) == expected
 
@@ -154,19 +143,7 @@ def test_words_for_people() -> None:
     assert {ns: format_ns(ns) for ns in words} == words
 
 
-@pytest.mark.parametrize(
-    ("unit", "whole", "text", "expected"),
-    [
-        ("ns", True, "12", 12),
-        ("ns", True, "1.5 us", 1500),
-        ("ns", True, "0us", 0),
-        ("ns", True, "9007199254740993ns", 2**53 + 1),  # beyond the whole numbers of float64
-        ("ns", False, "0.5ns", 0.5),
-        ("s", False, "1e-6", 1e-6),
-        ("s", False, "2MIN", 120.0),
-        ("s", True, "2h", 7200),
-    ],
-)
+@pytest.mark.parametrize(("unit", "whole", "text", "expected"), table_rows(__file__, "times_with_a_unit_and_without"))
 def test_times_with_a_unit_and_without(unit: str, whole: bool, text: str, expected: float) -> None:
     found = time_in(unit, text, "--x", whole=whole)
     assert (found, type(found)) == (expected, type(expected))

@@ -395,18 +395,6 @@ def test_a_run_from_a_library_needs_no_compiler(folder: Path, tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == []
 
 
-def test_it_holds_the_units_that_it_was_made_of(copy: Path) -> None:
-    assert shipped.units() == set(_MODULES)
-    found = shipped.unit("als.engine.metrics")
-    assert found is not None
-    assert sorted(returned for _, returned in found.values()) == ["f", "f", "v"]
-    assert all(address for address, _ in found.values())
-    assert shipped.unit("als.engine.loop") is None
-    library = shipped.library()
-    assert library is not None
-    assert library.facts["kernels"] >= 7
-
-
 @pytest.mark.parametrize("other", [{"source": "0123456789abcdef"}, {"format": 0}])
 def test_a_library_of_other_sources_or_form_is_not_used(
     other: dict[str, Any], copy: Path, capsys: pytest.CaptureFixture[str]

@@ -140,13 +140,6 @@ def test_a_users_function_may_make_arrays_keep_lists_and_sort() -> None:
     assert makes(np.array([4.0, 1.0, 2.0])) == 1.0 + 5.0 + 1
 
 
-def test_a_state_is_read_and_set_through_its_address() -> None:
-    state = outer()
-    assert looks(state, 3) == (9, 2.25, True)
-    assert looks(state, 1, 4.0) == (9, 4.25, False)
-    assert state.inner.a.tolist() == [4, 1, 2, 3, 4]
-
-
 def test_a_state_is_copied_with_its_columns() -> None:
     state = outer()
     looks(state, 1)

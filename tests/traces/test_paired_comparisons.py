@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from pages import ROOT, blocks, section, table
 from study_frames import H, plain, results
+from tables import table_rows
 
 from traces.base.errors import InputError
 from traces.metric_units import Shown, four_digits, interval_text, shown_as
@@ -99,15 +100,7 @@ def test_runs_are_paired_by_seed() -> None:
     assert found.mean_base.tolist() == pytest.approx([mean_of([1, 2, 4, 5, 6, 7]), mean_of([1, 2, 3, 4, 5, 6, 7])])
 
 
-@pytest.mark.parametrize(
-    ("option", "base", "metrics", "message"),
-    [
-        ("alz", "ss", ["makespan_ns"], r"unknown option 'alz'; known: als"),
-        ("als", "fac", ["makespan_ns"], r"als: unknown value 'fac'; known: "),
-        ("als", "ss", ["makespan"], r"unknown metric 'makespan'; known: makespan_ns"),
-        ("als", "ss", [], "no metric"),
-    ],
-)
+@pytest.mark.parametrize(("option", "base", "metrics", "message"), table_rows(__file__, "what_cannot_be_compared"))
 def test_what_cannot_be_compared(option: str, base: str, metrics: list[str], message: str) -> None:
     frame = results(plain)
     with pytest.raises(InputError, match=message):
@@ -160,17 +153,7 @@ def test_the_table() -> None:
         comparison_table(paired_comparisons(frame, "als", "static", ["makespan_ns"]).head(0))
 
 
-@pytest.mark.parametrize(
-    ("numbers", "text"),
-    [
-        ((1.17812, 1.16, 1.195), "1.178 [1.160, 1.195]"),
-        ((-2.0, -3.25, -1.0), "−2.0 [−3.2, −1.0]"),
-        ((0.3, -0.04, 1.3), "0.30 [−0.04, 1.30]"),  # it is seen that 0 is inside
-        ((0.0, 0.0, 0.0), "0 [0, 0]"),
-        ((43.0, 43.0, 43.0), "43.00 [43.00, 43.00]"),
-        ((12_345_678.0, 12_000_000.0, 13_000_000.0), "1.235e+07 [1.2e+07, 1.3e+07]"),
-    ],
-)
+@pytest.mark.parametrize(("numbers", "text"), table_rows(__file__, "numbers_with_intervals"))
 def test_numbers_with_intervals(numbers: tuple[float, float, float], text: str) -> None:
     assert interval_text(*numbers) == text
 
@@ -181,17 +164,7 @@ def test_signs_and_units() -> None:
     assert interval_text(-1.4, -1.7, -1.1, sign=True) == "−1.40 [−1.70, −1.10]"
     assert [four_digits(value) for value in (0.0, 43.0, -0.5, 12345.0)] == ["0", "43.00", "−0.5000", "1.234e+04"]
     assert shown_as("peak_power_w", 4.07e5) == Shown("peak power", "kW", 1e3)
-    for metric, value, label in (
-        ("makespan_ns", 30.0 * H, "makespan [h]"),
-        ("mean_wait_ns", 2e9, "mean wait [ms]"),
-        ("mean_wait_ns", math.nan, "mean wait [ns]"),
-        ("throughput_jobs_per_s", 1.0, "throughput [jobs/s]"),
-        ("energy_j", -2.5e9, "energy [GJ]"),
-        ("mean_power_in_limits_w", 999.0, "mean power in limits [W]"),
-        ("lost_core_hours", 1.0, "lost [core h]"),
-        ("mean_imbalance", 1.0, "mean imbalance [fraction]"),
-        ("tasks", 1.0, "tasks"),
-    ):
+    for metric, value, label in table_rows(__file__, "labels_of_metrics"):
         assert shown_as(metric, value).label == label
 
 

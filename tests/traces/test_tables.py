@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledgers import NEVER, Job, ledger, ledgers, machine, never_started
 from pages import ROOT, section, table
-from tables import table_rows
+from tables import table_rows, table_text
 
 from traces.base.errors import InputError
 from traces.base.packed_columns import packed_bytes, packed_text
@@ -148,18 +148,7 @@ LEDGER = ledger(
 def test_batsims_file_as_a_whole(tmp_path: Path) -> None:
     path = write_batsim_jobs(LEDGER, tmp_path / "new")
     assert path == tmp_path / "new" / "jobs.csv"
-    assert path.read_text().splitlines() == [
-        "job_id,workload_name,profile,submission_time,requested_number_of_resources,requested_time,success,final_state,"
-        "starting_time,execution_time,finish_time,waiting_time,turnaround_time,stretch,allocated_resources,"
-        "consumed_energy,metadata",
-        '1,w0,delay,0.0,2,1.5,0,COMPLETED_WALLTIME_REACHED,0.0,1.5,1.5,0.0,1.5,1.0,0-2,-1,""',
-        '7,w0,delay,0.000000005,3,0.0,0,REJECTED,,,,,,,,,""',
-        '2,w0,delay,1.0,3,1.0,0,COMPLETED_KILLED,2.0,1.0,3.0,1.0,2.0,2.0,0-1 5,-1,""',
-        '3,w0,delay,1.0,1,0.0,0,COMPLETED_KILLED,2.0,0.0,2.0,1.0,1.0,,3,-1,""',
-        "2#1,w0,delay,3.0,3,2.000000001,1,COMPLETED_SUCCESSFULLY,4.0,2.000000001,6.000000001,1.0,3.000000001,"
-        '1.49999999975,1-3,-1,""',
-        '9,w0,delay,2.0,1,1.0,0,COMPLETED_FAILED,2.0,1.0,3.0,0.0,1.0,1.0,7,-1,""',
-    ]
+    assert path.read_text() == table_text(__file__, "batsim")
 
 
 def test_jobs_with_tasks_are_applications(tmp_path: Path) -> None:
@@ -170,15 +159,7 @@ def test_jobs_with_tasks_are_applications(tmp_path: Path) -> None:
 
 def test_swf_of_a_run_as_a_whole(tmp_path: Path) -> None:
     path = write_swf_jobs(LEDGER, tmp_path)
-    assert path.read_text().splitlines() == [
-        *("; Version: 2.2", "; Computer: cluster", "; MaxJobs: 5", "; MaxRecords: 5"),
-        *("; MaxNodes: 2", "; MaxProcs: 8", "; Note: jobs of a simulation"),
-        "1 0 0 1.5 3 -1 -1 2 1.5 -1 0 -1 -1 -1 -1 -1 -1 -1",
-        "7 0.000000005 -1 -1 -1 -1 -1 3 0 -1 5 -1 -1 -1 -1 -1 -1 -1",
-        "3 1 1 0 1 -1 -1 1 0 -1 5 -1 -1 -1 -1 -1 -1 -1",
-        "2 1 3 2.000000001 3 -1 -1 3 2.000000001 -1 1 -1 -1 -1 -1 -1 -1 -1",
-        "9 2 0 1 1 -1 -1 1 1 -1 0 -1 -1 -1 -1 -1 -1 -1",
-    ]
+    assert path.read_text() == table_text(__file__, "swf")
 
 
 def test_a_run_of_no_jobs(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from ledgers import NEVER, Job, ledger, ledgers, machine, messaging_ledgers, never_started
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2
+from tables import table_text
 from test_transfers import sound as transfers_by_hand
 from trace_readers import Shown, expected, read_chrome, read_csv, read_otf2, read_paje, read_perfetto
 
@@ -119,32 +120,14 @@ def run_of_few() -> Ledger:
 def test_the_text_of_each_format(tmp_path: Path) -> None:
     of = run_of_few()
     paths = {name: exporter(name)(of, tmp_path) for name in FORMATS}
-    assert paths["csv"].read_text().splitlines() == [
-        "core,host,kind,job,attempt,technique,task,chunk,start_ns,end_ns",
-        '0,"a ""b""",task,7,0,gss,0,0,0,3',
-        '0,"a ""b""",task,7,0,gss,2,1,3,10',
-        '0,"a ""b""",job,1542,0,gss,,,10,20',
-        '1,"a ""b""",task,7,0,gss,1,1,0,4',
-        '2,"c,d",job,1542,0,gss,,,10,20',
-    ]
+    assert paths["csv"].read_text() == table_text(__file__, "csv")
     assert (tmp_path / "csv" / "causes.csv").read_text() == "job,attempt,cause,cause_attempt,at_ns\n1542,0,7,0,10\n"
     assert paths["chrome"].read_text().splitlines()[1] == (
         '{"ph":"X","name":"job 7","cat":"task,gss","pid":3,"tid":0,"ts":0.000,"dur":0.003,"args":{"task":0,"chunk":0}},'
     )
     lines = paths["paje"].read_text().splitlines()
     assert """6 0.000000000 h0 H m "a 'b'\"""" in lines
-    assert (
-        lines[-6:]
-        == [
-            "12 0.000000020 c0 S",
-            "12 0.000000020 c2 S",
-            "12 0.000000020 l1 J",
-            "13 0.000000020 b V0 0",
-            "13 0.000000020 b V1 0",
-            "13 0.000000020 b V2 0.000",
-            *["13 0.000000020 h0 VH 0", "13 0.000000020 h1 VH 0"],
-        ][-6:]
-    )
+    assert lines[-6:] == table_text(__file__, "last_lines_of_paje").splitlines()[-6:]
     check("perfetto", of)
 
 
@@ -203,41 +186,11 @@ def test_the_text_by_hand(tmp_path: Path) -> None:
         Job(9, 11, 13, 30, [(0, 2)], [(0, 0, 13, 16), (1, 1, 20, 30)], eligible=12, transfers=[(0, 1, 4.0, 16, 19)]),
     ]
     path = write_text(ledger(machine(3), rows, with_transfers=True), tmp_path)
-    assert path.read_text().splitlines()[1:] == [
-        "0 submit job=7 attempt=0 cores=2 estimate_ns=10 user=-1",
-        "0 eligible job=7 attempt=0",
-        "0 start job=7 attempt=0 why=head cores=0-1",
-        "5 submit job=8 attempt=0 cores=3 estimate_ns=0 user=-1",
-        "5 eligible job=8 attempt=0",
-        "5 leave job=8 attempt=0 state=cancelled",
-        "10 end job=7 attempt=0 state=requeued",
-        "10 eligible job=7 attempt=1",
-        "10 start job=7 attempt=1 why=backfill cores=0,2",
-        "10 end job=7 attempt=1 state=completed",
-        "11 submit job=9 attempt=0 cores=2 estimate_ns=17 user=-1",
-        "12 eligible job=9 attempt=0",
-        "13 start job=9 attempt=0 why=head cores=0-1",
-        "30 end job=9 attempt=0 state=completed",
-    ]
-    applications = {one.name: one.read_text().splitlines() for one in (path.parent / "applications").iterdir()}
-    assert {name: len(lines) for name, lines in applications.items()} == {"7.txt": 7, "7-1.txt": 5, "9.txt": 9}
-    assert applications["7-1.txt"] == [
-        "# twolevel text trace 1: application simulator of job 7, attempt 1; TIME EVENT KEY=VALUE ..., time in ns",
-        "10 start cores=2",
-        "10 task-start core=2 task=0 chunk=0",
-        "10 task-end core=2 task=0",
-        "10 end state=completed tasks=1 chunks=1",
-    ]
-    assert applications["9.txt"][1:] == [
-        "13 start cores=2",
-        "13 task-start core=0 task=0 chunk=0",
-        "16 task-end core=0 task=0",
-        "16 send core=0 task=0 to_task=1 bytes=4",
-        "19 receive core=1 task=1 from_task=0 bytes=4",
-        "20 task-start core=1 task=1 chunk=1",
-        "30 task-end core=1 task=1",
-        "30 end state=completed tasks=2 chunks=2",
-    ]
+    assert path.read_text().partition("\n")[2] == table_text(__file__, "text")
+    applications = {one.name: one.read_text() for one in (path.parent / "applications").iterdir()}
+    assert {name: text.count("\n") for name, text in applications.items()} == {"7.txt": 7, "7-1.txt": 5, "9.txt": 9}
+    assert applications["7-1.txt"] == table_text(__file__, "text_of_attempt_1")
+    assert applications["9.txt"].partition("\n")[2] == table_text(__file__, "text_of_job_9")
     with pytest.raises(InputError, match="exists already"):
         write_text(ledger(machine(3), rows), tmp_path)
 

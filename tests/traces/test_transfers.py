@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from ledgers import NEVER, Job, ledger, machine, messaging_ledgers, transfer_records
 from pages import ROOT, section, table
+from tables import table_rows
 
 from traces.base.errors import InputError
 from traces.checks.ledger import InvariantError, check_ledger
@@ -113,51 +114,16 @@ def test_waits_are_those_of_the_definition(of: Ledger) -> None:
     assert found == naive_waits(of)
 
 
-def planted(row: int, **columns: object) -> Ledger:
+@pytest.mark.parametrize(("row", "changes", "message"), table_rows(__file__, "planted_faults"))
+def test_planted_faults_are_named(row: int, changes: dict[str, float], message: str) -> None:
     of = sound()
     assert of.transfers is not None
-    changed = {}
-    for name, value in columns.items():
-        column = getattr(of.transfers, name).copy()
-        column[row] = value
-        changed[name] = column
-    return dataclasses.replace(of, transfers=dataclasses.replace(of.transfers, **changed))
-
-
-@pytest.mark.parametrize(
-    ("fault", "message"),
-    [
-        (
-            planted(0, source=5),
-            "job 7, transfer 5 -> 3 leads to or from a task that does not exist; the job has 5 tasks",
-        ),
-        (planted(0, source=-1), "job 7, transfer -1 -> 3 leads to or from a task that does not exist"),
-        (
-            planted(3, target=2),
-            "job 8, transfer 0 -> 2 leads to or from a task that does not exist; the job has 2 tasks",
-        ),
-        (planted(3, target=-1), "job 8, transfer 0 -> -1 leads to or from a task that does not exist"),
-        (planted(0, source=1), "job 7, transfer 1 -> 3 is between two tasks of one core, 1"),
-        (
-            planted(0, sent_ns=15),
-            "job 7, transfer 0 -> 3 begins at 15 ns, before its data were made: the producer ends at 16",
-        ),
-        (planted(1, arrived_ns=22), "job 7, transfer 2 -> 4 arrives at 22 ns, before it began at 23 ns"),
-        (planted(2, arrived_ns=31), "job 7, transfer 3 -> 4 arrives at 31 ns, after its consumer began at 30 ns"),
-        (planted(3, bytes=-1.0), "job 8, transfer 0 -> 1 brings -1.0 bytes"),
-        (planted(3, bytes=np.inf), "job 8, transfer 0 -> 1 brings inf bytes"),
-        (planted(3, bytes=np.nan), "job 8, transfer 0 -> 1 brings nan bytes"),
-        (planted(1, source=3, sent_ns=24), "job 7, transfer 3 -> 4 does not come behind the one before it, 3 -> 4"),
-        (
-            planted(0, source=2, target=4, sent_ns=23, arrived_ns=23),
-            "job 7, transfer 2 -> 4 does not come behind .*, 2 -> 4",
-        ),
-        (planted(2, source=0, sent_ns=16), "job 7, transfer 0 -> 4 does not come behind the one before it, 2 -> 4"),
-    ],
-)
-def test_planted_faults_are_named(fault: Ledger, message: str) -> None:
+    columns = {name: getattr(of.transfers, name).copy() for name in changes}
+    for name, value in changes.items():
+        columns[name][row] = value
+    transfers = dataclasses.replace(of.transfers, **columns)
     with pytest.raises(InvariantError, match=message):
-        check_ledger(fault)
+        check_ledger(dataclasses.replace(of, transfers=transfers))
 
 
 def test_transfers_of_tasks_that_never_ran_or_were_not_kept() -> None:

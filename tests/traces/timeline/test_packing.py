@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tables import table_rows
 
 from traces.base.errors import InputError
 from traces.tables import write_frame
@@ -47,16 +48,7 @@ def test_numbers_come_back(numbers: list[int], differences: bool) -> None:
     assert decoded(planes, how) == numbers
 
 
-@pytest.mark.parametrize(
-    ("numbers", "differences", "width"),
-    [
-        ([0, 255], False, 1),
-        ([0, 256], False, 2),
-        ([10**15, 10**15 + 1], False, 7),
-        ([5, 6, 7], True, 1),
-        ([], False, 1),
-    ],
-)
+@pytest.mark.parametrize(("numbers", "differences", "width"), table_rows(__file__, "no_more_bytes_than_needed"))
 def test_no_more_bytes_than_needed(numbers: list[int], differences: bool, width: int) -> None:
     assert coded(np.array(numbers, np.int64), differences=differences)[1]["width"] == width
 
