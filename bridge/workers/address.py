@@ -1,17 +1,17 @@
-"""Addresses of a bridge's socket, ``unix:/path``, ``tcp:host:port`` or ``tls://host:port``, and asyncio streams to them."""
+"""Addresses of a bridge's socket, ``unix:/path``, ``tcp:host:port`` or ``tls://host:port``, and blocking sockets to them."""
 
 from __future__ import annotations
 
-import asyncio
 import re
 import socket
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from traces.base.errors import InputError, shown
 
-__all__ = ["HANDSHAKE_S", "PARTING_TLS_S", "Streams", "connect", "keep_alive", "tls_address"]
+if TYPE_CHECKING:
+    import ssl
 
-Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+__all__ = ["HANDSHAKE_S", "PARTING_TLS_S", "dial", "keep_alive", "tls_address"]
 
 #: How long a TLS handshake, and a TLS farewell, may take, s.
 HANDSHAKE_S: Final = 10.0
@@ -55,13 +55,13 @@ def keep_alive(plug: Any) -> None:
     plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, _ASKS)
 
 
-async def connect(address: str, context: Any = None) -> Streams:
-    """Open a connection to a bridge.
+def dial(address: str, context: ssl.SSLContext | None = None) -> socket.socket:
+    """Connect a blocking socket to a bridge.
 
     Parameters
     ----------
     address : str
-    context : SSLContext or None
+    context : SSLContext, optional
         What the bridge is known by; needed for ``tls://host:port``.
 
     Raises
@@ -73,22 +73,22 @@ async def connect(address: str, context: Any = None) -> Streams:
     """
     if context is not None:
         host, port = tls_address(address, "bridge address")
-        streams = await asyncio.open_connection(
-            host, port, ssl=context, ssl_handshake_timeout=HANDSHAKE_S, ssl_shutdown_timeout=PARTING_TLS_S
-        )
-        keep_alive(streams[1].get_extra_info("socket"))
-        return streams
+        plug: socket.socket = context.wrap_socket(socket.create_connection((host, port), HANDSHAKE_S))
+        plug.settimeout(None)
+        keep_alive(plug)
+        return plug
     scheme, _, rest = address.partition(":")
     if scheme == "unix" and rest:
-        # Blocking, since there is nothing else to do yet: asyncio takes a full queue at the other end for a success.
         plug = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             plug.connect(rest)
-            return await asyncio.open_unix_connection(sock=plug)
         except BaseException:
             plug.close()
             raise
+        return plug
     host, _, port_text = rest.rpartition(":")
     if scheme == "tcp" and host and _is_port(port_text):
-        return await asyncio.open_connection(host.removeprefix("[").removesuffix("]"), int(port_text))
+        plug = socket.create_connection((host.removeprefix("[").removesuffix("]"), int(port_text)))
+        plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return plug
     raise InputError(f"bridge address {shown(address)}; allowed: unix:/path or tcp:host:port")

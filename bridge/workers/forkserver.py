@@ -72,23 +72,21 @@ def _step_aside(pipes: _Pipes) -> None:
     os.close(nothing)
 
 
-def _be_worker(server: int, pipes: _Pipes, context: Any, address: str, token: str, worker: str) -> NoReturn:
-    import asyncio
-
-    from bridge.workers.address import connect
+def _be_worker(server: int, pipes: _Pipes, peer: Any, context: Any, address: str, token: str, worker: str) -> NoReturn:
+    from bridge.protocol.messages import Role
+    from bridge.protocol.session import Session
+    from bridge.workers.address import dial
+    from bridge.workers.blocking import BlockingConnection, run
     from bridge.workers.worker import serve
     from traces.base.errors import TwolevelError
-
-    async def work() -> NoReturn:
-        await serve(await connect(address, context), token, worker)
-        os._exit(0)  # at once: nothing here is worth taking down in order
 
     try:
         die_with_parent(server)
         name_process(PROCESS_NAME)
         pipes.report("born", worker, str(os.getpid()))
         _step_aside(pipes)
-        asyncio.run(work())
+        run(serve(BlockingConnection(Session(Role.APPLICATION), dial(address, context)), token, worker, peer))
+        os._exit(0)  # at once: nothing here is worth taking down in order
     except OSError:
         pass  # the bridge is gone
     except TwolevelError as error:
@@ -119,6 +117,7 @@ class _Server:
     def __init__(self, pipes: _Pipes) -> None:
         self._pipes = pipes
         self._context: Any = None
+        self._peer: Any = None  # which has served once, and is forked as it is
         self._workers: dict[str, int] = {}
         self._names: dict[int, str] = {}
 
@@ -127,7 +126,7 @@ class _Server:
             from bridge.workers.warmup import warm_up
 
             gc.disable()
-            warm_up(*words)
+            self._peer = warm_up(*words)
             gc.enable()
             gc.collect()
             gc.freeze()  # so that collections in the workers do not touch, and copy, every page
@@ -151,7 +150,7 @@ class _Server:
             return
         if pid == 0:
             if command == "fork":
-                _be_worker(server, self._pipes, self._context, address, token, worker)
+                _be_worker(server, self._pipes, self._peer, self._context, address, token, worker)
             _be_command(server, self._pipes, address, token, worker, *words)
         self._workers[worker], self._names[pid] = pid, worker
 

@@ -12,7 +12,7 @@ import signal
 import socket
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bridge.protocol.host_messages import (
     HOST_ALPN,
@@ -33,13 +33,16 @@ from bridge.protocol.host_messages import (
 from bridge.protocol.host_session import HostProtocolError, HostSession, HostState
 from bridge.protocol.messages import PROTOCOL_VERSION
 from bridge.protocol.session import ConnectionClosed
-from bridge.workers.address import HANDSHAKE_S, PARTING_TLS_S, connect, tls_address
-from bridge.workers.connection import Connection
+from bridge.workers.address import HANDSHAKE_S, PARTING_TLS_S, keep_alive, tls_address
+from bridge.workers.connection import Connection, Streams
 from bridge.workers.credentials import TlsError, pinned_context, read_token, why_not
 from bridge.workers.launchers import Launcher
 from traces.base.errors import InputError, PeerError, TwolevelError, shown
 
-__all__ = ["serve_run"]
+if TYPE_CHECKING:
+    import ssl
+
+__all__ = ["connect", "serve_run"]
 
 #: How long to wait between two attempts to reach a run, s.
 _BETWEEN_S: Final = 0.25
@@ -48,6 +51,16 @@ _BETWEEN_S: Final = 0.25
 _ANSWER_S: Final = 30.0
 
 _BLOCK: Final = 1 << 20
+
+
+async def connect(address: str, context: ssl.SSLContext) -> Streams:
+    """Open a connection to the run at ``tls://host:port``, which is known by a context."""
+    host, port = tls_address(address, "bridge address")
+    streams = await asyncio.open_connection(
+        host, port, ssl=context, ssl_handshake_timeout=HANDSHAKE_S, ssl_shutdown_timeout=PARTING_TLS_S
+    )
+    keep_alive(streams[1].get_extra_info("socket"))
+    return streams
 
 
 def serve_run(

@@ -19,8 +19,8 @@ from bridge.protocol.host_session import HostSession
 from bridge.protocol.messages import Hello, Role
 from bridge.protocol.session import Session
 from bridge.workers import listener
-from bridge.workers.address import PARTING_TLS_S, Streams, keep_alive, tls_address
-from bridge.workers.connection import Connection
+from bridge.workers.address import PARTING_TLS_S, keep_alive, tls_address
+from bridge.workers.connection import Connection, Streams
 from bridge.workers.credentials import TlsError, why_not
 from bridge.workers.listener import Listener, settle
 from traces.base.errors import InputError, shown

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
+import threading
 from typing import Final
 
 from bridge.protocol.messages import (
@@ -20,7 +20,8 @@ from bridge.protocol.messages import (
 )
 from bridge.protocol.packing import pack_float64
 from bridge.protocol.session import Session
-from bridge.workers.connection import Connection
+from bridge.workers.application_peer import ApplicationPeer
+from bridge.workers.blocking import BlockingConnection, run
 from bridge.workers.worker import serve
 
 __all__ = ["warm_up"]
@@ -69,7 +70,7 @@ def _start(job: int, technique: str, program: str, *, records: bool) -> Start:
     )
 
 
-async def _bridge(connection: Connection, technique: str, program: str) -> None:
+async def _bridge(connection: BlockingConnection, technique: str, program: str) -> None:
     assert isinstance(await connection.hear(), Hello)
     connection.say(Welcome(version=PROTOCOL_VERSION, run=_TOKEN))
     for job, records in enumerate((False, False, True)):
@@ -82,13 +83,13 @@ async def _bridge(connection: Connection, technique: str, program: str) -> None:
     connection.close()
 
 
-async def _play(technique: str, program: str) -> None:
+def warm_up(technique: str, program: str = "") -> ApplicationPeer:
+    """Serve a few small jobs in this process, and return what has served them. What is wrong with the technique or program is
+    reported to whoever orders it."""
     ours, theirs = socket.socketpair()
-    bridge = Connection(Session(Role.BRIDGE, _TOKEN), *await asyncio.open_unix_connection(sock=ours))
-    streams = await asyncio.open_unix_connection(sock=theirs)
-    await asyncio.gather(_bridge(bridge, technique, program), serve(streams, _TOKEN, _TOKEN))
-
-
-def warm_up(technique: str, program: str = "") -> None:
-    """Serve a few small jobs in this process. What is wrong with the technique or program is reported to whoever orders it."""
-    asyncio.run(_play(technique, program))
+    bridge, peer = BlockingConnection(Session(Role.BRIDGE, _TOKEN), ours), ApplicationPeer()
+    orders = threading.Thread(target=run, args=(_bridge(bridge, technique, program),))
+    orders.start()
+    run(serve(BlockingConnection(Session(Role.APPLICATION), theirs), _TOKEN, _TOKEN, peer))
+    orders.join()
+    return peer

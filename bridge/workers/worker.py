@@ -5,11 +5,10 @@ Started by the fork server, or by hand as ``python -m bridge.workers.worker`` wi
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from collections.abc import Iterator
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from bridge.protocol.messages import (
     ADDRESS_VARIABLE,
@@ -27,11 +26,14 @@ from bridge.protocol.messages import (
     Welcome,
 )
 from bridge.protocol.session import ConnectionClosed, ProtocolError, Refusal, Session
-from bridge.workers.address import Streams, connect
+from bridge.workers.address import dial
 from bridge.workers.application_peer import ApplicationPeer
-from bridge.workers.connection import Connection
+from bridge.workers.blocking import BlockingConnection, run
 from bridge.workers.process_names import PROCESS_NAME, name_process
 from traces.base.errors import PeerError, TwolevelError
+
+if TYPE_CHECKING:
+    from bridge.workers.connection import Connection
 
 __all__ = ["Peer", "run_peer", "serve"]
 
@@ -77,13 +79,13 @@ class Peer(Protocol):
         ...
 
 
-async def serve(streams: Streams, token: str, worker: str, peer: Peer | None = None) -> None:
+async def serve(connection: Connection | BlockingConnection, token: str, worker: str, peer: Peer | None = None) -> None:
     """Serve one bridge until it says quit or closes the connection.
 
     Parameters
     ----------
-    streams : Streams
-        To the bridge.
+    connection : Connection or BlockingConnection
+        To the bridge; its session is an application's.
     token, worker : str
         As of ``PROTOCOL.md``.
     peer : Peer, optional
@@ -94,7 +96,6 @@ async def serve(streams: Streams, token: str, worker: str, peer: Peer | None = N
     PeerError
         If the bridge refuses us, or breaks the protocol.
     """
-    connection = Connection(Session(Role.APPLICATION), *streams)
     peer = ApplicationPeer() if peer is None else peer
     try:
         connection.say(
@@ -129,7 +130,7 @@ async def serve(streams: Streams, token: str, worker: str, peer: Peer | None = N
         connection.close()
 
 
-async def _answer(connection: Connection, peer: Peer, order: Message) -> None:
+async def _answer(connection: Connection | BlockingConnection, peer: Peer, order: Message) -> None:
     if isinstance(order, Start) and order.recipe is not None and order.recipe.n > _LONG_TASKS:
         connection.flush()
     for answer in peer.answers(order):
@@ -145,11 +146,8 @@ def run_peer(peer: Peer) -> None:
         sys.exit(f"{peer.name}: {missing[0]} is not set; a bridge sets it when it starts an application simulator")
     address, token, worker = (os.environ[name] for name in (ADDRESS_VARIABLE, TOKEN_VARIABLE, WORKER_VARIABLE))
 
-    async def run() -> None:
-        await serve(await connect(address), token, worker, peer)
-
     try:
-        asyncio.run(run())
+        run(serve(BlockingConnection(Session(Role.APPLICATION), dial(address)), token, worker, peer))
     except (OSError, TwolevelError) as error:
         sys.exit(f"{peer.name}: {error}")
 

@@ -21,7 +21,7 @@ from bridge.protocol.network_fields import state_of
 from bridge.protocol.packing import unpack_float64, unpack_int32, unpack_int64
 from bridge.workers import worker
 from bridge.workers.application_peer import ApplicationPeer, _Job
-from bridge.workers.connection import Connection
+from bridge.workers.blocking import BlockingConnection
 
 
 class ToldPeer(ApplicationPeer):
@@ -98,7 +98,7 @@ def _places(start: Start) -> list[int]:
     return [int(unpack_int32(one.places).max(initial=0)) for one in start.resizes or ()]
 
 
-class Asks(Connection):
+class Asks(BlockingConnection):
     """Says hello as a simulator that asks for lengths."""
 
     def say(self, message: Any) -> None:
@@ -108,5 +108,5 @@ class Asks(Connection):
 
 
 if __name__ == "__main__":
-    worker.Connection = Asks  # type: ignore[misc]
+    worker.BlockingConnection = Asks  # type: ignore[misc]
     worker.run_peer(ToldPeer())

@@ -37,10 +37,10 @@ from bridge.protocol.session import LocalProtocolError
 from bridge.runs.simulation import run
 from bridge.scenarios.scenario import Options, Scenario
 from bridge.workers import address, hosts, listener
-from bridge.workers.address import connect, tls_address
+from bridge.workers.address import tls_address
 from bridge.workers.assignment import Assignment, Order, Worker
 from bridge.workers.credentials import Certificate, pinned_context, read_token
-from bridge.workers.host import serve_run
+from bridge.workers.host import connect, serve_run
 from bridge.workers.host_listener import HostListener
 from bridge.workers.workforce import Workforce
 from traces.base.errors import InputError, PeerError

@@ -33,7 +33,6 @@ from simulated_world import Simulated, Step, World
 from small_scenarios import scenario
 from virtual_hosts import ADDRESS
 from virtual_loop import NeverEnds
-from virtual_processes import Talk
 
 from bridge.couplings import PeerOptions, processes
 from bridge.protocol import task_payload
@@ -42,7 +41,7 @@ from bridge.protocol.messages import Message
 from bridge.protocol.session import Session
 from bridge.protocol.tables import CONNECTION_TABLE, JOB_TABLE, ConnectionEvent, JobEvent, JobState
 from bridge.runs.simulation import run
-from bridge.workers import listener, slices, worker
+from bridge.workers import listener, slices
 from bridge.workers.assignment import Worker
 from bridge.workers.supervisor import Supervisor
 from bridge.workers.workforce import Workforce
@@ -136,7 +135,6 @@ def _instead_of_the_system(world: World) -> Iterator[None]:
             (Session, "_apply", applied),
             (Session, "_end_of_stream", noted(ConnectionEvent.END_OF_STREAM, end_of_stream)),
             (Session, "_refuse", noted(ConnectionEvent.REFUSED, refuse)),
-            (worker, "Connection", Talk),
             (listener, "Scratch", Scratch),
             (listener, "STRANGERS", 3),  # more than these are processes of hosts
             (task_payload, "LENGTHS_PER_FRAME", _PER_FRAME),

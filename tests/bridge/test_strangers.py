@@ -24,8 +24,8 @@ from bridge.protocol.messages import Hello, encode
 from bridge.runs.simulation import run
 from bridge.scenarios.scenario import Options, Scenario
 from bridge.workers import listener
-from bridge.workers.address import connect
-from bridge.workers.connection import Connection
+from bridge.workers.address import dial
+from bridge.workers.connection import Connection, Streams
 from bridge.workers.listener import LINES, OVER, STRANGERS, Listener
 from traces.base.errors import InputError
 
@@ -92,6 +92,10 @@ def test_strangers_are_refused(monkeypatch: pytest.MonkeyPatch, caplog: pytest.L
 
 async def nobody(hello: Hello, connection: Connection) -> None:
     raise AssertionError("nobody was let in")
+
+
+async def connect(address: str) -> Streams:
+    return await asyncio.open_connection(sock=dial(address))
 
 
 def awaiting(kind: str, words: bytes, *, ours: bool) -> tuple[int, int]:
@@ -186,7 +190,7 @@ def test_strangers_that_are_silent_or_find_a_fault_and_processes_that_come_late(
 def test_addresses_that_are_none() -> None:
     for place in ("", "unix:", "tcp:", "tcp:here", "tcp::1", "tcp:here:99999", "tcp:here:²", "tcp:here:" + "9" * 5000):
         with pytest.raises(InputError, match=r"^bridge address .*; allowed: unix:/path or tcp:host:port$"):
-            asyncio.run(connect(place))
+            dial(place)
 
 
 def test_a_folder_with_too_long_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,8 @@ from bridge.protocol.host_messages import APPLICATION_ALPN, HOST_ALPN, Join
 from bridge.protocol.host_session import HostSession
 from bridge.protocol.messages import PROTOCOL_VERSION
 from bridge.workers import credentials, host, host_listener, hosts
-from bridge.workers.address import HANDSHAKE_S, PARTING_TLS_S, Streams
+from bridge.workers.address import HANDSHAKE_S, PARTING_TLS_S
+from bridge.workers.connection import Streams
 from traces.base.errors import TwolevelError
 
 if TYPE_CHECKING:

@@ -14,11 +14,10 @@ from lengths_peer import ToldPeer
 from rogue_frames import HELLOS, spoiled
 from virtual_network import End, Link, hold, release
 
-from bridge.protocol.messages import Hello, Outcome, Promise, Suspended
-from bridge.protocol.session import ProtocolError
+from bridge.protocol.messages import Hello, Outcome, Promise, Role, Suspended
+from bridge.protocol.session import ProtocolError, Session
 from bridge.protocol.tables import JobState
-from bridge.workers.address import Streams
-from bridge.workers.connection import Connection
+from bridge.workers.connection import Connection, Streams
 from bridge.workers.process_names import how_ended
 from bridge.workers.worker import serve
 from traces.base.errors import PeerError, TwolevelError
@@ -130,7 +129,8 @@ class Process:
         return 0
 
     async def _serve(self, streams: Streams, token: str) -> None:
-        await serve(streams, token, self.name, ToldPeer() if self.told else None)
+        talk = Talk(Session(Role.APPLICATION), *streams)
+        await serve(talk, token, self.name, ToldPeer() if self.told else None)
 
     async def _serve_again(self, address: str, token: str) -> None:
         try:
