@@ -55,7 +55,7 @@ class RunningJobs:
         firsts, counts = self._given_at_start()
         first = int(firsts[row])
         for k in range(first, first + int(counts[row])):
-            yield int(self.state.pool_lo[k]), int(self.state.pool_hi[k])
+            yield int(self.state.pool.lo[k]), int(self.state.pool.hi[k])
 
     def latest_allocation(self, row: int) -> Iterator[tuple[int, int]]:
         """The half-open intervals of the cores that a row's job held when it was last given some, at its start or later; it may
@@ -63,7 +63,7 @@ class RunningJobs:
         jobs, state = self.state.jobs, self.state
         first = jobs.held_first.item(row)
         stop = first + jobs.held_count.item(row)
-        yield from zip(state.pool_lo[first:stop].tolist(), state.pool_hi[first:stop].tolist(), strict=True)
+        yield from zip(state.pool.lo[first:stop].tolist(), state.pool.hi[first:stop].tolist(), strict=True)
 
     @property
     def awaits_outcomes(self) -> bool:
@@ -297,7 +297,7 @@ class RunningJobs:
         first = np.zeros(len(count) + 1, np.int64)
         np.cumsum(count, out=first[1:])
         source = first_state.intervals_of(at, count)
-        return first, self.state.pool_lo[source], self.state.pool_hi[source]
+        return first, self.state.pool.lo[source], self.state.pool.hi[source]
 
     def _given_at_start(self) -> tuple[Array, Array]:
         # Where in the pool each row's cores are that it started with.

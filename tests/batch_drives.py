@@ -63,7 +63,7 @@ def attempts(state: BatchState) -> list[Attempt]:
     rows, found = number(state, "n_rows"), []
     columns = [column(state, f"jobs.{name}")[:rows].tolist() for name in names]
     for origin, job, attempt, eligible, start, end, first, count, why, became in zip(*columns, strict=True):
-        held = tuple(core for k in range(first, first + count) for core in range(state.pool_lo[k], state.pool_hi[k]))
+        held = tuple(core for k in range(first, first + count) for core in range(state.pool.lo[k], state.pool.hi[k]))
         found.append((origin, Attempt(job, attempt, eligible, start, end, held, WHY[why], STATES[became])))
     return [one for _, one in sorted(found, key=lambda entry: (entry[0], entry[1].attempt))]
 

@@ -91,7 +91,7 @@ def carry_over(old: BatchState, new: BatchState, rows: Array) -> None:
     source = intervals_of(jobs.held_first[:n], count)
     jobs.held_first[:n] = np.cumsum(count) - count
     new.pool_used = len(source)
-    new.pool_lo[: len(source)], new.pool_hi[: len(source)] = old.pool_lo[source], old.pool_hi[source]
+    new.pool.lo[: len(source)], new.pool.hi[: len(source)] = old.pool.lo[source], old.pool.hi[source]
     first, last = old.first_slice, old.end_slice
     new.end_slice = last - first
     new.profile_ns[: last - first] = old.profile_ns[first:last]

@@ -493,8 +493,8 @@ def intervals_of(first: Array, count: Array) -> Array:
 def grow_pool(state: BatchState) -> None:
     """More room for allocations and for kept reservations, where it is short; reservations are moved together first."""
     needed = state.pool_used + state.free_cores + 2 * state.settings.widest + 2
-    if needed > len(state.pool_lo):
-        state.grow(pool=max(needed, 2 * len(state.pool_lo)))
+    if needed > len(state.pool.lo):
+        state.pool.grow(pool=max(needed, 2 * len(state.pool.lo)))
     if len(state.kept_lo):
         keep_reservations(state, state.kept_lo, state.kept_hi)
 

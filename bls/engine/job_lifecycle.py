@@ -50,7 +50,7 @@ def take_cores(state: BatchState, job: int, first: int, count: int) -> int:
     int
         The number of cores taken, or -1 with nothing changed.
     """
-    lo, hi, settings = state.pool_lo, state.pool_hi, state.settings
+    lo, hi, settings = state.pool.lo, state.pool.hi, state.settings
     words, n = state.free_words, state.jobs.cores[job]
     if count < 1 or count > lo.size - first:
         return -1
@@ -122,8 +122,8 @@ def set_stop(state: BatchState, job: int, walltime_end: int) -> None:
         n_hosts = state.host_first.size - 1
         first = jobs.held_first[job]
         for k in range(first, first + jobs.held_count[job]):
-            host = state.host_of[state.pool_lo[k]]
-            while host < n_hosts and state.host_first[host] < state.pool_hi[k]:
+            host = state.host_of[state.pool.lo[k]]
+            while host < n_hosts and state.host_first[host] < state.pool.hi[k]:
                 down = min(state.host_status.next_down_ns[host], state.host_status.next_down_ns[n_hosts + host])
                 if down < stop:
                     stop, reason = down, b.FAILED
@@ -224,9 +224,9 @@ def end_job(state: BatchState, job: int, now: int) -> None:
         call_hook(state.hooks[GIVE_UP], (state, job, 0, 0, 0))
     else:
         for k in range(first, first + count):
-            free_give(state.free_words, state.free_starts, state.pool_lo[k], state.pool_hi[k])
+            free_give(state.free_words, state.free_starts, state.pool.lo[k], state.pool.hi[k])
             if settings.by_hosts == 1:
-                count_hosts(state.host_of, state.host_first, state.host_free, state.pool_lo[k], state.pool_hi[k], 1)
+                count_hosts(state.host_of, state.host_first, state.host_free, state.pool.lo[k], state.pool.hi[k], 1)
     state.free_cores += jobs.held_cores[job]
     if settings.sleeps == 1:
         call_hook(state.hooks[HOSTS_SLEEP], (state, job, now, 0, 0))

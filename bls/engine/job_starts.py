@@ -38,7 +38,7 @@ def ask_allocator(
 def suggest(state: BatchState, job: int) -> int:
     """Where all free cores are alike: the allocator's choice, written into the pool; the number of intervals."""
     used = state.pool_used
-    return ask_allocator(state, job, 0, state.free_words, state.host_free, state.pool_lo[used:], state.pool_hi[used:])
+    return ask_allocator(state, job, 0, state.free_words, state.host_free, state.pool.lo[used:], state.pool.hi[used:])
 
 
 @compiled(merged=True)

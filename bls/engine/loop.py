@@ -145,7 +145,7 @@ def _hopeless(state: BatchState) -> bool:
 def _room(state: BatchState) -> int:
     """Whether the arrays have room for whatever one pass may write; a status otherwise."""
     settings = state.settings
-    if state.pool_used + state.free_cores + 2 * settings.widest + 2 > state.pool_lo.size:
+    if state.pool_used + state.free_cores + 2 * settings.widest + 2 > state.pool.lo.size:
         return BatchStatus.POOL_FULL
     if 0 < state.decisions.at_ns.size <= state.n_decisions:
         return BatchStatus.DECISIONS_FULL

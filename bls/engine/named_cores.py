@@ -180,5 +180,5 @@ def put_named(state: BatchState, job: int, first: int, stop: int) -> int:
     if not (_hosts_do(state, job, lo, hi) and _licences_do(state, job) and _switches_do(state, job, lo, hi)):
         return -1
     for k in range(stop - first):  # no more than there are free cores, for which the pool has room
-        state.pool_lo[used + k], state.pool_hi[used + k] = lo[k], hi[k]
+        state.pool.lo[used + k], state.pool.hi[used + k] = lo[k], hi[k]
     return stop - first

@@ -105,9 +105,9 @@ def held_mw(state: BatchState, job: int) -> int:
         return int(jobs.held_cores[job] * more_mw(state, job, planned_state(state, job), 0))
     first, count = jobs.held_first[job], jobs.held_count[job]
     if state.settings.releases == b.NO_RELEASES:
-        return int(cores_mw(state, job, state.pool_lo[first:], state.pool_hi[first:], count))
+        return int(cores_mw(state, job, state.pool.lo[first:], state.pool.hi[first:], count))
     for k in range(first, first + count):
-        for core in range(state.pool_lo[k], state.pool_hi[k]):
+        for core in range(state.pool.lo[k], state.pool.hi[k]):
             if state.holder[core] == job:
                 total += core_mw(state, job, core)
     return int(total)
@@ -118,7 +118,7 @@ def held_in(state: BatchState, job: int, begin: int, stop: int) -> int:
     """How many of the cores [begin, stop) a job holds."""
     jobs, total = state.jobs, 0
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
-        lo, hi = max(state.pool_lo[k], begin), min(state.pool_hi[k], stop)
+        lo, hi = max(state.pool.lo[k], begin), min(state.pool.hi[k], stop)
         if state.settings.releases == b.NO_RELEASES:
             total += max(0, hi - lo)
             continue

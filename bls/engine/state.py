@@ -78,6 +78,16 @@ PLACE_AT, SCORE_AT, ACCOUNT_AT, CLOCK_AT, DECIDE_AT = range(5)
 FUNCTIONS = 5
 
 
+class Pool(State, dim="pool"):
+    """Allocations, as intervals of cores; those of one job are one behind the other.
+
+    It is a state by itself as it grows most: the columns of a state that grows are all copied.
+    """
+
+    lo: Ints = column()  # the first core
+    hi: Ints = column()  # behind the last
+
+
 class Told(State, dim="told"):
     """What running jobs were told, and when."""
 
@@ -455,7 +465,7 @@ class BatchState(State):
         ``bls.engine.queue``.
     free_words, free_starts : int64
         ``bls.availability.free_cores``: cores that no job holds, on hosts that are up.
-    pool_lo, pool_hi : int64
+    pool : Pool
         Allocations, in the order in which jobs started.
     wanted_first : int64 (n + 1,); wanted_lo, wanted_hi : int64
         Cores asked for by number.
@@ -647,8 +657,7 @@ class BatchState(State):
     queue_starts: Ints
     free_words: Ints = column("free_words")
     free_starts: Ints
-    pool_lo: Ints = column("pool")
-    pool_hi: Ints = column("pool")
+    pool: Pool = column()
     wanted_first: Ints
     wanted_lo: Ints
     wanted_hi: Ints

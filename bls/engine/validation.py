@@ -176,7 +176,7 @@ def _check_held(state: BatchState, jobs: Jobs, holds: Array) -> Array:
     if len(bad := np.flatnonzero((count < 1) | (first < 0) | (first + count > state.pool_used))):
         _fault(state, f"{_name(state, rows[bad[0]])} runs and has no cores in the pool of allocations")
     owner, at = np.repeat(rows, count), _pieces(first, count)
-    lo, hi = state.pool_lo[at], state.pool_hi[at]
+    lo, hi = state.pool.lo[at], state.pool.hi[at]
     if len(bad := np.flatnonzero((lo < 0) | (hi > n_cores) | (lo >= hi))):
         k = bad[0]
         _fault(state, f"{_name(state, owner[k])} holds cores [{lo[k]}, {hi[k]}); there are {n_cores}")
@@ -553,7 +553,7 @@ def _power_left(state: BatchState, rows: Array, begun: Array, domain: int = -1) 
     for row in rows.tolist():
         first = jobs.held_first[row]
         for k in range(first, first + jobs.held_count[row]):
-            cores = np.arange(state.pool_lo[k], state.pool_hi[k])
+            cores = np.arange(state.pool.lo[k], state.pool.hi[k])
             if state.settings.releases != b.NO_RELEASES:
                 cores = cores[state.holder[cores] == row]
             left -= _more_mw(state, row, cores[within[cores]])

@@ -68,7 +68,7 @@ class Present:
         rows = np.fromiter(self._running, np.int64, len(self._running))
         count = state.jobs.held_count[rows]
         source = intervals_of(state.jobs.held_first[rows], count)
-        row, lo, hi = np.repeat(rows, count), state.pool_lo[source], state.pool_hi[source]
+        row, lo, hi = np.repeat(rows, count), state.pool.lo[source], state.pool.hi[source]
         if state.settings.releases != b.NO_RELEASES:  # of what it was given, what it still has
             row, core = np.repeat(row, hi - lo), intervals_of(lo, hi - lo)
             still = state.holder[core] == row

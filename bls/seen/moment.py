@@ -65,7 +65,7 @@ class Counts:
     """
 
     def __init__(self, state: BatchState) -> None:
-        self._state = state
+        self._state = state.only_numbers()
 
     @property
     def now_ns(self) -> int:
@@ -128,7 +128,7 @@ def moment_of(state: BatchState) -> Moment:
     rows = np.sort(np.concatenate((state.running_job[: state.n_running], awaiting)))
     count = jobs.held_count[rows]
     held = np.arange(count.sum()) + np.repeat(jobs.held_first[rows] - (np.cumsum(count) - count), count)
-    lo, hi, holder = state.pool_lo[held], state.pool_hi[held], np.repeat(rows, count)
+    lo, hi, holder = state.pool.lo[held], state.pool.hi[held], np.repeat(rows, count)
     if state.settings.releases != b.NO_RELEASES:  # what a job still holds, core by core
         lo = np.flatnonzero(np.isin(state.holder, rows))
         hi, holder = lo + 1, state.holder[lo]

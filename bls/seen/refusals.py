@@ -90,6 +90,6 @@ def _holder(state: BatchState, core: int) -> str:
         first = int(jobs.held_first[row])
         for k in range(first, first + int(jobs.held_count[row])):
             released = state.settings.releases != b.NO_RELEASES and state.holder[core] != row
-            if state.pool_lo[k] <= core < state.pool_hi[k] and not released:
+            if state.pool.lo[k] <= core < state.pool.hi[k] and not released:
                 return f"is held by job {jobs.number[row]}"
     return f"is on host {state.host_of[core]}, which is down"

@@ -94,7 +94,7 @@ class Trial:
     def _cores(self, job: SeenJob, count: int) -> list[int]:
         self._placed.add(job.row)
         first = int(self._state.pool_used)
-        lo, hi = (column[first : first + count].tolist() for column in (self._state.pool_lo, self._state.pool_hi))
+        lo, hi = (column[first : first + count].tolist() for column in (self._state.pool.lo, self._state.pool.hi))
         return [core for begin, stop in zip(lo, hi, strict=True) for core in range(begin, stop)]
 
     def _check(self, what: str, job: object) -> None:

@@ -35,7 +35,7 @@ def _put_wanted(state: BatchState, inline: InlineState, job: int, at: int) -> in
     """Write down for which cores of a running job others wait; returns the place behind them."""
     jobs = state.jobs
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
-        for core in range(state.pool_lo[k], state.pool_hi[k]):
+        for core in range(state.pool.lo[k], state.pool.hi[k]):
             if state.hinted[core] == job + 1 and state.holder[core] == job:
                 at = _put(inline, at, core, b.HINTED, 0)
     return at

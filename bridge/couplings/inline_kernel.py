@@ -83,7 +83,7 @@ def _take_cores(state: BatchState, inline: InlineState, job: int, n_cores: int) 
     if state.jobs.given_count[job] > 0:
         first, count = state.jobs.given_first[job], state.jobs.given_count[job]
     for k in range(first, first + count):
-        for number in range(state.pool_lo[k], min(state.pool_hi[k], state.pool_lo[k] + n_cores - c)):
+        for number in range(state.pool.lo[k], min(state.pool.hi[k], state.pool.lo[k] + n_cores - c)):
             gflops, host = inline.core_speed[number], inline.core_host[number]
             inline.base_gflops[c] = gflops
             work.speed[c] = gflops

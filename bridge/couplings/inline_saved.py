@@ -148,7 +148,7 @@ def _fill_keys(state: BatchState, inline: InlineState, job: int) -> None:
     """What the application that runs, which is the job's, draws from, and who its master is."""
     fill_round_keys(inline.app.keys, inline.seed[0], np.uint64(inline.job_id[state.jobs.origin[job]]))
     first = state.jobs.given_first[job] if state.jobs.given_count[job] > 0 else state.jobs.held_first[job]
-    inline.master_host = inline.core_host[state.pool_lo[first]]
+    inline.master_host = inline.core_host[state.pool.lo[first]]
 
 
 @compiled(inner=True)

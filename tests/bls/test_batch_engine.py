@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import gc
+import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -200,8 +202,7 @@ def test_room_that_is_just_enough_or_grows_changes_nothing(keep: bool) -> None:
         state, profile = tight.state, tight.state.cores_profile
         n = number(state, "cores_profile.n_slices") + 4
         small: dict[str, Any] = {
-            "pool_lo": state.pool_lo[:1].copy(),
-            "pool_hi": state.pool_hi[:1].copy(),
+            "pool": state.pool.front(1),
             "decisions": state.decisions.front(1),
         }
         if len(state.kept_lo):
@@ -210,7 +211,7 @@ def test_room_that_is_just_enough_or_grows_changes_nothing(keep: bool) -> None:
             of_slices = ("ns", "free", "first", "lo", "hi", "amount", "after")
             small["cores_profile"] = profile._replace(**{name: getattr(profile, name)[:n].copy() for name in of_slices})
         tight.state = state._replace(**small)
-        columns = ("decisions.at_ns", "kept_lo", "jobs.number", "pool_lo")
+        columns = ("decisions.at_ns", "kept_lo", "jobs.number", "pool.lo")
         sizes = {name: len(column(tight.state, name)) for name in columns}
         assert finish(tight) == answer, case
         grown |= {name for name, size in sizes.items() if len(column(tight.state, name)) != size}
@@ -535,3 +536,14 @@ def test_what_has_no_meaning_is_refused() -> None:
     with pytest.raises(InputError, match="--fair-start: with --charge-decisions as measured"):
         check_fair_start(POLICIES["fcfs"], BatchRules(charge_decisions=True))
     check_fair_start(POLICIES["fcfs"], BatchRules(charge_decisions=True, decision_cost_ns=5))
+
+
+def test_the_numbers_of_a_run_do_not_keep_its_columns() -> None:
+    """They stay with whoever shows the run; the columns of a large run take more memory than all that is kept of it."""
+    simulator = simulator_of(said_cases(1, 5)[0])
+    ended = len({attempt.number for attempt in finish(simulator)})
+    counts, state = simulator.counts, weakref.ref(simulator.state)
+    del simulator
+    gc.collect()
+    assert state() is None
+    assert counts.ended == ended

@@ -347,6 +347,12 @@ class State:
             blocks[parent + parts[parent]._laid_out[name].place] = first + 8 * child
         return forks[0]  # type: ignore[return-value]
 
+    def only_numbers(self) -> Self:
+        """A state that has its numbers in common with this one, and no columns: it does not keep their memory."""
+        other = type(self).__new__(type(self))
+        other.__dict__.update(_block=self._block, _address=self.address, _slab=None)
+        return other
+
     @classmethod
     def _tree(cls) -> _Tree:
         found: _Tree | None = cls.__dict__.get("_whole")

@@ -19,7 +19,7 @@ __all__ = ["earliest", "hold_host_cores", "hold_kept_cores", "hold_pool_cores", 
 def hold_pool_cores(state: BatchState, job: int, begin: int, stop: int, sign: int) -> int:
     """Take (-1) a running job's cores from the profile for [begin, stop), or give them back (1)."""
     first, count = state.jobs.held_first[job], state.jobs.held_count[job]
-    lo, hi = state.pool_lo[first : first + count], state.pool_hi[first : first + count]
+    lo, hi = state.pool.lo[first : first + count], state.pool.hi[first : first + count]
     hold_cores(state, state.cores_profile, job, lo, hi, count, begin, stop, sign)
     return 0
 
@@ -53,7 +53,7 @@ def move(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
 def earliest(state: BatchState, job: int, _begin: int, before: int, _sign: int) -> int:
     """The earliest slot of a job before an instant, ``stop``; its cores are at the end of the pool, ``n_placed`` intervals."""
     used = state.pool_used
-    lo, hi = state.pool_lo[used:], state.pool_hi[used:]
+    lo, hi = state.pool.lo[used:], state.pool.hi[used:]
     slot, count = earliest_place(state, state.cores_profile, job, before, lo, hi)
     state.n_placed = count
     return int(slot)

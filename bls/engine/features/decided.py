@@ -24,7 +24,7 @@ def _powered(state: BatchState, job: int, count: int) -> int:
         return count
     used, room = state.pool_used, room_mw(state)
     more = (
-        cores_mw(state, job, state.pool_lo[used:], state.pool_hi[used:], count) if count > 0 else least_mw(state, job)
+        cores_mw(state, job, state.pool.lo[used:], state.pool.hi[used:], count) if count > 0 else least_mw(state, job)
     )
     if more <= room:
         if count > 0 and state.domains.limit_mw.size > 0:

@@ -47,7 +47,7 @@ def _mean_scale(state: BatchState, job: int) -> int:
         return int(_scale_of_all(state, job))
     jobs, total, n = state.jobs, 0, 0
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
-        for core in range(state.pool_lo[k], state.pool_hi[k]):
+        for core in range(state.pool.lo[k], state.pool.hi[k]):
             if _holds(state, job, core):
                 total += state.core_scale.scale[core] if state.core_scale.row[core] == job + 1 else WHOLE
                 n += 1
@@ -69,7 +69,7 @@ def _scale(state: BatchState, job: int, core: int, scale: int) -> None:
     if state.scaling.apart[job] == 0:
         state.scaling.apart[job], jobs = 1, state.jobs
         for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
-            for each in range(state.pool_lo[k], state.pool_hi[k]):
+            for each in range(state.pool.lo[k], state.pool.hi[k]):
                 if _holds(state, job, each):
                     _scale_core(state, job, each, _scale_of_all(state, job))
     _scale_core(state, job, core, scale)

@@ -38,7 +38,7 @@ def _move_of(state: BatchState, job: int, host: int, now: int, sign: int) -> Non
     before, after = (job, -1) if sign < 0 else (-1, job)
     cores = 0
     for k in range(first, stop):
-        for core in range(max(lo, state.pool_lo[k]), min(hi, state.pool_hi[k])):
+        for core in range(max(lo, state.pool.lo[k]), min(hi, state.pool.hi[k])):
             cores += holder[core] == before
     if cores == 0:
         return
@@ -49,7 +49,7 @@ def _move_of(state: BatchState, job: int, host: int, now: int, sign: int) -> Non
     if by_cores:
         hold_pool(state, job, now, until, 1)
     for k in range(first, stop):
-        for core in range(max(lo, state.pool_lo[k]), min(hi, state.pool_hi[k])):
+        for core in range(max(lo, state.pool.lo[k]), min(hi, state.pool.hi[k])):
             if holder[core] != before:
                 continue
             holder[core] = after

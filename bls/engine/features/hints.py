@@ -43,13 +43,13 @@ def _want_of(state: BatchState, head: int, job: int, most: int) -> int:
     first, count, stop = jobs.held_first[job], jobs.held_count[job], behind_last_working(state, job)
     held = 0
     for k in range(first, first + count):
-        for core in range(state.pool_lo[k], min(state.pool_hi[k], stop)):
+        for core in range(state.pool.lo[k], min(state.pool.hi[k], stop)):
             held += holder[core] == job and not _is_asked(state, core)
     most = min(most, held // 2)
     found = 0
     for back in range(count):
         k = first + count - 1 - back
-        lo, hi = state.pool_lo[k], min(state.pool_hi[k], stop)
+        lo, hi = state.pool.lo[k], min(state.pool.hi[k], stop)
         for step in range(max(hi - lo, 0)):
             core = hi - 1 - step
             if found < most and holder[core] == job and usable(state, head, core) and not _is_asked(state, core):
@@ -88,7 +88,7 @@ def _news_for(state: BatchState, job: int) -> int:
     """Note of each core of a job whether it is wanted; returns how many are, -1 if that is no news."""
     jobs, news, count = state.jobs, False, 0
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
-        for core in range(state.pool_lo[k], state.pool_hi[k]):
+        for core in range(state.pool.lo[k], state.pool.hi[k]):
             if state.holder[core] != job:
                 continue
             was, will = state.hinted[core] == job + 1, state.wanted_of[core] == job + 1

@@ -104,8 +104,8 @@ def _count(state: BatchState, job: int) -> None:
         return
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         for group in range(power.first_core.size - 1):
-            lo = max(state.pool_lo[k], power.first_core[group])
-            hi = min(state.pool_hi[k], power.first_core[group + 1])
+            lo = max(state.pool.lo[k], power.first_core[group])
+            hi = min(state.pool.hi[k], power.first_core[group + 1])
             cores = max(0, hi - lo)
             if state.settings.releases != b.NO_RELEASES:
                 cores = 0
@@ -161,7 +161,7 @@ def put_into(state: BatchState, job: int, level: int) -> None:
         return
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         group = 0
-        for core in range(state.pool_lo[k], state.pool_hi[k]):
+        for core in range(state.pool.lo[k], state.pool.hi[k]):
             while core >= power.first_core[group + 1]:
                 group += 1
             if state.settings.releases != b.NO_RELEASES and state.holder[core] != job:

@@ -99,7 +99,7 @@ def offer_of_domains(state: BatchState, job: int, _begin: int, count: int, _sign
     for domain in range(domains.limit_mw.size):
         domains.room[domain] = state.offered_amounts[first_amount + domain]
         room = domains.room[domain]
-        fits = fits and fits_within(state, job, domain, state.pool_lo[used:], state.pool_hi[used:], count, room)
+        fits = fits and fits_within(state, job, domain, state.pool.lo[used:], state.pool.hi[used:], count, room)
     if fits:
         return 1
     total = 0
@@ -113,7 +113,7 @@ def fits_domains(state: BatchState, job: int, _begin: int, count: int, _sign: in
     """Whether (1 or 0) the ``stop`` intervals of cores at the end of the pool fit all limits of domains; if not it is noted."""
     used = state.pool_used
     for domain in range(state.domains.limit_mw.size):
-        lo, hi, room = state.pool_lo[used:], state.pool_hi[used:], domain_room_mw(state, domain)
+        lo, hi, room = state.pool.lo[used:], state.pool.hi[used:], domain_room_mw(state, domain)
         if not fits_within(state, job, domain, lo, hi, count, room):
             more = cores_mw_within(state, job, domain, lo, hi, count)
             state.refused, state.refused_at, state.refused_of = b.NO_POWER_THERE, more, room

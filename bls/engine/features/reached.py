@@ -93,10 +93,10 @@ def behind_last_working(state: BatchState, job: int) -> int:
     if state.settings.resizing != b.NO_RESIZE:
         return state.host_of.size  # then hosts are shared: a job computes on all that it has
     n, k = state.jobs.cores[job], state.jobs.held_first[job]
-    while n > state.pool_hi[k] - state.pool_lo[k]:
-        n -= state.pool_hi[k] - state.pool_lo[k]
+    while n > state.pool.hi[k] - state.pool.lo[k]:
+        n -= state.pool.hi[k] - state.pool.lo[k]
         k += 1
-    return int(state.pool_lo[k] + n)
+    return int(state.pool.lo[k] + n)
 
 
 @compiled(inner=True)

@@ -38,7 +38,7 @@ def _left(state: BatchState, job: int) -> int:
     """Write the intervals that a job still holds into ``left_lo, left_hi``; returns how many."""
     jobs, holder, count = state.jobs, state.holder, 0
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
-        core, stop = state.pool_lo[k], state.pool_hi[k]
+        core, stop = state.pool.lo[k], state.pool.hi[k]
         while core < stop:
             if holder[core] != job:
                 core += 1
@@ -64,10 +64,10 @@ def take_up(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) ->
     """A job that starts holds the cores of its allocation."""
     jobs = state.jobs
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
-        state.holder[state.pool_lo[k] : state.pool_hi[k]] = job
+        state.holder[state.pool.lo[k] : state.pool.hi[k]] = job
         if state.asked.size > 0:
-            state.asked[state.pool_lo[k] : state.pool_hi[k]] = 0
-            state.given_at[state.pool_lo[k] : state.pool_hi[k]] = 0
+            state.asked[state.pool.lo[k] : state.pool.hi[k]] = 0
+            state.given_at[state.pool.lo[k] : state.pool.hi[k]] = 0
     return 0
 
 
@@ -266,8 +266,8 @@ def stop_after(state: BatchState, job: int, core_number: Ints, released_ns: Ints
     n_hosts = state.host_first.size - 1
     first = jobs.held_first[job]
     for k in range(first, first + jobs.held_count[job]):
-        host = state.host_of[state.pool_lo[k]]
-        while host < n_hosts and state.host_first[host] < state.pool_hi[k]:
+        host = state.host_of[state.pool.lo[k]]
+        while host < n_hosts and state.host_first[host] < state.pool.hi[k]:
             down = min(host_status.next_down_ns[host], host_status.next_down_ns[n_hosts + host])
             if down < stop and not _gone_by(state, host, down, core_number, released_ns):
                 stop, reason = down, b.FAILED

@@ -175,8 +175,8 @@ def let_sleep(state: BatchState, job: int, now: int, _stop: int, sign: int) -> i
     elif job >= 0:
         first, n_hosts = state.jobs.held_first[job], state.host_first.size - 1
         for k in range(first, first + state.jobs.held_count[job]):
-            host = state.host_of[state.pool_lo[k]]
-            while host < n_hosts and state.host_first[host] < state.pool_hi[k]:
+            host = state.host_of[state.pool.lo[k]]
+            while host < n_hosts and state.host_first[host] < state.pool.hi[k]:
                 _idles(state, host, now)
                 host += 1
     return 0
@@ -218,8 +218,8 @@ def boot_hosts(state: BatchState, job: int, start: int, _stop: int, _sign: int) 
     _settle(state, now)
     set_stop(state, job, b.NEVER)
     for k in range(first, first + jobs.held_count[job]):
-        host = state.host_of[state.pool_lo[k]]
-        while host < n_hosts and state.host_first[host] < state.pool_hi[k]:
+        host = state.host_of[state.pool.lo[k]]
+        while host < n_hosts and state.host_first[host] < state.pool.hi[k]:
             late = max(late, late_on(state, host, start))
             _idles_no_more(state, host, now)
             if sleep.host.state[host] == b.OFF and start < jobs.stop_ns[job]:

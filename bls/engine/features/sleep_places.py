@@ -97,7 +97,7 @@ def _place_by_counts(state: BatchState, job: int) -> int:
     if lacking > 0:
         _add_hosts(state, job, state.free_words, lacking)
     _raise(state, words)
-    return ask_allocator(state, job, 0, words, state.sleep.hosts, state.pool_lo[used:], state.pool_hi[used:])
+    return ask_allocator(state, job, 0, words, state.sleep.hosts, state.pool.lo[used:], state.pool.hi[used:])
 
 
 @compiled(inner=True)
@@ -160,8 +160,8 @@ def _late(state: BatchState, count: int) -> int:
     """For how long a job waits for the hosts of ``count`` intervals at the end of the pool."""
     used, n_hosts, late = state.pool_used, state.host_first.size - 1, 0
     for k in range(used, used + count):
-        host = state.host_of[state.pool_lo[k]]
-        while host < n_hosts and state.host_first[host] < state.pool_hi[k]:
+        host = state.host_of[state.pool.lo[k]]
+        while host < n_hosts and state.host_first[host] < state.pool.hi[k]:
             late = max(late, late_on(state, host, state.now_ns))
             host += 1
     return late

@@ -78,7 +78,7 @@ def _held_for(state: BatchState, head: int, job: int, asked: int) -> int:
         return int(jobs.asked[job]) if asked == 1 else _stay(state, job)
     n = 0
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
-        for core in range(state.pool_lo[k], state.pool_hi[k]):
+        for core in range(state.pool.lo[k], state.pool.hi[k]):
             n += state.holder[core] == job and state.asked[core] == asked and may_have(state, head, core)
     return n
 
@@ -88,7 +88,7 @@ def _first_core(state: BatchState, job: int) -> int:
     """The first core that a job started with."""
     jobs = state.jobs
     at = jobs.given_first[job] if jobs.given_count[job] > 0 else jobs.held_first[job]
-    return int(state.pool_lo[at])
+    return int(state.pool.lo[at])
 
 
 @compiled(inner=True)
@@ -165,10 +165,10 @@ def _comes_as_new(state: BatchState, job: int, core: int) -> None:
 def _add_interval(state: BatchState, first: int, count: int, core: int) -> int:
     """Put a core behind the intervals of the pool from ``first`` on, which are ascending; returns how many there are then."""
     last = first + count - 1
-    if count > 0 and state.pool_hi[last] == core:
-        state.pool_hi[last] = core + 1
+    if count > 0 and state.pool.hi[last] == core:
+        state.pool.hi[last] = core + 1
         return count
-    state.pool_lo[first + count], state.pool_hi[first + count] = core, core + 1
+    state.pool.lo[first + count], state.pool.hi[first + count] = core, core + 1
     return count + 1
 
 
@@ -178,7 +178,7 @@ def _list_anew(state: BatchState, job: int, told_first: int) -> int:
     jobs = state.jobs
     first, count, given = state.pool_used, 0, told_first
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
-        for core in range(state.pool_lo[k], state.pool_hi[k]):
+        for core in range(state.pool.lo[k], state.pool.hi[k]):
             if state.holder[core] != job:
                 continue
             while given < state.n_told and state.told.core[given] < core:
@@ -243,7 +243,7 @@ def _ask(state: BatchState, head: int, job: int, most: int, now: int) -> None:
     first, before, spared = state.n_told, _stay(state, job), _first_core(state, job)
     n, n_cores = 0, state.host_of.size
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
-        for core in range(state.pool_lo[k], state.pool_hi[k]):
+        for core in range(state.pool.lo[k], state.pool.hi[k]):
             if state.holder[core] != job or state.asked[core] == 1 or core == spared:
                 continue
             if head < 0 or may_have(state, head, core):
