@@ -1,4 +1,4 @@
-"""Once through everything that an order needs, so that no process that is forked afterwards loads it again."""
+"""A first run of everything that an order needs, so that no process forked afterwards loads it again."""
 
 from __future__ import annotations
 
@@ -71,21 +71,25 @@ def _start(job: int, technique: str, program: str, *, records: bool) -> Start:
 
 
 async def _bridge(connection: BlockingConnection, technique: str, program: str) -> None:
-    assert isinstance(await connection.hear(), Hello)
-    connection.say(Welcome(version=PROTOCOL_VERSION, run=_TOKEN))
-    for job, records in enumerate((False, False, True)):
-        connection.say(_start(job, technique, program, records=records))
-        while connection.session.open_jobs():
-            if isinstance(await connection.hear(), Suspended):
-                connection.say(Resume(job=job, until_ns=None, changes=(), stop_ns=2 * _S))
-    connection.say(Quit())
-    await connection.hear()
-    connection.close()
+    try:
+        assert isinstance(await connection.hear(), Hello)
+        connection.say(Welcome(version=PROTOCOL_VERSION, run=_TOKEN))
+        for job, records in enumerate((False, False, True)):
+            connection.say(_start(job, technique, program, records=records))
+            while connection.session.open_jobs():
+                if isinstance(await connection.hear(), Suspended):
+                    connection.say(Resume(job=job, until_ns=None, changes=(), stop_ns=2 * _S))
+        connection.say(Quit())
+        await connection.hear()
+    finally:  # otherwise the other end would wait forever
+        connection.close()
 
 
 def warm_up(technique: str, program: str = "") -> ApplicationPeer:
-    """Serve a few small jobs in this process, and return what has served them. What is wrong with the technique or program is
-    reported to whoever orders it."""
+    """Serve a few small jobs in this process, and return the peer that has served them.
+
+    A fault of the technique or program is not reported here, but where a run orders it.
+    """
     ours, theirs = socket.socketpair()
     bridge, peer = BlockingConnection(Session(Role.BRIDGE, _TOKEN), ours), ApplicationPeer()
     orders = threading.Thread(target=run, args=(_bridge(bridge, technique, program),))

@@ -1,0 +1,97 @@
+"""A session on a blocking socket: large messages, another end that is gone, and coroutines that need an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from conversation import TOKEN, hello, lengths, records, start
+
+from bridge.protocol.messages import PROTOCOL_VERSION, Records, Role, Welcome
+from bridge.protocol.session import ConnectionClosed, ProtocolError, Session
+from bridge.workers import warmup
+from bridge.workers.blocking import BlockingConnection, run
+
+
+@pytest.fixture
+def ends() -> Iterator[tuple[socket.socket, socket.socket]]:
+    """Both ends of a connection in which few bytes can be under way."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        for end in (ours, theirs):
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+            end.settimeout(60.0)
+        yield ours, theirs
+
+
+def heard(connection: BlockingConnection) -> Any:
+    """The next event of a connection."""
+    found = []
+
+    async def hear() -> None:
+        found.append(await connection.hear())
+
+    run(hear())
+    return found[0]
+
+
+def test_messages_larger_than_what_can_be_under_way_arrive_whole(ends: tuple[socket.socket, socket.socket]) -> None:
+    application = BlockingConnection(Session(Role.APPLICATION), ends[0])
+    bridge = BlockingConnection(Session(Role.BRIDGE, TOKEN), ends[1])
+    application.say(hello())
+    application.flush()
+    heard(bridge)
+    count = 20_000
+    bridge.say(Welcome(version=PROTOCOL_VERSION, run="r"))
+    bridge.say(start(tasks=count, records=True))
+    bridge.say(lengths(0, count))
+    writer = threading.Thread(target=bridge.flush)
+    writer.start()
+    for _ in range(3):
+        heard(application)
+    writer.join()
+    application.say(records(0, count))
+    writer = threading.Thread(target=application.close)
+    writer.start()
+    answer = heard(bridge)
+    writer.join()
+    assert isinstance(answer, Records)
+    assert len(answer.core) == 4 * count
+    with pytest.raises(ProtocolError):
+        heard(bridge)  # the job has no outcome
+    assert bridge.ended
+
+
+@pytest.mark.parametrize(("rest", "resets"), [(b"", False), (b"\0\0", False), (b"", True)])
+def test_another_end_that_is_gone_is_found_by_hearing(
+    rest: bytes, resets: bool, ends: tuple[socket.socket, socket.socket]
+) -> None:
+    connection = BlockingConnection(Session(Role.APPLICATION), ends[0])
+    connection.say(hello())
+    if resets:
+        connection.flush()  # closing with unread data resets the connection
+    ends[1].sendall(rest)
+    ends[1].close()
+    connection.flush()  # raises nothing
+    if rest:
+        with pytest.raises(ProtocolError):
+            heard(connection)
+    else:
+        assert heard(connection) == ConnectionClosed()
+    assert connection.ended
+    connection.close()
+
+
+def test_a_coroutine_that_needs_an_event_loop_is_refused() -> None:
+    with pytest.raises(RuntimeError, match="awaits an event loop"):
+        run(asyncio.sleep(0))
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_warm_up_that_fails_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warmup, "_start", lambda *given, **records: 1 // 0)
+    warmup.warm_up("ss")
