@@ -516,7 +516,11 @@ def test_a_workload() -> None:
     made = generate_lublin(20_000, seed=1, n_cores=128)
     assert len(made) == 20_000
     assert set(made.queue.tolist()) == {0, 1}
-    assert 0.1 < (made.queue == 1).mean() < 0.2  # batch jobs
+    # Batch jobs arrive less often, run longer and ask for more cores.
+    batch = made.queue == 1
+    assert 0.1 < batch.mean() < 0.2
+    assert made.run_ns[batch].mean() > 5 * made.run_ns[~batch].mean()
+    assert made.cores[batch].mean() > made.cores[~batch].mean()
     np.testing.assert_array_equal(made.run_ns, made.estimate_ns)
     assert np.all(made.run_ns % S == 0)
     hours = np.bincount(Calendar.of(made).hour(made.submit_ns), minlength=24)

@@ -105,6 +105,22 @@ def test_a_job_has_ended_with_its_last_task_though_messages_are_under_way(later:
     assert told == natural
 
 
+def test_a_resume_keeps_pending_changes_and_adds_or_removes_a_stop() -> None:
+    half_s, until_ns, stop_ns = S // 2, START_NS + S // 2, START_NS + 3 * S
+    changes = tuple(Change(at_ns=START_NS + at * half_s, core=1, speed_gflops=1.0 / at) for at in (2, 3))
+    whole = {"stop_ns": stop_ns, "changes": changes}
+    *_, ended = answers = Played().run(start(**whole))
+    assert isinstance(ended, Outcome)
+    assert ended.stopped
+    assert all(answers != Played().run(start(stop_ns=stop_ns, changes=(change,))) for change in changes)
+    assert Played().run(start(until_ns=until_ns), [resume(**whole)]) == answers
+    first, last = changes
+    pending = start(until_ns=until_ns, changes=(last,))
+    assert Played().run(pending, [resume(stop_ns=stop_ns, changes=(first,))]) == answers
+    stopped = start(until_ns=until_ns, stop_ns=START_NS + 2 * S)
+    assert Played().run(stopped, [resume()]) == Played().run(start())
+
+
 #: Two loops; as each begins the job wishes for other cores: for four, then for one.
 WISHING = Program((Loop("ss", cores=2.0), Loop("ss", cores=0.3)), steps=2).to_json()
 

@@ -188,6 +188,14 @@ def test_the_file_is_plain_json_and_read_as_it_was_written(tmp_path: Path) -> No
     assert os.listdir(tmp_path) == []
 
 
+def test_a_reader_of_a_replaced_file_reads_the_whole_of_the_old_one(tmp_path: Path) -> None:
+    file = LiveFile(tmp_path)
+    file.write(live(written_s=1.0))
+    with (tmp_path / FILE).open("rb") as opened:
+        file.write(live(written_s=2.0))
+        assert json.loads(opened.read())["written_s"] == 1.0
+
+
 def test_a_file_of_another_program(tmp_path: Path) -> None:
     said = dict.fromkeys((b"", b"{", b'{"version": 1}', b"[]", b'{"version": "x"}', b"\xff" * 5), "not valid JSON")
     said[b'{"version": 2, "new": []}'] = "is of version 2; this twolevel reads version 1$"

@@ -395,6 +395,16 @@ def test_a_run_from_a_library_needs_no_compiler(folder: Path, tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_library_has_the_units_it_was_built_from(copy: Path) -> None:
+    assert shipped.library_files(copy)[0].is_file()
+    assert shipped.units() == set(_MODULES)
+    found, missing = (shipped.unit(f"als.engine.{name}") for name in ("metrics", "loop"))
+    assert found is not None
+    assert missing is None
+    assert sorted(returned for _, returned in found.values()) == ["f", "f", "v"]
+    assert all(address for address, _ in found.values())
+
+
 @pytest.mark.parametrize("other", [{"source": "0123456789abcdef"}, {"format": 0}])
 def test_a_library_of_other_sources_or_form_is_not_used(
     other: dict[str, Any], copy: Path, capsys: pytest.CaptureFixture[str]
