@@ -565,7 +565,7 @@ _ENDED = (ApplicationStatus.FINISHED, ApplicationStatus.STOPPED, ApplicationStat
 
 
 def _widened(values: Array, n: int) -> Array:
-    """A copy with room for ``n`` numbers, zeros behind those given; ``np.pad`` takes ten times as long."""
+    """Return a copy with room for ``n`` numbers, padded with zeros; ``np.pad`` takes ten times as long."""
     wide = np.zeros(n, values.dtype)
     wide[: len(values)] = values
     return wide

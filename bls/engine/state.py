@@ -79,13 +79,13 @@ FUNCTIONS = 5
 
 
 class Pool(State, dim="pool"):
-    """Allocations, as intervals of cores; those of one job are one behind the other.
+    """Allocations, as intervals of cores; the intervals of one job follow each other.
 
-    It is a state by itself as it grows most: the columns of a state that grows are all copied.
+    The pool is a state of its own because it grows most often, and growing copies all columns of a state.
     """
 
     lo: Ints = column()  # the first core
-    hi: Ints = column()  # behind the last
+    hi: Ints = column()  # one past the last core
 
 
 class Told(State, dim="told"):

@@ -56,7 +56,7 @@ def columns_of(state: BatchState) -> JobColumns:
 
 
 class Counts:
-    """The few numbers of a run, good at any time and in any thread; the run's state is not kept for them.
+    """The few numbers of a run, valid at any time and in any thread; they do not keep the columns of the run.
 
     Parameters
     ----------

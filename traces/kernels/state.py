@@ -348,7 +348,7 @@ class State:
         return forks[0]  # type: ignore[return-value]
 
     def only_numbers(self) -> Self:
-        """A state that has its numbers in common with this one, and no columns: it does not keep their memory."""
+        """Return a state that shares the numbers of this one, but has no columns and does not keep their memory."""
         other = type(self).__new__(type(self))
         other.__dict__.update(_block=self._block, _address=self.address, _slab=None)
         return other
