@@ -289,7 +289,7 @@ def finish(simulator: BatchSimulator) -> list[Attempt]:
 
 
 def without_compiled_code(module: str, function: str) -> int:
-    """What a function of a module returns in a Python whose kernels are not compiled; raises if it fails there."""
+    """Call a function of a module in a Python without compiled kernels, and return its result."""
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     text = f"import {module}; print({module}.{function}())"
     ran = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, env=environment, check=False)

@@ -131,7 +131,7 @@ class PeerOptions:
             make = "(umask 077; openssl rand -hex 32 > FILE) makes one"
             raise InputError(f"{LISTEN.name}: needs {TOKEN_FILE.name} FILE, which hosts join with; {make}")
         else:
-            from bridge.workers.address import tls_address  # it loads asyncio
+            from bridge.workers.address import tls_address
             from bridge.workers.credentials import read_token
 
             tls_address(self.listen, LISTEN.name)

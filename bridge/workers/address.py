@@ -17,22 +17,21 @@ __all__ = ["HANDSHAKE_S", "PARTING_TLS_S", "dial", "keep_alive", "tls_address"]
 HANDSHAKE_S: Final = 10.0
 PARTING_TLS_S: Final = 2.0
 
-#: A connection of which nothing is heard for so many seconds is asked, so often, so many seconds apart, whether it is still
-#: there: that of a host that has lost its power, or its network, ends after a minute. Where something is under way to it, its
-#: processes are known to be silent after ``--als-timeout``: a limit on what is not acknowledged would end those of a run
-#: that is only stopped, too.
+#: TCP keep-alive: seconds of silence before the first probe, number of probes, and seconds between them. The connection of a
+#: host that has lost its power or its network ends after a minute. Data that are under way to such a host are not limited here,
+#: as a limit would also end the connections of a run that is only stopped; ``--als-timeout`` finds its silent processes.
 _QUIET_S, _ASKS, _BETWEEN_S = 30, 3, 10
 
 _TLS: Final = "tls://"
 
 
 def tls_address(address: str, where: str) -> tuple[str, int]:
-    """Host and port of ``tls://HOST:PORT``; an IPv6 host stands in brackets.
+    """Return host and port of ``tls://HOST:PORT``; an IPv6 host is written in brackets.
 
     Raises
     ------
     InputError
-        If it is none; the message begins with ``where``.
+        If it is not such an address; the message begins with ``where``.
     """
     host, colon, port = address.removeprefix(_TLS).rpartition(":")
     bare = host.removeprefix("[").removesuffix("]")
@@ -48,7 +47,7 @@ def _is_port(text: str) -> bool:
 
 
 def keep_alive(plug: Any) -> None:
-    """Have the system notice that the other end of a TCP connection is no longer there."""
+    """Let the system detect that the other end of a TCP connection is gone."""
     plug.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _QUIET_S)
     plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, _BETWEEN_S)
@@ -62,14 +61,14 @@ def dial(address: str, context: ssl.SSLContext | None = None) -> socket.socket:
     ----------
     address : str
     context : SSLContext, optional
-        What the bridge is known by; needed for ``tls://host:port``.
+        Verifies the bridge; needed for ``tls://host:port``.
 
     Raises
     ------
     InputError
         If the address is neither ``unix:/path`` nor ``tcp:host:port`` nor, with a context, ``tls://host:port``.
     OSError
-        If nobody listens there, or somebody else.
+        If nothing listens there, or something other than the bridge.
     """
     if context is not None:
         host, port = tls_address(address, "bridge address")

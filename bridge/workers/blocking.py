@@ -1,6 +1,6 @@
-"""A session on a blocking socket, for a process that has nothing to do but what it is asked.
+"""A session on a blocking socket, for a process that only answers orders.
 
-Most of what a process of one job costs is memory that it writes to and so has to copy: an event loop would double it.
+A forked process of one job mostly costs the memory that it writes to, as that has to be copied. An event loop would double it.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ __all__ = ["BlockingConnection", "run"]
 
 
 class BlockingConnection:
-    """One end of one connection; what is said is written together before more is heard.
+    """One end of one connection; waiting messages are written together before the next read.
 
-    It has the methods of :class:`bridge.workers.connection.Connection`, which block instead of awaiting: a coroutine that
-    awaits nothing else is run by :func:`run`.
+    It has the methods of :class:`bridge.workers.connection.Connection`, but they block instead of awaiting. :func:`run` runs a
+    coroutine that awaits nothing else.
 
     Parameters
     ----------
     session : Session
-        Judges every message.
+        Checks every message.
     plug : socket
         To the other end.
 
     Attributes
     ----------
     ended : bool
-        Whether the other end has closed its stream, or it is broken.
+        Whether the other end has closed its stream, or the stream is broken.
     """
 
     def __init__(self, session: Session, plug: socket.socket) -> None:
@@ -42,12 +42,12 @@ class BlockingConnection:
         self.ended = False
 
     async def hear(self) -> Any:
-        """The next message, judged; raises ProtocolError if the other side broke the protocol."""
+        """Return the next message; raises ProtocolError if the other side broke the protocol."""
         while (event := self.session.next_event()) is NEED_DATA:
             self.flush()
             try:
                 data = self._plug.recv(READ_AT_MOST)
-            except OSError:  # reset, or given up by the kernel: whoever is there no longer speaks
+            except OSError:  # reset, or given up by the kernel: nothing more will arrive
                 data = b""
             if data:
                 self.session.receive_data(data)
@@ -57,11 +57,11 @@ class BlockingConnection:
         return event
 
     def say(self, message: Any) -> None:
-        """Send a message; raises LocalProtocolError if the protocol forbids it now."""
+        """Add a message to those that wait to be written; raises LocalProtocolError if the protocol forbids it now."""
         self._waiting.append(self.session.send(message))
 
     def flush(self) -> None:
-        """Write what was said. If the other end is gone, :meth:`hear` finds so."""
+        """Write the waiting messages. If the other end is gone, only :meth:`hear` reports it."""
         if self._waiting:
             data = b"".join(self._waiting)
             self._waiting.clear()
@@ -69,11 +69,11 @@ class BlockingConnection:
                 self._plug.sendall(data)
 
     async def drain(self) -> None:
-        """Write what was said."""
+        """As :meth:`flush`."""
         self.flush()
 
     def close(self) -> None:
-        """Close it after what was said has been taken."""
+        """Write the waiting messages, and close the connection."""
         self.flush()
         if type(self._plug) is not socket.socket:  # TLS
             with contextlib.suppress(OSError):
@@ -83,7 +83,13 @@ class BlockingConnection:
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine that awaits only what blocks instead."""
+    """Run a coroutine that never suspends: all that it awaits blocks instead.
+
+    Raises
+    ------
+    RuntimeError
+        If it suspends, as it would need an event loop.
+    """
     try:
         work.send(None)
     except StopIteration:

@@ -86,7 +86,7 @@ def _be_worker(server: int, pipes: _Pipes, peer: Any, context: Any, address: str
         pipes.report("born", worker, str(os.getpid()))
         _step_aside(pipes)
         run(serve(BlockingConnection(Session(Role.APPLICATION), dial(address, context)), token, worker, peer))
-        os._exit(0)  # at once: nothing here is worth taking down in order
+        os._exit(0)  # immediately: nothing needs an orderly shutdown
     except OSError:
         pass  # the bridge is gone
     except TwolevelError as error:
@@ -117,7 +117,7 @@ class _Server:
     def __init__(self, pipes: _Pipes) -> None:
         self._pipes = pipes
         self._context: Any = None
-        self._peer: Any = None  # which has served once, and is forked as it is
+        self._peer: Any = None  # our application simulator, warm; every worker starts as a copy of it
         self._workers: dict[str, int] = {}
         self._names: dict[int, str] = {}
 

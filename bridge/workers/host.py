@@ -54,7 +54,7 @@ _BLOCK: Final = 1 << 20
 
 
 async def connect(address: str, context: ssl.SSLContext) -> Streams:
-    """Open a connection to the run at ``tls://host:port``, which is known by a context."""
+    """Open a connection to the run at ``tls://host:port``, whose certificate the context verifies."""
     host, port = tls_address(address, "bridge address")
     streams = await asyncio.open_connection(
         host, port, ssl=context, ssl_handshake_timeout=HANDSHAKE_S, ssl_shutdown_timeout=PARTING_TLS_S

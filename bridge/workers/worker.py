@@ -37,36 +37,36 @@ if TYPE_CHECKING:
 
 __all__ = ["Peer", "run_peer", "serve"]
 
-#: A job of more tasks than this does not begin before the answers to others are on their way.
+#: Before a job of more tasks than this begins, the answers about other jobs are written.
 _LONG_TASKS: Final = 2_000
 
 
 class Peer(Protocol):
-    """What simulates jobs: orders in, answers out, without any I/O of its own with the bridge."""
+    """Simulator of jobs: orders in, answers out, without any I/O of its own with the bridge."""
 
     @property
     def name(self) -> str:
-        """What it is called in messages to the user."""
+        """Its name in messages to the user."""
         ...
 
     @property
     def releases(self) -> bool:
-        """Whether it can say which cores a job needs no more."""
+        """Whether it can report cores that a job no longer needs."""
         ...
 
     @property
     def hints(self) -> bool:
-        """Whether it can be told for which of a job's cores others wait."""
+        """Whether it accepts hints: which of a job's cores the queue is waiting for."""
         ...
 
     @property
     def resizes(self) -> bool:
-        """Whether cores can come to its jobs while they run, and be asked for."""
+        """Whether its jobs can receive cores, and be asked for cores, while they run."""
         ...
 
     @property
     def wishes(self) -> bool:
-        """Whether it can say for how many cores its jobs wish."""
+        """Whether it can report for how many cores its jobs ask."""
         ...
 
     @property
@@ -75,12 +75,12 @@ class Peer(Protocol):
         ...
 
     def answers(self, order: Message) -> Iterator[Message]:
-        """What to answer to an order, in order."""
+        """Yield the answers to an order, in sequence."""
         ...
 
 
 async def serve(connection: Connection | BlockingConnection, token: str, worker: str, peer: Peer | None = None) -> None:
-    """Serve one bridge until it says quit or closes the connection.
+    """Serve one bridge until it sends a quit or closes the connection.
 
     Parameters
     ----------
@@ -89,12 +89,12 @@ async def serve(connection: Connection | BlockingConnection, token: str, worker:
     token, worker : str
         As of ``PROTOCOL.md``.
     peer : Peer, optional
-        What simulates; default: the engine of :mod:`als`. It draws the tasks of jobs by itself, and conserves work.
+        The simulator; default: the engine of :mod:`als`. It draws the tasks of jobs by itself, and conserves work.
 
     Raises
     ------
     PeerError
-        If the bridge refuses us, or breaks the protocol.
+        If the bridge refuses this process, or breaks the protocol.
     """
     peer = ApplicationPeer() if peer is None else peer
     try:
@@ -118,7 +118,7 @@ async def serve(connection: Connection | BlockingConnection, token: str, worker:
                 event = await connection.hear()
             except ProtocolError:
                 if connection.ended:
-                    return  # the bridge is gone: nobody is left to tell
+                    return  # the bridge is gone: there is no one to report to
                 raise
             if isinstance(event, ConnectionClosed | Quit):
                 return
@@ -140,7 +140,7 @@ async def _answer(connection: Connection | BlockingConnection, peer: Peer, order
 
 
 def run_peer(peer: Peer) -> None:
-    """Serve the bridge that has started this process, until it is done; a fault is the process's last line."""
+    """Serve the bridge that has started this process, until it is done; an error is the last line on stderr."""
     missing = [name for name in (ADDRESS_VARIABLE, TOKEN_VARIABLE, WORKER_VARIABLE) if name not in os.environ]
     if missing:
         sys.exit(f"{peer.name}: {missing[0]} is not set; a bridge sets it when it starts an application simulator")

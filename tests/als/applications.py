@@ -195,7 +195,7 @@ lengths = st.integers(1, 200).map(lambda half_ns: half_ns / 2e9) | st.floats(1e-
 speeds = st.sampled_from((1.0, 1.0, 2.0, 0.5, 3.0, 46.875))
 pauses = st.lists(st.integers(0, 200), max_size=4)
 
-#: Every technique, and some with parameters that change what they are told or asked.
+#: Every technique, and some with parameters that change their inputs or their calls.
 NAMES = (*TECHNIQUES, *table_rows(__file__, "names"))
 
 

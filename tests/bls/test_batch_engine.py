@@ -539,7 +539,7 @@ def test_what_has_no_meaning_is_refused() -> None:
 
 
 def test_the_numbers_of_a_run_do_not_keep_its_columns() -> None:
-    """They stay with whoever shows the run; the columns of a large run take more memory than all that is kept of it."""
+    """A display of the run keeps its numbers; the columns of a large run take more memory than everything else that is kept."""
     simulator = simulator_of(said_cases(1, 5)[0])
     ended = len({attempt.number for attempt in finish(simulator)})
     counts, state = simulator.counts, weakref.ref(simulator.state)

@@ -227,7 +227,7 @@ def test_text_of_time_people_and_classes() -> None:
     assert {line[column - 1] for line in lines} == {" "}
     assert all(line[column] != " " for line in lines)
     said = dict(rows)
-    expected = dict(table_rows(__file__, "said_of_the_log"))
+    expected = dict(table_rows(__file__, "rows_of_the_text"))
     assert {name: said[name] for name in expected} == expected
     assert said["round estimates"].endswith("75.0 % of an hour; 2 different ones")
     assert said["memory per core"].endswith("max 4 MB   (50.0 % of jobs)")

@@ -1,7 +1,7 @@
-"""One result in every coupling: a matrix of everything that a run can be asked for, and of the ways to run it.
+"""One result in every coupling: a matrix of the features of a run and the ways to run it.
 
-A feature is a run with options, files and jobs of its own, and says whether the run is worth a comparison, as what it is about
-has happened. Each is simulated inline, and in every other way that it names.
+A feature is a run with its own options, files and jobs. It states whether the run is worth a comparison: what the feature is
+about must have happened. Each feature is simulated inline, and in every other way that its row lists.
 """
 
 from __future__ import annotations

@@ -142,7 +142,7 @@ def _written(make: Callable[[], Configuration]) -> str:
         return ""
 
 
-@pytest.mark.parametrize("value", [value for (value,) in table_rows(__file__, "going_on")])
+@pytest.mark.parametrize("value", [value for (value,) in table_rows(__file__, "values_with_another_key")])
 @pytest.mark.parametrize("quoted", ["{}", '"{}"'])
 def test_a_value_does_not_go_on_as_another_key(tmp_path: Path, value: str, quoted: str) -> None:
     value = quoted.format(value)

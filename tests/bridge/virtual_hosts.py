@@ -137,7 +137,7 @@ class Site:
         return self.port
 
     async def connect(self, plug: _Plug) -> Streams:
-        """Connect, agree upon TLS, and talk; as ``bridge.workers.address.connect``."""
+        """Connect, agree upon TLS, and talk; as ``bridge.workers.host.connect``."""
         world, port = self.world, self.port
         self.attempts += 1
         await asyncio.sleep(world.draw.uniform(0.0, 0.01))

@@ -276,7 +276,7 @@ def test_on_a_terminal_the_screen_is_left_as_it_was(published: Path, monkeypatch
 
 
 def found() -> tuple[str, str]:
-    """The state and the folder of the run that is meant by ``r``."""
+    """The state and the folder of the run that ``r`` selects."""
     run = find_run(Path("r/"))
     assert run is not None
     return run.state, run.folder.name
