@@ -87,6 +87,7 @@ __all__ = [
     "MAX_TASKS",
     "MAX_WISHES",
     "MESSAGES",
+    "OVER",
     "PROTOCOL_VERSION",
     "RECORDS_PER_FRAME",
     "TOKEN_VARIABLE",
@@ -137,6 +138,9 @@ PROTOCOL_VERSION: Final = 11
 ADDRESS_VARIABLE: Final = "TWOLEVEL_ADDRESS"
 TOKEN_VARIABLE: Final = "TWOLEVEL_TOKEN"
 WORKER_VARIABLE: Final = "TWOLEVEL_WORKER"
+
+#: Reason for refusing a hello that arrives after all jobs are done; not a fault of the process, which just ends.
+OVER: Final = "the run is over"
 
 
 class Role(StrEnum):

@@ -27,14 +27,13 @@ from bridge.protocol.host_messages import (
     Unborn,
 )
 from bridge.protocol.host_session import HostProtocolError, HostState
-from bridge.protocol.messages import PROTOCOL_VERSION, Hello
+from bridge.protocol.messages import OVER, PROTOCOL_VERSION, Hello
 from bridge.protocol.session import ConnectionClosed
 from bridge.workers.assignment import Assignment
 from bridge.workers.connection import Connection
 from bridge.workers.credentials import Certificate, read_token
 from bridge.workers.host_listener import HostListener
 from bridge.workers.launchers import READY_S, Owner
-from bridge.workers.listener import OVER
 from bridge.workers.places import Place
 
 __all__ = ["HostOwner", "Hosts", "Wanted"]

@@ -19,14 +19,14 @@ from typing import Any, Final, Protocol
 from bridge.protocol.framing import READ_AT_MOST
 from bridge.protocol.host_messages import Join
 from bridge.protocol.host_session import HostProtocolError
-from bridge.protocol.messages import PROTOCOL_VERSION, Hello, Refused, Role, Welcome
+from bridge.protocol.messages import OVER, PROTOCOL_VERSION, Hello, Refused, Role, Welcome
 from bridge.protocol.session import ProtocolError, Refusal, Session
 from bridge.scratch import Scratch
 from bridge.workers.connection import Connection
 from bridge.workers.other_end import process_at, process_of_tcp
 from traces.base.errors import InputError, shown
 
-__all__ = ["HELLO_S", "LINES", "OVER", "STRANGERS", "Listener", "Stranger", "settle"]
+__all__ = ["HELLO_S", "LINES", "STRANGERS", "Listener", "Stranger", "settle"]
 
 log = logging.getLogger("twolevel.bridge")
 
@@ -38,9 +38,6 @@ STRANGERS = 64
 
 #: Of so many refused connections there is a line each.
 LINES: Final = 10
-
-#: What is wrong with a hello that comes when everything has been done: not refused, but no longer of use.
-OVER: Final = "the run is over"
 
 #: How many connections the kernel may hold for us before they are accepted.
 _BACKLOG: Final = 4096

@@ -15,12 +15,12 @@ import socket as sockets
 from typing import TYPE_CHECKING, Any, Final
 
 from bridge.options.declared import ALS_COMMAND
-from bridge.protocol.messages import Hello, Message
+from bridge.protocol.messages import OVER, Hello, Message
 from bridge.protocol.session import IS_SCHEDULER, ConnectionClosed, ProtocolError, Refusal
 from bridge.workers.assignment import Assignment, Order, Worker
 from bridge.workers.connection import Connection
 from bridge.workers.launchers import Launcher
-from bridge.workers.listener import OVER, Listener
+from bridge.workers.listener import Listener
 from bridge.workers.needs import Needs
 from bridge.workers.outstanding_jobs import OutstandingJobs
 from bridge.workers.places import Place, room_for

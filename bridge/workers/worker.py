@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from bridge.protocol.messages import (
     ADDRESS_VARIABLE,
+    OVER,
     PROTOCOL_VERSION,
     TOKEN_VARIABLE,
     WORKER_VARIABLE,
@@ -121,6 +122,8 @@ async def serve(connection: Connection | BlockingConnection, token: str, worker:
                     return  # the bridge is gone: there is no one to report to
                 raise
             if isinstance(event, ConnectionClosed | Quit):
+                return
+            if isinstance(event, Refused) and event.reason == OVER:
                 return
             if isinstance(event, Refused):
                 raise PeerError(f"the bridge refused this process: {event.reason}")

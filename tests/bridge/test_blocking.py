@@ -6,15 +6,17 @@ import asyncio
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 from conversation import TOKEN, hello, lengths, records, start
 
-from bridge.protocol.messages import PROTOCOL_VERSION, Records, Role, Welcome
+from bridge.protocol.messages import OVER, PROTOCOL_VERSION, Records, Refused, Role, Welcome
 from bridge.protocol.session import ConnectionClosed, ProtocolError, Session
-from bridge.workers import warmup
+from bridge.workers import warmup, worker
 from bridge.workers.blocking import BlockingConnection, run
+from traces.base.errors import PeerError
 
 
 @pytest.fixture
@@ -84,6 +86,19 @@ def test_another_end_that_is_gone_is_found_by_hearing(
         assert heard(connection) == ConnectionClosed()
     assert connection.ended
     connection.close()
+
+
+@pytest.mark.parametrize("reason", [OVER, "wrong token"])
+def test_a_refusal_is_an_error_unless_the_run_is_over(reason: str, ends: tuple[socket.socket, socket.socket]) -> None:
+    application = BlockingConnection(Session(Role.APPLICATION), ends[0])
+    bridge = BlockingConnection(Session(Role.BRIDGE, TOKEN), ends[1])
+    bridge.session.receive_data(Session(Role.APPLICATION).send(hello()))
+    heard(bridge)
+    bridge.say(Refused(reason=reason, blame="application"))
+    bridge.flush()
+    with nullcontext() if reason == OVER else pytest.raises(PeerError, match="refused this process: wrong token"):
+        run(worker.serve(application, TOKEN, "w"))
+    assert ends[0].fileno() == -1
 
 
 def test_a_coroutine_that_needs_an_event_loop_is_refused() -> None:

@@ -20,13 +20,13 @@ from faulty_runs import PATIENCE_S, PLATFORM, Once, assert_same, descendants, ex
 
 from bridge.couplings import PeerOptions
 from bridge.protocol.framing import frame
-from bridge.protocol.messages import Hello, encode
+from bridge.protocol.messages import OVER, Hello, encode
 from bridge.runs.simulation import run
 from bridge.scenarios.scenario import Options, Scenario
 from bridge.workers import listener
 from bridge.workers.address import dial
 from bridge.workers.connection import Connection, Streams
-from bridge.workers.listener import LINES, OVER, STRANGERS, Listener
+from bridge.workers.listener import LINES, STRANGERS, Listener
 from traces.base.errors import InputError
 
 pytestmark = pytest.mark.whole
