@@ -66,6 +66,7 @@ from traces.figures.study.makespans import makespans_figure
 from traces.figures.study.planning import Planned, planning_outcomes_figure, planning_ratios_figure
 from traces.figures.study.ratio import ratio_figure
 from traces.figures.study.variation import variation_figure
+from traces.lifecycle import LIFE, Ending, Stage
 from traces.statistics import paired_comparisons
 
 __all__ = ["FOUR_JOBS", "IMAGES", "IN_TURN", "PICTURES", "Section", "four_jobs", "learned", "main", "sizes", "speeds"]
@@ -479,6 +480,40 @@ def demand_response() -> Figures:
     return found
 
 
+#: Where the states of a job are drawn, so that no two arrows meet.
+_PLACES: Final = {
+    Stage.COMING: (0, 1),
+    Stage.WAITING: (1, 1),
+    Stage.RUNNING: (2, 1),
+    Ending.REJECTED: (0.45, 2),
+    Ending.REQUEUED: (1.5, 2),
+    Ending.CANCELLED: (1, 0),
+    Ending.COMPLETED: (3.1, 1.7),
+    Ending.KILLED: (3.1, 1),
+    Ending.FAILED: (3.1, 0.3),
+}
+
+
+def life() -> Figures:
+    """The states of a job, and how it comes from one to the next."""
+    with styled():
+        figure = new_figure(8.4, 3.6)
+        axes = figure.subplots()
+        for (before, after), several in groupby(LIFE, key=lambda step: (step.before, step.after)):
+            words = "\n".join(getattr(step.event, "name", str(step.event)).lower() for step in several)
+            begin, end = (np.array(_PLACES[one]) for one in (before, after))
+            axes.annotate("", end, begin, arrowprops={"arrowstyle": "-|>", "color": GREY, "shrinkA": 14, "shrinkB": 22})
+            axes.text(
+                *(begin + end) / 2, words, va="center", ha="center", fontsize=7, bbox={"fc": "white", "lw": 0, "pad": 1}
+            )
+        for state, place in _PLACES.items():
+            box = {"boxstyle": "round,pad=0.4", "fc": "white", "ec": INK}
+            axes.text(*place, state.name.lower(), va="center", ha="center", bbox=box)
+        axes.set(xlim=(-0.3, 3.5), ylim=(-0.2, 2.2))
+        axes.axis("off")
+    return {"job-life.png": figure}
+
+
 @dataclass(frozen=True)
 class Section:
     """Pictures of a kind.
@@ -518,111 +553,58 @@ def _drawn(start: str, *names: str) -> dict[str, str]:
 _LOOP = "twolevel loop --n 400 --lengths gamma:cov=0.5 --mean 50 --cores 8 --als fac --overhead 300000000 --out loop"
 _GRAPH = "twolevel graph cholesky:tiles=8,ccr=0.1 --hosts 4 --cores 16 --als heft --network lv08 --out graph"
 
+# fmt: off
 PICTURES: Final = (
-    Section(
-        "A run",
-        "`twolevel run … --tasks --decisions --out DIR` writes their tables. In Python: `result.plot.gantt()` and so on.",
-        _drawn(
-            "run-", *("utilisation", "waits", "imbalance", "held", "heat", "gantt", "chunks", "lengths", "decisions")
-        ),
-        runs,
-    ),
+    Section("A run",
+            "`twolevel run … --tasks --decisions --out DIR` writes their tables. In Python: `result.plot.gantt()` and so on.",
+            _drawn("run-", *["utilisation", "waits", "imbalance", "held", "heat", "gantt", "chunks", "lengths", "decisions"]),
+            runs),
     Section("A report page, in a browser", "", {"report.png": "twolevel report DIR -o page.html"}),
     Section("Some jobs of a run", "", {"gantt.png": "twolevel gantt DIR --jobs 97-104 -o gantt.png"}, by="make demo"),
-    Section(
-        "The power of a machine",
-        "Of a run with `--power` or with limits to power.",
-        _alike(
-            "demand-response-",
-            *("none", "submit", "hold", "dvfs", "stop-idle", "stop-off"),
-            command="twolevel power DIR -o power.png",
-        ),
-        power,
-    ),
-    Section(
-        "A study",
-        "`twolevel grid` and `twolevel study` draw them into `DIR/figures`; this command draws them again.",
-        _drawn(
-            "study-",
-            *("makespan", "variation", "ratio", "imbalance", "cost", "comparison", "slowdown-boxes", "queue-boxes"),
-            *("decisions", "decision-cost"),
-        ),
-        studies,
-    ),
-    Section(
-        "Two runs",
-        "",
-        {"compare-chain.png": "twolevel compare DIR_A DIR_B --job 64 --out compared"},
-        by="the example of the page on comparing",
-    ),
+    Section("The power of a machine", "Of a run with `--power` or with limits to power.",
+            _alike("demand-response-", "none", "submit", "hold", "dvfs", "stop-idle", "stop-off",
+                   command="twolevel power DIR -o power.png"), power),
+    Section("A study", "`twolevel grid` and `twolevel study` draw them into `DIR/figures`; this command draws them again.",
+            _drawn("study-", "makespan", "variation", "ratio", "imbalance", "cost", "comparison", "slowdown-boxes",
+                   "queue-boxes", "decisions", "decision-cost"), studies),
+    Section("Two runs", "", {"compare-chain.png": "twolevel compare DIR_A DIR_B --job 64 --out compared"},
+            by="the example of the page on comparing"),
     Section("One loop, one graph", "", {"loop.png": _LOOP, "graph-schedule.png": _GRAPH}),
     Section("Task lengths", "", {"lengths.png": ""}, task_lengths),
     Section("Techniques", "", _alike("techniques", "", "-learning"), techniques),
     Section("Speeds of cores", "", {"core-speeds.png": ""}, speeds),
-    Section(
-        "The two-level paper's evaluation",
-        "",
-        _alike(
-            "paper-",
-            *(f"{kind}-{log}" for kind in ("makespan", "variation", "ratio") for log in ("W1", "W2")),
-            "8-tasks-W1",
-        ),
-        evaluation,
-    ),
-    Section(
-        "The two-level paper's five jobs",
-        "",
-        {"paper-gantt.png": "twolevel gantt DIR --jobs 684374-684412 --cores 128-151 -o gantt.png"},
-    ),
-    Section(
-        "The cost of simulations",
-        "With the results of `two-level-paper-cost-inline.toml` in the same figure.",
-        {"paper-cost.png": "twolevel figures DIR --only cost"},
-        by="twolevel study tools/studies/two-level-paper-cost.toml",
-    ),
+    Section("The two-level paper's evaluation", "",
+            _alike("paper-", *(f"{kind}-{log}" for kind in ("makespan", "variation", "ratio") for log in ("W1", "W2")),
+                   "8-tasks-W1"), evaluation),
+    Section("The two-level paper's five jobs", "",
+            {"paper-gantt.png": "twolevel gantt DIR --jobs 684374-684412 --cores 128-151 -o gantt.png"}),
+    Section("The cost of simulations",
+            "With the results of `two-level-paper-cost-inline.toml` in the same figure.",
+            {"paper-cost.png": "twolevel figures DIR --only cost"},
+            by="twolevel study tools/studies/two-level-paper-cost.toml"),
     Section("The two-level paper's extra tasks", "", {"paper-draws.png": ""}, draws),
-    Section(
-        "The two-level paper's four jobs",
-        "",
-        _alike("paper-four-jobs-", "static", "small-first", "ss-release", "ss-hint"),
-        four_jobs_drawn,
-    ),
-    Section(
-        "AccaSim's case study",
-        "With the paper's names of dispatchers, plain slowdowns, and the least times of five runs.",
-        _alike("accasim-", "slowdown-boxes", "queue-boxes", "decision-cost", "decisions"),
-        by="twolevel study tools/studies/accasim.toml",
-    ),
-    Section(
-        "Generated workloads",
-        "",
-        _alike(
-            "accasim-",
-            *("like-50k", "like-500k", "calendar-500k"),
-            command="twolevel workload generate --like LOG -n 50000 --method accasim --plot like.png -o made.swf",
-        ),
-    ),
-    Section(
-        "Levels that exchange information",
-        "",
-        _alike("coordination-", "W2", "CEA-Curie"),
-        by="twolevel study tools/studies/releases.toml",
-    ),
+    Section("The two-level paper's four jobs", "",
+            _alike("paper-four-jobs-", "static", "small-first", "ss-release", "ss-hint"), four_jobs_drawn),
+    Section("AccaSim's case study",
+            "With the paper's names of dispatchers, plain slowdowns, and the least times of five runs.",
+            _alike("accasim-", "slowdown-boxes", "queue-boxes", "decision-cost", "decisions"),
+            by="twolevel study tools/studies/accasim.toml"),
+    Section("Generated workloads", "",
+            _alike("accasim-", "like-50k", "like-500k", "calendar-500k",
+                   command="twolevel workload generate --like LOG -n 50000 --method accasim --plot like.png -o made.swf")),
+    Section("Levels that exchange information", "", _alike("coordination-", "W2", "CEA-Curie"),
+            by="twolevel study tools/studies/releases.toml"),
     Section("Hints", "", {"coordination-hints-W2.png": ""}, by="twolevel study tools/studies/hints.toml"),
     Section("Malleable jobs", "", _alike("malleable-", "W1", "W2"), by="twolevel study tools/studies/malleable.toml"),
+    Section("The life of a job", "", {"job-life.png": ""}, life),
     Section("The bridge's protocol", "", _alike("protocol-", "connection", "job", end=".svg"), by="hand"),
     Section("Better estimates", "", {"estimates-slowdown.png": ""}, estimates),
-    Section(
-        "Demand response", "", {"demand-response-study.png": ""}, by="twolevel study tools/studies/demand-response.toml"
-    ),
-    Section(
-        "Demand response, other states and jobs",
-        "",
-        _alike("demand-response-", "states", "techniques"),
-        demand_response,
-    ),
+    Section("Demand response", "", {"demand-response-study.png": ""}, by="twolevel study tools/studies/demand-response.toml"),
+    Section("Demand response, other states and jobs", "", _alike("demand-response-", "states", "techniques"),
+            demand_response),
     Section("Constraint programming", "", _alike("cp-", "eurora", "forhlr", "instances"), planners),
 )
+# fmt: on
 
 #: Pictures of wall times, which differ from run to run.
 _OF_TIMES: Final = {"run-decisions.png", "study-cost.png", "study-decisions.png", "study-decision-cost.png"}

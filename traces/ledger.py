@@ -13,6 +13,7 @@ import numpy as np
 
 from traces.base.columns import Columns
 from traces.compiled import Array
+from traces.lifecycle import Ending, Reason
 
 __all__ = [
     "STATES",
@@ -29,10 +30,10 @@ __all__ = [
 ]
 
 #: Why a job started when it did; ``JobRecords.why`` holds the place of one.
-WHY = ("head", "backfill", "reserved", "preset", "never")
+WHY = tuple(reason.name.lower() for reason in Reason)
 
 #: What became of a job, or of one attempt at it; ``JobRecords.state`` holds the place of one.
-STATES = ("completed", "killed", "cancelled", "failed", "requeued", "rejected")
+STATES = tuple(ending.name.lower() for ending in Ending)
 
 #: Of a column that need not be given.
 _BY_DEFAULT: Any = None

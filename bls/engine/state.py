@@ -9,6 +9,7 @@ from bls.engine.settings import Settings
 from traces.base.scale import WHOLE
 from traces.kernels.signatures import Floats, Floats2, Ints, Ints2, Ints3
 from traces.kernels.state import State, column
+from traces.lifecycle import Ending, Reason
 
 #: The instant that never comes.
 NEVER = PROFILE_NEVER
@@ -66,9 +67,9 @@ NO_POWER_THERE = 14  # likewise in a part of the machine, refused_where
 # An entry of BatchState.log is 4 · row + one of these.
 LOG_ARRIVED, LOG_STARTED, LOG_LEFT = 0, 1, 2
 
-# ---- why a job started, and what became of it: places in traces.ledger.WHY and STATES ----
-BY_HEAD, BY_BACKFILL, BY_RESERVATION, BY_PRESET, NEVER_STARTED = 0, 1, 2, 3, 4
-COMPLETED, KILLED, CANCELLED, FAILED, REQUEUED, TURNED_AWAY = 0, 1, 2, 3, 4, 5
+# ---- why a job started, and what became of it (traces.lifecycle) ----
+BY_HEAD, BY_BACKFILL, BY_RESERVATION, BY_PRESET, NEVER_STARTED = map(int, Reason)
+COMPLETED, KILLED, CANCELLED, FAILED, REQUEUED, TURNED_AWAY = map(int, Ending)
 
 #: A depth of reservations without bound.
 UNBOUNDED = 2**62

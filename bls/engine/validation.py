@@ -20,6 +20,7 @@ from traces.base.time import MAX_NS
 from traces.checks.heaps import first_out_of_order
 from traces.checks.jobs import InvariantError
 from traces.compiled import Array
+from traces.lifecycle import NEVER_RAN, RAN
 
 __all__ = ["validate"]
 
@@ -105,7 +106,8 @@ def _check_jobs(state: BatchState, jobs: Jobs, left: Array, holds: Array) -> Non
         (left & started & ~ended, "has left, and has no end"),
         (started & ((jobs.why < 0) | (jobs.why >= b.NEVER_STARTED)), "started for no reason that there is"),
         (left & ~started & (jobs.why != b.NEVER_STARTED), "has left, never started, and says why it did"),
-        (jobs.state > b.TURNED_AWAY, "has left in a state that there is not"),
+        (left & started & ~np.isin(jobs.state, [*RAN]), "ran, but ended as only a job that never ran can"),
+        (left & ~started & ~np.isin(jobs.state, [*NEVER_RAN]), "never ran, but ended as only a job that ran can"),
         (started & (jobs.slot_ns != b.NEVER), "has started, and keeps a reservation"),
     ):
         if len(bad := np.flatnonzero(wrong)):

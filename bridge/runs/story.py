@@ -19,6 +19,7 @@ from traces.base.time import NS_PER_S, format_ns
 from traces.compiled import Array
 from traces.intervals import intervals_text
 from traces.ledger_tables import HINTS, RELEASES, SCALES, WIDTHS
+from traces.lifecycle import Ending, Stage, told
 from traces.tables import BEGIN, BOOT_WAIT, CUT_BECAUSE, NAME, REJECTED_BECAUSE, STARTED_BECAUSE, read_jobs, read_rows
 
 if TYPE_CHECKING:
@@ -34,28 +35,6 @@ _NAMED = 3
 
 #: So much of the list of job numbers is shown in an error.
 _LONGEST_LIST = 120
-
-_WHY = {
-    "head": "in its turn: in that pass no job before it in the order had to wait",
-    "backfill": "by backfilling: ahead of jobs before it in the order, which had to wait",
-    "reserved": "in its turn, after it had been given a reservation: it had been the next to start, or among the next",
-    "preset": "at once: it runs from the start of the selected window",
-}
-
-_ENDS = {
-    "completed": "completed",
-    "killed": "was killed, at the end of the walltime that it had asked for",
-    "cancelled": "was cancelled by its user",
-    "failed": "was cut: a host that it held was lost",
-    "requeued": "was cut: a host that it held was lost; put back into the queue",
-}
-
-#: The same of what was cut because its cores were lost, or a policy ended it, and the reason is said.
-_CUT = {
-    "failed": "was cut: {}; not tried again",
-    "requeued": "was cut: {}; put back into the queue",
-    "cancelled": "was cancelled: {}",
-}
 
 
 def _instant(ns: int) -> str:
@@ -264,7 +243,8 @@ class _Jobs:
         waiting = self.started & (self.eligible <= eligible) & (self.had >= eligible)
         waiting[row] = False
         before = waiting & ((self.eligible < eligible) | (self.submit < self.submit[row]))
-        text = "eligible" if attempt == 0 else f"in the queue again, attempt {attempt}"
+        again = f"{told(Ending.REQUEUED, 'waiting')}, attempt {attempt}"
+        text = told(Stage.COMING, "waiting") if attempt == 0 else again
         if attempt == 0 and eligible > self.submit[row]:
             why = "it could not start before" if self.begin[row] == eligible else "it follows another job"
             text += f", {format_ns(eligible - int(self.submit[row]))} after its submit: {why}"
@@ -273,15 +253,9 @@ class _Jobs:
         return f"{text}: {self.free_at(eligible, row)} of {self.n_cores} cores are free, {ahead} that came before it {verb}"
 
     def _never(self, row: int) -> str:
-        if self.word("state", row) == "rejected":
-            if REJECTED_BECAUSE in self.columns:
-                return f"rejected by the policy: {self.word(REJECTED_BECAUSE, row)}"
-            return "rejected: the policy sends away what cannot start"
-        return (
-            "never started: its user withdrew it before"
-            if self.eligible[row] >= 0
-            else "withdrawn before it could wait"
-        )
+        stage = Stage.WAITING if self.eligible[row] >= 0 else Stage.COMING
+        because = self.word(REJECTED_BECAUSE, row) if REJECTED_BECAUSE in self.columns else ""
+        return told(stage, self.word("state", row), because)
 
     def _waited(self, row: int) -> str:
         eligible, start, requested = int(self.eligible[row]), int(self.start[row]), int(self.cores[row])
@@ -313,7 +287,7 @@ class _Jobs:
 
     def _start(self, row: int) -> str:
         start = int(self.start[row])
-        text = f"started {_WHY[self.word('why', row)]}"
+        text = f"started {told(Stage.WAITING, self.word('why', row))}"
         if STARTED_BECAUSE in self.columns and (because := self.word(STARTED_BECAUSE, row)):
             text += f"; the policy says: {because}"
         if start == self.had[row]:
@@ -351,9 +325,8 @@ class _Jobs:
 
     def _end(self, row: int) -> str:
         ran = format_ns(int(self.end[row] - self.start[row]))
-        state = self.word("state", row)
         because = self.word(CUT_BECAUSE, row) if CUT_BECAUSE in self.columns else ""
-        text = f"{_CUT[state].format(because)}, after {ran}" if because else f"{_ENDS[state]}, after {ran}"
+        text = f"{told(Stage.RUNNING, self.word('state', row), because)}, after {ran}"
         tasks = self.value("tasks", row)
         if tasks:
             text += f"; {_counted(int(tasks), 'task')}"

@@ -6,11 +6,9 @@ import numpy as np
 
 from traces.base.errors import TwolevelError
 from traces.ledger import STATES, WHY, JobRecords
+from traces.lifecycle import NEVER_RAN, RAN, Ending, Reason
 
 __all__ = ["InvariantError", "check_jobs"]
-
-_CANCELLED, _REQUEUED, _REJECTED = (STATES.index(name) for name in ("cancelled", "requeued", "rejected"))
-_NEVER = WHY.index("never")
 
 
 class InvariantError(TwolevelError):
@@ -48,9 +46,9 @@ def _check_times(jobs: JobRecords) -> None:
         (started & (jobs.start_ns < jobs.eligible_ns), "starts before it is eligible"),
         (started & (jobs.end_ns < jobs.start_ns), "ends before it starts"),
         (~started & ~nothing, "never started, but has left something"),
-        (~started & (jobs.state != _CANCELLED) & (jobs.state != _REJECTED), "never started, but was not cancelled"),
-        (started & (jobs.state == _REJECTED), "was rejected, but started"),
-        (started == (jobs.why == _NEVER), "started, or did not, otherwise than it says"),
+        (~started & ~np.isin(jobs.state, [*NEVER_RAN]), "never started, but ended as only a job that ran can"),
+        (started & ~np.isin(jobs.state, [*RAN]), "started, but ended as only a job that never ran can"),
+        (started == (jobs.why == Reason.NEVER), "started, or did not, otherwise than it says"),
     ):
         if len(bad := np.flatnonzero(wrong)):
             row = bad[0]
@@ -71,8 +69,8 @@ def _check_attempts(jobs: JobRecords) -> None:
         (np.flatnonzero(first & (jobs.attempt != 0)), "has no attempt before it"),
         (after[jobs.attempt[after] != jobs.attempt[before] + 1], "does not follow on the attempt before it"),
         (after[after < before], "stands before an earlier attempt"),
-        (np.flatnonzero(last & (jobs.state == _REQUEUED)), "was requeued, but no attempt follows"),
-        (before[jobs.state[before] != _REQUEUED], "was not requeued, but an attempt follows"),
+        (np.flatnonzero(last & (jobs.state == Ending.REQUEUED)), "was requeued, but no attempt follows"),
+        (before[jobs.state[before] != Ending.REQUEUED], "was not requeued, but an attempt follows"),
         (after[jobs.eligible_ns[after] != jobs.end_ns[before]], "does not wait from the end of the attempt before it"),
         (1 + np.flatnonzero((jobs.attempt[:-1] > 0) & (jobs.attempt[1:] == 0)), "stands behind later attempts"),
     ):

@@ -1,0 +1,104 @@
+"""The life of a job, or of one attempt at it: the states it can be in, and one table of how it comes from each to the next.
+
+What is not in the table cannot happen: the checks of the engine and of every result read it. The words are those of ``story``,
+and the picture of ``docs/reference/batch.md`` is drawn from it (``tools.pictures``).
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum, StrEnum
+from typing import Final, NamedTuple
+
+__all__ = ["LIFE", "NEVER_RAN", "RAN", "Ending", "Reason", "Stage", "Step", "told"]
+
+
+class Reason(IntEnum):
+    """Why a job started when it did: ``JobRecords.why``."""
+
+    HEAD = 0
+    BACKFILL = 1
+    RESERVED = 2
+    PRESET = 3
+    NEVER = 4
+
+
+class Ending(IntEnum):
+    """What became of a job, or of one attempt at it: ``JobRecords.state``."""
+
+    COMPLETED = 0
+    KILLED = 1
+    CANCELLED = 2
+    FAILED = 3
+    REQUEUED = 4
+    REJECTED = 5
+
+
+class Stage(StrEnum):
+    """Where a job is that has not left: still to come, in the queue since it became eligible, or holding cores."""
+
+    COMING = "coming"
+    WAITING = "waiting"
+    RUNNING = "running"
+
+
+class Step(NamedTuple):
+    """How a job comes from one state to the next.
+
+    Attributes
+    ----------
+    before : Stage or Ending
+    event : Reason or str
+        What happens to it; where it starts, why.
+    after : Stage or Ending
+        A job that was requeued waits again as its next attempt, which has a row of its own.
+    words : str
+        What is said of it.
+    because : str
+        The same where there is a reason, of a policy or of cores that were lost, which is put in place of the braces.
+    """
+
+    before: Stage | Ending
+    event: Reason | str
+    after: Stage | Ending
+    words: str
+    because: str = ""
+
+
+# fmt: off
+LIFE: Final = (
+    Step(Stage.COMING, "becomes eligible", Stage.WAITING, "eligible"),
+    Step(Stage.COMING, "is withdrawn", Ending.CANCELLED, "withdrawn before it could wait"),
+    Step(Stage.WAITING, "is withdrawn", Ending.CANCELLED, "never started: its user withdrew it before"),
+    Step(Stage.WAITING, "is turned away", Ending.REJECTED,
+         "rejected: the policy sends away what cannot start", "rejected by the policy: {}"),
+    Step(Stage.WAITING, Reason.HEAD, Stage.RUNNING,
+         "in its turn: in that pass no job before it in the order had to wait"),
+    Step(Stage.WAITING, Reason.BACKFILL, Stage.RUNNING,
+         "by backfilling: ahead of jobs before it in the order, which had to wait"),
+    Step(Stage.WAITING, Reason.RESERVED, Stage.RUNNING,
+         "in its turn, after it had been given a reservation: it had been the next to start, or among the next"),
+    Step(Stage.WAITING, Reason.PRESET, Stage.RUNNING, "at once: it runs from the start of the selected window"),
+    Step(Stage.RUNNING, "ends by itself", Ending.COMPLETED, "completed"),
+    Step(Stage.RUNNING, "reaches its walltime", Ending.KILLED,
+         "was killed, at the end of the walltime that it had asked for"),
+    Step(Stage.RUNNING, "is cancelled", Ending.CANCELLED, "was cancelled by its user", "was cancelled: {}"),
+    Step(Stage.RUNNING, "loses cores", Ending.FAILED,
+         "was cut: a host that it held was lost", "was cut: {}; not tried again"),
+    Step(Stage.RUNNING, "loses cores, is tried again", Ending.REQUEUED,
+         "was cut: a host that it held was lost; put back into the queue", "was cut: {}; put back into the queue"),
+    Step(Ending.REQUEUED, "next attempt", Stage.WAITING, "in the queue again"),
+)
+# fmt: on
+
+#: How those have left that have run, and those that have not.
+RAN: Final = frozenset(step.after for step in LIFE if step.before is Stage.RUNNING)
+NEVER_RAN: Final = frozenset(
+    step.after for step in LIFE if step.before in (Stage.COMING, Stage.WAITING) and step.after in tuple(Ending)
+)
+
+
+def told(before: Stage | Ending, to: str, because: str = "") -> str:
+    """What is said of a job that comes from a state to the one of a name, or starts for the reason of a name."""
+    steps = (step for step in LIFE if step.before is before)
+    found = next(step for step in steps if to.upper() in (step.after.name, getattr(step.event, "name", "")))
+    return found.because.format(because) if because and found.because else found.words
