@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from als.engine import codes
 from als.engine.dag.state import NO_GRAPH, GraphState
 from als.engine.rule_table import RuleTable, memo_size
 from als.techniques.contract import FACTS
@@ -28,13 +29,9 @@ __all__ = [
     "whole_memo",
 ]
 
-# Values of Cores.wanted: another job waits for the core, or the core is to leave.
-FOR_ANOTHER, TO_LEAVE = 1, 2
-
-# Kinds of phases.
-LOOP = 0
-SERIAL = 1
-GRAPH = 2
+# The codes, as integers for kernels:
+FOR_ANOTHER, TO_LEAVE = map(int, codes.Wanted)
+LOOP, SERIAL, GRAPH = map(int, codes.PhaseKind)
 
 #: A limit that no instant reaches: advance to the end.
 NEVER = 2**63 - 1
@@ -63,7 +60,7 @@ class Cores(State, dim="cores"):
     shift_ns: Ints = column()  # what task times are counted from, so that squares stay small: the chunk's first task
     released_ns: Ints = column()  # when the core was released, NEVER if it was not: it is never there again
     for_good: Ints = column()  # 1 where it is lost for good
-    wanted: Ints = column()  # FOR_ANOTHER, TO_LEAVE, or 0
+    wanted: Ints = column(codes=codes.Wanted)  # 0: it is not
     rank: Ints = column()  # its place among the cores that the technique hands out to
     owes_ns: Ints = column()  # what the changes of width cost it, and it has not paid yet
     scaled: Ints = column()  # where speeds were scaled, the part of its speed that it runs at, parts per billion

@@ -10,6 +10,7 @@ from typing import NoReturn
 import numpy as np
 
 from als.engine import state as s
+from als.engine.codes import Taken
 from als.engine.dag.validation import validate_graph
 from als.engine.state import ApplicationState
 from als.engine.status import ApplicationStatus
@@ -19,8 +20,7 @@ from traces.compiled import Array
 
 __all__ = ["validate"]
 
-# Values of ApplicationState.taken.
-_FREE, _TAKEN, _PUT_BACK = 0, 1, 2
+_FREE, _TAKEN, _PUT_BACK = map(int, Taken)
 
 
 def validate(state: ApplicationState, name: str = "application") -> None:
@@ -48,6 +48,8 @@ class _Application:
 
     def check(self) -> None:
         state = self.state
+        for what in state.faults():
+            self.fault(what)
         if self.status == ApplicationStatus.SUSPENDED:
             self._check_presence()
             self._check_asking()

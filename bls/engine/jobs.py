@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from bls.availability.count_profile import PROFILE_NEVER as NEVER
+from bls.engine.codes import Cut
 from traces.compiled import compiled
 from traces.kernels.signatures import Ints
 from traces.kernels.state import State, column, fields_of
+from traces.lifecycle import Ending, Reason
 
 __all__ = ["BECOMES", "Jobs", "copy_given"]
 
@@ -44,20 +46,20 @@ class Jobs(State, dim="rows"):
     start_ns: Ints = column(fill=-1)
     end_ns: Ints = column(fill=-1)
     stop_ns: Ints = column(fill=NEVER)  # it is cut then at the latest
-    stop_state: Ints = column()  # the state that it has if it is cut then
+    stop_state: Ints = column(codes=Ending)  # the state that it has if it is cut then
     promise_ns: Ints = column(fill=-1)
     expected_end_ns: Ints = column()  # when the scheduler expects its end: start + estimate, and corrections of that
     held_first: Ints = column()  # its cores: the intervals held_first … held_first + held_count - 1 of the pool
     held_count: Ints = column()
     held_cores: Ints = column()
-    why: Ints = column(fill=-1)  # why it started: place in traces.ledger.WHY
-    state: Ints = column(fill=-1)  # how it ended: place in traces.ledger.STATES
+    why: Ints = column(fill=-1, codes=Reason)
+    state: Ints = column(fill=-1, codes=Ending)
     reserved: Ints = column()  # 1 once it was given a reservation
     slot_ns: Ints = column(fill=NEVER)  # begin of its reservation that is kept
     plan_first: Ints = column()  # the cores of that: intervals of kept_lo and kept_hi
     plan_count: Ints = column()
     overdue: Ints = column()  # 1 while it runs beyond expected_end_ns
-    cut: Ints = column()  # how end_ns came about: BY_ITSELF, BY_OTHERS or FOR_GOOD
+    cut: Ints = column(fill=Cut.BY_ITSELF)
     corrections: Ints = column()  # how often it has run longer than was expected then
     released: Ints = column()  # of the cores that it asked for, how many it has released
     released_held: Ints = column()  # of those that it was given; held_cores are the others while it runs

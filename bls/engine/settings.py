@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bls.availability.count_profile import PROFILE_NEVER as NEVER
+from bls.engine import codes
 from traces.kernels.state import State
 
 __all__ = ["Settings"]
@@ -11,11 +12,11 @@ __all__ = ["Settings"]
 class Settings(State):
     """Rules and sizes of a run; of what is either so or not, 1 where it is.
 
-    Slots are those of ``bls.engine.hooks``, 0 where there is no hook. Constants are those of ``bls.engine.state``.
+    Slots are those of ``bls.engine.hooks``, 0 where there is no hook.
     """
 
     # Queue and plan:
-    order: int = 0  # STATIC, SCORED, DECIDED or REJECTED
+    order: int = codes.Order.STATIC
     max_reservations: int = 0  # at once
     keeps_reservations: int = 0  # from pass to pass
     plans: int = 0  # a profile of free cores over time is kept
@@ -50,10 +51,10 @@ class Settings(State):
 
     # What running jobs do, and are told:
     logs: int = 0  # somebody is told who arrived, started and left
-    releases: int = 0  # NO_RELEASES, BY_CORE, BY_HOST or BY_DRAIN
-    resizing: int = 0  # NO_RESIZE … AS_DECIDED
+    releases: int = codes.Release.NO_RELEASES
+    resizing: int = codes.Resize.NO_RESIZE
     molds: int = 0  # jobs may start with another width than they ask for
-    directs: int = 0  # the sum of SCALES, CUTS and SLOWS
+    directs: int = 0  # the sum of codes.Directs
     max_told: int = 0  # so much may be told after one pass
     after_pass: int = 0  # slot of what finds out after a pass what running jobs are told
     # The slots of its parts, in the order in which they are called:
@@ -63,13 +64,13 @@ class Settings(State):
     after_levels: int = 0  # states under a limit to power
 
     # Where power is limited:
-    powered: int = 0  # UNPOWERED, HOLD, FIXED or LEVELS
+    powered: int = codes.Power.UNPOWERED
     idle_mw: int = 0  # what the idle machine draws
     power_amount: int = 0  # which of the amounts of the profile of cores is what is left of power
     power_alike: int = 0  # each state has the same speed in all groups
     power_stairs: int = 0  # by how many steps of limits the profile may change at one instant
     noticed: int = 0  # limits are known before they begin
-    slow_order: int = 0  # with LEVELS, TOGETHER … LEAST_SENSITIVE
+    slow_order: int = codes.SlowOrder.TOGETHER  # with LEVELS
     stretches: int = 0  # what is slowed may run beyond its walltime by as much
     shuts_down: int = 0  # hosts that are stopped are shut down
     host_log_room: int = 0  # so much may become of hosts at one instant

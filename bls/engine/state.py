@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bls.allocators.contract import PlacementRequest
 from bls.availability.count_profile import PROFILE_NEVER
+from bls.engine import codes
 from bls.engine.jobs import Jobs
 from bls.engine.settings import Settings
 from traces.base.scale import WHOLE
@@ -14,62 +15,26 @@ from traces.lifecycle import Ending, Reason
 #: The instant that never comes.
 NEVER = PROFILE_NEVER
 
-# Values of Settings.order:
-STATIC, SCORED, DECIDED, REJECTED = 0, 1, 2, 3
-
-# Values of Jobs.cut: by the job itself; by what stop_state says; likewise, and it is not tried again, whatever the reason.
-BY_ITSELF, BY_OTHERS, FOR_GOOD = 0, 1, 2
-
-# Values of Settings.releases; the last: what jobs have of hosts that are drained counts with the hosts.
-NO_RELEASES, BY_CORE, BY_HOST, BY_DRAIN = 0, 1, 2, 3
-
-# Values of Settings.resizing: never; when nobody waits; when the head lacks cores; both; so that all have as many as they can;
-# as jobs wish; as a policy decides.
-NO_RESIZE, EXPAND, SHRINK, EXPAND_SHRINK, EQUAL, EVOLVE, AS_DECIDED = 0, 1, 2, 3, 4, 5, 6
-
-# Parts of Settings.directs: a policy scales the speeds of cores, ends jobs; a limit to power scales speeds.
-SCALES, CUTS, SLOWS = 1, 2, 4
-
-# Values of Settings.powered: not at all; jobs start at full speed, or not; in the state that their submit has set; at one
-# level for all that may be slowed.
-UNPOWERED, HOLD, FIXED, LEVELS = 0, 1, 2, 3
-
-# Values of Settings.slow_order: all alike; or one by one, those first who save the most, hold the most or the fewest cores,
-# have started last or first, or save the most for what their cores lose of speed.
-TOGETHER, FEWEST, WIDEST_FIRST, NARROWEST_FIRST, LATEST, EARLIEST, LEAST_SENSITIVE = range(7)
-
-# States of hosts, where some are stopped: in service; idle, and not; on the way off, off, on the way back.
-UP, OUT, SHUTTING, OFF, BOOTING = range(5)
-
-# Values of Told.what and Directed.what: a core is asked for, or given; its speed is scaled; the job is ended; others wait for
-# some of its cores.
-ASKED_FOR, GIVEN, SCALED, ENDED_BY, HINTED = -1, 1, 2, 3, 4
+# The codes, as integers for kernels:
+STATIC, SCORED, DECIDED, REJECTED = map(int, codes.Order)
+BY_ITSELF, BY_OTHERS, FOR_GOOD = map(int, codes.Cut)
+NO_RELEASES, BY_CORE, BY_HOST, BY_DRAIN = map(int, codes.Release)
+NO_RESIZE, EXPAND, SHRINK, EXPAND_SHRINK, EQUAL, EVOLVE, AS_DECIDED = map(int, codes.Resize)
+SCALES, CUTS, SLOWS = map(int, codes.Directs)
+UNPOWERED, HOLD, FIXED, LEVELS = map(int, codes.Power)
+TOGETHER, FEWEST, WIDEST_FIRST, NARROWEST_FIRST, LATEST, EARLIEST, LEAST_SENSITIVE = map(int, codes.SlowOrder)
+UP, OUT, SHUTTING, OFF, BOOTING = map(int, codes.HostState)
+ASKED_FOR, GIVEN, SCALED, ENDED_BY, HINTED = map(int, codes.Telling)
+HELD_BACK, TAKEN, OUTSIDE, IN_WINDOW, OUT_OF_WINDOW, BROKEN_UNIT, SHARED_HOST = list(map(int, codes.Refusal))[:7]
+NO_RESOURCE, NO_LICENCE, TOO_FEW, TOO_MANY, SWITCHES, NO_POWER, NO_POWER_THERE = list(map(int, codes.Refusal))[7:]
+BY_HEAD, BY_BACKFILL, BY_RESERVATION, BY_PRESET, NEVER_STARTED = map(int, Reason)
+COMPLETED, KILLED, CANCELLED, FAILED, REQUEUED, TURNED_AWAY = map(int, Ending)
 
 # A key of the heap of releases from here on is that of a job, and no core's: it wishes then, behind all releases.
 WISH_KEY = 2**62
 
-# Values of BatchState.refused: why a job cannot have the cores that a policy named, and what refused_at and refused_of are.
-HELD_BACK = 1  # by a limit of its partition
-TAKEN = 2  # a core that is not free
-OUTSIDE = 3  # a core that its partition has not
-IN_WINDOW = 4  # a window that it would meet, and a core of it
-OUT_OF_WINDOW = 5  # its own window, and a core outside it, -1 where it is the time that does not fit
-BROKEN_UNIT = 6  # a host, and how many of its cores are named
-SHARED_HOST = 7  # a host that is named in part, where hosts are not shared; and how many of its cores are named
-NO_RESOURCE = 8  # a host, and a resource of which it has too little left
-NO_LICENCE = 9  # a licence of which there are too few left
-TOO_FEW = 10  # how many cores its units can use of those that are named
-TOO_MANY = 11  # a host that it does not need, where hosts are not shared
-SWITCHES = 12  # how many leaf switches the cores are on
-NO_POWER = 13  # what the job would draw beyond idle cores, and how much is left under the limit, mW
-NO_POWER_THERE = 14  # likewise in a part of the machine, refused_where
-
 # An entry of BatchState.log is 4 · row + one of these.
 LOG_ARRIVED, LOG_STARTED, LOG_LEFT = 0, 1, 2
-
-# ---- why a job started, and what became of it (traces.lifecycle) ----
-BY_HEAD, BY_BACKFILL, BY_RESERVATION, BY_PRESET, NEVER_STARTED = map(int, Reason)
-COMPLETED, KILLED, CANCELLED, FAILED, REQUEUED, TURNED_AWAY = map(int, Ending)
 
 #: A depth of reservations without bound.
 UNBOUNDED = 2**62
@@ -95,7 +60,7 @@ class Told(State, dim="told"):
     job: Ints = column()
     at_ns: Ints = column()
     core: Ints = column()  # -1: all cores, or the end of the job; with HINTED the row that waits, -1 nobody any more
-    what: Ints = column()
+    what: Ints = column(codes=codes.Telling)
     value: Ints = column()  # the scale, the state of a job that is ended; with HINTED for how many cores it waits
     wanted: Ints = column()  # with HINTED, how many of them are the job's own
 
@@ -107,7 +72,7 @@ class Directed(State, dim="directed"):
     """
 
     job: Ints = column()
-    what: Ints = column()
+    what: Ints = column(codes=codes.Telling)
     core: Ints = column()  # -1: all
     value: Ints = column()  # the scale, or the state
 
@@ -118,7 +83,7 @@ class Scaling(State, dim="rows"):
     scale: Ints = column()  # of all cores, told last; 0 none
     apart: Ints = column()  # 1 where some have been told another one since
     cut_at: Ints = column()  # 1 + the instant at which the job is ended for its policy; 0 never
-    cut_state: Ints = column()  # the state that it has then
+    cut_state: Ints = column(codes=Ending)  # the state that it has then
     # Of those that are only replayed, what was left to run at scale 1:
     left_ns: Ints = column()
     left_parts: Ints = column()  # parts per billion of a ns
@@ -360,7 +325,7 @@ class DomainState(State):
 class StopHosts(State, dim="hosts"):
     """Of each host, where some are stopped."""
 
-    state: Ints = column()
+    state: Ints = column(fill=codes.HostState.UP)
     due_ns: Ints = column(fill=NEVER)  # when it leaves that by itself
     until_ns: Ints = column()  # until when it is planned to be gone, 0 where it is not
 
@@ -370,7 +335,7 @@ class HostLog(State, dim="host_log"):
 
     at_ns: Ints = column()
     host: Ints = column()
-    state: Ints = column()
+    state: Ints = column(fill=codes.HostState.UP)
 
 
 class StopState(State):
@@ -403,7 +368,7 @@ class StopState(State):
 class SleepHosts(State, dim="hosts"):
     """Of each host, where hosts that idle fall asleep."""
 
-    state: Ints = column()  # OFF: off or on its way; UP: awake
+    state: Ints = column(fill=codes.HostState.UP)  # OFF: off or on its way; UP: awake
     due_ns: Ints = column()  # when it is off, or up again
     idle_since_ns: Ints = column()  # NEVER if it does not idle
     is_sleepy: Ints = column(fill=1)  # whether it is in the heap of those that may fall asleep

@@ -24,6 +24,20 @@ from traces.lifecycle import NEVER_RAN, RAN
 
 __all__ = ["validate"]
 
+#: What is said of a job in whose columns something is wrong.
+_SAID = [
+    "submit_ns",
+    "begin_ns",
+    "eligible_ns",
+    "start_ns",
+    "promise_ns",
+    "end_ns",
+    "stop_ns",
+    "why",
+    "state",
+    "slot_ns",
+]
+
 
 def validate(state: BatchState) -> None:
     """Check a batch state between two calls of ``bls.engine.loop``, of which none has ended in a fault.
@@ -37,6 +51,8 @@ def validate(state: BatchState) -> None:
     InvariantError
         Naming the first job, core or number that is wrong.
     """
+    for what in state.faults():
+        _fault(state, what)
     jobs = state.jobs.front(state.n_rows)
     left = jobs.state >= 0
     holds = ~left & (jobs.start_ns >= 0)
@@ -104,7 +120,7 @@ def _check_jobs(state: BatchState, jobs: Jobs, left: Array, holds: Array) -> Non
         (holds & ended & (jobs.end_ns < now), "should have ended"),
         (left & started & (jobs.end_ns > now), "has left before its end"),
         (left & started & ~ended, "has left, and has no end"),
-        (started & ((jobs.why < 0) | (jobs.why >= b.NEVER_STARTED)), "started for no reason that there is"),
+        (started & (jobs.why == b.NEVER_STARTED), "started for no reason"),
         (left & ~started & (jobs.why != b.NEVER_STARTED), "has left, never started, and says why it did"),
         (left & started & ~np.isin(jobs.state, [*RAN]), "ran, but ended as only a job that never ran can"),
         (left & ~started & ~np.isin(jobs.state, [*NEVER_RAN]), "never ran, but ended as only a job that ran can"),
@@ -112,10 +128,9 @@ def _check_jobs(state: BatchState, jobs: Jobs, left: Array, holds: Array) -> Non
     ):
         if len(bad := np.flatnonzero(wrong)):
             row = int(bad[0])
-            instants = ("submit", "begin", "eligible", "start", "promise", "end", "stop")
-            columns = {name: f"{name}_ns" for name in instants} | {"why": "why", "state": "state", "slot": "slot_ns"}
-            numbers = ", ".join(f"{name} {getattr(jobs, column)[row]}" for name, column in columns.items())
-            _fault(state, f"{_name(state, row)} {what}: {numbers}")
+            values = jobs.entry(row)
+            said = ", ".join(f"{name.removesuffix('_ns')} {values[name]}" for name in _SAID)
+            _fault(state, f"{_name(state, row)} {what}: {said}")
 
 
 def _check_arrivals(state: BatchState, jobs: Jobs, left: Array) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from enum import IntEnum
 from pathlib import Path
 
 import numpy as np
@@ -102,6 +103,29 @@ def test_a_fork_shares_what_does_not_change_and_nothing_else() -> None:
     assert (state.part.given_ns.tolist(), state.part.found_ns.tolist()) == ([5, 6], [-1, -1])
     assert (again.now_ns, again.load.sum(), again.part.found_ns.tolist()) == (9, 6, [3, 3])
     assert again.part.given_ns.tolist() == [5, 6]
+
+
+class Kind(IntEnum):
+    ONE = 1
+    TWO = 2
+
+
+class Codes(State, dim="rows"):
+    kind: Ints = column(fill=Kind.ONE)
+    other: Ints = column(fill=-1, codes=Kind)
+    way: int = Kind.TWO
+
+
+def test_a_state_says_what_its_columns_cannot_be() -> None:
+    state = Codes.new({"rows": 2})
+    assert list(state.faults()) == []
+    assert state.entry(0) == {"kind": "one", "other": -1}
+    state.kind[1], state.way, state.other = 3, 0, np.array([-1, 1, 2])
+    assert list(state.faults()) == [
+        "way is 0; allowed: Kind, [1, 2]",
+        "kind[1] is 3; allowed: Kind, [1, 2]",
+        "other has 3 rows; others have 2",
+    ]
 
 
 def test_what_is_constant_of_jobs_is_given() -> None:

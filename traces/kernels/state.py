@@ -13,8 +13,12 @@ A class of states declares everything about a column once::
         host_load: Ints2 = column("hosts", "levels")  # its own, of these sizes
         running: int = 0
 
+        why: Ints = column(fill=-1, codes=Reason)  # codes, which are integers in kernels
+        order: int = Order.STATIC  # likewise
+
 From the declaration come the room for a state's own columns (one slab of memory, :meth:`State.new`), their first values, more
-room later (:meth:`State.grow`), copies that go their own way (:meth:`State.fork`), and checks of types and shapes.
+room later (:meth:`State.grow`), copies that go their own way (:meth:`State.fork`), and checks of types, shapes and codes
+(:meth:`State.faults`).
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ import hashlib
 import inspect
 import os
 from collections.abc import Iterator, Mapping
+from enum import IntEnum
 from typing import Any, ClassVar, Self, get_type_hints
 
 import numpy as np
@@ -48,13 +53,13 @@ def jit_enabled() -> bool:
 class _Own:
     # What ``column`` has said of a field, until the class's fields are laid out.
 
-    __slots__ = ("constant", "dims", "fill")
+    __slots__ = ("codes", "constant", "dims", "fill")
 
-    def __init__(self, dims: tuple[str | int, ...], fill: float, constant: bool) -> None:
-        self.dims, self.fill, self.constant = dims, fill, constant
+    def __init__(self, dims: tuple[str | int, ...], fill: float, constant: bool, codes: type[IntEnum] | None) -> None:
+        self.dims, self.fill, self.constant, self.codes = dims, fill, constant, codes
 
 
-def column(*dims: str | int, fill: float = 0, constant: bool = False) -> Any:
+def column(*dims: str | int, fill: float = 0, constant: bool = False, codes: type[IntEnum] | None = None) -> Any:
     """Declare a column, or a state of several, that a state has of its own.
 
     Parameters
@@ -66,8 +71,11 @@ def column(*dims: str | int, fill: float = 0, constant: bool = False) -> Any:
         The first value of each entry.
     constant : bool, default False
         Whether what it has at first never changes, so that forks share it (:meth:`State.fork`). More room may be written to.
+    codes : class of IntEnum, optional
+        What its values mean, if they are codes; an entry may be ``fill``, too. By default the class of ``fill``, if that is a
+        code.
     """
-    return _Own(dims, fill, constant)
+    return _Own(dims, fill, constant, codes)
 
 
 class Field:
@@ -87,9 +95,11 @@ class Field:
         First value of an own column, or of a number.
     constant : bool
         Whether an own column never changes.
+    codes : class of IntEnum, or None
+        What its values mean, where they are codes.
     """
 
-    __slots__ = ("constant", "dims", "dtype", "fill", "kind", "name", "place")
+    __slots__ = ("codes", "constant", "dims", "dtype", "fill", "kind", "name", "place")
 
     def __init__(
         self,
@@ -99,9 +109,11 @@ class Field:
         dims: tuple[str | int, ...] | None = None,
         fill: float = 0,
         constant: bool = False,
+        codes: type[IntEnum] | None = None,
     ) -> None:
         self.name, self.kind, self.place = name, kind, place
         self.dims, self.fill, self.constant = dims, fill, constant
+        self.codes = codes or (type(fill) if isinstance(fill, IntEnum) else None)
         names = {"boolean": "bool"}  # as numpy calls it
         self.dtype = np.dtype(names.get(kind.dtype.name, kind.dtype.name)) if isinstance(kind, Column) else None
 
@@ -140,7 +152,7 @@ def _field(state: type[State], name: str, kind: Any, place: int) -> Field:
         dims = dims or ((state._dim,) if state._dim else ())
         if len(dims) != kind.ndim:
             raise TypeError(f"{state.__name__}.{name}: {len(dims)} dimensions; allowed: {kind.ndim}, as its type says")
-    return Field(name, kind, place, dims, default.fill, default.constant)
+    return Field(name, kind, place, dims, default.fill, default.constant, default.codes)
 
 
 def numbers_of(state: State) -> Array:
@@ -352,6 +364,35 @@ class State:
         other = type(self).__new__(type(self))
         other.__dict__.update(_block=self._block, _address=self.address, _slab=None)
         return other
+
+    def faults(self) -> Iterator[str]:
+        """What its columns, or those of states that are its own, have that they cannot: another size than the others of a
+        dimension, or a value that is no code. Sizes may differ where a column has no room at all."""
+        sizes: dict[str, int] = {}
+        for name, field in fields_of(type(self)).items():
+            value = getattr(self, name)
+            if isinstance(value, State):
+                yield from (f"{name}.{what}" for what in (value.faults() if field.dims is not None else ()))
+                continue
+            for dim, size in zip(field.dims or (), np.shape(value), strict=False):
+                if size and sizes.setdefault(str(dim), size) != size:
+                    yield f"{name} has {size} {dim}; others have {sizes[str(dim)]}"
+            if field.codes is not None:
+                known = [*map(int, field.codes), int(field.fill)]
+                if len(bad := np.flatnonzero(~np.isin(value, known))):
+                    entry = "" if field.dtype is None else f"[{bad[0]}]"
+                    yield f"{name}{entry} is {np.ravel(value)[bad[0]]}; allowed: {field.codes.__name__}, {sorted(set(known))}"
+
+    def entry(self, place: int) -> dict[str, Any]:
+        """An entry of each column of one dimension, by the names of the columns; of codes their names."""
+        found = {}
+        for name, field in fields_of(type(self)).items():
+            if field.dtype is None:
+                continue
+            value = getattr(self, name)[place].item()
+            known = field.codes is not None and value in tuple(field.codes)
+            found[name] = field.codes(value).name.lower() if field.codes is not None and known else value
+        return found
 
     @classmethod
     def _tree(cls) -> _Tree:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from als.engine import codes
 from als.network.flows import FlowState, new_flow_state
 from als.network.state import NO_NETWORK, NONE, NetworkState
 from als.planners.contract import COSTS, PlanningProblem
@@ -25,34 +26,14 @@ __all__ = [
     "new_graph_state",
 ]
 
-# How a part's tasks come to cores: the column PHASE_MODE of ApplicationState.phases.
-BY_TECHNIQUE = 0  # cores ask, a technique says how many of the waiting tasks they get
-PLANNED = 1  # every task has its core, and every core a sequence
-ON_HOSTS = 2  # every task has its host, whose cores take them in order
-ON_CORES = 3  # every task has its core by itself; from then on as PLANNED
+# The codes, as integers for kernels:
+BY_TECHNIQUE, PLANNED, ON_HOSTS, ON_CORES = map(int, codes.Mode)
+CLOSED, OPEN, LEFT_OVER = map(int, codes.RoundOpen)
+IDLES, ASKS, HEARS, LACKS, COMPUTES, ABSENT, AWAY, DONE = map(int, codes.Does)
+ENDS, TOLD, REQUESTS = map(int, codes.CoreEvent)
 
 #: Bit of the column PHASE_ORDER: tasks wait by upward rank, and not by number.
 BY_RANK = 1
-
-# Values of GraphState.round_open.
-CLOSED = 0  # everybody was asking, or waiting, as it began: what a rule keeps back it will give to somebody
-OPEN = 1  # who is told 0 gets a share, unless the rule chooses its tasks: then they are promised
-LEFT_OVER = 2  # nobody comes for what is left: it is shared out among those who are there
-
-# What a core does.
-IDLES = 0  # it waits for tasks
-ASKS = 1  # its request is under way
-HEARS = 2  # an answer is under way
-LACKS = 3  # it waits for its task's data
-COMPUTES = 4
-ABSENT = 5
-AWAY = 6  # it waits for the next round
-DONE = 7  # it was told that there is nothing more
-
-# Kinds of a core's events, in the order in which those of one instant are handled.
-ENDS = 0
-TOLD = 1
-REQUESTS = 2
 
 
 class GraphTasks(State, dim="tasks"):
@@ -73,7 +54,7 @@ class GraphTasks(State, dim="tasks"):
 class GraphCores(State, dim="cores"):
     """Of each core of the job."""
 
-    does: Ints = column()  # IDLES … DONE
+    does: Ints = column(fill=codes.Does.IDLES)
     task: Ints = column()  # the task that it computes, or whose data it waits for; -1
     free_ns: Ints = column()  # since when it has been free for its next task
     host: Ints = column()  # its host, counted within the job
@@ -161,7 +142,7 @@ class GraphState(State):
     n_undone: int = 0  # tasks of the part that have not ended
     round_left: int = 0  # R: tasks of the round that were not handed out
     round: int = 0  # number of the round, from 0; rounds that have begun, before the first request
-    round_open: int = 0  # whether a rule's 0 is overruled in this round: CLOSED, OPEN or LEFT_OVER
+    round_open: int = codes.RoundOpen.CLOSED
     first_place: int = 0  # of a rule that chooses its tasks: no place of the round before this one is free
     n_waiting: int = 0  # tasks that wait, in all pools
     n_turned_away: int = 0  # cores that wait for the next round

@@ -1,0 +1,68 @@
+"""The codes in the state of the application engine: enumerations, whose members are integers in kernels."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+__all__ = ["CoreEvent", "Does", "Mode", "PhaseKind", "RoundOpen", "Taken", "Wanted"]
+
+
+class PhaseKind(IntEnum):
+    """What a phase is."""
+
+    LOOP = 0
+    SERIAL = 1
+    GRAPH = 2
+
+
+class Wanted(IntEnum):
+    """Why a core is wanted."""
+
+    FOR_ANOTHER = 1  # another job waits for it
+    TO_LEAVE = 2
+
+
+class Taken(IntEnum):
+    """Who has a task."""
+
+    FREE = 0
+    TAKEN = 1
+    PUT_BACK = 2
+
+
+class Mode(IntEnum):
+    """How the tasks of a graph come to cores."""
+
+    BY_TECHNIQUE = 0  # cores ask, a technique says how many of the waiting tasks they get
+    PLANNED = 1  # every task has its core, and every core a sequence
+    ON_HOSTS = 2  # every task has its host, whose cores take them in order
+    ON_CORES = 3  # every task has its core by itself; from then on as PLANNED
+
+
+class RoundOpen(IntEnum):
+    """Whether a rule's 0 is overruled in a round."""
+
+    CLOSED = 0  # everybody was asking, or waiting, as it began: what a rule keeps back it will give to somebody
+    OPEN = 1  # who is told 0 gets a share, unless the rule chooses its tasks: then they are promised
+    LEFT_OVER = 2  # nobody comes for what is left: it is shared out among those who are there
+
+
+class Does(IntEnum):
+    """What a core of a graph does."""
+
+    IDLES = 0  # it waits for tasks
+    ASKS = 1  # its request is under way
+    HEARS = 2  # an answer is under way
+    LACKS = 3  # it waits for its task's data
+    COMPUTES = 4
+    ABSENT = 5
+    AWAY = 6  # it waits for the next round
+    DONE = 7  # it was told that there is nothing more
+
+
+class CoreEvent(IntEnum):
+    """Kinds of a core's events, in the order in which those of one instant are handled."""
+
+    ENDS = 0
+    TOLD = 1
+    REQUESTS = 2
