@@ -101,24 +101,196 @@ def reopen(state: ApplicationState, t: int) -> int:
     return int(asking)
 
 
+@compiled(merged=True)
+def _nobody_asks(state: ApplicationState, until_ns: int, left: int, places: bool) -> int:
+    """No request is under way: what becomes of the part; SUSPENDED if those who were sent away ask again, or do later."""
+    state.n_asking = 0
+    if left == 0:
+        return PART_DONE
+    if state.n_present + state.n_released == state.speed.size:
+        return TASKS_LEFT
+    if state.n_present == 0:
+        return ALL_LOST if until_ns == s.NEVER else SUSPENDED
+    if state.away_ns < until_ns:
+        reopen(state, state.away_ns)
+        if places:
+            # It has nothing more for anybody: all that is left is as if put back.
+            first = state.part_first[state.part]
+            for k in range(first, state.part_first[state.part + 1]):
+                if state.taken[k] == 0:
+                    state.taken[k] = 2
+            state.n_put_back, state.lowest_hole = left, first
+    return SUSPENDED
+
+
+@compiled(merged=True)
+def _answer(
+    state: ApplicationState,
+    t: int,
+    c: int,
+    left: int,
+    n_tasks: int,
+    requests: int,
+    chunks: int,
+    asked: Array,
+    memo: Array,
+) -> int:
+    """How many tasks the rule gives a core that asks at ``t``; whatever it is."""
+    rule, width, facts = state.rule, state.width, state.facts
+    flags, call = state.table.flags[rule], state.table.calls[rule]
+    place = c if width == 0 else state.cores.rank[c]
+    if flags & FULL == 0:
+        return int(_call_plain(call, (n_tasks, asked.size, place, requests, left, memo)))
+    facts[f.NOW_NS] = float(t)
+    if flags & RANDOM != 0:
+        fill_words(state.words, state.keys, chunks, CHUNK_STREAM)
+        facts[f.UNIFORM] = uniform_from_word(state.words[0])
+    params = state.table.params[state.table.params_first[rule] : state.table.params_stop[rule]]
+    return int(_call_full(call, (n_tasks, asked.size, place, requests, left, facts, asked, params, memo)))
+
+
+@compiled(merged=True)
+def _send_away(state: ApplicationState, t: int, c: int, latency: int, left: int, how: int) -> None:
+    """Core ``c``, which has asked at ``t``, gets nothing: it waits, or leaves, or is released."""
+    state.cores.away[c] = 1
+    state.away_ns = max(state.away_ns, t)
+    state.barrier_ns = max(state.barrier_ns, t + latency)
+    if how == LEAVES:
+        leave(state, c, t + latency)
+    elif left == 0 or state.n_present + state.n_released == state.speed.size:
+        release(state, c, t + latency)  # else it may be asked to do what was to be an absent core's
+
+
+@compiled(merged=True)
+def _are_free(taken: Array, first: int, stop: int) -> bool:
+    """Whether nobody has any of these tasks."""
+    free = True
+    for k in range(first, stop):
+        free = free and taken[k] == 0
+    return free
+
+
+@compiled(merged=True)
+def _fill_hole(state: ApplicationState, size: int, task: int, places: bool) -> int:
+    """Find the first hole, and how much of it a chunk of a size takes, which is the result; ``lowest_hole`` is behind that."""
+    taken, first = state.taken, state.lowest_hole
+    while taken[first] == 1 or (places and taken[first] == 0):
+        first += 1
+    kind, run = taken[first], 1
+    while run < size and first + run < task and taken[first + run] == kind:
+        run += 1
+    if kind == 2:
+        state.n_put_back -= run
+    state.n_holes -= run
+    state.lowest_hole = first + run
+    return run
+
+
+@compiled(merged=True)
+def _begin_ns(state: ApplicationState, t: int, c: int, latency: int) -> int:
+    """When the tasks of a chunk begin that core ``c`` has asked for, served at ``t``; ``MAX_NS`` if that is beyond all time."""
+    begin, overhead = t, state.overhead_ns
+    if not is_serial(state):
+        if state.master != 0:
+            begin = max(t, state.master_free_ns)
+        if begin >= MAX_NS - overhead:
+            return MAX_NS
+        begin += overhead
+        if state.master != 0:
+            state.master_free_ns = begin
+        begin += latency
+    if state.width != 0:
+        begin += state.cores.owes_ns[c]
+        state.cores.owes_ns[c] = 0
+    return int(begin)
+
+
+@compiled(merged=True)
+def _end_watched(state: ApplicationState, lengths: Array, c: int, first: int, stop: int, begin: int) -> int:
+    """When core ``c`` ends these tasks, of whose times the rule is to learn: the sum of their squares is counted."""
+    gflops, t, squares = state.speed[c], begin, 0.0
+    shift = duration_ns(lengths[first], gflops)
+    for k in range(first, stop):
+        took = duration_ns(lengths[k], gflops)
+        t += took
+        beyond = float(took - shift)
+        squares += beyond * beyond
+        if t >= MAX_NS:
+            break
+    state.cores.shift_ns[c] = shift
+    state.amounts.done_squares[c] = 0.0
+    state.amounts.squares[c] = squares
+    return int(t)
+
+
+@compiled(merged=True)
+def _end_ns(lengths: Array, gflops: float, first: int, stop: int, begin: int) -> int:
+    """When a core ends these tasks."""
+    t = begin
+    for k in range(first, stop):
+        t += duration_ns(lengths[k], gflops)
+        if t >= MAX_NS:
+            break
+    return int(t)
+
+
+@compiled(merged=True)
+def _record(state: ApplicationState, lengths: Array, c: int, first: int, stop: int, begin: int, chunks: int) -> int:
+    """Keep a record of each of these tasks; returns when the last one ends."""
+    start_ns, end_ns, core, chunk = state.start_ns, state.end_ns, state.core, state.chunk
+    number, gflops, t = state.core_number[c], state.speed[c], begin
+    for k in range(first, stop):
+        start_ns[k] = t
+        t += duration_ns(lengths[k], gflops)
+        end_ns[k] = t
+        core[k] = number
+        chunk[k] = chunks
+        if t >= MAX_NS:
+            break
+    return int(t)
+
+
+@compiled(merged=True)
+def _run_tasks(
+    state: ApplicationState,
+    lengths: Array,
+    c: int,
+    first: int,
+    stop: int,
+    begin: int,
+    chunks: int,
+    watched: bool,
+    keep: bool,
+) -> int:
+    """Let core ``c`` run these tasks from ``begin`` on, as a chunk; returns when the last one ends."""
+    cores = state.cores
+    cores.held_size[c], cores.held_first[c], cores.held_stop[c] = stop - first, first, stop
+    cores.work_ns[c] = cores.held_from_ns[c] = end = begin
+    state.amounts.held_work[c] = lengths[first]
+    if watched:
+        end = _end_watched(state, lengths, c, first, stop, begin)
+    elif not keep:
+        end = _end_ns(lengths, state.speed[c], first, stop, begin)
+    if keep:
+        end = _record(state, lengths, c, first, stop, begin, chunks)
+    return int(end)
+
+
 @compiled()
 def serve(state: ApplicationState, until_ns: int) -> int:
     """Serve every request of the present part that arrives before ``until_ns``; returns why it stopped."""
-    cores, amounts = state.cores, state.amounts
-    ask_ns, ask_core, latency_ns = state.ask_ns, state.ask_core, state.latency_ns
-    lengths, speed, facts, taken = state.lengths, state.speed, state.facts, state.taken
-    start_ns, end_ns, core, chunk = state.start_ns, state.end_ns, state.core, state.chunk
-    keep = start_ns.size > 0
-    overhead, master = state.overhead_ns, state.master != 0
-    part = state.part
-    serial = is_serial(state)
-    part_stop = state.part_first[part + 1]
-    rule = state.rule
-    flags = state.table.flags[rule]
+    cores, amounts, facts = state.cores, state.amounts, state.facts
+    ask_ns, ask_core, latency_ns, lengths, taken = (
+        state.ask_ns,
+        state.ask_core,
+        state.latency_ns,
+        state.lengths,
+        state.taken,
+    )
+    part, serial, keep = state.part, is_serial(state), state.start_ns.size > 0
+    part_stop, flags = state.part_first[part + 1], state.table.flags[state.rule]
     watched = (flags | state.table.flags[state.phases.rule[part % state.phases.kind.size]]) & LEARNS != 0
-    full, learns, places = flags & FULL != 0, flags & LEARNS != 0 and not serial, flags & PLACES != 0 and not serial
-    params = state.table.params[state.table.params_first[rule] : state.table.params_stop[rule]]
-    call = state.table.calls[rule]
+    learns, places = flags & LEARNS != 0 and not serial, flags & PLACES != 0 and not serial
     memo = state.memo[state.memo_lo : state.memo_hi]
     n_tasks, base = state.rule_tasks, state.rule_base
     knows, learns = not places and n_tasks > 0, learns and n_tasks > 0  # of tasks that were put back
@@ -126,47 +298,30 @@ def serve(state: ApplicationState, until_ns: int) -> int:
     asking, scheduling, choose_ns = state.n_asking, state.scheduling_ns, state.choose_ns
     marked = (state.n_hinted > 0 and not serial and not places) or state.n_leaving > 0
     width = state.width
-    n_cores = speed.size if width == 0 else width
-    asked_speed = speed if width == 0 else amounts.ranked[:width]
+    asked_speed = state.speed if width == 0 else amounts.ranked[:width]
     status = SUSPENDED
     while True:
         if asking == 0:
-            if left == 0:
-                status = PART_DONE
-            elif state.n_present + state.n_released == speed.size:
-                status = TASKS_LEFT
-            elif state.n_present > 0:
-                if state.away_ns >= until_ns:
-                    break
-                state.n_asking = 0
-                asking = reopen(state, state.away_ns)
-                if places:
-                    # It has nothing more for anybody: all that is left is as if put back.
-                    for k in range(state.part_first[part], part_stop):
-                        if taken[k] == 0:
-                            taken[k] = 2
-                    state.n_put_back, state.lowest_hole = left, state.part_first[part]
-                continue
-            elif until_ns == s.NEVER:
-                status = ALL_LOST
-            break
+            status = _nobody_asks(state, until_ns, left, places)
+            asking = state.n_asking
+            if asking == 0:
+                break
+            continue
         t = ask_ns[0]
         if t >= until_ns:
             break
-        if t >= choose_ns and not (
-            marked and cores.wanted[ask_core[0]] == s.TO_LEAVE
-        ):  # of whom no technique need hear
+        c = ask_core[0]
+        if t >= choose_ns and not (marked and cores.wanted[c] == s.TO_LEAVE):  # of whom no technique need hear
             status = CHOOSE
             break
         how = SERVED
-        if marked and cores.wanted[ask_core[0]] != 0:
+        if marked and cores.wanted[c] != 0:
             how = call_hook(state.hooks[SERVE_LAST], (state, asking, float(left)))
             if how == YIELDS:
                 state.open = 1
             elif how == STAYS:
                 status = CHOOSE
                 break
-        c = ask_core[0]
         latency = 0 if serial else latency_ns[c]
         facts[f.LAST_SIZE] = 0.0
         if cores.held_size[c] > 0:
@@ -174,22 +329,11 @@ def serve(state: ApplicationState, until_ns: int) -> int:
         size, first, chosen = 0, task, False
         if serial and how == SERVED:
             size = left
-        elif how != SERVED:
-            size = 0
-        elif not knows and state.n_put_back > 0:
+        elif how == SERVED and not knows and state.n_put_back > 0:
             size = (left + state.n_present - 1) // state.n_present  # its own lists do not know of these
-        elif left > 0 or learns:
-            place = c if width == 0 else cores.rank[c]
-            if full:
-                facts[f.NOW_NS] = float(t)
-                if flags & RANDOM != 0:
-                    fill_words(state.words, state.keys, chunks, CHUNK_STREAM)
-                    facts[f.UNIFORM] = uniform_from_word(state.words[0])
-                size = _call_full(call, (n_tasks, n_cores, place, requests, left, facts, asked_speed, params, memo))
-            else:
-                size = _call_plain(call, (n_tasks, n_cores, place, requests, left, memo))
-            if left == 0:
-                size = 0
+        elif how == SERVED and (left > 0 or learns):
+            size = _answer(state, t, c, left, n_tasks, requests, chunks, asked_speed, memo)
+            size = 0 if left == 0 else size
             if size < 0 or size > left:
                 state.answer = size
                 status = ANSWER_OUT_OF_RANGE
@@ -198,102 +342,34 @@ def serve(state: ApplicationState, until_ns: int) -> int:
             if size == 0 and left > 0 and state.open != 0 and not places:
                 size = (left + state.n_present - 1) // state.n_present
         if size == 0:
-            cores.away[c] = 1
-            state.away_ns = max(state.away_ns, t)
-            state.barrier_ns = max(state.barrier_ns, t + latency)
-            if how == LEAVES:
-                leave(state, c, t + latency)
-            elif left == 0 or state.n_present + state.n_released == speed.size:
-                release(state, c, t + latency)  # else it may be asked to do what was to be an absent core's
+            _send_away(state, t, c, latency, left, how)
             asking = heap_drop_top(ask_ns, ask_core, asking)
             continue
         if chosen:
             first = base + int(facts[f.FIRST])
-            good = base <= first and first + size <= part_stop
-            if good:
-                for k in range(first, first + size):
-                    good = good and taken[k] == 0
-            if not good:
+            if not (base <= first and first + size <= part_stop and _are_free(taken, first, first + size)):
                 state.answer = first - base
                 status = PLACE_TAKEN
                 break
             state.n_holes -= size
         elif state.n_holes > 0:
-            first = state.lowest_hole
-            while taken[first] == 1 or (places and taken[first] == 0):
-                first += 1
-            kind = taken[first]
-            run = 1
-            while run < size and first + run < task and taken[first + run] == kind:
-                run += 1
-            size = run
-            if kind == 2:
-                state.n_put_back -= size
-            state.n_holes -= size
-            state.lowest_hole = first + size
+            size = _fill_hole(state, size, task, places)
+            first = state.lowest_hole - size
         else:
             task += size
-        begin = t
-        if not serial:
-            if master:
-                begin = max(t, state.master_free_ns)
-            if begin >= MAX_NS - overhead:
-                status = OVERFLOW
-                break
-            begin += overhead
-            if master:
-                state.master_free_ns = begin
-            begin += latency
-        if width != 0:
-            begin += cores.owes_ns[c]
-            cores.owes_ns[c] = 0
+        begin, stop = _begin_ns(state, t, c, latency), first + size
+        if begin == MAX_NS:
+            status = OVERFLOW
+            break
         scheduling += begin - (t - latency)
-        stop = first + size
-        gflops = speed[c]
-        cores.held_size[c] = size
-        cores.held_first[c] = first
-        cores.held_stop[c] = stop
         cores.asked_ns[c] = t - latency
-        cores.work_ns[c] = cores.held_from_ns[c] = begin
-        amounts.held_work[c] = lengths[first]
-        t = begin
-        if watched:
-            shift = duration_ns(lengths[first], gflops)
-            squares = 0.0
-            for k in range(first, stop):
-                took = duration_ns(lengths[k], gflops)
-                t += took
-                beyond = float(took - shift)
-                squares += beyond * beyond
-                if t >= MAX_NS:
-                    break
-            cores.shift_ns[c] = shift
-            amounts.done_squares[c] = 0.0
-            amounts.squares[c] = squares
-        elif not keep:
-            for k in range(first, stop):
-                t += duration_ns(lengths[k], gflops)
-                if t >= MAX_NS:
-                    break
-        if keep:
-            number = state.core_number[c]
-            t = begin
-            for k in range(first, stop):
-                start_ns[k] = t
-                t += duration_ns(lengths[k], gflops)
-                end_ns[k] = t
-                core[k] = number
-                chunk[k] = chunks
-                if t >= MAX_NS:
-                    break
+        t = _run_tasks(state, lengths, c, first, stop, begin, chunks, watched, keep)
         if t >= MAX_NS - latency:
             status = OVERFLOW
             break
         for k in range(first, stop):
             taken[k] = 1
-        left -= size
-        chunks += 1
-        requests += 1
+        left, chunks, requests = left - size, chunks + 1, requests + 1
         heap_replace_top(ask_ns, ask_core, asking, t + latency, c)
     state.next_task, state.n_left, state.n_requests = task, left, requests
     state.n_chunks, state.n_asking, state.scheduling_ns = chunks, asking, scheduling
