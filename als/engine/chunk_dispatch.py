@@ -310,18 +310,19 @@ def serve(state: ApplicationState, until_ns: int) -> int:
         t = ask_ns[0]
         if t >= until_ns:
             break
-        c = ask_core[0]
-        if t >= choose_ns and not (marked and cores.wanted[c] == s.TO_LEAVE):  # of whom no technique need hear
+        wanted = cores.wanted[ask_core[0]] if marked else 0
+        if t >= choose_ns and wanted != s.TO_LEAVE:  # of whom no technique need hear
             status = CHOOSE
             break
         how = SERVED
-        if marked and cores.wanted[c] != 0:
+        if wanted != 0:
             how = call_hook(state.hooks[SERVE_LAST], (state, asking, float(left)))
             if how == YIELDS:
                 state.open = 1
             elif how == STAYS:
                 status = CHOOSE
                 break
+        c = ask_core[0]  # the hook may have put another one first
         latency = 0 if serial else latency_ns[c]
         facts[f.LAST_SIZE] = 0.0
         if cores.held_size[c] > 0:

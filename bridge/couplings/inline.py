@@ -20,13 +20,11 @@ from bridge.couplings.inline_kernel import drive, reorder
 from bridge.couplings.inline_state import (
     HOOKS,
     forked,
+    grow_rows,
+    grow_transfers,
     new_inline_state,
-    with_journal,
     with_records,
     with_room,
-    with_rows,
-    with_saved,
-    with_transfers,
 )
 from bridge.couplings.inline_status import InlineStatus
 from bridge.scenarios.scenario import Scenario
@@ -112,16 +110,16 @@ class InlineRun:
         elif status == InlineStatus.LEDGER_FULL:
             self.inline = with_records(inline)
         elif status == InlineStatus.TRANSFERS_FULL:
-            self.inline = with_transfers(inline)
+            grow_transfers(inline)
         elif status == InlineStatus.JOURNAL_FULL:
-            self.inline = with_journal(inline)
+            inline.journal.make_room(len(inline.core_speed))
         elif status == InlineStatus.SAVED_FULL:
-            self.inline = with_saved(inline, simulator.running())
+            inline.saved.make_room(simulator.running())
         elif status == InlineStatus.RELEASES_FULL:
             simulator.grow_releases()
             simulator.grow_wishes(len(inline.app.wished_ns))
         elif status == InlineStatus.ROWS_SHORT:
-            self.inline = with_rows(inline, len(simulator.state.jobs.number))
+            grow_rows(inline, len(simulator.state.jobs.number))
         elif status == InlineStatus.RELEASES_FAULT:
             row = int(inline.fault_job)
             raise RuntimeError(
@@ -140,25 +138,22 @@ class InlineRun:
         """What became of all applications, once everything is done."""
         scenario, programs = self.scenario, self.scenario.programs
         assert programs is not None
-        inline, keep_tasks = self.inline, self.keep_tasks
-        if len(inline.n_rows) != self.simulator.rows:
-            inline = with_rows(inline, self.simulator.rows)
-        work = inline.application
+        inline, keep_tasks, rows = self.inline, self.keep_tasks, self.simulator.rows
+        if len(inline.outcomes.n_rows) < rows:
+            grow_rows(inline, rows)
+        work, found = inline.application, inline.outcomes.front(rows)
         records = work.start_ns, work.end_ns, work.core, work.chunk, inline.lengths
+        transfers = tuple(inline.transfers), found.n_transfers, found.transfer_first
         return Applications(
-            inline.n_tasks,
-            inline.n_chunks,
-            inline.length_gflop,
-            inline.loops,
-            inline.chosen if programs.rules.selects else None,
-            inline.ahead_chunks,
-            TaskRecords(*_in_workload_order(records, inline.n_rows, inline.first)) if keep_tasks else None,
-            graphs=inline.graph_values if programs.has_graph else None,
-            transfers=TransferRecords(
-                *_in_workload_order(tuple(inline.transfers), inline.n_transfers, inline.transfer_first)
-            )
-            if keep_tasks and scenario.sends
-            else None,
+            found.n_tasks,
+            found.n_chunks,
+            found.length_gflop,
+            found.loops,
+            found.chosen if programs.rules.selects else None,
+            found.ahead_chunks,
+            TaskRecords(*_in_workload_order(records, found.n_rows, found.first)) if keep_tasks else None,
+            graphs=found.graph_values if programs.has_graph else None,
+            transfers=TransferRecords(*_in_workload_order(*transfers)) if keep_tasks and scenario.sends else None,
         )
 
 

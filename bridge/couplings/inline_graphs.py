@@ -26,7 +26,7 @@ def measure(inline: InlineState, job: int, stopped: int) -> int:
     app = inline.app
     if _any_graph(app.phases):
         speed = app.speed if app.width == 0 else inline.fastest  # others may have come
-        measure_graph(inline.graph_values[job], app, inline.started_ns, end_ns(app), speed, stopped != 0)
+        measure_graph(inline.outcomes.graph_values[job], app, inline.started_ns, end_ns(app), speed, stopped != 0)
     return 0
 
 
@@ -38,5 +38,5 @@ def note_transfers(inline: InlineState, job: int, _: int) -> int:
         inline.app, at, columns.source, columns.target, columns.bytes, columns.sent_ns, columns.arrived_ns
     )
     inline.transfers_used = stop
-    inline.transfer_first[job], inline.n_transfers[job] = at, stop - at
+    inline.outcomes.transfer_first[job], inline.outcomes.n_transfers[job] = at, stop - at
     return 0

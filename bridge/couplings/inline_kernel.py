@@ -142,7 +142,7 @@ def bind(state: BatchState, inline: InlineState, job: int, n: int, row: int, kee
     app.ask_ns, app.ask_core = work.ask_ns[:n_cores], work.ask_core[:n_cores]
     app.finish_ns, app.busy_ns = work.finish_ns[:n_cores], work.busy_ns[:n_cores]
     app.memo = work.memo[: _whole_memo(phases, table.rules, n_cores)]
-    app.chosen = inline.chosen[job]
+    app.chosen = inline.outcomes.chosen[job]
     app.start_ns, app.end_ns = work.start_ns[row:stop], work.end_ns[row:stop]
     app.core, app.chunk = work.core[row:stop], work.chunk[row:stop]
     if inline.wishing.size > 0:
@@ -161,7 +161,7 @@ def set_up(state: BatchState, inline: InlineState, job: int, keep_tasks: bool, a
     if n in (NO_ROOM, IMPOSSIBLE):
         inline.fault_job = job
         return InlineStatus.LENGTHS_FULL if n == NO_ROOM else InlineStatus.LENGTHS_FAULT
-    row = inline.first[job] if again and keep_tasks else inline.ledger_used
+    row = inline.outcomes.first[job] if again and keep_tasks else inline.ledger_used
     stop = row + n if keep_tasks else row
     if stop > work.start_ns.size:
         return InlineStatus.LEDGER_FULL
@@ -183,11 +183,11 @@ def set_up(state: BatchState, inline: InlineState, job: int, keep_tasks: bool, a
 @compiled(merged=True)
 def keep_rows(inline: InlineState, job: int, keep_tasks: bool) -> None:
     """What :func:`set_up` has drawn for a job that has started, and its rows in the records, are its from now on."""
-    inline.n_rows[job] = inline.app.lengths.size
-    inline.first[job] = inline.ledger_used if keep_tasks else -1
+    inline.outcomes.n_rows[job] = inline.app.lengths.size
+    inline.outcomes.first[job] = inline.ledger_used if keep_tasks else -1
     inline.ledger_used += inline.app.start_ns.size
     if keep_tasks:
-        copy_first(inline.lengths[inline.first[job] :], inline.app.lengths, inline.n_rows[job])
+        copy_first(inline.lengths[inline.outcomes.first[job] :], inline.app.lengths, inline.outcomes.n_rows[job])
 
 
 @compiled(merged=True)
@@ -210,14 +210,14 @@ def note_end(state: BatchState, inline: InlineState, job: int, status: int, keep
     elif app.scale != 0:
         for c in range(n_cores):
             app.speed[c] = inline.base_gflops[c]
-    inline.n_tasks[job] = app.n_ran
-    inline.n_chunks[job] = app.n_chunks
+    inline.outcomes.n_tasks[job] = app.n_ran
+    inline.outcomes.n_chunks[job] = app.n_chunks
     total = _total_gflop(app)
-    inline.length_gflop[job] = total
+    inline.outcomes.length_gflop[job] = total
     done, cov = total if status == FINISHED else math.nan, length_cov(work.lengths, 0, app.lengths.size)
-    what = inline.loops[job], start_ns, app.finish_ns, app.busy_ns, app.speed, done, cov
+    what = inline.outcomes.loops[job], start_ns, app.finish_ns, app.busy_ns, app.speed, done, cov
     measure(*what, app.scheduling_ns, app.n_chunks)
-    inline.ahead_chunks[job] = app.ahead_chunks
+    inline.outcomes.ahead_chunks[job] = app.ahead_chunks
     if work.graph.exists == 1:
         call_hook(inline.hooks[GRAPHS], (inline, job, status != FINISHED))
         if keep_tasks and work.graph.net.kind != NONE and inline.room.first[app.part_first.size - 1] > 0:
@@ -275,7 +275,7 @@ def drive(state: BatchState, inline: InlineState, max_ends: int) -> int:
     while True:
         while state.n_answered < state.n_started:
             job = state.started[state.n_answered]
-            if job >= inline.n_rows.size:
+            if job >= inline.outcomes.n_rows.size:
                 return InlineStatus.ROWS_SHORT
             need = run_application(state, inline, job, keep_tasks, False)
             if need != 0:

@@ -353,7 +353,7 @@ def drive_and_reach(state: BatchState, inline: InlineState, max_ends: int) -> in
     while True:
         while state.n_answered < state.n_started:
             job = state.started[state.n_answered]
-            if job >= inline.n_rows.size:
+            if job >= inline.outcomes.n_rows.size:
                 return InlineStatus.ROWS_SHORT
             if replays:
                 need = run_application(state, inline, job, keep_tasks, False)

@@ -102,7 +102,7 @@ def _place_amounts(amounts: CoreAmounts, floats: Array, at: int, n: int) -> int:
 def enter(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> None:
     """Let the application that runs be a job's, in place."""
     saved, run, home, table = inline.saved, inline.app, inline.home, inline.table
-    origin, n = state.jobs.origin[job], inline.n_rows[job]
+    origin, n = state.jobs.origin[job], inline.outcomes.n_rows[job]
     place, n_cores, records = inline.program[origin], _widest(state, job), n if keep_tasks else 0
     phases = run.phases
     show_phases(phases, table, place)
@@ -112,7 +112,7 @@ def enter(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) ->
     put_numbers(run, ints, at)
     at += _NUMBERS
     run.part_first, at = ints[at : at + parts], at + parts
-    run.chosen, at = ints[at : at + inline.chosen.shape[1]], at + inline.chosen.shape[1]
+    run.chosen, at = ints[at : at + inline.outcomes.chosen.shape[1]], at + inline.outcomes.chosen.shape[1]
     if inline.wishing.size > 0:
         call_hook(inline.hooks[WISHES], (inline, origin, 0))
         run.wished_ns, at = ints[at : at + run.wished_ns.size], at + run.wished_ns.size
@@ -251,7 +251,7 @@ def keep(state: BatchState, inline: InlineState, job: int) -> bool:
 @compiled(inner=True)
 def copy_out(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> None:
     """Let the application that runs be a copy of a job's, in the room that all share."""
-    bind(state, inline, job, inline.n_rows[job], max(0, inline.first[job]), keep_tasks)
+    bind(state, inline, job, inline.outcomes.n_rows[job], max(0, inline.outcomes.first[job]), keep_tasks)
     show(inline, inline.saved.slots[job])
     _fill_keys(state, inline, job)
     _move_all(inline, job, _widest(state, job), False)

@@ -8,7 +8,7 @@ from als.core_speeds.state import SpeedState
 from als.engine import loop as application
 from als.engine.dag import hooks as graph_hooks
 from als.engine.dag import state as graphs
-from als.engine.dag.metrics import GRAPH_METRICS, transfer_room
+from als.engine.dag.metrics import GRAPH_METRICS
 from als.engine.metrics import LOOP_METRICS
 from als.engine.state import ApplicationState, CoreAmounts, Cores
 from als.graphs.contract import MAX_EDGES_PER_JOB
@@ -21,20 +21,12 @@ from bls.engine.features import losses, reached, releases, wishes
 from bls.engine.state import BatchState
 from bls.estimates import Promised, estimator
 from bridge.couplings.contract import core_gflop
-from bridge.couplings.inline_kept import (
-    SAVED_INTS,
-    Journal,
-    PutDown,
-    SavedStates,
-    new_journal,
-    new_put_down,
-    new_saved_states,
-)
+from bridge.couplings.inline_kept import Journal, PutDown, SavedStates
 from bridge.scenarios.scenario import Scenario
 from traces.compiled import Array, as_value, caller, function_table, own, types
 from traces.hooks import Hooks
 from traces.kernels.signatures import Floats, Floats2, Ints, Ints2, Shorts, StateKind, Words
-from traces.kernels.state import State
+from traces.kernels.state import State, column
 
 __all__ = [
     "APP_BEGIN",
@@ -62,17 +54,16 @@ __all__ = [
     "WISHING",
     "Costs",
     "InlineState",
+    "Outcomes",
     "TransferColumns",
     "call_hook",
     "forked",
+    "grow_rows",
+    "grow_transfers",
     "new_inline_state",
     "with_application",
-    "with_journal",
     "with_records",
     "with_room",
-    "with_rows",
-    "with_saved",
-    "with_transfers",
 ]
 
 # Both engines are called through pointers: places in InlineState.engines.
@@ -144,15 +135,33 @@ class Costs(State):
     bytes_per_gflop: float
 
 
-class TransferColumns(State):
+class TransferColumns(State, dim="transfers"):
     """The columns of ``traces.ledger.TransferRecords``, of the jobs in the order in which they started; of size 0 if none
     are kept."""
 
-    source: Shorts
-    target: Shorts
-    bytes: Floats
-    sent_ns: Ints
-    arrived_ns: Ints
+    source: Shorts = column()
+    target: Shorts = column()
+    bytes: Floats = column()
+    sent_ns: Ints = column()
+    arrived_ns: Ints = column()
+
+
+class Outcomes(State, dim="rows"):
+    """What became of the job of each row of the batch state."""
+
+    n_rows: Ints = column()  # tasks that were drawn
+    n_tasks: Ints = column()  # tasks that ran
+    n_chunks: Ints = column()
+    length_gflop: Floats = column()
+    loops: Floats2 = column("rows", len(LOOP_METRICS), fill=np.nan)
+    chosen: Ints2 = column("rows", "rules")  # how often each rule was chosen
+    ahead_chunks: Ints = column()
+    first: Ints = column(
+        fill=-1
+    )  # its first row in the task records, which are in the order in which jobs started; -1 none
+    n_transfers: Ints = column()
+    transfer_first: Ints = column(fill=-1)
+    graph_values: Floats2 = column("graphs", len(GRAPH_METRICS), fill=np.nan)  # by row, where jobs may have graphs
 
 
 class InlineState(State):
@@ -182,18 +191,7 @@ class InlineState(State):
         The same of whichever is in the room of ``application``; and work space, where speeds change and are scaled.
     application
         One application's arrays, as large as the largest job needs; the loop uses the front of each.
-    n_rows, n_tasks, n_chunks : int64 (rows,)
-        Tasks that were drawn for each row of the batch state, those that ran, and chunks.
-    length_gflop : float64 (rows,)
-    loops : float64 (rows, len(LOOP_METRICS))
-        What became of each row's job.
-    chosen : int64 (rows, R) or (rows, 0)
-        How often each rule was chosen.
-    ahead_chunks : int64 (rows,)
-    first : int64 (rows,)
-        The job's first row in the task records (rows are in the order in which jobs started), -1 if none.
-    graph_values : float64 (rows, len(GRAPH_METRICS)) or (0, …)
-        ``als.engine.dag.metrics.measure_graph`` of jobs that have a graph; no rows where no job can have one.
+    outcomes : Outcomes
     transfers : TransferColumns
     lengths : float64
         The task lengths of the records; of size 0 if no records are kept.
@@ -203,8 +201,6 @@ class InlineState(State):
         Of it those columns that have room for more cores than are in use.
     seed : uint64 (1,)
     costs : Costs
-    n_transfers, transfer_first : int64 (rows,)
-        As ``n_rows`` and ``first``.
     engines : int64 (4,)
         Both engines' functions.
     hooks : int64
@@ -255,31 +251,21 @@ class InlineState(State):
     shared_ns: Ints
     own_gflops: Floats
     application: ApplicationState
-    n_rows: Ints
-    n_tasks: Ints
-    n_chunks: Ints
-    length_gflop: Floats
-    loops: Floats2
-    chosen: Ints2
-    ahead_chunks: Ints
-    first: Ints
-    graph_values: Floats2
-    transfers: TransferColumns
+    outcomes: Outcomes = column()
+    transfers: TransferColumns = column()
     lengths: Floats
     app: ApplicationState
     home: ApplicationState
     seed: Words
     costs: Costs
-    n_transfers: Ints
-    transfer_first: Ints
     engines: Ints
     hooks: Ints
     releasing: Ints
     losing: Ints
-    journal: Journal
+    journal: Journal = column()
     fastest: Floats
-    saved: SavedStates
-    put_down: PutDown
+    saved: SavedStates = column()
+    put_down: PutDown = column()
     reaching: Ints
     wishing: Ints
     width_range: Ints2
@@ -364,7 +350,9 @@ def new_inline_state(
     # Where a job is planned with the end that it promises, that is to be known as soon as it is told something.
     promises = isinstance(estimator(rules.estimates), Promised)
     replays = reaching and (promises or programs.has_graph or not all(one.by_memo for one in programs.rules.techniques))
+    saves = reaching and not replays
     wanted |= ({REPLAY} if replays else set()) | ({WISHES} if wishes else set())
+    n_rules = len(programs.rules.names) if programs.rules.selects else 0
     shared_gflops, shared_ns = np.zeros(widest), np.zeros(widest, np.int64)
     state = InlineState(
         core_speed=own(scenario.platform.core_speed_gflops, np.float64),
@@ -383,16 +371,8 @@ def new_inline_state(
         shared_ns=shared_ns,
         own_gflops=np.zeros(widest),
         application=work,
-        n_rows=np.zeros(0, np.int64),
-        n_tasks=np.zeros(0, np.int64),
-        n_chunks=np.zeros(0, np.int64),
-        length_gflop=np.zeros(0),
-        loops=np.zeros((0, len(LOOP_METRICS))),
-        chosen=np.zeros((0, len(programs.rules.names) if programs.rules.selects else 0), np.int64),
-        ahead_chunks=np.zeros(0, np.int64),
-        first=np.zeros(0, np.int64),
-        graph_values=np.zeros((0, len(GRAPH_METRICS))),
-        transfers=TransferColumns(*transfer_room(2 * edges if sends else 0)),
+        outcomes=Outcomes.new({"rows": n, "rules": n_rules, "graphs": n if programs.has_graph else 0}),
+        transfers=TransferColumns.new({"transfers": 2 * edges if sends else 0}),
         lengths=np.empty(rows, np.float64),
         app=work,
         home=work,
@@ -408,16 +388,16 @@ def new_inline_state(
             scenario.platform.slowest_gflops,
             scenario.bytes_per_gflop,
         ),
-        n_transfers=np.zeros(0, np.int64),
-        transfer_first=np.zeros(0, np.int64),
         engines=function_table([as_value(kernel, signature) for kernel, signature in ENGINES]),
         hooks=HOOKS.filled(wanted),
         releasing=function_table([as_value(kernel, signature) for kernel, signature in RELEASING] if releasing else []),
         losing=function_table([as_value(kernel, signature) for kernel, signature in LOSING] if losing else []),
-        journal=new_journal(n, widest) if replays else new_journal(0, 0),
+        journal=Journal.new(_sizes(replays, rows=n, entries=n, said=16 * n, cores=widest)),
         fastest=np.zeros(1),
-        saved=new_saved_states(n, widest) if reaching and not replays else new_saved_states(0, 0),
-        put_down=new_put_down(),
+        saved=SavedStates.new(
+            _sizes(saves, rows=n, ints=64 * n, floats=16 * n, shorts=16 * n, bytes=16 * n, cores=widest)
+        ),
+        put_down=PutDown.new(_sizes(saves, rows=n)),
         reaching=function_table([as_value(kernel, signature) for kernel, signature in REACHING] if reaching else []),
         wishing=function_table([as_value(kernel, signature) for kernel, signature in WISHING] if wishes else []),
         width_range=np.stack([widths.min_cores, widths.max_cores])
@@ -426,14 +406,13 @@ def new_inline_state(
         cores=work.cores._replace(),
         amounts=work.amounts._replace(),
     )
-    return with_rows(with_application(state, work), n)
+    return with_application(state, work)
 
 
-#: What becomes of each row's job, and the room for one job at a time that its records share with those of all.
-_OF_ROWS = (
-    *("n_rows", "n_tasks", "n_chunks", "length_gflop", "loops", "chosen", "ahead_chunks", "first", "graph_values"),
-    *("n_transfers", "transfer_first", "lengths"),
-)
+def _sizes(there: bool, **sizes: int) -> dict[str, int]:
+    return sizes if there else dict.fromkeys(sizes, 0)
+
+
 _RECORDS = ("start_ns", "end_ns", "core", "chunk")
 
 
@@ -444,67 +423,9 @@ def forked(inline: InlineState) -> InlineState:
     """
     work = inline.application
     work = work._replace(**{name: getattr(work, name).copy() for name in _RECORDS})
-    parts: dict[str, State] = {
-        name: type(part)(*(column.copy() for column in part))
-        for name, part in (
-            ("journal", inline.journal),
-            ("saved", inline.saved),
-            ("put_down", inline.put_down),
-            ("transfers", inline.transfers),
-        )
-    }
-    rows = {name: getattr(inline, name).copy() for name in _OF_ROWS}
-    found = with_application(inline._replace(**parts, **rows), work)
+    found = with_application(inline.fork()._replace(lengths=inline.lengths.copy()), work)
     found.app.status = inline.app.status
     return found
-
-
-def with_saved(inline: InlineState, running: Array) -> InlineState:
-    """The same without what was saved of jobs that do not run any more, and with room for at least as much again.
-
-    Parameters
-    ----------
-    inline : InlineState
-    running : int64
-        The rows of the jobs that run.
-    """
-    saved = inline.saved
-    known = running[running < saved.first.shape[1]]  # what has begun as another attempt may have no row yet
-    kept = known[saved.first[SAVED_INTS, known] >= 0]
-    first = np.full_like(saved.first, -1)
-    used = saved.count[:, kept].sum(axis=1)
-    stores = []
-    for kind, store in enumerate((saved.ints, saved.floats, saved.shorts, saved.bytes)):
-        grown = np.empty(max(len(store), 2 * int(used[kind]) + int(saved.wanted[kind])), store.dtype)
-        at = 0
-        for row in kept.tolist():
-            begin, count = int(saved.first[kind, row]), int(saved.count[kind, row])
-            grown[at : at + count] = store[begin : begin + count]
-            first[kind, row] = at
-            at += count
-        stores.append(grown)
-    ints, floats, shorts, flags = stores
-    return inline._replace(
-        saved=saved._replace(ints=ints, floats=floats, shorts=shorts, bytes=flags, first=first, used=used)
-    )
-
-
-def with_journal(inline: InlineState) -> InlineState:
-    """The same with room for twice as many entries of the journal, and for those of one more job."""
-    journal = inline.journal
-
-    def grown(column: Array, more: int) -> Array:
-        return np.concatenate([column, np.empty(len(column) + more, column.dtype)])
-
-    return inline._replace(
-        journal=journal._replace(
-            instant=grown(journal.instant, 1),
-            after=grown(journal.after, 1),
-            at=grown(journal.at, 1),
-            count=grown(journal.count, 1),
-            **{name: grown(getattr(journal, name), 3 * len(inline.core_speed)) for name in ("core", "what", "scale")},
-        )
-    )
 
 
 def _drawing_room(programs: Programs, n_edges: int, keys: Array) -> DrawingRoom:
@@ -562,13 +483,6 @@ def with_room(inline: InlineState, programs: Programs) -> InlineState:
     return with_application(inline._replace(room=room), grown._replace(graph=graph))
 
 
-def with_transfers(inline: InlineState) -> InlineState:
-    """The same with room for half as many transfers again, and for those of one more job."""
-    more = len(inline.transfers.source) // 2 + len(inline.room.source)
-    grown = (np.concatenate([column, np.empty(more, column.dtype)]) for column in inline.transfers)
-    return inline._replace(transfers=TransferColumns(*grown))
-
-
 def with_records(inline: InlineState) -> InlineState:
     """The same with room for half as many task records again."""
     work = inline.application
@@ -583,47 +497,17 @@ def with_records(inline: InlineState) -> InlineState:
     return with_application(inline._replace(lengths=grown(inline.lengths)), work)
 
 
-def with_rows(inline: InlineState, rows: int) -> InlineState:
-    """The same with room for so many rows of the batch state, of which the first ones are as they were."""
-
-    def sized(column: Array, empty: float) -> Array:
-        new = np.full((rows, *column.shape[1:]), empty, column.dtype)
-        kept = min(rows, len(column))
-        new[:kept] = column[:kept]
-        return new
-
-    graph_values, journal, saved, put = inline.graph_values, inline.journal, inline.saved, inline.put_down
-    if len(inline.reaching) and not len(saved.flags):
-        journal = journal._replace(first=sized(journal.first, -1), last=sized(journal.last, -1))
+def grow_rows(inline: InlineState, rows: int) -> None:
+    """Have room for so many rows of the batch state."""
+    inline.outcomes.grow(rows=rows, graphs=rows if inline.application.graph.exists else 0)
+    if len(inline.saved.flags):
+        inline.saved.grow(rows=rows)
+        inline.put_down.grow(rows=rows)
     elif len(inline.reaching):
-        saved = saved._replace(
-            first=np.ascontiguousarray(sized(saved.first.T, -1).T),
-            count=np.ascontiguousarray(sized(saved.count.T, 0).T),
-            reached_ns=sized(saved.reached_ns, 0),
-            stride_ns=sized(saved.stride_ns, 0),
-            slots=sized(saved.slots, 0),
-            steps=sized(saved.steps, 0),
-        )
-        put = put._replace(
-            count=sized(put.count, 0),
-            scale=sized(put.scale, 0),
-            since_ns=sized(put.since_ns, 0),
-            left_ns=sized(put.left_ns, 0.0),
-            farthest_ns=sized(put.farthest_ns, 0.0),
-        )
-    return inline._replace(
-        journal=journal,
-        saved=saved,
-        put_down=put,
-        n_rows=sized(inline.n_rows, 0),
-        n_tasks=sized(inline.n_tasks, 0),
-        n_chunks=sized(inline.n_chunks, 0),
-        length_gflop=sized(inline.length_gflop, 0.0),
-        loops=sized(inline.loops, np.nan),
-        chosen=sized(inline.chosen, 0),
-        ahead_chunks=sized(inline.ahead_chunks, 0),
-        first=sized(inline.first, -1),
-        graph_values=sized(graph_values, np.nan) if inline.application.graph.exists else graph_values,
-        n_transfers=sized(inline.n_transfers, 0),
-        transfer_first=sized(inline.transfer_first, -1),
-    )
+        inline.journal.grow(rows=rows)
+
+
+def grow_transfers(inline: InlineState) -> None:
+    """Have room for half as many transfers again, and for those of one more job."""
+    n = len(inline.transfers.source)
+    inline.transfers.grow(transfers=n + n // 2 + len(inline.room.source))

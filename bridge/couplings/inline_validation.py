@@ -28,30 +28,30 @@ def validate_inline(state: BatchState, inline: InlineState) -> None:
     InvariantError
         Naming the first job that is wrong.
     """
-    rows = min(int(state.n_rows), len(inline.n_rows))  # later attempts may have no room yet
-    jobs, drawn = state.jobs.front(rows), inline.n_rows[:rows]
+    rows = min(int(state.n_rows), len(inline.outcomes.n_rows))  # later attempts may have no room yet
+    jobs, drawn = state.jobs.front(rows), inline.outcomes.n_rows[:rows]
     # Those whose run time is known beforehand are not computed.
     done = (jobs.start_ns >= 0) & (jobs.end_ns >= 0) & (jobs.run_ns < 0)
-    ran, cut = inline.n_tasks[:rows], jobs.cut != b.BY_ITSELF
+    ran, cut = inline.outcomes.n_tasks[:rows], jobs.cut != b.BY_ITSELF
     for wrong, what in (
         ((done != (drawn > 0)) & ~_open(inline, jobs), "has tasks, and no end, or the other way round"),
         ((ran < 0) | (ran > drawn), "ran more tasks than it has"),
         (done & (ran < drawn) & ~cut, "was not cut, and did not run all of its tasks"),
-        (inline.n_chunks[:rows] < 0, "has fewer than no chunks"),
+        (inline.outcomes.n_chunks[:rows] < 0, "has fewer than no chunks"),
     ):
         if len(bad := np.flatnonzero(wrong)):
             row = bad[0]
             _fault(
                 state,
                 f"{what}: start {jobs.start_ns[row]}, end {jobs.end_ns[row]} ns, {ran[row]} of {drawn[row]} tasks, "
-                f"{inline.n_chunks[row]} chunks",
+                f"{inline.outcomes.n_chunks[row]} chunks",
                 int(row),
             )
     if len(inline.lengths):
         _check_records(state, inline, jobs, np.flatnonzero(done))
     elif inline.ledger_used:
         _fault(state, f"{inline.ledger_used} records of tasks, where none are kept")
-    sent = int(inline.n_transfers[:rows].sum())
+    sent = int(inline.outcomes.n_transfers[:rows].sum())
     if sent > inline.transfers_used or (sent < inline.transfers_used and not len(inline.reaching)):
         _fault(state, f"{inline.transfers_used} records of transfers; the jobs have {sent}")
     status = inline.app.status
@@ -79,9 +79,9 @@ def _fault(state: BatchState, what: str, row: int = -1) -> None:
 
 
 def _check_records(state: BatchState, inline: InlineState, jobs: Jobs, rows: Array) -> None:
-    drawn = np.flatnonzero(inline.n_rows[: len(jobs.number)])  # of those that may be reached the end is open
-    order = drawn[np.argsort(inline.first[drawn], kind="stable")]
-    first, count = inline.first[order], inline.n_rows[order]
+    drawn = np.flatnonzero(inline.outcomes.n_rows[: len(jobs.number)])  # of those that may be reached the end is open
+    order = drawn[np.argsort(inline.outcomes.first[drawn], kind="stable")]
+    first, count = inline.outcomes.first[order], inline.outcomes.n_rows[order]
     expected = np.cumsum(count) - count
     if len(bad := np.flatnonzero(first != expected)):
         row = int(order[bad[0]])
@@ -98,6 +98,6 @@ def _check_records(state: BatchState, inline: InlineState, jobs: Jobs, rows: Arr
         k = bad[0]
         _fault(state, f"has a task from {start[k]} to {end[k]} ns on core {core[k]}", int(owner[k]))
     ran = np.bincount(owner[began], minlength=len(jobs.number))
-    if len(bad := np.flatnonzero(ran[rows] != inline.n_tasks[rows])):
+    if len(bad := np.flatnonzero(ran[rows] != inline.outcomes.n_tasks[rows])):
         row = int(rows[bad[0]])
-        _fault(state, f"ran {inline.n_tasks[row]} tasks; {ran[row]} have begun", row)
+        _fault(state, f"ran {inline.outcomes.n_tasks[row]} tasks; {ran[row]} have begun", row)

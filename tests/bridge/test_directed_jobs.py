@@ -18,6 +18,7 @@ from als.techniques.contract import Technique
 from bls import HostGroup, Platform, Rules, Surroundings
 from bls.workloads.workload import Workload
 from bridge.couplings import inline, inline_state
+from bridge.couplings.inline_kept import SavedStates
 from traces.base.errors import InputError, PeerError, PluginError
 from traces.checks.ledger import check_ledger
 
@@ -68,20 +69,19 @@ def test_in_place_or_simulated_again_it_is_the_same(
 def test_applications_that_are_kept_go_as_their_jobs_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Room is found by leaving out jobs that have ended, and grows only with those that run."""
     made, sizes = [], []
-    new, with_saved = inline_state.new_inline_state, inline_state.with_saved
+    new, make_room = inline_state.new_inline_state, SavedStates.make_room
 
     def noted(*given: Any, **options: Any) -> Any:
         made.append(new(*given, **options))
         return made[-1]
 
-    def grown(state: Any, running: Any) -> Any:
-        found = with_saved(state, running)
-        sizes.append((len(found.saved.ints), len(running)))
-        assert (found.saved.first[:, np.setdiff1d(np.arange(found.saved.first.shape[1]), running)] == -1).all()
-        return found
+    def made_room(saved: SavedStates, running: Any) -> None:
+        make_room(saved, running)
+        sizes.append((len(saved.ints), len(running)))
+        assert (saved.first[:, np.setdiff1d(np.arange(saved.first.shape[1]), running)] == -1).all()
 
     monkeypatch.setattr(inline, "new_inline_state", noted)
-    monkeypatch.setattr(inline, "with_saved", grown)
+    monkeypatch.setattr(SavedStates, "make_room", made_room)
     workload = Workload.from_jobs([(number, 20 * number, 10, 8, 20) for number in range(1, 201)])
     options: dict[str, Any] = {"als": "ss", "tasks_per_core": 8, "rules": HINT, "keep_tasks": False}
     bridge.simulate(workload, PLATFORM, **options)

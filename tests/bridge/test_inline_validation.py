@@ -55,10 +55,10 @@ def place_of(state: BatchState, coupled: InlineState, name: str) -> tuple[Any, A
     """The array that has a value, and the value's place."""
     done = int(np.flatnonzero(column(state, "jobs.state") >= 0)[0])
     if name in ("start_ns", "end_ns"):
-        return getattr(coupled.application, name), coupled.first[done]
+        return getattr(coupled.application, name), coupled.outcomes.first[done]
     if name == "status":
         return column(coupled.app, name), ...
-    return (column(coupled, name), ...) if name.endswith("_used") else (getattr(coupled, name), done)
+    return (column(coupled, name), ...) if name.endswith("_used") else (getattr(coupled.outcomes, name), done)
 
 
 @pytest.mark.parametrize(("planted", "words"), PLANTED, ids=[words for _, words in PLANTED])
