@@ -24,7 +24,7 @@ BATCH: Final = {
 
 #: The application level.
 APPLICATION: Final = {
-    "als.engine.loop": 36,
+    "als.engine.loop": 46,
     "als.engine.state": 2,
     "als.techniques.fixed.static": 2,
     "als.lengths.equal": 1,

@@ -248,4 +248,4 @@ def test_what_a_plain_run_is_made_of() -> None:
         pytest.fail(f"not kept: {[module for module, kept in found.items() if kept is None]}")
     facts = {module: kept.facts for module, kept in found.items() if kept is not None}
     assert {module: fact["kernels"] for module, fact in facts.items()} == said
-    assert sum(fact["lines"] for fact in facts.values()) < 3280
+    assert sum(fact["lines"] for fact in facts.values()) < 3330
