@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bridge.cli import main
+from bridge.cli import command
 
-__all__ = ["main"]
+__all__ = ["command"]
 
 
 def __dir__() -> list[str]:
@@ -12,4 +12,4 @@ def __dir__() -> list[str]:
 
 
 if __name__ == "__main__":
-    main()
+    command()

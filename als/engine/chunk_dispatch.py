@@ -124,29 +124,21 @@ def _nobody_asks(state: ApplicationState, until_ns: int, left: int, places: bool
 
 
 @compiled(merged=True)
-def _answer(
-    state: ApplicationState,
-    t: int,
-    c: int,
-    left: int,
-    n_tasks: int,
-    requests: int,
-    chunks: int,
-    asked: Array,
-    memo: Array,
-) -> int:
-    """How many tasks the rule gives a core that asks at ``t``; whatever it is."""
-    rule, width, facts = state.rule, state.width, state.facts
-    flags, call = state.table.flags[rule], state.table.calls[rule]
-    place = c if width == 0 else state.cores.rank[c]
-    if flags & FULL == 0:
-        return int(_call_plain(call, (n_tasks, asked.size, place, requests, left, memo)))
-    facts[f.NOW_NS] = float(t)
+def _serve_last(state: ApplicationState, asking: int, left: int) -> int:
+    """What becomes of the next request, whose core is wanted; another core that asks then may come first."""
+    how = call_hook(state.hooks[SERVE_LAST], (state, asking, float(left)))
+    if how == YIELDS:
+        state.open = 1
+    return int(how)
+
+
+@compiled(merged=True)
+def _draw(state: ApplicationState, flags: int, t: int, chunks: int) -> None:
+    """Write down for a rule that is told facts when a core asks, and what is random."""
+    state.facts[f.NOW_NS] = float(t)
     if flags & RANDOM != 0:
         fill_words(state.words, state.keys, chunks, CHUNK_STREAM)
-        facts[f.UNIFORM] = uniform_from_word(state.words[0])
-    params = state.table.params[state.table.params_first[rule] : state.table.params_stop[rule]]
-    return int(_call_full(call, (n_tasks, asked.size, place, requests, left, facts, asked, params, memo)))
+        state.facts[f.UNIFORM] = uniform_from_word(state.words[0])
 
 
 @compiled(merged=True)
@@ -187,22 +179,15 @@ def _fill_hole(state: ApplicationState, size: int, task: int, places: bool) -> i
 
 
 @compiled(merged=True)
-def _begin_ns(state: ApplicationState, t: int, c: int, latency: int) -> int:
-    """When the tasks of a chunk begin that core ``c`` has asked for, served at ``t``; ``MAX_NS`` if that is beyond all time."""
-    begin, overhead = t, state.overhead_ns
-    if not is_serial(state):
-        if state.master != 0:
-            begin = max(t, state.master_free_ns)
-        if begin >= MAX_NS - overhead:
-            return MAX_NS
-        begin += overhead
-        if state.master != 0:
-            state.master_free_ns = begin
-        begin += latency
-    if state.width != 0:
-        begin += state.cores.owes_ns[c]
-        state.cores.owes_ns[c] = 0
-    return int(begin)
+def _begin_ns(state: ApplicationState, t: int, latency: int, overhead: int, master: bool) -> int:
+    """When the tasks of a chunk begin whose request arrives at ``t``; ``MAX_NS`` if that is beyond all time."""
+    begin = max(t, state.master_free_ns) if master else t
+    if begin >= MAX_NS - overhead:
+        return MAX_NS
+    begin += overhead
+    if master:
+        state.master_free_ns = begin
+    return int(begin + latency)
 
 
 @compiled(merged=True)
@@ -250,45 +235,16 @@ def _record(state: ApplicationState, lengths: Array, c: int, first: int, stop: i
     return int(t)
 
 
-@compiled(merged=True)
-def _run_tasks(
-    state: ApplicationState,
-    lengths: Array,
-    c: int,
-    first: int,
-    stop: int,
-    begin: int,
-    chunks: int,
-    watched: bool,
-    keep: bool,
-) -> int:
-    """Let core ``c`` run these tasks from ``begin`` on, as a chunk; returns when the last one ends."""
-    cores = state.cores
-    cores.held_size[c], cores.held_first[c], cores.held_stop[c] = stop - first, first, stop
-    cores.work_ns[c] = cores.held_from_ns[c] = end = begin
-    state.amounts.held_work[c] = lengths[first]
-    if watched:
-        end = _end_watched(state, lengths, c, first, stop, begin)
-    elif not keep:
-        end = _end_ns(lengths, state.speed[c], first, stop, begin)
-    if keep:
-        end = _record(state, lengths, c, first, stop, begin, chunks)
-    return int(end)
-
-
 @compiled()
 def serve(state: ApplicationState, until_ns: int) -> int:
     """Serve every request of the present part that arrives before ``until_ns``; returns why it stopped."""
-    cores, amounts, facts = state.cores, state.amounts, state.facts
-    ask_ns, ask_core, latency_ns, lengths, taken = (
-        state.ask_ns,
-        state.ask_core,
-        state.latency_ns,
-        state.lengths,
-        state.taken,
-    )
+    cores, facts, amounts, speed = state.cores, state.facts, state.amounts, state.speed
+    ask_ns, ask_core, latency_ns = state.ask_ns, state.ask_core, state.latency_ns
+    lengths, taken = state.lengths, state.taken
     part, serial, keep = state.part, is_serial(state), state.start_ns.size > 0
-    part_stop, flags = state.part_first[part + 1], state.table.flags[state.rule]
+    rule, part_stop, overhead, master = state.rule, state.part_first[part + 1], state.overhead_ns, state.master != 0
+    flags, call = state.table.flags[rule], state.table.calls[rule]
+    params = state.table.params[state.table.params_first[rule] : state.table.params_stop[rule]]
     watched = (flags | state.table.flags[state.phases.rule[part % state.phases.kind.size]]) & LEARNS != 0
     learns, places = flags & LEARNS != 0 and not serial, flags & PLACES != 0 and not serial
     memo = state.memo[state.memo_lo : state.memo_hi]
@@ -297,43 +253,37 @@ def serve(state: ApplicationState, until_ns: int) -> int:
     task, left, requests, chunks = state.next_task, state.n_left, state.n_requests, state.n_chunks
     asking, scheduling, choose_ns = state.n_asking, state.scheduling_ns, state.choose_ns
     marked = (state.n_hinted > 0 and not serial and not places) or state.n_leaving > 0
-    width = state.width
-    asked_speed = state.speed if width == 0 else amounts.ranked[:width]
-    status = SUSPENDED
+    width, status = state.width, SUSPENDED
+    n_cores, asked_speed = (state.speed.size, state.speed) if width == 0 else (width, state.amounts.ranked[:width])
     while True:
         if asking == 0:
             status = _nobody_asks(state, until_ns, left, places)
             asking = state.n_asking
-            if asking == 0:
-                break
-            continue
-        t = ask_ns[0]
-        if t >= until_ns:
+        if asking == 0 or ask_ns[0] >= until_ns:
             break
-        wanted = cores.wanted[ask_core[0]] if marked else 0
+        t, wanted = ask_ns[0], cores.wanted[ask_core[0]] if marked else 0
         if t >= choose_ns and wanted != s.TO_LEAVE:  # of whom no technique need hear
             status = CHOOSE
             break
-        how = SERVED
-        if wanted != 0:
-            how = call_hook(state.hooks[SERVE_LAST], (state, asking, float(left)))
-            if how == YIELDS:
-                state.open = 1
-            elif how == STAYS:
-                status = CHOOSE
-                break
+        how = SERVED if wanted == 0 else _serve_last(state, asking, left)
+        if how == STAYS:
+            status = CHOOSE
+            break
         c = ask_core[0]  # the hook may have put another one first
         latency = 0 if serial else latency_ns[c]
         facts[f.LAST_SIZE] = 0.0
         if cores.held_size[c] > 0:
             note_end(state, c, t - latency, facts)
-        size, first, chosen = 0, task, False
-        if serial and how == SERVED:
-            size = left
-        elif how == SERVED and not knows and state.n_put_back > 0:
+        size, first, chosen = left if serial and how == SERVED else 0, task, False
+        if how == SERVED and not serial and not knows and state.n_put_back > 0:
             size = (left + state.n_present - 1) // state.n_present  # its own lists do not know of these
-        elif how == SERVED and (left > 0 or learns):
-            size = _answer(state, t, c, left, n_tasks, requests, chunks, asked_speed, memo)
+        elif how == SERVED and not serial and (left > 0 or learns):
+            place = c if width == 0 else cores.rank[c]
+            if flags & FULL != 0:
+                _draw(state, flags, t, chunks)
+                size = _call_full(call, (n_tasks, n_cores, place, requests, left, facts, asked_speed, params, memo))
+            else:
+                size = _call_plain(call, (n_tasks, n_cores, place, requests, left, memo))
             size = 0 if left == 0 else size
             if size < 0 or size > left:
                 state.answer = size
@@ -358,13 +308,24 @@ def serve(state: ApplicationState, until_ns: int) -> int:
             first = state.lowest_hole - size
         else:
             task += size
-        begin, stop = _begin_ns(state, t, c, latency), first + size
+        begin, stop = t if serial else _begin_ns(state, t, latency, overhead, master), first + size
         if begin == MAX_NS:
             status = OVERFLOW
             break
+        if width != 0:
+            begin += cores.owes_ns[c]
+            cores.owes_ns[c] = 0
         scheduling += begin - (t - latency)
         cores.asked_ns[c] = t - latency
-        t = _run_tasks(state, lengths, c, first, stop, begin, chunks, watched, keep)
+        cores.held_size[c], cores.held_first[c], cores.held_stop[c] = size, first, stop
+        cores.work_ns[c] = cores.held_from_ns[c] = begin
+        amounts.held_work[c] = lengths[first]
+        if watched:
+            t = _end_watched(state, lengths, c, first, stop, begin)
+        elif not keep:
+            t = _end_ns(lengths, speed[c], first, stop, begin)
+        if keep:
+            t = _record(state, lengths, c, first, stop, begin, chunks)
         if t >= MAX_NS - latency:
             status = OVERFLOW
             break

@@ -5,21 +5,43 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from contextlib import suppress
 from types import FrameType
+from typing import Final
 
 from bridge.standard_error import keep_standard_streams, say
 
-__all__ = ["main"]
+__all__ = ["INTERRUPTED", "command", "main"]
+
+#: What the shell sees after an interrupt.
+INTERRUPTED: Final = 130
 
 
 def _interrupted(number: int, frame: FrameType | None) -> None:
     # While the command line is loaded. Nothing has begun, and some imports would not let an exception through.
     say("twolevel: interrupted; nothing was written")
-    os._exit(130)
+    os._exit(INTERRUPTED)
+
+
+def command() -> None:
+    """Entry point of the ``twolevel`` command: :func:`main`, but a command that was interrupted leaves at once.
+
+    What it had begun is removed by then. A thread of a library may still wait for a cluster that is gone, and Python, as it
+    exits, for the thread.
+    """
+    try:
+        main()
+    except SystemExit as end:
+        if end.code != INTERRUPTED:
+            raise
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(INTERRUPTED)
 
 
 def main() -> None:
-    """Entry point of the ``twolevel`` command."""
+    """Run the command of ``sys.argv``, and exit with its code."""
     keep_standard_streams()
     signal.signal(signal.SIGINT, _interrupted)
     signal.signal(signal.SIGTERM, _interrupted)

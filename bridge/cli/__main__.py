@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bridge.cli import main
+from bridge.cli import command
 
 if __name__ == "__main__":
-    main()
+    command()

@@ -14,6 +14,7 @@ from typing import Any
 
 import typer
 
+from bridge.cli import INTERRUPTED
 from bridge.cli.run_commands import command_line
 from bridge.standard_error import say
 from traces.base.interrupts import INTERRUPTS
@@ -21,9 +22,6 @@ from traces.base.printable import printable
 from traces.base.written_file import code_of, of_system
 
 __all__ = ["main"]
-
-#: What the shell sees after an interrupt.
-_INTERRUPTED = 130
 
 _STDOUT = 1
 
@@ -105,7 +103,7 @@ def main() -> None:
         lost = _lost_output()
         _leave_interrupts()
     except (typer.Abort, KeyboardInterrupt):
-        code, lost = _fault("interrupted; nothing was written", _INTERRUPTED), 0
+        code, lost = _fault("interrupted; nothing was written", INTERRUPTED), 0
     _leave_interrupts()
     sys.exit(code or lost)
 
@@ -124,7 +122,7 @@ def _run(words: list[str], debug: bool) -> Any:
         _show_warnings()
         first = words[0] if words else _completed_command()
         code = command_line(first)(words, standalone_mode=False)
-        if code == _INTERRUPTED:  # typer makes a code of an interrupt
+        if code == INTERRUPTED:  # typer makes a code of an interrupt
             raise KeyboardInterrupt
         return code
     except usage_error as error:
@@ -140,7 +138,7 @@ def _run(words: list[str], debug: bool) -> Any:
     except SystemExit as error:
         if isinstance(error.__context__, BrokenPipeError):
             return _NOBODY_READS
-        if error.code == _INTERRUPTED or any(name.endswith("_COMPLETE") for name in os.environ):
+        if error.code == INTERRUPTED or any(name.endswith("_COMPLETE") for name in os.environ):
             return error.code  # all has been said of a study; or a shell has asked how a word may go on
         return _fault(f"a plug-in, or what it uses, called sys.exit({error.code!r})", 1)
     except ImportError as error:

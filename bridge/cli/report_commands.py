@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bridge.cli import INTERRUPTED
 from bridge.standard_error import say
 
 if TYPE_CHECKING:
@@ -18,8 +19,7 @@ __all__ = ["report_command"]
 #: The page's name where none is given, in the folder of the result.
 _NAME = "report.html"
 
-#: What the shell sees after an interrupt; and where the study has died.
-_INTERRUPTED = 130
+#: What the shell sees where the study has died.
 _DIED = 1
 
 #: A page of a study under way loads itself again every so many seconds.
@@ -127,7 +127,7 @@ def _follow(folder: Path, target: Path, *, force: bool) -> None:
         if not written:
             raise
         say(f"twolevel: interrupted; {target} stays as it is, of a study under way")
-        raise SystemExit(_INTERRUPTED) from None
+        raise SystemExit(INTERRUPTED) from None
     if not done:
         say(f"twolevel: nobody is at work on {folder} any more; {target} shows what has ended of it")
         raise typer.Exit(_DIED)

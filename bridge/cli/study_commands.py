@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 # Everything else is imported by the command that needs it, so that --help is quick.
+from bridge.cli import INTERRUPTED
 from bridge.options.bundles import bundled
 from bridge.options.declared import (
     FORCE,
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
     from bridge.studies.study import Study
 
 __all__ = ["grid_command", "repeat_command", "study_command"]
-
-#: What the shell sees after an interrupt.
-_INTERRUPTED = 130
 
 DataOption = Annotated[
     list[str] | None, typer.Option(metavar="DIR", help="A further folder with logs and other files; may be repeated.")
@@ -98,7 +96,7 @@ def _run(study: Study, target: Path, workers: int | None, cluster: str | None, *
         _show_results(study, target, results, figures=figures, seeded=seeded)
     except KeyboardInterrupt:
         say(f"twolevel: interrupted; what is finished is kept in {target}, and the same command goes on")
-        sys.exit(_INTERRUPTED)  # all has been said
+        sys.exit(INTERRUPTED)  # all has been said
     if report.failed:
         raise typer.Exit(1)
 

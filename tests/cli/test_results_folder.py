@@ -320,3 +320,13 @@ def test_a_file_that_is_named_like_a_figure_is_kept_under_another_name(here: Pat
     assert twolevel("figures", "g", "--only", "makespan", "--format", "pdf").code == 0
     assert twolevel(*words, "--force", "--no-figures").code == 0
     assert sorted(os.listdir(figures)) == ["makespan.svg~", "makespan.svg~~"]
+
+
+def test_a_command_that_was_interrupted_waits_for_no_thread() -> None:
+    """A thread of a library may wait for ever, for a cluster that is gone."""
+    text = (
+        "import sys, threading, bridge.cli as cli\n"
+        "def main():\n    threading.Thread(target=threading.Event().wait).start()\n    sys.exit(130)\n"
+        "cli.main = main\ncli.command()"
+    )
+    assert subprocess.run([sys.executable, "-c", text], check=False, timeout=600).returncode == 130
