@@ -292,6 +292,43 @@ HOOKS = Hooks(
 )
 
 
+def _application_room(
+    scenario: Scenario, rows: int, widest: int, memo: int, *, changes: bool, wishes: bool
+) -> application.ApplicationState:
+    # Room for one application, as large as any needs, and for ``rows`` records of tasks.
+    programs, rules = scenario.programs, scenario.options.rules
+    assert programs is not None
+    resizes = rules.resizing > 0
+    room, edges = programs.room(scenario.program, scenario.workload.cores)
+    graph = graphs.NO_GRAPH
+    if programs.has_graph:
+        graph = _graph_room(programs, room, edges, widest, scenario.network, resizes)
+    work = application.new_state(
+        np.empty(room),
+        np.zeros(2, np.int64),
+        programs.table.phases,
+        programs.table.rules,
+        np.empty(widest),
+        np.zeros(widest, np.int64),
+        np.zeros(widest, np.int64),
+        memo=memo,
+        keep_tasks=False,
+        selects=programs.rules.selects,
+        changes=changes or scenario.speeds.state.component.size > 0,
+        hints=rules.hints,
+        resizes=resizes,
+        graph=graph,
+        wishes=np.zeros(len(programs.table.wishes), np.int64) if wishes else None,
+    )
+    return work._replace(
+        wished_ns=np.empty(programs.most_parts if wishes else 0, np.int64),
+        start_ns=np.empty(rows, np.int64),
+        end_ns=np.empty(rows, np.int64),
+        core=np.empty(rows, np.int32),
+        chunk=np.empty(rows, np.int32),
+    )
+
+
 def new_inline_state(
     scenario: Scenario,
     *,
@@ -318,32 +355,7 @@ def new_inline_state(
     expected = programs.expected_tasks(program, cores)
     # The draws overshoot their sum by half a task or so a job.
     rows = expected + expected // 64 + 2 * n + room if keep_tasks else 0
-    work = application.new_state(
-        np.empty(room),
-        np.zeros(2, np.int64),
-        programs.table.phases,
-        programs.table.rules,
-        np.empty(widest),
-        np.zeros(widest, np.int64),
-        np.zeros(widest, np.int64),
-        memo=programs.memo(program, most),
-        keep_tasks=False,
-        selects=programs.rules.selects,
-        changes=cuts or speeds.component.size > 0,
-        hints=rules.hints,
-        resizes=resizes,
-        graph=_graph_room(programs, room, edges, widest, scenario.network, resizes)
-        if programs.has_graph
-        else graphs.NO_GRAPH,
-        wishes=np.zeros(len(programs.table.wishes), np.int64) if wishes else None,
-    )
-    work = work._replace(
-        wished_ns=np.empty(programs.most_parts if wishes else 0, np.int64),
-        start_ns=np.empty(rows, np.int64),
-        end_ns=np.empty(rows, np.int64),
-        core=np.empty(rows, np.int32),
-        chunk=np.empty(rows, np.int32),
-    )
+    work = _application_room(scenario, rows, widest, programs.memo(program, most), changes=cuts, wishes=wishes)
     sends = keep_tasks and edges > 0 and scenario.network.kind != NONE
     wanted = {SPEEDS, VARYING} if speeds.component.size else set()
     wanted |= ({GRAPHS} if programs.has_graph else set()) | ({TRANSFERS} if sends else set())
