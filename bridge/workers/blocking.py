@@ -1,6 +1,6 @@
 """A session on a blocking socket, for a process that only answers orders.
 
-A forked process of one job mostly costs the memory that it writes to, as that has to be copied. An event loop would double it.
+A forked process of one job mostly costs the memory that it writes to, as that has to be copied; an event loop adds a quarter.
 """
 
 from __future__ import annotations
