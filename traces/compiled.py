@@ -13,7 +13,8 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from traces.kernels import signatures as types
-from traces.kernels.declared import Caller, CFunction, Kernel, Numbers, jit_enabled
+from traces.kernels import slabs
+from traces.kernels.declared import Caller, CFunction, Intrinsic, Kernel, jit_enabled
 from traces.kernels.signatures import Array, FunctionKind, Signature
 from traces.kernels.state import State
 from traces.kernels.store import cache_directory
@@ -26,13 +27,20 @@ __all__ = [
     "cache_directory",
     "caller",
     "compiled",
+    "copy_columns",
+    "copy_words",
     "function_table",
     "function_type",
     "jit_enabled",
-    "own",
     "keep_numbers",
+    "lay_out",
+    "own",
     "put_numbers",
+    "relocate",
     "reset_numbers",
+    "resized",
+    "slab_words",
+    "state_at",
     "types",
     "value_from",
 ]
@@ -179,7 +187,9 @@ def value_from(signature: Signature) -> Any:
     return Caller(signature, makes=True)
 
 
-#: All numbers of a state, but none of a state in it: ``keep_numbers(state, column, at)`` writes them to a column of int64, from
-#: a place on; ``put_numbers(state, column, at)`` sets them to what is there; ``reset_numbers(state)`` to what its class
-#: declares.
-keep_numbers, put_numbers, reset_numbers = Numbers("keep"), Numbers("put"), Numbers("reset")
+# What kernels do with whole states (:mod:`traces.kernels.slabs`).
+keep_numbers, put_numbers = Intrinsic(slabs.keep_numbers), Intrinsic(slabs.put_numbers)
+reset_numbers, resized = Intrinsic(slabs.reset_numbers), Intrinsic(slabs.resized)
+slab_words, lay_out, state_at = Intrinsic(slabs.slab_words), Intrinsic(slabs.lay_out), Intrinsic(slabs.state_at)
+copy_columns, copy_words = Intrinsic(slabs.copy_columns), Intrinsic(slabs.copy_words)
+relocate = Intrinsic(slabs.relocate)

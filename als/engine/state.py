@@ -36,6 +36,9 @@ LOOP, SERIAL, GRAPH = map(int, codes.PhaseKind)
 #: A limit that no instant reaches: advance to the end.
 NEVER = 2**63 - 1
 
+#: Numbers of the key of a random stream.
+KEYS = 20
+
 
 class Phases(State):
     """The phases of a program."""
@@ -124,7 +127,7 @@ class ApplicationState(State):
         What a rule is told.
     memo : float64
         The rules' own, phase by phase, and rule by rule within a phase that chooses.
-    keys : uint64 (20,)
+    keys : uint64 (KEYS,)
         Of the job's random stream.
     words : uint64 (4,)
         Work space.
@@ -187,33 +190,33 @@ class ApplicationState(State):
     width: int = 0  # how many cores the technique hands out to; 0 as long as no core has come or is to leave: all
     wish: int = 0  # how many cores it wished for last; before, how many it began with
     scale: int = 0  # the part of its speed that a core that comes runs at, parts per billion; 0 until a speed is scaled
-    lengths: Floats
-    part_first: Ints
-    phases: Phases
+    lengths: Floats = column("tasks", constant=True)
+    part_first: Ints = column("bounds", constant=True)
+    phases: Phases = column()
     table: RuleTable
-    speed: Floats
-    core_number: Ints
-    latency_ns: Ints
-    ask_ns: Ints
-    ask_core: Ints
-    finish_ns: Ints
-    busy_ns: Ints
-    cores: Cores
-    amounts: CoreAmounts
-    taken: Bytes
-    facts: Floats
-    memo: Floats
-    keys: Words
+    speed: Floats = column("cores")
+    core_number: Ints = column("cores")
+    latency_ns: Ints = column("cores")
+    ask_ns: Ints = column("cores")
+    ask_core: Ints = column("cores")
+    finish_ns: Ints = column("cores")
+    busy_ns: Ints = column("cores")
+    cores: Cores = column()
+    amounts: CoreAmounts = column()
+    taken: Bytes = column("tasks")
+    facts: Floats = column(FACTS)
+    memo: Floats = column("memo")
+    keys: Words = column(KEYS, constant=True)
     words: Words
-    chosen: Ints
+    chosen: Ints = column("rules")
     ahead: Ahead
-    start_ns: Ints
-    end_ns: Ints
-    core: Shorts
-    chunk: Shorts
-    graph: GraphState
-    wishes: Ints
-    wished_ns: Ints
+    start_ns: Ints = column("records", fill=-1)
+    end_ns: Ints = column("records", fill=-1)
+    core: Shorts = column("records", fill=-1)
+    chunk: Shorts = column("records", fill=-1)
+    graph: GraphState = column()
+    wishes: Ints = column("wishes", constant=True)
+    wished_ns: Ints = column("wished", fill=NEVER)
     hooks: Ints
 
 
@@ -256,7 +259,7 @@ def new_state(
         taken=np.zeros(n_tasks, np.uint8),
         facts=np.zeros(FACTS),
         memo=np.zeros(memo),
-        keys=np.zeros(20, np.uint64),
+        keys=np.zeros(KEYS, np.uint64),
         words=np.zeros(4, np.uint64),
         chosen=np.zeros(len(table.calls) if selects else 0, np.int64),
         ahead=_ahead(n_tasks, n_cores, memo) if selects else _NO_AHEAD,

@@ -19,6 +19,7 @@ from bridge.couplings.contract import Applications, Pace, PeerOptions, Watch
 from bridge.couplings.inline_kernel import drive, reorder
 from bridge.couplings.inline_state import (
     HOOKS,
+    InlineState,
     forked,
     grow_rows,
     grow_transfers,
@@ -67,11 +68,21 @@ class InlineRun:
             directing=simulator.directs,
         )
 
+        self.outgrown: list[InlineState] = []
+
     def fork(self, simulator: BatchSimulator) -> InlineRun:
         """Return a copy that goes on by itself, with a fork of the batch simulator."""
         other = copy(self)
-        other.simulator, other.inline = simulator, forked(self.inline)
+        other.simulator, other.inline, other.outgrown = simulator, forked(self.inline), [*self.outgrown, self.inline]
+        other._settle()
         return other
+
+    def _settle(self) -> None:
+        # What is kept of running applications has moved.
+        if len(self.inline.saved.flags):
+            from bridge.couplings.inline_saved import settle
+
+            settle(self.inline)
 
     def go_on(self, watch: Watch) -> bool:
         """Run until everything is done (true), or until the batch simulator pauses (false)."""
@@ -101,6 +112,7 @@ class InlineRun:
         inline, simulator, programs = self.inline, self.simulator, self.scenario.programs
         assert programs is not None
         if status == InlineStatus.LENGTHS_FULL and len(inline.application.lengths) < MAX_TASKS_PER_JOB:
+            self.outgrown.append(inline)  # applications that are kept have their work space there
             self.inline = with_room(inline, programs)
         elif status in (InlineStatus.LENGTHS_FULL, InlineStatus.LENGTHS_FAULT):
             row = int(inline.fault_job)
@@ -115,11 +127,13 @@ class InlineRun:
             inline.journal.make_room(len(inline.core_speed))
         elif status == InlineStatus.SAVED_FULL:
             inline.saved.make_room(simulator.running())
+            self._settle()
         elif status == InlineStatus.RELEASES_FULL:
             simulator.grow_releases()
-            simulator.grow_wishes(len(inline.app.wished_ns))
+            simulator.grow_wishes(len(inline.application.wished_ns))
         elif status == InlineStatus.ROWS_SHORT:
             grow_rows(inline, len(simulator.state.jobs.number))
+            self._settle()
         elif status == InlineStatus.RELEASES_FAULT:
             row = int(inline.fault_job)
             raise RuntimeError(

@@ -14,12 +14,13 @@ from als.engine.scaling import first_and_last_work, rescale_all, set_scale
 from als.engine.status import SUSPENDED
 from bls.engine import state as b
 from bls.engine.state import BatchState
-from bridge.couplings.inline_kept import PUT_DOWN, SAVED_INTS
+from bridge.couplings.inline_kept import PUT_DOWN
+from bridge.couplings.inline_saved import running_of
 from bridge.couplings.inline_scaling import told_at
 from bridge.couplings.inline_state import InlineState
 from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
-from traces.compiled import Array, compiled
+from traces.compiled import compiled
 
 __all__ = ["hear_put_down", "look_ahead", "put_down"]
 
@@ -29,13 +30,6 @@ _rescale_all, _set_scale = rescale_all, set_scale
 #: Each task of a chunk is rounded to a ns at the scale of now and at any to come, which is 2 at the most; in ns at scale 1 that
 #: is less than so much a task, and the sums here are right but for such a part of what there was at first.
 _NS_A_TASK, _PART = 3, 1e-12
-
-
-@compiled(inner=True)
-def _begin_of_columns(inline: InlineState, job: int) -> int:
-    """Where what was put down for a job is among the integers: ``PUT_DOWN`` instants, and behind them the scales."""
-    saved = inline.saved
-    return int(saved.first[SAVED_INTS, job] + saved.count[SAVED_INTS, job] - 2 * PUT_DOWN)
 
 
 @compiled(inner=True)
@@ -51,36 +45,35 @@ def _surely(inline: InlineState, ns: int, scale: int) -> float:
 @compiled(inner=True)
 def put_down(state: BatchState, inline: InlineState, job: int) -> int:
     """Put down what a job was told last, if that does not show yet; returns the instant before which nothing does, or 0."""
-    put, now, k = inline.put_down, told_at(state, job), state.jobs.told_first[job]
-    if put.scale[job] == 0 or put.count[job] == PUT_DOWN or state.jobs.told_count[job] != 1:
+    of, now, k = running_of(inline, job), told_at(state, job), state.jobs.told_first[job]
+    if of.scale == 0 or of.n_put_down == PUT_DOWN or state.jobs.told_count[job] != 1:
         return 0
     if state.told.what[k] != b.SCALED or state.told.core[k] >= 0:
         return 0
-    scale, n = state.told.value[k], put.count[job]
-    left = put.left_ns[job] - (now - put.since_ns[job]) * (put.scale[job] / WHOLE)
-    if put.farthest_ns[job] / (scale / WHOLE) > MAX_NS // 4 - now:
+    scale, n = state.told.value[k], of.n_put_down
+    left = of.left_ns - (now - of.since_ns) * (of.scale / WHOLE)
+    if of.farthest_ns / (scale / WHOLE) > MAX_NS // 4 - now:
         return 0
     until = now + int(left / (scale / WHOLE)) - 1
     until = min(until, state.jobs.stop_ns[job] - 1)
     if until <= now:
         return 0
-    at, ints = _begin_of_columns(inline, job) + n, inline.saved.ints
-    ints[at], ints[at + PUT_DOWN] = now, scale
-    put.count[job], put.scale[job], put.since_ns[job], put.left_ns[job] = n + 1, scale, now, left
+    of.put_down_ns[n], of.put_down[n] = now, scale
+    of.n_put_down, of.scale, of.since_ns, of.left_ns = n + 1, scale, now, left
     return int(until)
 
 
 @compiled(inner=True)
-def _before_requests(inline: InlineState, at_ns: Array, k: int, n: int, scale: int) -> int:
-    """How many of the instants from place ``k`` up to ``n`` come before the next request; the first one does.
+def _before_requests(inline: InlineState, k: int, scale: int) -> int:
+    """How many of the instants from place ``k`` on come before the next request; the first one does.
 
     All who ask have a chunk, which began ``OVERHEAD`` from now at the latest.
     """
-    run, factor = inline.app, inline.put_down.factor
+    run, at_ns, factor = inline.app, inline.running.put_down_ns, inline.saved.factor
     first = run.ask_ns[0] - at_ns[k] - run.overhead_ns if run.n_asking > 0 else 0
     left = _surely(inline, first, scale)
     j = k + 1
-    while j < n:
+    while j < inline.running.n_put_down:
         left -= (at_ns[j] - at_ns[j - 1]) * factor[j - 1]
         if left <= 0.0:
             break
@@ -89,15 +82,15 @@ def _before_requests(inline: InlineState, at_ns: Array, k: int, n: int, scale: i
 
 
 @compiled(inner=True)
-def hear_put_down(inline: InlineState, job: int) -> int:
-    """Let the application that runs, the job's, in place, hear what was put down for it; returns its status."""
-    put, run = inline.put_down, inline.app
-    n, k, status = put.count[job], 0, int(SUSPENDED)
+def hear_put_down(inline: InlineState) -> int:
+    """Let the application that runs, in place, hear what was put down for it; returns its status."""
+    of, run, factor = inline.running, inline.app, inline.saved.factor
+    n, k, status = of.n_put_down, 0, int(SUSPENDED)
     if n == 0:
         return status
-    at_ns, factor = inline.saved.ints[_begin_of_columns(inline, job) :], put.factor
+    at_ns = of.put_down_ns
     for j in range(n):
-        factor[j] = at_ns[PUT_DOWN + j] / WHOLE
+        factor[j] = of.put_down[j] / WHOLE
     scale = run.scale if run.scale > 0 else WHOLE
     all_busy = True
     for at in range(run.n_asking):
@@ -106,22 +99,22 @@ def hear_put_down(inline: InlineState, job: int) -> int:
     while k < n and status == SUSPENDED:
         status = int(_advance(run, at_ns[k] + 1))
         if status == SUSPENDED:
-            m = _before_requests(inline, at_ns, k, n, scale) if all_busy else 1
+            m = _before_requests(inline, k, scale) if all_busy else 1
             own = inline.base_gflops[: run.speed.size]
             status = int(_rescale_all(run, own, at_ns[k:], factor[k:], m, inline.next_ns))
             k += m
-            scale = at_ns[PUT_DOWN + k - 1]
+            scale = of.put_down[k - 1]
     _set_scale(run, -1, scale)
-    put.count[job] = 0
+    of.n_put_down = 0
     return status
 
 
 @compiled(inner=True)
 def look_ahead(state: BatchState, inline: InlineState, job: int) -> None:
     """Find out up to when scales may be put down for the job whose application runs, in place, at this instant."""
-    put, run, costs, now = inline.put_down, inline.app, inline.costs, told_at(state, job)
-    put.scale[job] = 0
-    if costs.latency_ns != 0 or costs.master != 0 or inline.speeds.component.size > 0:
+    of, run, costs, now = inline.running, inline.app, inline.costs, told_at(state, job)
+    of.scale = 0
+    if costs.latency_ns != 0 or costs.master != 0 or inline.speeds.component.size > 0 or run.graph.exists == 1:
         return
     scale, farthest = run.scale if run.scale > 0 else WHOLE, 0
     for at in range(run.n_asking):
@@ -132,5 +125,5 @@ def look_ahead(state: BatchState, inline: InlineState, job: int) -> None:
     first, last = _first_and_last_work(run, now)
     shows = first if inline.releasing.size > 0 else last
     if shows > 0:
-        put.scale[job], put.since_ns[job], put.left_ns[job] = scale, now, _surely(inline, shows, scale)
-        put.farthest_ns[job] = max(0, farthest - now) * (scale / WHOLE)
+        of.scale, of.since_ns, of.left_ns = scale, now, _surely(inline, shows, scale)
+        of.farthest_ns = max(0, farthest - now) * (scale / WHOLE)

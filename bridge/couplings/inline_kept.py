@@ -1,98 +1,83 @@
-"""What the inline coupling keeps of running applications that may be reached: their states, scales, and a journal.
+"""What the inline coupling keeps of running applications that may be reached: the applications themselves, or a journal.
 
-Either the states are saved (``inline_saved``), with scales that wait to be heard (``inline_deferred``); or, where that cannot
-be, a journal of what jobs were told (``inline_journal``). Rows are those of the batch state.
+Either they are kept as they were at an instant that has passed (``inline_saved``); or, where that cannot be, a journal of what
+jobs were told (``inline_journal``). Rows are those of the batch state.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from als.engine.state import ApplicationState
 from traces.compiled import Array
-from traces.kernels.signatures import Bytes, Floats, Ints, Ints2, Shorts
-from traces.kernels.state import State, column
+from traces.kernels.signatures import Bytes, Floats, Ints
+from traces.kernels.slabs import WHOLE
+from traces.kernels.state import State, column, tree_of
 
-__all__ = [
-    "PUT_DOWN",
-    "SAVED_BYTES",
-    "SAVED_FLOATS",
-    "SAVED_INTS",
-    "SAVED_KINDS",
-    "SAVED_SHORTS",
-    "Journal",
-    "PutDown",
-    "SavedStates",
-]
+__all__ = ["PUT_DOWN", "Journal", "Running", "SavedStates"]
 
-# Rows of SavedStates.first and the like.
-SAVED_INTS, SAVED_FLOATS, SAVED_SHORTS, SAVED_BYTES = range(4)
-SAVED_KINDS = 4
+#: The most scales that are put down for a job.
+PUT_DOWN = 64
+
+
+class Running(State, dim="cores"):
+    """An application that runs, and what the inline coupling knows of it.
+
+    Scales of all cores that were put down for it (``inline_deferred``) are scales that it has not heard.
+    """
+
+    reached_ns: int = 0  # when it was reached last, or has started
+    stride_ns: int = 0  # how far it is simulated ahead
+    steps: int = 0  # how often it has gone on by itself, as far as was sure, since it was told something
+    master_host: int = 0
+    fastest: float = 0.0  # speed of its fastest core as it started, GFLOP/s
+
+    n_put_down: int = 0
+    scale: int = 0  # the last one put down; if none was, that of all cores, ppb; 0 if nothing may be put down
+    since_ns: int = 0  # the instant from which on
+    left_ns: float = 0.0  # for how long from there on, at scale 1, nothing shows of the job at the least
+    farthest_ns: float = 0.0  # for how long, at scale 1, a chunk may still take at the most
+
+    app: ApplicationState = column()
+    base_gflops: Floats = column()  # the speeds of its cores at factor 1, GFLOP/s
+    next_ns: Ints = column()  # when they change next by themselves
+    put_down_ns: Ints = column("put_down")
+    put_down: Ints = column("put_down")
 
 
 class SavedStates(State, dim="rows"):
     """Applications that run and may be reached, each as it was at an instant that has passed (``inline_saved``).
 
-    Of size 0 where nobody is told anything, or a job may have a graph, a technique keeps objects of Python's, or jobs are
-    planned with the ends that they promise.
+    Of size 0 where nobody is told anything, or applications cannot be kept.
     """
 
-    # What they are made of, one application behind the other:
-    ints: Ints = column("ints")
-    floats: Floats = column("floats")
-    shorts: Shorts = column("shorts")
-    bytes: Bytes = column("bytes")
-    used: Ints = column(SAVED_KINDS)  # how much of each of these is in use
-    wanted: Ints = column(SAVED_KINDS)  # how much is to be free for the one there was no room for
-    first: Ints2 = column(SAVED_KINDS, "rows", fill=-1)  # where a row's begins in each of these, -1 nowhere
-    count: Ints2 = column(SAVED_KINDS, "rows")  # and how much it is
-
-    reached_ns: Ints = column()  # when it was reached last, or has started
-    stride_ns: Ints = column()  # how far it is simulated ahead
-    slots: Ints = column()  # of how many cores its columns are
-    steps: Ints = column()  # how often it has gone on by itself, as far as was sure, since it was told something
+    used: int = 0  # how many words are in use
+    wanted: int = 0  # how many the application needs that there was no room for
+    words: Ints = column("words")  # the applications, each a slab
+    ahead: Ints = column("ahead")  # room for a copy of one that is simulated ahead
+    first: Ints = column(fill=-1)  # where a row's begins, -1 nowhere
+    sizes: Ints = column(len(tree_of(Running).dimensions))  # work space: of a slab
     flags: Bytes = column("cores")  # work space: for which of a job's cores others wait
+    factor: Floats = column(PUT_DOWN)  # work space
 
     def make_room(self, running: Array) -> None:
-        """Leave out what was saved of jobs that do not run any more, and have room for at least as much again.
+        """Leave out what was kept of jobs that do not run any more, and have room for at least as much again.
 
         Parameters
         ----------
         running : int64
             The rows of the jobs that run.
         """
-        known = running[running < self.first.shape[1]]  # what has begun as another attempt may have no row yet
-        kept = known[self.first[SAVED_INTS, known] >= 0]
-        first, sizes = np.full_like(self.first, -1), {}
-        for kind, name in enumerate(("ints", "floats", "shorts", "bytes")):
-            store, at = getattr(self, name), 0
-            for row in kept[np.argsort(self.first[kind, kept])].tolist():
-                begin, count = int(self.first[kind, row]), int(self.count[kind, row])
-                store[at : at + count] = store[begin : begin + count]
-                first[kind, row] = at
-                at += count
-            self.used[kind] = at
-            sizes[name] = max(len(store), 2 * at + int(self.wanted[kind]))
-        self.first[...] = first
-        if any(size > len(getattr(self, name)) for name, size in sizes.items()):
-            self.grow(**sizes)
-
-
-#: The most scales that are put down for a job.
-PUT_DOWN = 64
-
-
-class PutDown(State, dim="rows"):
-    """Scales of all cores that were put down for running jobs, which have not heard them (``inline_deferred``).
-
-    Of size 0 where nothing is saved. The scales, and their instants, are behind what is saved of a job.
-    """
-
-    count: Ints = column()  # how many
-    scale: Ints = column()  # the last one; if none was put down, that of all cores, ppb; 0 if nothing may be put down
-    since_ns: Ints = column()  # the instant from which on
-    left_ns: Floats = column()  # for how long from there on, at scale 1, nothing shows of the job at the least
-    farthest_ns: Floats = column()  # for how long, at scale 1, a chunk may still take at the most
-    factor: Floats = column(PUT_DOWN)  # work space
+        known = running[running < len(self.first)]  # what has begun as another attempt may have no row yet
+        kept = known[self.first[known] >= 0]
+        first, at = np.full_like(self.first, -1), 0
+        for row in kept[np.argsort(self.first[kept])].tolist():
+            begin = int(self.first[row])
+            count = int(self.words[begin + WHOLE])
+            self.words[at : at + count] = self.words[begin : begin + count]
+            first[row], at = at, at + count
+        self.first[...], self.used = first, at
+        self.grow(words=max(len(self.words), 2 * at + int(self.wanted)), ahead=max(len(self.ahead), int(self.wanted)))
 
 
 class Journal(State, dim="entries"):

@@ -171,9 +171,9 @@ def set_up(state: BatchState, inline: InlineState, job: int, keep_tasks: bool, a
         return InlineStatus.TRANSFERS_FULL
     inline.started_ns = jobs.start_ns[job]
     hosts = _take_cores(state, inline, job, n_cores)
+    bind(state, inline, job, n, row, keep_tasks)
     if inline.speeds.component.size > 0:
         call_hook(inline.hooks[SPEEDS], (inline, n_cores, jobs.start_ns[job]))
-    bind(state, inline, job, n, row, keep_tasks)
     if work.graph.exists == 1:
         inline.app.graph.edge_first = inline.room.first[: parts + 1]
         inline.app.graph.host_number = work.graph.host_number[:hosts]
@@ -203,7 +203,7 @@ def fault_of(inline: InlineState, job: int, status: int) -> int:
 @compiled(merged=True)
 def note_end(state: BatchState, inline: InlineState, job: int, status: int, keep_tasks: bool) -> bool:
     """Note what became of the application that has run, and tell the batch level how its job ends; False if that cannot be."""
-    work, app, n_cores = inline.application, inline.app, inline.app.speed.size
+    app, n_cores = inline.app, inline.app.speed.size
     start_ns = state.jobs.start_ns[job]
     if inline.speeds.component.size > 0:  # the measures count with the speeds at the start
         call_hook(inline.hooks[SPEEDS], (inline, n_cores, start_ns))
@@ -214,17 +214,17 @@ def note_end(state: BatchState, inline: InlineState, job: int, status: int, keep
     inline.outcomes.n_chunks[job] = app.n_chunks
     total = _total_gflop(app)
     inline.outcomes.length_gflop[job] = total
-    done, cov = total if status == FINISHED else math.nan, length_cov(work.lengths, 0, app.lengths.size)
+    done, cov = total if status == FINISHED else math.nan, length_cov(app.lengths, 0, app.lengths.size)
     what = inline.outcomes.loops[job], start_ns, app.finish_ns, app.busy_ns, app.speed, done, cov
     measure(*what, app.scheduling_ns, app.n_chunks)
     inline.outcomes.ahead_chunks[job] = app.ahead_chunks
-    if work.graph.exists == 1:
+    if app.graph.exists == 1:
         call_hook(inline.hooks[GRAPHS], (inline, job, status != FINISHED))
-        if keep_tasks and work.graph.net.kind != NONE and inline.room.first[app.part_first.size - 1] > 0:
+        if keep_tasks and app.graph.net.kind != NONE and app.graph.edge_first[app.part_first.size - 1] > 0:
             call_hook(inline.hooks[TRANSFERS], (inline, job, 0))
     if status == LOST:
         last = app.last_lost
-        core = work.core_number[last] if last >= 0 else last
+        core = app.core_number[last] if last >= 0 else last
         return bool(_batch_loss(inline.losing[BATCH_LOSS], (state, job, _end_ns(app), core)))
     return bool(_batch_outcome(inline.engines[BATCH_OUTCOME], (state, job, _end_ns(app), status == STOPPED)))
 

@@ -9,8 +9,8 @@ advanced to there, and so on. After many such steps a copy is run ahead for a st
 that comes due, the job is advanced to that instant, and a copy is run ahead for twice as long. So what is computed in vain is
 at the most a few times what lies between two reaches, however often a job is reached.
 
-Where a job may have a graph, a technique keeps objects of Python's, or jobs are planned with the ends that they promise,
-nothing is kept, and a job is simulated again from its beginning (``inline_journal``).
+Where jobs are planned with the ends that they promise, a copy is always run to its end. Where a technique keeps objects of
+Python's, or transfers share a network, nothing is kept, and a job is simulated again from its beginning (``inline_journal``).
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from bridge.couplings.inline_deferred import hear_put_down, look_ahead, put_down
 from bridge.couplings.inline_journal import note
-from bridge.couplings.inline_kept import SAVED_INTS
 from bridge.couplings.inline_kernel import (
     fault_of,
     keep_rows,
@@ -35,7 +34,7 @@ from bridge.couplings.inline_kernel import (
     stops_later,
     tell_releases_of,
 )
-from bridge.couplings.inline_saved import copy_out, enter, keep, leave
+from bridge.couplings.inline_saved import copy_out, enter, keep, leave, running_of
 from bridge.couplings.inline_scaling import scale_core, scales_changed, told_at
 from bridge.couplings.inline_state import (
     BATCH_ADVANCE,
@@ -47,7 +46,9 @@ from bridge.couplings.inline_state import (
 )
 from bridge.couplings.inline_status import InlineStatus
 from bridge.couplings.inline_widths import ask_core, give_core, width_changed
+from traces.algorithms.copying import copy_first
 from traces.compiled import caller, compiled
+from traces.kernels.slabs import CHANGING
 
 __all__ = ["drive_and_reach"]
 
@@ -62,6 +63,8 @@ _LEAST_STRIDE = 4096
 
 #: So many numbers are copied in the time of a step from one sure instant to the next.
 _NUMBERS_A_STEP = 512
+
+_CHANGING = CHANGING
 
 
 @compiled(inner=True)
@@ -90,10 +93,14 @@ def _not_before(inline: InlineState, until_ns: int) -> int:
     asking = run.n_asking
     if asking == 0:
         return until_ns
+    in_graph = run.phases.kind[run.part % run.phases.kind.size] == app.GRAPH
     latest = 0
     for at in range(asking):
         c = run.ask_core[at]
-        if run.cores.held_size[c] > 0:
+        if in_graph:
+            if c < run.graph.cores.does.size:  # the kind of an event is in its key: a task ends
+                latest = max(latest, run.ask_ns[at])
+        elif run.cores.held_size[c] > 0:
             latest = max(latest, run.ask_ns[at] - run.latency_ns[c])
     return min(until_ns, latest)
 
@@ -103,10 +110,10 @@ def _goes_on_until(inline: InlineState, now: int) -> int:
     """Up to this instant nothing is visible of the application that runs, if nothing is told it; now where that is not known.
 
     Cores are released, and it ends, only as a request is served; without releases it ends no sooner than the last chunk that
-    is under way, unless a speed changes by itself before. Messages that are under way make it another matter.
+    is under way, unless a speed changes by itself before. Messages that are under way make it another matter, and graphs.
     """
     run, costs = inline.app, inline.costs
-    if run.n_asking == 0 or costs.latency_ns != 0 or costs.master != 0:
+    if run.n_asking == 0 or costs.latency_ns != 0 or costs.master != 0 or run.graph.exists == 1:
         return now
     until = run.ask_ns[0] if inline.releasing.size > 0 else _not_before(inline, app.NEVER)
     if inline.speeds.component.size > 0:
@@ -125,6 +132,14 @@ def _tell_end(state: BatchState, inline: InlineState, job: int, status: int, kee
     if not note_end(state, inline, job, status, keep_tasks):
         inline.fault_job = job
         return InlineStatus.OUTCOME_FAULT
+    run, work, row = inline.app, inline.application, inline.outcomes.first[job]
+    copy_first(inline.outcomes.chosen[job], run.chosen, run.chosen.size)
+    if keep_tasks:
+        n = run.start_ns.size
+        copy_first(work.start_ns[row:], run.start_ns, n)
+        copy_first(work.end_ns[row:], run.end_ns, n)
+        copy_first(work.core[row:], run.core, n)
+        copy_first(work.chunk[row:], run.chunk, n)
     return 0
 
 
@@ -138,26 +153,24 @@ def _run_to_end(state: BatchState, inline: InlineState, job: int, keep_tasks: bo
             return int(need)
         if not (inline.releasing.size > 0 and status == STOPPED and stops_later(state, inline, job)):
             return _tell_end(state, inline, job, status, keep_tasks)
-        copy_out(state, inline, job, keep_tasks)
+        copy_out(state, inline, job)
 
 
 @compiled(inner=True)
 def _start(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
     """Run the application of a job that has started, and keep what it was as it began; returns 0, or an ``InlineStatus``."""
-    if inline.saved.first[SAVED_INTS, job] >= 0:  # the batch level had to make room for what it releases
-        copy_out(state, inline, job, keep_tasks)
-        return _run_to_end(state, inline, job, keep_tasks)
-    need = set_up(state, inline, job, keep_tasks, False)
-    if need != 0:
-        return int(need)
-    run, costs, start_ns = inline.app, inline.costs, state.jobs.start_ns[job]
-    _begin(run, start_ns, costs.overhead_ns, costs.master != 0, costs.releases != 0)
-    if inline.speeds.component.size > 0:
-        begin_varying(run, inline.speeds, inline.next_ns, state.jobs.stop_ns[job])
-    if not keep(state, inline, job):
-        return InlineStatus.SAVED_FULL
-    inline.saved.reached_ns[job] = start_ns
-    keep_rows(inline, job, keep_tasks)
+    if inline.saved.first[job] < 0:  # otherwise the batch level had to make room for what it releases
+        need = set_up(state, inline, job, keep_tasks, False)
+        if need != 0:
+            return int(need)
+        if not keep(state, inline, job):
+            return InlineStatus.SAVED_FULL
+        keep_rows(inline, job, keep_tasks)
+        costs = inline.costs
+        _begin(inline.app, state.jobs.start_ns[job], costs.overhead_ns, costs.master != 0, costs.releases != 0)
+        if inline.speeds.component.size > 0:
+            begin_varying(inline.app, inline.speeds, inline.next_ns, state.jobs.stop_ns[job])
+    copy_out(state, inline, job)
     return _run_to_end(state, inline, job, keep_tasks)
 
 
@@ -176,11 +189,11 @@ def _steps(state: BatchState, inline: InlineState, job: int, until: int) -> bool
 
     A step is cheaper than a copy, but not if many follow.
     """
-    now, saved = told_at(state, job), inline.saved
-    if until <= now or until >= state.jobs.stop_ns[job]:
+    now, saved, of = told_at(state, job), inline.saved, inline.running
+    if until <= now or until >= state.jobs.stop_ns[job] or inline.costs.promises != 0:
         return False
-    few = saved.steps[job] <= saved.count[SAVED_INTS, job] // _NUMBERS_A_STEP
-    return bool(few or until - now > saved.stride_ns[job])
+    few = of.steps <= saved.words[saved.first[job] + _CHANGING] // _NUMBERS_A_STEP
+    return bool(few or until - now > of.stride_ns)
 
 
 @compiled(inner=True)
@@ -191,17 +204,17 @@ def _step(state: BatchState, inline: InlineState, job: int, until: int) -> int:
         need = tell_releases_of(state, inline, job, until)
         if need != 0:
             return int(need)
-    inline.saved.steps[job] += 1
+    inline.running.steps += 1
     return _promise(state, inline, job, until)
 
 
 @compiled(inner=True)
 def _run_ahead(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
     """Run a copy of a job's application ahead for a stride, and tell what is sure by that; 0, or an ``InlineStatus``."""
-    now, stop, saved = told_at(state, job), state.jobs.stop_ns[job], inline.saved
-    copy_out(state, inline, job, keep_tasks)
-    stride = saved.stride_ns[job]
-    if stride >= stop - now:
+    now, stop = told_at(state, job), state.jobs.stop_ns[job]
+    copy_out(state, inline, job)
+    stride = inline.running.stride_ns
+    if stride >= stop - now or inline.costs.promises != 0:
         return _run_to_end(state, inline, job, keep_tasks)
     status = _advance_to(inline, now + stride)
     if status != SUSPENDED:
@@ -252,10 +265,10 @@ def _hear(state: BatchState, inline: InlineState, job: int, now: int) -> int:
 
 
 @compiled(inner=True)
-def _arrive(inline: InlineState, job: int, now: int) -> int:
-    """Let the application that runs, the job's, in place, be at an instant, behind the requests at it; returns its status."""
+def _arrive(inline: InlineState, now: int) -> int:
+    """Let the application that runs, in place, be at an instant, behind the requests at it; returns its status."""
     if inline.costs.directs != 0:
-        status = hear_put_down(inline, job)
+        status = hear_put_down(inline)
         if status != SUSPENDED:
             return int(status)
     return _advance_to(inline, now + 1)
@@ -264,25 +277,24 @@ def _arrive(inline: InlineState, job: int, now: int) -> int:
 @compiled(inner=True)
 def _tell(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
     """Tell a running job what there is to tell, and see how far it goes on; returns 0, or an ``InlineStatus``."""
-    now, saved = told_at(state, job), inline.saved
+    now, of = told_at(state, job), running_of(inline, job)
     if inline.told_upto > inline.reached_at:  # room had to be made for what it releases
         return _run_ahead(state, inline, job, keep_tasks)
-    saved.steps[job] = 0
-    if saved.reached_ns[job] < now:
+    of.steps = 0
+    if of.reached_ns < now:
         since_start = now - state.jobs.start_ns[job]
-        saved.stride_ns[job] = max(1, since_start // _LEAST_STRIDE, 2 * (now - saved.reached_ns[job]))
-        saved.reached_ns[job] = now
-    if inline.costs.directs != 0:
+        of.stride_ns = max(1, since_start // _LEAST_STRIDE, 2 * (now - of.reached_ns))
+        of.reached_ns = now
+    if inline.costs.directs != 0 and inline.costs.promises == 0:
         until = put_down(state, inline, job)
         if until > 0:
             return _promise(state, inline, job, until)
-    enter(state, inline, job, keep_tasks)
+    enter(state, inline, job)
     # All requests up to this instant were served before the batch level did anything at it.
-    status = _arrive(inline, job, now)
+    status = _arrive(inline, now)
     if status == SUSPENDED:
         status = _hear(state, inline, job, now)
     inline.told_upto = inline.reached_at + 1
-    saved.slots[job] = inline.app.speed.size
     return _go_ahead(state, inline, job, keep_tasks, status)
 
 
@@ -292,34 +304,30 @@ def _go_on(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -
 
     What it releases at this very instant is told before the batch level looks at any; nobody can tell it anything before.
     """
-    enter(state, inline, job, keep_tasks)
-    status = _arrive(inline, job, state.now_ns)
+    enter(state, inline, job)
+    status = _arrive(inline, state.now_ns)
     return _go_ahead(state, inline, job, keep_tasks, status)
 
 
 @compiled(inner=True)
 def _go_ahead(state: BatchState, inline: InlineState, job: int, keep_tasks: bool, status: int) -> int:
-    """See how far the application that runs, in place, goes on, and leave it; returns 0, or an ``InlineStatus``."""
-    now, saved = told_at(state, job), inline.saved
+    """See how far the application that runs, in place, goes on; returns 0, or an ``InlineStatus``."""
+    now, of = told_at(state, job), inline.running
     if status != SUSPENDED:
         need = fault_of(inline, job, status)
-        leave(inline, job)
         if need != 0:
             return int(need)
-        copy_out(state, inline, job, keep_tasks)
+        copy_out(state, inline, job)  # it may be told something at this very instant
         return _tell_end(state, inline, job, status, keep_tasks)
     until = _goes_on_until(inline, now)
     if inline.costs.directs != 0:
         look_ahead(state, inline, job)
-    steps = _steps(state, inline, job, until)
-    need = _step(state, inline, job, until) if steps else 0
-    leave(inline, job)
-    if steps:
-        return int(need)
-    if saved.steps[job] > 0:  # many steps, and it was told nothing meanwhile
-        saved.stride_ns[job] = max(saved.stride_ns[job], now - saved.reached_ns[job])
+    if _steps(state, inline, job, until):
+        return _step(state, inline, job, until)
+    if of.steps > 0:  # many steps, and it was told nothing meanwhile
+        of.stride_ns = max(of.stride_ns, now - of.reached_ns)
     need = _run_ahead(state, inline, job, keep_tasks)
-    saved.stride_ns[job] *= 2
+    of.stride_ns *= 2
     return int(need)
 
 
@@ -337,6 +345,7 @@ def _reach(state: BatchState, inline: InlineState, keep_tasks: bool, replays: bo
             need = run_application(state, inline, job, keep_tasks, True)
         else:
             need = _tell(state, inline, job, keep_tasks)
+            leave(inline)
         if need != 0:
             return int(need)
         inline.reached_at += 1
@@ -359,6 +368,7 @@ def drive_and_reach(state: BatchState, inline: InlineState, max_ends: int) -> in
                 need = run_application(state, inline, job, keep_tasks, False)
             else:
                 need = _start(state, inline, job, keep_tasks)
+                leave(inline)
             if need != 0:
                 return int(need)
         need = _reach(state, inline, keep_tasks, replays)  # those that have just started, too
@@ -367,6 +377,7 @@ def drive_and_reach(state: BatchState, inline: InlineState, max_ends: int) -> in
         status = _batch_advance(inline.engines[BATCH_ADVANCE], (state, max_ends))
         if status == BatchStatus.DUE and not replays:
             need = _go_on(state, inline, state.due_job, keep_tasks)
+            leave(inline)
             if need != 0:
                 return int(need)
             continue

@@ -13,9 +13,9 @@ __all__ = ["run", "set_speeds"]
 @compiled(HOOK)
 def set_speeds(inline: InlineState, n_cores: int, t_ns: int) -> int:
     """Give the cores of the application that runs their speeds of an instant."""
-    work = inline.application
+    run = inline.app
     for c in range(n_cores):
-        work.speed[c] = inline.base_gflops[c] * factor(inline.speeds, work.core_number[c], t_ns)
+        run.speed[c] = inline.base_gflops[c] * factor(inline.speeds, run.core_number[c], t_ns)
     return 0
 
 

@@ -10,7 +10,7 @@ from als.engine.dag import hooks as graph_hooks
 from als.engine.dag import state as graphs
 from als.engine.dag.metrics import GRAPH_METRICS
 from als.engine.metrics import LOOP_METRICS
-from als.engine.state import ApplicationState, CoreAmounts, Cores
+from als.engine.state import ApplicationState
 from als.graphs.contract import MAX_EDGES_PER_JOB
 from als.lengths.contract import MAX_TASKS_PER_JOB
 from als.network.routes import longest_route
@@ -21,7 +21,7 @@ from bls.engine.features import losses, reached, releases, wishes
 from bls.engine.state import BatchState
 from bls.estimates import Promised, estimator
 from bridge.couplings.contract import core_gflop
-from bridge.couplings.inline_kept import Journal, PutDown, SavedStates
+from bridge.couplings.inline_kept import Journal, Running, SavedStates
 from bridge.scenarios.scenario import Scenario
 from traces.compiled import Array, as_value, caller, function_table, own, types
 from traces.hooks import Hooks
@@ -113,9 +113,9 @@ class Costs(State):
         Of a chunk; between two hosts.
     master : int
         Whether a master pays the overhead (1 or 0).
-    releases, resizes, directs : int
-        Whether applications release cores that they need no more, whether their widths change, and whether they are directed:
-        their speeds are scaled, or they are ended (1 or 0).
+    releases, resizes, directs, promises : int
+        Whether applications release cores that they need no more, whether their widths change, whether they are directed:
+        their speeds are scaled, or they are ended, and whether jobs are planned with the ends that they promise (1 or 0).
     resize_ns : int
         Of a change of the width, for each core.
     slowest_gflops : float
@@ -130,6 +130,7 @@ class Costs(State):
     releases: int
     resizes: int
     directs: int
+    promises: int
     resize_ns: int
     slowest_gflops: float
     bytes_per_gflop: float
@@ -187,8 +188,8 @@ class InlineState(State):
     room : DrawingRoom
     base_gflops : float64, next_ns : int64
         Of the cores of the application that runs: their speeds at factor 1, GFLOP/s, and when they change next by themselves.
-    shared_gflops : float64, shared_ns : int64, own_gflops : float64
-        The same of whichever is in the room of ``application``; and work space, where speeds change and are scaled.
+    own_gflops : float64
+        Work space, where speeds change and are scaled.
     application
         One application's arrays, as large as the largest job needs; the loop uses the front of each.
     outcomes : Outcomes
@@ -196,9 +197,11 @@ class InlineState(State):
     lengths : float64
         The task lengths of the records; of size 0 if no records are kept.
     app
-        The application that runs: the front of the arrays of ``application``, or of what is saved of a job.
-    home
-        Of it those columns that have room for more cores than are in use.
+        The application that runs: the front of the arrays of ``application``, or one that is kept of a job, or a copy of it.
+    running : Running
+        It, with what else is known of it.
+    shared : Running
+        The one that is the front of the arrays of ``application``.
     seed : uint64 (1,)
     costs : Costs
     engines : int64 (4,)
@@ -213,15 +216,12 @@ class InlineState(State):
     fastest : float64 (1,)
         Where widths change: the speed of the fastest core of the application that runs, as it started, GFLOP/s.
     saved : SavedStates
-    put_down : PutDown
     reaching : int64 (2,) or (0,)
         The batch engine's functions for jobs that are reached, where they are.
     wishing : int64 (1,) or (0,)
         The batch engine's function for jobs that wish for cores, where they may.
     width_range : int64 (2, n) or (2, 0)
         Where they may, the fewest cores that each job may have, and the most.
-    cores, amounts : Cores, CoreAmounts
-        The tables of cores of an application that is saved, while it runs in place.
     """
 
     ledger_used: int = 0  # records of tasks
@@ -247,15 +247,14 @@ class InlineState(State):
     room: DrawingRoom
     base_gflops: Floats
     next_ns: Ints
-    shared_gflops: Floats
-    shared_ns: Ints
     own_gflops: Floats
     application: ApplicationState
     outcomes: Outcomes = column()
     transfers: TransferColumns = column()
     lengths: Floats
     app: ApplicationState
-    home: ApplicationState
+    running: Running
+    shared: Running
     seed: Words
     costs: Costs
     engines: Ints
@@ -265,12 +264,9 @@ class InlineState(State):
     journal: Journal = column()
     fastest: Floats
     saved: SavedStates = column()
-    put_down: PutDown = column()
     reaching: Ints
     wishing: Ints
     width_range: Ints2
-    cores: Cores
-    amounts: CoreAmounts
 
 
 #: ``hook(inline, job or cores, instant or flag)``
@@ -359,13 +355,13 @@ def new_inline_state(
     sends = keep_tasks and edges > 0 and scenario.network.kind != NONE
     wanted = {SPEEDS, VARYING} if speeds.component.size else set()
     wanted |= ({GRAPHS} if programs.has_graph else set()) | ({TRANSFERS} if sends else set())
-    # Where a job is planned with the end that it promises, that is to be known as soon as it is told something.
     promises = isinstance(estimator(rules.estimates), Promised)
-    replays = reaching and (promises or programs.has_graph or not all(one.by_memo for one in programs.rules.techniques))
+    objects = not all(one.by_memo for one in programs.rules.techniques)
+    replays = reaching and (objects or (programs.has_graph and scenario.network.kind != NONE))
     saves = reaching and not replays
     wanted |= ({REPLAY} if replays else set()) | ({WISHES} if wishes else set())
     n_rules = len(programs.rules.names) if programs.rules.selects else 0
-    shared_gflops, shared_ns = np.zeros(widest), np.zeros(widest, np.int64)
+    shared = _sharing(work, np.zeros(widest), np.zeros(widest, np.int64))
     state = InlineState(
         core_speed=own(scenario.platform.core_speed_gflops, np.float64),
         core_host=np.array(scenario.platform.core_host, np.int64),
@@ -377,17 +373,16 @@ def new_inline_state(
         speeds=speeds,
         part_first=np.zeros(programs.most_parts + 1, np.int64),
         room=_drawing_room(programs, edges, work.keys),
-        base_gflops=shared_gflops,
-        next_ns=shared_ns,
-        shared_gflops=shared_gflops,
-        shared_ns=shared_ns,
+        base_gflops=shared.base_gflops,
+        next_ns=shared.next_ns,
         own_gflops=np.zeros(widest),
         application=work,
         outcomes=Outcomes.new({"rows": n, "rules": n_rules, "graphs": n if programs.has_graph else 0}),
         transfers=TransferColumns.new({"transfers": 2 * edges if sends else 0}),
         lengths=np.empty(rows, np.float64),
         app=work,
-        home=work,
+        running=shared,
+        shared=shared,
         seed=np.array([scenario.model.seed], np.uint64),
         costs=Costs(
             scenario.options.overhead_ns,
@@ -396,6 +391,7 @@ def new_inline_state(
             int(bool(rules.releases)),
             int(resizes),
             int(directing),
+            int(promises),
             level.resize_ns,
             scenario.platform.slowest_gflops,
             scenario.bytes_per_gflop,
@@ -406,19 +402,19 @@ def new_inline_state(
         losing=function_table([as_value(kernel, signature) for kernel, signature in LOSING] if losing else []),
         journal=Journal.new(_sizes(replays, rows=n, entries=n, said=16 * n, cores=widest)),
         fastest=np.zeros(1),
-        saved=SavedStates.new(
-            _sizes(saves, rows=n, ints=64 * n, floats=16 * n, shorts=16 * n, bytes=16 * n, cores=widest)
-        ),
-        put_down=PutDown.new(_sizes(saves, rows=n)),
+        saved=SavedStates.new(_sizes(saves, rows=n, words=256 * min(n, 64), ahead=256, cores=widest)),
         reaching=function_table([as_value(kernel, signature) for kernel, signature in REACHING] if reaching else []),
         wishing=function_table([as_value(kernel, signature) for kernel, signature in WISHING] if wishes else []),
         width_range=np.stack([widths.min_cores, widths.max_cores])
         if wishes and widths is not None
         else np.zeros((2, 0), np.int64),
-        cores=work.cores._replace(),
-        amounts=work.amounts._replace(),
     )
     return with_application(state, work)
+
+
+def _sharing(work: application.ApplicationState, base_gflops: Array, next_ns: Array) -> Running:
+    none = np.zeros(0, np.int64)
+    return Running(app=work, base_gflops=base_gflops, next_ns=next_ns, put_down_ns=none, put_down=none)
 
 
 def _sizes(there: bool, **sizes: int) -> dict[str, int]:
@@ -474,11 +470,9 @@ def with_application(inline: InlineState, work: application.ApplicationState) ->
     room, graph = inline.room, work.graph
     if graph.exists:
         graph = graph._replace(source=room.source, target=room.target, bytes=room.bytes)
-    return inline._replace(
-        application=work,
-        app=work._replace(table=inline.table.rules, graph=graph, phases=work.phases._replace()),
-        home=work._replace(),
-    )
+    app = work._replace(table=inline.table.rules, graph=graph, phases=work.phases._replace())
+    shared = _sharing(app, inline.shared.base_gflops, inline.shared.next_ns)
+    return inline._replace(application=work, app=app, running=shared, shared=shared)
 
 
 def with_room(inline: InlineState, programs: Programs) -> InlineState:
@@ -514,7 +508,6 @@ def grow_rows(inline: InlineState, rows: int) -> None:
     inline.outcomes.grow(rows=rows, graphs=rows if inline.application.graph.exists else 0)
     if len(inline.saved.flags):
         inline.saved.grow(rows=rows)
-        inline.put_down.grow(rows=rows)
     elif len(inline.reaching):
         inline.journal.grow(rows=rows)
 

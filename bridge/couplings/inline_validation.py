@@ -8,7 +8,6 @@ from als.engine.status import ApplicationStatus
 from bls.engine import state as b
 from bls.engine.jobs import Jobs
 from bls.engine.state import BatchState
-from bridge.couplings.inline_kept import SAVED_INTS
 from bridge.couplings.inline_state import InlineState
 from traces.checks.jobs import InvariantError
 from traces.compiled import Array
@@ -64,7 +63,7 @@ def _open(inline: InlineState, jobs: Jobs) -> Array:
     # Of which jobs the end is open: they were told something, or are about to be run.
     found = jobs.promise_ns >= 0
     if len(inline.saved.flags):
-        found |= (inline.saved.first[SAVED_INTS, : len(jobs.number)] >= 0) & (jobs.end_ns < 0)
+        found |= (inline.saved.first[: len(jobs.number)] >= 0) & (jobs.end_ns < 0)
     return np.asarray(found)
 
 

@@ -10,7 +10,7 @@ from als.engine.features.wishes import wished_cores
 from als.engine.master import message_ns_in_kernels as _message_ns
 from als.engine.scaling import come_scaled
 from bridge.couplings.inline_state import HOOK, InlineState
-from traces.compiled import compiled
+from traces.compiled import compiled, resized
 
 __all__ = ["ask_core", "bind_wishes", "give_core", "show", "width_changed"]
 
@@ -21,12 +21,13 @@ _lose_for_good, _whole_memo, _wished_cores = engine.lose_for_good, app.whole_mem
 
 @compiled(inner=True)
 def show(inline: InlineState, slots: int) -> None:
-    """Let so many slots of the application that runs be in use."""
-    work, run = inline.home, inline.app
-    run.speed, run.core_number, run.latency_ns = work.speed[:slots], work.core_number[:slots], work.latency_ns[:slots]
-    run.ask_ns, run.ask_core = work.ask_ns[:slots], work.ask_core[:slots]
-    run.finish_ns, run.busy_ns = work.finish_ns[:slots], work.busy_ns[:slots]
-    run.memo = work.memo[: _whole_memo(run.phases, inline.table.rules, slots)]
+    """Let so many slots of the application that runs be in use; there is room for as many as it may ever have."""
+    run = inline.app
+    run.speed, run.core_number = resized(run.speed, slots), resized(run.core_number, slots)
+    run.latency_ns = resized(run.latency_ns, slots)
+    run.ask_ns, run.ask_core = resized(run.ask_ns, slots), resized(run.ask_core, slots)
+    run.finish_ns, run.busy_ns = resized(run.finish_ns, slots), resized(run.busy_ns, slots)
+    run.memo = resized(run.memo, _whole_memo(run.phases, inline.table.rules, slots))
 
 
 @compiled(inner=True)

@@ -19,6 +19,8 @@ from bls import HostGroup, Platform, Rules, Surroundings
 from bls.workloads.workload import Workload
 from bridge.couplings import inline, inline_state
 from bridge.couplings.inline_kept import SavedStates
+from bridge.scenarios.application_level import ApplicationLevel
+from bridge.scenarios.application_map import parse_application_map
 from traces.base.errors import InputError, PeerError, PluginError
 from traces.checks.ledger import check_ledger
 
@@ -35,6 +37,23 @@ ONE = Workload.from_jobs([(7, 0, 10, 2, 100)])
 #: losses that were taken back; tasks that a stop had cut which was put off.
 ONCE = (33, 56, 136, 236, 575, 869)
 OFTEN = {"surroundings": Surroundings(failures="mtbf:100s,mttr:5s"), "keep_tasks": False}
+GRAPHS = """
+[default]
+steps = 2
+redraw = true
+phases = [
+    { kind = "graph", graph = "stencil:ccr=1", als = "fac", order = "rank", share = 0.5 },
+    { kind = "loop", als = "awf-b", lengths = "gamma:cov=1", tasks_per_core = 3, share = 0.3 },
+    { kind = "graph", graph = "fork-join:ccr=3", als = "ss", share = 0.2 },
+]
+"""
+OF_GRAPHS = {"level": ApplicationLevel(applications=parse_application_map(GRAPHS, "graphs"))}
+PLANNED = {
+    "level": ApplicationLevel(
+        speeds=("square:period=3s,low=0.4,duty=0.3",),
+        applications=parse_application_map(GRAPHS.replace('"ss"', '"heft"'), "planned"),
+    )
+}
 CHOICES = {"als": "select:ss,gss,static,every=2s", "tasks_per_core": 8}
 
 
@@ -48,6 +67,10 @@ CHOICES = {"als": "select:ss,gss,static,every=2s", "tasks_per_core": 8}
         ("told who waits", (305,), OFTEN, {"hints": 0}),  # room is made before later attempts have rows
         ("told who waits", (0,), CHOICES, {"hints": 0}),
         ("evolving", range(4), {}, {"widths": 30}),
+        ("everything", range(3), OF_GRAPHS, {"scales": 30, "widths": 30}),
+        ("told who waits", range(3), OF_GRAPHS, {"hints": 30}),
+        ("speeds", range(2), PLANNED, {"scales": 30}),
+        ("widths", range(2), PLANNED, {"widths": 30}),
     ],
 )
 def test_in_place_or_simulated_again_it_is_the_same(
@@ -77,8 +100,8 @@ def test_applications_that_are_kept_go_as_their_jobs_end(monkeypatch: pytest.Mon
 
     def made_room(saved: SavedStates, running: Any) -> None:
         make_room(saved, running)
-        sizes.append((len(saved.ints), len(running)))
-        assert (saved.first[:, np.setdiff1d(np.arange(saved.first.shape[1]), running)] == -1).all()
+        sizes.append((len(saved.words), len(running)))
+        assert (saved.first[np.setdiff1d(np.arange(len(saved.first)), running)] == -1).all()
 
     monkeypatch.setattr(inline, "new_inline_state", noted)
     monkeypatch.setattr(SavedStates, "make_room", made_room)

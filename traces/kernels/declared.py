@@ -31,9 +31,9 @@ from traces.kernels.signatures import (
     int64,
     uint64,
 )
-from traces.kernels.state import State, first_numbers, jit_enabled, numbers_of
+from traces.kernels.state import State, jit_enabled
 
-__all__ = ["CFunction", "Caller", "Kernel", "Numbers", "jit_enabled"]
+__all__ = ["CFunction", "Caller", "Intrinsic", "Kernel", "jit_enabled"]
 
 OURS = ("als", "bls", "bridge", "traces")
 
@@ -299,25 +299,21 @@ class Caller:
         return entry if self.makes else entry(*arguments)
 
 
-class Numbers:
-    """What keeps, within a kernel, all numbers of a state in a column, puts them back, or has them begin anew.
+class Intrinsic:
+    """What kernels call that is written in LLVM's language (``traces.kernels.intrinsics``), and does the same in Python.
 
-    Attributes
+    Parameters
     ----------
-    what : {"keep", "put", "reset"}
+    function : callable
+        What it does where nothing is compiled; its name says which it is.
     """
 
-    def __init__(self, what: str) -> None:
-        self.what = what
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        functools.update_wrapper(self, function)
 
-    def __call__(self, state: State, column: Array | None = None, at: int = 0) -> None:
-        numbers = numbers_of(state)
-        if column is None:
-            numbers[:] = first_numbers(type(state))
-        elif self.what == "keep":
-            column[at : at + len(numbers)] = numbers
-        else:
-            numbers[:] = column[at : at + len(numbers)]
+    def __call__(self, *arguments: Any) -> Any:
+        return self.function(*arguments)
 
 
 class CFunction:

@@ -26,6 +26,7 @@ from numba.core.untyped_passes import FixupArgs, GenericRewrites, IRProcessing, 
 from numba.core.utils import pysignature
 from numba.extending import models, register_model, typeof_impl
 
+from traces.kernels import intrinsics  # noqa: F401, of which kernels that are lowered have need
 from traces.kernels.declared import Kernel
 from traces.kernels.numba_types import numba_type, target_context, told_apart
 

@@ -22,18 +22,20 @@ from numba.extending import models, register_model, typeof_impl
 from numba.np.arrayobj import make_array, populate_array
 
 from traces.kernels import store
-from traces.kernels.declared import OURS, Caller, Numbers
+from traces.kernels.declared import OURS, Caller
 from traces.kernels.signatures import Column, FunctionKind, Kind, Number, Signature, StateKind
-from traces.kernels.state import State, fields_of, first_numbers, layout_of
+from traces.kernels.state import State, fields_of, layout_of
 
 __all__ = [
     "FunctionType",
     "StateType",
+    "array_at",
     "entry_of",
     "flat",
     "flat_types",
     "from_flat",
     "numba_type",
+    "tag",
     "target_context",
     "told_apart",
 ]
@@ -102,7 +104,7 @@ _ROOT = "twolevel"
 _ACCESS = re.compile(r"^( +(?:%.* = load|store) (?!.*, !tbaa ).*)$", re.MULTILINE)
 
 
-def _tag(module: Any, what: str) -> Any:
+def tag(module: Any, what: str) -> Any:
     root = module.add_metadata([ir.MetaDataString(module, _ROOT)])
     kind = module.add_metadata([ir.MetaDataString(module, what), root, _I64(0)])
     return module.add_metadata([kind, kind, _I64(0)])
@@ -147,7 +149,7 @@ def _what(field: Any) -> str:
 
 def _read_entry(builder: Any, block: Any, place: int, what: str) -> Any:
     found = builder.load(entry_of(builder, block, place))
-    found.set_metadata("tbaa", _tag(builder.module, what))
+    found.set_metadata("tbaa", tag(builder.module, what))
     return found
 
 
@@ -157,7 +159,7 @@ def _read_field(context: Any, builder: Any, kind: StateType, value: Any, name: s
     first = _read_entry(builder, value, field.place, _what(field))
     if isinstance(field.kind, Column):
         sizes = [_read_entry(builder, value, field.place + 1 + k, "block") for k in range(field.kind.ndim)]
-        return _array(context, builder, numba_type(field.kind), first, sizes)
+        return array_at(context, builder, numba_type(field.kind), first, sizes)
     if isinstance(field.kind, Number) and field.kind.name == "float64":
         return builder.bitcast(first, ir.DoubleType())
     return first
@@ -171,10 +173,10 @@ def _write_field(context: Any, builder: Any, signature: Any, values: Sequence[An
     for k, one in enumerate(given):
         entry = one if one.type == _I64 else builder.bitcast(one, _I64)
         written = builder.store(entry, entry_of(builder, state, field.place + k))
-        written.set_metadata("tbaa", _tag(builder.module, _what(field)))
+        written.set_metadata("tbaa", tag(builder.module, _what(field)))
 
 
-def _array(context: Any, builder: Any, kind: Any, address: Any, sizes: Sequence[Any]) -> Any:
+def array_at(context: Any, builder: Any, kind: Any, address: Any, sizes: Sequence[Any]) -> Any:
     made = make_array(kind)(context, builder)
     item = context.get_abi_sizeof(context.get_data_type(kind.dtype))
     strides: list[Any] = []
@@ -216,7 +218,7 @@ def flat_types(context: Any, kind: Any) -> list[Any]:
 def from_flat(context: Any, builder: Any, kind: Any, values: Sequence[Any]) -> Any:
     """The value that such numbers are."""
     if isinstance(kind, types.Array):
-        return _array(context, builder, kind, values[0], values[1:])
+        return array_at(context, builder, kind, values[0], values[1:])
     if isinstance(kind, types.Boolean):
         return builder.icmp_signed("!=", values[0], _I64(0))
     return values[0]
@@ -295,46 +297,3 @@ def _caller_type(caller: Caller) -> Any:
 @typeof_impl.register(Caller)  # type: ignore[untyped-decorator]
 def _type_of_caller(caller: Caller, _context: Any) -> Any:
     return _caller_type(caller)
-
-
-@functools.cache
-def _numbers_type(what: str) -> Any:
-    def typed(typing_context: Any, state: Any, *where: Any) -> Any:
-        first = first_numbers(state.state)
-
-        def generate(context: Any, builder: Any, found: Any, values: Any) -> Any:
-            tag = _tag(builder.module, "number")
-            entry = None
-            if where:
-                column = make_array(where[0])(context, builder, values[1])
-                entry = builder.gep(column.data, [values[2]])
-            for k in range(len(first)):
-                number = entry_of(builder, values[0], k)
-                if entry is None:
-                    written = builder.store(_I64(int(first[k])), number)
-                elif what == "keep":
-                    read = builder.load(number)
-                    read.set_metadata("tbaa", tag)
-                    builder.store(read, builder.gep(entry, [_I64(k)]))
-                    continue
-                else:
-                    written = builder.store(builder.load(builder.gep(entry, [_I64(k)])), number)
-                written.set_metadata("tbaa", tag)
-            return context.get_dummy_value()
-
-        return types.none(state, *((where[0], types.int64) if where else ())), generate
-
-    def of_all(typing_context: Any, state: Any) -> Any:
-        return typed(typing_context, state)
-
-    def with_column(typing_context: Any, state: Any, column: Any, at: Any) -> Any:
-        return typed(typing_context, state, column, at)
-
-    made = of_all if what == "reset" else with_column
-    template = make_intrinsic_template(object(), made, "numbers", prefer_literal=False, kwargs={})
-    return types.Function(template)
-
-
-@typeof_impl.register(Numbers)  # type: ignore[untyped-decorator]
-def _type_of_numbers(numbers: Numbers, _context: Any) -> Any:
-    return _numbers_type(numbers.what)

@@ -23,8 +23,10 @@ room later (:meth:`State.grow`), copies that go their own way (:meth:`State.fork
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import inspect
+import math
 import os
 from collections.abc import Iterator, Mapping
 from enum import IntEnum
@@ -34,7 +36,21 @@ import numpy as np
 
 from traces.kernels.signatures import Array, Column, Number, float64, int64
 
-__all__ = ["Field", "State", "column", "fields_of", "first_numbers", "jit_enabled", "layout_of", "numbers_of"]
+__all__ = [
+    "Field",
+    "State",
+    "Tree",
+    "address_of",
+    "column",
+    "fields_of",
+    "first_numbers",
+    "jit_enabled",
+    "layout_of",
+    "memory_at",
+    "numbers_of",
+    "parts_of",
+    "tree_of",
+]
 
 
 _NUMBERS = {int: int64, float: float64}
@@ -220,7 +236,7 @@ class State:
     _laid_out: ClassVar[dict[str, Field]]
     _entries: ClassVar[int]
     _own: ClassVar[frozenset[str]]
-    _whole: ClassVar[_Tree]
+    _whole: ClassVar[Tree]
     _layout: ClassVar[str]
     _first: ClassVar[Array]
     _defaults: ClassVar[dict[str, Any]] = {}
@@ -252,7 +268,7 @@ class State:
         held["_slab"] = slab
         entries = [one for name, field in self._laid_out.items() for one in self._entries_of(field, given[name])]
         block = held["_block"] = np.array(entries, np.int64)
-        held["_address"] = _address(block)
+        held["_address"] = address_of(block)
         held.update((name, value) for name, value in given.items() if not isinstance(self._laid_out[name].kind, Number))
 
     @classmethod
@@ -327,17 +343,14 @@ class State:
         It shares what is given and what is constant, and has a copy of everything else: of its columns, of its numbers, and
         of the states that are its own.
         """
-        tree = type(self)._tree()
-        parts: dict[int, State] = {0: self}
-        for parent, name, child in tree.names:
-            parts[child] = getattr(parts[parent], name)
+        tree, parts = tree_of(type(self)), parts_of(self)
         blocks = np.concatenate([part._block for part in parts.values()])
-        first = _address(blocks)
+        first = address_of(blocks)
         slabs = {at: (part._slab, part._slab.copy()) for at, part in parts.items() if part._slab is not None}
         if slabs:
             # What points into a slab points to the same place of its copy; all else is shared.
-            begins = np.array([_address(before) for before, _ in slabs.values()])
-            moved = np.array([_address(after) for _, after in slabs.values()]) - begins
+            begins = np.array([address_of(before) for before, _ in slabs.values()])
+            moved = np.array([address_of(after) for _, after in slabs.values()]) - begins
             ends = begins + np.array([before.nbytes for before, _ in slabs.values()])
             order = np.argsort(begins)
             pointers = blocks[tree.columns]
@@ -394,13 +407,6 @@ class State:
             found[name] = field.codes(value).name.lower() if field.codes is not None and known else value
         return found
 
-    @classmethod
-    def _tree(cls) -> _Tree:
-        found: _Tree | None = cls.__dict__.get("_whole")
-        if found is None:
-            found = cls._whole = _Tree(cls)
-        return found
-
     def front(self, n: int) -> Self:
         """A state that has in common with this one the first ``n`` entries of each column."""
         return type(self)(*(getattr(self, name)[:n] for name in fields_of(type(self))))
@@ -419,7 +425,9 @@ class State:
             )
         block = self._block
         shape = tuple(block[field.place + 1 : field.place + 1 + field.kind.ndim].tolist())
-        offset = block.item(field.place) - _address(slab)
+        offset = block.item(field.place) - address_of(slab)
+        if not 0 <= offset <= slab.nbytes:  # of one in a slab that has a column elsewhere (traces.kernels.slabs)
+            slab, offset = memory_at(block.item(field.place), math.prod(shape) * field.dtype.itemsize), 0
         made = self.__dict__[name] = np.ndarray(shape, field.dtype, slab, offset)
         return made
 
@@ -448,7 +456,7 @@ class State:
         held = other.__dict__
         held.update(self.__dict__)
         block = held["_block"] = self._block.copy()
-        held["_address"] = _address(block)
+        held["_address"] = address_of(block)
         for name, value in changes.items():
             setattr(other, name, value)
         return other
@@ -482,34 +490,81 @@ class State:
         return self.__dict__["_address"]  # type: ignore[no-any-return]
 
 
-class _Tree:
-    # The blocks of a class of states, and of the states that are its own, and of theirs, one behind the other.
+class Tree:
+    """The blocks of a class of states, of the states that are its own, and of theirs, one behind the other.
+
+    Attributes
+    ----------
+    nodes : list of (int, class of states)
+        Where each block is, and of which class.
+    names : list of (int, str, int)
+        For each block but the first: where the block is that has its address, in which field, and where itself is.
+    own : list of (int, Field)
+        The columns that are the states' own: where their addresses are; those that never change come last.
+    dimensions : tuple of str
+        What these are as long as, in order of appearance.
+    columns : int64
+        Where the addresses of own columns are.
+    pointers : list of int
+        Where any addresses are, of columns and of states.
+    entries : int
+        Of all blocks together.
+    """
 
     def __init__(self, root: type[State]) -> None:
-        self.names: list[
-            tuple[int, str, int]
-        ] = []  # where a state's block is, which of its fields, where that one's is
+        self.nodes: list[tuple[int, type[State]]] = []
+        self.names: list[tuple[int, str, int]] = []
+        self.own: list[tuple[int, Field]] = []
+        self.pointers: list[int] = []
         self.entries = 0
-        columns: list[int] = []
-        self._add(root, columns)
-        self.columns = np.array(columns, np.int64)  # where the addresses of own columns are
+        self._add(root)
+        self.own.sort(key=lambda one: one[1].constant)
+        self.columns = np.array(sorted(place for place, _ in self.own), np.int64)
+        dims = (dim for _, field in self.own for dim in field.dims or () if isinstance(dim, str))
+        self.dimensions = tuple(dict.fromkeys(dims))
 
-    def _add(self, state: type[State], columns: list[int]) -> int:
+    def _add(self, state: type[State]) -> int:
         fields = fields_of(state)
         at, self.entries = self.entries, self.entries + state._entries
+        self.nodes.append((at, state))
         for name, field in fields.items():
+            if isinstance(field.kind, Number):
+                continue
+            self.pointers.append(at + field.place)
             if field.dims is not None:
                 if field.dtype is not None:
-                    columns.append(at + field.place)
+                    self.own.append((at + field.place, field))
                 else:
                     place = len(self.names)
                     self.names.append((at, name, -1))
-                    self.names[place] = (at, name, self._add(field.kind, columns))
+                    self.names[place] = (at, name, self._add(field.kind))
         return at
 
 
-def _address(array: Array) -> int:
+def tree_of(state: type[State]) -> Tree:
+    """The blocks of a class of states and of those that are its own."""
+    found: Tree | None = state.__dict__.get("_whole")
+    if found is None:
+        found = state._whole = Tree(state)
+    return found
+
+
+def parts_of(state: State) -> dict[int, State]:
+    """A state and the states that are its own, by where the class's :class:`Tree` has their blocks."""
+    parts: dict[int, State] = {0: state}
+    for parent, name, child in tree_of(type(state)).names:
+        parts[child] = getattr(parts[parent], name)
+    return parts
+
+
+def address_of(array: Array) -> int:
+    """Where the first number of an array is."""
     return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
+
+
+def memory_at(address: int, n_bytes: int) -> Array:
+    """Memory that something else keeps, as an array of bytes."""
+    return np.ctypeslib.as_array((ctypes.c_uint8 * n_bytes).from_address(address))
 
 
 def _laid_in_slab(

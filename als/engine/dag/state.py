@@ -36,7 +36,7 @@ ENDS, TOLD, REQUESTS = map(int, codes.CoreEvent)
 BY_RANK = 1
 
 
-class GraphTasks(State, dim="tasks"):
+class GraphTasks(State, dim="nodes"):
     """By a task's number in its job."""
 
     pending: Ints = column()  # producers that have not ended
@@ -51,7 +51,7 @@ class GraphTasks(State, dim="tasks"):
     scratch: Ints = column()  # work space
 
 
-class GraphCores(State, dim="cores"):
+class GraphCores(State, dim="graph_cores"):
     """Of each core of the job."""
 
     does: Ints = column(fill=codes.Does.IDLES)
@@ -153,33 +153,33 @@ class GraphState(State):
     has_data: int = 0  # 1 where data take time: there is a network
     fault: int = 0  # a status to end with
     repeats: int = 0  # rounds that have begun and were not the first of their part, in all parts
-    edge_first: Ints
-    source: Ints
-    target: Ints
-    bytes: Floats
-    given: Ints
-    host_number: Ints
-    tasks: GraphTasks
-    cores: GraphCores
-    pools: Pools
-    waiting: Ints
-    listed: Ints
-    idle: Ints
-    out_first: Ints
-    in_first: Ints
-    in_edge: Ints
-    sent_ns: Ints
-    arrived_ns: Ints
+    edge_first: Ints = column("edge_bounds", constant=True)
+    source: Ints = column("edges", constant=True)
+    target: Ints = column("edges", constant=True)
+    bytes: Floats = column("edges", constant=True)
+    given: Ints = column("given", constant=True)
+    host_number: Ints = column("hosts", constant=True)
+    tasks: GraphTasks = column()
+    cores: GraphCores = column()
+    pools: Pools = column()
+    waiting: Ints = column("nodes")
+    listed: Ints = column("nodes")
+    idle: Ints = column("graph_cores")
+    out_first: Ints = column("node_bounds")
+    in_first: Ints = column("node_bounds")
+    in_edge: Ints = column("edges")
+    sent_ns: Ints = column("edges", fill=-1)
+    arrived_ns: Ints = column("edges", fill=-1)
     anew: Anew
     anew_first: Ints2
     anew_edges: Ints2
     anew_gflop: Floats
     anew_bytes: Floats
     anew_speed: Floats
-    ranks: Floats
-    costs: Floats
-    problem: PlanningProblem
-    flows: FlowState
+    ranks: Floats = column("nodes")
+    costs: Floats = column(COSTS)
+    problem: PlanningProblem = column()
+    flows: FlowState = column()
     net: NetworkState
     hooks: Ints
 
@@ -222,8 +222,8 @@ def new_graph_state(
         bytes=own(n_bytes, np.float64),
         given=np.zeros(0, np.int64) if given is None else own(given, np.int64),
         host_number=own(host_number, np.int64),
-        tasks=GraphTasks.new({"tasks": n_tasks}),
-        cores=GraphCores.new({"cores": n_cores}, host=core_host),
+        tasks=GraphTasks.new({"nodes": n_tasks}),
+        cores=GraphCores.new({"graph_cores": n_cores}, host=core_host),
         pools=Pools.new({"pools": max(1, n_hosts)}),
         waiting=np.empty(n_tasks, np.int64),
         listed=np.empty(n_tasks, np.int64),

@@ -1,0 +1,159 @@
+"""States in memory of a kernel's own: what kernels do with a state as a whole, by its declaration.
+
+A *slab* is a stretch of a column of int64: three words (where it was laid out, how many words change, how many there are), the
+blocks of a state and of the states that are its own, the columns that change, and behind these those that are constant. A
+kernel lays out a slab for what is to be kept (:func:`lay_out`), works on it in place (:func:`state_at`), and runs a copy of it
+ahead: the words that change are copied (:func:`copy_words`) and told where they are now (:func:`relocate`). A slab that was
+moved, with whatever keeps it, is told so likewise.
+
+These functions are for where nothing is compiled; ``traces.kernels.intrinsics`` has what kernels call.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from traces.kernels.signatures import Array, Number
+from traces.kernels.state import (
+    State,
+    address_of,
+    fields_of,
+    first_numbers,
+    memory_at,
+    numbers_of,
+    parts_of,
+    tree_of,
+)
+
+__all__ = [
+    "CHANGING",
+    "HEADER",
+    "LAID_AT",
+    "WHOLE",
+    "copy_columns",
+    "copy_words",
+    "keep_numbers",
+    "lay_out",
+    "put_numbers",
+    "relocate",
+    "reset_numbers",
+    "resized",
+    "slab_words",
+    "state_at",
+]
+
+# The first words of a slab: where it was laid out, and how many words change, and how many there are.
+LAID_AT, CHANGING, WHOLE = range(3)
+HEADER = 3
+
+
+def keep_numbers(state: State, column: Array, at: int) -> None:
+    """Write all numbers of a state, but none of a state in it, to a column of int64, from a place on."""
+    numbers = numbers_of(state)
+    column[at : at + len(numbers)] = numbers
+
+
+def put_numbers(state: State, column: Array, at: int) -> None:
+    """Set all numbers of a state to what :func:`keep_numbers` has written."""
+    numbers = numbers_of(state)
+    numbers[:] = column[at : at + len(numbers)]
+
+
+def reset_numbers(state: State) -> None:
+    """Set all numbers of a state to what its class declares."""
+    numbers_of(state)[:] = first_numbers(type(state))
+
+
+def _ends(state: type[State], sizes: Array) -> list[int]:
+    # Where the columns of a slab end, in words from its begin, behind the header and the blocks.
+    tree = tree_of(state)
+    of_dim = dict(zip(tree.dimensions, sizes.tolist(), strict=True))
+    ends = [HEADER + tree.entries]
+    for _, field in tree.own:
+        assert field.dtype is not None
+        count = math.prod(of_dim[dim] if isinstance(dim, str) else dim for dim in field.dims or ())
+        ends.append(ends[-1] + -(-count * field.dtype.itemsize // 8))
+    return ends
+
+
+def slab_words(state: State, sizes: Array) -> int:
+    """How many words a slab of a state needs.
+
+    Parameters
+    ----------
+    state : State
+        Of the class.
+    sizes : int64
+        How long each of the class's dimensions is, in their order (``traces.kernels.state.Tree.dimensions``).
+    """
+    return _ends(type(state), sizes)[-1]
+
+
+def lay_out(state: State, words: Array, at: int, sizes: Array) -> None:
+    """Lay out a slab in ``words``, from a place on, for a state like ``state``.
+
+    It has that one's numbers and what that one was given, and columns of its own of these sizes, in which there is anything.
+    """
+    tree, parts, ends = tree_of(type(state)), parts_of(state), _ends(type(state), sizes)
+    of_dim = dict(zip(tree.dimensions, sizes.tolist(), strict=True))
+    laid_at = address_of(words) + 8 * at
+    blocks = words[at + HEADER : at + HEADER + tree.entries]
+    for node, part in parts.items():
+        blocks[node : node + part._entries] = part._block
+    for parent, name, child in tree.names:
+        blocks[parent + fields_of(type(parts[parent]))[name].place] = laid_at + 8 * (HEADER + child)
+    for (place, field), end in zip(tree.own, ends, strict=False):
+        dims = [of_dim[dim] if isinstance(dim, str) else dim for dim in field.dims or ()]
+        blocks[place : place + field.entries] = (laid_at + 8 * end, *dims)
+    changing = sum(not field.constant for _, field in tree.own)
+    words[at : at + HEADER] = laid_at, ends[changing], ends[-1]
+
+
+def state_at(like: State, words: Array, at: int) -> State:
+    """The state in the slab that begins at a place; ``like`` is one of its class, and has what both were given."""
+    parts, tree = parts_of(like), tree_of(type(like))
+    made: dict[int, State] = {}
+    for node, part in parts.items():
+        one = made[node] = type(part).__new__(type(part))
+        block = words[at + HEADER + node : at + HEADER + node + part._entries]
+        one.__dict__.update(_block=block, _address=address_of(block), _slab=words)
+        for name, field in fields_of(type(part)).items():
+            same = block[field.place] == part._block[field.place]
+            if same and field.dims is None and not isinstance(field.kind, Number):
+                one.__dict__[name] = getattr(part, name)
+    for parent, name, child in tree.names:
+        made[parent].__dict__[name] = made[child]
+    return made[0]
+
+
+def copy_columns(target: State, source: State) -> None:
+    """Copy all numbers, and of each column that is the states' own, and theirs, as many numbers as there is room for."""
+    others = parts_of(source)
+    for node, part in parts_of(target).items():
+        keep_numbers(others[node], numbers_of(part), 0)
+        for name, field in fields_of(type(part)).items():
+            if field.dtype is not None and field.dims is not None:
+                to, values = getattr(part, name).reshape(-1), getattr(others[node], name).reshape(-1)
+                n = min(to.size, values.size)
+                to[:n] = values[:n]
+
+
+def copy_words(target: Array, at: int, source: Array, first: int, n: int) -> None:
+    """Copy ``n`` numbers of ``source``, from ``first`` on, to ``target``, from ``at`` on; the two do not overlap."""
+    target[at : at + n] = source[first : first + n]
+
+
+def relocate(like: State, words: Array, at: int, n: int) -> None:
+    """Tell the slab that begins at a place that it is there now: what points to its first ``n`` words follows them."""
+    tree = tree_of(type(like))
+    laid_at, now = int(words[at + LAID_AT]), address_of(words) + 8 * at
+    for place in tree.pointers:
+        if 0 <= words[at + HEADER + place] - laid_at < 8 * n:
+            words[at + HEADER + place] += now - laid_at
+    words[at + LAID_AT] = now
+
+
+def resized(column: Array, n: int) -> Any:
+    """The column that begins where this one does, and has ``n`` numbers; there is room for so many."""
+    return memory_at(address_of(column), n * column.itemsize).view(column.dtype)[:n]
