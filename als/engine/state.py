@@ -8,7 +8,6 @@ from als.engine import codes
 from als.engine.dag.state import NO_GRAPH, GraphState
 from als.engine.rule_table import RuleTable, memo_size
 from als.techniques.contract import FACTS
-from traces.algorithms.copying import copy_first
 from traces.compiled import Array, compiled, own
 from traces.kernels.signatures import Bytes, Floats, Ints, Shorts, Words
 from traces.kernels.state import State, column, first_numbers
@@ -23,8 +22,6 @@ __all__ = [
     "CoreAmounts",
     "Cores",
     "Phases",
-    "copy_amounts",
-    "copy_cores",
     "new_state",
     "whole_memo",
 ]
@@ -80,19 +77,19 @@ class CoreAmounts(State, dim="cores"):
     ranked: Floats = column()  # by places among the cores that are handed out to: their speeds, GFLOP/s
 
 
-class Ahead(State):
-    """What a simulation ahead has of its own; of size 0 where no rule is chosen so. Shapes as in ApplicationState."""
+class Ahead(State, dim="cores"):
+    """What a simulation ahead has of its own, as in ApplicationState; of size 0 where no rule is chosen so."""
 
-    numbers: Ints  # what the application's numbers are meanwhile
-    cores: Cores
-    amounts: CoreAmounts
-    ask_ns: Ints
-    ask_core: Ints
-    finish_ns: Ints
-    busy_ns: Ints
-    taken: Bytes
-    facts: Floats
-    memo: Floats
+    numbers: Ints = column("numbers")  # what the application's numbers are meanwhile
+    cores: Cores = column()
+    amounts: CoreAmounts = column()
+    ask_ns: Ints = column()
+    ask_core: Ints = column()
+    finish_ns: Ints = column()
+    busy_ns: Ints = column()
+    taken: Bytes = column("tasks")
+    facts: Floats = column(FACTS)
+    memo: Floats = column("memo")
 
 
 class ApplicationState(State):
@@ -238,38 +235,32 @@ def new_state(
     graph: GraphState = NO_GRAPH,
     wishes: Array | None = None,
 ) -> ApplicationState:
-    """A state with arrays of its own; ``memo`` numbers of memo for all phases, the rest of ``als.engine.hooks.table``."""
+    """A state with columns of its own; ``memo`` numbers of memo for all phases, the rest of ``als.engine.hooks.table``."""
     from als.engine import hooks  # which know of states
 
     n_tasks, n_cores = len(lengths), len(speed)
-    return ApplicationState(
+    return ApplicationState.new(
+        {
+            "tasks": n_tasks,
+            "bounds": len(part_first),
+            "cores": n_cores,
+            "memo": memo,
+            "rules": len(table.calls) if selects else 0,
+            "records": n_tasks if keep_tasks else 0,
+            "wishes": 0 if wishes is None else len(wishes),
+            "wished": 0 if wishes is None else len(part_first) - 1,
+        },
         lengths=own(lengths, np.float64),
         part_first=own(part_first, np.int64),
         phases=phases,
         table=table,
-        speed=np.array(speed, np.float64),
-        core_number=own(core_number, np.int64),
-        latency_ns=own(latency_ns, np.int64),
-        ask_ns=np.empty(n_cores, np.int64),
-        ask_core=np.empty(n_cores, np.int64),
-        finish_ns=np.empty(n_cores, np.int64),
-        busy_ns=np.empty(n_cores, np.int64),
-        cores=Cores.new({"cores": n_cores}),
-        amounts=CoreAmounts.new({"cores": n_cores}),
-        taken=np.zeros(n_tasks, np.uint8),
-        facts=np.zeros(FACTS),
-        memo=np.zeros(memo),
-        keys=np.zeros(KEYS, np.uint64),
+        speed=speed,
+        core_number=core_number,
+        latency_ns=latency_ns,
         words=np.zeros(4, np.uint64),
-        chosen=np.zeros(len(table.calls) if selects else 0, np.int64),
         ahead=_ahead(n_tasks, n_cores, memo) if selects else _NO_AHEAD,
-        start_ns=np.full(n_tasks, -1, np.int64) if keep_tasks else _NO_INSTANTS,
-        end_ns=np.full(n_tasks, -1, np.int64) if keep_tasks else _NO_INSTANTS,
-        core=np.full(n_tasks, -1, np.int32) if keep_tasks else _NO_NUMBERS,
-        chunk=np.full(n_tasks, -1, np.int32) if keep_tasks else _NO_NUMBERS,
         graph=graph,
-        wishes=_NO_INSTANTS if wishes is None else own(wishes, np.int64),
-        wished_ns=_NO_INSTANTS if wishes is None else np.full(len(part_first) - 1, NEVER),
+        wishes=() if wishes is None else wishes,
         hooks=hooks.table(
             phases, selects=selects, changes=changes, hints=hints, resizes=resizes, wishes=wishes is not None
         ),
@@ -277,24 +268,12 @@ def new_state(
 
 
 def _ahead(n_tasks: int, n_cores: int, memo: int) -> Ahead:
-    return Ahead(
-        numbers=np.zeros(len(first_numbers(ApplicationState)) if n_cores else 0, np.int64),
-        cores=Cores.new({"cores": n_cores}),
-        amounts=CoreAmounts.new({"cores": n_cores}),
-        ask_ns=np.empty(n_cores, np.int64),
-        ask_core=np.empty(n_cores, np.int64),
-        finish_ns=np.empty(n_cores, np.int64),
-        busy_ns=np.empty(n_cores, np.int64),
-        taken=np.zeros(n_tasks, np.uint8),
-        facts=np.zeros(FACTS),
-        memo=np.zeros(memo),
-    )
+    sizes = {"numbers": len(first_numbers(ApplicationState)), "tasks": n_tasks, "cores": n_cores, "memo": memo}
+    return Ahead.new(sizes if n_cores else dict.fromkeys(sizes, 0))
 
 
-# What all applications that choose nothing and keep no records have in common: nothing is ever written there.
+# What all applications that choose nothing have in common: nothing is ever written there.
 _NO_AHEAD = _ahead(0, 0, 0)
-_NO_INSTANTS = np.zeros(0, np.int64)
-_NO_NUMBERS = np.zeros(0, np.int32)
 
 
 @compiled()
@@ -305,38 +284,3 @@ def whole_memo(phases: Phases, rules: RuleTable, n_cores: int) -> int:
         if phases.kind[phase] != SERIAL:
             total += memo_size(rules, phases.rule[phase], n_cores)
     return int(total)
-
-
-@compiled(inner=True)
-def copy_cores(target: Cores, source: Cores, n: int) -> None:
-    """Let the first ``n`` cores of one table be those of another."""
-    for to, values in (
-        (target.away, source.away),
-        (target.asked_ns, source.asked_ns),
-        (target.work_ns, source.work_ns),
-        (target.held_size, source.held_size),
-        (target.held_first, source.held_first),
-        (target.held_stop, source.held_stop),
-        (target.held_from_ns, source.held_from_ns),
-        (target.began_ns, source.began_ns),
-        (target.shift_ns, source.shift_ns),
-        (target.released_ns, source.released_ns),
-        (target.for_good, source.for_good),
-        (target.wanted, source.wanted),
-        (target.rank, source.rank),
-        (target.owes_ns, source.owes_ns),
-        (target.scaled, source.scaled),
-    ):
-        copy_first(to, values, n)
-
-
-@compiled(inner=True)
-def copy_amounts(target: CoreAmounts, source: CoreAmounts, n: int) -> None:
-    """Likewise."""
-    for to, values in (
-        (target.held_work, source.held_work),
-        (target.done_squares, source.done_squares),
-        (target.squares, source.squares),
-        (target.ranked, source.ranked),
-    ):
-        copy_first(to, values, n)

@@ -33,6 +33,7 @@ __all__ = [
     "begin_flows",
     "cancel",
     "expect",
+    "flow_sizes",
     "new_flow_state",
     "next_event",
     "next_flow_ns",
@@ -149,14 +150,16 @@ class FlowState(State):
     keys: Ints = column(MAX_ROUTE)
 
 
-def new_flow_state(n_edges: int, longest_route: int) -> FlowState:
-    """Room for the transfers of up to ``n_edges`` edges on routes of up to ``longest_route`` links; memory that is never
-    touched costs nothing."""
+def flow_sizes(n_edges: int, longest_route: int) -> dict[str, int]:
+    """Room for the transfers of up to ``n_edges`` edges on routes of up to ``longest_route`` links, by dimension."""
     entries = n_edges * 2 * longest_route
     table = 1 << max(4, (2 * entries - 1).bit_length()) if entries else 0
-    return FlowState.new(
-        {"flows": n_edges, "events": 4 * n_edges + 64 if n_edges else 0, "entries": entries, "table": table}
-    )
+    return {"flows": n_edges, "events": 4 * n_edges + 64 if n_edges else 0, "entries": entries, "table": table}
+
+
+def new_flow_state(n_edges: int, longest_route: int) -> FlowState:
+    """A state with such room; memory that is never touched costs nothing."""
+    return FlowState.new(flow_sizes(n_edges, longest_route))
 
 
 @compiled(inner=True)

@@ -12,9 +12,9 @@ from als.engine.state import ApplicationState
 from traces.compiled import Array
 from traces.kernels.signatures import Bytes, Floats, Ints
 from traces.kernels.slabs import WHOLE
-from traces.kernels.state import State, column, tree_of
+from traces.kernels.state import State, column
 
-__all__ = ["PUT_DOWN", "Journal", "Running", "SavedStates"]
+__all__ = ["PUT_DOWN", "Journal", "Running", "SavedStates", "Sizes"]
 
 #: The most scales that are put down for a job.
 PUT_DOWN = 64
@@ -45,6 +45,32 @@ class Running(State, dim="cores"):
     put_down: Ints = column("put_down")
 
 
+class Sizes(State):
+    """How long the dimensions of a ``Running`` are."""
+
+    tasks: int = 0
+    bounds: int = 0
+    cores: int = 0
+    memo: int = 0
+    rules: int = 0
+    records: int = 0
+    edge_bounds: int = 0
+    edges: int = 0
+    given: int = 0
+    hosts: int = 0
+    nodes: int = 0
+    graph_cores: int = 0
+    pools: int = 0
+    node_bounds: int = 0
+    events: int = 0
+    flows: int = 0
+    entries: int = 0
+    table: int = 0
+    wishes: int = 0
+    wished: int = 0
+    put_down: int = 0
+
+
 class SavedStates(State, dim="rows"):
     """Applications that run and may be reached, each as it was at an instant that has passed (``inline_saved``).
 
@@ -56,7 +82,7 @@ class SavedStates(State, dim="rows"):
     words: Ints = column("words")  # the applications, each a slab
     ahead: Ints = column("ahead")  # room for a copy of one that is simulated ahead
     first: Ints = column(fill=-1)  # where a row's begins, -1 nowhere
-    sizes: Ints = column(len(tree_of(Running).dimensions))  # work space: of a slab
+    sizes: Sizes = column()  # work space: of a slab
     flags: Bytes = column("cores")  # work space: for which of a job's cores others wait
     factor: Floats = column(PUT_DOWN)  # work space
 

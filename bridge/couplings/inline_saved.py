@@ -14,53 +14,13 @@ from bls.engine.state import BatchState
 from bridge.couplings.inline_kept import PUT_DOWN, Running
 from bridge.couplings.inline_state import InlineState
 from bridge.couplings.inline_widths import show
-from traces.compiled import compiled, copy_columns, copy_words, lay_out, relocate, slab_words, state_at
+from traces.compiled import compiled, copy_columns, copy_words, lay_out, relocate, reset_numbers, slab_words, state_at
 from traces.kernels.slabs import CHANGING, WHOLE
-from traces.kernels.state import tree_of
 
 __all__ = ["copy_out", "enter", "keep", "leave", "running_of", "settle"]
 
 _whole_memo = app.whole_memo
 _CHANGING, _WHOLE = CHANGING, WHOLE
-
-(
-    _TASKS,
-    _BOUNDS,
-    _CORES,
-    _MEMO,
-    _RULES,
-    _RECORDS,
-    _EDGE_BOUNDS,
-    _EDGES,
-    _HOSTS,
-    _NODES,
-    _GRAPH_CORES,
-    _POOLS,
-    _NODE_BOUNDS,
-    _WISHES,
-    _WISHED,
-    _PUT_DOWN,
-) = map(
-    tree_of(Running).dimensions.index,
-    (
-        "tasks",
-        "bounds",
-        "cores",
-        "memo",
-        "rules",
-        "records",
-        "edge_bounds",
-        "edges",
-        "hosts",
-        "nodes",
-        "graph_cores",
-        "pools",
-        "node_bounds",
-        "wishes",
-        "wished",
-        "put_down",
-    ),
-)
 
 
 @compiled(inner=True)
@@ -69,16 +29,16 @@ def _measure(state: BatchState, inline: InlineState, job: int) -> int:
     run, sizes = inline.app, inline.saved.sizes
     # The most cores that it may have at once, or had and has released.
     n_cores = max(state.jobs.cores[job], state.jobs.max_cores[state.jobs.origin[job]])
-    sizes[:] = 0
-    sizes[_TASKS], sizes[_BOUNDS], sizes[_CORES] = run.lengths.size, run.part_first.size, n_cores
-    sizes[_MEMO], sizes[_RULES] = _whole_memo(run.phases, inline.table.rules, n_cores), run.chosen.size
-    sizes[_RECORDS], sizes[_WISHES], sizes[_WISHED] = run.start_ns.size, run.wishes.size, run.wished_ns.size
-    sizes[_PUT_DOWN] = PUT_DOWN if inline.costs.directs != 0 else 0
+    reset_numbers(sizes)
+    sizes.tasks, sizes.bounds, sizes.cores = run.lengths.size, run.part_first.size, n_cores
+    sizes.memo, sizes.rules = _whole_memo(run.phases, inline.table.rules, n_cores), run.chosen.size
+    sizes.records, sizes.wishes, sizes.wished = run.start_ns.size, run.wishes.size, run.wished_ns.size
+    sizes.put_down = PUT_DOWN if inline.costs.directs != 0 else 0
     graph = run.graph
     if graph.exists == 1:
-        sizes[_EDGE_BOUNDS], sizes[_EDGES] = graph.edge_first.size, graph.edge_first[graph.edge_first.size - 1]
-        sizes[_HOSTS], sizes[_POOLS] = graph.host_number.size, max(1, graph.host_number.size)
-        sizes[_NODES], sizes[_NODE_BOUNDS], sizes[_GRAPH_CORES] = run.lengths.size, run.lengths.size + 1, n_cores
+        sizes.edge_bounds, sizes.edges = graph.edge_first.size, graph.edge_first[graph.edge_first.size - 1]
+        sizes.hosts, sizes.pools = graph.host_number.size, max(1, graph.host_number.size)
+        sizes.nodes, sizes.node_bounds, sizes.graph_cores = run.lengths.size, run.lengths.size + 1, n_cores
     return int(slab_words(inline.shared, sizes))
 
 
@@ -94,7 +54,7 @@ def keep(state: BatchState, inline: InlineState, job: int) -> bool:
     saved.first[job] = at
     saved.used += saved.wanted
     running = state_at(inline.shared, saved.words, at)
-    copy_columns(running, inline.shared)
+    copy_columns(running, inline.shared, app.NEVER)
     running.reached_ns, running.master_host = state.jobs.start_ns[job], inline.master_host
     running.fastest = 0.0
     for c in range(slots):
@@ -147,7 +107,7 @@ def copy_out(state: BatchState, inline: InlineState, job: int) -> None:
 def leave(inline: InlineState) -> None:
     """Let the application that runs be in the room that all share again; what one at fault says of that is there, too."""
     if inline.fault_status != 0:
-        copy_columns(inline.shared, inline.running)
+        copy_columns(inline.shared, inline.running, app.NEVER)
     _be(inline, inline.shared)
 
 

@@ -449,8 +449,8 @@ def _graph_room(
     made = graphs.new_graph_state(
         none,
         np.empty(n_edges, np.int64),
-        none,
-        np.zeros(0),
+        np.empty(n_edges, np.int64),
+        np.empty(n_edges),
         space,
         np.zeros(widest, np.int64),
         network,
@@ -462,7 +462,7 @@ def _graph_room(
     if resizes:
         plans = bool(programs.rules.planners)
         made = made._replace(**graphs.anew_room(n_tasks if plans else 0, n_edges if plans else 0, widest))
-    return made._replace(source=none)
+    return made
 
 
 def with_application(inline: InlineState, work: application.ApplicationState) -> InlineState:

@@ -84,15 +84,15 @@ def _blocks(builder: Any, tree: Tree, root: Any) -> dict[int, Any]:
     return found
 
 
-def _extents(
-    context: Any, builder: Any, tree: Tree, kind: Any, sizes: Any
-) -> Iterator[tuple[int, Field, list[Any], Any]]:
+def _extents(builder: Any, tree: Tree, kind: Any, sizes: Any) -> Iterator[tuple[int, Field, list[Any], Any]]:
     # Of each own column: where its address is, its field, its sizes, and how many words it takes.
-    column = make_array(kind)(context, builder, sizes).data
-    of_dim = {dim: builder.load(builder.gep(column, [_I64(k)])) for k, dim in enumerate(tree.dimensions)}
+    named = {name: field.place for name, field in fields_of(kind.state).items()}
     for place, field in tree.own:
         assert field.dtype is not None
-        dims = [of_dim[dim] if isinstance(dim, str) else _I64(dim) for dim in field.dims or ()]
+        dims = [
+            _load(builder, entry_of(builder, sizes, named[dim]), "number") if isinstance(dim, str) else _I64(dim)
+            for dim in field.dims or ()
+        ]
         n_bytes = functools.reduce(builder.mul, dims, _I64(field.dtype.itemsize))
         yield place, field, dims, builder.lshr(builder.add(n_bytes, _I64(7)), _I64(3))
 
@@ -101,7 +101,7 @@ def _slab_words(_: Any, state: Any, sizes: Any) -> Any:
     tree = tree_of(state.state)
 
     def generate(context: Any, builder: Any, found: Any, values: Any) -> Any:
-        words = [n for *_, n in _extents(context, builder, tree, sizes, values[1])]
+        words = [n for *_, n in _extents(builder, tree, sizes, values[1])]
         return functools.reduce(builder.add, words, _I64(HEADER + tree.entries))
 
     return types.int64(state, sizes), generate
@@ -121,7 +121,7 @@ def _lay_out(_: Any, state: Any, words: Any, at: Any, sizes: Any) -> Any:
             address = builder.add(slab.blocks, _I64(8 * child))
             _store(builder, address, entry_of(builder, slab.blocks, place), "block")
         end, changing = _I64(HEADER + tree.entries), None
-        for place, field, dims, n in _extents(context, builder, tree, sizes, values[3]):
+        for place, field, dims, n in _extents(builder, tree, sizes, values[3]):
             if field.constant and changing is None:
                 changing = end
             address = builder.add(slab.address, builder.shl(end, _I64(3)))
@@ -156,34 +156,33 @@ def _state_at(_: Any, like: Any, words: Any, at: Any) -> Any:
     return like(like, words, types.int64), generate
 
 
-def _copy_columns(_: Any, target: Any, source: Any) -> Any:
+def _copy_columns(_: Any, target: Any, source: Any, most: Any) -> Any:
     tree = tree_of(target.state)
 
     def generate(context: Any, builder: Any, found: Any, values: Any) -> Any:
-        to, values_of = (_blocks(builder, tree, one) for one in values)
+        to, values_of = (_blocks(builder, tree, one) for one in values[:2])
         for node, of in tree.nodes:
             for field in fields_of(of).values():
                 entries = [entry_of(builder, side[node], field.place) for side in (to, values_of)]
                 if isinstance(field.kind, Number):
                     _store(builder, _load(builder, entries[1], "number"), entries[0], "number")
                 elif field.dtype is not None and field.dims is not None:
-                    _copy_column(
-                        builder,
-                        field,
-                        *(
-                            [_load(builder, builder.gep(entry, [_I64(k)]), "block") for k in range(field.entries)]
-                            for entry in entries
-                        ),
-                    )
+                    sides = [
+                        [_load(builder, builder.gep(entry, [_I64(k)]), "block") for k in range(field.entries)]
+                        for entry in entries
+                    ]
+                    _copy_column(builder, field, sides[0], sides[1], values[2])
         return context.get_dummy_value()
 
-    return types.none(target, source), generate
+    return types.none(target, source, types.int64), generate
 
 
-def _copy_column(builder: Any, field: Field, target: list[Any], source: list[Any]) -> None:
+def _copy_column(builder: Any, field: Field, target: list[Any], source: list[Any], most: Any) -> None:
     assert field.dtype is not None
-    room, n = (functools.reduce(builder.mul, one[2:], one[1]) for one in (target, source))
-    n = builder.select(builder.icmp_signed("<", room, n), room, n)
+    n = most
+    for one in (target, source):
+        size = functools.reduce(builder.mul, one[2:], one[1])
+        n = builder.select(builder.icmp_signed("<", size, n), size, n)
     to, values = (builder.inttoptr(one[0], ir.IntType(8).as_pointer()) for one in (target, source))
     cgutils.raw_memcpy(builder, to, values, n, _I64(field.dtype.itemsize))
 

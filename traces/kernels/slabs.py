@@ -16,6 +16,7 @@ from typing import Any
 
 from traces.kernels.signatures import Array, Number
 from traces.kernels.state import (
+    Field,
     State,
     address_of,
     fields_of,
@@ -65,38 +66,40 @@ def reset_numbers(state: State) -> None:
     numbers_of(state)[:] = first_numbers(type(state))
 
 
-def _ends(state: type[State], sizes: Array) -> list[int]:
+def _shape(field: Field, sizes: State) -> list[int]:
+    return [getattr(sizes, dim) if isinstance(dim, str) else dim for dim in field.dims or ()]
+
+
+def _ends(state: type[State], sizes: State) -> list[int]:
     # Where the columns of a slab end, in words from its begin, behind the header and the blocks.
     tree = tree_of(state)
-    of_dim = dict(zip(tree.dimensions, sizes.tolist(), strict=True))
     ends = [HEADER + tree.entries]
     for _, field in tree.own:
         assert field.dtype is not None
-        count = math.prod(of_dim[dim] if isinstance(dim, str) else dim for dim in field.dims or ())
+        count = math.prod(_shape(field, sizes))
         ends.append(ends[-1] + -(-count * field.dtype.itemsize // 8))
     return ends
 
 
-def slab_words(state: State, sizes: Array) -> int:
+def slab_words(state: State, sizes: State) -> int:
     """How many words a slab of a state needs.
 
     Parameters
     ----------
     state : State
         Of the class.
-    sizes : int64
-        How long each of the class's dimensions is, in their order (``traces.kernels.state.Tree.dimensions``).
+    sizes : State
+        How long each of the class's dimensions is: a number of this name.
     """
     return _ends(type(state), sizes)[-1]
 
 
-def lay_out(state: State, words: Array, at: int, sizes: Array) -> None:
+def lay_out(state: State, words: Array, at: int, sizes: State) -> None:
     """Lay out a slab in ``words``, from a place on, for a state like ``state``.
 
     It has that one's numbers and what that one was given, and columns of its own of these sizes, in which there is anything.
     """
     tree, parts, ends = tree_of(type(state)), parts_of(state), _ends(type(state), sizes)
-    of_dim = dict(zip(tree.dimensions, sizes.tolist(), strict=True))
     laid_at = address_of(words) + 8 * at
     blocks = words[at + HEADER : at + HEADER + tree.entries]
     for node, part in parts.items():
@@ -104,8 +107,7 @@ def lay_out(state: State, words: Array, at: int, sizes: Array) -> None:
     for parent, name, child in tree.names:
         blocks[parent + fields_of(type(parts[parent]))[name].place] = laid_at + 8 * (HEADER + child)
     for (place, field), end in zip(tree.own, ends, strict=False):
-        dims = [of_dim[dim] if isinstance(dim, str) else dim for dim in field.dims or ()]
-        blocks[place : place + field.entries] = (laid_at + 8 * end, *dims)
+        blocks[place : place + field.entries] = (laid_at + 8 * end, *_shape(field, sizes))
     changing = sum(not field.constant for _, field in tree.own)
     words[at : at + HEADER] = laid_at, ends[changing], ends[-1]
 
@@ -127,15 +129,15 @@ def state_at(like: State, words: Array, at: int) -> State:
     return made[0]
 
 
-def copy_columns(target: State, source: State) -> None:
-    """Copy all numbers, and of each column that is the states' own, and theirs, as many numbers as there is room for."""
+def copy_columns(target: State, source: State, most: int) -> None:
+    """Copy all numbers, and of each own column, and of those of own states, up to ``most`` that there is room for."""
     others = parts_of(source)
     for node, part in parts_of(target).items():
         keep_numbers(others[node], numbers_of(part), 0)
         for name, field in fields_of(type(part)).items():
             if field.dtype is not None and field.dims is not None:
                 to, values = getattr(part, name).reshape(-1), getattr(others[node], name).reshape(-1)
-                n = min(to.size, values.size)
+                n = min(to.size, values.size, most)
                 to[:n] = values[:n]
 
 

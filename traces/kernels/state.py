@@ -501,8 +501,6 @@ class Tree:
         For each block but the first: where the block is that has its address, in which field, and where itself is.
     own : list of (int, Field)
         The columns that are the states' own: where their addresses are; those that never change come last.
-    dimensions : tuple of str
-        What these are as long as, in order of appearance.
     columns : int64
         Where the addresses of own columns are.
     pointers : list of int
@@ -520,8 +518,6 @@ class Tree:
         self._add(root)
         self.own.sort(key=lambda one: one[1].constant)
         self.columns = np.array(sorted(place for place, _ in self.own), np.int64)
-        dims = (dim for _, field in self.own for dim in field.dims or () if isinstance(dim, str))
-        self.dimensions = tuple(dict.fromkeys(dims))
 
     def _add(self, state: type[State]) -> int:
         fields = fields_of(state)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from als.engine import codes
-from als.network.flows import FlowState, new_flow_state
+from als.network.flows import FlowState, flow_sizes
 from als.network.state import NO_NETWORK, NONE, NetworkState
 from als.planners.contract import COSTS, PlanningProblem
 from traces.compiled import Array, own
@@ -199,7 +199,7 @@ def new_graph_state(
     plan_room: tuple[int, int] = (0, 0),
     given: Array | None = None,
 ) -> GraphState:
-    """A state with arrays of its own.
+    """A state with columns of its own.
 
     Parameters
     ----------
@@ -214,30 +214,28 @@ def new_graph_state(
     plan_room : (int, int)
         How many numbers and how many places planners need.
     """
-    n_edges, n_cores, n_hosts = len(source), len(core_host), len(host_number)
-    return GraphState(
+    n_edges, n_hosts = len(source), len(host_number)
+    sizes = {
+        "edge_bounds": len(edge_first),
+        "edges": n_edges,
+        "given": 0 if given is None else len(given),
+        "hosts": n_hosts,
+        "nodes": n_tasks,
+        "node_bounds": n_tasks + 1,
+        "graph_cores": len(core_host),
+        "pools": max(1, n_hosts),
+    }
+    return GraphState.new(
+        sizes | flow_sizes(n_edges if net.kind != NONE else 0, max(1, longest_route)),
         edge_first=own(edge_first, np.int64),
         source=own(source, np.int64),
         target=own(target, np.int64),
         bytes=own(n_bytes, np.float64),
-        given=np.zeros(0, np.int64) if given is None else own(given, np.int64),
+        given=() if given is None else given,
         host_number=own(host_number, np.int64),
-        tasks=GraphTasks.new({"nodes": n_tasks}),
-        cores=GraphCores.new({"graph_cores": n_cores}, host=core_host),
-        pools=Pools.new({"pools": max(1, n_hosts)}),
-        waiting=np.empty(n_tasks, np.int64),
-        listed=np.empty(n_tasks, np.int64),
-        idle=np.empty(n_cores, np.int64),
-        out_first=np.empty(n_tasks + 1, np.int64),
-        in_first=np.empty(n_tasks + 1, np.int64),
-        in_edge=np.empty(n_edges, np.int64),
-        sent_ns=np.full(n_edges, -1, np.int64),
-        arrived_ns=np.full(n_edges, -1, np.int64),
+        cores=GraphCores.new(sizes, host=core_host),
         **anew_room(0, 0, 0),
-        ranks=np.empty(n_tasks),
-        costs=np.zeros(COSTS),
         problem=_new_problem(*plan_room),
-        flows=new_flow_state(n_edges if net.kind != NONE else 0, max(1, longest_route)),
         net=net,
         hooks=hooks,
     )

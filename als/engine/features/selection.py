@@ -7,11 +7,11 @@ from als.engine.chunk_dispatch import serve
 from als.engine.hooks import HOOK
 from als.engine.rule_selection import begin_rule, memo_begin, tell
 from als.engine.rule_table import PLACES, memo_size
-from als.engine.state import ApplicationState, copy_amounts, copy_cores
+from als.engine.state import ApplicationState
 from als.engine.status import CHOOSE, OVERFLOW, PART_DONE
 from als.techniques import contract as f
 from traces.algorithms.copying import copy_first
-from traces.compiled import compiled, keep_numbers, put_numbers
+from traces.compiled import compiled, copy_columns, keep_numbers, put_numbers
 
 __all__ = ["select"]
 
@@ -24,8 +24,8 @@ def _predicted_ns(state: ApplicationState, row: int, memo_lo: int, going_on: boo
     keep_numbers(state, ahead.numbers, 0)
     copy_first(ahead.ask_ns, state.ask_ns, n)
     copy_first(ahead.ask_core, state.ask_core, n)
-    copy_cores(ahead.cores, state.cores, n)
-    copy_amounts(ahead.amounts, state.amounts, n)
+    copy_columns(ahead.cores, state.cores, n)
+    copy_columns(ahead.amounts, state.amounts, n)
     copy_first(ahead.facts, state.facts, state.facts.size)
     ahead.facts[f.AHEAD] = 1.0
     ahead.finish_ns[:n] = 0
