@@ -134,10 +134,13 @@ def shared() -> Path:
 @pytest.fixture(scope="session")
 def chromium_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Where Debian's Chromium, which may reach nothing, takes orders: one process for all tests of a worker."""
+    from faulty_runs import SERVING
+
     command = ["chromium", "--headless", "--no-sandbox", "--hide-scrollbars", "--remote-debugging-port=0"]
     folder = tmp_path_factory.mktemp("chromium")
     with subprocess.Popen([*command, f"--user-data-dir={folder}"], stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
+        SERVING.add(process.pid)
         said = ""
         while (found := re.search(r"^DevTools listening on (ws://\S+)", said)) is None:
             said = process.stderr.readline()

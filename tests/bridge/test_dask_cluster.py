@@ -64,7 +64,7 @@ def here(needs: Needs) -> Executor:
     return Here()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def cluster() -> Iterator[str]:
     """The address of a scheduler with stock workers of one thread and of two, each under a nanny; the tests share it."""
     from distributed import LocalCluster, Nanny
@@ -89,7 +89,7 @@ def on(address: str, path: Path, out: Path) -> Report:
     return run_study(study, out, cluster_executor(address, study, None))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("whole")
     path = write_study(folder, killing_policy(folder, "pass"))
@@ -185,7 +185,7 @@ def test_addresses_and_settings_that_are_none(tmp_path: Path) -> None:
             cluster_executor(where, load_study(path), workers)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def ours() -> Iterator[tuple[Cluster, str]]:
     """A cluster as ``--cluster local`` starts it, and the address of its dashboard."""
     said = io.StringIO()
