@@ -11,13 +11,19 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Sequence
+import subprocess
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 from real_logs import SHARED
 from stories import pytest_assertrepr_compare
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 __all__ = ["pytest_assertrepr_compare", "shared"]
 
@@ -123,6 +129,36 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def shared() -> Path:
     """The folder of real logs and of other tools' answers."""
     return SHARED
+
+
+@pytest.fixture(scope="session")
+def chromium_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where Debian's Chromium, which may reach nothing, takes orders: one process for all tests of a worker."""
+    from faulty_runs import SERVING
+
+    command = ["chromium", "--headless", "--no-sandbox", "--hide-scrollbars", "--remote-debugging-port=0"]
+    folder = tmp_path_factory.mktemp("chromium")
+    with subprocess.Popen([*command, f"--user-data-dir={folder}"], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        SERVING.add(process.pid)
+        said = ""
+        while (found := re.search(r"^DevTools listening on (ws://\S+)", said)) is None:
+            said = process.stderr.readline()
+            assert said, "Chromium has ended"
+        drain = threading.Thread(target=process.stderr.read)
+        drain.start()
+        yield found[1]
+        process.terminate()
+        drain.join()
+
+
+@pytest.fixture(scope="module")
+def chromium(chromium_address: str) -> Iterator[Browser]:
+    """That browser, for the tests of a file; each opens pages of its own. While it is there no other event loop can run."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        yield playwright.chromium.connect_over_cdp(chromium_address)
 
 
 @pytest.fixture

@@ -48,14 +48,18 @@ def assert_same(result: bridge.Result, reference: bridge.Result) -> None:
     assert result.tasks.equals(reference.tasks)
 
 
+#: Processes that serve several tests, and stay.
+SERVING: set[int] = set()
+
+
 def _living() -> dict[int, tuple[int, str]]:
     # Parent and name by process id.
     found = {}
     # Not ours is the process that looks after this one's semaphores, if an earlier test has used any.
     tracker: Any = resource_tracker
-    looks_after_semaphores = tracker._resource_tracker._pid
+    others = {tracker._resource_tracker._pid, *SERVING}
     for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != looks_after_semaphores:
+        if entry.name.isdigit() and int(entry.name) not in others:
             try:
                 head, _, tail = (entry / "stat").read_text().rpartition(")")
             except OSError:  # it has just ended

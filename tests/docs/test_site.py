@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from urllib.parse import unquote
 import pytest
 import typer
 from pages import ROOT
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 
 import bridge
 from bridge.cli.run_commands import command_line
@@ -52,7 +51,7 @@ class Page(HTMLParser):
             self.loaded.append(given["href"])
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of all versions; of which there is one."""
     out = tmp_path_factory.mktemp("site")
@@ -64,7 +63,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def read(site: Path) -> dict[Path, Page]:
     return {
         file: Page(file.read_text(encoding="utf-8"))
@@ -160,15 +159,6 @@ def test_pages_are_copied_with_links_that_hold(tmp_path: Path) -> None:
     assert {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*.md")} == before  # nothing is read again
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        chromium = shutil.which("chromium")
-        assert chromium, "make system-packages installs it"
-        with playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"]) as opened:
-            yield opened
-
-
 class _Quiet(SimpleHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         """Say nothing of what is asked for."""
@@ -179,7 +169,7 @@ class _Server(ThreadingHTTPServer):
         """A browser that goes on to the next page hears no more of this one."""
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def served(site: Path) -> Iterator[str]:
     """The address of the site, from which a second version is another copy of the first page."""
     (site / "0.0.9").mkdir()
@@ -193,8 +183,8 @@ def served(site: Path) -> Iterator[str]:
 
 @pytest.mark.release
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "dark"), (390, "light")], ids=["dark", "phone"])
-def test_in_a_browser(served: str, browser: Browser, width: int, scheme: str) -> None:
-    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+def test_in_a_browser(served: str, chromium: Browser, width: int, scheme: str) -> None:
+    page = chromium.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: said.append(str(error)))
@@ -223,8 +213,8 @@ def test_in_a_browser(served: str, browser: Browser, width: int, scheme: str) ->
 
 @pytest.mark.release
 @pytest.mark.parametrize("by", ["http", "file"])
-def test_another_version_is_chosen(served: str, site: Path, browser: Browser, by: str) -> None:
-    page = browser.new_page()
+def test_another_version_is_chosen(served: str, site: Path, chromium: Browser, by: str) -> None:
+    page = chromium.new_page()
     page.goto((served if by == "http" else site.as_uri()) + f"/{VERSION}/reference/cli.html")
     lists = "[...document.querySelectorAll('.versions select')].map(one => [...one.options].map(of => of.value).join())"
     assert set(page.evaluate(lists)) == {f"{VERSION},0.0.9"}  # in the header, and in the menu of a phone

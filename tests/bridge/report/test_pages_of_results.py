@@ -71,7 +71,7 @@ def test_a_page_shows_its_result_and_the_words_of_a_log_are_text(chromium: Brows
             box.fill("")
         SHOWS[kind](page, made)
         page.set_viewport_size({"width": 390, "height": 844})  # a telephone never scrolls sideways
-        page.wait_for_function("document.documentElement.scrollWidth == 390")  # once the canvas has followed
+        expect(page.locator("html")).to_have_js_property("scrollWidth", 390)  # once the canvas has followed
 
 
 def shows_run(page: Page, made: Made) -> None:
