@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import IntEnum
 from pathlib import Path
 
@@ -12,16 +12,26 @@ import pytest
 
 from bls.engine.jobs import Jobs
 from bls.engine.state import BatchState
+from traces.compiled import (
+    compiled,
+    copy_columns,
+    copy_words,
+    lay_out,
+    relocate,
+    resized,
+    slab_words,
+    state_at,
+)
 from traces.kernels.signatures import Floats, Ints, Ints2
+from traces.kernels.slabs import CHANGING, WHOLE
 from traces.kernels.state import State, column, fields_of
 
 ROOT = Path(__file__).resolve().parents[2]
 ENGINES = ("bls/engine", "als/engine", "als/network", "als/core_speeds", "als/programs", "bridge/couplings")
 
-#: What may have places: tables of functions, what techniques and planners are told, the parameters of a topology, and the four
-#: stores of saved applications.
+#: What may have places: tables of functions, what techniques and planners are told, and the parameters of a topology.
 TABLES = {"hooks", "functions", "engines", "releasing", "losing", "reaching", "wishing", "facts", "told", "costs"}
-TABLES |= {"loops", "parameters", "first", "count", "GRAPH_METRICS", "LOOP_METRICS"}
+TABLES |= {"loops", "parameters", "GRAPH_METRICS", "LOOP_METRICS"}
 
 
 def _constant(node: ast.expr) -> bool:
@@ -103,6 +113,46 @@ def test_a_fork_shares_what_does_not_change_and_nothing_else() -> None:
     assert (state.part.given_ns.tolist(), state.part.found_ns.tolist()) == ([5, 6], [-1, -1])
     assert (again.now_ns, again.load.sum(), again.part.found_ns.tolist()) == (9, 6, [3, 3])
     assert again.part.given_ns.tolist() == [5, 6]
+
+
+class Sizes(State):
+    hosts: int = 0
+    rows: int = 0
+
+
+@compiled()
+def run_ahead(like: Whole, words: Ints, ahead: Ints, sizes: Sizes) -> int:
+    """Keep a state in a slab, change it there and in a copy, and return by how much the copy is ahead."""
+    lay_out(like, words, 2, sizes)
+    kept = state_at(like, words, 2)
+    copy_columns(kept, like, 3)
+    kept.now_ns, kept.load[0, 1] = 9, 5
+    kept.part.found_ns = resized(kept.part.found_ns, 1)
+    copy_words(ahead, 0, words, 2, words[2 + CHANGING])
+    relocate(like, ahead, 0, ahead[CHANGING])
+    copy = state_at(like, ahead, 0)
+    copy.load[0, 1] += 2
+    copy.part.found_ns[0] = copy.part.given_ns[1]
+    copy.now_ns += copy.part.found_ns.size + int(copy.weight[3])
+    kept.part.found_ns = resized(kept.part.found_ns, 3)
+    wide = 10_000 * kept.part.found_ns[1] + 1_000 * kept.part.found_ns[0]
+    return int(wide + 100 * (copy.load[0, 1] - kept.load[0, 1]) + copy.now_ns - kept.now_ns)
+
+
+@pytest.mark.parametrize("function", [run_ahead, run_ahead.py_func], ids=["compiled", "in Python"])
+def test_kernels_keep_states_and_run_copies_ahead(function: Callable[..., int]) -> None:
+    state, sizes = whole(), Sizes(5, 3)
+    state.part.found_ns[:] = 4, 8
+    words, ahead = np.zeros(slab_words(state, sizes) + 2, np.int64), np.zeros(200, np.int64)
+    assert function(state, words, ahead, sizes) == 80_000 + 4_000 + 200 + 4
+    assert (state.now_ns, state.load.sum(), state.part.found_ns.tolist()) == (7, 0, [4, 8])
+    moved = np.concatenate([np.zeros(9, np.int64), words[2:]])
+    relocate(state, moved, 9, moved[9 + WHOLE])
+    words[:] = 0
+    kept = state_at(state, moved, 9)
+    assert (kept.now_ns, kept.share, kept.load.tolist()) == (9, 0.5, [[0, 5], *[[0, 0]] * 4])
+    assert (kept.part.given_ns[:2].tolist(), kept.part.found_ns[:2].tolist()) == ([5, 6], [4, 8])
+    assert np.shares_memory(kept.weight, state.weight)
 
 
 class Kind(IntEnum):
