@@ -172,9 +172,9 @@ def test_a_state_says_what_its_columns_cannot_be() -> None:
     assert state.entry(0) == {"kind": "one", "other": -1}
     state.kind[1], state.way, state.other = 3, 0, np.array([-1, 1, 2])
     assert list(state.faults()) == [
+        "other has 3 rows; others have 2",
         "way is 0; allowed: Kind, [1, 2]",
         "kind[1] is 3; allowed: Kind, [1, 2]",
-        "other has 3 rows; others have 2",
     ]
 
 

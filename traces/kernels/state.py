@@ -237,6 +237,7 @@ class State:
     _entries: ClassVar[int]
     _own: ClassVar[frozenset[str]]
     _whole: ClassVar[Tree]
+    _sizes: ClassVar[_Extents]
     _layout: ClassVar[str]
     _first: ClassVar[Array]
     _defaults: ClassVar[dict[str, Any]] = {}
@@ -381,20 +382,24 @@ class State:
     def faults(self) -> Iterator[str]:
         """What its columns, or those of states that are its own, have that they cannot: another size than the others of a
         dimension, or a value that is no code. Sizes may differ where a column has no room at all."""
-        sizes: dict[str, int] = {}
-        for name, field in fields_of(type(self)).items():
-            value = getattr(self, name)
-            if isinstance(value, State):
-                yield from (f"{name}.{what}" for what in (value.faults() if field.dims is not None else ()))
-                continue
-            for dim, size in zip(field.dims or (), np.shape(value), strict=False):
-                if size and sizes.setdefault(str(dim), size) != size:
-                    yield f"{name} has {size} {dim}; others have {sizes[str(dim)]}"
-            if field.codes is not None:
-                known = [*map(int, field.codes), int(field.fill)]
-                if len(bad := np.flatnonzero(~np.isin(value, known))):
-                    entry = "" if field.dtype is None else f"[{bad[0]}]"
-                    yield f"{name}{entry} is {np.ravel(value)[bad[0]]}; allowed: {field.codes.__name__}, {sorted(set(known))}"
+        extents = _extents_of(type(self))
+        sizes = self._block[extents.places]
+        there = np.flatnonzero(sizes)[::-1]
+        first = np.zeros(len(extents.names), np.int64)  # the size of each dimension, as the first of its columns has it
+        first[extents.dims[there]] = sizes[there]
+        for at in np.flatnonzero((sizes > 0) & (sizes != first[extents.dims])).tolist():
+            dim = extents.dims[at]
+            yield f"{extents.columns[at]} has {sizes[at]} {extents.names[dim]}; others have {first[dim]}"
+        for field in extents.coded:
+            value, known, entry = getattr(self, field.name), {*map(int, field.codes or ()), int(field.fill)}, ""
+            if field.dtype is not None:
+                bad = np.flatnonzero(~np.isin(value, list(known))) if value.size else value
+                value, entry = (int(value.flat[bad[0]]), f"[{bad[0]}]") if len(bad) else (int(field.fill), "")
+            if value not in known:
+                assert field.codes is not None
+                yield f"{field.name}{entry} is {value}; allowed: {field.codes.__name__}, {sorted(known)}"
+        for name in extents.states:
+            yield from (f"{name}.{what}" for what in getattr(self, name).faults())
 
     def entry(self, place: int) -> dict[str, Any]:
         """An entry of each column of one dimension, by the names of the columns; of codes their names."""
@@ -551,6 +556,33 @@ def parts_of(state: State) -> dict[int, State]:
     for parent, name, child in tree_of(type(state)).names:
         parts[child] = getattr(parts[parent], name)
     return parts
+
+
+class _Extents:
+    # Where the sizes of a class's own columns are in the block, and of which dimensions they are.
+
+    def __init__(self, state: type[State]) -> None:
+        fields = fields_of(state)
+        axes = [
+            (name, str(dim), field.place + 1 + k)
+            for name, field in fields.items()
+            if field.dtype is not None
+            for k, dim in enumerate(field.dims or ())
+        ]
+        self.columns = [name for name, _, _ in axes]
+        self.names = list(dict.fromkeys(dim for _, dim, _ in axes))
+        self.dims = np.array([self.names.index(dim) for _, dim, _ in axes], np.int64)
+        self.places = np.array([place for _, _, place in axes], np.int64)
+        self.coded = [field for field in fields.values() if field.codes is not None]
+        own = (one for one in fields.items() if one[1].dims is not None and one[1].dtype is None)
+        self.states = [name for name, field in own if tree_of(field.kind).own or _extents_of(field.kind).coded]
+
+
+def _extents_of(state: type[State]) -> _Extents:
+    found: _Extents | None = state.__dict__.get("_sizes")
+    if found is None:
+        found = state._sizes = _Extents(state)
+    return found
 
 
 def address_of(array: Array) -> int:
