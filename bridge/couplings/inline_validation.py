@@ -55,7 +55,7 @@ def validate_inline(state: BatchState, inline: InlineState) -> None:
         _fault(state, f"{inline.transfers_used} records of transfers; the jobs have {sent}")
     status = inline.app.status
     ended = (ApplicationStatus.FINISHED, ApplicationStatus.STOPPED, ApplicationStatus.LOST)
-    if done.any() and status not in ended and _whole(inline) and not len(inline.saved.flags):
+    if done.any() and status not in ended and inline.fault_status == 0 and not len(inline.saved.flags):
         _fault(state, f"the application that ran last has status {status}")
 
 
@@ -65,11 +65,6 @@ def _open(inline: InlineState, jobs: Jobs) -> Array:
     if len(inline.saved.flags):
         found |= (inline.saved.first[: len(jobs.number)] >= 0) & (jobs.end_ns < 0)
     return np.asarray(found)
-
-
-def _whole(inline: InlineState) -> bool:
-    # Whether no application is at fault.
-    return bool(inline.fault_status == 0)
 
 
 def _fault(state: BatchState, what: str, row: int = -1) -> None:

@@ -1,0 +1,52 @@
+"""Checks that stop at the first fault of a state, and name it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NoReturn
+
+import numpy as np
+
+from traces.checks.heaps import first_out_of_order
+from traces.checks.jobs import InvariantError
+from traces.compiled import Array
+from traces.kernels.state import State
+
+__all__ = ["Checks"]
+
+
+class Checks:
+    """Checks whose errors all begin with the same words.
+
+    Parameters
+    ----------
+    where : str
+        Those words: which engine, and its time.
+    """
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+
+    def fault(self, what: str) -> NoReturn:
+        """Raise the error for a fault."""
+        raise InvariantError(f"{self._where}: {what}")
+
+    def declared(self, state: State) -> None:
+        """Check sizes and codes of a state by its declaration."""
+        for what in state.faults():
+            self.fault(what)
+
+    def none(self, wrong: Array, words: Callable[[int], str]) -> None:
+        """Check that no entry is wrong; ``words`` describes the first one that is, by its place."""
+        if len(bad := np.flatnonzero(wrong)):
+            self.fault(words(int(bad[0])))
+
+    def count(self, what: str, counted: int, found: int) -> None:
+        """Check a number that a state keeps against the number that there are."""
+        if counted != found:
+            self.fault(f"{what}: {counted} by its count, {found} there are")
+
+    def heap(self, what: str, ns: Array, key: Array) -> None:
+        """Check the order of a heap of (instant, key)."""
+        if (at := first_out_of_order(ns, key)) >= 0:
+            self.fault(f"heap of {what}: entry {at}, ({ns[at]} ns, {key[at]}), comes before the one above it")
