@@ -166,13 +166,15 @@ def given_for(
             "begin_ns": workload.earliest_ns,
         },
         n_users=len(users),
-        limits=np.stack([table.priority, *_limits(table)], axis=1),
+        partitions={"tier": table.priority, **_limits(table)},
         corrections_ns=np.array(CORRECTIONS_NS),
-        switch_lo=platform.topology.lo,
-        switch_hi=platform.topology.hi,
-        switch_level=platform.topology.level,
-        switch_hosts=platform.topology.hosts,
-        parameters=allocator.parameters,
+        placement={
+            "switch_lo": platform.topology.lo,
+            "switch_hi": platform.topology.hi,
+            "switch_level": platform.topology.level,
+            "switch_hosts": platform.topology.hosts,
+            "parameters": np.array(allocator.parameters, np.int64),
+        },
         settings=_settings(rules, allocator, around, scored, table, order, countable, recorded)
         | ({} if limits is None else limits.settings())
         | ({} if asleep is None else sleep_settings(asleep))
@@ -214,8 +216,13 @@ def _order(policy: AnyPolicy, scored: Scoring | None) -> int:
     return b.REJECTED if isinstance(policy, Reject) else b.STATIC
 
 
-def _limits(table: PartitionTable) -> tuple[Array, Array, Array, Array]:
-    return table.max_running_jobs, table.max_running_cores, table.max_jobs_per_user, table.max_cores_per_user
+def _limits(table: PartitionTable) -> dict[str, Array]:
+    return {
+        "max_running_jobs": table.max_running_jobs,
+        "max_running_cores": table.max_running_cores,
+        "max_user_jobs": table.max_jobs_per_user,
+        "max_user_cores": table.max_cores_per_user,
+    }
 
 
 def _settings(
@@ -243,7 +250,7 @@ def _settings(
         "switch_wait_ns": b.NEVER if wait_ns is None or asked is None or not asked.switches.any() else wait_ns,
         "by_hosts": int(allocator.by_hosts),
         "whole_hosts": int(allocator.whole_hosts),
-        "limited": int(any((limit < MAX_NS).any() for limit in _limits(table))),
+        "limited": int(any((limit < MAX_NS).any() for limit in _limits(table).values())),
         "n_resources": 0 if asked is None else asked.per_unit.shape[1],
         "n_licences": 0 if asked is None else asked.licences.shape[1],
         "accounts": int(scored is not None and scored.accounts),

@@ -363,8 +363,8 @@ class BatchSimulator(RunningJobs):
             if status == BatchStatus.DONE and isinstance(self.policy, FollowingPolicy):
                 self._finish(self.policy)
             return True
-        if status in _GROWN:
-            _GROWN[status](self.state)
+        if status in first_state.GROW:
+            first_state.GROW[status](self.state)
             return False
         if status == BatchStatus.DECIDE_FAILED:
             assert self._raised is not None
@@ -722,13 +722,3 @@ def _waiting(state: b.BatchState) -> str:
 
 #: What the engine stops for that is neither a fault nor a matter of room.
 _SUSPENSIONS = (BatchStatus.DONE, BatchStatus.STARTED, BatchStatus.DUE, BatchStatus.PAUSED, BatchStatus.REACHED)
-
-#: What is done about a status that asks for room.
-_GROWN: dict[int, Callable[[b.BatchState], None]] = {
-    BatchStatus.POOL_FULL: first_state.grow_pool,
-    BatchStatus.ROWS_FULL: first_state.grow_rows,
-    BatchStatus.PROFILE_FULL: first_state.grow_profile,
-    BatchStatus.DECISIONS_FULL: first_state.grow_decisions,
-    BatchStatus.TOLD_FULL: first_state.grow_told,
-    BatchStatus.HOST_LOG_FULL: first_state.grow_host_log,
-}

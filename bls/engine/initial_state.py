@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,6 +18,7 @@ from bls.engine.state import (
     BatchState,
     CoreProfile,
     DomainState,
+    HostLog,
     HostStatus,
     Partitions,
     PowerState,
@@ -27,23 +29,11 @@ from bls.engine.state import (
     Windows,
     Wishing,
 )
+from bls.engine.status import BatchStatus
 from traces.compiled import Array, own
+from traces.kernels.state import fields_of
 
-__all__ = [
-    "Given",
-    "grow_decisions",
-    "grow_pool",
-    "grow_profile",
-    "grow_host_log",
-    "grow_rows",
-    "grow_told",
-    "grow_wishes",
-    "intervals_of",
-    "keep_reservations",
-    "new_state",
-    "no_domains",
-    "no_power",
-]
+__all__ = ["GROW", "Given", "grow_releases", "grow_wishes", "intervals_of", "keep_reservations", "new_state"]
 
 _LONGEST_NS = 2**62 - 1
 
@@ -71,8 +61,10 @@ class Given:
         Further columns of ``Jobs`` by their names.
     masks : (P + W, words) or None
         Cores of partitions and windows; None: one partition of all cores.
-    limits : (P, 5)
-        Tier, then the four limits of each partition.
+    partitions : mapping of str to (P,)
+        Columns of ``Partitions`` by their names; a single partition without limits by default.
+    placement : mapping of str to int64
+        Columns of ``PlacementRequest`` that stay the same, by their names.
     power, domains, stops : PowerState, DomainState, StopState, optional
         Where the power of the machine is limited, and of parts of it, and where hosts are stopped for that.
     sleep_passages : (2, H), optional
@@ -97,7 +89,7 @@ class Given:
     unmet: Array = field(default_factory=_none)
     n_users: int = 1
     masks: Array | None = None
-    limits: Array | None = None
+    partitions: dict[str, Array] = field(default_factory=lambda: {"tier": np.zeros(1, np.int64)})
     windows: Array = field(default_factory=lambda: np.zeros((2, 0), np.int64))
     amounts: Array = field(default_factory=_none)
     needs: Array = field(default_factory=lambda: np.zeros((0, 0), np.int64))
@@ -110,11 +102,7 @@ class Given:
     corrections_ns: Array = field(default_factory=_none)
     numbers: Array = field(default_factory=lambda: np.zeros((0, 0)))
     memory: Array = field(default_factory=lambda: np.zeros(0))
-    switch_lo: Array = field(default_factory=_none)
-    switch_hi: Array = field(default_factory=_none)
-    switch_level: Array = field(default_factory=_none)
-    switch_hosts: Array = field(default_factory=_none)
-    parameters: tuple[int, ...] = ()
+    placement: dict[str, Array] = field(default_factory=dict)
     power: PowerState | None = None
     domains: DomainState | None = None
     stops: StopState | None = None
@@ -141,9 +129,10 @@ def _jobs(given: Given) -> Jobs:
     return Jobs.new({"rows": n}, **columns | given.columns)
 
 
-def _columns(given: Given, *names: str) -> dict[str, Array]:
-    # Those that are as they are given.
-    return {name: own(getattr(given, name), np.int64) for name in names}
+def _columns(given: Given) -> dict[str, Array]:
+    # The columns of the state that begin as they are given.
+    named = ((name, field.dtype, getattr(given, name, None)) for name, field in fields_of(BatchState).items())
+    return {name: own(value, dtype) for name, dtype, value in named if dtype is not None and value is not None}
 
 
 def _settings(given: Given) -> Settings:
@@ -197,12 +186,7 @@ def _set_after_pass(settings: Settings, n_cores: int) -> None:
     # What running jobs are told after a pass, and how much of it there may be.
     settings.after_widths = RESIZE if settings.resizing else 0
     # Of a policy's directions: each core of a job, all of them, and its end.
-    most = {
-        settings.after_widths: 1,
-        settings.after_hints: 1,
-        settings.after_directions: 3,
-        settings.after_levels: 2,
-    }
+    most = {settings.after_widths: 1, settings.after_hints: 1, settings.after_directions: 3, settings.after_levels: 2}
     there = [slot for slot in most if slot]
     settings.max_told = n_cores * sum(most[slot] for slot in there)
     if len(there) == 1:
@@ -251,74 +235,12 @@ def _core_profile(given: Given, settings: Settings, boundaries: Array, words: Ar
     return profile
 
 
-def _placement(given: Given, words: Array, starts: Array, host_first: Array) -> PlacementRequest:
-    # What is empty here is set before each call.
-    nothing = np.zeros(0, np.int64)
-    names = ("switch_lo", "switch_hi", "switch_level", "switch_hosts")
-    return PlacementRequest(
-        number=0,
-        n_cores=0,
-        unit_cores=1,
-        limit=0,
-        words=words,
-        starts=starts,
-        host_first=host_first,
-        host_free=nothing,
-        wanted_lo=nothing,
-        wanted_hi=nothing,
-        parameters=np.array(given.parameters, np.int64),
-        out_lo=nothing,
-        out_hi=nothing,
-        **_columns(given, *names),
-    )
-
-
 def _partitions(given: Given, leaves: Array) -> tuple[Partitions, Array]:
     # The table of partitions, and the cores of each (of all: ``leaves``) and of each window.
     masks = leaves[None, :].copy() if given.masks is None else own(given.masks, np.int64)
-    names = ("tier", "max_running_jobs", "max_running_cores", "max_user_jobs", "max_user_cores")
-    limits = {} if given.limits is None else dict(zip(names, given.limits.T, strict=True))
-    n = 1 if given.limits is None else len(given.limits)
-    return Partitions.new({"partitions": n}, masked=np.any(masks[:n] != leaves, axis=1), **limits), masks
-
-
-def no_power() -> PowerState:
-    """That of a machine whose power is not limited."""
-    none = np.zeros(0, np.int64)
-    return PowerState.new(
-        dict.fromkeys(("drawn", "ends", "slowing", "room", "predicted", "groups"), 0),
-        ns=none,
-        known=none,
-        first=np.zeros(1, np.int64),
-        stairs=np.zeros((3, 0), np.int64),
-        more_mw=np.zeros((2, 0), np.int64),
-        speed=np.zeros((2, 0), np.int64),
-        first_core=none,
-        planned=none,
-        kind=none,
-        factor=none,
-        alike=none,
-    )
-
-
-def no_domains() -> DomainState:
-    """That of a machine without parts whose power is limited by itself."""
-    columns = {name: np.zeros(0, np.int64) for name in ("first", "lo", "hi", "idle_mw", "of_first", "of_host")}
-    tables = {name: np.zeros((0, 0), np.int64) for name in ("known", "stair_first", "stairs", "covers")}
-    return DomainState.new({"domains": 0}, **columns, **tables)
-
-
-def no_stops(host_log: int = 0) -> StopState:
-    """That of a machine of which no host is stopped; with room for what becomes of hosts that fall asleep."""
-    none = np.zeros(0, np.int64)
-    return StopState.new(
-        {"hosts": 0, "host_log": host_log},
-        first=np.zeros(1, np.int64),
-        stairs=np.zeros((2, 0), np.int64),
-        saves_mw=none,
-        down_saves_mw=none,
-        passages=np.zeros((2, 0), np.int64),
-    )
+    n = len(given.partitions["tier"])
+    masked = np.any(masks[:n] != leaves, axis=1)
+    return Partitions.new({"partitions": n}, masked=masked, **given.partitions), masks
 
 
 def _sleep(given: Given, settings: Settings, words: Array, profile: CoreProfile) -> SleepState:
@@ -365,7 +287,7 @@ def _sizes(given: Given, settings: Settings, jobs: Jobs) -> dict[str, int]:
         "jobs": n,
         "hosts": n_hosts,
         "outages": max(0, len(given.outage_first) - 1),
-        "partitions": 1 if given.limits is None else len(given.limits),
+        "partitions": len(given.partitions["tier"]),
         "users": given.n_users,
         "windows": given.windows.shape[1],
         "running": running,
@@ -417,7 +339,8 @@ def new_state(given: Given) -> BatchState:
     jobs, settings = _jobs(given), _settings(given)
     queue_starts = new_queue(n)[1]
     free_words, free_starts = new_free(n_cores)
-    partitions, masks = _partitions(given, free_words[: free_starts[1]])
+    columns = {"wanted_first": np.zeros(n + 1, np.int64)} | _columns(given)
+    partitions, columns["masks"] = _partitions(given, free_words[: free_starts[1]])
     boundaries = np.unique(given.windows)
     cancels = np.flatnonzero(jobs.cancel_ns < b.NEVER)
     alone = np.flatnonzero(jobs.depends_on < 0)
@@ -429,6 +352,7 @@ def new_state(given: Given) -> BatchState:
     )
     sizes = _sizes(given, settings, jobs)
     profile = _core_profile(given, settings, boundaries, free_words)
+    placement = {name: own(column, np.int64) for name, column in given.placement.items()}
     rows = n if sizes["scaled"] else 0
     state = BatchState.new(
         sizes,
@@ -439,12 +363,8 @@ def new_state(given: Given) -> BatchState:
         queue_starts=queue_starts,
         free_words=free_words,
         free_starts=free_starts,
-        wanted_first=np.zeros(n + 1, np.int64) if given.wanted_first is None else own(given.wanted_first, np.int64),
-        masks=masks,
-        history=given.history,
-        unmet=given.unmet,
+        **columns,
         cancel_order=cancels[np.lexsort((cancels, jobs.cancel_ns[cancels]))],
-        host_first=host_first,
         host_free=np.diff(host_first),
         host_of=np.repeat(np.arange(n_hosts), np.diff(host_first)),
         n_host_events=len(event_ns),
@@ -461,22 +381,18 @@ def new_state(given: Given) -> BatchState:
         offered_hosts=profile.hosts,
         offered_amounts=profile.amounts,
         passing_amounts=profile.amounts,
-        needs=given.needs,
-        numbers=given.numbers,
-        memory=given.memory,
-        placement=_placement(given, free_words, free_starts, host_first),
+        placement=PlacementRequest.none(  # the rest is set before each call
+            unit_cores=1, words=free_words, starts=free_starts, host_first=host_first, **placement
+        ),
         totals=given.amounts if sizes["totals"] else 0,
         scaling=Scaling.new({"rows": rows}),
         wishing=Wishing.new({"rows": n if sizes["resizing"] else 0}),
-        power=given.power or no_power(),
-        domains=given.domains or no_domains(),
-        stops=given.stops or no_stops(2 * settings.host_log_room),
+        power=given.power or PowerState.none(),
+        domains=given.domains or DomainState.none(),
+        stops=given.stops or StopState.none(log=HostLog.new({"host_log": 2 * settings.host_log_room})),
         sleep=_sleep(given, settings, free_words, profile),
         functions=np.zeros(b.FUNCTIONS, np.int64),
         hooks=np.zeros(0, np.int64),
-        **_columns(given, "wanted_lo", "wanted_hi", "child_first", "child_row"),
-        **_columns(given, "outage_first", "outage_down", "outage_up"),
-        **_columns(given, "history_group", "history_least", "corrections_ns"),
     )
     state.by_rank[given.rank] = np.arange(n)
     state.host_ns[: len(event_ns)], state.host_key[: len(event_key)] = event_ns, event_key
@@ -532,22 +448,6 @@ def grow_rows(state: BatchState) -> None:
         state.power.grow(predicted=size)
 
 
-def grow_profile(state: BatchState) -> None:
-    """More room for slices of the profile of cores, and for changes."""
-    profile = state.cores_profile
-    profile.grow(slices=2 * len(profile.ns), changes=2 * len(profile.lo))
-
-
-def grow_told(state: BatchState) -> None:
-    """More room for the table of what running jobs were told, and for what one pass may tell them."""
-    state.told.grow(told=2 * len(state.told.job) + state.settings.max_told)
-
-
-def grow_host_log(state: BatchState) -> None:
-    """More room for the table of states of hosts."""
-    state.stops.log.grow(host_log=2 * len(state.stops.log.host) + 2 * state.settings.host_log_room)
-
-
 def grow_releases(state: BatchState) -> None:
     """More room for the table of releases, and for those of one more job."""
     state.releases.grow(releases=2 * len(state.releases.job) + len(state.holder))
@@ -560,6 +460,16 @@ def grow_wishes(state: BatchState, more: int) -> None:
         state.wishes.grow(wishes=needed + len(state.wishes.job))
 
 
-def grow_decisions(state: BatchState) -> None:
-    """More room for the table of decisions."""
-    state.decisions.grow(decisions=2 * len(state.decisions.at_ns))
+#: What is done about a status that asks for room.
+GROW: dict[int, Callable[[BatchState], None]] = {
+    BatchStatus.POOL_FULL: grow_pool,
+    BatchStatus.ROWS_FULL: grow_rows,
+    BatchStatus.PROFILE_FULL: lambda state: state.cores_profile.grow(
+        slices=2 * len(state.cores_profile.ns), changes=2 * len(state.cores_profile.lo)
+    ),
+    BatchStatus.DECISIONS_FULL: lambda state: state.decisions.grow(decisions=2 * len(state.decisions.at_ns)),
+    BatchStatus.TOLD_FULL: lambda state: state.told.grow(told=2 * len(state.told.job) + state.settings.max_told),
+    BatchStatus.HOST_LOG_FULL: lambda state: state.stops.log.grow(
+        host_log=2 * (len(state.stops.log.host) + state.settings.host_log_room)
+    ),
+}

@@ -28,6 +28,7 @@ import hashlib
 import inspect
 import math
 import os
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from typing import Any, ClassVar, Self, get_type_hints
@@ -283,7 +284,7 @@ class State:
         **given
             What is not the state's own; and first values of own columns, numbers and states, where they are not those declared.
         """
-        fields, sizes = fields_of(cls), sizes or {}
+        fields, sizes = fields_of(cls), {} if sizes is None else sizes
         if unknown := given.keys() - fields.keys():
             raise TypeError(f"{cls.__name__}: {sorted(unknown)} unknown")
         values: dict[str, Any] = {}
@@ -308,6 +309,14 @@ class State:
         state = cls.__new__(cls)
         state._fill(values | columns, slab)
         return state
+
+    @classmethod
+    def none(cls, **given: Any) -> Self:
+        """As :meth:`new`, with columns of no entries, its own too, where nothing is given."""
+        for name, field in fields_of(cls).items():
+            if field.dtype is not None and field.dims is None and name not in given:
+                given[name] = np.zeros((0,) * field.kind.ndim, field.dtype)
+        return cls.new(defaultdict(int), **given)
 
     @classmethod
     def _default(cls, field: Field) -> Any:

@@ -12,7 +12,7 @@ from als.network.state import NO_NETWORK, NONE, NetworkState
 from als.planners.contract import COSTS, PlanningProblem
 from traces.compiled import Array, own
 from traces.kernels.signatures import Floats, Ints, Ints2
-from traces.kernels.state import State, column, fields_of
+from traces.kernels.state import State, column
 
 __all__ = [
     "BY_RANK",
@@ -235,7 +235,8 @@ def new_graph_state(
         host_number=own(host_number, np.int64),
         cores=GraphCores.new(sizes, host=core_host),
         **anew_room(0, 0, 0),
-        problem=_new_problem(*plan_room),
+        # Where the columns of a part are is set when it begins.
+        problem=PlanningProblem.none(floats=np.empty(plan_room[0]), ints=np.empty(plan_room[1], np.int64)),
         net=net,
         hooks=hooks,
     )
@@ -252,15 +253,6 @@ def anew_room(n_tasks: int, n_edges: int, n_cores: int) -> dict[str, Any]:
         "anew_bytes": np.empty(n_edges),
         "anew_speed": np.empty(n_cores),
     }
-
-
-def _new_problem(n_floats: int, n_ints: int) -> PlanningProblem:
-    # Where a part's columns are is said as it begins.
-    none, no_numbers = np.zeros(0, np.int64), np.zeros(0)
-    columns = {
-        name: no_numbers if field.dtype == np.float64 else none for name, field in fields_of(PlanningProblem).items()
-    }
-    return PlanningProblem(**columns | {"floats": np.empty(n_floats), "ints": np.empty(n_ints, np.int64)})
 
 
 def _no_graph() -> GraphState:
