@@ -111,16 +111,15 @@ def _cancel(profile: CoreProfile, k: int, before: int, lo: int, hi: int, amount:
 
 
 @compiled(inner=True)
-def apply_changes(
-    state: BatchState, words: Array, hosts: Array, amounts: Array, profile: CoreProfile, k: int, given: bool
-) -> None:
-    """Change what is free by what is given back (``given``), or by what is taken, when slice k begins."""
-    change = profile.first[k]
-    while change >= 0:
-        lo, hi, amount = profile.lo[change], profile.hi[change], profile.amount[change]
-        if (amount > 0) == given and lo != hi:
-            _one_change(state, words, hosts, amounts, lo, hi, amount)
-        change = profile.after[change]
+def apply_changes(state: BatchState, words: Array, hosts: Array, amounts: Array, profile: CoreProfile, k: int) -> None:
+    """Change what is free when slice k begins: first by what is given back, as another may take the same cores then."""
+    for given in (True, False):
+        change = profile.first[k]
+        while change >= 0:
+            lo, hi, amount = profile.lo[change], profile.hi[change], profile.amount[change]
+            if (amount > 0) == given and lo != hi:
+                _one_change(state, words, hosts, amounts, lo, hi, amount)
+            change = profile.after[change]
 
 
 @compiled(inner=True)
@@ -144,9 +143,7 @@ def move_profile(state: BatchState, profile: CoreProfile, now: int) -> None:
     passed = 0
     while passed + 1 < used and ns[passed + 1] <= now:
         passed += 1
-        # First what is given back: another may take the same cores at the same instant.
-        apply_changes(state, profile.words, profile.hosts, profile.amounts, profile, passed, True)
-        apply_changes(state, profile.words, profile.hosts, profile.amounts, profile, passed, False)
+        apply_changes(state, profile.words, profile.hosts, profile.amounts, profile, passed)
         change = profile.first[passed]
         while change >= 0:
             after = profile.after[change]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bls.availability.count_profile import profile_add
+from bls.availability.count_profile import profile_add, profile_earliest
 from bls.availability.free_cores import count_hosts, free_all, free_give, free_take
 from bls.engine import state as b
 from bls.engine.hooks import AGAIN, GIVE_UP, HOLD_LEFT, HOLD_POOL, HOSTS_SLEEP, LEARN, PREDICT, TAKE_UP, call_hook
@@ -17,6 +17,7 @@ __all__ = [
     "account_for",
     "arrive",
     "count_cores",
+    "earliest_by_counts",
     "end_job",
     "for_good",
     "hold_pool",
@@ -28,6 +29,7 @@ __all__ = [
     "tally",
     "tally_cores",
     "tried_again",
+    "under_way",
 ]
 
 
@@ -36,19 +38,9 @@ _account = value_from(ACCOUNT)
 
 @compiled(merged=True)
 def take_cores(state: BatchState, job: int, first: int, count: int) -> int:
-    """See that a suggested allocation is what the job needs, all of it free, and take it.
+    """Take a suggested allocation, ``count`` intervals of the pool from ``first`` on, if it is free and what the job needs.
 
-    Parameters
-    ----------
-    state : BatchState
-        The suggestion is in its pool, ``count`` intervals from ``first`` on.
-    job : int
-        Row.
-
-    Returns
-    -------
-    int
-        The number of cores taken, or -1 with nothing changed.
+    Returns the number of cores taken, or -1 with nothing changed.
     """
     lo, hi, settings = state.pool.lo, state.pool.hi, state.settings
     words, n = state.free_words, state.jobs.cores[job]
@@ -94,6 +86,21 @@ def count_cores(state: BatchState, begin: int, stop: int, cores: int) -> None:
     state.end_slice = profile_add(
         state.profile_ns, state.profile_free, state.first_slice, state.end_slice, begin, stop, cores
     )
+
+
+@compiled(merged=True)
+def earliest_by_counts(state: BatchState, n: int, length: int, before: int, is_copied: bool) -> int:
+    """The earliest slot for n cores before an instant, in the profile or in its copy; ``NEVER`` if there is none."""
+    if is_copied:
+        return int(profile_earliest(state.plan_ns, state.plan_free, 0, state.plan_slices, n, length, before))
+    first, last = state.first_slice, state.end_slice
+    return int(profile_earliest(state.profile_ns, state.profile_free, first, last, n, length, before))
+
+
+@compiled(merged=True)
+def under_way(state: BatchState, k: int) -> int:
+    """The k-th of the jobs that run, followed by those that the pass has started."""
+    return int(state.running_job[k] if k < state.n_running else state.started[k - state.n_running])
 
 
 @compiled(merged=True)

@@ -16,13 +16,14 @@ from bls.engine.job_starts import ask_allocator
 from bls.engine.planned_time import planned_ns
 from bls.engine.power_of_cores import cores_mw, least_mw
 from bls.engine.state import BatchState, CoreProfile
+from traces.algorithms.copying import copy_first
 from traces.compiled import Array, compiled
 
-__all__ = ["earliest_place"]
+__all__ = ["earliest_place", "fill_levels"]
 
 
 @compiled(inner=True)
-def _fill_levels(words: Array, starts: Array) -> None:
+def fill_levels(words: Array, starts: Array) -> None:
     """The upper levels of a tree from its leaves: a bit for each word below that is not empty."""
     for level in range(1, starts.size - 1):
         for word in range(starts[level], starts[level + 1]):
@@ -32,13 +33,6 @@ def _fill_levels(words: Array, starts: Array) -> None:
                 if words[below] != 0:
                     bits |= 1 << (below - first)
             words[word] = bits
-
-
-@compiled(inner=True)
-def _copy(source: Array, target: Array) -> None:
-    """Copy all of a column into the front of another."""
-    for k in range(source.size):  # numba's slices might overlap, so it would copy them twice
-        target[k] = source[k]
 
 
 @compiled(inner=True)
@@ -98,8 +92,8 @@ def _offer_cores(
     own, partition = state.jobs.window[job], state.jobs.partition[job]
     n_partitions, n_leaves = state.partitions.tier.size, starts[1]
     masked = False
-    _copy(words, offered)
-    _copy(hosts, state.offered_hosts)
+    copy_first(offered, words, words.size)
+    copy_first(state.offered_hosts, hosts, hosts.size)
     if state.partitions.masked[partition] == 1:
         masked = True
         for word in range(n_leaves):
@@ -114,7 +108,7 @@ def _offer_cores(
             for word in range(n_leaves):
                 offered[word] &= ~masks[n_partitions + w, word]
     if masked:
-        _fill_levels(offered, starts)
+        fill_levels(offered, starts)
         for host in range(hosts.size):
             state.offered_hosts[host] = free_count(offered, state.host_first[host], state.host_first[host + 1])
     for k in range(at + 1, until):
@@ -213,12 +207,7 @@ def _needs_others(state: BatchState, job: int) -> bool:
 
 @compiled(inner=True)
 def earliest_place(
-    state: BatchState,
-    profile: CoreProfile,
-    job: int,
-    before: int,
-    out_lo: Array,
-    out_hi: Array,
+    state: BatchState, profile: CoreProfile, job: int, before: int, out_lo: Array, out_hi: Array
 ) -> tuple[int, int]:
     """The earliest slot of a job before an instant, and its cores.
 
@@ -258,13 +247,12 @@ def earliest_place(
         if at > 0:
             words, hosts, amounts = state.later_words, state.later_hosts, state.later_amounts
             if reached == 0:
-                _copy(profile.words, words)
-                _copy(profile.hosts, hosts)
-                _copy(profile.amounts, amounts)
+                copy_first(words, profile.words, profile.words.size)
+                copy_first(hosts, profile.hosts, profile.hosts.size)
+                copy_first(amounts, profile.amounts, profile.amounts.size)
             while reached < at:
                 reached += 1
-                apply_changes(state, words, hosts, amounts, profile, reached, True)
-                apply_changes(state, words, hosts, amounts, profile, reached, False)
+                apply_changes(state, words, hosts, amounts, profile, reached)
         less = kept_off or others or _is_less(profile, at + 1, ahead)
         for w in range(settings.n_windows):
             less = less or _meets(state, job, begin, stop, w)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bls.engine import state as b
+from bls.engine.job_lifecycle import under_way
 from bls.engine.state import BatchState
 from traces.base.scale import WHOLE
 from traces.compiled import Array, compiled
@@ -13,10 +14,10 @@ __all__ = [
     "drawn_mw",
     "held_in",
     "held_mw",
-    "held_parts",
+    "held_sum",
     "least_mw",
     "more_mw",
-    "mw_in_state",
+    "place_of",
     "planned_state",
     "power_left",
     "room_mw",
@@ -32,7 +33,7 @@ def planned_state(state: BatchState, job: int) -> int:
 
 
 @compiled(merged=True)
-def _place(state: BatchState, job: int, at: int) -> int:
+def place_of(state: BatchState, job: int, at: int) -> int:
     """Where in the tables a state of the job's class is."""
     kind = state.power.kind
     return int(at + kind[state.jobs.origin[job]] * state.power.states) if kind.size > 0 else at
@@ -41,7 +42,7 @@ def _place(state: BatchState, job: int, at: int) -> int:
 @compiled(merged=True)
 def drawn_mw(state: BatchState, job: int, at: int, group: int) -> int:
     """What a core of a group draws beyond an idle one as the job works on it in a state."""
-    return int(state.power.more_mw[_place(state, job, at), group])
+    return int(state.power.more_mw[place_of(state, job, at), group])
 
 
 @compiled(inner=True)
@@ -63,7 +64,7 @@ def more_mw(state: BatchState, job: int, at: int, group: int) -> int:
 @compiled(merged=True)
 def speed_in(state: BatchState, job: int, at: int, group: int) -> int:
     """How fast a core of a group is for the job in a state, in parts per billion."""
-    return int(state.power.speed[_place(state, job, at), group])
+    return int(state.power.speed[place_of(state, job, at), group])
 
 
 @compiled(inner=True)
@@ -128,24 +129,13 @@ def held_in(state: BatchState, job: int, begin: int, stop: int) -> int:
 
 
 @compiled(inner=True)
-def mw_in_state(state: BatchState, job: int, at: int) -> int:
-    """What the cores that a job holds draw beyond idle ones in a state."""
-    first, total = state.power.first_core, 0
+def held_sum(state: BatchState, job: int, table: Array, at: int) -> int:
+    """Sum over the cores that a job holds what a table of states and groups has for them in a state."""
+    first, place, total = state.power.first_core, place_of(state, job, at), 0
     if first.size == 2:
-        return int(state.jobs.held_cores[job] * drawn_mw(state, job, at, 0))
+        return int(state.jobs.held_cores[job] * table[place, 0])
     for group in range(first.size - 1):
-        total += held_in(state, job, first[group], first[group + 1]) * drawn_mw(state, job, at, group)
-    return int(total)
-
-
-@compiled(inner=True)
-def held_parts(state: BatchState, job: int, at: int) -> int:
-    """The speeds of the cores that a job holds in a state, in parts per billion of one each, together."""
-    first, total = state.power.first_core, 0
-    if first.size == 2:
-        return int(state.jobs.held_cores[job] * speed_in(state, job, at, 0))
-    for group in range(first.size - 1):
-        total += held_in(state, job, first[group], first[group + 1]) * speed_in(state, job, at, group)
+        total += held_in(state, job, first[group], first[group + 1]) * table[place, group]
     return int(total)
 
 
@@ -157,10 +147,8 @@ def room_mw(state: BatchState) -> int:
     if limit == b.NEVER:
         return int(limit)
     left = limit - state.settings.idle_mw
-    for k in range(state.n_running):
-        left -= held_mw(state, state.running_job[k])
-    for k in range(state.n_started):
-        left -= held_mw(state, state.started[k])
+    for k in range(state.n_running + state.n_started):
+        left -= held_mw(state, under_way(state, k))
     return int(left)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.power_of_cores import drawn_mw, held_in, more_mw, planned_state, speed_in
+from bls.engine.job_lifecycle import under_way
+from bls.engine.power_of_cores import held_in, held_sum, more_mw, place_of, planned_state
 from bls.engine.state import BatchState
 from traces.compiled import Array, compiled
 
-__all__ = ["cores_mw_within", "domain_room_mw", "fits_within", "mw_within", "parts_within", "planned_level"]
+__all__ = ["cores_mw_within", "domain_room_mw", "fits_within", "planned_level", "sum_within"]
 
 
 @compiled(inner=True)
@@ -61,20 +62,13 @@ def _planned_within(state: BatchState, job: int, domain: int) -> int:
 
 
 @compiled(inner=True)
-def mw_within(state: BatchState, job: int, domain: int, at: int) -> int:
-    """What the cores that a job holds in a domain draw beyond idle ones as it works on them in a state."""
-    total = 0
+def sum_within(state: BatchState, job: int, domain: int, table: Array, at: int) -> int:
+    """As :func:`held_sum`, over the cores that a job holds in a domain; the machine is the last domain."""
+    if domain == state.domains.limit_mw.size:
+        return int(held_sum(state, job, table, at))
+    place, total = place_of(state, job, at), 0
     for group in range(state.power.first_core.size - 1):
-        total += _held_within(state, job, domain, group) * drawn_mw(state, job, at, group)
-    return int(total)
-
-
-@compiled(inner=True)
-def parts_within(state: BatchState, job: int, domain: int, at: int) -> int:
-    """The speeds of the cores that a job holds in a domain in a state, in parts per billion of one each, together."""
-    total = 0
-    for group in range(state.power.first_core.size - 1):
-        total += _held_within(state, job, domain, group) * speed_in(state, job, at, group)
+        total += _held_within(state, job, domain, group) * table[place, group]
     return int(total)
 
 
@@ -87,9 +81,7 @@ def domain_room_mw(state: BatchState, domain: int) -> int:
         return int(limit)
     left = limit - state.domains.idle_mw[domain]
     for k in range(state.n_running + state.n_started):
-        started = k - state.n_running
-        job = state.started[started] if started >= 0 else state.running_job[k]
-        left -= _planned_within(state, job, domain)
+        left -= _planned_within(state, under_way(state, k), domain)
     return int(left)
 
 

@@ -18,9 +18,18 @@ from bridge.couplings.inline_state import HOOK, InlineState
 from bridge.couplings.inline_widths import ask_core, give_core, width_changed
 from traces.compiled import compiled
 
-__all__ = ["note", "replay"]
+__all__ = ["advance_to", "note", "replay"]
 
 _advance, _run_until_stop, _hint = engine.advance, engine.run_until_stop, hint
+
+
+@compiled(inner=True)
+def advance_to(inline: InlineState, until_ns: int) -> int:
+    """Advance the application that runs, with the changes of its cores' speeds."""
+    run = inline.app
+    if inline.speeds.component.size == 0:
+        return int(_advance(run, until_ns))
+    return int(advance_varying(run, inline.speeds, inline.base_gflops[: run.speed.size], inline.next_ns, until_ns))
 
 
 @compiled(inner=True)
@@ -109,7 +118,6 @@ def replay(inline: InlineState, job: int, stop_ns: int) -> int:
         inline.fastest[0] = 0.0
         for c in range(n_cores):
             inline.fastest[0] = max(inline.fastest[0], run.speed[c])
-    base = inline.base_gflops[:n_cores]
     if not steady:
         status = begin_varying(run, inline.speeds, inline.next_ns, stop_ns)
         if status != SUSPENDED:
@@ -117,19 +125,14 @@ def replay(inline: InlineState, job: int, stop_ns: int) -> int:
     entry = journal.first[job]
     while entry >= 0 and journal.instant[entry] < stop_ns:
         # All requests up to that instant were served before the batch level did anything at it.
-        until = journal.instant[entry] + 1
-        if steady:
-            status = _advance(run, until)
-        else:
-            status = advance_varying(run, inline.speeds, base, inline.next_ns, until)
+        status = advance_to(inline, journal.instant[entry] + 1)
         if status != SUSPENDED:
             return int(status)
         status = _hear_again(inline, entry)
         if status != SUSPENDED:
             return status
-        base = inline.base_gflops[: run.speed.size]
         entry = journal.after[entry]
     if steady:
         return int(_run_until_stop(run, stop_ns))
-    status = advance_varying(run, inline.speeds, base, inline.next_ns, stop_ns)
+    status = advance_to(inline, stop_ns)
     return int(_run_until_stop(run, stop_ns)) if status == SUSPENDED else int(status)

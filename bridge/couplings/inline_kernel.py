@@ -289,26 +289,12 @@ def drive(state: BatchState, inline: InlineState, max_ends: int) -> int:
 
 def reorder(source: Array, target: Array, source_first: Array, target_first: Array) -> None:
     """Copy each job's rows from where they are in ``source`` to where they belong in ``target``; numbers of 4 or 8 bytes."""
-    if source.itemsize == 4:
-        _reorder_shorts(source.view(np.int32), target.view(np.int32), source_first, target_first)
-    else:
-        _reorder(source.view(np.int64), target.view(np.int64), source_first, target_first)
+    words = source.itemsize // 4
+    _reorder(source.view(np.int32), target.view(np.int32), words * source_first, words * target_first)
 
 
 @compiled()
-def _reorder(source: Ints, target: Ints, source_first: Ints, target_first: Ints) -> None:
-    """:func:`_copy_rows` of numbers of 8 bytes."""
-    _copy_rows(source, target, source_first, target_first)
-
-
-@compiled()
-def _reorder_shorts(source: Shorts, target: Shorts, source_first: Ints, target_first: Ints) -> None:
-    """:func:`_copy_rows` of numbers of 4 bytes."""
-    _copy_rows(source, target, source_first, target_first)
-
-
-@compiled(inner=True)
-def _copy_rows(source: Array, target: Array, source_first: Array, target_first: Array) -> None:
+def _reorder(source: Shorts, target: Shorts, source_first: Ints, target_first: Ints) -> None:
     """Copy the rows of each job that has started, from ``source_first`` to ``target_first``."""
     for job in range(source_first.size):
         if source_first[job] < 0:

@@ -19,12 +19,12 @@ from als.engine import loop as engine
 from als.engine import state as app
 from als.engine.features.hints import hint
 from als.engine.status import STOPPED, SUSPENDED
-from als.engine.varying_speeds import advance_varying, begin_varying
+from als.engine.varying_speeds import begin_varying
 from bls.engine import state as b
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from bridge.couplings.inline_deferred import hear_put_down, look_ahead, put_down
-from bridge.couplings.inline_journal import note
+from bridge.couplings.inline_journal import advance_to, note
 from bridge.couplings.inline_kernel import (
     fault_of,
     keep_rows,
@@ -36,14 +36,7 @@ from bridge.couplings.inline_kernel import (
 )
 from bridge.couplings.inline_saved import copy_out, enter, keep, leave, running_of
 from bridge.couplings.inline_scaling import scale_core, scales_changed, told_at
-from bridge.couplings.inline_state import (
-    BATCH_ADVANCE,
-    BATCH_PROMISE,
-    BATCH_TAKE_BACK,
-    ENGINES,
-    REACHING,
-    InlineState,
-)
+from bridge.couplings.inline_state import BATCH_ADVANCE, BATCH_PROMISE, BATCH_TAKE_BACK, ENGINES, REACHING, InlineState
 from bridge.couplings.inline_status import InlineStatus
 from bridge.couplings.inline_widths import ask_core, give_core, width_changed
 from traces.algorithms.copying import copy_first
@@ -55,7 +48,7 @@ __all__ = ["drive_and_reach"]
 _PAUSED = int(BatchStatus.PAUSED)  # a kernel that returns members of two enumerations has no type
 _batch_advance = caller(ENGINES[BATCH_ADVANCE][1])
 _batch_take_back, _batch_promise = (caller(signature) for _, signature in REACHING)
-_begin, _advance, _run_until_stop = engine.begin, engine.advance, engine.run_until_stop
+_begin, _run_until_stop = engine.begin, engine.run_until_stop
 _hint, _end_ns = hint, engine.end_ns
 
 #: The first stride is not shorter than this part of the time for which the job has run.
@@ -68,18 +61,9 @@ _CHANGING = CHANGING
 
 
 @compiled(inner=True)
-def _advance_to(inline: InlineState, until_ns: int) -> int:
-    """Advance the application that runs, with the changes of its cores' speeds."""
-    run = inline.app
-    if inline.speeds.component.size == 0:
-        return int(_advance(run, until_ns))
-    return int(advance_varying(run, inline.speeds, inline.base_gflops[: run.speed.size], inline.next_ns, until_ns))
-
-
-@compiled(inner=True)
 def _run_to(inline: InlineState, stop_ns: int) -> int:
     """Run it to its end, or to its stop."""
-    status = _advance_to(inline, stop_ns)
+    status = advance_to(inline, stop_ns)
     return int(_run_until_stop(inline.app, stop_ns)) if status == SUSPENDED else status
 
 
@@ -216,7 +200,7 @@ def _run_ahead(state: BatchState, inline: InlineState, job: int, keep_tasks: boo
     stride = inline.running.stride_ns
     if stride >= stop - now or inline.costs.promises != 0:
         return _run_to_end(state, inline, job, keep_tasks)
-    status = _advance_to(inline, now + stride)
+    status = advance_to(inline, now + stride)
     if status != SUSPENDED:
         need = fault_of(inline, job, status)
         return int(need) if need != 0 else _tell_end(state, inline, job, status, keep_tasks)
@@ -271,7 +255,7 @@ def _arrive(inline: InlineState, now: int) -> int:
         status = hear_put_down(inline)
         if status != SUSPENDED:
             return int(status)
-    return _advance_to(inline, now + 1)
+    return advance_to(inline, now + 1)
 
 
 @compiled(inner=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bls.availability.free_cores import count_hosts, free_give, free_take
 from bls.engine import state as b
 from bls.engine.hooks import HOOK
-from bls.engine.job_lifecycle import count_cores, hold_pool
+from bls.engine.job_lifecycle import count_cores, hold_pool, under_way
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
@@ -20,10 +20,8 @@ __all__ = ["move_cores"]
 @compiled(HOOK)
 def move_cores(state: BatchState, host: int, now: int, _stop: int, sign: int) -> int:
     """Before a host is drained: its running jobs hold its cores no longer (``sign`` -1); when it is back, they do again (1)."""
-    for k in range(state.n_running):
-        _move_of(state, state.running_job[k], host, now, sign)
-    for k in range(state.n_started):  # at this instant, and the engine has not gone on yet
-        _move_of(state, state.started[k], host, now, sign)
+    for k in range(state.n_running + state.n_started):  # the engine has not gone on yet since those have started
+        _move_of(state, under_way(state, k), host, now, sign)
     return 0
 
 

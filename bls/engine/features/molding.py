@@ -14,12 +14,11 @@ unless it would end earlier by its reservation.
 
 from __future__ import annotations
 
-from bls.availability.count_profile import profile_earliest
 from bls.engine import state as b
 from bls.engine.features.power import room_in_pass
 from bls.engine.features.reached import room_in_limits
 from bls.engine.hooks import HOOK
-from bls.engine.job_lifecycle import count_cores
+from bls.engine.job_lifecycle import count_cores, earliest_by_counts
 from bls.engine.kept_reservations import drop_slot
 from bls.engine.planned_time import planned_ns, planned_with, scaled
 from bls.engine.power_of_cores import core_mw
@@ -147,11 +146,7 @@ def mold_beside(state: BatchState, job: int, is_copied: int, _stop: int, _sign: 
         drop_slot(state, job)
     if kept == b.NEVER or state.gained == 1:
         before = _ALWAYS if kept == b.NEVER else kept + 1
-        if is_copied == 1:
-            slot = profile_earliest(state.plan_ns, state.plan_free, 0, state.plan_slices, asked, length, before)
-        else:
-            ns, free = state.profile_ns, state.profile_free
-            slot = profile_earliest(ns, free, state.first_slice, state.end_slice, asked, length, before)
+        slot = earliest_by_counts(state, asked, length, before, is_copied == 1)
     width = _beside(state, job, slot, is_copied == 1)
     if width != asked:
         _change(state, job, width)

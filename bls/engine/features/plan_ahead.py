@@ -9,10 +9,10 @@ doi:10.1109/71.932708 (conservative, compression).
 
 from __future__ import annotations
 
-from bls.availability.count_profile import profile_add, profile_earliest
+from bls.availability.count_profile import profile_add
 from bls.engine import state as b
 from bls.engine.hooks import EARLIEST, HOLD_KEPT, HOOK, MOLD_BESIDE, SLOT_AWAKE, call_hook
-from bls.engine.job_lifecycle import count_cores, hold_pool
+from bls.engine.job_lifecycle import count_cores, earliest_by_counts, hold_pool
 from bls.engine.job_starts import start, suggest
 from bls.engine.kept_reservations import drop_slot, drop_slots
 from bls.engine.planned_time import planned_ns
@@ -20,6 +20,7 @@ from bls.engine.queue import queue_next
 from bls.engine.queue_order import held_back
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
+from traces.algorithms.copying import copy_first
 from traces.compiled import compiled
 
 __all__ = ["plan"]
@@ -64,9 +65,8 @@ def _begin(state: BatchState, is_copied: bool) -> None:
     if is_copied:
         first = state.first_slice
         state.plan_slices = state.end_slice - first
-        for k in range(state.plan_slices):
-            state.plan_ns[k] = state.profile_ns[first + k]
-            state.plan_free[k] = state.profile_free[first + k]
+        copy_first(state.plan_ns, state.profile_ns[first:], state.plan_slices)
+        copy_first(state.plan_free, state.profile_free[first:], state.plan_slices)
 
 
 @compiled(merged=True)
@@ -102,9 +102,7 @@ def _earliest_slot(state: BatchState, job: int, before: int, is_copied: bool) ->
             # An allocator that now refuses what it chose before.
             slot = call_hook(state.hooks[EARLIEST], (state, job, now, _ALWAYS, 0))
         return int(slot)
-    if is_copied:
-        return profile_earliest(state.plan_ns, state.plan_free, 0, state.plan_slices, n, length, before)
-    return profile_earliest(state.profile_ns, state.profile_free, state.first_slice, state.end_slice, n, length, before)
+    return int(earliest_by_counts(state, n, length, before, is_copied))
 
 
 @compiled(merged=True)

@@ -22,6 +22,7 @@ from bls.engine import state as b
 from bls.engine.core_profile import hold_amount
 from bls.engine.features.directed import carry_out, expect
 from bls.engine.hooks import DOMAIN_LIMITS, HEAR, HOOK, call_hook
+from bls.engine.job_lifecycle import under_way
 from bls.engine.kept_reservations import drop_slots
 from bls.engine.power_of_cores import drawn_mw, held_mw, least_mw, planned_state, room_mw, speed_in
 from bls.engine.state import BatchState
@@ -122,10 +123,8 @@ def _level(state: BatchState) -> int:
     if limit == b.NEVER:
         return 0
     power.drawn[:] = 0
-    for k in range(state.n_running):
-        _count(state, state.running_job[k])
-    for k in range(state.n_started):
-        _count(state, state.started[k])
+    for k in range(state.n_running + state.n_started):
+        _count(state, under_way(state, k))
     slowest = power.states - 1
     for level in range(slowest):
         if state.settings.idle_mw + power.drawn[level] <= limit:
@@ -201,8 +200,6 @@ def set_level(state: BatchState, _job: int, now: int, _stop: int, _sign: int) ->
         if level != state.level and settings.keeps_reservations == 1:
             drop_slots(state)  # as long as they were
         state.level = level
-    for k in range(state.n_running):
-        put_into(state, state.running_job[k], level)
-    for k in range(state.n_started):
-        put_into(state, state.started[k], level)
+    for k in range(state.n_running + state.n_started):
+        put_into(state, under_way(state, k), level)
     return int(carry_out(state, now))

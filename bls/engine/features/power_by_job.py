@@ -17,9 +17,10 @@ from bls.engine import state as b
 from bls.engine.features.directed import carry_out
 from bls.engine.features.power import put_into
 from bls.engine.hooks import HOOK
+from bls.engine.job_lifecycle import under_way
 from bls.engine.kept_reservations import drop_slots
-from bls.engine.power_of_cores import held_parts, mw_in_state, planned_state
-from bls.engine.power_of_domains import mw_within, parts_within
+from bls.engine.power_of_cores import planned_state
+from bls.engine.power_of_domains import sum_within
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
@@ -50,12 +51,7 @@ def _goes_first(state: BatchState, k: int, other: int) -> bool:
     of, number = state.power.slowing, state.jobs.number
     order = of.key[other] - of.key[k]
     if state.settings.slow_order == b.LEAST_SENSITIVE:
-        order = _compare(
-            of.saves[k],
-            of.loses[k],
-            of.saves[other],
-            of.loses[other],
-        )
+        order = _compare(of.saves[k], of.loses[k], of.saves[other], of.loses[other])
     if order != 0:
         return bool(order > 0)
     return bool(number[of.job[k]] < number[of.job[other]])
@@ -76,31 +72,16 @@ def _settle(state: BatchState, n: int, at: int) -> None:
 
 
 @compiled(inner=True)
-def _mw(state: BatchState, job: int, domain: int, at: int) -> int:
-    """What the cores of a job in a domain draw in a state beyond idle ones; the machine is the last domain."""
-    if domain == state.domains.limit_mw.size:
-        return int(mw_in_state(state, job, at))
-    return int(mw_within(state, job, domain, at))
-
-
-@compiled(inner=True)
-def _parts(state: BatchState, job: int, domain: int, at: int) -> int:
-    """The speeds of these cores, together."""
-    if domain == state.domains.limit_mw.size:
-        return int(held_parts(state, job, at))
-    return int(parts_within(state, job, domain, at))
-
-
-@compiled(inner=True)
 def _enter(state: BatchState, k: int, domain: int) -> None:
     """What entry k saves in its slowest state, and loses, and its place by the rule: the least is first."""
     of, jobs, settings = state.power.slowing, state.jobs, state.settings
     job, at = of.job[k], of.state[k]
-    slowest, rule = planned_state(state, job), settings.slow_order
-    saves = _mw(state, job, domain, at) - _mw(state, job, domain, slowest)
+    slowest, rule, draws = planned_state(state, job), settings.slow_order, state.power.more_mw
+    saves = sum_within(state, job, domain, draws, at) - sum_within(state, job, domain, draws, slowest)
     of.saves[k] = saves
     if rule == b.LEAST_SENSITIVE:
-        of.loses[k] = _parts(state, job, domain, at) - _parts(state, job, domain, slowest)
+        speed = state.power.speed
+        of.loses[k] = sum_within(state, job, domain, speed, at) - sum_within(state, job, domain, speed, slowest)
     key = -saves
     if rule == b.WIDEST_FIRST:
         key = -jobs.held_cores[job]
@@ -116,7 +97,7 @@ def _enter(state: BatchState, k: int, domain: int) -> None:
 @compiled(inner=True)
 def _slow(state: BatchState, n: int, domain: int, above: int) -> None:
     """Of n entries slow so many that a domain draws ``above`` mW less, or all."""
-    of, heap, size = state.power.slowing, state.power.slowing.heap, 0
+    of, heap, size, draws = state.power.slowing, state.power.slowing.heap, 0, state.power.more_mw
     for k in range(n):
         _enter(state, k, domain)
         if of.saves[k] > 0:
@@ -131,24 +112,24 @@ def _slow(state: BatchState, n: int, domain: int, above: int) -> None:
         _settle(state, size, 0)
         job = of.job[k]
         at, slowest = of.state[k], planned_state(state, job)
-        wanted, before = slowest, _mw(state, job, domain, at)
+        wanted, before = slowest, sum_within(state, job, domain, draws, at)
         if of.saves[k] >= above:
             wanted = at + 1
-            while wanted < slowest and before - _mw(state, job, domain, wanted) < above:
+            while wanted < slowest and before - sum_within(state, job, domain, draws, wanted) < above:
                 wanted += 1
         of.state[k] = wanted
-        above -= before - _mw(state, job, domain, wanted)
+        above -= before - sum_within(state, job, domain, draws, wanted)
 
 
 @compiled(inner=True)
 def _saved_at(state: BatchState, n: int, domain: int, level: int) -> int:
     """How much less a domain draws with its n entries no faster than at a level."""
-    of, saved = state.power.slowing, 0
+    of, draws, saved = state.power.slowing, state.power.more_mw, 0
     for k in range(n):
         job, at = of.job[k], of.state[k]
         wanted = min(level, planned_state(state, job))
         if wanted > at:
-            saved += _mw(state, job, domain, at) - _mw(state, job, domain, wanted)
+            saved += sum_within(state, job, domain, draws, at) - sum_within(state, job, domain, draws, wanted)
     return int(saved)
 
 
@@ -172,7 +153,7 @@ def _set_level(state: BatchState, n: int, domain: int, above: int) -> None:
         return
     for k in range(n):
         job = of.job[k]
-        if _parts(state, job, domain, 0) > 0:
+        if sum_within(state, job, domain, state.power.speed, 0) > 0:
             of.state[k] = max(of.state[k], min(level, planned_state(state, job)))
 
 
@@ -182,16 +163,14 @@ def _list_jobs(state: BatchState) -> int:
     of = state.power.slowing
     n = state.n_running + state.n_started
     for k in range(n):
-        started = k - state.n_running
-        of.job[k] = state.started[started] if started >= 0 else state.running_job[k]
-        of.state[k] = 0
+        of.job[k], of.state[k] = under_way(state, k), 0
     return int(n)
 
 
 @compiled(HOOK)
 def set_states(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """After a pass: running jobs are in the states that they are to be in; returns 0, or a status."""
-    of, domains, n = state.power.slowing, state.domains, _list_jobs(state)
+    of, draws, domains, n = state.power.slowing, state.power.more_mw, state.domains, _list_jobs(state)
     last = domains.limit_mw.size
     for domain in range(last + 1):
         limit = state.limit_mw if domain == last else domains.limit_mw[domain]
@@ -199,7 +178,7 @@ def set_states(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -
         if limit != b.NEVER:
             above = (state.settings.idle_mw if domain == last else domains.idle_mw[domain]) - limit
             for k in range(n):
-                above += _mw(state, of.job[k], domain, of.state[k])
+                above += sum_within(state, of.job[k], domain, draws, of.state[k])
         if state.settings.slow_order == b.TOGETHER:
             _set_level(state, n, domain, above)
         elif above > 0:

@@ -11,6 +11,7 @@ from bls.engine import state as b
 from bls.engine.features.directed import expect
 from bls.engine.features.power import room_in_pass
 from bls.engine.hooks import HOOK, MOLD, call_hook
+from bls.engine.job_lifecycle import under_way
 from bls.engine.job_starts import start, suggest
 from bls.engine.planned_time import planned_ns
 from bls.engine.power_of_cores import held_mw, least_mw
@@ -30,11 +31,8 @@ def _ends(state: BatchState) -> int:
     many."""
     ends, jobs, n = state.power.ends, state.jobs, 0
     soonest = state.now_ns + 1
-    for k in range(state.n_running):
-        job = state.running_job[k]
-        n = heap_push(ends[0], ends[1], n, max(jobs.expected_end_ns[job], soonest), job)
-    for k in range(state.n_started):
-        job = state.started[k]
+    for k in range(state.n_running + state.n_started):
+        job = under_way(state, k)
         n = heap_push(ends[0], ends[1], n, max(jobs.expected_end_ns[job], soonest), job)
     return n
 

@@ -7,29 +7,18 @@ the cores that units of the job can use; where those will not do, as it asks for
 from __future__ import annotations
 
 from bls.availability.bitset import bits_of, lowest_bit
-from bls.availability.count_profile import profile_earliest
 from bls.availability.free_cores import free_all, free_count
 from bls.engine import state as b
 from bls.engine.features.sleep import late_on
 from bls.engine.hooks import EARLIEST, HOOK, call_hook
+from bls.engine.job_lifecycle import earliest_by_counts
 from bls.engine.job_starts import ask_allocator
+from bls.engine.placement_search import fill_levels
 from bls.engine.state import BatchState
+from traces.algorithms.copying import copy_first
 from traces.compiled import Array, compiled
 
 __all__ = ["place_awake", "slot_awake"]
-
-
-@compiled(inner=True)
-def _raise(state: BatchState, words: Array) -> None:
-    """Have the upper levels of a set of cores say what its leaves do."""
-    starts = state.free_starts
-    for level in range(1, starts.size - 1):
-        below = starts[level - 1]
-        for word in range(starts[level], starts[level + 1]):
-            words[word] = 0
-        for child in range(starts[level] - below):
-            if words[below + child] != 0:
-                words[starts[level] + (child >> 5)] |= 1 << (child & 31)
 
 
 @compiled(inner=True)
@@ -96,24 +85,17 @@ def _place_by_counts(state: BatchState, job: int) -> int:
     _hosts_awake(state)
     if lacking > 0:
         _add_hosts(state, job, state.free_words, lacking)
-    _raise(state, words)
+    fill_levels(words, state.free_starts)
     return ask_allocator(state, job, 0, words, state.sleep.hosts, state.pool.lo[used:], state.pool.hi[used:])
-
-
-@compiled(inner=True)
-def _copy(source: Array, target: Array) -> None:
-    """Copy one array into another of its size."""
-    for k in range(source.size):
-        target[k] = source[k]
 
 
 @compiled(inner=True)
 def _try_now(state: BatchState, job: int) -> bool:
     """Whether a job fits now on the cores that are offered; they are in the profile in place of those that are free."""
     sleep, profile, now = state.sleep, state.cores_profile, state.now_ns
-    _raise(state, sleep.words)
-    _copy(sleep.words, profile.words)
-    _copy(sleep.hosts, profile.hosts)
+    fill_levels(sleep.words, state.free_starts)
+    copy_first(profile.words, sleep.words, sleep.words.size)
+    copy_first(profile.hosts, sleep.hosts, sleep.hosts.size)
     return bool(call_hook(state.hooks[EARLIEST], (state, job, now, now + 1, 0)) == now)
 
 
@@ -133,11 +115,10 @@ def _place_by_cores(state: BatchState, job: int) -> int:
     On hosts that have to boot it has to fit for as much longer as the slowest of them takes.
     """
     sleep, profile = state.sleep, state.cores_profile
-    _copy(profile.words, sleep.saved_words)
-    _copy(profile.hosts, sleep.saved_hosts)
+    copy_first(sleep.saved_words, profile.words, profile.words.size)
+    copy_first(sleep.saved_hosts, profile.hosts, profile.hosts.size)
     _awake(state, sleep.saved_words)
-    if sleep.hosts.size > 0:
-        _hosts_awake(state)
+    _hosts_awake(state)
     found = _try_now(state, job)
     if not found:
         state.late_ns = _latest(state)
@@ -147,8 +128,8 @@ def _place_by_cores(state: BatchState, job: int) -> int:
                 lacking -= _usable(state, job, sleep.words, h)
         _add_hosts(state, job, sleep.saved_words, lacking)
         found = _try_now(state, job)
-    _copy(sleep.saved_words, profile.words)
-    _copy(sleep.saved_hosts, profile.hosts)
+    copy_first(profile.words, sleep.saved_words, sleep.saved_words.size)
+    copy_first(profile.hosts, sleep.saved_hosts, sleep.saved_hosts.size)
     if not found:
         found = call_hook(state.hooks[EARLIEST], (state, job, state.now_ns, state.now_ns + 1, 0)) == state.now_ns
     state.late_ns = 0
@@ -206,11 +187,7 @@ def slot_awake(state: BatchState, job: int, now: int, before: int, is_copied: in
     if late == 0 or state.settings.plans == 0:
         return now
     length = jobs.estimate_ns[job] + late
-    if is_copied == 1:
-        slot = profile_earliest(state.plan_ns, state.plan_free, 0, state.plan_slices, jobs.cores[job], length, before)
-    else:
-        first, last = state.first_slice, state.end_slice
-        slot = profile_earliest(state.profile_ns, state.profile_free, first, last, jobs.cores[job], length, before)
+    slot = earliest_by_counts(state, jobs.cores[job], length, before, is_copied == 1)
     if slot != now:
         jobs.boot_wait_ns[job] = 0
     return int(slot)
