@@ -52,18 +52,8 @@ def table(
 ) -> Array:
     """The table of an application.
 
-    Parameters
-    ----------
-    phases : Phases
-    selects : bool
-        Whether a technique is chosen among several.
-    changes : bool
-        Whether a core may change its speed, or the application be stopped.
-    hints : bool
-        Whether the application is told for which of its cores others wait.
-    resizes : bool
-        Whether cores come to it and leave it while it runs.
-    wishes : bool
-        Whether it wishes for cores as parts begin.
+    Whether a technique is chosen among several (``selects``), a core may change its speed or the application be stopped
+    (``changes``), other jobs may wait for its cores (``hints``), cores come and leave while it runs (``resizes``), and it
+    requests cores as parts begin (``wishes``).
     """
     return _table(bool((phases.kind == GRAPH).any()), selects, changes, hints, resizes, wishes)

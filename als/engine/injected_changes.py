@@ -119,13 +119,8 @@ def set_speed(state: ApplicationState, c: int, speed_gflops: float) -> int:
     """From now on core ``c`` runs at ``speed_gflops``, in the middle of a task too; at 0 it is lost.
 
     What a lost core has not finished is handed out again. A core that was lost, or not there from the start, comes when
-    it gets a speed.
-
-    Returns
-    -------
-    int
-        The engine's status; ``OVERFLOW`` if the held tasks would end beyond the last instant, ``LOST`` if tasks were put back
-        ``MOST_FRUITLESS`` times in a row.
+    it gets a speed. Returns the engine's status; ``OVERFLOW`` if the held tasks would end beyond the last instant, ``LOST`` if
+    tasks were put back ``MOST_FRUITLESS`` times in a row.
     """
     cores = state.cores
     if state.status != SUSPENDED:
@@ -204,10 +199,7 @@ def do_held(state: ApplicationState, c: int, k: int, t: int, work: float, begun:
 def lose_for_good(state: ApplicationState, c: int) -> int:
     """Core ``c``, there or not, never comes back: it is lost now, if it is there.
 
-    Returns
-    -------
-    int
-        The engine's status: ``LOST`` if that was the last core and work is left, ``FINISHED`` if none is.
+    Returns the engine's status: ``LOST`` if that was the last core and work is left, ``FINISHED`` if none is.
     """
     cores = state.cores
     if state.status != SUSPENDED:
@@ -237,10 +229,7 @@ def _end_lost(state: ApplicationState, c: int) -> int:
 def stop(state: ApplicationState) -> int:
     """End the application now: running tasks are cut, the others never run.
 
-    Returns
-    -------
-    int
-        ``STOPPED``; or ``FINISHED`` if there was nothing to cut: the last task has ended, now or before.
+    Returns ``STOPPED``; or ``FINISHED`` if there was nothing to cut: the last task has ended, now or before.
     """
     cores = state.cores
     if state.status != SUSPENDED:

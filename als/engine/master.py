@@ -10,16 +10,9 @@ __all__ = ["message_ns", "message_ns_in_kernels"]
 
 
 def message_ns(host: Any, first_host: Any, latency_ns: int) -> Any:
-    """What a message between a core and the master takes, one way, ns: nothing on the master's host.
+    """Time of a message between a core, or several, and the master, one way, ns: 0 on the host of the master.
 
-    Parameters
-    ----------
-    host : int or int64 array
-        That of the core, or those of several.
-    first_host : int
-        That of the application's first core.
-    latency_ns : int
-        Between two hosts.
+    The master is on the host of the application's first core; ``latency_ns`` is the time between two hosts.
     """
     return latency_ns * (host != first_host)
 

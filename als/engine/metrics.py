@@ -49,19 +49,9 @@ _COMPUTING = len(LOOP_METRICS) - 1
 
 @compiled()
 def finish_imbalance(finish_ns: Ints, start_ns: int) -> float:
-    """max(t)/mean(t) - 1: the fraction of its time that an average core waits for the last; 0 is perfect balance.
+    """max(t)/mean(t) - 1 of the cores' finishing instants: the fraction of its time that an average core waits for the last.
 
-    Parameters
-    ----------
-    finish_ns : int64 (P,)
-        Finishing instants.
-    start_ns : int
-        Start of the job.
-
-    Returns
-    -------
-    float
-        >= 0, or NaN if no core did anything.
+    0 is perfect balance; NaN if no core did anything.
     """
     total = 0.0
     most = 0
@@ -76,10 +66,7 @@ def finish_imbalance(finish_ns: Ints, start_ns: int) -> float:
 
 @compiled()
 def finish_cov(finish_ns: Ints, start_ns: int) -> float:
-    """Coefficient of variation of the cores' finishing times: σ(t)/mean(t) with the population's σ.
-
-    What it takes and returns is as of :func:`finish_imbalance`.
-    """
+    """Coefficient of variation of the cores' finishing times, σ(t)/mean(t) with the population's σ; NaN if all are 0."""
     n = finish_ns.size
     total = 0.0
     for p in range(n):

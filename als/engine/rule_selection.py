@@ -7,13 +7,7 @@ import math
 from als.engine import state as s
 from als.engine.hooks import RANK, SELECT, call_hook
 from als.engine.releases import released
-from als.engine.rule_table import (
-    LEARNS,
-    MOMENTS,
-    PLACES,
-    SELECTS,
-    memo_size,
-)
+from als.engine.rule_table import LEARNS, MOMENTS, PLACES, SELECTS, memo_size
 from als.engine.state import ApplicationState
 from als.techniques import contract as f
 from traces.compiled import compiled

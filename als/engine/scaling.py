@@ -83,17 +83,8 @@ def _rescale_graph(state: ApplicationState, own: Floats) -> int:
 def rescale(state: ApplicationState, own: Floats, at_ns: int) -> int:
     """From ``at_ns`` on, now or one ns before, the cores that are there run at what their scales make of their own speeds.
 
-    Parameters
-    ----------
-    state : ApplicationState
-    own : float64 (P,)
-        GFLOP/s of each core by itself, at that instant; of one that is not there it does not matter.
-    at_ns : int
-
-    Returns
-    -------
-    int
-        The engine's status; ``OVERFLOW`` if a task would end beyond the last instant.
+    ``own`` are these speeds at that instant (GFLOP/s). Returns the engine's status; ``OVERFLOW`` if a task would end beyond the
+    last instant.
     """
     asking = state.n_asking
     if state.status != SUSPENDED:
@@ -196,26 +187,9 @@ def _go_on_through(state: ApplicationState, c: int, own: float, at_ns: Ints, fac
 def rescale_all(state: ApplicationState, own: Floats, at_ns: Ints, factor: Floats, n: int, asks_ns: Ints) -> int:
     """As :func:`set_scale` of all cores and :func:`rescale`, ``n`` times in turn, where no request arrives up to the last.
 
-    A core is gone through all of it before the next one, in the order in which they lie in memory.
-
-    Parameters
-    ----------
-    state : ApplicationState
-        Advanced up to the first instant, or beyond.
-    own : float64 (P,)
-        As of :func:`rescale`.
-    at_ns : int64 (n,)
-        Ascending.
-    factor : float64 (n,)
-        The scales, as parts of a core's own speed.
-    n : int
-    asks_ns : int64 (P,)
-        Work space.
-
-    Returns
-    -------
-    int
-        As of :func:`rescale`.
+    A core is gone through all of it before the next one, in the order in which they lie in memory. The application was advanced
+    up to the first of the instants ``at_ns``, which ascend, or beyond; ``factor`` are the scales, as parts of a core's own
+    speed, and ``asks_ns`` is work space.
     """
     asking, changed = state.n_asking, False
     for c in range(state.speed.size):

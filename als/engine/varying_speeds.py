@@ -17,25 +17,10 @@ _lose_for_good, _set_speed = engine.lose_for_good, engine.set_speed
 
 @compiled(inner=True)
 def run_varying(state: ApplicationState, speeds: SpeedState, base: Array, next_ns: Array, stop_ns: int) -> int:
-    """As ``als.engine.loop.run_until_stop``, with the changes of ``speeds``.
+    """Run an application from its start as ``als.engine.loop.run_until_stop``, with changes of speeds before ``stop_ns``.
 
-    Parameters
-    ----------
-    state : ApplicationState
-        At its start, each core at its speed of that instant.
-    speeds : SpeedState
-        By the numbers that ``state.core_number`` gives.
-    base : float64 (P,)
-        GFLOP/s of each core at factor 1; what the batch level scales comes on top.
-    next_ns : int64 (P,)
-        Work space.
-    stop_ns : int
-        A change at this instant or later does not happen.
-
-    Returns
-    -------
-    int
-        As ``run_until_stop``. A core that is lost is lost for good if it never comes back, be it before ``stop_ns`` or later.
+    Each core is at its speed of the start; ``base`` are the speeds at factor 1 (GFLOP/s), and scales of the batch level come on
+    top; ``next_ns`` is work space. A core is lost for good if it never comes back, be it before ``stop_ns`` or later.
     """
     status = begin_varying(state, speeds, next_ns, stop_ns)
     if status == SUSPENDED:

@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum, IntFlag
 
-__all__ = [
-    "Cut",
-    "Directs",
-    "HostState",
-    "Order",
-    "Power",
-    "Refusal",
-    "Release",
-    "Resize",
-    "SlowOrder",
-    "Telling",
-]
+__all__ = ["Cut", "Directs", "HostState", "Order", "Power", "Refusal", "Release", "Resize", "SlowOrder", "Telling"]
 
 
 class Order(IntEnum):

@@ -155,21 +155,11 @@ def _switches_do(state: BatchState, job: int, lo: Array, hi: Array) -> bool:
 
 @compiled(inner=True)
 def put_named(state: BatchState, job: int, first: int, stop: int) -> int:
-    """See that a job may have the cores that are named for it, and put them at the end of the pool.
+    """Put the cores that are named for a waiting job at the end of the pool, if the job may have them.
 
-    Parameters
-    ----------
-    state : BatchState
-        Its profile of cores, if there is one, is at the present instant.
-    job : int
-        Row of a job that waits.
-    first, stop : int
-        Its intervals of ``chosen_lo, chosen_hi``: ascending and disjoint, of cores that there are; at least one.
-
-    Returns
-    -------
-    int
-        The number of intervals, or -1; then ``state.refused`` says why.
+    They are the intervals from ``first`` up to ``stop`` of ``chosen_lo, chosen_hi``, at least one, ascending and disjoint. The
+    profile of cores, if there is one, is at the present instant. Returns the number of intervals, or -1; then
+    ``state.refused`` has the reason.
     """
     lo, hi, used = state.chosen_lo[first:stop], state.chosen_hi[first:stop], state.pool_used
     if state.settings.limited == 1 and held_back(state, job):

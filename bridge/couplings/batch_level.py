@@ -24,50 +24,40 @@ class BatchLevel(Protocol):
     @property
     def now_ns(self) -> int:
         """The simulated instant."""
-        ...
 
     @property
     def ended(self) -> int:
         """How many jobs have ended for good, or were withdrawn."""
-        ...
 
     @property
     def rows(self) -> int:
         """How many rows there are: jobs, and later attempts of jobs that were cut."""
-        ...
 
     @property
     def due(self) -> int:
         """The row of the job whose promise has come due."""
-        ...
 
     @property
     def releases(self) -> bool:
         """Whether jobs release cores before their end."""
-        ...
 
     @property
     def awaits_outcomes(self) -> bool:
         """Whether the outcome of a job counts from its start on, and not only at its end: a promise of it is not enough."""
-        ...
 
     @property
     def waits_for_others(self) -> bool:
         """Whether :meth:`advance` may wait for another program, so that nothing else should wait for it."""
-        ...
 
     @property
     def counts(self) -> Counts:
         """The few numbers of the run, at any time and in any thread."""
-        ...
 
     def columns(self) -> JobColumns:
         """All jobs, and later attempts, by row."""
-        ...
 
     def moment(self) -> Moment:
         """Who runs where, and what else there is; between two calls of :meth:`advance`."""
-        ...
 
     def advance(self, max_ends: int) -> BatchStatus:
         """Run until something is needed from outside; returns ``DONE``, ``STARTED``, ``DUE`` or ``PAUSED``.
@@ -77,115 +67,88 @@ class BatchLevel(Protocol):
         TwolevelError
             If it cannot go on; the message says who is to blame.
         """
-        ...
 
     def break_off(self) -> None:
         """From another thread: have :meth:`advance` give up where it waits for another program."""
-        ...
 
     def started(self) -> list[int]:
         """The rows that await an answer."""
-        ...
 
     def origin(self, row: int) -> int:
         """The row of the workload that a row is an attempt at."""
-        ...
 
     def start_ns(self, row: int) -> int:
         """When a row's job has started."""
-        ...
 
     def stop_ns(self, row: int) -> int | None:
         """The instant at which a job that has started is cut at the latest; None if it is not."""
-        ...
 
     def allocation(self, row: int) -> Iterator[tuple[int, int]]:
         """The half-open intervals of cores that a row's job holds or held."""
-        ...
 
     def promise(self, row: int, not_before_ns: int) -> bool:
         """Tell that a running job ends at ``not_before_ns`` or later; False if it takes back what is known."""
-        ...
 
     def outcome(self, row: int, end_ns: int, stopped: bool = False) -> bool:
         """Tell when a running job ends, and whether because it was cut; False if that cannot be."""
-        ...
 
     @property
     def hints(self) -> bool:
         """Whether running jobs are told for which of their cores others wait."""
-        ...
 
     @property
     def molds(self) -> bool:
         """Whether jobs may start with other numbers of cores than they ask for."""
-        ...
 
     @property
     def resizes(self) -> bool:
         """Whether running jobs are given cores, or asked for some."""
-        ...
 
     @property
     def evolves(self) -> bool:
         """Whether running jobs are given cores, or asked for some, as they wish."""
-        ...
 
     def width_range(self, row: int) -> tuple[int, int]:
         """Between which numbers of cores the width of a row's job may change; twice the same where it may not."""
-        ...
 
     def wish(self, row: int, wished_ns: Array, cores: Array, until_ns: int) -> bool:
         """Tell for how many cores a job that has started wishes, and when, before its outcome is told; False if that cannot
         be."""
-        ...
 
     @property
     def directs(self) -> bool:
         """Whether running jobs are directed: the speeds of their cores are scaled, or they are ended."""
-        ...
 
     @property
     def scales(self) -> bool:
         """Whether the speeds of their cores are scaled."""
-        ...
 
     def scaled(self, row: int) -> list[tuple[int, int]]:
         """How the speeds of a running job's cores were last scaled: cores, -1 for all; and by what, parts per billion."""
-        ...
 
     def hinted(self, row: int) -> bool:
         """Whether a running job was last told for which of its cores others wait."""
-        ...
 
     def resized(self, row: int) -> tuple[list[int], list[int]]:
         """The cores that a running job was last given, and those that it was asked for."""
-        ...
 
     def holds(self, row: int, core_number: Array) -> Array:
         """Which of these cores a running job holds: bool."""
-        ...
 
     def reached(self) -> list[int]:
         """The rows of the running jobs that the latest pass has something to tell, once."""
-        ...
 
     def wanted(self, row: int, core_number: Array) -> Array:
         """For which of its cores a running job was last told that others wait: bool."""
-        ...
 
     def take_back(self, row: int) -> bool:
         """Take back how a running job was to go on: it needs an outcome or a promise again."""
-        ...
 
     def loss(self, row: int, end_ns: int, core: int) -> bool:
         """Tell when a running job ends because its cores are lost, ``core`` last; False if that cannot be."""
-        ...
 
     def release(self, row: int, core_number: Array, released_ns: Array, end_ns: int) -> bool:
         """Tell when a job that has started releases cores, before its outcome is told; False if that cannot be."""
-        ...
 
     def put_off_stop(self, row: int, core_number: Array, released_ns: Array) -> bool:
         """Whether a job that was cut would have released the failing hosts by then: its application is to be run again."""
-        ...

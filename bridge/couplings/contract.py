@@ -37,7 +37,6 @@ class Watch(Protocol):
 
     def __call__(self, ended: int, now_ns: int) -> None:
         """``ended`` jobs have ended, and the simulated clock shows ``now_ns``."""
-        ...
 
 
 @runtime_checkable
@@ -46,11 +45,9 @@ class RunWatch(Watch, Protocol):
 
     def begin(self, scenario: Scenario, simulator: BatchSimulator, coupling: str) -> None:
         """Before the first event."""
-        ...
 
     def finish(self) -> None:
         """After the last event; what is left is to work out the metrics and to write the results."""
-        ...
 
 
 class Pace:

@@ -14,8 +14,6 @@ from traces.base.parsing import parse_json
 
 __all__ = ["needed_files"]
 
-_BLOCK = 1 << 20
-
 #: Where the names of a choice among techniques end.
 _BETWEEN = re.compile(r"[,()]")
 
@@ -76,8 +74,5 @@ def _file_of(text: str) -> str:
 
 
 def _digest(path: str) -> str:
-    digest = hashlib.sha256()
     with open(path, "rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -117,17 +117,9 @@ def graph_metrics(values: Array) -> dict[str, float]:
 
 
 def graph_distribution(graphs: Array) -> dict[str, dict[str, float | None]]:
-    """How each of :data:`GRAPH_METRICS` is distributed over the jobs that have it.
+    """Distribution of each of :data:`GRAPH_METRICS` over the jobs that have it, as ``distribution`` gives it.
 
-    Parameters
-    ----------
-    graphs : float64 (len(GRAPH_METRICS), n)
-        A row a metric; NaN of jobs that have no graph.
-
-    Returns
-    -------
-    dict
-        As ``distribution`` of ``als.engine.metrics.application_metrics``.
+    ``graphs`` has a row per metric, with NaN for jobs that have no graph.
     """
     return {name: distribution(row) for (name, _), row in zip(GRAPH_METRICS, graphs, strict=True)}
 
@@ -146,13 +138,9 @@ def _between_cores(state: ApplicationState, part: int, edge: int) -> bool:
 def copy_transfers(
     state: ApplicationState, at: int, source: Shorts, target: Shorts, n_bytes: Floats, sent_ns: Ints, arrived_ns: Ints
 ) -> int:
-    """Write the transfers between cores that have arrived, as columns of ``traces.ledger.TransferRecords``; of an
-    application whose task records are kept.
+    """Write the transfers between cores that have arrived, from row ``at`` on, as columns of ``traces.ledger.TransferRecords``.
 
-    Returns
-    -------
-    int
-        The row behind the last one; the first is ``at``.
+    The application has task records. Returns the row after the last one.
     """
     graph = state.graph
     for part in range(state.part_first.size - 1):

@@ -7,16 +7,7 @@ import math
 from als.engine.dag.hooks import HOOK
 from als.engine.dag.ready_pool import host_of
 from als.engine.dag.state import GraphState
-from als.network.flows import (
-    FlowState,
-    begin_flows,
-    cancel,
-    next_event,
-    next_flow_ns,
-    pop_flow,
-    send,
-    set_clock,
-)
+from als.network.flows import FlowState, begin_flows, cancel, next_event, next_flow_ns, pop_flow, send, set_clock
 from als.network.routes import longest_route, mean_costs
 from als.network.sharing import share
 from als.network.state import NetworkState

@@ -46,15 +46,7 @@ def slot_for(state: ApplicationState) -> int:
 def give(state: ApplicationState, c: int, number: int, gflops: float, latency_ns: int) -> None:
     """Core ``number`` comes, to slot ``c`` of :func:`slot_for`, which the columns have room for by now; :func:`resize` follows.
 
-    Parameters
-    ----------
-    state : ApplicationState
-    c, number : int
-        Slot, and number in the records.
-    gflops : float
-        Its speed, GFLOP/s; at 0 it is not there until it has one.
-    latency_ns : int
-        What a message between it and the master takes.
+    At a speed of 0 the core is not there until it has one. A message between it and the master takes ``latency_ns``.
     """
     cores = state.cores
     if cores.released_ns[c] != s.NEVER:
