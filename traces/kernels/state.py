@@ -163,7 +163,7 @@ def fields_of(state: type[State]) -> dict[str, Field]:
 def _field(state: type[State], name: str, kind: Any, place: int) -> Field:
     default = state._defaults.get(name)
     if not isinstance(default, _Own):
-        return Field(name, kind, place, fill=default or 0)
+        return Field(name, kind, place, fill=0 if default is None else default)
     dims = default.dims
     if isinstance(kind, Column):
         dims = dims or ((state._dim,) if state._dim else ())
