@@ -30,7 +30,7 @@ from traces.base.ranges import whole
 from traces.base.scale import scale_of
 from traces.base.shared_options import SEED
 from traces.base.time import MAX_NS
-from traces.compiled import Array, own
+from traces.compiled import Array, own, resized
 
 __all__ = ["Application"]
 
@@ -178,7 +178,7 @@ class Application:
             graph=graph,
             wishes=wanted,
         )
-        self._wide = {name: getattr(self.state, name) for name in (*_BY_CORE, "memo")}
+        self._room = room
         if room > n_cores:
             self._show(n_cores)
         self._rigid = why_rigid(kinds, network)
@@ -446,7 +446,7 @@ class Application:
             If there is a graph whose data take time, or whose tasks are mapped; or a core that is to leave is not there, or
             leaves already; or none stays; or there are more than ``max_cores``. Nothing has changed then.
         """
-        state, room = self.state, len(self._wide["speed"])
+        state, room = self.state, self._room
         if self._rigid:
             raise InputError(f"resize: {self._rigid}")
         whole("cost_ns", cost_ns, 0, MAX_NS)
@@ -489,15 +489,15 @@ class Application:
         plans = bool(self._rules.planners)
         longest = int(np.diff(state.part_first).max()) if plans else 0
         edges = int(np.diff(state.graph.edge_first).max(initial=0)) if plans else 0
-        for name, column in g.anew_room(longest, edges, len(self._wide["speed"])).items():
+        for name, column in g.anew_room(longest, edges, self._room).items():
             setattr(state.graph, name, column)
 
     def _show(self, n_cores: int) -> None:
         # Let so many of the slots be in use.
         state = self.state
         for name in _BY_CORE:
-            setattr(state, name, self._wide[name][:n_cores])
-        state.memo = self._wide["memo"][: s.whole_memo(state.phases, self._rules.table, n_cores)]
+            setattr(state, name, resized(getattr(state, name), n_cores))
+        state.memo = resized(state.memo, s.whole_memo(state.phases, self._rules.table, n_cores))
 
     def stop(self) -> None:
         """End the application now: running tasks are cut, the others never run (their records hold -1).

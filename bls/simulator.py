@@ -6,6 +6,7 @@ import ctypes
 import time
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from bls.allocators import Allocator, placing
 from bls.constraints.job_constraints import JobConstraints, outage_columns
+from bls.constraints.outages import NEVER as NO_MORE
 from bls.constraints.outages import Outages
 from bls.engine import initial_state as first_state
 from bls.engine import loop as engine
@@ -565,12 +567,16 @@ class BatchSimulator(RunningJobs):
         until_ns : int or None
             When they are back; None: never.
         """
-        state = self.state
-        lists = 2 * self.platform.n_hosts + hosts
-        at = state.outage_first[lists]
-        down, up = state.outage_down.copy(), state.outage_up.copy()
-        down[at], up[at] = from_ns, b.NEVER if until_ns is None else until_ns
-        state.outage_down, state.outage_up = down, up
+        assert self._outages is not None
+        drained = self._outages.drained
+        assert drained is not None
+        state, lists = self.state, 2 * self.platform.n_hosts + hosts
+        down, up = drained.down_ns.copy(), drained.up_ns.copy()
+        down[hosts], up[hosts] = from_ns, NO_MORE if until_ns is None else until_ns
+        self._outages = replace(self._outages, drained=replace(drained, down_ns=down, up_ns=up))
+        _, state.outage_down, state.outage_up = outage_columns(
+            self._outages, self.circumstances.windows, self.platform.n_hosts
+        )
         state.host_status.next_down_ns[lists] = from_ns
         events = state.n_host_events
         instants, keys = state.host_ns[:events], state.host_key[:events]

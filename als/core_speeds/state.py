@@ -42,22 +42,22 @@ class SpeedState(State):
     Work space is within: only one thread at a time may use a state.
     """
 
-    begin: Ints  # int64 (cores + 1): where the entries of each core begin
-    component: Ints  # int64 (entries): ascending for each core
-    piece_begin: Ints  # int64 (entries): the pieces of this core in this component
-    piece_stop: Ints  # int64 (entries)
+    begin: Ints  # (cores + 1,): where the entries of each core begin
+    component: Ints  # (entries,): ascending for each core
+    piece_begin: Ints  # (entries,): the pieces of this core in this component
+    piece_stop: Ints  # (entries,): likewise
     # Of each component:
-    kind: Ints
-    period_ns: Ints
-    offset_ns: Ints
-    high_ns: Ints
+    kind: Ints  # PIECES, SQUARE or NOISE
+    period_ns: Ints  # how long a period is
+    offset_ns: Ints  # an instant at which one begins
+    high_ns: Ints  # how long of each the factor is 1 (SQUARE)
     purpose: Ints  # of its random stream
-    level: Floats
-    piece_ns: Ints  # int64 (pieces)
-    piece_factor: Floats  # float64 (pieces)
-    seed: Words  # uint64 (1)
-    keys: Words  # uint64 (20), work space
-    words: Words  # uint64 (4), work space
+    level: Floats  # the other factor (SQUARE), or the standard deviation of its logarithm (NOISE)
+    piece_ns: Ints  # (pieces,): when each piece begins
+    piece_factor: Floats  # (pieces,): the factor from then on
+    seed: Words  # (1,): of the run
+    keys: Words  # (20,): work space
+    words: Words  # (4,): work space
 
 
 def new_state(components: Sequence[Component], n_cores: int, seed: int) -> SpeedState:

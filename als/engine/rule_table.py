@@ -29,25 +29,17 @@ PLANS = 64  # it is a planner, and its address that of a PLAN; or nothing is ask
 
 
 class RuleTable(State):
-    """What the kernels know of each rule.
-
-    Attributes
-    ----------
-    params : float64 (n,)
-        The parameters of all rules, one behind the other.
-    calls : int64 (R,)
-        Their addresses (``traces.compiled.function_table``); that of a selection is its first candidate's.
-    """
+    """What the kernels know of each rule."""
 
     flags: Ints  # FULL … PLANS
     params_first: Ints  # its parameters: params_first … params_stop - 1
-    params_stop: Ints
-    memo_size: Ints
-    memo_per_core: Ints
+    params_stop: Ints  # likewise
+    memo_size: Ints  # numbers that it keeps for a loop
+    memo_per_core: Ints  # and for each core
     candidates: Ints  # of a selection: how many; they are the rows after it
     every_ns: Ints  # of a selection: how long a choice stands at least; 0 for the whole loop
-    params: Floats
-    calls: Ints
+    params: Floats  # the parameters of all rules, one behind the other
+    calls: Ints  # their addresses (``traces.compiled.function_table``); of a selection its first candidate's
 
 
 class Rules:

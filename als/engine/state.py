@@ -54,13 +54,13 @@ class Cores(State, dim="cores"):
     work_ns: Ints = column()  # when that chunk's first task began, or is to begin
     held_size: Ints = column()  # its size; 0 once its end was noted
     held_first: Ints = column()  # its tasks that have not ended by the latest change: held_first … held_stop - 1
-    held_stop: Ints = column()
+    held_stop: Ints = column()  # likewise
     held_from_ns: Ints = column()  # from when on the first of these runs
     began_ns: Ints = column()  # when that task began, if it has
     shift_ns: Ints = column()  # what task times are counted from, so that squares stay small: the chunk's first task
     released_ns: Ints = column()  # when the core was released, NEVER if it was not: it is never there again
     for_good: Ints = column()  # 1 where it is lost for good
-    wanted: Ints = column(codes=codes.Wanted)  # 0: it is not
+    wanted: Ints = column(codes=codes.Wanted)  # why it is wanted by others; 0: it is not
     rank: Ints = column()  # its place among the cores that the technique hands out to
     owes_ns: Ints = column()  # what the changes of width cost it, and it has not paid yet
     scaled: Ints = column()  # where speeds were scaled, the part of its speed that it runs at, parts per billion
@@ -70,9 +70,8 @@ class CoreAmounts(State, dim="cores"):
     """Further columns of each core."""
 
     held_work: Floats = column()  # work of its first task from held_from_ns on, GFLOP; negated if that had begun before
-    done_squares: Floats = (
-        column()
-    )  # sum of (time - shift_ns)² over the chunk's tasks that have ended by the latest change
+    # Sum of (time - shift_ns)² over the chunk's tasks that have ended by the latest change
+    done_squares: Floats = column()
     squares: Floats = column()  # the same over all of them
     ranked: Floats = column()  # by places among the cores that are handed out to: their speeds, GFLOP/s
 
@@ -81,6 +80,7 @@ class Ahead(State, dim="cores"):
     """What a simulation ahead has of its own, as in ApplicationState; of size 0 where no rule is chosen so."""
 
     numbers: Ints = column("numbers")  # what the application's numbers are meanwhile
+    # As in ``ApplicationState``
     cores: Cores = column()
     amounts: CoreAmounts = column()
     ask_ns: Ints = column()
@@ -93,61 +93,11 @@ class Ahead(State, dim="cores"):
 
 
 class ApplicationState(State):
-    """The whole state of one application: N tasks in I parts (F phases, perhaps repeated) on P cores.
-
-    Attributes
-    ----------
-    lengths : float64 (N,)
-        Work of each task, GFLOP; the parts' tasks one behind the other.
-    part_first : int64 (I + 1,)
-        Part ``i`` has the tasks ``part_first[i]`` up to, not including, ``part_first[i + 1]``.
-    phases : Phases
-        Part ``i`` is phase ``i % F``.
-    table : RuleTable
-    speed : float64 (P,)
-        GFLOP/s of each core, now; 0 for one that is not there.
-    core_number : int64 (P,)
-        What the task records call each core.
-    latency_ns : int64 (P,)
-        What a message between this core and the master takes.
-    ask_ns, ask_core : int64 (P,)
-        Heap of the cores whose requests will arrive, by (instant, core).
-    finish_ns : int64 (P,)
-        When each core's last task ended; the start if it had none.
-    busy_ns : int64 (P,)
-        Time that each core has spent on tasks, up to the end of its last noted chunk.
-    cores : Cores
-    amounts : CoreAmounts
-    taken : uint8 (N,)
-        1 for a task that is assigned, 0 for one that is not, 2 for one that was put back.
-    facts : float64 (FACTS,)
-        What a rule is told.
-    memo : float64
-        The rules' own, phase by phase, and rule by rule within a phase that chooses.
-    keys : uint64 (KEYS,)
-        Of the job's random stream.
-    words : uint64 (4,)
-        Work space.
-    chosen : int64 (R,) or (0,)
-        How often each rule was chosen; empty if there is nothing to choose.
-    ahead : Ahead
-    start_ns, end_ns : int64 (N,) or (0,)
-        Task records, -1 where a task never ran; empty if they are not kept.
-    core, chunk : int32 (N,) or (0,)
-        Likewise.
-    graph : GraphState
-        Beside it, where a part is a graph.
-    wishes : int64 (F,) or (0,)
-        For how many cores it wishes as a part of each phase begins, 0 for none; empty if it never wishes.
-    wished_ns : int64 (I,) or (0,)
-        When each part wished, ``NEVER`` if it did not.
-    hooks : int64
-        ``als.engine.hooks``.
-    """
+    """The whole state of one application: N tasks in I parts (F phases, perhaps repeated) on P cores."""
 
     now_ns: int = 0  # everything before this instant has been simulated
-    status: int = 0
-    began_ns: int = 0
+    status: int = 0  # of ``als.engine.status``
+    began_ns: int = 0  # when it began
     n_chunks: int = 0  # chunks assigned so far, in all parts
     n_ran: int = 0  # once finished or stopped: tasks that ran, at least in part
     overhead_ns: int = 0  # h: what a chunk costs before its tasks
@@ -162,13 +112,12 @@ class ApplicationState(State):
     n_put_back: int = 0  # of these, those that a lost core had, and that no rule chooses
     lowest_hole: int = 0  # no such task is before this one
     n_requests: int = 0  # chunks assigned since the rule began
-    rule_tasks: int = (
-        0  # tasks left when the rule began, its N; 0 if the width has changed since the last was handed out
-    )
+    # Tasks left when the rule began, its N; 0 if the width has changed since the last was handed out
+    rule_tasks: int = 0
     rule_base: int = 0  # task from which a rule that chooses its tasks counts
     rule: int = 0  # row of the rule that is asked
     memo_lo: int = 0  # its share of the memo
-    memo_hi: int = 0
+    memo_hi: int = 0  # likewise
     n_asking: int = 0  # cores that work, or wait for an answer: the size of the heap
     n_present: int = 0  # cores that are there, and are not released
     open: int = 0  # 1 where a rule's 0 is overruled: a core is absent, and the others have nothing else to do
@@ -187,34 +136,38 @@ class ApplicationState(State):
     width: int = 0  # how many cores the technique hands out to; 0 as long as no core has come or is to leave: all
     wish: int = 0  # how many cores it wished for last; before, how many it began with
     scale: int = 0  # the part of its speed that a core that comes runs at, parts per billion; 0 until a speed is scaled
-    lengths: Floats = column("tasks", constant=True)
+    lengths: Floats = column("tasks", constant=True)  # work of each task, GFLOP; the parts' tasks one behind the other
+    # Part ``i`` has the tasks ``part_first[i]`` up to, not including, ``part_first[i + 1]``
     part_first: Ints = column("bounds", constant=True)
-    phases: Phases = column()
-    table: RuleTable
-    speed: Floats = column("cores")
-    core_number: Ints = column("cores")
-    latency_ns: Ints = column("cores")
+    phases: Phases = column()  # part ``i`` is phase ``i % F``
+    table: RuleTable  # the rules of all techniques of the run
+    speed: Floats = column("cores")  # GFLOP/s of each core, now; 0 for one that is not there
+    core_number: Ints = column("cores")  # what the task records call each core
+    latency_ns: Ints = column("cores")  # what a message between this core and the master takes
+    # Heap of the cores whose requests will arrive, by (instant, core)
     ask_ns: Ints = column("cores")
     ask_core: Ints = column("cores")
-    finish_ns: Ints = column("cores")
-    busy_ns: Ints = column("cores")
-    cores: Cores = column()
-    amounts: CoreAmounts = column()
-    taken: Bytes = column("tasks")
-    facts: Floats = column(FACTS)
-    memo: Floats = column("memo")
-    keys: Words = column(KEYS, constant=True)
-    words: Words
-    chosen: Ints = column("rules")
-    ahead: Ahead
+    finish_ns: Ints = column("cores")  # when each core's last task ended; the start if it had none
+    busy_ns: Ints = column("cores")  # time that each core has spent on tasks, up to the end of its last noted chunk
+    cores: Cores = column()  # each core
+    amounts: CoreAmounts = column()  # further columns of each core
+    taken: Bytes = column("tasks")  # 1 for a task that is assigned, 0 for one that is not, 2 for one that was put back
+    facts: Floats = column(FACTS)  # what a rule is told, at the places of ``als.techniques.contract``
+    memo: Floats = column("memo")  # the rules' own, phase by phase, and rule by rule within a phase that chooses
+    keys: Words = column(KEYS, constant=True)  # of the job's random stream
+    words: Words  # (4,): work space
+    chosen: Ints = column("rules")  # how often each rule was chosen; of size 0 if there is nothing to choose
+    ahead: Ahead  # room for simulating ahead
+    # Task records, -1 where a task never ran; of size 0 if they are not kept
     start_ns: Ints = column("records", fill=-1)
     end_ns: Ints = column("records", fill=-1)
     core: Shorts = column("records", fill=-1)
     chunk: Shorts = column("records", fill=-1)
-    graph: GraphState = column()
+    graph: GraphState = column()  # where a part is a graph
+    # For how many cores it wishes as a part of each phase begins, 0 for none; of size 0 if it never does
     wishes: Ints = column("wishes", constant=True)
-    wished_ns: Ints = column("wished", fill=NEVER)
-    hooks: Ints
+    wished_ns: Ints = column("wished", fill=NEVER)  # when each part wished, ``NEVER`` if it did not
+    hooks: Ints  # what only some applications do (``als.engine.hooks``)
 
 
 def new_state(

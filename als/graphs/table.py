@@ -33,24 +33,13 @@ COV = 1
 
 
 class GraphTable(State):
-    """What the kernels know of G graphs.
+    """What the kernels know of G graphs."""
 
-    Attributes
-    ----------
-    rows : int64 (G, 7)
-    ratios : float64 (G, 2)
-        Communication to computation, NaN of a file; coefficient of variation.
-    calls : int64 (G,)
-        The generators' rules by their addresses.
-    params : float64
-    gflop : float64; source, target : int64; bytes : float64
-        Of the graphs of files, one behind the other.
-    """
-
-    rows: Ints2
-    ratios: Floats2
-    calls: Ints
-    params: Floats
+    rows: Ints2  # (G, 7): at PARAMS_FIRST … SCALE, where its parameters, tasks and edges are, and how it is scaled
+    ratios: Floats2  # (G, 2): communication to computation, NaN of a file; coefficient of variation
+    calls: Ints  # (G,): the generators' rules by their addresses
+    params: Floats  # the parameters of all generators, one behind the other
+    # The tasks and the edges of the graphs of files, one behind the other
     gflop: Floats
     source: Ints
     target: Ints
@@ -58,37 +47,22 @@ class GraphTable(State):
 
 
 class DrawingRoom(State):
-    """Work space for drawing the tasks of a job, and where the edges of its graphs are drawn to; of size 0 if it has none.
+    """Work space for drawing the tasks of a job, and where the edges of its graphs are drawn to; of size 0 if it has none."""
 
-    Attributes
-    ----------
-    keys : uint64 (20,)
-        Round keys of the job's streams.
-    cursor, words : int64 (3,), uint64 (4,)
-        Of the stream of task lengths.
-    memo : float64
-        What the rule of the lengths keeps.
-    work_cursor, work_words : int64 (3,), uint64 (4,)
-        Of the stream of the factors of graphs' work.
-    source, target : int64 (room,)
-    bytes : float64 (room,)
-    first : int64 (parts + 1 or more,)
-        Where the edges of each part begin.
-    draft : GraphDraft
-        The graph that is drawn, or was drawn last: its size, and the stream of the job's graphs.
-    """
-
-    keys: Words
+    keys: Words  # (20,): round keys of the job's streams
+    # (3,) and (4,): of the stream of task lengths
     cursor: Ints
     words: Words
-    memo: Floats
+    memo: Floats  # what the rule of the lengths keeps
+    # (3,) and (4,): of the stream of the factors of graphs' work
     work_cursor: Ints
     work_words: Words
+    # The edges of the job's graphs, within each part
     source: Ints
     target: Ints
     bytes: Floats
-    first: Ints
-    draft: GraphDraft
+    first: Ints  # (parts + 1 or more,): where the edges of each part begin
+    draft: GraphDraft  # the graph that is drawn, or was drawn last: its size, and the stream of the job's graphs
 
 
 def new_drawing_room(

@@ -60,21 +60,21 @@ CROSS_WEIGHT = 0.05
 class Flows(State, dim="flows"):
     """A slot for each transfer under way."""
 
-    edge: Ints = column()
-    phase: Ints = column()
-    entries: Ints = column()
-    mark: Ints = column()
-    next_free: Ints = column()
+    edge: Ints = column()  # whose transfer it is
+    phase: Ints = column()  # latency, sharing of links, or a time that is known
+    entries: Ints = column()  # how many links it loads
+    mark: Ints = column()  # the search that found it last; work space
+    next_free: Ints = column()  # the next slot that is free, -1
 
 
 class FlowAmounts(State, dim="flows"):
-    """Likewise."""
+    """Further columns of each transfer under way."""
 
-    left: Floats = column()  # bytes
+    left: Floats = column()  # bytes that are left
     rate: Floats = column()  # bytes per ns
-    bound: Floats = column()  # of its share, bytes/s
-    penalty: Floats = column()
-    share: Floats = column()  # bytes/s; work space
+    bound: Floats = column()  # the most that its share may be, bytes/s
+    penalty: Floats = column()  # what a common level is divided by, to give its share
+    share: Floats = column()  # its share, bytes/s; work space
     end_at: Floats = column()  # when the phase ends
     last_at: Floats = column()  # as of when ``left`` is
 
@@ -83,13 +83,13 @@ class Links(State, dim="entries"):
     """The links that transfers have loaded so far."""
 
     head: Ints = column()  # first of its entries, or -1
-    mark: Ints = column()
-    is_dirty: Ints = column()
+    mark: Ints = column()  # the search that found it last; work space
+    is_dirty: Ints = column()  # 1 where its transfers have changed since rates were worked out
     open: Ints = column()  # entries of flows whose rate is not found yet; work space
 
 
 class LinkRooms(State, dim="entries"):
-    """Likewise."""
+    """Further columns of these links."""
 
     capacity: Floats = column()  # bytes/s
     room: Floats = column()  # what is left of it; work space
@@ -100,24 +100,6 @@ class FlowState(State):
     """The transfers of one job of E edges; S slots for those under way, each with so many entries as a route has links.
 
     Instants are ns from where the part begins.
-
-    Attributes
-    ----------
-    event_at : float64, event_slot : int64
-        Heap of phases' ends by (instant, slot); some are out of date (:func:`next_event` drops them).
-    edge_slot : int64 (E,)
-        Slot of an edge's transfer, or -1.
-    flow, amount : Flows, FlowAmounts
-    entry_link, entry_next, entry_before : int64 (S * stride,)
-        Which links a transfer loads; the entries of a link are a list.
-    entry_weight : float64 (S * stride,)
-    link, room : Links, LinkRooms
-    table_key, table_link : int64
-        Hash table from a link's key in the machine to its number here.
-    dirty, flows, links : int64
-        Work lists.
-    keys : int64 (MAX_ROUTE,)
-        Work space.
     """
 
     n_used: int = 0  # slots that were ever in use
@@ -127,27 +109,32 @@ class FlowState(State):
     mask: int = 0  # size of the hash table, less 1
     stride: int = 0  # entries of a slot
     n_dirty: int = 0  # links whose transfers have changed since rates were worked out
-    stamp: int = 0
+    stamp: int = 0  # number of the latest search for what shared links connect
     base_ns: int = 0  # the instant from which the clock counts
     now: float = 0.0  # everything before has been worked out
     instant: float = math.nan  # the point at which ends are taken one by one; NaN if none are
+    # Heap of phases' ends by (instant, slot); some are out of date (:func:`next_event` drops them)
     event_at: Floats = column("events")
     event_slot: Ints = column("events")
-    edge_slot: Ints = column("flows")
+    edge_slot: Ints = column("flows")  # slot of an edge's transfer, or -1
+    # A slot for each transfer under way
     flow: Flows = column()
     amount: FlowAmounts = column()
-    entry_link: Ints = column("entries")
+    entry_link: Ints = column("entries")  # which links a transfer loads, from slot · stride on
+    # The entries of a link are a list: the next one, and the one before
     entry_next: Ints = column("entries")
     entry_before: Ints = column("entries")
-    entry_weight: Floats = column("entries")
+    entry_weight: Floats = column("entries")  # how much a transfer loads the link
+    # The links that transfers have loaded so far
     link: Links = column()
     room: LinkRooms = column()
+    # Hash table from a link's key in the machine to its number here
     table_key: Ints = column("table")
     table_link: Ints = column("table")
-    dirty: Ints = column("entries")
-    flows: Ints = column("flows")
-    links: Ints = column("entries")
-    keys: Ints = column(MAX_ROUTE)
+    dirty: Ints = column("entries")  # work list: links whose transfers have changed
+    flows: Ints = column("flows")  # work list: slots of transfers that shared links connect
+    links: Ints = column("entries")  # work list: these links
+    keys: Ints = column(MAX_ROUTE)  # work space: the keys of a route
 
 
 def flow_sizes(n_edges: int, longest_route: int) -> dict[str, int]:

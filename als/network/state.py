@@ -32,16 +32,10 @@ DRAGONFLY = 4
 
 
 class NetworkState(State):
-    """One network with its model.
+    """One network with its model."""
 
-    Attributes
-    ----------
-    parameters : int64 (PARAMETERS,)
-        What the topology's own kernel knows to read.
-    """
-
-    kind: int = NONE
-    topology: int = FULL
+    kind: int = NONE  # of its model: NONE, HOCKNEY or SHARING
+    topology: int = FULL  # FULL … DRAGONFLY
     crosstraffic: int = 0  # 1 where a flow loads the links of its way back, too
     n_hosts: int = 0  # of the machine
     latency_ns: float = 0.0  # of the platform
@@ -51,7 +45,7 @@ class NetworkState(State):
     weight_s: float = 0.0  # bytes; over a link's bandwidth, seconds that it adds to a flow's penalty
     gamma: float = 0.0  # bytes under way at most: a flow's share is at most gamma over twice its route's latency
     memory: float = 0.0  # bytes/s within a host; 0: no time
-    parameters: Ints = column(PARAMETERS)
+    parameters: Ints = column(PARAMETERS)  # what the topology's own kernel knows to read
 
 
 def new_network(parameters: Sequence[int], **numbers: float) -> NetworkState:

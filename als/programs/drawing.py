@@ -22,55 +22,36 @@ __all__ = ["HOOKS", "Lengths", "ProgramTable", "draw_program", "show_phases"]
 class Lengths(State):
     """The length models of a run; parameters and patterns of all are one behind the other."""
 
-    mode: Ints
+    mode: Ints  # of ``als.lengths.contract``
     count: Ints  # how many tasks it has of its own, or 0
-    params_first: Ints
-    params_stop: Ints
-    pattern_first: Ints
-    pattern_stop: Ints
-    memo_size: Ints
+    params_first: Ints  # its parameters: params_first … params_stop - 1
+    params_stop: Ints  # likewise
+    pattern_first: Ints  # its pattern: pattern_first … pattern_stop - 1
+    pattern_stop: Ints  # likewise
+    memo_size: Ints  # how many numbers it keeps along a loop
 
 
 class ProgramTable(State):
-    """What the kernels know of the programs of a run.
-
-    Attributes
-    ----------
-    phases : Phases
-        The phases of all programs.
-    shares : float64 (F,)
-        Each phase's share of the job.
-    wishes : float64 (F,)
-        For how many times the cores that its job asked for each phase wishes as it begins; 0 for no wish.
-    rules : RuleTable
-    lengths : Lengths
-    calls : int64 (L,)
-        The lengths' rules by their addresses.
-    params, pattern : float64
-        Of all lengths.
-    graphs : GraphTable
-    hooks : int64 (1,)
-        What draws a graph (``HOOKS``).
-    """
+    """What the kernels know of the programs of a run."""
 
     phase_first: Ints  # a program has the phases phase_first … phase_stop - 1
-    phase_stop: Ints
-    steps: Ints
+    phase_stop: Ints  # likewise
+    steps: Ints  # how often its phases are repeated
     redraw: Ints  # 1 where each step draws its tasks again
-    phases: Phases
-    n_tasks: Ints  # of each phase, N of a loop, or 0: so many for each core
-    tasks_per_core: Ints
+    phases: Phases  # the phases of all programs
+    n_tasks: Ints  # N of each phase, or 0
+    tasks_per_core: Ints  # where that is 0, so many tasks for each core
     lengths_row: Ints  # place in ``lengths``, of the tasks of a loop or of what is planned like one
     graph_row: Ints  # place in ``graphs``, or -1
-    shares: Floats
-    wishes: Floats
-    rules: RuleTable
-    lengths: Lengths
-    calls: Ints
-    params: Floats
-    pattern: Floats
-    graphs: GraphTable
-    hooks: Ints
+    shares: Floats  # each phase's share of the job
+    wishes: Floats  # for how many times the cores that its job asked for each phase wishes as it begins; 0 for no wish
+    rules: RuleTable  # the rules of the techniques
+    lengths: Lengths  # the models of task lengths
+    calls: Ints  # the lengths' rules by their addresses
+    params: Floats  # the parameters of all lengths
+    pattern: Floats  # the patterns of all lengths
+    graphs: GraphTable  # the task graphs, and what generates them
+    hooks: Ints  # (1,): what draws a graph (``HOOKS``)
 
 
 HOOKS = Hooks("drawing of tasks", DRAW_GRAPH, {0: ("task graphs", "als.graphs.draw:draw_graph")})

@@ -125,7 +125,7 @@ class Outages(Columns):
         """Twice as many outages of each host, beginning with these; itself if these are all."""
         if self.model is None or self.known_until_ns == NEVER:
             return self
-        return modelled_outages(self.model, self.n_hosts, 2 * int(self.first[1]))
+        return replace(modelled_outages(self.model, self.n_hosts, 2 * int(self.first[1])), drained=self.drained)
 
 
 def drainable(found: Outages | None, n_hosts: int) -> Outages:
@@ -134,10 +134,8 @@ def drainable(found: Outages | None, n_hosts: int) -> Outages:
     Raises
     ------
     InputError
-        If hosts are drained already, or fail by a model, whose outages are made anew when they go on.
+        If hosts are drained already.
     """
-    if found is not None and found.model is not None:
-        raise InputError("failures: of a model; allowed: a file of outages, or no drains by the simulation")
     if found is not None and found.drained is not None:
         raise InputError("failures: hosts are drained; allowed: state down, or no drains by the simulation")
     first, never = np.arange(n_hosts + 1), np.full(n_hosts, NEVER)

@@ -19,21 +19,20 @@ class Jobs(State, dim="rows"):
     """
 
     # What is given:
-    submit_ns: Ints = column(constant=True)
+    submit_ns: Ints = column(constant=True)  # when it is submitted
     estimate_ns: Ints = column()  # the run time that is planned with, once it has arrived
-    cores: Ints = column()
+    cores: Ints = column()  # how many it asks for
     run_ns: Ints = column()  # run time at full width and speed; -1 where the application level decides
     number: Ints = column(constant=True)  # the job's number in the workload
-    rank: Ints = column(
-        constant=True
-    )  # place in the order of a static policy; of others in the order of (tier, submit, row)
+    # Place in the order of a static policy; of others in the order of (tier, submit, row)
+    rank: Ints = column(constant=True)
     origin: Ints = column(constant=True)  # row of the job's first attempt
-    attempt: Ints = column(constant=True)
+    attempt: Ints = column(constant=True)  # number of this attempt, from 0
     depends_on: Ints = column(fill=-1)  # row of the job that must end first
     think_ns: Ints = column(constant=True)  # duration from that end to the arrival
     cancel_ns: Ints = column(fill=NEVER)  # when its user withdraws it
     preset: Ints = column(constant=True)  # 1 where it runs from the start
-    partition: Ints = column(constant=True)
+    partition: Ints = column(constant=True)  # number of its partition
     user: Ints = column(constant=True)  # dense number of its user
     unit_cores: Ints = column(fill=1, constant=True)  # cores of one unit
     switch_limit: Ints = column(constant=True)  # most leaf switches, 0 any number
@@ -42,24 +41,24 @@ class Jobs(State, dim="rows"):
     begin_ns: Ints = column(constant=True)  # from when on it may join the queue: its submit, or later
 
     # What becomes of it:
-    eligible_ns: Ints = column(fill=-1)
-    start_ns: Ints = column(fill=-1)
-    end_ns: Ints = column(fill=-1)
+    eligible_ns: Ints = column(fill=-1)  # when it joins the queue
+    start_ns: Ints = column(fill=-1)  # when it starts
+    end_ns: Ints = column(fill=-1)  # when it ends
     stop_ns: Ints = column(fill=NEVER)  # it is cut then at the latest
     stop_state: Ints = column(codes=Ending)  # the state that it has if it is cut then
-    promise_ns: Ints = column(fill=-1)
+    promise_ns: Ints = column(fill=-1)  # it does not end before, by what its application has promised
     expected_end_ns: Ints = column()  # when the scheduler expects its end: start + estimate, and corrections of that
     held_first: Ints = column()  # its cores: the intervals held_first … held_first + held_count - 1 of the pool
-    held_count: Ints = column()
-    held_cores: Ints = column()
-    why: Ints = column(fill=-1, codes=Reason)
-    state: Ints = column(fill=-1, codes=Ending)
+    held_count: Ints = column()  # how many intervals these are
+    held_cores: Ints = column()  # how many cores it holds
+    why: Ints = column(fill=-1, codes=Reason)  # why it started
+    state: Ints = column(fill=-1, codes=Ending)  # what became of it
     reserved: Ints = column()  # 1 once it was given a reservation
     slot_ns: Ints = column(fill=NEVER)  # begin of its reservation that is kept
     plan_first: Ints = column()  # the cores of that: intervals of kept_lo and kept_hi
-    plan_count: Ints = column()
+    plan_count: Ints = column()  # how many intervals these are
     overdue: Ints = column()  # 1 while it runs beyond expected_end_ns
-    cut: Ints = column(fill=Cut.BY_ITSELF)
+    cut: Ints = column(fill=Cut.BY_ITSELF)  # how its end came about
     corrections: Ints = column()  # how often it has run longer than was expected then
     released: Ints = column()  # of the cores that it asked for, how many it has released
     released_held: Ints = column()  # of those that it was given; held_cores are the others while it runs
@@ -74,12 +73,12 @@ class Jobs(State, dim="rows"):
     asked: Ints = column()  # cores that it was asked for, and still holds
     stretch_ns: Ints = column()  # duration by which it may run beyond its walltime, as its width has changed
     told_first: Ints = column()  # where its latest change is in the table of what was told
-    told_count: Ints = column()
+    told_count: Ints = column()  # how many columns of it that is
     given_first: Ints = column()  # its cores at its start, where they have changed since
     given_count: Ints = column()  # 0 where they have not
     needs_no_more: Ints = column()  # 1 once it has released a core that it was not asked for
 
-    # Where jobs may start with another width than they ask for, what one that did had asked for; else 0:
+    # Where jobs may start with another width than they ask for, what one that did had asked for; else 0
     was_cores: Ints = column()
     was_estimate_ns: Ints = column()
     was_walltime_ns: Ints = column()

@@ -16,9 +16,9 @@ class Settings(State):
     """
 
     # Queue and plan:
-    order: int = codes.Order.STATIC
-    max_reservations: int = 0  # at once
-    keeps_reservations: int = 0  # from pass to pass
+    order: int = codes.Order.STATIC  # in which order jobs wait
+    max_reservations: int = 0  # the most reservations at once
+    keeps_reservations: int = 0  # reservations are kept from pass to pass
     plans: int = 0  # a profile of free cores over time is kept
     limited: int = 0  # a partition has limits
     accounts: int = 0  # the policy is told of starts and ends
@@ -36,9 +36,9 @@ class Settings(State):
     by_cores: int = 0  # it matters which cores are free
     by_hosts: int = 0  # the free cores of each host are counted
     whole_hosts: int = 0  # hosts are not shared
-    n_resources: int = 0  # of each host
-    n_licences: int = 0
-    n_windows: int = 0
+    n_resources: int = 0  # resources of each host
+    n_licences: int = 0  # kinds of licences
+    n_windows: int = 0  # advance reservations and maintenance
     widest: int = 0  # cores of the widest job
     more_outages: int = 0  # a host's list of outages may be continued; 0 once its model ends
 
@@ -51,8 +51,8 @@ class Settings(State):
 
     # What running jobs do, and are told:
     logs: int = 0  # somebody is told who arrived, started and left
-    releases: int = codes.Release.NO_RELEASES
-    resizing: int = codes.Resize.NO_RESIZE
+    releases: int = codes.Release.NO_RELEASES  # how jobs release cores
+    resizing: int = codes.Resize.NO_RESIZE  # when widths change
     molds: int = 0  # jobs may start with another width than they ask for
     directs: int = 0  # the sum of codes.Directs
     max_told: int = 0  # so much may be told after one pass
@@ -64,19 +64,19 @@ class Settings(State):
     after_levels: int = 0  # states under a limit to power
 
     # Where power is limited:
-    powered: int = codes.Power.UNPOWERED
+    powered: int = codes.Power.UNPOWERED  # what a limit to power does
     idle_mw: int = 0  # what the idle machine draws
     power_amount: int = 0  # which of the amounts of the profile of cores is what is left of power
     power_alike: int = 0  # each state has the same speed in all groups
     power_stairs: int = 0  # by how many steps of limits the profile may change at one instant
     noticed: int = 0  # limits are known before they begin
-    slow_order: int = codes.SlowOrder.TOGETHER  # with LEVELS
+    slow_order: int = codes.SlowOrder.TOGETHER  # with LEVELS, which jobs are slowed first
     stretches: int = 0  # what is slowed may run beyond its walltime by as much
     shuts_down: int = 0  # hosts that are stopped are shut down
     host_log_room: int = 0  # so much may become of hosts at one instant
 
     # Where hosts that idle fall asleep:
-    sleeps: int = 0
-    sleep_after_ns: int = 0
+    sleeps: int = 0  # they do
+    sleep_after_ns: int = 0  # for how long a host idles before
     keep_awake: int = 0  # so many idle hosts stay awake
     max_boot_wait_ns: int = 0  # the most that a job waits for its hosts

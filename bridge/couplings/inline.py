@@ -10,6 +10,7 @@ import numpy as np
 from als.application_faults import application_fault
 from als.engine import hooks as application_hooks
 from als.engine.dag import hooks as graph_hooks
+from als.engine.state import ApplicationState
 from als.lengths.contract import MAX_TASKS_PER_JOB
 from als.lengths.draw import IMPOSSIBLE, NO_ROOM
 from als.programs import drawing as program_drawing
@@ -19,7 +20,6 @@ from bridge.couplings.contract import Applications, Pace, PeerOptions, Watch
 from bridge.couplings.inline_kernel import drive, reorder
 from bridge.couplings.inline_state import (
     HOOKS,
-    InlineState,
     forked,
     grow_rows,
     grow_transfers,
@@ -68,12 +68,12 @@ class InlineRun:
             directing=simulator.directs,
         )
 
-        self.outgrown: list[InlineState] = []
+        self.outgrown: list[ApplicationState] = []
 
     def fork(self, simulator: BatchSimulator) -> InlineRun:
         """Return a copy that goes on by itself, with a fork of the batch simulator."""
         other = copy(self)
-        other.simulator, other.inline, other.outgrown = simulator, forked(self.inline), [*self.outgrown, self.inline]
+        other.simulator, other.inline, other.outgrown = simulator, forked(self.inline), [*self.outgrown]
         other._settle()
         return other
 
@@ -112,7 +112,7 @@ class InlineRun:
         inline, simulator, programs = self.inline, self.simulator, self.scenario.programs
         assert programs is not None
         if status == InlineStatus.LENGTHS_FULL and len(inline.application.lengths) < MAX_TASKS_PER_JOB:
-            self.outgrown.append(inline)  # applications that are kept have their work space there
+            self.outgrown.append(inline.application)  # applications that are kept have their work space there
             self.inline = with_room(inline, programs)
         elif status in (InlineStatus.LENGTHS_FULL, InlineStatus.LENGTHS_FAULT):
             row = int(inline.fault_job)

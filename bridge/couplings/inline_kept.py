@@ -29,18 +29,19 @@ class Running(State, dim="cores"):
     reached_ns: int = 0  # when it was reached last, or has started
     stride_ns: int = 0  # how far it is simulated ahead
     steps: int = 0  # how often it has gone on by itself, as far as was sure, since it was told something
-    master_host: int = 0
+    master_host: int = 0  # host of its first core
     fastest: float = 0.0  # speed of its fastest core as it started, GFLOP/s
 
-    n_put_down: int = 0
+    n_put_down: int = 0  # how many scales are put down for it
     scale: int = 0  # the last one put down; if none was, that of all cores, ppb; 0 if nothing may be put down
     since_ns: int = 0  # the instant from which on
     left_ns: float = 0.0  # for how long from there on, at scale 1, nothing shows of the job at the least
     farthest_ns: float = 0.0  # for how long, at scale 1, a chunk may still take at the most
 
-    app: ApplicationState = column()
+    app: ApplicationState = column()  # the application
     base_gflops: Floats = column()  # the speeds of its cores at factor 1, GFLOP/s
     next_ns: Ints = column()  # when they change next by themselves
+    # The scales that were put down, and when
     put_down_ns: Ints = column("put_down")
     put_down: Ints = column("put_down")
 
@@ -48,6 +49,7 @@ class Running(State, dim="cores"):
 class Sizes(State):
     """How long the dimensions of a ``Running`` are."""
 
+    # The size of the dimension of this name
     tasks: int = 0
     bounds: int = 0
     cores: int = 0
@@ -113,14 +115,14 @@ class Journal(State, dim="entries"):
     """
 
     first: Ints = column("rows", fill=-1)  # the first entry of each row, -1 none
-    last: Ints = column("rows", fill=-1)
-    instant: Ints = column()
+    last: Ints = column("rows", fill=-1)  # its last entry
+    instant: Ints = column()  # when it was told
     after: Ints = column()  # the next entry of the same row, -1 none
     at: Ints = column()  # where what it says begins
     count: Ints = column()  # how much it is
 
     # What it says: a core, -1 for all or none, what becomes of it (as in ``BatchState.told``), and, where speeds are scaled, by
-    # what, parts per billion. Where others wait for cores, first -1, then each core that is wanted from then on.
+    # what, parts per billion. Where others wait for cores, first -1, then each core that is wanted from then on
     core: Ints = column("said")
     what: Ints = column("said")
     scale: Ints = column("said")

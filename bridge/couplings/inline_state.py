@@ -105,41 +105,24 @@ WISHING = ((wishes.tell_wishes, types.int64(_BATCH, types.int64, _INSTANTS, _INS
 
 
 class Costs(State):
-    """What chunks cost, and data.
+    """What chunks cost, and data."""
 
-    Attributes
-    ----------
-    overhead_ns, latency_ns : int
-        Of a chunk; between two hosts.
-    master : int
-        Whether a master pays the overhead (1 or 0).
-    releases, resizes, directs, promises : int
-        Whether applications release cores that they need no more, whether their widths change, whether they are directed:
-        their speeds are scaled, or they are ended, and whether jobs are planned with the ends that they promise (1 or 0).
-    resize_ns : int
-        Of a change of the width, for each core.
-    slowest_gflops : float
-        Of the machine's slowest core, GFLOP/s.
-    bytes_per_gflop : float
-        How many bytes a network between two hosts carries while a core computes a GFLOP.
-    """
-
-    overhead_ns: int
-    latency_ns: int
-    master: int
-    releases: int
-    resizes: int
-    directs: int
-    promises: int
-    resize_ns: int
-    slowest_gflops: float
-    bytes_per_gflop: float
+    overhead_ns: int  # of a chunk
+    latency_ns: int  # of a message between two hosts
+    master: int  # 1 where a master pays the overhead
+    releases: int  # 1 where applications release cores that they need no more
+    resizes: int  # 1 where their widths change
+    directs: int  # 1 where they are directed: their speeds are scaled, or they are ended
+    promises: int  # 1 where jobs are planned with the ends that they promise
+    resize_ns: int  # of a change of the width, for each core
+    slowest_gflops: float  # of the machine's slowest core, GFLOP/s
+    bytes_per_gflop: float  # how many bytes a network between two hosts carries while a core computes a GFLOP
 
 
 class TransferColumns(State, dim="transfers"):
-    """The columns of ``traces.ledger.TransferRecords``, of the jobs in the order in which they started; of size 0 if none
-    are kept."""
+    """The columns of ``traces.ledger.TransferRecords``, job by job, as they started; of size 0 if none are kept."""
 
+    # The column of the same name there
     source: Shorts = column()
     target: Shorts = column()
     bytes: Floats = column()
@@ -152,121 +135,68 @@ class Outcomes(State, dim="rows"):
 
     n_rows: Ints = column()  # tasks that were drawn
     n_tasks: Ints = column()  # tasks that ran
-    n_chunks: Ints = column()
-    length_gflop: Floats = column()
-    loops: Floats2 = column("rows", len(LOOP_METRICS), fill=np.nan)
+    n_chunks: Ints = column()  # chunks that it was given
+    length_gflop: Floats = column()  # work of its tasks, GFLOP
+    loops: Floats2 = column("rows", len(LOOP_METRICS), fill=np.nan)  # its ``LOOP_METRICS``
     chosen: Ints2 = column("rows", "rules")  # how often each rule was chosen
-    ahead_chunks: Ints = column()
-    first: Ints = column(
-        fill=-1
-    )  # its first row in the task records, which are in the order in which jobs started; -1 none
-    n_transfers: Ints = column()
-    transfer_first: Ints = column(fill=-1)
-    graph_values: Floats2 = column("graphs", len(GRAPH_METRICS), fill=np.nan)  # by row, where jobs may have graphs
+    ahead_chunks: Ints = column()  # chunks that were simulated to choose rules
+    # Its first row in the task records, which are in the order in which jobs started; -1 none
+    first: Ints = column(fill=-1)
+    n_transfers: Ints = column()  # transfers between hosts
+    transfer_first: Ints = column(fill=-1)  # its first row in the records of transfers, -1 none
+    # Its ``GRAPH_METRICS``, where jobs may have graphs
+    graph_values: Floats2 = column("graphs", len(GRAPH_METRICS), fill=np.nan)
 
 
 class InlineState(State):
-    """What the loop needs beside the batch state: n jobs, M cores of the machine.
-
-    Attributes
-    ----------
-    core_speed : float64 (M,)
-        GFLOP/s of each core of the machine at factor 1.
-    core_host : int64 (M,)
-    job_id : int64 (n,)
-        Keys of the jobs' streams.
-    asked : int64 (n,)
-        How many cores each job asks for.
-    core_gflop : float64 (n,)
-        Length of each job over these.
-    program : int64 (n,)
-        The place of each job's program.
-    table : ProgramTable
-    speeds : SpeedState
-    part_first : int64
-        Where the parts of a job begin.
-    room : DrawingRoom
-    base_gflops : float64, next_ns : int64
-        Of the cores of the application that runs: their speeds at factor 1, GFLOP/s, and when they change next by themselves.
-    own_gflops : float64
-        Work space, where speeds change and are scaled.
-    application
-        One application's arrays, as large as the largest job needs; the loop uses the front of each.
-    outcomes : Outcomes
-    transfers : TransferColumns
-    lengths : float64
-        The task lengths of the records; of size 0 if no records are kept.
-    app
-        The application that runs: the front of the arrays of ``application``, or one that is kept of a job, or a copy of it.
-    running : Running
-        It, with what else is known of it.
-    shared : Running
-        The one that is the front of the arrays of ``application``.
-    seed : uint64 (1,)
-    costs : Costs
-    engines : int64 (4,)
-        Both engines' functions.
-    hooks : int64
-        What only some runs do.
-    releasing : int64 (2,) or (0,)
-        The batch engine's functions for cores that are released, where they are.
-    losing : int64 (1,) or (0,)
-        The batch engine's function for jobs whose cores are all lost, where they may be.
-    journal : Journal
-    fastest : float64 (1,)
-        Where widths change: the speed of the fastest core of the application that runs, as it started, GFLOP/s.
-    saved : SavedStates
-    reaching : int64 (2,) or (0,)
-        The batch engine's functions for jobs that are reached, where they are.
-    wishing : int64 (1,) or (0,)
-        The batch engine's function for jobs that wish for cores, where they may.
-    width_range : int64 (2, n) or (2, 0)
-        Where they may, the fewest cores that each job may have, and the most.
-    """
+    """What the loop needs beside the batch state: n jobs, M cores of the machine."""
 
     ledger_used: int = 0  # records of tasks
     transfers_used: int = 0  # records of transfers
     journal_used: int = 0  # entries of the journal
     flags_used: int = 0  # and what they say
-    fault_job: int = 0
-    fault_status: int = 0
+    fault_job: int = 0  # the job at which the loop had to end
+    fault_status: int = 0  # why
     started_ns: int = 0  # of the application that runs
     master_host: int = 0  # likewise
     reached_at: int = 0  # how many of the jobs that are reached have been dealt with
     n_noted: int = 0  # how many of them have heard of it
     told_upto: int = 0  # how many of them have been told what there was to tell
-    core_speed: Floats
-    core_host: Ints
-    job_id: Ints
-    asked: Ints
-    core_gflop: Floats
-    program: Ints
-    table: ProgramTable
-    speeds: SpeedState
-    part_first: Ints
-    room: DrawingRoom
-    base_gflops: Floats
-    next_ns: Ints
-    own_gflops: Floats
+    core_speed: Floats  # (M,): GFLOP/s of each core of the machine at factor 1
+    core_host: Ints  # (M,): the host of each core
+    job_id: Ints  # (n,): keys of the jobs' streams
+    asked: Ints  # (n,): how many cores each job asks for
+    core_gflop: Floats  # (n,): length of each job over these
+    program: Ints  # (n,): the place of each job's program
+    table: ProgramTable  # the programs
+    speeds: SpeedState  # how the speeds of cores change
+    part_first: Ints  # where the parts of a job begin
+    room: DrawingRoom  # work space for drawing tasks
+    base_gflops: Floats  # speeds of the cores of the application that runs, at factor 1, GFLOP/s
+    next_ns: Ints  # when these change next by themselves
+    own_gflops: Floats  # work space, where speeds change and are scaled
+    # One application's arrays, as large as the largest job needs; the loop uses the front of each
     application: ApplicationState
-    outcomes: Outcomes = column()
-    transfers: TransferColumns = column()
-    lengths: Floats
+    outcomes: Outcomes = column()  # what became of each job
+    transfers: TransferColumns = column()  # records of transfers
+    lengths: Floats  # the task lengths of the records; of size 0 if no records are kept
+    # The application that runs: the front of the arrays of ``application``, or one that is kept of a job, or a copy of it
     app: ApplicationState
-    running: Running
-    shared: Running
-    seed: Words
-    costs: Costs
-    engines: Ints
-    hooks: Ints
-    releasing: Ints
-    losing: Ints
-    journal: Journal = column()
+    running: Running  # it, with what else is known of it
+    shared: Running  # the one that is the front of the arrays of ``application``
+    seed: Words  # (1,): of the run
+    costs: Costs  # of chunks and data
+    engines: Ints  # (4,): both engines' functions
+    hooks: Ints  # what only some runs do
+    releasing: Ints  # (2,) or (0,): the batch engine's functions for cores that are released, where they are
+    losing: Ints  # (1,) or (0,): its function for jobs whose cores are all lost, where they may be
+    journal: Journal = column()  # what running jobs were told
+    # (1,): where widths change, speed of the fastest core of the application that runs, as it started, GFLOP/s
     fastest: Floats
-    saved: SavedStates = column()
-    reaching: Ints
-    wishing: Ints
-    width_range: Ints2
+    saved: SavedStates = column()  # applications that run, each as it was at an instant
+    reaching: Ints  # (2,) or (0,): the batch engine's functions for jobs that are reached, where they are
+    wishing: Ints  # (1,) or (0,): its function for jobs that wish for cores, where they may
+    width_range: Ints2  # (2, n) or (2, 0): where they may, the fewest cores that each job may have, and the most
 
 
 #: ``hook(inline, job or cores, instant or flag)``

@@ -105,10 +105,12 @@ class Simulation:
         Raises
         ------
         InputError
-            If there is no such host, or one is drained already; or if the simulation was not made ``drainable``.
+            If there is no such host, or one is drained already; or if the simulation has ended, or was not made ``drainable``.
         """
         if not self._drainable:
             raise InputError("drain: the simulation was made without; allowed: Simulation(…, drainable=True)")
+        if self.done:
+            raise InputError("drain: the simulation has ended; allowed: before its end")
         n_hosts = self.scenario.platform.n_hosts
         found = parse_intervals(hosts, "drain: hosts", n_hosts)
         check_ends(found, n_hosts, "drain: hosts", f"the machine has hosts 0 to {n_hosts - 1}")

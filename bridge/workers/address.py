@@ -72,7 +72,12 @@ def dial(address: str, context: ssl.SSLContext | None = None) -> socket.socket:
     """
     if context is not None:
         host, port = tls_address(address, "bridge address")
-        plug: socket.socket = context.wrap_socket(socket.create_connection((host, port), HANDSHAKE_S))
+        plain = socket.create_connection((host, port), HANDSHAKE_S)
+        try:
+            plug: socket.socket = context.wrap_socket(plain)
+        except BaseException:
+            plain.close()
+            raise
         plug.settimeout(None)
         keep_alive(plug)
         return plug

@@ -10,14 +10,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from directors import Director
 from one_result import different
 from pages import ROOT, blocks
 from scenarios import crowd
+from test_power_runs import PLATFORM as POWERED
+from test_power_runs import varied
 
 import bridge
 from bls.constraints.options import Surroundings
+from bls.constraints.outages import OutageModel, modelled_outages
 from bls.scheduler_options import Rules
 from bridge.runs.simulation import run
 from bridge.scenarios.scenario import Options, Scenario
@@ -47,6 +51,40 @@ def test_drained_hosts_are_as_if_a_file_had_said_so(tmp_path: Path) -> None:
     assert different(expected, plain) != ""
 
 
+def test_hosts_that_are_drained_fail_by_their_model_as_before(tmp_path: Path) -> None:
+    """A file says all that the model draws, and the drains 1 ns later than they are told."""
+    model = OutageModel(40 * S, 3 * S, 1)
+    said = modelled_outages(model, 3, 512)
+    hosts = np.repeat(np.arange(3), 512)
+    rows = zip(hosts.tolist(), said.down_ns.tolist(), said.up_ns.tolist(), strict=True)
+    lines = [f"{host},{down / S:.9f},{up / S:.9f},down" for host, down, up in rows]
+    drains = ["0,100.000000001,150,drain", "2,100.000000001,150,drain"]
+    (tmp_path / "failures.csv").write_text("\n".join(["host,down_s,up_s,state", *lines, *drains]) + "\n")
+    rules = Rules("easy", max_attempts=1000)
+    expected = run(scenario(around=Surroundings(failures=str(tmp_path / "failures.csv")), rules=rules))
+    failing = scenario(around=Surroundings(failures="mtbf:40s,mttr:3s,seed:1"), rules=rules)
+    simulation = bridge.Simulation(failing, drainable=True).run(100 * S)
+    drained = simulation.fork().drain("0 2", 150 * S)
+    assert different(drained.result(), expected) == ""
+    assert different(simulation.result(), run(failing)) == ""
+    assert expected.jobs.end_ns.max() > 500 * S  # the model was asked for more than once
+
+
+@pytest.mark.parametrize("kind", ["plain", "ordered", "graphs", "drawing", "promised"])
+def test_forks_of_runs_whose_power_is_limited(kind: str) -> None:
+    workload, options = varied(kind, 2)
+    if options["als"] == "recorded":
+        options["als"] = "fac"
+    whole = bridge.simulate(workload, POWERED, **options)
+    simulation = bridge.Simulation(whole.scenario)
+    assert whole.ledger.scales is not None
+    instants = np.unique([*whole.ledger.scales.told_ns, *whole.jobs.start_ns])
+    forks = [simulation.run(int(instant)).fork() for instant in instants[instants >= 0][::4]]
+    assert len(forks) > 3
+    for one in (*forks, simulation):
+        assert different(one.result(), whole) == ""
+
+
 def test_what_is_refused() -> None:
     simulation = bridge.Simulation(scenario(), drainable=True).run(5 * S)
     with pytest.raises(InputError, match=r"^until_ns: 4 s is past; it is 5 s$"):
@@ -62,8 +100,9 @@ def test_what_is_refused() -> None:
     director = Director(1, 0.5, 0.05)
     with pytest.raises(InputError, match="decides in Python, or the run has observers"):
         bridge.Simulation(scenario(bls=director, rules=Rules(max_attempts=1000)))
-    with pytest.raises(InputError, match="failures: of a model; allowed: a file of outages"):
-        bridge.Simulation(scenario(around=Surroundings(failures="mtbf:300s,mttr:5s")), drainable=True)
+    ended = bridge.Simulation(scenario(), drainable=True).run()
+    with pytest.raises(InputError, match=r"^drain: the simulation has ended; allowed: before its end$"):
+        ended.drain("0")
     drained = replace(bridge.Simulation(scenario(), drainable=True).scenario)
     with pytest.raises(InputError, match="failures: hosts are drained; allowed: state down"):
         bridge.Simulation(drained, drainable=True)

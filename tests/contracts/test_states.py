@@ -10,7 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bls.engine.codes import Order
 from bls.engine.jobs import Jobs
+from bls.engine.settings import Settings
 from bls.engine.state import BatchState
 from traces.compiled import (
     compiled,
@@ -176,6 +178,10 @@ def test_a_state_says_what_its_columns_cannot_be() -> None:
         "way is 0; allowed: Kind, [1, 2]",
         "kind[1] is 3; allowed: Kind, [1, 2]",
     ]
+
+
+def test_a_number_of_codes_may_begin_with_the_code_0() -> None:
+    assert fields_of(Settings)["order"].codes is Order
 
 
 def test_what_is_constant_of_jobs_is_given() -> None:

@@ -16,17 +16,21 @@ from pages import PAGES, ROOT, anchors, blocks, links, section, table
 
 import bridge
 from als.engine.metrics import LOOP_METRICS, application_metrics
+from als.engine.state import ApplicationState
 from als.lengths import LENGTHS
 from als.techniques import TECHNIQUES
 from bls import HostGroup, Platform, sample_path
 from bls.allocators import ALLOCATORS
+from bls.engine.state import BatchState
 from bls.machine.host_power import HostPower
 from bls.policies import POLICIES
 from bls.power.options import PowerOptions
 from bls.workloads.workload import REASONS
 from bridge.couplings import COUPLINGS
+from bridge.couplings.inline_state import InlineState
 from bridge.scenarios.application_level import ASSIGNMENTS
-from tools import sections
+from tools import sections, states
+from traces.kernels.state import State, fields_of
 from traces.ledger_tables import TASKS
 from traces.tables import JOB_COLUMNS
 
@@ -297,6 +301,20 @@ def test_the_shares_of_examples_are_those_of_conftest() -> None:
 
 def test_the_pages_show_their_data() -> None:
     assert sections.main(["--check"]) == 0  # python -m tools.sections
+
+
+@pytest.mark.parametrize("root", [BatchState, ApplicationState, InlineState])
+def test_every_field_of_a_state_has_a_meaning(root: type[State]) -> None:
+    for name, declared in states.listed(root).items():
+        if not declared.__module__.endswith(".contract"):
+            meanings = {field: meaning for _, field, _, meaning in states.rows(declared)}
+            assert meanings.keys() == fields_of(declared).keys(), name
+            assert all(meanings.values()), (name, meanings)
+            assert "Attributes" not in (declared.__doc__ or ""), name  # said once
+
+
+def test_the_page_of_states_is_the_one_of_the_declarations() -> None:
+    assert states.PAGE.read_text(encoding="utf-8") == states.page()  # python -m tools.states
 
 
 def test_the_page_on_coordination_names_the_techniques_that_serve_wanted_cores_last() -> None:

@@ -11,138 +11,52 @@ __all__ = ["alone_cases"]
 
 _CHANGING = ("square:period=9s,low=0.4,cores=0-2", "lost:cores=5,at=20s,until=45s")
 
-_LOOPS: dict[str, dict[str, Any]] = {
-    "fac": {"als": "fac", "lengths": "gamma:cov=0.5"},
-    "awf in steps": {
-        "als": "awf",
-        "lengths": "exponential",
-        "steps": 4,
-        "core_speed_gflops": (2.0, 1.0, 1.0, 0.5, 0.5, 3.0),
-    },
-    "wf weights": {
-        "als": "wf:weights=1.6/.8/.8/.8",
-        "lengths": "",
-        "variation": 0.2,
-        "core_speed_gflops": (2.0, 1.0, 1.0, 1.0),
-    },
-    "af by a master": {
-        "als": "af",
-        "lengths": "lognormal:cov=1",
-        "hosts": 3,
-        "overhead_ns": 10**8,
-        "latency_ns": 10**7,
-    },
-    "bold": {"als": "bold", "lengths": "bimodal", "overhead_ns": 3 * 10**8},
-    "select again": {
-        "als": "select:tss,fac,every=5s",
-        "lengths": "gamma:cov=0.5",
-        "speeds": _CHANGING,
-        "overhead_ns": 10**8,
-    },
-    "steal": {"als": "static-steal", "lengths": "decreasing", "speeds": _CHANGING},
-    "lost for good": {
-        "als": "tss",
-        "lengths": "exponential",
-        "speeds": ("lost:cores=1-3,at=15s", "late:cores=6,at=30s"),
-    },
-    "python": {"als": f"{PLUGINS}:Measured", "lengths": "correlated:cov=0.4", "steps": 2, "speeds": _CHANGING},
-    "static": {"als": "static", "lengths": "mandelbrot:width=20,height=20,iterations=100"},
-    "maf": {"als": "maf", "lengths": "uniform:cov=0.5", "steps": 3, "assignment": "master", "overhead_ns": 10**7},
+#: Of each loop: the technique, the lengths of its tasks, and further options.
+_LOOPS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "fac": ("fac", "gamma:cov=0.5", {}),
+    "awf in steps": ("awf", "exponential", {"steps": 4, "core_speed_gflops": (2.0, 1.0, 1.0, 0.5, 0.5, 3.0)}),
+    "wf weights": ("wf:weights=1.6/.8/.8/.8", "", {"variation": 0.2, "core_speed_gflops": (2.0, 1.0, 1.0, 1.0)}),
+    "af by a master": ("af", "lognormal:cov=1", {"hosts": 3, "overhead_ns": 10**8, "latency_ns": 10**7}),
+    "bold": ("bold", "bimodal", {"overhead_ns": 3 * 10**8}),
+    "select again": ("select:tss,fac,every=5s", "gamma:cov=0.5", {"speeds": _CHANGING, "overhead_ns": 10**8}),
+    "steal": ("static-steal", "decreasing", {"speeds": _CHANGING}),
+    "lost for good": ("tss", "exponential", {"speeds": ("lost:cores=1-3,at=15s", "late:cores=6,at=30s")}),
+    "python": (f"{PLUGINS}:Measured", "correlated:cov=0.4", {"steps": 2, "speeds": _CHANGING}),
+    "static": ("static", "mandelbrot:width=20,height=20,iterations=100", {}),
+    "maf": ("maf", "uniform:cov=0.5", {"steps": 3, "assignment": "master", "overhead_ns": 10**7}),
 }
 
 #: Chunks cost something, and messages take time, with these.
 _COSTLY = {"hosts": 2, "overhead_ns": 10**7, "latency_ns": 10**6}
 
-_GRAPHS: dict[str, dict[str, Any]] = {
-    "cholesky × heft": {"graph": "cholesky:tiles=6,ccr=0.4", "als": "heft", "network": "lv08", "hosts": 4},
-    "lu × peft": {"graph": "lu:tiles=5,cov=0.3", "als": "peft", "network": "cm02", "hosts": 4, "topology": "star"},
-    "layered × gss": {
-        "graph": "layered:tasks=120,ccr=0.5",
-        "als": "gss",
-        "order": "rank",
-        "network": "cm02",
-        **_COSTLY,
-    },
-    "layered × dense": {
-        "graph": "layered:tasks=60,density=0.4,width=6,jump=2",
-        "als": "ss",
-        "network": "hockney",
-        "hosts": 3,
-    },
-    "chain": {
-        "graph": "chain:tasks=12",
-        "als": "fac",
-        "network": "lv08:crosstraffic=no",
-        "hosts": 4,
-        "topology": "shared",
-    },
-    "fork-join": {
-        "graph": "fork-join:width=9,stages=3",
-        "als": "min-min",
-        "network": "lv08",
-        "hosts": 2,
-        "memory_gbps": 50.0,
-    },
-    "stencil lost": {"graph": "stencil:steps=8,cov=0.2", "als": "ss", "speeds": ("lost:cores=7,at=100ms",)},
-    "stencil planned lost": {
-        "graph": "stencil:steps=8",
-        "als": "heft",
-        "speeds": ("lost:cores=2-3,at=90ms,until=200ms",),
-    },
-    "tree": {
-        "graph": "tree:depth=5,direction=out",
-        "als": "max-min",
-        "network": "lv08",
-        "hosts": 8,
-        "topology": "star",
-    },
-    "fat-tree": {
-        "graph": "layered:tasks=80,ccr=2",
-        "als": "heft",
-        "network": "lv08",
-        "hosts": 8,
-        "topology": "fat-tree:down=4x2,up=1x2",
-    },
-    "dragonfly": {
-        "graph": "layered:tasks=80,ccr=2",
-        "als": "critical-path",
-        "network": "cm02:gamma=50000",
-        "hosts": 8,
-        "topology": "dragonfly:groups=2,chassis=2,routers=2,nodes=1,routing=simgrid",
-    },
-    "dax": {"graph": "small.dax", "als": "heft", "network": "lv08", "hosts": 2},
-    "wfformat": {
-        "graph": "small.json",
-        "als": "awf-b",
-        "network": "cm02",
-        "hosts": 2,
-        "core_speed_gflops": (40.0, 20.0),
-    },
-    "dot mapped": {
-        "graph": "ring.dot",
-        "als": "mapped",
-        "network": "cm02",
-        "hosts": 2,
-        "core_speed_gflops": (1.0,) * 4,
-    },
-    "dot hockney": {
-        "graph": "ring.dot",
-        "als": "mapped",
-        "network": "hockney",
-        "hosts": 2,
-        "core_speed_gflops": (1.0,) * 4,
-    },
-    "graphml mapped": {"graph": "small.graphml", "als": "mapped", "order": "rank", "network": "lv08", "hosts": 2},
-    "ladder": {"graph": f"{PLUGINS}:LADDER:ratio=3", "tasks": 40, "als": f"{PLUGINS}:FASTEST"},
-    "noise": {
-        "graph": "lu:tiles=4",
-        "als": "static",
-        "speeds": ("noise:period=20ms,sigma=0.5",),
-        "hosts": 2,
-        "network": "cm02",
-    },
-    "static-steal": {"graph": "layered:tasks=90", "als": "static-steal", "speeds": ("lost:cores=1,at=50ms",)},
-    "master": {"graph": "layered:tasks=90", "als": "fac", "assignment": "master", **_COSTLY, "network": "lv08"},
+#: Of each graph: what makes it, what schedules it, the network, the number of hosts, and further options.
+_GRAPHS: dict[str, tuple[str, str, str, int, dict[str, Any]]] = {
+    "cholesky × heft": ("cholesky:tiles=6,ccr=0.4", "heft", "lv08", 4, {}),
+    "lu × peft": ("lu:tiles=5,cov=0.3", "peft", "cm02", 4, {"topology": "star"}),
+    "layered × gss": ("layered:tasks=120,ccr=0.5", "gss", "cm02", 2, {"order": "rank", **_COSTLY}),
+    "layered × dense": ("layered:tasks=60,density=0.4,width=6,jump=2", "ss", "hockney", 3, {}),
+    "chain": ("chain:tasks=12", "fac", "lv08:crosstraffic=no", 4, {"topology": "shared"}),
+    "fork-join": ("fork-join:width=9,stages=3", "min-min", "lv08", 2, {"memory_gbps": 50.0}),
+    "stencil lost": ("stencil:steps=8,cov=0.2", "ss", "none", 1, {"speeds": ("lost:cores=7,at=100ms",)}),
+    "stencil planned lost": ("stencil:steps=8", "heft", "none", 1, {"speeds": ("lost:cores=2-3,at=90ms,until=200ms",)}),
+    "tree": ("tree:depth=5,direction=out", "max-min", "lv08", 8, {"topology": "star"}),
+    "fat-tree": ("layered:tasks=80,ccr=2", "heft", "lv08", 8, {"topology": "fat-tree:down=4x2,up=1x2"}),
+    "dragonfly": (
+        "layered:tasks=80,ccr=2",
+        "critical-path",
+        "cm02:gamma=50000",
+        8,
+        {"topology": "dragonfly:groups=2,chassis=2,routers=2,nodes=1,routing=simgrid"},
+    ),
+    "dax": ("small.dax", "heft", "lv08", 2, {}),
+    "wfformat": ("small.json", "awf-b", "cm02", 2, {"core_speed_gflops": (40.0, 20.0)}),
+    "dot mapped": ("ring.dot", "mapped", "cm02", 2, {"core_speed_gflops": (1.0,) * 4}),
+    "dot hockney": ("ring.dot", "mapped", "hockney", 2, {"core_speed_gflops": (1.0,) * 4}),
+    "graphml mapped": ("small.graphml", "mapped", "lv08", 2, {"order": "rank"}),
+    "ladder": (f"{PLUGINS}:LADDER:ratio=3", f"{PLUGINS}:FASTEST", "none", 1, {"tasks": 40}),
+    "noise": ("lu:tiles=4", "static", "cm02", 2, {"speeds": ("noise:period=20ms,sigma=0.5",)}),
+    "static-steal": ("layered:tasks=90", "static-steal", "none", 1, {"speeds": ("lost:cores=1,at=50ms",)}),
+    "master": ("layered:tasks=90", "fac", "lv08", 2, {"assignment": "master", **_COSTLY}),
 }
 
 #: Applications into which changes are injected at instants: (s, core or all, GFLOP/s), and perhaps a stop.
@@ -214,11 +128,13 @@ def alone_cases() -> Iterator[Case]:
     yield from _lost()
     yield Case("chunks of all techniques", "chunks", {"n_tasks": 1000, "n_cores": 4, "seed": 6})
     yield Case("chunks of all techniques, odd", "chunks", {"n_tasks": 317, "n_cores": 7, "seed": 0})
-    for name, given in _LOOPS.items():
-        yield Case(f"loop: {name}", "loop", {**given, "lengths": paper_draw(given["lengths"])})
+    for name, (technique, lengths, more) in _LOOPS.items():
+        yield Case(f"loop: {name}", "loop", {"als": technique, "lengths": paper_draw(lengths), **more})
     for name in ("fac", "wf weights", "af by a master", "python"):
-        yield Case(f"work: loop: {name}", "loop", _LOOPS[name])
-    for name, given in _GRAPHS.items():
+        technique, lengths, more = _LOOPS[name]
+        yield Case(f"work: loop: {name}", "loop", {"als": technique, "lengths": lengths, **more})
+    for name, (graph, scheduler, network, hosts, options) in _GRAPHS.items():
+        given = {"graph": graph, "als": scheduler, "network": network, "hosts": hosts, **options}
         yield Case(f"graph: {name}", "graph", given)
     for name, given in _INJECTED.items():
         yield Case(f"injected: {name}", "application", given)

@@ -157,13 +157,14 @@ def fields_of(state: type[State]) -> dict[str, Field]:
         state._laid_out = found
         state._entries = place
         state._own = frozenset(name for name, field in found.items() if field.dims is not None)
+        state._numbers = frozenset(name for name, field in found.items() if isinstance(field.kind, Number))
     return found
 
 
 def _field(state: type[State], name: str, kind: Any, place: int) -> Field:
     default = state._defaults.get(name)
     if not isinstance(default, _Own):
-        return Field(name, kind, place, fill=default or 0)
+        return Field(name, kind, place, fill=0 if default is None else default)
     dims = default.dims
     if isinstance(kind, Column):
         dims = dims or ((state._dim,) if state._dim else ())
@@ -237,6 +238,7 @@ class State:
     _laid_out: ClassVar[dict[str, Field]]
     _entries: ClassVar[int]
     _own: ClassVar[frozenset[str]]
+    _numbers: ClassVar[frozenset[str]]
     _whole: ClassVar[Tree]
     _sizes: ClassVar[_Extents]
     _layout: ClassVar[str]
@@ -263,15 +265,10 @@ class State:
             given = {name: default for name, default in self._defaults.items() if not isinstance(default, _Own)} | given
         if given.keys() != fields.keys() or len(values) > len(fields):
             raise TypeError(f"{type(self).__name__}: {sorted(given.keys() ^ fields.keys())} missing or unknown")
-        self._fill(given, None)
-
-    def _fill(self, given: Mapping[str, Any], slab: Array | None) -> None:
-        held = self.__dict__
-        held["_slab"] = slab
-        entries = [one for name, field in self._laid_out.items() for one in self._entries_of(field, given[name])]
-        block = held["_block"] = np.array(entries, np.int64)
-        held["_address"] = address_of(block)
-        held.update((name, value) for name, value in given.items() if not isinstance(self._laid_out[name].kind, Number))
+        entries = [one for name, field in fields.items() for one in self._entries_of(field, given[name])]
+        block, held = np.array(entries, np.int64), self.__dict__
+        held.update((name, value) for name, value in given.items() if name not in self._numbers)
+        held.update(_block=block, _address=address_of(block), _slab=None)
 
     @classmethod
     def new(cls, sizes: Mapping[str, int] | None = None, **given: Any) -> Self:
@@ -287,27 +284,42 @@ class State:
         fields, sizes = fields_of(cls), {} if sizes is None else sizes
         if unknown := given.keys() - fields.keys():
             raise TypeError(f"{cls.__name__}: {sorted(unknown)} unknown")
-        values: dict[str, Any] = {}
-        shapes: dict[str, tuple[int, ...]] = {}
-        for name, field in fields.items():
-            if field.dims is None:
-                values[name] = given[name] if name in given else cls._default(field)
-            elif field.dtype is not None:
-                shape = tuple(sizes[one] if isinstance(one, str) else one for one in field.dims)
-                if field.constant and _is_as_stored(found := given.get(name), field, shape):
-                    values[name] = found
-                else:
-                    shapes[name] = shape
-            else:
-                values[name] = given[name] if name in given else field.kind.new(sizes)
-        slab, columns = _laid_in_slab(fields, shapes)
-        for name, made in columns.items():
-            if name in given:
-                made[...] = given[name]
-            elif fill := fields[name].fill:
-                made[...] = fill
         state = cls.__new__(cls)
-        state._fill(values | columns, slab)
+        held = state.__dict__
+        entries = first_numbers(cls).tolist()
+        laid: list[Field] = []
+        places, end = [], 0
+        for name, field in fields.items():
+            dims, dtype = field.dims, field.dtype
+            if dims is None or dtype is None:
+                if isinstance(field.kind, Number):
+                    continue
+                if name not in given and dims is None:
+                    raise TypeError(f"{cls.__name__}.{name}: not given")
+                value = held[name] = given[name] if name in given else field.kind.new(sizes)
+                entries += state._entries_of(field, value)
+                continue
+            shape = tuple([sizes[one] if isinstance(one, str) else one for one in dims])
+            if field.constant and _is_as_stored(value := given.get(name), field, shape):
+                held[name] = value
+                entries += state._entries_of(field, value)
+                continue
+            laid.append(field)
+            places.append(field.place)
+            entries.append(end)  # from the begin of the slab
+            entries += shape
+            end += _room(field, shape)
+        slab = np.zeros(end + 1, np.uint8) if laid else None  # each column begins within it, one of no size, too
+        block = np.array(entries, np.int64)
+        if slab is not None:
+            block[places] += address_of(slab)
+        held.update(_block=block, _address=address_of(block), _slab=slab)
+        for field in laid:
+            first = given.get(field.name)
+            if first is not None or field.fill:
+                getattr(state, field.name)[...] = field.fill if first is None else first
+        for name in given.keys() & state._numbers:
+            setattr(state, name, given[name])
         return state
 
     @classmethod
@@ -317,12 +329,6 @@ class State:
             if field.dtype is not None and field.dims is None and name not in given:
                 given[name] = np.zeros((0,) * field.kind.ndim, field.dtype)
         return cls.new(defaultdict(int), **given)
-
-    @classmethod
-    def _default(cls, field: Field) -> Any:
-        if not isinstance(field.kind, Number):
-            raise TypeError(f"{cls.__name__}.{field.name}: not given")
-        return field.fill
 
     def grow(self, **sizes: int) -> None:
         """Give the columns of these dimensions more room, filled as declared; what they hold stays where it is in them.
@@ -604,6 +610,15 @@ def memory_at(address: int, n_bytes: int) -> Array:
     return np.ctypeslib.as_array((ctypes.c_uint8 * n_bytes).from_address(address))
 
 
+def _room(field: Field, shape: tuple[int, ...]) -> int:
+    # Bytes of a slab that a column takes.
+    assert field.dtype is not None
+    size = field.dtype.itemsize
+    for long in shape:
+        size *= long
+    return -(-size // _LINE) * _LINE
+
+
 def _laid_in_slab(
     fields: Mapping[str, Field], shapes: Mapping[str, tuple[int, ...]]
 ) -> tuple[Array | None, dict[str, Array]]:
@@ -612,12 +627,8 @@ def _laid_in_slab(
         return None, {}
     places, at = {}, 0
     for name, shape in shapes.items():
-        dtype = fields[name].dtype
-        assert dtype is not None
-        places[name], size = at, dtype.itemsize
-        for long in shape:
-            size *= long
-        at += -(-size // _LINE) * _LINE
+        places[name] = at
+        at += _room(fields[name], shape)
     slab = np.zeros(at + 1, np.uint8)  # each column begins within it, one of no size, too
     columns = {name: np.ndarray(shape, fields[name].dtype, slab, places[name]) for name, shape in shapes.items()}
     return slab, columns

@@ -54,7 +54,7 @@ class GraphTasks(State, dim="nodes"):
 class GraphCores(State, dim="graph_cores"):
     """Of each core of the job."""
 
-    does: Ints = column(fill=codes.Does.IDLES)
+    does: Ints = column(fill=codes.Does.IDLES)  # what it does
     task: Ints = column()  # the task that it computes, or whose data it waits for; -1
     free_ns: Ints = column()  # since when it has been free for its next task
     host: Ints = column()  # its host, counted within the job
@@ -71,67 +71,22 @@ class Anew(State, dim="anew"):
     core: Ints = column()  # which core it is for
     position: Ints = column()  # its place in the order of begins
     at: Ints = column()  # the task at a place
-    scratch: Ints = column()
+    scratch: Ints = column()  # work space
 
 
 class Pools(State, dim="pools"):
     """The pools of waiting tasks and idle cores, one for each host, or one."""
 
     waiting_first: Ints = column()  # where the heap of its waiting tasks begins
-    waiting_size: Ints = column()
+    waiting_size: Ints = column()  # its size
     idle_first: Ints = column()  # where the heap of its idle cores begins
-    idle_size: Ints = column()
+    idle_size: Ints = column()  # its size
 
 
 class GraphState(State):
     """Beside ``ApplicationState``: N tasks, E edges, P cores on H hosts; all sizes 0 where no part is a graph.
 
     Edges are by part, tasks in them counted within the part, sorted by (source, target).
-
-    Attributes
-    ----------
-    edge_first : int64 (I + 1,)
-        Part ``i`` has the edges ``edge_first[i]`` up to, not including, ``edge_first[i + 1]``.
-    source, target : int64 (E,)
-    bytes : float64 (E,)
-    given : int64 (N,) or (0,)
-        Of graphs whose tasks are mapped: to which host (``ON_HOSTS``), or to which core (``ON_CORES``), counted within the
-        job.
-    host_number : int64 (H,)
-        Of each of the job's hosts, in the machine.
-    tasks : GraphTasks
-    cores : GraphCores
-    pools : Pools
-    waiting : int64 (N,)
-        Heaps of places in the order of waiting, a pool each.
-    listed : int64 (N,)
-        The round's tasks by their places, of a rule that chooses; 0 … n - 1; -1 once handed out.
-    idle : int64 (P,)
-        Heaps of cores, a pool each.
-    out_first, in_first : int64 (N + 1,)
-    in_edge : int64 (E,)
-        The part's edges by their targets.
-    sent_ns, arrived_ns : int64 (E,)
-        Records of transfers, -1 where there was none.
-    anew : Anew
-    anew_first : int64 (2, N + 1) or (2, 0)
-        Where its tasks' out-edges begin, and their in-edges.
-    anew_edges : int64 (3, E) or (3, 0)
-        Its edges' producers and consumers, and their order by consumers.
-    anew_gflop, anew_bytes : float64 (N,), (E,) or (0,)
-        The work of its tasks; of its edges.
-    anew_speed : float64 (P,) or (0,)
-        Where widths change: the speeds of the cores that stay, 0 of the others.
-    ranks : float64 (N,)
-        Work space, and what a planner says of the begin of each task, s.
-    costs : float64 (COSTS,)
-        What planners and ranks take data to cost (``PlanningProblem.costs``).
-    problem : PlanningProblem
-        The part that has begun last, as planners see it, with their work space.
-    flows : FlowState
-    net : NetworkState
-    hooks : int64
-        ``als.engine.dag.hooks``.
     """
 
     exists: int = 1  # 0 where no part is a graph
@@ -142,7 +97,7 @@ class GraphState(State):
     n_undone: int = 0  # tasks of the part that have not ended
     round_left: int = 0  # R: tasks of the round that were not handed out
     round: int = 0  # number of the round, from 0; rounds that have begun, before the first request
-    round_open: int = codes.RoundOpen.CLOSED
+    round_open: int = codes.RoundOpen.CLOSED  # whether a rule's 0 is overruled in the round
     first_place: int = 0  # of a rule that chooses its tasks: no place of the round before this one is free
     n_waiting: int = 0  # tasks that wait, in all pools
     n_turned_away: int = 0  # cores that wait for the next round
@@ -153,35 +108,40 @@ class GraphState(State):
     has_data: int = 0  # 1 where data take time: there is a network
     fault: int = 0  # a status to end with
     repeats: int = 0  # rounds that have begun and were not the first of their part, in all parts
+    # Part ``i`` has the edges ``edge_first[i]`` up to, not including, ``edge_first[i + 1]``
     edge_first: Ints = column("edge_bounds", constant=True)
-    source: Ints = column("edges", constant=True)
-    target: Ints = column("edges", constant=True)
-    bytes: Floats = column("edges", constant=True)
+    source: Ints = column("edges", constant=True)  # the task that makes the data of each edge
+    target: Ints = column("edges", constant=True)  # the task that needs them
+    bytes: Floats = column("edges", constant=True)  # how many bytes they are
+    # Of graphs whose tasks are mapped: to which host (``ON_HOSTS``), or to which core (``ON_CORES``), counted within the job
     given: Ints = column("given", constant=True)
-    host_number: Ints = column("hosts", constant=True)
-    tasks: GraphTasks = column()
-    cores: GraphCores = column()
-    pools: Pools = column()
-    waiting: Ints = column("nodes")
+    host_number: Ints = column("hosts", constant=True)  # of each of the job's hosts, in the machine
+    tasks: GraphTasks = column()  # each task
+    cores: GraphCores = column()  # each core
+    pools: Pools = column()  # waiting tasks and idle cores
+    waiting: Ints = column("nodes")  # heaps of places in the order of waiting, a pool each
+    # The round's tasks by their places, of a rule that chooses; 0 … n - 1; -1 once handed out
     listed: Ints = column("nodes")
-    idle: Ints = column("graph_cores")
+    idle: Ints = column("graph_cores")  # heaps of cores, a pool each
+    # The part's edges: task k's are ``out_first[k]:out_first[k+1]``, and to it lead ``in_edge[in_first[k]:in_first[k+1]]``
     out_first: Ints = column("node_bounds")
     in_first: Ints = column("node_bounds")
     in_edge: Ints = column("edges")
+    # Records of transfers, -1 where there was none
     sent_ns: Ints = column("edges", fill=-1)
     arrived_ns: Ints = column("edges", fill=-1)
-    anew: Anew
-    anew_first: Ints2
-    anew_edges: Ints2
-    anew_gflop: Floats
-    anew_bytes: Floats
-    anew_speed: Floats
-    ranks: Floats = column("nodes")
-    costs: Floats = column(COSTS)
-    problem: PlanningProblem = column()
-    flows: FlowState = column()
-    net: NetworkState
-    hooks: Ints
+    anew: Anew  # what is planned anew
+    anew_first: Ints2  # (2, N + 1) or (2, 0): where its tasks' out-edges begin, and their in-edges
+    anew_edges: Ints2  # (3, E) or (3, 0): its edges' producers and consumers, and their order by consumers
+    anew_gflop: Floats  # (N,) or (0,): the work of its tasks
+    anew_bytes: Floats  # (E,) or (0,): the bytes of its edges
+    anew_speed: Floats  # (P,) or (0,): the speeds of the cores that stay, 0 of the others
+    ranks: Floats = column("nodes")  # work space, and what a planner says of the begin of each task, s
+    costs: Floats = column(COSTS)  # what planners and ranks take data to cost (``PlanningProblem.costs``)
+    problem: PlanningProblem = column()  # the part that has begun last, as planners see it, with their work space
+    flows: FlowState = column()  # transfers under way
+    net: NetworkState  # the network
+    hooks: Ints  # what only some graphs do (``als.engine.dag.hooks``)
 
 
 def new_graph_state(

@@ -1,0 +1,70 @@
+"""The page of the engines' states, made from their declarations: ``python -m tools.states``.
+
+A field's meaning is the comment on its line, or else the one above it or the fields before it. One with a colon is a heading.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from itertools import groupby
+
+from als.engine.state import ApplicationState
+from bls.engine.state import BatchState
+from bridge.couplings.inline_state import InlineState
+from tools.site.pages import DOCS
+from traces.kernels.state import Field, State, fields_of
+
+PAGE = DOCS / "reference" / "engine-state.md"
+_HEAD = """# Columns of the engines' states
+
+<!-- generated: python -m tools.states -->
+The states of the batch engine, the application engine and the inline coupling, as their classes declare them, and their codes;
+[Kernels](../explanation/kernels.md#a-state) explains states. A column with dimensions in parentheses belongs to its state, and
+begins with 0 if no first value is shown. The caller makes the other columns (1-d, 2-d).
+"""
+_FIELD = re.compile(r"^((?: +# .*\n)*)(?:    (\w+)(?:: [\w.]+)?(?: = (.*?))?(?:  # (.*))?)?$", re.MULTILINE)
+
+
+def rows(declared: type[object]) -> list[tuple[str, str, str, str]]:
+    """Return the heading, name, first value and meaning of each field of a state, or of each code."""
+    found, heading, above = [], "", ""
+    for comment, name, value, own in _FIELD.findall(inspect.getsource(declared)):
+        above = re.sub(r"\s+# ", " ", comment).strip() if comment else above if name else ""
+        if above.endswith(":") or not name:
+            heading, above = above, ""
+        meaning, above = own or above, "" if own else above
+        first = re.sub(r"^column\((?:.*fill=([^,)]*))?.*", r"\1", value)
+        meaning = re.sub("^[a-z](?!:)", lambda letter: letter[0].upper(), meaning)
+        found.append((heading, name, re.sub(r"^[A-Za-z][\w.]*\.", "", first), meaning))
+    return [row for row in found if row[1]]
+
+
+def listed(root: type[State]) -> dict[str, type[State]]:
+    """Return a class of states and all classes of states in it, by name."""
+    parts = [listed(field.kind) for field in fields_of(root).values() if isinstance(field.kind, type)]
+    return {root.__name__: root} | {name: one for part in parts for name, one in part.items()}
+
+
+def _type(field: Field) -> str:
+    links = [f"[{one.__name__}](#{one.__name__.lower()})" for one in (field.kind, field.codes) if isinstance(one, type)]
+    dims = f"({', '.join(map(str, field.dims))})" if field.dims else f"{field.kind.ndim}-d" if field.dtype else ""
+    return " ".join(filter(None, [f"{field.dtype or getattr(field.kind, 'name', '')}", dims, *links]))
+
+
+def page() -> str:
+    """Return the page."""
+    states, lines = listed(BatchState) | listed(ApplicationState) | listed(InlineState), [_HEAD]
+    codes = [field.codes for one in states.values() for field in fields_of(one).values() if field.codes]
+    for name, declared in (states | {one.__name__: one for one in codes}).items():
+        about, _, is_contract = (declared.__doc__ or "").partition("Attributes\n")
+        lines += [f"## {name}", "", f"{' '.join(about.split())} (`{declared.__module__}`)", ""]
+        types = {one: _type(field) for one, field in fields_of(states[name]).items()} if name in states else {}
+        for heading, found in groupby([] if is_contract else rows(declared), key=lambda row: row[0]):
+            lines += [heading, "", "| name | type | first value | meaning |", "|---|---|---|---|"]
+            lines += [*(f"| `{row[1]}` | {types.get(row[1], '')} | {row[2]} | {row[3]} |" for row in found), ""]
+    return re.sub(r":\w+:`", "`", "\n".join(lines).replace("``", "`"))
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
