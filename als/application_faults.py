@@ -48,10 +48,11 @@ def application_fault(status: int, state: s.ApplicationState, rules: Rules, job:
         return PluginError(f"{job}application technique {name} sent every core away with tasks left, {left} of them")
     if status == ApplicationStatus.ALL_LOST:
         return InputError(f"{job}all cores are lost, with {left} tasks left; allowed: cores that come back")
-    longest = int(state.lengths.argmax())
+    lengths = state.as_kernels_see("lengths")
+    longest = int(lengths.argmax())
     return InputError(
         f"{job}the application would not end before the last simulated instant, {MAX_NS} ns; its longest task, {longest}, has "
-        f"{state.lengths[longest]:g} GFLOP"
+        f"{lengths[longest]:g} GFLOP"
     )
 
 

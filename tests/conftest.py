@@ -150,6 +150,7 @@ def chromium_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield found[1]
         process.terminate()
         drain.join()
+        SERVING.discard(process.pid)
 
 
 @pytest.fixture(scope="module")

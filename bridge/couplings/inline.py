@@ -10,7 +10,6 @@ import numpy as np
 from als.application_faults import application_fault
 from als.engine import hooks as application_hooks
 from als.engine.dag import hooks as graph_hooks
-from als.engine.state import ApplicationState
 from als.lengths.contract import MAX_TASKS_PER_JOB
 from als.lengths.draw import IMPOSSIBLE, NO_ROOM
 from als.programs import drawing as program_drawing
@@ -30,6 +29,7 @@ from bridge.couplings.inline_state import (
 from bridge.couplings.inline_status import InlineStatus
 from bridge.scenarios.scenario import Scenario
 from traces.compiled import Array
+from traces.kernels.slabs import give_again
 from traces.ledger import TaskRecords, TransferRecords
 
 __all__ = ["InlineRun", "run_inline"]
@@ -68,17 +68,15 @@ class InlineRun:
             directing=simulator.directs,
         )
 
-        self.outgrown: list[ApplicationState] = []
-
     def fork(self, simulator: BatchSimulator) -> InlineRun:
         """Return a copy that goes on by itself, with a fork of the batch simulator."""
         other = copy(self)
-        other.simulator, other.inline, other.outgrown = simulator, forked(self.inline), [*self.outgrown]
+        other.simulator, other.inline = simulator, forked(self.inline)
         other._settle()
         return other
 
     def _settle(self) -> None:
-        # What is kept of running applications has moved.
+        # Kept applications have moved.
         if len(self.inline.saved.flags):
             from bridge.couplings.inline_saved import settle
 
@@ -112,8 +110,9 @@ class InlineRun:
         inline, simulator, programs = self.inline, self.simulator, self.scenario.programs
         assert programs is not None
         if status == InlineStatus.LENGTHS_FULL and len(inline.application.lengths) < MAX_TASKS_PER_JOB:
-            self.outgrown.append(inline.application)  # applications that are kept have their work space there
             self.inline = with_room(inline, programs)
+            for row in np.flatnonzero(inline.saved.first >= 0).tolist():  # their work space is another one from now on
+                give_again(inline.saved.words, int(inline.saved.first[row]), inline.shared, self.inline.shared)
         elif status in (InlineStatus.LENGTHS_FULL, InlineStatus.LENGTHS_FAULT):
             row = int(inline.fault_job)
             place = int(self.scenario.program[simulator.origin(row)])

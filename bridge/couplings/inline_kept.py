@@ -23,7 +23,7 @@ PUT_DOWN = 64
 class Running(State, dim="cores"):
     """An application that runs, and what the inline coupling knows of it.
 
-    Scales of all cores that were put down for it (``inline_deferred``) are scales that it has not heard.
+    Scales of all cores that were put down for it are deferred (``inline_deferred``).
     """
 
     reached_ns: int = 0  # when it was reached last, or has started
@@ -47,7 +47,7 @@ class Running(State, dim="cores"):
 
 
 class Sizes(State):
-    """How long the dimensions of a ``Running`` are."""
+    """How long the dimensions of a ``Running`` are; those of transfers and of mappings are 0."""
 
     # The size of the dimension of this name
     tasks: int = 0

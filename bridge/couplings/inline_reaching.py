@@ -57,8 +57,6 @@ _LEAST_STRIDE = 4096
 #: So many numbers are copied in the time of a step from one sure instant to the next.
 _NUMBERS_A_STEP = 512
 
-_CHANGING = CHANGING
-
 
 @compiled(inner=True)
 def _run_to(inline: InlineState, stop_ns: int) -> int:
@@ -176,7 +174,7 @@ def _steps(state: BatchState, inline: InlineState, job: int, until: int) -> bool
     now, saved, of = told_at(state, job), inline.saved, inline.running
     if until <= now or until >= state.jobs.stop_ns[job] or inline.costs.promises != 0:
         return False
-    few = of.steps <= saved.words[saved.first[job] + _CHANGING] // _NUMBERS_A_STEP
+    few = of.steps <= saved.words[saved.first[job] + CHANGING] // _NUMBERS_A_STEP
     return bool(few or until - now > of.stride_ns)
 
 

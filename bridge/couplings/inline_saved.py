@@ -1,8 +1,8 @@
-"""Applications that run and may be reached, in the inline coupling: each is kept as it was at an instant that has passed.
+"""Applications that can be reached while they run, in the inline coupling: each is kept in its state at a past instant.
 
-Each is a slab of memory (:mod:`traces.kernels.slabs`) within one column that all have in common. What is sure of it happens
-there, in place: :func:`enter` lets the application that runs be this one, :func:`leave` the one in the room that all others
-share. To be run ahead of what is sure, its slab is copied (:func:`copy_out`), and what becomes of the copy is forgotten.
+Each is a slab of memory (:mod:`traces.kernels.slabs`) within one shared column. What is certain happens there, in place:
+:func:`enter` makes it the current application, and :func:`leave` makes the one in the shared room current again. To look
+further ahead, its slab is copied (:func:`copy_out`), and the copy is discarded afterwards.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from traces.kernels.slabs import CHANGING, WHOLE
 __all__ = ["copy_out", "enter", "keep", "leave", "running_of", "settle"]
 
 _whole_memo = app.whole_memo
-_CHANGING, _WHOLE = CHANGING, WHOLE
 
 
 @compiled(inner=True)
@@ -44,7 +43,7 @@ def _measure(state: BatchState, inline: InlineState, job: int) -> int:
 
 @compiled(inner=True)
 def keep(state: BatchState, inline: InlineState, job: int) -> bool:
-    """Let the application that runs, which is the job's, have a slab, and be there; False if there is no room for it."""
+    """Move the current application, which is the job's, into a slab of its own; False if there is no room for it."""
     saved, slots = inline.saved, inline.app.speed.size
     saved.wanted = _measure(state, inline, job)
     if saved.used + saved.wanted > saved.words.size or saved.wanted > saved.ahead.size:
@@ -59,62 +58,62 @@ def keep(state: BatchState, inline: InlineState, job: int) -> bool:
     running.fastest = 0.0
     for c in range(slots):
         running.fastest = max(running.fastest, running.app.speed[c])
-    enter(state, inline, job)
+    _make_current(state, inline, running, job)
     show(inline, slots)
     return True
 
 
 @compiled(inner=True)
 def running_of(inline: InlineState, job: int) -> Any:
-    """What is kept of a job: a ``Running``."""
+    """The kept application of a job: a ``Running``."""
     return state_at(inline.shared, inline.saved.words, inline.saved.first[job])
 
 
 @compiled(inner=True)
-def _be(inline: InlineState, running: Running) -> None:
-    """Let the application that runs be this one."""
+def _show(inline: InlineState, running: Running) -> None:
+    """Let ``running`` be the current application."""
     inline.running, inline.app = running, running.app
     inline.base_gflops, inline.next_ns = running.base_gflops, running.next_ns
 
 
 @compiled(inner=True)
-def _is_of(state: BatchState, inline: InlineState, job: int) -> None:
-    """The application that runs is a job's."""
-    inline.started_ns, inline.master_host = state.jobs.start_ns[job], inline.running.master_host
-    inline.fastest[0] = inline.running.fastest
+def _make_current(state: BatchState, inline: InlineState, running: Running, job: int) -> None:
+    """Let ``running``, the job's, be the current application."""
+    _show(inline, running)
+    inline.started_ns, inline.master_host = state.jobs.start_ns[job], running.master_host
+    inline.fastest[0] = running.fastest
 
 
 @compiled(inner=True)
 def enter(state: BatchState, inline: InlineState, job: int) -> None:
-    """Let the application that runs be a job's, in place."""
-    _be(inline, running_of(inline, job))
-    _is_of(state, inline, job)
+    """Let a job's application be the current one, in place."""
+    _make_current(state, inline, running_of(inline, job), job)
 
 
 @compiled(inner=True)
 def copy_out(state: BatchState, inline: InlineState, job: int) -> None:
-    """Let the application that runs be a copy of a job's."""
+    """Let a copy of a job's application be the current one."""
     saved = inline.saved
     first = saved.first[job]
-    changing = saved.words[first + _CHANGING]
+    changing = saved.words[first + CHANGING]
     copy_words(saved.ahead, 0, saved.words, first, changing)
     relocate(inline.shared, saved.ahead, 0, changing)
-    _be(inline, state_at(inline.shared, saved.ahead, 0))
-    _is_of(state, inline, job)
+    _make_current(state, inline, state_at(inline.shared, saved.ahead, 0), job)
 
 
 @compiled(inner=True)
 def leave(inline: InlineState) -> None:
-    """Let the application that runs be in the room that all share again; what one at fault says of that is there, too."""
+    """Let the application in the shared room be the current one again, with the fault of the one before, if it had one."""
     if inline.fault_status != 0:
+        inline.shared.app.lengths = inline.application.lengths[: inline.app.lengths.size]
         copy_columns(inline.shared, inline.running, app.NEVER)
-    _be(inline, inline.shared)
+    _show(inline, inline.shared)
 
 
 @compiled()
 def settle(inline: InlineState) -> None:
-    """What is kept has moved."""
+    """Relocate all kept applications after their memory has moved."""
     saved = inline.saved
     for job in range(saved.first.size):
         if saved.first[job] >= 0:
-            relocate(inline.shared, saved.words, saved.first[job], saved.words[saved.first[job] + _WHOLE])
+            relocate(inline.shared, saved.words, saved.first[job], saved.words[saved.first[job] + WHOLE])

@@ -14,6 +14,7 @@ from one_result import assert_one_result
 from test_power_runs import states_told
 
 import bridge
+from als.programs.table import Programs
 from als.techniques.contract import Technique
 from bls import HostGroup, Platform, Rules, Surroundings
 from bls.workloads.workload import Workload
@@ -108,7 +109,7 @@ def test_applications_that_are_kept_go_as_their_jobs_end(monkeypatch: pytest.Mon
     workload = Workload.from_jobs([(number, 20 * number, 10, 8, 20) for number in range(1, 201)])
     options: dict[str, Any] = {"als": "ss", "tasks_per_core": 8, "rules": HINT, "keep_tasks": False}
     bridge.simulate(workload, PLATFORM, **options)
-    # One runs at a time; each needs some 450 numbers, and there was room for 28 of them.
+    # One runs at a time; each needs some 730 words, and there was room for 22 of them.
     assert len(sizes) >= 5
     assert {running for _, running in sizes} == {1}
     assert len({size for size, _ in sizes}) == 1
@@ -118,6 +119,43 @@ def test_applications_that_are_kept_go_as_their_jobs_end(monkeypatch: pytest.Mon
     kept, again = made  # which way a run takes shows in what there is room for
     assert len(kept.saved.flags) > 0
     assert len(kept.journal.instant) == len(again.saved.flags) == 0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"als": "select:ss,gss,every=1s", "tasks_per_core": 6, "variation": 0.5},
+        {"als": "ss", "level": OF_GRAPHS["level"]},
+    ],
+    ids=["a choice", "graphs"],
+)
+def test_applications_that_are_kept_outlive_the_room_for_others(
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The room for one application grows while others are kept, also in forks of simulations that are gone."""
+    room, grown = Programs.room, []
+    with_room = inline.with_room
+
+    def noted(*given: Any) -> Any:
+        grown.append(int((given[0].saved.first >= 0).sum()))
+        return with_room(*given)
+
+    monkeypatch.setattr(Programs, "room", lambda *given: tuple(min(size, 20) for size in room(*given)))
+    monkeypatch.setattr(inline, "with_room", noted)
+    workload = Workload.from_jobs([(n, n - 1, 4 + n, (1 + n) % 9 + 1, 60) for n in range(1, 9)])
+    kept = bridge.simulate(workload, PLATFORM, rules=HINT, **options)
+    assert max(grown) > 0
+    simulation = bridge.Simulation(kept.scenario)
+    for instant in np.unique(kept.jobs.start_ns).tolist():
+        fork = simulation.run(instant).fork()
+        run = simulation._run
+        del simulation
+        run.inline.saved._slab[:] = 0x5A
+        simulation = fork
+    assert_one_result(kept, simulation.result())
+    with monkeypatch.context() as patch:
+        patch.setattr(Technique, "by_memo", False)
+        assert_one_result(kept, bridge.simulate(workload, PLATFORM, rules=HINT, **options))
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,8 @@ class Sizes(State):
 @compiled()
 def run_ahead(like: Whole, words: Ints, ahead: Ints, sizes: Sizes) -> int:
     """Keep a state in a slab, change it there and in a copy, and return by how much the copy is ahead."""
+    if slab_words(like, sizes) != words.size - 2:
+        return -1
     lay_out(like, words, 2, sizes)
     kept = state_at(like, words, 2)
     copy_columns(kept, like, 3)

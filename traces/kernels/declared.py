@@ -300,17 +300,16 @@ class Caller:
 
 
 class Intrinsic:
-    """What kernels call that is written in LLVM's language (``traces.kernels.intrinsics``), and does the same in Python.
+    """A function for kernels that is written in LLVM's language (``traces.kernels.intrinsics``), with a version in Python.
 
     Parameters
     ----------
     function : callable
-        What it does where nothing is compiled; its name says which it is.
+        The version in Python, whose name tells which function it is.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
-        functools.update_wrapper(self, function)
+        self.function, self.__doc__ = function, function.__doc__
 
     def __call__(self, *arguments: Any) -> Any:
         return self.function(*arguments)

@@ -1,6 +1,6 @@
 """What kernels do with whole states, in LLVM's language: the functions of :mod:`traces.kernels.slabs`, written out by class.
 
-An access to a block is said to be one (``traces.kernels.numba_types.tag``); what copies words may touch anything.
+Accesses to blocks carry an alias tag (``traces.kernels.numba_types.tag``); copies carry none, as they may touch anything.
 """
 
 from __future__ import annotations

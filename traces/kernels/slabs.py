@@ -1,18 +1,25 @@
-"""States in memory of a kernel's own: what kernels do with a state as a whole, by its declaration.
+"""States that kernels lay out: operations on whole states, derived from their declarations.
 
-A *slab* is a stretch of a column of int64: three words (where it was laid out, how many words change, how many there are), the
-blocks of a state and of the states that are its own, the columns that change, and behind these those that are constant. A
-kernel lays out a slab for what is to be kept (:func:`lay_out`), works on it in place (:func:`state_at`), and runs a copy of it
-ahead: the words that change are copied (:func:`copy_words`) and told where they are now (:func:`relocate`). A slab that was
-moved, with whatever keeps it, is told so likewise.
+A *slab* is a part of a column of int64, in this order:
 
-These functions are for where nothing is compiled; ``traces.kernels.intrinsics`` has what kernels call.
+- a header: the address at which it was laid out, how many words can change, and how many there are;
+- the blocks of a state and of its own states;
+- the columns that change;
+- the columns that are constant.
+
+A kernel lays out a slab for a state that it keeps (:func:`lay_out`), and works on it in place (:func:`state_at`). To look
+ahead, it copies the words that can change (:func:`copy_words`), and updates the pointers in the copy (:func:`relocate`). The
+same update follows where a slab has moved.
+
+These are the versions in Python; those for kernels are in ``traces.kernels.intrinsics``.
 """
 
 from __future__ import annotations
 
 import math
 from typing import Any
+
+import numpy as np
 
 from traces.kernels.signatures import Array, Number
 from traces.kernels.state import (
@@ -21,7 +28,6 @@ from traces.kernels.state import (
     address_of,
     fields_of,
     first_numbers,
-    memory_at,
     numbers_of,
     parts_of,
     tree_of,
@@ -34,6 +40,7 @@ __all__ = [
     "WHOLE",
     "copy_columns",
     "copy_words",
+    "give_again",
     "keep_numbers",
     "lay_out",
     "put_numbers",
@@ -97,7 +104,7 @@ def slab_words(state: State, sizes: State) -> int:
 def lay_out(state: State, words: Array, at: int, sizes: State) -> None:
     """Lay out a slab in ``words``, from a place on, for a state like ``state``.
 
-    It has that one's numbers and what that one was given, and columns of its own of these sizes, in which there is anything.
+    It has the numbers and the given columns of ``state``, and own columns of these sizes, whose contents are undefined.
     """
     tree, parts, ends = tree_of(type(state)), parts_of(state), _ends(type(state), sizes)
     laid_at = address_of(words) + 8 * at
@@ -129,8 +136,23 @@ def state_at(like: State, words: Array, at: int) -> State:
     return made[0]
 
 
+def give_again(words: Array, at: int, before: State, after: State) -> None:
+    """Give a slab the given columns and states of ``after``, wherever it has those of ``before``."""
+    others = parts_of(after)
+    for node, part in parts_of(before).items():
+        block = words[at + HEADER + node : at + HEADER + node + part._entries]
+        for field in fields_of(type(part)).values():
+            entries = slice(field.place, field.place + field.entries)
+            if (
+                field.dims is None
+                and not isinstance(field.kind, Number)
+                and block[field.place] == part._block[field.place]
+            ):
+                block[entries] = others[node]._block[entries]
+
+
 def copy_columns(target: State, source: State, most: int) -> None:
-    """Copy all numbers, and of each own column, and of those of own states, up to ``most`` that there is room for."""
+    """Copy all numbers, and the front of each own column: at most ``most`` entries, and no more than both columns have."""
     others = parts_of(source)
     for node, part in parts_of(target).items():
         keep_numbers(others[node], numbers_of(part), 0)
@@ -147,7 +169,7 @@ def copy_words(target: Array, at: int, source: Array, first: int, n: int) -> Non
 
 
 def relocate(like: State, words: Array, at: int, n: int) -> None:
-    """Tell the slab that begins at a place that it is there now: what points to its first ``n`` words follows them."""
+    """Update a slab after a move or a copy: shift every pointer to one of its first ``n`` words."""
     tree = tree_of(type(like))
     laid_at, now = int(words[at + LAID_AT]), address_of(words) + 8 * at
     for place in tree.pointers:
@@ -157,5 +179,5 @@ def relocate(like: State, words: Array, at: int, n: int) -> None:
 
 
 def resized(column: Array, n: int) -> Any:
-    """The column that begins where this one does, and has ``n`` numbers; there is room for so many."""
-    return memory_at(address_of(column), n * column.itemsize).view(column.dtype)[:n]
+    """The column that begins where this one does, and has ``n`` numbers. The caller ensures that there is room for them."""
+    return np.lib.stride_tricks.as_strided(column, (n,))

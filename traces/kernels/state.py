@@ -192,11 +192,13 @@ def _first_numbers(state: type[State]) -> Array:
 
 
 def layout_of(state: type[State]) -> str:
-    """A short text that two classes of states have in common only if their blocks are the same."""
+    """A short text that two classes of states have in common only if they are declared alike."""
     found: str | None = state.__dict__.get("_layout")
     if found is None:
-        kinds = ((name, field.kind) for name, field in fields_of(state).items())
-        words = [f"{name}:{k.code if isinstance(k, Column | Number) else layout_of(k)}" for name, k in kinds]
+        words = []
+        for name, field in fields_of(state).items():
+            kind = field.kind.code if isinstance(field.kind, Column | Number) else layout_of(field.kind)
+            words.append(f"{name}:{kind}:{field.dims}:{field.constant}:{field.fill:g}")
         found = state._layout = hashlib.sha256(",".join(words).encode()).hexdigest()[:8]
     return found
 
@@ -378,9 +380,7 @@ class State:
             held, before = fork.__dict__, part.__dict__
             slab, copied = slabs.get(at, (None, None))
             for name, value in before.items():
-                if name[0] != "_" and (
-                    name not in part._own or (value.__class__ is np.ndarray and value.base is not slab)
-                ):
+                if name[0] != "_" and (name not in part._own or _is_elsewhere(value, slab)):
                     held[name] = value
             held.update(_block=blocks[at : at + part._entries], _address=first + 8 * at, _slab=copied)
         for parent, name, child in tree.names:
@@ -436,7 +436,7 @@ class State:
         return type(self)(*(getattr(self, name)[places] for name in fields_of(type(self))))
 
     def __getattr__(self, name: str) -> Any:
-        # A column that nobody has asked for since the state was forked.
+        # A column that was not read since the state was made or forked.
         field = None if name.startswith("_") else fields_of(type(self)).get(name)
         slab = self.__dict__.get("_slab")
         if field is None or field.dtype is None or slab is None:
@@ -480,6 +480,13 @@ class State:
         for name, value in changes.items():
             setattr(other, name, value)
         return other
+
+    def as_kernels_see(self, name: str) -> Array:
+        """A column where kernels have put it last, of the size that they have given it."""
+        field = fields_of(type(self))[name]
+        assert field.dtype is not None
+        address, *shape = self._block[field.place : field.place + field.entries].tolist()
+        return memory_at(address, math.prod(shape) * field.dtype.itemsize).view(field.dtype).reshape(shape)
 
     def _write(self, field: Field, value: Any) -> None:
         self._block[field.place : field.place + field.entries] = self._entries_of(field, value)
@@ -590,7 +597,8 @@ class _Extents:
         self.places = np.array([place for _, _, place in axes], np.int64)
         self.coded = [field for field in fields.values() if field.codes is not None]
         own = (one for one in fields.items() if one[1].dims is not None and one[1].dtype is None)
-        self.states = [name for name, field in own if tree_of(field.kind).own or _extents_of(field.kind).coded]
+        inner = ((name, _extents_of(field.kind)) for name, field in own)
+        self.states: list[str] = [name for name, one in inner if one.columns or one.coded or one.states]
 
 
 def _extents_of(state: type[State]) -> _Extents:
@@ -603,6 +611,13 @@ def _extents_of(state: type[State]) -> _Extents:
 def address_of(array: Array) -> int:
     """Where the first number of an array is."""
     return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
+
+
+def _is_elsewhere(value: Any, slab: Array | None) -> bool:
+    # Whether a column lies outside a slab; most lie in it.
+    if value.__class__ is not np.ndarray or value.base is slab:
+        return False
+    return slab is None or not 0 <= address_of(value) - address_of(slab) < slab.nbytes
 
 
 def memory_at(address: int, n_bytes: int) -> Array:
