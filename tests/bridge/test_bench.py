@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pages import table
@@ -13,7 +15,7 @@ from tables import table_rows
 
 from tools.bench import __main__ as bench
 from tools.bench.cases import CASES, ON_DEMAND
-from tools.bench.rows import HEAD, Case, Found, Missing, Row, line, measured
+from tools.bench.rows import HEAD, Case, Found, Missing, Row, Slowness, line, measured
 
 
 @pytest.mark.parametrize(("must", "figure", "unit", "slow", "far_off"), table_rows(__file__, "far_off"))
@@ -62,7 +64,7 @@ def test_exit_codes_and_the_page(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(bench, "slowness", lambda group: 1.0)
+    monkeypatch.setattr(bench, "Slowness", lambda group: nullcontext(SimpleNamespace(value=1.0)))
     monkeypatch.setattr(bench, "CASES", (Case("group", "a case", "≤ 2 s", "s", 0, work),))
     monkeypatch.setattr(bench, "PAGE", tmp_path / "page.md")
     (tmp_path / "page.md").write_text("# Page\n\n<!-- measured -->\nold\n<!-- end -->\n\nLast.\n")
@@ -75,6 +77,15 @@ def test_exit_codes_and_the_page(
     assert text.startswith(f"# Page\n\n<!-- measured -->\n\nMeasured {record['date']}, ")
     assert text.endswith("\n<!-- end -->\n\nLast.\n")
     assert HEAD + "".join(line(Row(**row)) for row in record["rows"]) in text
+
+
+def test_the_slowness_is_relative_to_the_reference_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Slowness("couplings") as found:
+        pass
+    monkeypatch.setattr("tools.bench.rows._PYTHON_S", 1e-9)
+    with Slowness("couplings") as thousandfold:
+        pass
+    assert 1 <= found.value < thousandfold.value
 
 
 def test_titles_name_one_case_and_the_page_has_no_others() -> None:

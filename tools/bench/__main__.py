@@ -26,7 +26,7 @@ from typing import Any
 
 from bridge.cli.doctor import versions
 from tools.bench.cases import CASES, ON_DEMAND
-from tools.bench.rows import HEAD, ROOT, Missing, Row, line, measured, slowness, timed
+from tools.bench.rows import HEAD, ROOT, Missing, Row, Slowness, line, measured, timed
 from traces.base.processor import processor_model
 
 PAGE = ROOT / "docs" / "reference" / "benchmarks.md"
@@ -71,11 +71,10 @@ def main(arguments: list[str] | None = None) -> int:
     seconds: dict[str, float] = {}
     print(HEAD, end="")
     for name in chosen.case or [name for name in groups if name not in ON_DEMAND]:
-        before = slowness(name)
-        seconds[name], found = timed(lambda: _group(name, failed))  # noqa: B023
-        slow = (before + slowness(name)) / 2
+        with Slowness(name) as slowness:
+            seconds[name], found = timed(lambda: _group(name, failed))  # noqa: B023
         for row in found:
-            row.slowness = slow
+            row.slowness = slowness.value
             print(line(row), end="", flush=True)
         rows += found
     record = {"date": time.strftime("%Y-%m-%d"), "processor": processor_model(), "versions": versions()}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import os
 import re
 import socket
@@ -18,9 +19,13 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from multiprocessing.queues import SimpleQueue
+    from multiprocessing.synchronize import Event
 
 ROOT = Path(__file__).resolve().parents[2]
 LOGS = Path(os.environ.get("TWOLEVEL_SHARED") or ROOT.parent / "shared") / "traces"
@@ -30,11 +35,11 @@ THUNDER = "LLNL-Thunder-2007-1.1-cln.swf.gz"
 #: A figure fails if it misses its bound by this factor.
 _FAR = 1.5
 
-#: Groups of cases that mostly run Python and send messages; the others compute.
-PYTHON = frozenset({"start", "couplings"})
+#: Groups of cases that mostly run Python, as compilers do, and send messages; the others compute.
+PYTHON = frozenset({"start", "first-use", "warm-up", "couplings"})
 
-#: Times of the two kinds of fixed work of :func:`slowness` on the machine that the bounds are for, s. A compiled ``run sample``
-#: took 0.49 s there.
+#: CPU times of the two kinds of fixed work of :class:`Slowness` on the machine that the bounds are for, s. A compiled
+#: ``run sample`` took 0.49 s there.
 _COMPUTING_S, _PYTHON_S = 0.083, 0.018
 
 _BOUND = re.compile(r"([≤≥]) ([\d,.]*\d) ?(MiB)?")
@@ -128,14 +133,46 @@ def line(row: Row) -> str:
     return f"| {row.case} | {' | '.join(cells)} | {row.runs} | {row.note} |\n"
 
 
-def slowness(group: str) -> float:
-    """Return how many times slower the machine is now than the one that the bounds are for; at least 1.
+class Slowness:
+    """How many times slower the machine is, while this is open, than the one that the bounds are for; at least 1.
 
-    Virtual processors may lose half of their speed to others for minutes, and not for all kinds of work alike. The measure is
-    the median wall time of work like that of the group.
+    Virtual processors lose up to half of their speed to others for seconds or minutes, and not for all kinds of work alike.
+    A process of its own does a piece of work like that of the group every two seconds. The measure is the median CPU time.
     """
-    work, reference_s = (_python, _PYTHON_S) if group in PYTHON else (_computing, _COMPUTING_S)
-    return max(1.0, statistics.median(timed(work)[0] for _ in range(5)) / reference_s)
+
+    def __init__(self, group: str) -> None:
+        self._work, self._reference_s = (_python, _PYTHON_S) if group in PYTHON else (_computing, _COMPUTING_S)
+        context = multiprocessing.get_context("spawn")
+        self._times, self._over = context.SimpleQueue(), context.Event()
+        self._process = context.Process(target=_sample, args=(self._work, self._times, self._over))
+        self.value = 1.0
+
+    def __enter__(self) -> Self:
+        self._process.start()
+        self._first = self._times.get()  # the process is there, and disturbs no case by its own start
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._process.join()
+        found = [self._first]
+        while not self._times.empty():
+            found.append(self._times.get())
+        self.value = max(1.0, statistics.median(found) / self._reference_s)
+
+
+def _sample(work: Callable[[], None], times: SimpleQueue[float], over: Event) -> None:
+    while True:
+        times.put(statistics.median(_cpu_s(work) for _ in range(3)))
+        if over.wait(2.0):
+            break
+    times.put(statistics.median(_cpu_s(work) for _ in range(3)))
+
+
+def _cpu_s(work: Callable[[], None]) -> float:
+    began = time.process_time()
+    work()
+    return time.process_time() - began
 
 
 def _computing() -> None:
