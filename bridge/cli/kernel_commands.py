@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -35,8 +38,48 @@ def warm_up_command(
     wanted = BATCH | APPLICATION | INLINE | WORKER
     if everything:
         wanted |= dict.fromkeys(set(kernel_modules()).difference(wanted), 0)
-    prepare(wanted)
+    with _helpers(wanted):
+        prepare(wanted)
     if lost := [module for module in wanted if not has(module)]:  # why was said when it was compiled
         raise InputError(f"machine code of {len(lost)} of {len(wanted)} modules is not kept, in {cache_directory()}")
     usable, _ = unit_names()
     say(f"{usable} modules are compiled, in {cache_directory()}")
+
+
+#: How many modules there are for each process that compiles: one takes a second to start, and a module a second to compile.
+_MODULES_EACH = 10
+
+
+@contextmanager
+def _helpers(wanted: Mapping[str, int]) -> Iterator[None]:
+    # In here, other processes compile as well, each from another module on; what one compiles, the others find in the store.
+    import multiprocessing
+
+    from bridge.studies.executors.spawned import deaf_children, nothing_imported
+    from traces.kernels.store import has
+
+    missing = [module for module in wanted if not has(module)]
+    n = max(1, min(len(os.sched_getaffinity(0)), len(missing) // _MODULES_EACH))
+    context = multiprocessing.get_context("spawn")
+    helpers = []
+    for k in range(1, n):
+        first = k * len(missing) // n
+        helpers.append(context.Process(target=_compile, args=(missing[first:] + missing[:first],), daemon=True))
+    with deaf_children(), nothing_imported():
+        for helper in helpers:
+            helper.start()
+    try:
+        yield
+    finally:
+        for helper in helpers:
+            helper.kill()
+            helper.join()
+
+
+def _compile(modules: list[str]) -> None:
+    import sys
+
+    from traces.kernels.units import prepare
+
+    with open(os.devnull, "w", encoding="utf-8") as sys.stderr:  # the process that they help says how far it is
+        prepare(dict.fromkeys(modules, 0))

@@ -235,6 +235,34 @@ def test_a_full_disk_is_not_warm(tmp_path: Path) -> None:
     assert "machine code of 1 of 1 modules is not kept" in done.stderr
 
 
+def test_processes_share_what_is_to_be_compiled(tmp_path: Path) -> None:
+    # The command compiles nothing itself here: it waits until another process has.
+    code = """
+import os, time
+from bridge.cli import kernel_commands
+from bridge.runs import kernels
+from traces.kernels import store, units
+
+def wait(unit, *_):
+    while (found := store.kept(unit)) is None:
+        time.sleep(0.01)
+    return found
+
+units._built = wait
+os.sched_getaffinity = lambda _: {0, 1}
+kernels.BATCH = kernels.INLINE = kernels.WORKER = {}
+kernels.APPLICATION = dict.fromkeys(("als.lengths.equal", "als.engine.metrics", "bls.metrics.schedule"), 0)
+kernel_commands._MODULES_EACH = 1
+kernel_commands.warm_up_command()
+"""
+    env = os.environ | {"XDG_CACHE_HOME": str(tmp_path), "NUMBA_DISABLE_JIT": "0"}
+    env.pop("NUMBA_CACHE_DIR", None)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stderr.splitlines()[-1].partition(", in ")[0]) == (0, "3 modules are compiled")
+
+
 #: What tables, figures, graphs of files, studies, processes and terminals are for.
 ELSEWHERE = (
     *("_otf2", "asyncio", "dask", "distributed", "matplotlib", "multiprocessing", "networkx", "otf2", "pandas"),
