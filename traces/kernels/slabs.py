@@ -126,7 +126,7 @@ def state_at(like: State, words: Array, at: int) -> State:
     for node, part in parts.items():
         one = made[node] = type(part).__new__(type(part))
         block = words[at + HEADER + node : at + HEADER + node + part._entries]
-        one.__dict__.update(_block=block, _address=address_of(block), _slab=words)
+        one.__dict__.update(_block=block, _address=address_of(block), _slab=words, _slab_address=address_of(words))
         for name, field in fields_of(type(part)).items():
             same = block[field.place] == part._block[field.place]
             if same and field.dims is None and not isinstance(field.kind, Number):

@@ -26,10 +26,11 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import inspect
+import itertools
 import math
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from enum import IntEnum
 from typing import Any, ClassVar, Self, get_type_hints
 
@@ -243,12 +244,14 @@ class State:
     _numbers: ClassVar[frozenset[str]]
     _whole: ClassVar[Tree]
     _sizes: ClassVar[_Extents]
+    _plans: ClassVar[dict[Set[str], _Plan]]
     _layout: ClassVar[str]
     _first: ClassVar[Array]
     _defaults: ClassVar[dict[str, Any]] = {}
     _dim: ClassVar[str | None] = None
     _block: Array
     _slab: Array | None
+    _slab_address: int
 
     def __init_subclass__(cls, *, dim: str | None = None) -> None:
         hints = inspect.get_annotations(cls)
@@ -286,43 +289,47 @@ class State:
         fields, sizes = fields_of(cls), {} if sizes is None else sizes
         if unknown := given.keys() - fields.keys():
             raise TypeError(f"{cls.__name__}: {sorted(unknown)} unknown")
-        state = cls.__new__(cls)
-        held = state.__dict__
-        entries = first_numbers(cls).tolist()
-        laid: list[Field] = []
-        places, end = [], 0
-        for name, field in fields.items():
-            dims, dtype = field.dims, field.dtype
-            if dims is None or dtype is None:
-                if isinstance(field.kind, Number):
+        plan = _plan_of(cls, given.keys() & cls._own)
+        if missing := plan.needed - given.keys():
+            raise TypeError(f"{cls.__name__}.{min(missing)}: not given")
+        lengths = np.array([*plan.fixed, *[sizes[dim] for dim in plan.dims]], np.int64)
+        blocks = plan.blocks.copy()
+        blocks[plan.size_places] = lengths[plan.size_axes]
+        rooms = -(-lengths[plan.axes].prod(axis=0) * plan.item_bytes // _LINE) * _LINE
+        handed_over: list[tuple[Field, Any]] = []  # as they are
+        for name, value in given.items():
+            field = fields[name]
+            if name in plan.columns:
+                shape = tuple(blocks[field.place + 1 : field.place + field.entries].tolist())
+                if not field.constant or not _is_as_stored(value, field, shape):
                     continue
-                if name not in given and dims is None:
-                    raise TypeError(f"{cls.__name__}.{name}: not given")
-                value = held[name] = given[name] if name in given else field.kind.new(sizes)
-                entries += state._entries_of(field, value)
-                continue
-            shape = tuple([sizes[one] if isinstance(one, str) else one for one in dims])
-            if field.constant and _is_as_stored(value := given.get(name), field, shape):
-                held[name] = value
-                entries += state._entries_of(field, value)
-                continue
-            laid.append(field)
-            places.append(field.place)
-            entries.append(end)  # from the begin of the slab
-            entries += shape
-            end += _room(field, shape)
-        slab = np.zeros(end + 1, np.uint8) if laid else None  # each column begins within it, one of no size, too
-        block = np.array(entries, np.int64)
-        if slab is not None:
-            block[places] += address_of(slab)
-        held.update(_block=block, _address=address_of(block), _slab=slab)
-        for field in laid:
-            first = given.get(field.name)
-            if first is not None or field.fill:
-                getattr(state, field.name)[...] = field.fill if first is None else first
-        for name in given.keys() & state._numbers:
-            setattr(state, name, given[name])
-        return state
+                rooms[plan.columns[name]] = 0
+            if not isinstance(field.kind, Number):
+                handed_over.append((field, value))
+        slab = np.zeros(rooms.sum() + 1, np.uint8)  # each column begins within it, one of no size, too
+        begin, first = address_of(slab), address_of(blocks)
+        blocks[plan.places] = begin + rooms.cumsum() - rooms
+        blocks[plan.links] = plan.linked + first
+        parts: dict[int, State] = {}
+        for at, kind in plan.tree.nodes:
+            part = parts[at] = kind.__new__(kind)
+            block = blocks[at : at + kind._entries]
+            part.__dict__.update(_block=block, _address=first + 8 * at, _slab=slab, _slab_address=begin)
+        for parent, name, child in plan.tree.names:
+            parts[parent].__dict__[name] = parts[child]
+        state = parts[0]
+        for field, value in handed_over:
+            state._write(field, value)
+            state.__dict__[field.name] = value
+        for at, name, fill, column in plan.fills:
+            if rooms[column] and (at or name not in given):
+                getattr(parts[at], name)[...] = fill
+        for name in given.keys() - state.__dict__.keys():
+            if name in state._numbers:
+                setattr(state, name, given[name])
+            else:
+                getattr(state, name)[...] = given[name]
+        return state  # type: ignore[return-value]
 
     @classmethod
     def none(cls, **given: Any) -> Self:
@@ -338,21 +345,20 @@ class State:
         Given columns, which have no dimensions, keep their sizes. The state's address stays; views of its columns from before
         are views of columns that it no longer has.
         """
-        fields = fields_of(type(self))
+        fields, rooms = fields_of(type(self)), [0]
         before = {name: getattr(self, name) for name, field in fields.items() if field.dtype and field.dims is not None}
         shapes = {}
         for name, kept in before.items():
             dims = fields[name].dims or ()
             shapes[name] = tuple(sizes.get(str(one), long) for one, long in zip(dims, kept.shape, strict=True))
-        slab, columns = _laid_in_slab(fields, shapes)
-        for name, made in columns.items():
-            kept = before[name]
-            front = tuple(map(slice, kept.shape))
+            rooms.append(-(-math.prod(shapes[name]) * kept.itemsize // _LINE) * _LINE)
+        slab = np.zeros(sum(rooms) + 1, np.uint8)
+        self.__dict__.update(_slab=slab, _slab_address=address_of(slab))
+        for (name, kept), place in zip(before.items(), itertools.accumulate(rooms), strict=False):
+            made = np.ndarray(shapes[name], kept.dtype, slab, place)
             if fields[name].fill and made.shape != kept.shape:
                 made[...] = fields[name].fill
-            made[front] = kept
-        self.__dict__["_slab"] = slab
-        for name, made in columns.items():
+            made[tuple(map(slice, kept.shape))] = kept
             setattr(self, name, made)
 
     def fork(self) -> Self:
@@ -364,7 +370,7 @@ class State:
         tree, parts = tree_of(type(self)), parts_of(self)
         blocks = np.concatenate([part._block for part in parts.values()])
         first = address_of(blocks)
-        slabs = {at: (part._slab, part._slab.copy()) for at, part in parts.items() if part._slab is not None}
+        slabs = {id(part._slab): (part._slab, part._slab.copy()) for part in parts.values() if part._slab is not None}
         if slabs:
             # What points into a slab points to the same place of its copy; all else is shared.
             begins = np.array([address_of(before) for before, _ in slabs.values()])
@@ -378,11 +384,13 @@ class State:
         for at, part in parts.items():
             fork = forks[at] = type(part).__new__(type(part))
             held, before = fork.__dict__, part.__dict__
-            slab, copied = slabs.get(at, (None, None))
+            slab, copied = slabs.get(id(part._slab), (None, None))
+            begin = 0 if copied is None else address_of(copied)
             for name, value in before.items():
                 if name[0] != "_" and (name not in part._own or _is_elsewhere(value, slab)):
                     held[name] = value
-            held.update(_block=blocks[at : at + part._entries], _address=first + 8 * at, _slab=copied)
+            held.update(_block=blocks[at : at + part._entries], _address=first + 8 * at)
+            held.update(_slab=copied, _slab_address=begin)
         for parent, name, child in tree.names:
             forks[parent].__dict__[name] = forks[child]
             blocks[parent + parts[parent]._laid_out[name].place] = first + 8 * child
@@ -445,7 +453,7 @@ class State:
             )
         block = self._block
         shape = tuple(block[field.place + 1 : field.place + 1 + field.kind.ndim].tolist())
-        offset = block.item(field.place) - address_of(slab)
+        offset = block.item(field.place) - self._slab_address
         if not 0 <= offset <= slab.nbytes:  # of one in a slab that has a column elsewhere (traces.kernels.slabs)
             slab, offset = memory_at(block.item(field.place), math.prod(shape) * field.dtype.itemsize), 0
         made = self.__dict__[name] = np.ndarray(shape, field.dtype, slab, offset)
@@ -536,17 +544,17 @@ class Tree:
         Of all blocks together.
     """
 
-    def __init__(self, root: type[State]) -> None:
+    def __init__(self, root: type[State], given: Set[str] = frozenset()) -> None:
         self.nodes: list[tuple[int, type[State]]] = []
         self.names: list[tuple[int, str, int]] = []
         self.own: list[tuple[int, Field]] = []
         self.pointers: list[int] = []
         self.entries = 0
-        self._add(root)
+        self._add(root, given)
         self.own.sort(key=lambda one: one[1].constant)
         self.columns = np.array(sorted(place for place, _ in self.own), np.int64)
 
-    def _add(self, state: type[State]) -> int:
+    def _add(self, state: type[State], given: Set[str] = frozenset()) -> int:
         fields = fields_of(state)
         at, self.entries = self.entries, self.entries + state._entries
         self.nodes.append((at, state))
@@ -555,6 +563,8 @@ class Tree:
                 continue
             self.pointers.append(at + field.place)
             if field.dims is not None:
+                if field.dtype is None and name in given:
+                    continue
                 if field.dtype is not None:
                     self.own.append((at + field.place, field))
                 else:
@@ -578,6 +588,50 @@ def parts_of(state: State) -> dict[int, State]:
     for parent, name, child in tree_of(type(state)).names:
         parts[child] = getattr(parts[parent], name)
     return parts
+
+
+class _Plan:
+    # How a state of a class is made: what ``State.new`` needs of the declarations, as arrays.
+
+    def __init__(self, state: type[State], given: Set[str]) -> None:
+        # ``given``: those of its own states that are not made.
+        fields, tree = fields_of(state), Tree(state, given)
+        self.tree = tree
+        self.needed = {
+            name for name, field in fields.items() if field.dims is None and not isinstance(field.kind, Number)
+        }
+        self.blocks = np.zeros(tree.entries, np.int64)
+        for at, kind in tree.nodes:
+            self.blocks[at : at + len(first_numbers(kind))] = first_numbers(kind)
+        classes = dict(tree.nodes)
+        self.links = np.array([at + fields_of(classes[at])[name].place for at, name, _ in tree.names], np.int64)
+        self.linked = np.array([8 * child for _, _, child in tree.names], np.int64)
+        nodes = {place: at for at, kind in tree.nodes for place in range(at, at + kind._entries)}
+        self.fills = [(nodes[at], one.name, one.fill, k) for k, (at, one) in enumerate(tree.own) if one.fill]
+        # Own columns: where their addresses are, and which lengths their axes have.
+        own = [(place, field, field.dims or ()) for place, field in tree.own]
+        known = list(dict.fromkeys(dim for _, _, dims in own for dim in dims))
+        self.fixed = [1, *(dim for dim in known if isinstance(dim, int))]
+        self.dims = [dim for dim in known if isinstance(dim, str)]
+        numbers = {dim: k for k, dim in enumerate([*self.fixed, *self.dims])}
+        self.columns = {field.name: k for k, (place, field, _) in enumerate(own) if place < state._entries}
+        self.places = np.array([place for place, _, _ in own], np.int64)
+        self.item_bytes = np.array([field.dtype.itemsize for _, field, _ in own if field.dtype is not None], np.int64)
+        self.axes = np.zeros((max((len(dims) for _, _, dims in own), default=1), len(own)), np.int64)
+        for k, (_, _, dims) in enumerate(own):
+            self.axes[: len(dims), k] = [numbers[dim] for dim in dims]
+        self.size_places = np.array([place + 1 + k for place, _, dims in own for k in range(len(dims))], np.int64)
+        self.size_axes = np.array([numbers[dim] for _, _, dims in own for dim in dims], np.int64)
+
+
+def _plan_of(state: type[State], given: Set[str]) -> _Plan:
+    plans: dict[Set[str], _Plan] | None = state.__dict__.get("_plans")
+    if plans is None:
+        plans = state._plans = {}
+    states = frozenset(name for name in given if fields_of(state)[name].dtype is None)
+    if states not in plans:
+        plans[states] = _Plan(state, states)
+    return plans[states]
 
 
 class _Extents:
@@ -623,30 +677,6 @@ def _is_elsewhere(value: Any, slab: Array | None) -> bool:
 def memory_at(address: int, n_bytes: int) -> Array:
     """Memory that something else keeps, as an array of bytes."""
     return np.ctypeslib.as_array((ctypes.c_uint8 * n_bytes).from_address(address))
-
-
-def _room(field: Field, shape: tuple[int, ...]) -> int:
-    # Bytes of a slab that a column takes.
-    assert field.dtype is not None
-    size = field.dtype.itemsize
-    for long in shape:
-        size *= long
-    return -(-size // _LINE) * _LINE
-
-
-def _laid_in_slab(
-    fields: Mapping[str, Field], shapes: Mapping[str, tuple[int, ...]]
-) -> tuple[Array | None, dict[str, Array]]:
-    # Room for columns of these shapes, zeros, one behind the other.
-    if not shapes:
-        return None, {}
-    places, at = {}, 0
-    for name, shape in shapes.items():
-        places[name] = at
-        at += _room(fields[name], shape)
-    slab = np.zeros(at + 1, np.uint8)  # each column begins within it, one of no size, too
-    columns = {name: np.ndarray(shape, fields[name].dtype, slab, places[name]) for name, shape in shapes.items()}
-    return slab, columns
 
 
 def _is_as_stored(given: Any, field: Field, shape: tuple[int, ...]) -> bool:
