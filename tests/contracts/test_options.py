@@ -20,12 +20,13 @@ from traces.base.option import Choice, Option, Real, Whole, number_text
 
 #: Where options are declared, and the one that lets none be written elsewhere.
 DECLARING = [als.options, bls.options, bridge.options.declared, traces.base.shared_options]
-DECLARED: list[tuple[str, Option[Any]]] = [
-    (f"{module.__name__}.{name}", value)
+_OPTIONS: dict[int, tuple[str, Option[Any]]] = {
+    id(value): (f"{module.__name__}.{name}", value)
     for module in DECLARING
     for name, value in vars(module).items()
-    if isinstance(value, Option) and name in module.__all__
-]
+    if isinstance(value, Option)
+}
+DECLARED = list(_OPTIONS.values())
 
 
 @pytest.mark.parametrize(("place", "option"), DECLARED, ids=[place for place, _ in DECLARED])
