@@ -358,7 +358,7 @@ def _not_queued(state: BatchState) -> None:
 PLANTED: list[tuple[Callable[[BatchState], Any], str]] = [
     (_core_held_twice, " is held by job "),
     (_not_queued, "queue"),
-    (lambda state: np.copyto(state.running_job[:1], state.running_job[1]), "among the ends that are to come"),
+    (lambda state: np.copyto(state.running.key[:1], state.running.key[1]), "among the ends that are to come"),
     (lambda state: np.copyto(state.by_rank[:2], state.by_rank[1::-1].copy()), "rank 0 is given to job "),
 ]
 

@@ -83,7 +83,7 @@ def column(*dims: str | int, fill: float = 0, constant: bool = False, codes: typ
     ----------
     *dims : str or int
         What each axis is as long as: the name of a dimension (:meth:`State.new` is told their sizes), or a fixed size. None:
-        the dimension of the class.
+        the dimension of the class. Of a state of several: what its own dimension is as long as; None: as the same name says.
     fill : float, default 0
         The first value of each entry.
     constant : bool, default False
@@ -298,7 +298,8 @@ class State:
                     continue
                 if name not in given and dims is None:
                     raise TypeError(f"{cls.__name__}.{name}: not given")
-                value = held[name] = given[name] if name in given else field.kind.new(sizes)
+                inner = {field.kind._dim: sizes[str(dims[0])]} if dims and name not in given else sizes
+                value = held[name] = given[name] if name in given else field.kind.new(inner)
                 entries += state._entries_of(field, value)
                 continue
             shape = tuple([sizes[one] if isinstance(one, str) else one for one in dims])
@@ -325,12 +326,12 @@ class State:
         return state
 
     @classmethod
-    def none(cls, **given: Any) -> Self:
-        """As :meth:`new`, with columns of no entries, its own too, where nothing is given."""
+    def none(cls, sizes: Mapping[str, int] | None = None, /, **given: Any) -> Self:
+        """As :meth:`new`, with columns of no entries where nothing is given, nor the size of a dimension."""
         for name, field in fields_of(cls).items():
             if field.dtype is not None and field.dims is None and name not in given:
                 given[name] = np.zeros((0,) * field.kind.ndim, field.dtype)
-        return cls.new(defaultdict(int), **given)
+        return cls.new(defaultdict(int, sizes or {}), **given)
 
     def grow(self, **sizes: int) -> None:
         """Give the columns of these dimensions more room, filled as declared; what they hold stays where it is in them.

@@ -6,7 +6,7 @@ from bls.engine import state as b
 from bls.engine.features.directed import expect
 from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import hold_pool
-from bls.engine.kept_reservations import drop_slots
+from bls.engine.kept_reservations import drop_plan
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
@@ -34,11 +34,9 @@ def hear(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) -> in
         return 0
     if end < before:
         hold_pool(state, job, end, before, 1)
-        state.gained = 1
-        state.hull_ns = max(state.hull_ns, before)
+        state.gained, state.hull_ns = 1, max(state.hull_ns, before)
     else:
-        if settings.keeps_reservations == 1:
-            drop_slots(state)  # a slot may be on the very cores
+        drop_plan(state)
         if settings.by_cores == 1 and settings.releases != b.NO_RELEASES:
             # It may come to hold fewer cores before: all of it is to be given back as it was taken.
             hold_pool(state, job, state.now_ns, before, 1)
