@@ -273,7 +273,7 @@ class _Noted:
         views += [*state.partitions, state.user_tally, profile._block, *profile.now]
         views += [column[:slices] for column in (profile.ns, profile.free, profile.first)]
         views += [column[:changes] for column in (profile.lo, profile.hi, profile.amount, profile.after)]
-        views += [state.kept_lo[: state.kept_used], state.kept_hi[: state.kept_used]]
+        views += [column[: state.kept_used] for column in state.kept]
         for heap in (state.running, state.expected, state.arriving, state.host_events):
             views += [heap._block, heap.ns[: heap.n], heap.key[: heap.n]]
         self.kept = [(view, view.copy()) for view in views if view.size]

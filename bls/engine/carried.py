@@ -96,8 +96,8 @@ def carry_over(old: BatchState, new: BatchState, rows: Array) -> None:
         new.numbers[:, :n] = old.numbers[:, rows]
     new.memory[:] = old.memory
     new.cores_profile = old.cores_profile
-    if len(new.kept_lo):
-        keep_reservations(new, old.kept_lo, old.kept_hi)
+    if len(new.kept.lo):
+        keep_reservations(new, old.kept)
 
 
 def _fill_queue(state: BatchState, ranks: Array) -> None:

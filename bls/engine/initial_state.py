@@ -22,6 +22,7 @@ from bls.engine.state import (
     HostLog,
     HostStatus,
     Partitions,
+    Pool,
     PowerState,
     Scaling,
     SleepState,
@@ -301,24 +302,24 @@ def grow_pool(state: BatchState) -> None:
     needed = state.pool_used + state.free_cores + 2 * state.settings.widest + 2
     if needed > len(state.pool.lo):
         state.pool.grow(pool=max(needed, 2 * len(state.pool.lo)))
-    if len(state.kept_lo):
-        keep_reservations(state, state.kept_lo, state.kept_hi)
+    if len(state.kept.lo):
+        keep_reservations(state, state.kept)
 
 
-def keep_reservations(state: BatchState, kept_lo: Array, kept_hi: Array) -> None:
-    """Move kept reservations, which are somewhere in these columns, together into the state's, with room for more."""
+def keep_reservations(state: BatchState, kept: Pool) -> None:
+    """Move kept reservations, which are somewhere in a pool, together into the state's, with room for more."""
     jobs = state.jobs
     rows = np.flatnonzero(jobs.slot_ns < b.NEVER)
     counts = jobs.plan_count[rows]
     source = intervals_of(jobs.plan_first[rows], counts)
-    lo, hi = kept_lo[source], kept_hi[source]
+    lo, hi = kept.lo[source], kept.hi[source]
     jobs.plan_first[rows] = np.cumsum(counts) - counts
     state.kept_used = len(lo)
     waits = (jobs.eligible_ns >= 0) & (jobs.start_ns < 0) & (jobs.state < 0)
     needed = len(lo) + int(jobs.cores[waits].sum())
-    if needed > len(state.kept_lo):
-        state.grow(kept=2 * needed)
-    state.kept_lo[: len(lo)], state.kept_hi[: len(lo)] = lo, hi
+    if needed > len(state.kept.lo):
+        state.kept.grow(pool=2 * needed)
+    state.kept.lo[: len(lo)], state.kept.hi[: len(lo)] = lo, hi
 
 
 def grow_rows(state: BatchState) -> None:

@@ -55,7 +55,7 @@ class Jobs(State, dim="rows"):
     state: Ints = column(fill=-1, codes=Ending)  # what became of it
     reserved: Ints = column()  # 1 once it was given a reservation
     slot_ns: Ints = column(fill=NEVER)  # begin of its reservation that is kept
-    plan_first: Ints = column()  # the cores of that: intervals of kept_lo and kept_hi
+    plan_first: Ints = column()  # the cores of that: intervals of BatchState.kept
     plan_count: Ints = column()  # how many intervals these are
     overdue: Ints = column()  # 1 while it runs beyond expected_end_ns
     cut: Ints = column(fill=Cut.BY_ITSELF)  # how its end came about

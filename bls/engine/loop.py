@@ -330,9 +330,8 @@ def advance(state: BatchState, max_ends: int) -> int:
             if state.in_pass == 0:
                 continue
         status = _before_pass(state)
-        if status != BatchStatus.RUNNING:
-            return status
-        status = _pass(state)
+        if status == BatchStatus.RUNNING:
+            status = _pass(state)
         if status != BatchStatus.RUNNING:
             return status
         state.in_pass = 0

@@ -46,10 +46,7 @@ FUNCTIONS = 5
 
 
 class Pool(State, dim="pool"):
-    """Allocations, as intervals of cores; the intervals of one job follow each other.
-
-    The pool is a state of its own because it grows most often, and growing copies all columns of a state.
-    """
+    """Cores of jobs, as intervals, job by job."""
 
     lo: Ints = column()  # the first core
     hi: Ints = column()  # one past the last core
@@ -414,8 +411,7 @@ class BatchState(State):
     expected: Heap = column("expected")  # jobs by the instant at which they become overdue, if they still run
     arriving: Heap = column("arriving")  # jobs that arrive because another has ended, and wake-ups (``rows`` + row)
     host_events: Heap = column("outages")  # the next event of each list of outages: key v is a repair, V + v an outage
-    # Releases to come: row · M + core; and the next wish of each job: ``WISH_KEY`` + row
-    releasing: Heap = column("releasing")
+    releasing: Heap = column("releasing")  # releases to come: row · M + core; next wishes of jobs: ``WISH_KEY`` + row
     # The ranks that wait (``bls.engine.queue``)
     queue_words: Ints = column("queue_words")
     queue_starts: Ints
@@ -440,11 +436,8 @@ class BatchState(State):
     history_least: Ints  # (levels,): how many of a group must have ended to tell of others
     # How many of a group have ended, and the run times of the latest m, the one that ended k-th (from 0) at 1 + k mod m
     history: Ints2 = column("groups", "history")
-    # By how much a job that runs longer than expected is expected to go on, the first time, the second …
-    corrections_ns: Ints
-    # Cores of the kept reservations
-    kept_lo: Ints = column("kept")
-    kept_hi: Ints = column("kept")
+    corrections_ns: Ints  # by how much a job that runs longer than expected will go on, the first time, the second …
+    kept: Pool = column("kept")  # cores of the kept reservations
     cancel_order: Ints  # rows that are withdrawn, by (instant, row)
     # (rows + 1,) and (·,): the rows that depend on row r are ``child_row[child_first[r]:child_first[r + 1]]``
     child_first: Ints
@@ -482,9 +475,7 @@ class BatchState(State):
     holder: Ints = column("held", fill=-1)  # where cores are released: the row of the job that holds each, -1 none
     releases: Releases = column()  # records of releases
     ordered: Heap = column("held")  # work space: running jobs, or their cores, in order
-    # Work space: what a job still holds
-    left_lo: Ints = column("held")
-    left_hi: Ints = column("held")
+    left: Pool = column("held")  # work space: what a job still holds
     # By cores, where jobs are told for which of theirs others wait: 1 + the row that was told so of each
     hinted: Ints = column("hinted")
     wanted_of: Ints = column("hinted")  # the same while a pass finds it out; otherwise zeros

@@ -12,7 +12,7 @@ import numpy as np
 from bls.engine import state as b
 from bls.engine.initial_state import intervals_of
 from bls.engine.power_of_jobs import planned_more_mw
-from bls.engine.state import BatchState
+from bls.engine.state import BatchState, Pool
 from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
 from traces.checks.faults import Checks
@@ -96,12 +96,8 @@ class _Batch(Checks):
     def _check_jobs(self) -> None:
         # What is known of each job is possible.
         now, jobs, left = self.state.now_ns, self.jobs, self.left
-        started, ended, keeps, overdue = (
-            jobs.start_ns >= 0,
-            jobs.end_ns >= 0,
-            jobs.slot_ns != b.NEVER,
-            jobs.overdue == 1,
-        )
+        started, ended = jobs.start_ns >= 0, jobs.end_ns >= 0
+        keeps, overdue = jobs.slot_ns != b.NEVER, jobs.overdue == 1
         for wrong, what in (
             (started & (jobs.eligible_ns < 0), "started, and was never eligible"),
             ((jobs.eligible_ns >= 0) & (jobs.eligible_ns < jobs.begin_ns), "was eligible before it could be"),
@@ -152,9 +148,8 @@ class _Batch(Checks):
         for level in range(1, len(starts) - 1):
             below = words[starts[level - 1] : starts[level]] != 0
             above = _bits(words[starts[level] : starts[level + 1]])
-            wrong = np.flatnonzero(above != np.pad(below, (0, len(above) - len(below))))
-            if len(wrong):
-                self.fault(f"{what}: level {level} of the tree is wrong of word {wrong[0]} below it")
+            if len(bad := np.flatnonzero(above != np.pad(below, (0, len(above) - len(below))))):
+                self.fault(f"{what}: level {level} of the tree is wrong of word {bad[0]} below it")
         return _bits(words[: starts[1]])
 
     def _check_queue(self) -> None:
@@ -166,7 +161,7 @@ class _Batch(Checks):
             rank = int(bad[0])
             who = self.name(latest[rank]) if rank < len(latest) else f"rank {rank}"
             self.fault(
-                f"{who} {'is in the queue and does not wait' if queued[rank] else 'waits and is not in the queue'}"
+                f"{who} " + ("is in the queue and does not wait" if queued[rank] else "waits and is not in the queue")
             )
         self.count("waiting jobs", self.state.n_waiting, len(rows))
 
@@ -220,10 +215,8 @@ class _Batch(Checks):
         asked = np.bincount(state.holder[held], weights=state.asked[held], minlength=len(jobs.number)).astype(np.int64)
         self.counts(lambda k: f"cores that {self.name(rows[k])} was asked for", jobs.asked[rows], asked[rows])
         most = np.maximum(jobs.cores, jobs.max_cores[jobs.origin])
-        self.none(
-            self.holds & (left > most),
-            lambda row: f"{self.name(row)} holds {left[row]} cores; at most {most[row]} it may",
-        )
+        too_wide = self.holds & (left > most)
+        self.none(too_wide, lambda row: f"{self.name(row)} holds {left[row]} cores; at most {most[row]} it may")
         given = held[state.given_at[held] > 0]
         told = state.told.take(state.given_at[given] - 1)
         self.none(
@@ -267,9 +260,8 @@ class _Batch(Checks):
         free, stopped = free[:n_cores], np.zeros(self.n_hosts, np.bool_)
         if state.stops.host.state.size:  # hosts that are out of service, as the power of the machine is limited
             stopped = state.stops.host.state != b.UP
-            self.count(
-                "hosts that are stopped", state.n_stopped, int((stopped & (state.stops.host.state != b.BOOTING)).sum())
-            )
+            out_of_service = stopped & (state.stops.host.state != b.BOOTING)
+            self.count("hosts that are stopped", state.n_stopped, int(out_of_service.sum()))
         down = (self._down_until() > 0) & ~stopped
         self.count("hosts that are down", state.n_down, int(down.sum()))
         gone = (down | stopped)[host_of]
@@ -396,7 +388,7 @@ class _Batch(Checks):
             lambda k: f"{self.name(kept[k])} keeps a reservation that names no cores",
         )
         at, sums = intervals_of(first, count), np.zeros(len(kept), np.int64)
-        np.add.at(sums, np.repeat(np.arange(len(kept)), count), state.kept_hi[at] - state.kept_lo[at])
+        np.add.at(sums, np.repeat(np.arange(len(kept)), count), state.kept.hi[at] - state.kept.lo[at])
         return sums
 
     def _check_slices(self, ns: Array, free: Array, kept: Array) -> None:
@@ -492,19 +484,19 @@ class _Batch(Checks):
         group = np.searchsorted(power.first_core, np.arange(len(within)), side="right") - 1
         full = power.more_mw[:: power.states].max(axis=0)
         left = min(int(full[group[within]].sum()), most)
-        cores_of = {row: self._cores_of("held", row, state.pool.lo, state.pool.hi) for row in rows.tolist()}
+        cores_of = {row: self._cores_of("held", row, state.pool) for row in rows.tolist()}
         if self.settings.releases != b.NO_RELEASES:
             cores_of = {row: cores[state.holder[cores] == row] for row, cores in cores_of.items()}
-        cores_of |= {row: self._cores_of("plan", row, state.kept_lo, state.kept_hi) for row in begun.tolist()}
+        cores_of |= {row: self._cores_of("plan", row, state.kept) for row in begun.tolist()}
         return left - sum(
             int(planned_more_mw(state, row)[group[cores[within[cores]]]].sum()) for row, cores in cores_of.items()
         )
 
-    def _cores_of(self, name: str, row: int, lo: Array, hi: Array) -> Array:
+    def _cores_of(self, name: str, row: int, pool: Pool) -> Array:
         # The cores that a job holds, or that its reservation names.
         first = getattr(self.jobs, f"{name}_first")[row]
         at = slice(first, first + getattr(self.jobs, f"{name}_count")[row])
-        return intervals_of(lo[at], hi[at] - lo[at])
+        return intervals_of(pool.lo[at], pool.hi[at] - pool.lo[at])
 
 
 def _bits(words: Array) -> Array:

@@ -28,7 +28,7 @@ def hold_pool_cores(state: BatchState, job: int, begin: int, stop: int, sign: in
 def hold_kept_cores(state: BatchState, job: int, begin: int, stop: int, sign: int) -> int:
     """The same for the cores that a job's kept reservation names."""
     first, count = state.jobs.plan_first[job], state.jobs.plan_count[job]
-    lo, hi = state.kept_lo[first : first + count], state.kept_hi[first : first + count]
+    lo, hi = state.kept.lo[first : first + count], state.kept.hi[first : first + count]
     stop += planned_ns(state, job) - state.jobs.estimate_ns[job]  # under a limit to power it may be planned for longer
     hold_cores(state, job, lo, hi, count, begin, stop, sign)
     return 0
@@ -64,7 +64,7 @@ def _planned_cores(state: BatchState) -> int:
     if settings.max_reservations < most:
         most = min(most, settings.max_reservations * state.partitions.tier.size)
     cores = most * settings.widest
-    if state.kept_used + cores <= state.kept_lo.size:
+    if state.kept_used + cores <= state.kept.lo.size:
         return int(cores)
     cores = 0
     position = queue_next(state.queue_words, state.queue_starts, 0)
@@ -118,6 +118,6 @@ def room(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> i
     more += steps
     if profile.n_changes + more > profile.lo.size:
         return BatchStatus.PROFILE_FULL
-    if state.kept_used + planned > state.kept_lo.size:
+    if state.kept_used + planned > state.kept.lo.size:
         return BatchStatus.POOL_FULL
     return BatchStatus.RUNNING

@@ -79,11 +79,11 @@ def _earlier(state: BatchState, n: int, before: int) -> bool:
     Reservations were at their earliest when capacity was last gained: a better one touches what was gained since. (By cores
     they are not: a job that keeps its slot may have moved to other cores.)
     """
-    profile = state.profile
-    for k in range(profile.first, profile.end):
-        if profile.ns[k] >= before:
+    ns, free = state.profile.ns, state.profile.free
+    for k in range(state.profile.first, state.profile.end):
+        if ns[k] >= before:
             return False
-        if profile.free[k] >= n:
+        if free[k] >= n:
             return True
     return False
 
@@ -117,8 +117,8 @@ def _start_as_reserved(state: BatchState, job: int) -> bool:
     """Start a job on the cores that its reservation names; False if they cannot be its."""
     first, count, used = state.jobs.plan_first[job], state.jobs.plan_count[job], state.pool_used
     for k in range(count):
-        state.pool.lo[used + k] = state.kept_lo[first + k]
-        state.pool.hi[used + k] = state.kept_hi[first + k]
+        state.pool.lo[used + k] = state.kept.lo[first + k]
+        state.pool.hi[used + k] = state.kept.hi[first + k]
     return start(state, job, count, b.BY_RESERVATION)
 
 
@@ -146,8 +146,8 @@ def _reserve(state: BatchState, job: int, slot: int, is_copied: bool) -> None:
     if state.settings.by_cores == 1:
         count, used, at = state.n_placed, state.pool_used, state.kept_used
         for i in range(count):
-            state.kept_lo[at + i] = state.pool.lo[used + i]
-            state.kept_hi[at + i] = state.pool.hi[used + i]
+            state.kept.lo[at + i] = state.pool.lo[used + i]
+            state.kept.hi[at + i] = state.pool.hi[used + i]
         jobs.plan_first[job], jobs.plan_count[job] = at, count
         state.kept_used = at + count
         call_hook(state.hooks[HOLD_KEPT], (state, job, slot, stop, -1))

@@ -43,7 +43,7 @@ REFUSED, TOLD, FULL = 0, 1, 2
 
 @compiled(inner=True)
 def _left(state: BatchState, job: int) -> int:
-    """Write the intervals that a job still holds into ``left_lo, left_hi``; returns how many."""
+    """Write the intervals that a job still holds into ``state.left``; returns how many."""
     jobs, holder, count = state.jobs, state.holder, 0
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         core, stop = state.pool.lo[k], state.pool.hi[k]
@@ -51,10 +51,10 @@ def _left(state: BatchState, job: int) -> int:
             if holder[core] != job:
                 core += 1
                 continue
-            state.left_lo[count] = core
+            state.left.lo[count] = core
             while core < stop and holder[core] == job:
                 core += 1
-            state.left_hi[count] = core
+            state.left.hi[count] = core
             count += 1
     return count
 
@@ -63,7 +63,7 @@ def _left(state: BatchState, job: int) -> int:
 def hold_left_cores(state: BatchState, job: int, begin: int, stop: int, sign: int) -> int:
     """As ``bls.engine.features.by_cores.hold_pool_cores``, of the cores that the job still holds."""
     count = _left(state, job)
-    hold_cores(state, job, state.left_lo, state.left_hi, count, begin, stop, sign)
+    hold_cores(state, job, state.left.lo, state.left.hi, count, begin, stop, sign)
     return 0
 
 
@@ -83,7 +83,7 @@ def take_up(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) ->
 def give_up(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
     """A job that ends gives back what it still holds; ``holder`` says it until its place in the profile is given back."""
     for k in range(_left(state, job)):
-        set_free(state, state.left_lo[k], state.left_hi[k], 1)
+        set_free(state, state.left.lo[k], state.left.hi[k], 1)
     return 0
 
 
