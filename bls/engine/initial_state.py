@@ -15,22 +15,7 @@ from bls.engine.hooks import HINT_AS_DECIDED, HOOKS, RESIZE, TOGETHER, wanted
 from bls.engine.jobs import Jobs
 from bls.engine.queue import new_queue
 from bls.engine.settings import Settings
-from bls.engine.state import (
-    BatchState,
-    CoreProfile,
-    DomainState,
-    HostLog,
-    HostStatus,
-    Partitions,
-    Pool,
-    PowerState,
-    Scaling,
-    SleepState,
-    Slices,
-    StopState,
-    Windows,
-    Wishing,
-)
+from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.compiled import Array, own
 from traces.kernels.state import fields_of
@@ -54,7 +39,7 @@ class Given:
     partitions : mapping of str to (P,)
         Columns of ``Partitions`` by their names.
     state : mapping of str to array
-        Columns of ``BatchState`` by their names; of no entries where they are missing.
+        Columns of ``BatchState`` by their names, among them the outages; of no entries where they are missing.
     windows : (2, W)
         When windows begin and end.
     amounts : int64
@@ -80,9 +65,9 @@ class Given:
     amounts: Array = field(default_factory=lambda: np.zeros(0, np.int64))
     masks: Array | None = None
     placement: dict[str, Array] = field(default_factory=dict)
-    power: PowerState | None = None
-    domains: DomainState | None = None
-    stops: StopState | None = None
+    power: b.PowerState | None = None
+    domains: b.DomainState | None = None
+    stops: b.StopState | None = None
     sleep_passages: Array | None = None
     at_most_mw: int = 0
     settings: dict[str, int] = field(default_factory=dict)
@@ -125,19 +110,19 @@ def _set_after_pass(settings: Settings, n_cores: int) -> None:
         settings.max_told *= 2  # to put it in order
 
 
-def _host_status(outage_first: Array, outage_down: Array) -> tuple[HostStatus, Array, Array]:
+def _host_status(outage_first: Array, outage_down: Array) -> tuple[b.HostStatus, Array, Array]:
     # Of each list of outages; and their first ones: instants and keys.
     n = max(0, len(outage_first) - 1)
     first = outage_first[:n]
     some = np.flatnonzero(first < outage_first[1:])
     begin = np.full(n, b.NEVER)
     begin[some] = outage_down[first[some]]
-    return HostStatus.new({"outages": n}, next_outage=first, next_down_ns=begin), begin[some], n + some
+    return b.HostStatus.new({"outages": n}, next_outage=first, next_down_ns=begin), begin[some], n + some
 
 
-def _core_profile(sizes: dict[str, int], given: Given, boundaries: Array, words: Array) -> CoreProfile:
+def _core_profile(sizes: dict[str, int], given: Given, boundaries: Array, words: Array) -> b.CoreProfile:
     # It grows when it is full: most runs need far fewer slices than they could.
-    profile = CoreProfile.new(sizes, free=int(given.host_first[-1]))
+    profile = b.CoreProfile.new(sizes, free=int(given.host_first[-1]))
     profile.now.words[:], profile.now.amounts[:] = words[: len(profile.now.words)], given.amounts
     profile.now.hosts[:] = np.diff(given.host_first)[: len(profile.now.hosts)]
     if len(profile.ns):
@@ -149,11 +134,11 @@ def _core_profile(sizes: dict[str, int], given: Given, boundaries: Array, words:
     return profile
 
 
-def _sleep(given: Given, settings: Settings, sizes: dict[str, int]) -> SleepState:
+def _sleep(given: Given, settings: Settings, sizes: dict[str, int]) -> b.SleepState:
     # All hosts are up, and idle, from the first submit on.
     if given.sleep_passages is None:
-        return SleepState.none()
-    sleep = SleepState.new(sizes, passages=own(given.sleep_passages, np.int64))
+        return b.SleepState.none()
+    sleep = b.SleepState.new(sizes, passages=own(given.sleep_passages, np.int64))
     n = sizes["hosts"]
     sleep.host.idle_since_ns[:] = begin = int(np.min(given.jobs["submit_ns"], initial=b.NEVER))
     sleep.sleepy.refill(np.full(n, begin + settings.sleep_after_ns), np.arange(n))
@@ -177,7 +162,7 @@ def _sizes(given: Given, settings: Settings, columns: dict[str, Array], n_bounda
     found |= {
         "jobs": n,
         "hosts": n_hosts,
-        "outages": max(0, len(columns.get("outage_first", ())) - 1),
+        "outages": max(0, len(columns["outage_first"]) - 1),
         "partitions": len(given.partitions["tier"]),
         "users": given.n_users,
         "running": running,
@@ -231,10 +216,7 @@ def new_state(given: Given) -> BatchState:
     boundaries = np.unique(given.windows)
     cancels = np.flatnonzero(jobs.cancel_ns < b.NEVER)
     alone = np.flatnonzero(jobs.depends_on < 0)
-    nothing = np.zeros(0, np.int64)
-    host_status, event_ns, event_key = _host_status(
-        *(columns.get(f"outage_{name}", nothing) for name in ("first", "down"))
-    )
+    host_status, event_ns, event_key = _host_status(columns["outage_first"], columns["outage_down"])
     limits = 0 if given.power is None else len(given.power.ns)
     rarer = len(boundaries) + len(cancels) + len(host_status.next_outage) + limits > 0 or "child_first" in columns
     settings.has_others = int(
@@ -242,7 +224,7 @@ def new_state(given: Given) -> BatchState:
     )
     sizes = _sizes(given, settings, columns, len(boundaries))
     masked = np.any(columns["masks"][: sizes["partitions"]] != leaves, axis=1)
-    windows = Windows.new({"windows": settings.n_windows}, begin_ns=given.windows[0], end_ns=given.windows[1])
+    windows = b.Windows.new({"windows": settings.n_windows}, begin_ns=given.windows[0], end_ns=given.windows[1])
     state = BatchState.none(
         sizes,
         settings=settings,
@@ -266,8 +248,8 @@ def new_state(given: Given) -> BatchState:
         host_status=host_status,
         windows=windows,
         boundaries=boundaries,
-        partitions=Partitions.new(sizes, masked=masked, **given.partitions),
-        profile=Slices.new(sizes, free=n_cores, end=int(not settings.by_cores)),
+        partitions=b.Partitions.new(sizes, masked=masked, **given.partitions),
+        profile=b.Slices.new(sizes, free=n_cores, end=int(not settings.by_cores)),
         cores_profile=_core_profile(sizes, given, boundaries, free_words),
         placement=PlacementRequest.none(  # the rest is set before each call
             unit_cores=1,
@@ -277,11 +259,11 @@ def new_state(given: Given) -> BatchState:
             **{name: own(column, np.int64) for name, column in given.placement.items()},
         ),
         totals=given.amounts if sizes["totals"] else 0,
-        scaling=Scaling.new({"rows": n if sizes["scaled"] else 0}),
-        wishing=Wishing.new({"rows": n if sizes["resizing"] else 0}),
-        power=given.power or PowerState.none(),
-        domains=given.domains or DomainState.none(),
-        stops=given.stops or StopState.none(log=HostLog.new({"host_log": 2 * settings.host_log_room})),
+        scaling=b.Scaling.new({"rows": n if sizes["scaled"] else 0}),
+        wishing=b.Wishing.new({"rows": n if sizes["resizing"] else 0}),
+        power=given.power or b.PowerState.none(),
+        domains=given.domains or b.DomainState.none(),
+        stops=given.stops or b.StopState.none(log=b.HostLog.new({"host_log": 2 * settings.host_log_room})),
         sleep=_sleep(given, settings, sizes),
         functions=np.zeros(b.FUNCTIONS, np.int64),
     )
@@ -306,7 +288,7 @@ def grow_pool(state: BatchState) -> None:
         keep_reservations(state, state.kept)
 
 
-def keep_reservations(state: BatchState, kept: Pool) -> None:
+def keep_reservations(state: BatchState, kept: b.Pool) -> None:
     """Move kept reservations, which are somewhere in a pool, together into the state's, with room for more."""
     jobs = state.jobs
     rows = np.flatnonzero(jobs.slot_ns < b.NEVER)

@@ -23,6 +23,7 @@ __all__ = [
     "end_job",
     "for_good",
     "hold_pool",
+    "hold_until",
     "is_open",
     "leave_queue",
     "log_job",
@@ -135,6 +136,15 @@ def hold_pool(state: BatchState, job: int, begin: int, stop: int, sign: int) -> 
             call_hook(state.hooks[HOLD_POOL], (state, job, begin, stop, sign))
     else:
         count_cores(state, begin, stop, sign * state.jobs.held_cores[job])
+
+
+@compiled(inner=True)
+def hold_until(state: BatchState, job: int, end: int) -> None:
+    """Expect a running job to hold its cores until another instant than before."""
+    if state.settings.plans == 1:
+        hold_pool(state, job, state.now_ns, state.jobs.expected_end_ns[job], 1)
+        hold_pool(state, job, state.now_ns, end, -1)
+    state.jobs.expected_end_ns[job] = end
 
 
 @compiled(merged=True)

@@ -27,7 +27,7 @@ from bls.engine.hooks import (
     ROOM,
     call_hook,
 )
-from bls.engine.job_lifecycle import account_for, answer, arrive, end_job, hold_pool, is_open, set_stop, tried_again
+from bls.engine.job_lifecycle import account_for, answer, arrive, end_job, hold_until, is_open, set_stop, tried_again
 from bls.engine.kept_reservations import drop_plan
 from bls.engine.queue import queue_next
 from bls.engine.scheduling_pass import make_pass, move_on, prepare
@@ -74,10 +74,7 @@ def _begin(state: BatchState, cost_ns: int, presets: int) -> int:
             # A job that loses its hosts, or its user, before its start takes effect is cut as it starts.
             set_stop(state, job, b.NEVER)
             late = min(cost_ns, jobs.stop_ns[job] - start)
-            if settings.plans == 1:
-                hold_pool(state, job, state.now_ns, jobs.expected_end_ns[job], 1)
-                hold_pool(state, job, state.now_ns, jobs.expected_end_ns[job] + late, -1)
-            jobs.expected_end_ns[job] += late
+            hold_until(state, job, jobs.expected_end_ns[job] + late)
             start += late
             jobs.start_ns[job] = start
         if settings.sleeps == 1:

@@ -15,7 +15,7 @@ from bls.engine import state as b
 from bls.engine.features.reached import end_as_directed, hears, set_stop_again, stretch_walltime, write_down
 from bls.engine.heaps import move
 from bls.engine.hooks import HEAR, HOOK, call_hook
-from bls.engine.job_lifecycle import hold_pool
+from bls.engine.job_lifecycle import hold_until
 from bls.engine.kept_reservations import drop_plan
 from bls.engine.planned_time import scaled
 from bls.engine.state import BatchState
@@ -107,16 +107,14 @@ def _run_on(state: BatchState, job: int, now: int, before: int, scale: int) -> b
 
 
 @compiled(inner=True)
-def expect(state: BatchState, job: int, now: int, end: int) -> None:
+def expect(state: BatchState, job: int, end: int) -> None:
     """A running job is planned with another end."""
     jobs, thought = state.jobs, state.jobs.expected_end_ns[job]
     if state.settings.plans == 0 or end == thought:
         jobs.expected_end_ns[job] = end
         return
     drop_plan(state)
-    hold_pool(state, job, now, thought, 1)
-    jobs.expected_end_ns[job] = end
-    hold_pool(state, job, now, end, -1)
+    hold_until(state, job, end)
     move(state.expected, job, end)
     if end > thought:
         state.lost = 1
@@ -154,7 +152,7 @@ def _direct(state: BatchState, job: int, now: int, first: int, stop: int) -> boo
     if scales:
         after, thought = _mean_scale(state, job), jobs.expected_end_ns[job]
         if thought > at:
-            expect(state, job, now, at + scaled(thought - at, before, after, max(thought, MAX_NS) - at))
+            expect(state, job, at + scaled(thought - at, before, after, max(thought, MAX_NS) - at))
         if state.settings.stretches == 1:
             _stretch(state, job, at, before, after)
         if jobs.run_ns[job] >= 0 and not _run_on(state, job, at, before, after):

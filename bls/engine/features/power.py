@@ -179,12 +179,12 @@ def _expect_at_full_speed(state: BatchState, now: int) -> None:
     for k in range(state.running.n):  # those that are only replayed are among them already
         job = state.running.key[k]
         if jobs.start_ns[job] >= now and state.scaling.power_state[job] == 0:  # else a pass before has told it
-            expect(state, job, now, jobs.start_ns[job] + jobs.estimate_ns[job])
+            expect(state, job, jobs.start_ns[job] + jobs.estimate_ns[job])
             if state.settings.promises == 1:
                 call_hook(state.hooks[HEAR], (state, job, 0, 0, 0))
     for k in range(state.n_started):
         job = state.started[k]
-        expect(state, job, now, jobs.start_ns[job] + jobs.estimate_ns[job])
+        expect(state, job, jobs.start_ns[job] + jobs.estimate_ns[job])
 
 
 @compiled(HOOK)

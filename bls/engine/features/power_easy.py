@@ -91,7 +91,7 @@ def plan_with_power(state: BatchState, _job: int, n_order: int, _stop: int, _sig
         if not start(state, job, suggest(state, job), why_now(state, job, blocked or waits)):
             return BatchStatus.ALLOCATOR_FAULT
         if planned_ns(state, job) != jobs.estimate_ns[job]:
-            expect(state, job, now, now + planned_ns(state, job))
+            expect(state, job, now + planned_ns(state, job))
         if beyond:
             state.extra_cores -= n
             extra_mw -= mw if extra_mw != b.NEVER else 0

@@ -23,11 +23,11 @@ def hear(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) -> in
     jobs, settings = state.jobs, state.settings
     if jobs.cut[job] == 1 and jobs.stop_state[job] != b.KILLED:
         if settings.directs != 0:  # it may have promised another end, at another speed, which nobody is to plan with
-            expect(state, job, state.now_ns, jobs.start_ns[job] + jobs.walltime_ns[job] + jobs.stretch_ns[job])
+            expect(state, job, jobs.start_ns[job] + jobs.walltime_ns[job] + jobs.stretch_ns[job])
         return 0
     before, end = jobs.expected_end_ns[job], max(jobs.end_ns[job], state.now_ns + 1)
     if settings.directs != 0:  # as its speeds change it promises again, or, if it comes to be cut, no more
-        expect(state, job, state.now_ns, end)
+        expect(state, job, end)
         return 0
     jobs.expected_end_ns[job] = end
     if settings.plans == 0 or end == before:

@@ -19,7 +19,7 @@ from bls.engine import state as b
 from bls.engine.features.host_events import log_host
 from bls.engine.heaps import drop_top, move, push, replace_top
 from bls.engine.hooks import HOOK
-from bls.engine.job_lifecycle import hold_pool, set_stop
+from bls.engine.job_lifecycle import hold_until, set_stop
 from bls.engine.kept_reservations import drop_plan
 from bls.engine.state import BatchState
 from traces.compiled import Array, compiled
@@ -210,15 +210,13 @@ def boot_hosts(state: BatchState, job: int, start: int, _stop: int, _sign: int) 
             if sleep.host.state[host] == b.OFF and start < jobs.stop_ns[job]:
                 _boot(state, host, start)
     late = max(0, min(late, jobs.stop_ns[job] - start))
-    before, thought = jobs.boot_wait_ns[job], jobs.expected_end_ns[job]
+    before = jobs.boot_wait_ns[job]
     if late != before:
         # It holds its cores for longer, or shorter, than it was planned to.
         if settings.plans == 1:
             drop_plan(state)
-            hold_pool(state, job, now, thought, 1)
-            hold_pool(state, job, now, thought + late - before, -1)
             state.lost, state.blocked_head = 1, -1
-        jobs.expected_end_ns[job] += late - before
+        hold_until(state, job, jobs.expected_end_ns[job] + late - before)
     jobs.boot_wait_ns[job] = late
     jobs.start_ns[job] = start + late
     return int(start + late)
