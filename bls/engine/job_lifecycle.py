@@ -320,19 +320,17 @@ def end_job(state: BatchState, job: int, now: int) -> None:
 @compiled(inner=True)
 def tally(state: BatchState, job: int, cores: int, sign: int) -> None:
     """Count a job and so many cores in (1) or out (-1) of what its partition and its user have running, if that is limited."""
-    if state.settings.limited == 0:
-        return
     partition, user = state.jobs.partition[job], state.jobs.user[job]
-    state.partitions.running_jobs[partition] += sign
-    state.user_tally[partition, user, 0] += sign
+    if state.settings.limited == 1:
+        state.partitions.running_jobs[partition] += sign
+        state.user_tally[partition, user, 0] += sign
     tally_cores(state, job, sign * cores)
 
 
 @compiled(inner=True)
 def tally_cores(state: BatchState, job: int, cores: int) -> None:
     """Count so many more cores among those that the partition and the user of a job have running, if that is limited."""
-    if state.settings.limited == 0:
-        return
     partition, user = state.jobs.partition[job], state.jobs.user[job]
-    state.partitions.running_cores[partition] += cores
-    state.user_tally[partition, user, 1] += cores
+    if state.settings.limited == 1:
+        state.partitions.running_cores[partition] += cores
+        state.user_tally[partition, user, 1] += cores
