@@ -197,7 +197,7 @@ class _Replay:
         joining = self.sequence[first : self.place[row] + 1] if row < self.n else self.childless
         while True:
             main = fresh.state
-            running = main.running_job[: main.n_running]
+            running = main.running.key[: main.running.n]
             leaving = self.absent[np.searchsorted(self.leaves, t) : np.searchsorted(self.leaves, t, "right")]
             rows = np.unique(np.concatenate([_waiting(main), running, joining, leaving]))
             noted = _Noted(main, rows)
@@ -234,12 +234,9 @@ class _Replay:
             return state
         # Of the jobs that wait for others, those that join at this instant; and wake-ups.
         children = joining[~by_themselves]
-        n = state.n_arriving
-        ns, job = state.arriving_ns[:n].copy(), state.arriving_job[:n].copy()
-        stay = np.flatnonzero((job >= jobs.number.size) | np.isin(job, children))
-        stay = stay[np.lexsort((job[stay], ns[stay]))]
-        state.n_arriving = len(stay)
-        state.arriving_ns[: len(stay)], state.arriving_job[: len(stay)] = ns[stay], job[stay]
+        ns, job = state.arriving.entries()
+        stay = (job >= jobs.number.size) | np.isin(job, children)
+        state.arriving.refill(ns[stay], job[stay])
         children = children[np.lexsort((children, jobs.depends_on[children]))]
         parents = jobs.depends_on[children]
         child_first = np.searchsorted(parents, np.arange(self.n + 1))
@@ -269,21 +266,16 @@ class _Noted:
     def __init__(self, state: b.BatchState, rows: Array) -> None:
         profile = state.cores_profile
         self.state, self.rows = state, rows
-        first, last = state.first_slice, state.end_slice
+        used = slice(state.profile.first, state.profile.end)
         slices, changes = profile.n_slices, profile.n_ever
-        views = [state._block, state.profile_ns[first:last], state.profile_free[first:last]]
+        views = [state._block, state.profile._block, state.profile.ns[used], state.profile.free[used]]
         views += [state.queue_words, state.free_words, *state.host_status, state.host_free, state.memory]
-        views += [*state.partitions, state.user_tally, profile._block, profile.words, profile.hosts, profile.amounts]
+        views += [*state.partitions, state.user_tally, profile._block, *profile.now]
         views += [column[:slices] for column in (profile.ns, profile.free, profile.first)]
         views += [column[:changes] for column in (profile.lo, profile.hi, profile.amount, profile.after)]
-        for size, one, other in (
-            (state.n_running, state.running_ns, state.running_job),
-            (state.n_expected, state.expected_ns, state.expected_job),
-            (state.n_arriving, state.arriving_ns, state.arriving_job),
-            (state.n_host_events, state.host_ns, state.host_key),
-            (state.kept_used, state.kept_lo, state.kept_hi),
-        ):
-            views += [one[:size], other[:size]]
+        views += [column[: state.kept_used] for column in state.kept]
+        for heap in (state.running, state.expected, state.arriving, state.host_events):
+            views += [heap._block, heap.ns[: heap.n], heap.key[: heap.n]]
         self.kept = [(view, view.copy()) for view in views if view.size]
         self.groups = np.zeros(0, np.int64)
         if state.history.size:

@@ -149,25 +149,25 @@ def given_for(
         counted = rules.depth <= 1 and limits.alike and not limits.limits.notice_ns and not limits.domains
         countable = countable and (limits.stops or (counted and asleep is None))
     given = Given(
-        workload.submit_ns,
-        known.estimate_ns,
-        workload.cores,
-        ranks(policy if order in (b.STATIC, b.REJECTED) else Fcfs(), known, tier),  # type: ignore[arg-type]
-        # A job of which no run time is known runs until it is withdrawn.
-        np.where(workload.run_unknown, MAX_NS, workload.run_ns if recorded else -1),
-        platform.first_core,
-        number=workload.job_id,
-        columns={
+        jobs={
+            "submit_ns": workload.submit_ns,
+            "begin_ns": workload.earliest_ns,
+            "estimate_ns": known.estimate_ns,
+            "walltime_ns": workload.estimate_ns,
+            "cores": workload.cores,
+            "rank": ranks(policy if order in (b.STATIC, b.REJECTED) else Fcfs(), known, tier),  # type: ignore[arg-type]
+            # A job of which no run time is known runs until it is withdrawn.
+            "run_ns": np.where(workload.run_unknown, MAX_NS, workload.run_ns if recorded else -1),
+            "number": workload.job_id,
             "partition": partition,
             "user": user,
             "preset": workload.preset,
             "cancel_ns": np.where(workload.cancel_ns < 0, b.NEVER, workload.cancel_ns),
-            "walltime_ns": workload.estimate_ns,
-            "begin_ns": workload.earliest_ns,
         },
-        n_users=len(users),
+        host_first=platform.first_core,
         partitions={"tier": table.priority, **_limits(table)},
-        corrections_ns=np.array(CORRECTIONS_NS),
+        state={"corrections_ns": np.array(CORRECTIONS_NS)},
+        n_users=len(users),
         placement={
             "switch_lo": platform.topology.lo,
             "switch_hi": platform.topology.hi,
@@ -182,14 +182,16 @@ def given_for(
         | {"may_not_fit": int(may_not_fit(policy))},
         keep_decisions=rules.keep_decisions,
     )
-    given.wanted_first, given.wanted_lo, given.wanted_hi = _wanted(workload, platform.n_cores, requested, allocator)
+    names = ("wanted_first", "wanted_lo", "wanted_hi", "outage_first", "outage_down", "outage_up")
+    wanted = _wanted(workload, platform.n_cores, requested, allocator)
+    outages = outage_columns(around.outages, windows, platform.n_hosts)
+    given.state |= dict(zip(names, wanted + outages, strict=True))
     if scored is not None:
-        given.numbers, given.memory = scored.numbers, scored.memory
+        given.state |= {"numbers": scored.numbers, "memory": scored.memory}
     if not countable:
         given.masks = masks(table, windows, platform.n_cores)
     if around.widths is not None and (rules.resizing != b.NO_RESIZE or rules.molds):
-        given.columns["min_cores"], given.columns["max_cores"] = around.widths.min_cores, around.widths.max_cores
-    given.outage_first, given.outage_down, given.outage_up = outage_columns(around.outages, windows, platform.n_hosts)
+        given.jobs["min_cores"], given.jobs["max_cores"] = around.widths.min_cores, around.widths.max_cores
     _add_history(given, workload, rules, around)
     _add_constraints(given, workload, platform, around)
     if asleep is not None:
@@ -391,24 +393,25 @@ def _add_history(given: Given, workload: Workload, rules: Rules, around: JobCons
     found = estimator(rules.estimates)
     if isinstance(found, HistoryEstimator):
         check_predicts(found, workload, around.requests)
-        given.history_group, n_groups = groups(found, workload, around.requests)
-        given.history_least = np.full(len(found.levels), found.least)
-        # The last row is no group's: it counts the predictions.
-        given.history = np.zeros((n_groups + 1, 1 + found.mean_of), np.int64)
+        group, n_groups = groups(found, workload, around.requests)
+        # The last row of the history is no group's: it counts the predictions.
+        history = np.zeros((n_groups + 1, 1 + found.mean_of), np.int64)
+        least = np.full(len(found.levels), found.least)
+        given.state |= {"history_group": group, "history_least": least, "history": history}
         given.settings["shortest_ns"] = found.shortest_ns
 
 
 def _add_constraints(given: Given, workload: Workload, platform: Platform, around: JobConstraints) -> None:
     # Dependencies, requests and advance reservations.
-    columns, depends, asked, windows = given.columns, around.dependencies, around.requests, around.windows
+    columns, depends, asked, windows = given.jobs, around.dependencies, around.requests, around.windows
     if depends is not None and bool((depends.depends_on >= 0).any()):
         columns["depends_on"], columns["think_ns"] = depends.depends_on, depends.think_ns
-        given.child_first, given.child_row = depends.child_first, depends.child_row
+        given.state |= {"child_first": depends.child_first, "child_row": depends.child_row}
         if depends.several:
-            given.unmet = depends.waits_for
+            given.state["unmet"] = depends.waits_for
     if asked is not None:
         columns["unit_cores"], columns["switch_limit"] = asked.unit_cores, asked.switches
-        given.needs = np.ascontiguousarray(np.concatenate([asked.per_unit, asked.licences], axis=1).T)
+        given.state["needs"] = np.ascontiguousarray(np.concatenate([asked.per_unit, asked.licences], axis=1).T)
         given.amounts = np.concatenate([platform.host_resources.ravel(), platform.licence_amounts])
     if windows is not None and len(windows):
         # A job of a reservation is withdrawn, or cut, when that ends.

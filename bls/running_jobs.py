@@ -253,7 +253,7 @@ class RunningJobs:
     def cuts(self) -> bool:
         """Whether a job may be cut before its end: at its walltime, by its user, as a host is lost."""
         state = self.state
-        return bool(state.settings.kills == 1 or self.directs or state.cancel_order.size or state.host_ns.size)
+        return bool(state.settings.kills == 1 or self.directs or state.cancel_order.size or state.host_events.ns.size)
 
     def promise(self, row: int, not_before_ns: int) -> bool:
         """Tell that a running job ends at ``not_before_ns`` or later; False if it takes back what is known."""

@@ -462,7 +462,7 @@ class BatchSimulator(RunningJobs):
     def _still_awake(self) -> None:
         # A policy that has itself woken for ever, and starts nothing, would never come to an end.
         state = self.state
-        if state.n_running == state.n_arriving == 0 and state.next_arrival == state.arrivals.size:
+        if state.running.n == state.arriving.n == 0 and state.next_arrival == state.arrivals.size:
             self._idle_wakes += 1
             if self._idle_wakes > _MAX_IDLE_WAKES:
                 raise self._wrong(
@@ -578,8 +578,8 @@ class BatchSimulator(RunningJobs):
             self._outages, self.circumstances.windows, self.platform.n_hosts
         )
         state.host_status.next_down_ns[lists] = from_ns
-        events = state.n_host_events
-        instants, keys = state.host_ns[:events], state.host_key[:events]
+        events = state.host_events.n
+        instants, keys = state.host_events.ns[:events], state.host_events.key[:events]
         instants[np.isin(keys, len(state.outage_first) - 1 + lists)] = from_ns
         order = np.argsort(instants, kind="stable")  # ascending instants are a heap
         instants[:], keys[:] = instants[order], keys[order]

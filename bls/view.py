@@ -17,8 +17,7 @@ from bls.allocators import Allocator
 from bls.engine import state as b
 from bls.engine.hooks import HINT_AS_DECIDED
 from bls.engine.jobs import Jobs
-from bls.engine.planned_power import planned_more_mw
-from bls.engine.power_of_cores import power_left
+from bls.engine.power_of_jobs import planned_more_mw, power_left
 from bls.machine.platform import Platform
 from bls.policies.declared import columns_declared
 from bls.scheduler_options import Rules
@@ -289,7 +288,7 @@ class View:
     @property
     def has_outages(self) -> bool:
         """Whether hosts may be down at some time."""
-        return bool(self._simulator.state.host_ns.size)
+        return bool(self._simulator.state.host_events.ns.size)
 
     @property
     def woken(self) -> bool:

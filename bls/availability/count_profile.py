@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from traces.compiled import Array, compiled
 
-__all__ = ["PROFILE_NEVER", "profile_add", "profile_earliest", "profile_move", "profile_pack"]
+__all__ = ["PROFILE_NEVER", "profile_add", "profile_at", "profile_earliest", "profile_move", "profile_pack"]
 
 #: The instant that never comes: the end of what lasts for ever.
 PROFILE_NEVER = 2**63 - 1
@@ -36,7 +36,7 @@ def profile_pack(ns: Array, free: Array, first: int, end: int) -> int:
 
 
 @compiled(inner=True)
-def _at(ns: Array, first: int, end: int, instant: int) -> int:
+def profile_at(ns: Array, first: int, end: int, instant: int) -> int:
     """The last slice that begins at or before the instant, which is not before the first slice."""
     lo, hi = first, end
     while hi - lo > 1:
@@ -81,7 +81,7 @@ def profile_add(ns: Array, free: Array, first: int, end: int, begin: int, stop: 
     """
     if begin >= stop:
         return end
-    lo = _at(ns, first, end, begin)
+    lo = profile_at(ns, first, end, begin)
     more = _split(ns, free, lo, end, begin)
     lo += more
     end += more

@@ -25,11 +25,10 @@ _NAME_ROWS = ("arrived_job", "due_job", "blocked_head")
 _OWN_NUMBERS = frozenset(
     f"n_{what}"
     for what in (
-        *("rows", "predicted", "ended", "expected", "arriving", "started", "answered", "chosen", "log", "decisions"),
-        *("placed", "releasing", "released", "named", "reached", "told", "hinted", "wishes", "directed", "stopped"),
-        *("host_log", "away", "idle", "sleepy", "booting"),
+        *("rows", "predicted", "ended", "started", "answered", "chosen", "log", "decisions", "placed", "released"),
+        *("named", "reached", "told", "hinted", "wishes", "directed", "stopped", "host_log", "away", "idle"),
     )
-) | {"presets_left", "pool_used", "kept_used", "first_slice", "end_slice", "plan_slices"}
+) | {"presets_left", "pool_used", "kept_used"}
 
 #: Columns of what is given that may have changed since.
 _CHANGED = ("attempt", "walltime_ns")
@@ -64,8 +63,9 @@ def carry_over(old: BatchState, new: BatchState, rows: Array) -> None:
     new.next_arrival = len(joined)
     for name in _NAME_ROWS:
         setattr(new, name, int(place[getattr(old, name)]))
-    for name in ("free_words", "host_free", "host_ns", "host_key"):
+    for name in ("free_words", "host_free"):
         getattr(new, name)[:] = getattr(old, name)
+    new.host_events.refill(*old.host_events.entries())
     for table, before in ((new.partitions, old.partitions), (new.host_status, old.host_status)):
         for column, values in zip(table, before, strict=True):
             column[:] = values
@@ -76,33 +76,28 @@ def carry_over(old: BatchState, new: BatchState, rows: Array) -> None:
     np.add.at(new.user_tally[..., 0], (jobs.partition[runs], jobs.user[runs]), 1)
     np.add.at(new.user_tally[..., 1], (jobs.partition[runs], jobs.user[runs]), jobs.cores[runs])
 
-    running = int(new.n_running)
-    instants, who = old.running_ns[:running], place[old.running_job[:running]]
-    order = np.lexsort((who, instants))  # ascending entries are a heap
-    new.running_ns[:running], new.running_job[:running] = instants[order], who[order]
-    expected = int(old.n_expected)
-    instants, who = old.expected_ns[:expected], place[old.expected_job[:expected]]
-    instants, who = instants[who >= 0], who[who >= 0]  # those of jobs that have ended are not taken out at once
-    order = np.lexsort((who, instants))
-    new.n_expected = len(order)
-    new.expected_ns[: len(order)], new.expected_job[: len(order)] = instants[order], who[order]
+    for heap, last in ((new.running, old.running), (new.expected, old.expected)):
+        instants, keys = last.entries()
+        there = place[keys] >= 0  # those of jobs that have ended are not taken out at once
+        heap.refill(instants[there], place[keys[there]])
 
     count = jobs.held_count[:n]
     source = intervals_of(jobs.held_first[:n], count)
     jobs.held_first[:n] = np.cumsum(count) - count
     new.pool_used = len(source)
     new.pool.lo[: len(source)], new.pool.hi[: len(source)] = old.pool.lo[source], old.pool.hi[source]
-    first, last = old.first_slice, old.end_slice
-    new.end_slice = last - first
-    new.profile_ns[: last - first] = old.profile_ns[first:last]
-    new.profile_free[: last - first] = old.profile_free[first:last]
+    used, new.profile.end = slice(old.profile.first, old.profile.end), old.profile.end - old.profile.first
+    new.profile.ns[: new.profile.end], new.profile.free[: new.profile.end] = (
+        old.profile.ns[used],
+        old.profile.free[used],
+    )
 
     if len(new.numbers):
         new.numbers[:, :n] = old.numbers[:, rows]
     new.memory[:] = old.memory
     new.cores_profile = old.cores_profile
-    if len(new.kept_lo):
-        keep_reservations(new, old.kept_lo, old.kept_hi)
+    if len(new.kept.lo):
+        keep_reservations(new, old.kept)
 
 
 def _fill_queue(state: BatchState, ranks: Array) -> None:

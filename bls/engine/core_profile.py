@@ -10,11 +10,12 @@ cores a word, all of them.
 
 from __future__ import annotations
 
+from bls.availability.count_profile import profile_at
 from bls.availability.free_cores import count_hosts, free_give, free_take
 from bls.engine import state as b
-from bls.engine.power_of_cores import cores_mw
-from bls.engine.power_of_domains import cores_mw_within
-from bls.engine.state import BatchState, CoreProfile
+from bls.engine.job_lifecycle import cores_on_host
+from bls.engine.power_of_jobs import cores_mw, cores_mw_within
+from bls.engine.state import BatchState, CoreProfile, Offer
 from traces.compiled import Array, compiled
 
 __all__ = ["AMOUNT", "apply_changes", "hold_amount", "hold_cores", "move_profile"]
@@ -28,13 +29,7 @@ AMOUNT = -1
 def _split(profile: CoreProfile, instant: int) -> int:
     """Let a slice begin at an instant, which is not before the first slice; returns its place."""
     ns = profile.ns
-    lo, hi = 0, profile.n_slices
-    while hi - lo > 1:
-        middle = (lo + hi) >> 1
-        if ns[middle] <= instant:
-            lo = middle
-        else:
-            hi = middle
+    lo = profile_at(ns, 0, profile.n_slices, instant)
     if ns[lo] == instant:
         return lo
     for k in range(profile.n_slices - 1, lo, -1):
@@ -111,39 +106,40 @@ def _cancel(profile: CoreProfile, k: int, before: int, lo: int, hi: int, amount:
 
 
 @compiled(inner=True)
-def apply_changes(state: BatchState, words: Array, hosts: Array, amounts: Array, profile: CoreProfile, k: int) -> None:
+def apply_changes(state: BatchState, offer: Offer, k: int) -> None:
     """Change what is free when slice k begins: first by what is given back, as another may take the same cores then."""
+    profile = state.cores_profile
     for given in (True, False):
         change = profile.first[k]
         while change >= 0:
             lo, hi, amount = profile.lo[change], profile.hi[change], profile.amount[change]
             if (amount > 0) == given and lo != hi:
-                _one_change(state, words, hosts, amounts, lo, hi, amount)
+                _one_change(state, offer, lo, hi, amount)
             change = profile.after[change]
 
 
 @compiled(inner=True)
-def _one_change(state: BatchState, words: Array, hosts: Array, amounts: Array, lo: int, hi: int, amount: int) -> None:
+def _one_change(state: BatchState, offer: Offer, lo: int, hi: int, amount: int) -> None:
     """Change what is free by one change."""
     if hi == AMOUNT:
-        amounts[lo] += amount
+        offer.amounts[lo] += amount
         return
     if amount > 0:
-        free_give(words, state.free_starts, lo, hi)
+        free_give(offer.words, state.free_starts, lo, hi)
     else:
-        free_take(words, state.free_starts, lo, hi)
-    if hosts.size > 0:
-        count_hosts(state.host_of, state.host_first, hosts, lo, hi, amount)
+        free_take(offer.words, state.free_starts, lo, hi)
+    if offer.hosts.size > 0:
+        count_hosts(state.host_of, state.host_first, offer.hosts, lo, hi, amount)
 
 
 @compiled(inner=True)
-def move_profile(state: BatchState, profile: CoreProfile, now: int) -> None:
+def move_profile(state: BatchState, now: int) -> None:
     """Let time go on to ``now``."""
-    ns, used = profile.ns, profile.n_slices
+    profile, ns, used = state.cores_profile, state.cores_profile.ns, state.cores_profile.n_slices
     passed = 0
     while passed + 1 < used and ns[passed + 1] <= now:
         passed += 1
-        apply_changes(state, profile.words, profile.hosts, profile.amounts, profile, passed)
+        apply_changes(state, profile.now, passed)
         change = profile.first[passed]
         while change >= 0:
             after = profile.after[change]
@@ -159,15 +155,22 @@ def move_profile(state: BatchState, profile: CoreProfile, now: int) -> None:
 
 
 @compiled(inner=True)
-def _change(
-    state: BatchState, profile: CoreProfile, k: int, before: int, lo: int, hi: int, amount: int, undo: bool
-) -> int:
+def _slice_from(state: BatchState, begin: int) -> int:
+    """The slice that begins at an instant, to which time goes on if that is now."""
+    if begin == state.now_ns and state.cores_profile.ns[0] < begin:
+        move_profile(state, begin)
+    return int(_split(state.cores_profile, begin))
+
+
+@compiled(inner=True)
+def _change(state: BatchState, k: int, before: int, lo: int, hi: int, amount: int, undo: bool) -> int:
     """One change when slice k begins, at once where that is now; returns the one that the next is to be behind.
 
     So the changes of a job lie together, in the order in which they were made, and are found again without a search.
     """
+    profile = state.cores_profile
     if k == 0:
-        _one_change(state, profile.words, profile.hosts, profile.amounts, lo, hi, amount)
+        _one_change(state, profile.now, lo, hi, amount)
         return -1
     if undo:
         return int(_cancel(profile, k, before, lo, hi, amount))
@@ -176,67 +179,38 @@ def _change(
 
 @compiled(inner=True)
 def _change_amounts(
-    state: BatchState,
-    profile: CoreProfile,
-    k: int,
-    before: int,
-    job: int,
-    lo: Array,
-    hi: Array,
-    count: int,
-    sign: int,
-    undo: bool,
+    state: BatchState, k: int, before: int, job: int, lo: Array, hi: Array, count: int, sign: int, undo: bool
 ) -> None:
     """What a job needs beside its cores is taken (-1) or given back (1) as slice k begins, behind change ``before``."""
     needs, unit = state.needs, state.jobs.unit_cores[job]
     n_resources, n_licences = state.settings.n_resources, state.settings.n_licences
     if state.settings.powered != b.UNPOWERED:
         amount = sign * cores_mw(state, job, lo, hi, count)
-        before = _change(state, profile, k, before, state.settings.power_amount, AMOUNT, amount, undo)
+        before = _change(state, k, before, state.settings.power_amount, AMOUNT, amount, undo)
     for domain in range(state.domains.limit_mw.size):
         amount = sign * cores_mw_within(state, job, domain, lo, hi, count)
         if amount != 0:
-            which = state.settings.power_amount + 1 + domain
-            before = _change(state, profile, k, before, which, AMOUNT, amount, undo)
-    licences = profile.amounts.size - n_licences
+            before = _change(state, k, before, state.settings.power_amount + 1 + domain, AMOUNT, amount, undo)
+    licences = state.cores_profile.now.amounts.size - n_licences
     for r in range(n_licences):
         if needs[n_resources + r, job] > 0:
             amount = sign * needs[n_resources + r, job]
-            before = _change(state, profile, k, before, licences + r, AMOUNT, amount, undo)
+            before = _change(state, k, before, licences + r, AMOUNT, amount, undo)
     if n_resources == 0:
         return
     # A unit is on one host, but may lie in several intervals: the cores are counted host by host.
-    i = 0
-    core = lo[0]
+    i, core = 0, lo[0]
     while i < count:
         host = state.host_of[core]
-        cores = 0
-        while i < count and core < state.host_first[host + 1]:
-            stop_core = min(hi[i], state.host_first[host + 1])
-            cores += stop_core - core
-            core = stop_core
-            if core == hi[i]:
-                i += 1
-                if i < count:
-                    core = lo[i]
+        cores, i, core = cores_on_host(state, lo, hi, count, i, core)
         for r in range(n_resources):
             amount = sign * (cores // unit) * needs[r, job]
             if amount != 0:
-                before = _change(state, profile, k, before, host * n_resources + r, AMOUNT, amount, undo)
+                before = _change(state, k, before, host * n_resources + r, AMOUNT, amount, undo)
 
 
 @compiled(inner=True)
-def hold_cores(
-    state: BatchState,
-    profile: CoreProfile,
-    job: int,
-    lo: Array,
-    hi: Array,
-    count: int,
-    begin: int,
-    stop: int,
-    sign: int,
-) -> None:
+def hold_cores(state: BatchState, job: int, lo: Array, hi: Array, count: int, begin: int, stop: int, sign: int) -> None:
     """Take (``sign`` -1) a job's cores, and what it needs beside them, for [begin, stop), or give them back (``sign`` 1).
 
     ``lo, hi`` are the ``count`` intervals of its cores. A negative ``job`` needs nothing beside them. What is given back is
@@ -244,9 +218,8 @@ def hold_cores(
     """
     if begin >= stop:
         return
-    if begin == state.now_ns and profile.ns[0] < begin:
-        move_profile(state, profile, begin)
-    at = _split(profile, begin)
+    profile, settings = state.cores_profile, state.settings
+    at = _slice_from(state, begin)
     until = profile.n_slices
     if stop != b.NEVER:
         until = _split(profile, stop)
@@ -255,34 +228,27 @@ def hold_cores(
         cores += hi[i] - lo[i]
     for k in range(at, until):
         profile.free[k] += sign * cores
-    settings = state.settings
     beside = settings.n_resources + settings.n_licences > 0 or settings.powered != b.UNPOWERED
-    others = job >= 0 and beside
-    undo = sign > 0
     for end in range(2 if stop != b.NEVER else 1):
         k, amount, before = at, sign, -1
         if end == 1:
             k, amount = until, -sign
         for i in range(count):
-            before = _change(state, profile, k, before, lo[i], hi[i], amount, undo)
-        if others:
-            _change_amounts(state, profile, k, before, job, lo, hi, count, amount, undo)
+            before = _change(state, k, before, lo[i], hi[i], amount, sign > 0)
+        if job >= 0 and beside:
+            _change_amounts(state, k, before, job, lo, hi, count, amount, sign > 0)
     if stop != b.NEVER:
         _join(profile, until)
     _join(profile, at)
 
 
 @compiled(inner=True)
-def hold_amount(
-    state: BatchState, profile: CoreProfile, which: int, amount: int, begin: int, stop: int, sign: int
-) -> None:
+def hold_amount(state: BatchState, which: int, amount: int, begin: int, stop: int, sign: int) -> None:
     """Take (``sign`` -1) so much of an amount for [begin, stop), or give it back (1), as :func:`hold_cores` does cores."""
-    if begin == state.now_ns and profile.ns[0] < begin:
-        move_profile(state, profile, begin)
-    at = _split(profile, begin)
-    _change(state, profile, at, -1, which, AMOUNT, sign * amount, sign > 0)
+    profile, at = state.cores_profile, _slice_from(state, begin)
+    _change(state, at, -1, which, AMOUNT, sign * amount, sign > 0)
     if stop != b.NEVER:
         until = _split(profile, stop)
-        _change(state, profile, until, -1, which, AMOUNT, -sign * amount, sign > 0)
+        _change(state, until, -1, which, AMOUNT, -sign * amount, sign > 0)
         _join(profile, until)
     _join(profile, at)

@@ -16,41 +16,15 @@ HOOK = types.int64(StateKind(BatchState), types.int64, types.int64, types.int64,
 #: ``call_hook(state.hooks[SLOT], (state, job, begin, stop, sign))``
 call_hook = caller(HOOK)
 
-# Where it matters which cores are free:
-HOLD_POOL, HOLD_KEPT, HOLD_HOST, MOVE_PROFILE, EARLIEST, ROOM = range(6)
-# Events beside ends and arrivals:
-OTHERS, NEXT_OTHER, HOST_EVENTS, OUTAGES_SHORT, AGAIN = range(6, 11)
-# Estimates that change:
-PREDICT, LEARN = 11, 12
-# Ways of deciding:
-PLAN, ORDER, PRESETS, CHOSEN, TURN_AWAY = range(13, 18)
-# Cores that running jobs release:
-HOLD_LEFT, TAKE_UP, GIVE_UP, RELEASE = range(18, 22)
-# Ends that running applications promise:
-HEAR = 22
-# Running jobs that are told something after a pass:
-HINT, RESIZE = 23, 24
-# The width with which a job starts:
-MOLD, MOLD_BESIDE = 25, 26
-# Cores that running jobs wish for:
-WISH = 27
-# Running jobs that a policy directs, or tells who waits for their cores:
-DIRECT, HINT_AS_DECIDED = 28, 29
-# Limits to power:
-LIMITS, POWER_FITS, SET_LEVEL, STOP_HOSTS = 30, 31, 32, 33
-# Running jobs that are told several of these things:
-TOGETHER = 34
-# One reservation under a limit to power:
-POWER_PLAN = 35
-# Running jobs that are slowed one by one:
-SET_STATES = 36
-# Hosts that fall asleep as they idle:
-HOSTS_SLEEP, PLACE_AWAKE, SLOT_AWAKE, BOOT_HOSTS = 37, 38, 39, 40
-# Limits to the power of parts of the machine:
-DOMAIN_LIMITS, DOMAIN_OFFER, DOMAIN_FITS = 41, 42, 43
-# Hosts that are drained:
-DRAIN = 44
+HOLD_POOL, HOLD_KEPT, HOLD_HOST, MOVE_PROFILE, EARLIEST, ROOM, OTHERS, NEXT_OTHER, HOST_EVENTS, OUTAGES_SHORT = range(
+    10
+)
+AGAIN, PREDICT, LEARN, PLAN, ORDER, PRESETS, CHOSEN, TURN_AWAY, HOLD_LEFT, TAKE_UP, GIVE_UP, RELEASE = range(10, 22)
+HEAR, HINT, RESIZE, MOLD, MOLD_BESIDE, WISH, DIRECT, HINT_AS_DECIDED, LIMITS, POWER_FITS, SET_LEVEL = range(22, 33)
+STOP_HOSTS, TOGETHER, POWER_PLAN, SET_STATES, HOSTS_SLEEP, PLACE_AWAKE, SLOT_AWAKE, BOOT_HOSTS = range(33, 41)
+DOMAIN_OFFER, DOMAIN_FITS, DRAIN = range(41, 44)
 
+#: By its place in the table, what each slot is for, and its kernel.
 HOOKS = Hooks(
     "batch engine",
     HOOK,
@@ -96,7 +70,6 @@ HOOKS = Hooks(
         PLACE_AWAKE: ("cores of hosts that are awake before others", "bls.engine.features.sleep_places:place_awake"),
         SLOT_AWAKE: ("slots on hosts that have to boot", "bls.engine.features.sleep_places:slot_awake"),
         BOOT_HOSTS: ("hosts that boot for a job", "bls.engine.features.sleep:boot_hosts"),
-        DOMAIN_LIMITS: ("limits to parts of the machine", "bls.engine.features.power_domains:change_domain_limits"),
         DOMAIN_OFFER: ("cores of parts that are limited", "bls.engine.features.power_domains:offer_of_domains"),
         DOMAIN_FITS: ("named cores of such parts", "bls.engine.features.power_domains:fits_domains"),
         DRAIN: ("hosts that are drained", "bls.engine.features.drains:move_cores"),
@@ -106,44 +79,37 @@ HOOKS = Hooks(
 
 def wanted(state: BatchState) -> set[int]:
     """The slots that a simulation has a use for, by its state before the first event."""
-    settings = state.settings
-    found: set[int] = set()
-    by_cores, hosts = settings.by_cores == 1, state.host_ns.size > 0
-    if by_cores:
-        found |= {HOLD_POOL, HOLD_KEPT, HOLD_HOST, MOVE_PROFILE, EARLIEST, ROOM}
-    if hosts:
-        found |= {HOST_EVENTS, OUTAGES_SHORT, AGAIN}
-    if settings.loses == 1 or settings.directs & b.CUTS:
-        found.add(AGAIN)
-    if settings.has_others == 1:
-        found |= {OTHERS, NEXT_OTHER}
-    if settings.predicts == 1:
-        found |= {PREDICT, LEARN}
-    if settings.promises == 1:
-        found.add(HEAR)
-    if state.presets_left > 0:
-        found.add(PRESETS)
-    if settings.releases != b.NO_RELEASES:
-        found |= {TAKE_UP, GIVE_UP} | ({HOLD_LEFT} if by_cores else set())
-        found.add(DRAIN if settings.releases == b.BY_DRAIN else RELEASE)
-    parts = (settings.after_widths, settings.after_hints, settings.after_directions, settings.after_levels)
-    found |= {slot for slot in (settings.after_pass, *parts) if slot != 0}
-    if settings.molds == 1:
-        found.add(MOLD_BESIDE if settings.max_reservations > 1 else MOLD)
-    if settings.resizing == b.EVOLVE:
-        found.add(WISH)
-    if settings.powered != b.UNPOWERED:
-        found.add(LIMITS)
-        if not by_cores and settings.order in (b.STATIC, b.SCORED):
-            found.add(POWER_PLAN if settings.max_reservations == 1 else POWER_FITS)
-    if state.domains.limit_mw.size > 0:
-        found |= {DOMAIN_LIMITS, DOMAIN_OFFER} | ({DOMAIN_FITS} if settings.order == b.DECIDED else set())
-    if state.stops.host.state.size > 0:
-        found |= {STOP_HOSTS} | ({HOLD_HOST} if by_cores else set())
-    if settings.sleeps == 1:
-        found |= {HOSTS_SLEEP, PLACE_AWAKE, SLOT_AWAKE, BOOT_HOSTS}
-    order = settings.order
-    if order in (b.STATIC, b.SCORED) and (by_cores or settings.max_reservations > 1):
-        found.add(PLAN)
-    found |= {slot for kind, slot in ((b.SCORED, ORDER), (b.DECIDED, CHOSEN), (b.REJECTED, TURN_AWAY)) if order == kind}
+    settings, order = state.settings, state.settings.order
+    by_cores, domains, stops = settings.by_cores == 1, state.domains.limit_mw.size > 0, state.stops.host.state.size > 0
+    powered, walks = settings.powered != b.UNPOWERED, order in (b.STATIC, b.SCORED)
+    several, planner = settings.max_reservations > 1, POWER_PLAN if settings.max_reservations == 1 else POWER_FITS
+    found = {
+        *(settings.after_pass, settings.after_widths, settings.after_hints),
+        *(settings.after_directions, settings.after_levels),
+    } - {0}
+    for there, slots in (
+        (by_cores, {HOLD_POOL, HOLD_KEPT, HOLD_HOST, MOVE_PROFILE, EARLIEST, ROOM}),
+        (state.host_events.ns.size > 0, {HOST_EVENTS, OUTAGES_SHORT, AGAIN}),
+        (settings.loses == 1 or settings.directs & b.CUTS, {AGAIN}),
+        (settings.has_others == 1, {OTHERS, NEXT_OTHER}),
+        (settings.predicts == 1, {PREDICT, LEARN}),
+        (settings.promises == 1, {HEAR}),
+        (state.presets_left > 0, {PRESETS}),
+        (settings.releases != b.NO_RELEASES, {TAKE_UP, GIVE_UP}),
+        (settings.releases != b.NO_RELEASES, {DRAIN if settings.releases == b.BY_DRAIN else RELEASE}),
+        (settings.releases != b.NO_RELEASES and by_cores, {HOLD_LEFT}),
+        (settings.molds == 1, {MOLD_BESIDE if several else MOLD}),
+        (settings.resizing == b.EVOLVE, {WISH}),
+        (powered, {LIMITS}),
+        (powered and not by_cores and walks, {planner}),
+        (domains, {DOMAIN_OFFER}),
+        (domains and order == b.DECIDED, {DOMAIN_FITS}),
+        (stops, {STOP_HOSTS}),
+        (settings.sleeps == 1, {HOSTS_SLEEP, PLACE_AWAKE, SLOT_AWAKE, BOOT_HOSTS}),
+        (walks and (by_cores or several), {PLAN}),
+        (order == b.SCORED, {ORDER}),
+        (order == b.DECIDED, {CHOSEN}),
+        (order == b.REJECTED, {TURN_AWAY}),
+    ):
+        found |= slots if there else set()
     return found

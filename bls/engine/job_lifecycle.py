@@ -5,25 +5,32 @@ from __future__ import annotations
 from bls.availability.count_profile import profile_add, profile_earliest
 from bls.availability.free_cores import count_hosts, free_all, free_give, free_take
 from bls.engine import state as b
+from bls.engine.heaps import push
 from bls.engine.hooks import AGAIN, GIVE_UP, HOLD_LEFT, HOLD_POOL, HOSTS_SLEEP, LEARN, PREDICT, TAKE_UP, call_hook
 from bls.engine.queue import queue_add, queue_remove
 from bls.engine.state import BatchState
 from bls.policies.contract import ACCOUNT
-from traces.algorithms.event_heap import heap_push
 from traces.base.time import MAX_NS
-from traces.compiled import compiled, value_from
+from traces.compiled import Array, compiled, value_from
 
 __all__ = [
     "account_for",
+    "answer",
     "arrive",
+    "cores_on_host",
     "count_cores",
     "earliest_by_counts",
     "end_job",
     "for_good",
     "hold_pool",
+    "hold_until",
+    "is_open",
     "leave_queue",
     "log_job",
+    "next_down_ns",
+    "planned_until",
     "send_away",
+    "set_free",
     "set_stop",
     "take_cores",
     "tally",
@@ -34,6 +41,33 @@ __all__ = [
 
 
 _account = value_from(ACCOUNT)
+
+
+@compiled(merged=True)
+def set_free(state: BatchState, lo: int, hi: int, sign: int) -> None:
+    """Have the cores [lo, hi) among those that are free (1), or not (-1)."""
+    if sign > 0:
+        free_give(state.free_words, state.free_starts, lo, hi)
+    else:
+        free_take(state.free_words, state.free_starts, lo, hi)
+    if state.settings.by_hosts == 1:
+        count_hosts(state.host_of, state.host_first, state.host_free, lo, hi, sign)
+
+
+@compiled(inner=True)
+def cores_on_host(state: BatchState, lo: Array, hi: Array, stop: int, k: int, core: int) -> tuple[int, int, int]:
+    """How many cores of ascending intervals, up to number ``stop``, are on the host of ``core``, which is in number ``k``.
+
+    Returns also the number of the interval in which the next core is, and that core.
+    """
+    behind, cores = state.host_first[state.host_of[core] + 1], 0
+    while k < stop and core < behind:
+        cores += min(hi[k], behind) - core
+        core = min(hi[k], behind)
+        if core == hi[k]:
+            k += 1
+            core = lo[k] if k < stop else behind
+    return cores, k, core
 
 
 @compiled(merged=True)
@@ -55,22 +89,14 @@ def take_cores(state: BatchState, job: int, first: int, count: int) -> int:
     if together != n and not (settings.whole_hosts == 1 and together > n):
         return -1
     unit = state.jobs.unit_cores[job]
-    if unit > 1:
+    if unit > 1 and settings.whole_hosts == 0:
         k, core = first, lo[first]
         while k < first + count:
-            stop, cores = state.host_first[state.host_of[core] + 1], 0
-            while k < first + count and core < stop:
-                cores += min(hi[k], stop) - core
-                core = min(hi[k], stop)
-                if core == hi[k]:
-                    k += 1
-                    core = lo[k] if k < first + count else stop
-            if cores % unit != 0 and settings.whole_hosts == 0:
+            cores, k, core = cores_on_host(state, lo, hi, first + count, k, core)
+            if cores % unit != 0:
                 return -1
     for k in range(first, first + count):
-        free_take(words, state.free_starts, lo[k], hi[k])
-        if settings.by_hosts == 1:
-            count_hosts(state.host_of, state.host_first, state.host_free, lo[k], hi[k], -1)
+        set_free(state, lo[k], hi[k], -1)
     state.free_cores -= together
     state.jobs.held_first[job] = first
     state.jobs.held_count[job] = count
@@ -83,24 +109,21 @@ def take_cores(state: BatchState, job: int, first: int, count: int) -> int:
 @compiled(merged=True)
 def count_cores(state: BatchState, begin: int, stop: int, cores: int) -> None:
     """Have so many more cores free in the profile for [begin, stop); fewer, if ``cores`` is below 0."""
-    state.end_slice = profile_add(
-        state.profile_ns, state.profile_free, state.first_slice, state.end_slice, begin, stop, cores
-    )
+    profile = state.profile
+    profile.end = profile_add(profile.ns, profile.free, profile.first, profile.end, begin, stop, cores)
 
 
 @compiled(merged=True)
 def earliest_by_counts(state: BatchState, n: int, length: int, before: int, is_copied: bool) -> int:
     """The earliest slot for n cores before an instant, in the profile or in its copy; ``NEVER`` if there is none."""
-    if is_copied:
-        return int(profile_earliest(state.plan_ns, state.plan_free, 0, state.plan_slices, n, length, before))
-    first, last = state.first_slice, state.end_slice
-    return int(profile_earliest(state.profile_ns, state.profile_free, first, last, n, length, before))
+    slices = state.plan if is_copied else state.profile
+    return int(profile_earliest(slices.ns, slices.free, slices.first, slices.end, n, length, before))
 
 
 @compiled(merged=True)
 def under_way(state: BatchState, k: int) -> int:
     """The k-th of the jobs that run, followed by those that the pass has started."""
-    return int(state.running_job[k] if k < state.n_running else state.started[k - state.n_running])
+    return int(state.running.key[k] if k < state.running.n else state.started[k - state.running.n])
 
 
 @compiled(merged=True)
@@ -115,6 +138,43 @@ def hold_pool(state: BatchState, job: int, begin: int, stop: int, sign: int) -> 
         count_cores(state, begin, stop, sign * state.jobs.held_cores[job])
 
 
+@compiled(inner=True)
+def hold_until(state: BatchState, job: int, end: int) -> None:
+    """Expect a running job to hold its cores until another instant than before."""
+    if state.settings.plans == 1:
+        hold_pool(state, job, state.now_ns, state.jobs.expected_end_ns[job], 1)
+        hold_pool(state, job, state.now_ns, end, -1)
+    state.jobs.expected_end_ns[job] = end
+
+
+@compiled(merged=True)
+def planned_until(state: BatchState, job: int, now: int) -> int:
+    """Until when the profile has the cores of a running job; ``now`` where it does not, or not any longer."""
+    if state.settings.plans == 1:
+        return int(max(now, state.jobs.expected_end_ns[job]))
+    return b.NEVER if state.settings.by_cores == 1 else now
+
+
+@compiled(merged=True)
+def is_open(state: BatchState, job: int) -> bool:
+    """Whether a job has started, and its end is still to be told."""
+    return bool(state.jobs.start_ns[job] >= 0 and state.jobs.end_ns[job] < 0)
+
+
+@compiled(merged=True)
+def answer(state: BatchState, job: int, instant: int) -> None:
+    """Of a job that has started it is known when it is looked at again: as it ends, or as its promise comes due."""
+    push(state.running, instant, job)
+    state.n_answered += 1
+
+
+@compiled(merged=True)
+def next_down_ns(state: BatchState, host: int) -> int:
+    """When a host goes down next, by failure or for maintenance."""
+    next_down = state.host_status.next_down_ns
+    return int(min(next_down[host], next_down[state.host_first.size - 1 + host]))
+
+
 @compiled(merged=True)
 def set_stop(state: BatchState, job: int, walltime_end: int) -> None:
     """Find out when a job that starts is cut at the latest, and what for.
@@ -125,16 +185,13 @@ def set_stop(state: BatchState, job: int, walltime_end: int) -> None:
     stop, reason = walltime_end, b.KILLED
     if jobs.cancel_ns[job] < stop:
         stop, reason = jobs.cancel_ns[job], b.CANCELLED
-    if state.host_ns.size > 0:
-        n_hosts = state.host_first.size - 1
+    if state.host_events.ns.size > 0:
         first = jobs.held_first[job]
         for k in range(first, first + jobs.held_count[job]):
-            host = state.host_of[state.pool.lo[k]]
-            while host < n_hosts and state.host_first[host] < state.pool.hi[k]:
-                down = min(state.host_status.next_down_ns[host], state.host_status.next_down_ns[n_hosts + host])
+            for host in range(state.host_of[state.pool.lo[k]], state.host_of[state.pool.hi[k] - 1] + 1):
+                down = next_down_ns(state, host)
                 if down < stop:
                     stop, reason = down, b.FAILED
-                host += 1
     jobs.stop_ns[job] = stop
     jobs.stop_state[job] = reason
 
@@ -156,12 +213,6 @@ def log_job(state: BatchState, job: int, what: int) -> None:
 
 
 @compiled(merged=True)
-def _push_arrival(state: BatchState, instant: int, key: int) -> None:
-    """Let a job arrive at an instant, or a wake-up be then (``rows`` + row)."""
-    state.n_arriving = heap_push(state.arriving_ns, state.arriving_job, state.n_arriving, instant, key)
-
-
-@compiled(merged=True)
 def arrive(state: BatchState, job: int, now: int) -> None:
     """Let a job join the queue."""
     jobs, settings = state.jobs, state.settings
@@ -174,7 +225,7 @@ def arrive(state: BatchState, job: int, now: int) -> None:
     log_job(state, job, b.LOG_ARRIVED)
     if jobs.switch_limit[job] > 0 and 0 < settings.switch_wait_ns < b.NEVER - now:
         # What it accepts changes then: a pass is made if it still waits.
-        _push_arrival(state, now + settings.switch_wait_ns, jobs.number.size + job)
+        push(state.arriving, now + settings.switch_wait_ns, jobs.number.size + job)
 
 
 @compiled(merged=True)
@@ -202,7 +253,7 @@ def for_good(state: BatchState, job: int, now: int) -> None:
                 continue  # another job must end before, too
             jobs.depends_on[child] = origin  # the last of them
         think = min(jobs.think_ns[child], MAX_NS - now)
-        _push_arrival(state, max(jobs.begin_ns[child], now + think), child)
+        push(state.arriving, max(jobs.begin_ns[child], now + think), child)
 
 
 @compiled(inner=True)
@@ -231,9 +282,7 @@ def end_job(state: BatchState, job: int, now: int) -> None:
         call_hook(state.hooks[GIVE_UP], (state, job, 0, 0, 0))
     else:
         for k in range(first, first + count):
-            free_give(state.free_words, state.free_starts, state.pool.lo[k], state.pool.hi[k])
-            if settings.by_hosts == 1:
-                count_hosts(state.host_of, state.host_first, state.host_free, state.pool.lo[k], state.pool.hi[k], 1)
+            set_free(state, state.pool.lo[k], state.pool.hi[k], 1)
     state.free_cores += jobs.held_cores[job]
     if settings.sleeps == 1:
         call_hook(state.hooks[HOSTS_SLEEP], (state, job, now, 0, 0))
@@ -242,8 +291,7 @@ def end_job(state: BatchState, job: int, now: int) -> None:
         thought = jobs.expected_end_ns[job]
         if thought > now:
             hold_pool(state, job, now, thought, 1)
-            state.gained = 1
-            state.hull_ns = max(state.hull_ns, thought)
+            state.gained, state.hull_ns = 1, max(state.hull_ns, thought)
         elif jobs.overdue[job] == 1:
             jobs.overdue[job] = 0
             state.overdue_cores -= jobs.held_cores[job]
@@ -253,8 +301,7 @@ def end_job(state: BatchState, job: int, now: int) -> None:
     elif settings.by_cores == 1:
         hold_pool(state, job, now, b.NEVER, 1)
     left = jobs.cores[job] - jobs.released[job]
-    if settings.limited == 1:
-        tally(state, job, left, -1)
+    tally(state, job, left, -1)
     account_for(state, job, now, left, -1)
     jobs.held_cores[job] += jobs.released_held[job]
     log_job(state, job, b.LOG_LEFT)
@@ -272,16 +319,18 @@ def end_job(state: BatchState, job: int, now: int) -> None:
 
 @compiled(inner=True)
 def tally(state: BatchState, job: int, cores: int, sign: int) -> None:
-    """Count a job and so many cores in (1) or out (-1) of what its partition and its user have running."""
+    """Count a job and so many cores in (1) or out (-1) of what its partition and its user have running, if that is limited."""
     partition, user = state.jobs.partition[job], state.jobs.user[job]
-    state.partitions.running_jobs[partition] += sign
-    state.user_tally[partition, user, 0] += sign
+    if state.settings.limited == 1:
+        state.partitions.running_jobs[partition] += sign
+        state.user_tally[partition, user, 0] += sign
     tally_cores(state, job, sign * cores)
 
 
 @compiled(inner=True)
 def tally_cores(state: BatchState, job: int, cores: int) -> None:
-    """Count so many more cores among those that the partition and the user of a job have running."""
+    """Count so many more cores among those that the partition and the user of a job have running, if that is limited."""
     partition, user = state.jobs.partition[job], state.jobs.user[job]
-    state.partitions.running_cores[partition] += cores
-    state.user_tally[partition, user, 1] += cores
+    if state.settings.limited == 1:
+        state.partitions.running_cores[partition] += cores
+        state.user_tally[partition, user, 1] += cores

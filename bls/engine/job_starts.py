@@ -11,18 +11,35 @@ from bls.engine.job_lifecycle import hold_pool, leave_queue, log_job, take_cores
 from bls.engine.state import BatchState
 from traces.compiled import Array, compiled, value_from
 
-__all__ = ["ask_allocator", "start", "suggest", "suggest_now"]
+__all__ = ["ask_allocator", "held_back", "start", "suggest", "suggest_now", "why_now"]
 
 _place: Callable[..., Callable[..., int]] = value_from(PLACE)
 
 
 @compiled(merged=True)
-def ask_allocator(
-    state: BatchState, job: int, limit: int, words: Array, hosts: Array, out_lo: Array, out_hi: Array
-) -> int:
+def held_back(state: BatchState, job: int) -> bool:
+    """Whether a limit of its partition keeps a job from starting, however much is free."""
+    return bool(state.settings.limited == 1 and _reaches_limit(state, job))
+
+
+@compiled(inner=True)
+def _reaches_limit(state: BatchState, job: int) -> bool:
+    """Whether with a job its partition, or its user there, would have more running than may be."""
+    jobs, partitions, users = state.jobs, state.partitions, state.user_tally
+    p, user, n = jobs.partition[job], jobs.user[job], jobs.cores[job]
+    return bool(
+        partitions.running_jobs[p] >= partitions.max_running_jobs[p]
+        or partitions.running_cores[p] + n > partitions.max_running_cores[p]
+        or users[p, user, 0] >= partitions.max_user_jobs[p]
+        or users[p, user, 1] + n > partitions.max_user_cores[p]
+    )
+
+
+@compiled(merged=True)
+def ask_allocator(state: BatchState, job: int, limit: int, words: Array, hosts: Array) -> int:
     """The allocator's choice of the cores in ``words``, ``hosts`` of each host, on up to ``limit`` switches (0: any).
 
-    Written into ``out_lo, out_hi``; returns the number of intervals.
+    It is written behind what is used of the pool; returns the number of intervals.
     """
     jobs, request, place = state.jobs, state.placement, _place(state.functions[b.PLACE_AT])
     wanted, stop = state.wanted_first[jobs.origin[job]], state.wanted_first[jobs.origin[job] + 1]
@@ -30,15 +47,14 @@ def ask_allocator(
     request.limit, request.words, request.host_free = limit, words, hosts
     request.starts, request.host_first = state.free_starts, state.host_first
     request.wanted_lo, request.wanted_hi = state.wanted_lo[wanted:stop], state.wanted_hi[wanted:stop]
-    request.out_lo, request.out_hi = out_lo, out_hi
+    request.out_lo, request.out_hi = state.pool.lo[state.pool_used :], state.pool.hi[state.pool_used :]
     return place(request)
 
 
 @compiled(merged=True)
 def suggest(state: BatchState, job: int) -> int:
     """Where all free cores are alike: the allocator's choice, written into the pool; the number of intervals."""
-    used = state.pool_used
-    return ask_allocator(state, job, 0, state.free_words, state.host_free, state.pool.lo[used:], state.pool.hi[used:])
+    return ask_allocator(state, job, 0, state.free_words, state.host_free)
 
 
 @compiled(merged=True)
@@ -51,6 +67,14 @@ def suggest_now(state: BatchState, job: int) -> int:
         return suggest(state, job)
     call_hook(state.hooks[EARLIEST], (state, job, now, now + 1, 0))
     return int(state.n_placed)
+
+
+@compiled(merged=True)
+def why_now(state: BatchState, job: int, others_wait: bool) -> int:
+    """Why a job starts: by its reservation, if it ever had one, as the head, or before others that wait."""
+    if state.jobs.reserved[job] == 1:
+        return b.BY_RESERVATION
+    return b.BY_BACKFILL if others_wait else b.BY_HEAD
 
 
 @compiled(merged=True)
@@ -70,8 +94,7 @@ def start(state: BatchState, job: int, count: int, why: int) -> bool:
         hold_pool(state, job, now, jobs.expected_end_ns[job], -1)
     elif settings.by_cores == 1:
         hold_pool(state, job, now, b.NEVER, -1)  # nobody plans ahead: it is free when the job has ended
-    if settings.limited == 1:
-        tally(state, job, jobs.cores[job], 1)
+    tally(state, job, jobs.cores[job], 1)
     log_job(state, job, b.LOG_STARTED)
     state.started[state.n_started] = job
     state.n_started += 1

@@ -55,7 +55,7 @@ class Jobs(State, dim="rows"):
     state: Ints = column(fill=-1, codes=Ending)  # what became of it
     reserved: Ints = column()  # 1 once it was given a reservation
     slot_ns: Ints = column(fill=NEVER)  # begin of its reservation that is kept
-    plan_first: Ints = column()  # the cores of that: intervals of kept_lo and kept_hi
+    plan_first: Ints = column()  # the cores of that: intervals of BatchState.kept
     plan_count: Ints = column()  # how many intervals these are
     overdue: Ints = column()  # 1 while it runs beyond expected_end_ns
     cut: Ints = column(fill=Cut.BY_ITSELF)  # how its end came about
@@ -93,25 +93,8 @@ BECOMES = tuple(fields_of(Jobs))[tuple(fields_of(Jobs)).index("eligible_ns") :]
 @compiled(inner=True)
 def copy_given(jobs: Jobs, source: int, target: int) -> None:
     """Let a row be given the same as another."""
-    for values in (
-        jobs.submit_ns,
-        jobs.estimate_ns,
-        jobs.cores,
-        jobs.run_ns,
-        jobs.number,
-        jobs.rank,
-        jobs.origin,
-        jobs.attempt,
-        jobs.depends_on,
-        jobs.think_ns,
-        jobs.cancel_ns,
-        jobs.preset,
-        jobs.partition,
-        jobs.user,
-        jobs.unit_cores,
-        jobs.switch_limit,
-        jobs.window,
-        jobs.walltime_ns,
-        jobs.begin_ns,
-    ):
+    times = (jobs.submit_ns, jobs.begin_ns, jobs.estimate_ns, jobs.walltime_ns, jobs.think_ns, jobs.cancel_ns)
+    names = (jobs.number, jobs.rank, jobs.origin, jobs.attempt, jobs.depends_on, jobs.partition, jobs.user, jobs.window)
+    others = (jobs.run_ns, jobs.cores, jobs.unit_cores, jobs.switch_limit, jobs.preset)
+    for values in times + names + others:
         values[target] = values[source]

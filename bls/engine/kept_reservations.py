@@ -9,7 +9,7 @@ from bls.engine.queue import queue_next
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
-__all__ = ["drop_slot", "drop_slots"]
+__all__ = ["drop_plan", "drop_slot", "drop_slots"]
 
 
 @compiled(inner=True)
@@ -35,3 +35,10 @@ def drop_slots(state: BatchState) -> None:
             drop_slot(state, job)
         position = queue_next(state.queue_words, state.queue_starts, position + 1)
     state.kept_used = state.hull_ns = 0
+
+
+@compiled(inner=True)
+def drop_plan(state: BatchState) -> None:
+    """Give up all reservations that are kept from pass to pass, if there are any: they may be on cores that are taken."""
+    if state.settings.keeps_reservations == 1:
+        drop_slots(state)

@@ -14,6 +14,7 @@ it starts: ``jobs.stop_ns``.
 from __future__ import annotations
 
 from bls.engine import state as b
+from bls.engine.heaps import drop_top, push, replace_top
 from bls.engine.hooks import (
     BOOT_HOSTS,
     HEAR,
@@ -26,15 +27,14 @@ from bls.engine.hooks import (
     ROOM,
     call_hook,
 )
-from bls.engine.job_lifecycle import account_for, arrive, end_job, hold_pool, set_stop, tried_again
-from bls.engine.kept_reservations import drop_slots
+from bls.engine.job_lifecycle import account_for, answer, arrive, end_job, hold_until, is_open, set_stop, tried_again
+from bls.engine.kept_reservations import drop_plan
 from bls.engine.queue import queue_next
 from bls.engine.scheduling_pass import make_pass, move_on, prepare
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from bls.engine.wall_clock import CLOCK
 from bls.policies.contract import DECIDE
-from traces.algorithms.event_heap import heap_drop_top, heap_push, heap_replace_top
 from traces.base.time import MAX_NS
 from traces.compiled import compiled, value_from
 
@@ -58,12 +58,6 @@ def _wall_ns(state: BatchState) -> int:
 
 
 @compiled(merged=True)
-def _push_running(state: BatchState, instant: int, job: int) -> None:
-    """Look at a running job again at an instant, that of its end or of its promise."""
-    state.n_running = heap_push(state.running_ns, state.running_job, state.n_running, instant, job)
-
-
-@compiled(merged=True)
 def _begin(state: BatchState, cost_ns: int, presets: int) -> int:
     """Start the jobs that a pass has chosen, ``cost_ns`` later but for the first ``presets``; returns a status."""
     settings, jobs = state.settings, state.jobs
@@ -72,8 +66,7 @@ def _begin(state: BatchState, cost_ns: int, presets: int) -> int:
         # They hold their cores for longer than this pass has planned: what it planned behind them is given up.
         state.lost = 1
         state.blocked_head = -1
-        if settings.keeps_reservations == 1:
-            drop_slots(state)
+        drop_plan(state)
     for k in range(n):
         job = state.started[k]
         start = jobs.start_ns[job]
@@ -81,10 +74,7 @@ def _begin(state: BatchState, cost_ns: int, presets: int) -> int:
             # A job that loses its hosts, or its user, before its start takes effect is cut as it starts.
             set_stop(state, job, b.NEVER)
             late = min(cost_ns, jobs.stop_ns[job] - start)
-            if settings.plans == 1:
-                hold_pool(state, job, state.now_ns, jobs.expected_end_ns[job], 1)
-                hold_pool(state, job, state.now_ns, jobs.expected_end_ns[job] + late, -1)
-            jobs.expected_end_ns[job] += late
+            hold_until(state, job, jobs.expected_end_ns[job] + late)
             start += late
             jobs.start_ns[job] = start
         if settings.sleeps == 1:
@@ -96,9 +86,7 @@ def _begin(state: BatchState, cost_ns: int, presets: int) -> int:
         if settings.kills == 1 and jobs.walltime_ns[job] <= jobs.estimate_ns[job]:
             longer = False
         if settings.plans == 1 and longer:
-            state.n_expected = heap_push(
-                state.expected_ns, state.expected_job, state.n_expected, jobs.expected_end_ns[job], job
-            )
+            push(state.expected, jobs.expected_end_ns[job], job)
         if run < 0:
             state.started[unanswered] = job
             unanswered += 1
@@ -113,7 +101,7 @@ def _begin(state: BatchState, cost_ns: int, presets: int) -> int:
         else:
             jobs.cut[job] = b.BY_OTHERS
         jobs.end_ns[job] = end
-        _push_running(state, end, job)
+        push(state.running, end, job)
         if settings.promises == 1:
             call_hook(state.hooks[HEAR], (state, job, 0, 0, 0))
     state.n_started, state.n_answered = unanswered, 0
@@ -128,9 +116,9 @@ def _hopeless(state: BatchState) -> bool:
     they have not for long.
     """
     if (
-        state.n_running > 0
+        state.running.n > 0
         or state.next_arrival < state.arrivals.size
-        or state.n_arriving > 0
+        or state.arriving.n > 0
         or state.next_boundary < state.boundaries.size
         or state.power_at_ns < b.NEVER
         or state.next_cancel < state.cancel_order.size
@@ -194,10 +182,10 @@ def _next_instant(state: BatchState) -> int:
     t = b.NEVER
     if state.next_arrival < state.arrivals.size:
         t = state.jobs.begin_ns[state.arrivals[state.next_arrival]]
-    if state.n_running > 0:
-        t = min(t, state.running_ns[0])
-    if state.n_releasing > 0:
-        t = min(t, state.releasing_ns[0])
+    if state.running.n > 0:
+        t = min(t, state.running.ns[0])
+    if state.releasing.n > 0:
+        t = min(t, state.releasing.ns[0])
     if settings.has_others == 1:
         t = min(t, call_hook(state.hooks[NEXT_OTHER], (state, -1, t, t, 0)))
     if settings.charges_decisions == 1 and state.changed == 1:
@@ -209,10 +197,9 @@ def _next_instant(state: BatchState) -> int:
 @compiled(merged=True)
 def _end_jobs(state: BatchState, t: int) -> int:
     """Handle what is due of running jobs at an instant: ends, and promises; returns a status."""
-    jobs = state.jobs
-    running_ns, running_job = state.running_ns, state.running_job
-    while state.n_running > 0 and running_ns[0] == t:
-        job = running_job[0]
+    jobs, running = state.jobs, state.running
+    while running.n > 0 and running.ns[0] == t:
+        job = running.key[0]
         later = jobs.end_ns[job]
         if later < 0:
             later = jobs.promise_ns[job]
@@ -220,7 +207,7 @@ def _end_jobs(state: BatchState, t: int) -> int:
                 state.due_job = job
                 return BatchStatus.DUE
         if later > t:
-            heap_replace_top(running_ns, running_job, state.n_running, later, job)
+            replace_top(running, later, job)
             continue
         if jobs.cut[job] == b.BY_OTHERS and tried_again(state, jobs.stop_state[job]):
             state.due_job = job
@@ -228,9 +215,9 @@ def _end_jobs(state: BatchState, t: int) -> int:
                 return BatchStatus.ROWS_FULL
             if jobs.attempt[job] + 1 >= state.settings.max_attempts:
                 return BatchStatus.ATTEMPTS
-        state.n_running = heap_drop_top(running_ns, running_job, state.n_running)
+        drop_top(running)
         end_job(state, job, t)
-    if state.n_releasing > 0 and state.releasing_ns[0] == t:
+    if state.releasing.n > 0 and state.releasing.ns[0] == t:
         call_hook(state.hooks[RELEASE], (state, -1, t, t, 0))
     return BatchStatus.RUNNING
 
@@ -326,14 +313,10 @@ def _before_pass(state: BatchState) -> int:
 def advance(state: BatchState, max_ends: int) -> int:
     """Simulate until something is needed from outside; returns what, a ``BatchStatus``.
 
-    Parameters
-    ----------
-    state : BatchState
-        Changed in place. Of its ``functions``, ``DECIDE`` has a Python policy decide: called with the instant, it writes the
-        answer into ``state.chosen`` and ``state.n_chosen``, and returns 0. There the engine waits for Python without
-        giving up its place, since to leave a kernel and enter it again takes longer than most decisions.
-    max_ends : int
-        Pause after about so many ends, for a caller that shows progress.
+    It pauses after about ``max_ends`` ends, for a caller that shows progress. Of ``state.functions``, ``DECIDE`` has a Python
+    policy decide: called with the instant, it writes the answer into ``state.chosen`` and ``state.n_chosen``, and returns 0.
+    There the engine waits for Python without giving up its place, since to leave a kernel and enter it again takes longer than
+    most decisions.
     """
     pause_at = state.n_ended + max_ends
     while True:
@@ -344,9 +327,8 @@ def advance(state: BatchState, max_ends: int) -> int:
             if state.in_pass == 0:
                 continue
         status = _before_pass(state)
-        if status != BatchStatus.RUNNING:
-            return status
-        status = _pass(state)
+        if status == BatchStatus.RUNNING:
+            status = _pass(state)
         if status != BatchStatus.RUNNING:
             return status
         state.in_pass = 0
@@ -369,15 +351,14 @@ def advance(state: BatchState, max_ends: int) -> int:
 def promise(state: BatchState, job: int, not_before_ns: int) -> bool:
     """Tell that ``job``, which runs, ends at ``not_before_ns`` or later; False if that takes back what is known."""
     jobs = state.jobs
-    if jobs.start_ns[job] < 0 or jobs.end_ns[job] >= 0 or not_before_ns < state.now_ns:
+    if not is_open(state, job) or not_before_ns < state.now_ns:
         return False
     before = jobs.promise_ns[job]
     if before > not_before_ns or not_before_ns > MAX_NS:
         return False
     jobs.promise_ns[job] = not_before_ns
     if before < 0:
-        _push_running(state, not_before_ns, job)
-        state.n_answered += 1
+        answer(state, job, not_before_ns)
     return True
 
 
@@ -387,19 +368,15 @@ def outcome(state: BatchState, job: int, end_ns: int, stopped: bool) -> bool:
 
     False if that is in the past, before its promise, after its ``stop_ns``, or stopped at another instant.
     """
-    jobs = state.jobs
-    if jobs.start_ns[job] < 0 or jobs.end_ns[job] >= 0:
+    jobs, before, stop = state.jobs, state.jobs.promise_ns[job], state.jobs.stop_ns[job]
+    if not is_open(state, job) or end_ns < max(state.now_ns, before) or end_ns > min(MAX_NS, stop):
         return False
-    before = jobs.promise_ns[job]
-    if end_ns < state.now_ns or end_ns < before or end_ns > MAX_NS or end_ns > jobs.stop_ns[job]:
-        return False
-    if stopped and end_ns != jobs.stop_ns[job]:
+    if stopped and end_ns != stop:
         return False
     jobs.end_ns[job] = end_ns
     jobs.cut[job] = b.BY_OTHERS if stopped else b.BY_ITSELF
     if state.settings.promises == 1:
         call_hook(state.hooks[HEAR], (state, job, 0, 0, 0))
     if before < 0:
-        _push_running(state, end_ns, job)
-        state.n_answered += 1
+        answer(state, job, end_ns)
     return True

@@ -10,8 +10,9 @@ import numpy as np
 
 from bls.availability.free_cores import free_all
 from bls.engine import state as b
+from bls.engine.job_lifecycle import cores_on_host
+from bls.engine.job_starts import held_back
 from bls.engine.planned_time import planned_ns
-from bls.engine.queue_order import held_back
 from bls.engine.state import BatchState
 from traces.compiled import Array, compiled
 
@@ -71,13 +72,8 @@ def _all_allowed(state: BatchState, job: int, lo: Array, hi: Array) -> bool:
 @compiled(inner=True)
 def _usable(state: BatchState, job: int, host: int, cores: int) -> int:
     """How many of its cores on a host the job's units can use; -1, with the reason noted, if it cannot be there so."""
-    settings, amounts, needs, unit = (
-        state.settings,
-        state.cores_profile.amounts,
-        state.needs,
-        state.jobs.unit_cores[job],
-    )
-    n_resources, whole = settings.n_resources, settings.whole_hosts == 1
+    amounts, needs, unit = state.cores_profile.now.amounts, state.needs, state.jobs.unit_cores[job]
+    n_resources, whole = state.settings.n_resources, state.settings.whole_hosts == 1
     if whole and cores < state.host_first[host + 1] - state.host_first[host]:
         _refuse(state, b.SHARED_HOST, host, cores)
         return -1
@@ -101,14 +97,8 @@ def _hosts_do(state: BatchState, job: int, lo: Array, hi: Array) -> bool:
     n, total, least, spare = state.jobs.cores[job], 0, -1, -1
     k, core = 0, lo[0]
     while k < lo.size:
-        host, cores = state.host_of[core], 0
-        stop = state.host_first[host + 1]
-        while k < lo.size and core < stop:
-            cores += min(hi[k], stop) - core
-            core = min(hi[k], stop)
-            if core == hi[k]:
-                k += 1
-                core = lo[k] if k < lo.size else stop
+        host = state.host_of[core]
+        cores, k, core = cores_on_host(state, lo, hi, lo.size, k, core)
         usable = _usable(state, job, host, cores)
         if usable < 0:
             return False
@@ -125,7 +115,7 @@ def _hosts_do(state: BatchState, job: int, lo: Array, hi: Array) -> bool:
 @compiled(inner=True)
 def _licences_do(state: BatchState, job: int) -> bool:
     """Whether there are licences enough."""
-    needs, amounts = state.needs, state.cores_profile.amounts
+    needs, amounts = state.needs, state.cores_profile.now.amounts
     n_resources, n_licences = state.settings.n_resources, state.settings.n_licences
     for r in range(n_licences):
         if amounts[amounts.size - n_licences + r] < needs[n_resources + r, job]:
@@ -162,7 +152,7 @@ def put_named(state: BatchState, job: int, first: int, stop: int) -> int:
     ``state.refused`` has the reason.
     """
     lo, hi, used = state.chosen_lo[first:stop], state.chosen_hi[first:stop], state.pool_used
-    if state.settings.limited == 1 and held_back(state, job):
+    if held_back(state, job):
         _refuse(state, b.HELD_BACK, -1, -1)
         return -1
     if not (_all_free(state, lo, hi) and _all_allowed(state, job, lo, hi)):

@@ -14,12 +14,12 @@ from bls.engine.core_profile import AMOUNT, apply_changes
 from bls.engine.hooks import DOMAIN_OFFER, call_hook
 from bls.engine.job_starts import ask_allocator
 from bls.engine.planned_time import planned_ns
-from bls.engine.power_of_cores import cores_mw, least_mw
-from bls.engine.state import BatchState, CoreProfile
+from bls.engine.power_of_jobs import cores_mw, least_mw
+from bls.engine.state import BatchState, CoreProfile, Offer
 from traces.algorithms.copying import copy_first
 from traces.compiled import Array, compiled
 
-__all__ = ["earliest_place", "fill_levels"]
+__all__ = ["copy_cores", "earliest_place", "fill_levels"]
 
 
 @compiled(inner=True)
@@ -36,26 +36,15 @@ def fill_levels(words: Array, starts: Array) -> None:
 
 
 @compiled(inner=True)
-def _is_gain(profile: CoreProfile, k: int) -> bool:
-    """Whether anything is given back, or a window begins or ends, when slice k begins."""
-    change = profile.first[k]
-    while change >= 0:
-        if profile.amount[change] >= 0:
-            return True
-        change = profile.after[change]
-    return False
-
-
-@compiled(inner=True)
-def _is_less(profile: CoreProfile, k: int, until: int) -> bool:
-    """Whether anything is taken when one of the slices k … until - 1 begins."""
-    while k < until:
-        change = profile.first[k]
+def _takes(profile: CoreProfile, k: int, until: int, takes: bool) -> bool:
+    """Whether anything is taken when one of the slices k … until - 1 begins; or else, whether anything is given back, or a
+    window begins or ends."""
+    for at in range(k, until):
+        change = profile.first[at]
         while change >= 0:
-            if profile.amount[change] < 0:
+            if (profile.amount[change] < 0) == takes:
                 return True
             change = profile.after[change]
-        k += 1
     return False
 
 
@@ -70,6 +59,13 @@ def _meets(state: BatchState, job: int, begin: int, stop: int, window: int) -> b
 
 
 @compiled(inner=True)
+def copy_cores(target: Offer, source: Offer) -> None:
+    """Have the same cores free, or offered, as another."""
+    copy_first(target.words, source.words, source.words.size)
+    copy_first(target.hosts, source.hosts, source.hosts.size)
+
+
+@compiled(inner=True)
 def _withhold(state: BatchState, by_hosts: bool, lo: int, hi: int) -> None:
     """Take back the offer of cores [lo, hi), of as many of them as were offered."""
     if by_hosts:
@@ -77,29 +73,23 @@ def _withhold(state: BatchState, by_hosts: bool, lo: int, hi: int) -> None:
         core = lo
         while core < hi:
             stop = min(hi, state.host_first[host + 1])
-            state.offered_hosts[host] -= free_count(state.offered_words, core, stop)
+            state.offered.hosts[host] -= free_count(state.offered.words, core, stop)
             core = stop
             host += 1
-    free_take(state.offered_words, state.free_starts, lo, hi)
+    free_take(state.offered.words, state.free_starts, lo, hi)
 
 
 @compiled(inner=True)
-def _offer_cores(
-    state: BatchState, profile: CoreProfile, words: Array, hosts: Array, job: int, at: int, until: int, stop: int
-) -> None:
-    """Offer the cores for a job that begins with slice ``at``, when ``words`` are free."""
-    offered, starts, masks = state.offered_words, state.free_starts, state.masks
-    own, partition = state.jobs.window[job], state.jobs.partition[job]
-    n_partitions, n_leaves = state.partitions.tier.size, starts[1]
-    masked = False
-    copy_first(offered, words, words.size)
-    copy_first(state.offered_hosts, hosts, hosts.size)
+def _offer_cores(state: BatchState, free: Offer, job: int, at: int, until: int, stop: int) -> None:
+    """Offer the cores for a job that begins with slice ``at``, when ``free`` is free."""
+    profile, masks, offered, hosts = state.cores_profile, state.masks, state.offered.words, state.offered.hosts
+    own, partition, n_partitions = state.jobs.window[job], state.jobs.partition[job], state.partitions.tier.size
+    n_leaves, masked = state.free_starts[1], state.partitions.masked[partition] == 1 or own >= 0
+    copy_cores(state.offered, free)
     if state.partitions.masked[partition] == 1:
-        masked = True
         for word in range(n_leaves):
             offered[word] &= masks[partition, word]
     if own >= 0:
-        masked = True
         for word in range(n_leaves):
             offered[word] &= masks[n_partitions + own, word]
     for w in range(state.settings.n_windows):
@@ -108,9 +98,9 @@ def _offer_cores(
             for word in range(n_leaves):
                 offered[word] &= ~masks[n_partitions + w, word]
     if masked:
-        fill_levels(offered, starts)
+        fill_levels(offered, state.free_starts)
         for host in range(hosts.size):
-            state.offered_hosts[host] = free_count(offered, state.host_first[host], state.host_first[host + 1])
+            hosts[host] = free_count(offered, state.host_first[host], state.host_first[host + 1])
     for k in range(at + 1, until):
         change = profile.first[k]
         while change >= 0:
@@ -126,7 +116,7 @@ def _offer_wanted(state: BatchState, job: int) -> None:
     first, stop = state.wanted_first[origin], state.wanted_first[origin + 1]
     if first == stop:
         return
-    by_hosts = state.offered_hosts.size > 0
+    by_hosts = state.offered.hosts.size > 0
     for k in range(first, stop + 1):
         until = state.wanted_lo[k] if k < stop else state.host_of.size
         if core < until:
@@ -136,11 +126,11 @@ def _offer_wanted(state: BatchState, job: int) -> None:
 
 
 @compiled(inner=True)
-def _offer_amounts(state: BatchState, profile: CoreProfile, amounts: Array, at: int, until: int) -> None:
-    """The least of every amount in the slices at … until - 1, of which ``amounts`` are those of the first."""
-    offered, here = state.offered_amounts, state.passing_amounts
-    for a in range(amounts.size):
-        offered[a] = here[a] = amounts[a]
+def _offer_amounts(state: BatchState, free: Offer, at: int, until: int) -> None:
+    """The least of every amount in the slices at … until - 1, where ``free`` is what is free in the first."""
+    profile, offered, here = state.cores_profile, state.offered.amounts, state.passing_amounts
+    for a in range(offered.size):
+        offered[a] = here[a] = free.amounts[a]
     for k in range(at + 1, until):
         change = profile.first[k]
         while change >= 0:
@@ -158,8 +148,8 @@ def _offer_amounts(state: BatchState, profile: CoreProfile, amounts: Array, at: 
 @compiled(inner=True)
 def _trim(state: BatchState, job: int) -> bool:
     """Offer of a host no more cores than for the units that its other resources have room for; False if too few."""
-    offered, starts, hosts = state.offered_words, state.free_starts, state.offered_hosts
-    needs, amounts, unit = state.needs, state.offered_amounts, state.jobs.unit_cores[job]
+    offered, starts, hosts = state.offered.words, state.free_starts, state.offered.hosts
+    needs, amounts, unit = state.needs, state.offered.amounts, state.jobs.unit_cores[job]
     n_resources, n_licences = state.settings.n_resources, state.settings.n_licences
     for r in range(n_licences):
         if amounts[amounts.size - n_licences + r] < needs[n_resources + r, job]:
@@ -206,17 +196,12 @@ def _needs_others(state: BatchState, job: int) -> bool:
 
 
 @compiled(inner=True)
-def earliest_place(
-    state: BatchState, profile: CoreProfile, job: int, before: int, out_lo: Array, out_hi: Array
-) -> tuple[int, int]:
-    """The earliest slot of a job before an instant, and its cores.
+def earliest_place(state: BatchState, job: int, before: int) -> tuple[int, int]:
+    """The earliest slot of a job before an instant, and its cores, which are written behind what is used of the pool.
 
-    Returns
-    -------
-    tuple of int
-        When it can start, ``NEVER`` if not before that instant, and the number of intervals written.
+    Returns when it can start, ``NEVER`` if not before that instant, and the number of intervals written.
     """
-    jobs, settings, windows = state.jobs, state.settings, state.windows
+    jobs, settings, windows, profile = state.jobs, state.settings, state.windows, state.cores_profile
     ns, free, used = profile.ns, profile.free, profile.n_slices
     n, length, own = jobs.cores[job], planned_ns(state, job), jobs.window[job]
     powered = settings.powered != b.UNPOWERED
@@ -240,45 +225,42 @@ def earliest_place(
             continue
         # Where nothing comes free it fits no better than a slice before; only what is left of a host for its other
         # resources may then be other cores.
-        if tried and not others and not _is_gain(profile, at):
+        if tried and not others and not _takes(profile, at, at + 1, False):
             at += 1
             continue
-        words, hosts, amounts = profile.words, profile.hosts, profile.amounts
-        if at > 0:
-            words, hosts, amounts = state.later_words, state.later_hosts, state.later_amounts
-            if reached == 0:
-                copy_first(words, profile.words, profile.words.size)
-                copy_first(hosts, profile.hosts, profile.hosts.size)
-                copy_first(amounts, profile.amounts, profile.amounts.size)
-            while reached < at:
-                reached += 1
-                apply_changes(state, words, hosts, amounts, profile, reached)
-        less = kept_off or others or _is_less(profile, at + 1, ahead)
+        if at > 0 and reached == 0:
+            copy_cores(state.later, profile.now)
+            copy_first(state.later.amounts, profile.now.amounts, profile.now.amounts.size)
+        while reached < at:
+            reached += 1
+            apply_changes(state, state.later, reached)
+        free_here = state.later if at > 0 else profile.now
+        less = kept_off or others or _takes(profile, at + 1, ahead, True)
         for w in range(settings.n_windows):
             less = less or _meets(state, job, begin, stop, w)
         count = 0
         if not less:
-            count = ask_allocator(state, job, limit, words, hosts, out_lo, out_hi)
+            count = ask_allocator(state, job, limit, free_here.words, free_here.hosts)
         else:
-            _offer_cores(state, profile, words, hosts, job, at, ahead, stop)
+            _offer_cores(state, free_here, job, at, ahead, stop)
             enough = True
             if others:
                 _offer_wanted(state, job)
-                _offer_amounts(state, profile, amounts, at, ahead)
+                _offer_amounts(state, free_here, at, ahead)
                 enough = _trim(state, job)
-            if powered and least_mw(state, job) > state.offered_amounts[settings.power_amount]:
+            if powered and least_mw(state, job) > state.offered.amounts[settings.power_amount]:
                 enough = False  # whichever its cores
             if enough:
-                count = ask_allocator(state, job, limit, state.offered_words, state.offered_hosts, out_lo, out_hi)
+                count = ask_allocator(state, job, limit, state.offered.words, state.offered.hosts)
         if count > 0 and state.domains.limit_mw.size > 0:
             fits = call_hook(state.hooks[DOMAIN_OFFER], (state, job, 0, count, 0))
             if fits < 1:
                 count = 0
             if fits == 0:
-                count = ask_allocator(state, job, limit, state.offered_words, state.offered_hosts, out_lo, out_hi)
+                count = ask_allocator(state, job, limit, state.offered.words, state.offered.hosts)
         if count > 0 and powered:
-            left = state.offered_amounts[settings.power_amount]
-            if cores_mw(state, job, out_lo, out_hi, count) > left:
+            lo, hi = state.pool.lo[state.pool_used :], state.pool.hi[state.pool_used :]
+            if cores_mw(state, job, lo, hi, count) > state.offered.amounts[settings.power_amount]:
                 count = 0
         if count != 0:
             return begin, count

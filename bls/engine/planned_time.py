@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.power_of_cores import planned_state, speed_in
-from bls.engine.power_of_domains import planned_level
+from bls.engine.power_of_jobs import planned_level, planned_state, speed_in
 from bls.engine.state import BatchState
 from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS

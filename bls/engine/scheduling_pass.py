@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from bls.availability.count_profile import profile_move, profile_pack
 from bls.engine import state as b
+from bls.engine.heaps import drop_top, push
 from bls.engine.hooks import (
     CHOSEN,
     HOSTS_SLEEP,
@@ -25,14 +26,11 @@ from bls.engine.hooks import (
     call_hook,
 )
 from bls.engine.job_lifecycle import hold_pool
-from bls.engine.job_starts import start, suggest
-from bls.engine.kept_reservations import drop_slots
+from bls.engine.job_starts import held_back, start, suggest, why_now
+from bls.engine.kept_reservations import drop_plan
 from bls.engine.queue import queue_next
-from bls.engine.queue_order import held_back
-from bls.engine.runtime_prediction import corrected_end
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
-from traces.algorithms.event_heap import heap_drop_top, heap_push
 from traces.compiled import compiled
 
 __all__ = ["make_pass", "move_on", "prepare"]
@@ -46,33 +44,46 @@ def move_on(state: BatchState) -> None:
     if settings.by_cores == 1:
         call_hook(state.hooks[MOVE_PROFILE], (state, -1, now, now, 0))
     else:
-        first = profile_move(state.profile_ns, state.first_slice, state.end_slice, now)
-        if first > 0 and state.end_slice > state.profile_ns.size // 2:
-            state.end_slice = profile_pack(state.profile_ns, state.profile_free, first, state.end_slice)
-            first = 0
-        state.first_slice = first
+        profile = state.profile
+        profile.first = profile_move(profile.ns, profile.first, profile.end, now)
+        if profile.first > 0 and profile.end > profile.ns.size // 2:
+            profile.end = profile_pack(profile.ns, profile.free, profile.first, profile.end)
+            profile.first = 0
+
+
+@compiled(inner=True)
+def _corrected_end(state: BatchState, job: int, now: int) -> int:
+    """When a job that runs longer than expected is expected to end now: after ``now``, unless it has run for its request.
+
+    It is corrected at the very instants at which it runs longer than expected, whenever somebody asks.
+    """
+    jobs, steps = state.jobs, state.corrections_ns
+    end, last = jobs.expected_end_ns[job], jobs.start_ns[job] + jobs.walltime_ns[job] + jobs.stretch_ns[job]
+    while end <= now and end < last:
+        step = steps[min(jobs.corrections[job], steps.size - 1)]
+        end = end + step if step < last - end else last
+        jobs.corrections[job] += 1
+    return int(end)
 
 
 @compiled(merged=True)
 def prepare(state: BatchState) -> None:
     """Bring the profile to the present instant, and find out which running jobs are overdue."""
-    settings, jobs = state.settings, state.jobs
-    now = state.now_ns
+    jobs, now = state.jobs, state.now_ns
     move_on(state)
-    while state.n_expected > 0 and state.expected_ns[0] <= now:
-        job = state.expected_job[0]
-        state.n_expected = heap_drop_top(state.expected_ns, state.expected_job, state.n_expected)
+    while state.expected.n > 0 and state.expected.ns[0] <= now:
+        job = state.expected.key[0]
+        drop_top(state.expected)
         if jobs.start_ns[job] < 0 or jobs.state[job] >= 0 or jobs.overdue[job] == 1:
             continue
         if jobs.expected_end_ns[job] > now:
             continue  # it has promised a later end
-        end = corrected_end(state, job, now)
+        end = _corrected_end(state, job, now)
         if end > now:
-            if settings.keeps_reservations == 1:
-                drop_slots(state)  # a slot may be on the very cores
+            drop_plan(state)
             hold_pool(state, job, now, end, -1)
             jobs.expected_end_ns[job] = end
-            state.n_expected = heap_push(state.expected_ns, state.expected_job, state.n_expected, end, job)
+            push(state.expected, end, job)
             state.lost = 1
         else:
             jobs.overdue[job] = 1
@@ -112,21 +123,20 @@ def _only_the_newcomer(state: BatchState) -> int:
 @compiled(merged=True)
 def _set_shadow(state: BatchState, n: int) -> None:
     """Find the one reservation of EASY: when the head's n cores will be free, and how many beside them then."""
-    ns, free = state.profile_ns, state.profile_free
-    first, last = state.first_slice, state.end_slice
-    k = first
+    profile = state.profile
+    ns, free, last, k = profile.ns, profile.free, profile.end, profile.first
     while k < last and free[k] < n:
         k += 1
     if k == last:
         state.shadow_ns, state.extra_cores = b.NEVER, -1
-    elif k == first:
+        return
+    state.shadow_ns = ns[k]
+    if k == profile.first:
         # Only overdue jobs are in the way: they are expected to end at the next instant, with whatever else ends then.
         state.shadow_ns = state.now_ns + 1
         if k + 1 < last and ns[k + 1] == state.shadow_ns:
             k += 1
-        state.extra_cores = free[k] - n
-    else:
-        state.shadow_ns, state.extra_cores = ns[k], free[k] - n
+    state.extra_cores = free[k] - n
 
 
 @compiled(merged=True)
@@ -134,8 +144,7 @@ def _easy(state: BatchState, n_order: int) -> int:
     """The pass by counts with a depth of 0 or 1, where the profile holds running jobs only; returns a status."""
     settings, jobs, by_rank = state.settings, state.jobs, state.by_rank
     words, starts = state.queue_words, state.queue_starts
-    depth, limited, static = settings.max_reservations, settings.limited == 1, settings.order == b.STATIC
-    now = state.now_ns
+    depth, static, now = settings.max_reservations, settings.order == b.STATIC, state.now_ns
     state.blocked_head = -1
     blocked, waits = False, False
     free, shadow, extra = state.free_cores, b.NEVER, 0
@@ -152,7 +161,7 @@ def _easy(state: BatchState, n_order: int) -> int:
             beyond = now + jobs.estimate_ns[job] > shadow
             if beyond and n > extra:
                 continue
-        if limited and held_back(state, job):
+        if held_back(state, job):
             waits = True
             continue
         if settings.molds == 1 and not blocked:
@@ -171,13 +180,12 @@ def _easy(state: BatchState, n_order: int) -> int:
             if free == 0:
                 return BatchStatus.RUNNING
             continue
-        why = b.BY_RESERVATION if jobs.reserved[job] == 1 else (b.BY_BACKFILL if blocked or waits else b.BY_HEAD)
         asleep = state.n_away > 0
         count = call_hook(state.hooks[PLACE_AWAKE], (state, job, shadow, extra, 0)) if asleep else suggest(state, job)
         if count < 0:  # it would have to wait for hosts to boot, and then be in the head's way
             continue
         beyond = now + jobs.estimate_ns[job] + jobs.boot_wait_ns[job] > shadow
-        if not start(state, job, count, why):
+        if not start(state, job, count, why_now(state, job, blocked or waits)):
             return BatchStatus.ALLOCATOR_FAULT
         free -= n
         if blocked:

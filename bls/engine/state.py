@@ -5,6 +5,7 @@ from __future__ import annotations
 from bls.allocators.contract import PlacementRequest
 from bls.availability.count_profile import PROFILE_NEVER
 from bls.engine import codes
+from bls.engine.heaps import Heap
 from bls.engine.jobs import Jobs
 from bls.engine.settings import Settings
 from traces.base.scale import WHOLE
@@ -12,8 +13,8 @@ from traces.kernels.signatures import Floats, Floats2, Ints, Ints2, Ints3
 from traces.kernels.state import State, column
 from traces.lifecycle import Ending, Reason
 
-#: The instant that never comes.
-NEVER = PROFILE_NEVER
+#: The instant that never comes; and one after every instant at which a slot may begin.
+NEVER, ALWAYS = PROFILE_NEVER, 2**62 + 1
 
 # The codes, as integers for kernels:
 STATIC, SCORED, DECIDED, REJECTED = map(int, codes.Order)
@@ -45,10 +46,7 @@ FUNCTIONS = 5
 
 
 class Pool(State, dim="pool"):
-    """Allocations, as intervals of cores; the intervals of one job follow each other.
-
-    The pool is a state of its own because it grows most often, and growing copies all columns of a state.
-    """
+    """Cores of jobs, as intervals, job by job."""
 
     lo: Ints = column()  # the first core
     hi: Ints = column()  # one past the last core
@@ -121,9 +119,8 @@ class Releases(State, dim="releases"):
 class Resizing(State, dim="resizing"):
     """Work space, where widths change."""
 
-    key: Ints = column()  # keys in order
-    what: Ints = column()  # what they are of
-    job: Ints = column()  # the row of a job
+    place: Ints = column()  # of each core, where it is in what is told of it
+    job: Ints = column()  # the row of a job, in order
     least: Ints = column()  # its narrowest width
     most: Ints = column()  # its widest width
 
@@ -176,6 +173,24 @@ class HostStatus(State, dim="outages"):
     next_down_ns: Ints = column(fill=NEVER)  # when the next begins
 
 
+class Offer(State):
+    """Cores that are free at an instant, or offered to an allocator."""
+
+    words: Ints = column("offered_words")  # which these are (``bls.availability.free_cores``)
+    hosts: Ints = column("offered_hosts")  # how many of each host, where that is asked for
+    # What else is left: resource r of R of host h at ``h * R + r``, power of the machine and its parts, then the licences
+    amounts: Ints = column("amounts")
+
+
+class Slices(State, dim="slices"):
+    """How many cores are free over time (``bls.availability.count_profile``)."""
+
+    first: int = 0  # slices in use: first … end - 1
+    end: int = 0  # likewise
+    ns: Ints = column()  # begin of the slice
+    free: Ints = column()  # how many cores are free in it
+
+
 class CoreProfile(State):
     """A profile of slices of time, each with its free cores, and of the changes between them (``bls.engine.core_profile``)."""
 
@@ -183,17 +198,14 @@ class CoreProfile(State):
     n_changes: int = 0  # changes in use
     n_ever: int = 0  # changes that have ever been in use, from 0
     spare: int = -1  # one of them that is not, -1 none; those after it follow by ``after``
-    ns: Ints = column("slices")  # begin of the slice
-    free: Ints = column("slices")  # how many cores are free in it
-    first: Ints = column("slices", fill=-1)  # one of the changes at its begin, -1 none; always none in the first slice
+    ns: Ints = column("core_slices")  # begin of the slice
+    free: Ints = column("core_slices")  # how many cores are free in it
+    first: Ints = column("core_slices", fill=-1)  # one of the changes at its begin, -1 none; none in the first slice
     lo: Ints = column("changes")  # the first core that is given back or taken; or which of ``amounts`` changes
     hi: Ints = column("changes")  # one past the last core; or AMOUNT
     amount: Ints = column("changes")  # 1 where cores are given back, -1 where they are taken; or what becomes more
     after: Ints = column("changes", fill=-1)  # another change at the same begin, -1 none
-    words: Ints = column("words")  # cores that are free in the first slice (``bls.availability.free_cores``)
-    hosts: Ints = column("hosts")  # how many of each host, where that is asked for
-    # What else is left in the first slice: resource r of R of host h at ``h * R + r``, then the licences
-    amounts: Ints = column("amounts")
+    now: Offer = column()  # what is free in the first slice
 
 
 class Slowing(State, dim="slowing"):
@@ -214,11 +226,12 @@ class PowerState(State):
     """
 
     ns: Ints  # (B,): when what is known of limits changes, ascending
-    known: Ints  # (B,): the lowest limit that is known and in force from then on, mW; ``NEVER`` where there is none
-    # (B + 1,) and (3, ·): what is known then of the time to come. Until ``stairs[0, k]`` so much less than full power,
-    # ``stairs[1, k]``, for each k from ``first[i]`` up to ``first[i + 1]``. With ``Settings.noticed`` what comes to be known
-    # then, beside what was known before: from ``stairs[2, k]`` on, else 0
-    first: Ints
+    # (1 + D, B), of the machine and D domains: the lowest limit that is known and in force from then on, mW; or ``NEVER``
+    known: Ints2
+    # (1 + D, B + 1) and (3, ·): what is known then of the time to come. Until ``stairs[0, k]`` so much less than full power,
+    # ``stairs[1, k]``, for each k from ``first[d, i]`` up to ``first[d, i + 1]``. With ``Settings.noticed`` what comes to be
+    # known then, beside what was known before: from ``stairs[2, k]`` on, else 0
+    first: Ints2
     stairs: Ints2
     more_mw: Ints2  # (K · S, G): what a core draws beyond an idle one in each state, one class behind the other
     speed: Ints2  # (K · S, G): its speed there, parts per billion
@@ -226,7 +239,7 @@ class PowerState(State):
     # By first attempts' rows, the state that a job is planned with; of size 0 where all are at full speed
     planned: Ints
     drawn: Ints = column("drawn")  # work space, of each state
-    ends: Ints2 = column(2, "ends")  # work space: a heap of as many jobs as may run at once
+    ends: Heap = column("ends")  # work space: jobs by when they are expected to end, as many as may run at once
     slowing: Slowing = column()  # work space
     # Of the pass under way: its number, plus 1; how many that it has started are counted; what is left for others, mW
     room: Ints = column("room")
@@ -241,7 +254,7 @@ class PowerState(State):
 
 
 class DomainState(State):
-    """Parts of the machine whose power is limited by itself, D of them; P partitions, B instants of ``PowerState.ns``."""
+    """Parts of the machine whose power is limited by itself, D of them; P partitions."""
 
     # (D + 1,) and two of one length: domain d has the cores of the intervals ``first[d]:first[d + 1]``, all cores of its hosts
     first: Ints
@@ -250,10 +263,6 @@ class DomainState(State):
     idle_mw: Ints  # (D,): what its hosts draw if all of their cores are idle
     limit_mw: Ints = column("domains", fill=NEVER)  # the lowest of its limits that is known and in force
     level: Ints = column("domains")  # at which its jobs are that may be slowed, where all of them are at one
-    # (D, B), (D, B + 1) and (3, ·): as ``known``, ``first`` and ``stairs`` of ``PowerState``
-    known: Ints2
-    stair_first: Ints2
-    stairs: Ints2
     covers: Ints2  # (P, D): 1 where a domain has all cores of a partition
     # (hosts + 1,) and (·,): host h is in the domains ``of_host[of_first[h]:of_first[h + 1]]``
     of_first: Ints
@@ -309,20 +318,12 @@ class SleepState(State):
 
     passages: Ints2  # (2, H): how long a host takes to shut down, and to boot
     host: SleepHosts = column()  # each host
-    # Heap of hosts by when they may fall asleep, or earlier; host h is at H - 1 - h
-    sleepy_ns: Ints = column("hosts")
-    sleepy_key: Ints = column("hosts")
-    # Heap of hosts by when they are up
-    booting_ns: Ints = column("hosts")
-    booting_host: Ints = column("hosts")
-    away: Ints = column("words")  # the cores of hosts that are asleep or booting, 32 in a word
-    booting: Ints = column("words")  # and of those of these that boot
-    # Work space: cores that are offered to the allocator, as ``free_words``, and how many of each host
-    words: Ints = column("words")
-    hosts: Ints = column("counted")
-    # Work space: the same of the first slice of the profile of cores, where there is one
-    saved_words: Ints = column("saved_words")
-    saved_hosts: Ints = column("saved")
+    sleepy: Heap = column("hosts")  # hosts by when they may fall asleep, or earlier; host h is H - 1 - h
+    boots: Heap = column("hosts")  # hosts by when they are up
+    away: Ints = column("free_words")  # the cores of hosts that are asleep or booting, 32 in a word
+    booting: Ints = column("free_words")  # and of those of these that boot
+    offered: Offer = column()  # work space: cores that are offered to the allocator
+    saved: Offer = column()  # work space: the first slice of the profile of cores, where there is one
 
 
 class BatchState(State):
@@ -381,10 +382,6 @@ class BatchState(State):
     n_ended: int = 0  # jobs that have ended for good
     n_waiting: int = 0  # jobs in the queue
     presets_left: int = 0  # jobs that run from the start and have still to be placed
-    n_running: int = 0  # size of the heap of ends and promises
-    n_expected: int = 0  # size of the heap of expected ends
-    n_arriving: int = 0  # size of the heap of later arrivals and wake-ups
-    n_host_events: int = 0  # size of the heap of host events
     n_started: int = 0  # jobs started in the latest pass that await an answer
     n_answered: int = 0  # how many of them have had one
     n_chosen: int = -1  # jobs that a Python policy has chosen or rejected, -1 before it has decided
@@ -396,10 +393,6 @@ class BatchState(State):
     pool_used: int = 0  # intervals in the allocation pool
     n_placed: int = 0  # intervals of cores that the hook EARLIEST has found
     kept_used: int = 0  # intervals of kept reservations
-    first_slice: int = 0  # slices of the profile in use: first_slice … end_slice - 1
-    end_slice: int = 0  # likewise
-    plan_slices: int = 0  # slices of a plan that is made anew
-    n_releasing: int = 0  # size of the heap of releases to come
     n_released: int = 0  # columns of the table of releases in use
     n_named: int = 0  # intervals of cores that a Python policy has named for jobs that it has chosen
     n_reached: int = 0  # running jobs that the latest pass has something to tell
@@ -411,20 +404,14 @@ class BatchState(State):
     n_host_log: int = 0  # columns of the table of states of hosts in use
     n_away: int = 0  # hosts that are asleep or booting
     n_idle: int = 0  # hosts that are awake, or booting, and idle
-    n_sleepy: int = 0  # size of the heap of hosts that may fall asleep
-    n_booting: int = 0  # size of the heap of hosts that boot
 
     by_rank: Ints = column("jobs")  # the row that has a rank now
     arrivals: Ints  # rows that arrive at their submit, in order
-    # Heap of the running jobs by the instant at which they end or their promise comes due
-    running_ns: Ints = column("running")
-    running_job: Ints = column("running")
-    # Heap of jobs by the instant at which they become overdue, if they still run
-    expected_ns: Ints = column("expected")
-    expected_job: Ints = column("expected")
-    # Heap of jobs that arrive because another has ended, and of wake-ups (``rows`` + row)
-    arriving_ns: Ints = column("arriving")
-    arriving_job: Ints = column("arriving")
+    running: Heap = column("running")  # running jobs by the instant at which they end or their promise comes due
+    expected: Heap = column("expected")  # jobs by the instant at which they become overdue, if they still run
+    arriving: Heap = column("arriving")  # jobs that arrive because another has ended, and wake-ups (``rows`` + row)
+    host_events: Heap = column("outages")  # the next event of each list of outages: key v is a repair, V + v an outage
+    releasing: Heap = column("releasing")  # releases to come: row · M + core; next wishes of jobs: ``WISH_KEY`` + row
     # The ranks that wait (``bls.engine.queue``)
     queue_words: Ints = column("queue_words")
     queue_starts: Ints
@@ -437,20 +424,11 @@ class BatchState(State):
     wanted_lo: Ints
     wanted_hi: Ints
     started: Ints = column("running")  # the jobs of the latest pass that await an answer
-    # Cores free over time by what is expected, kept reservations included (``bls.availability.count_profile``)
-    profile_ns: Ints = column("slices")
-    profile_free: Ints = column("slices")
-    # The same while a plan is made anew
-    plan_ns: Ints = column("plan_slices")
-    plan_free: Ints = column("plan_slices")
+    profile: Slices = column()  # cores free over time by what is expected, kept reservations included
+    plan: Slices = column("plan_slices")  # the same while a plan is made anew
     cores_profile: CoreProfile = column()  # instead of them where it matters which cores are free
-    # What is free in a later slice, while a job is asked about one
-    later_words: Ints = column("offered_words")
-    later_hosts: Ints = column("offered_hosts")
-    later_amounts: Ints = column("amounts")
-    offered_words: Ints = column("offered_words")  # cores offered to the allocator, if not simply those that are free
-    offered_amounts: Ints = column("amounts")  # what else each host has for it
-    offered_hosts: Ints = column("offered_hosts")  # and how many of the cores are of use
+    later: Offer = column()  # what is free in a later slice, while a job is asked about one
+    offered: Offer = column()  # what is offered to the allocator, if not all that is free; of hosts the cores of use
     passing_amounts: Ints = column("amounts")  # the amounts of one slice after the other
     masks: Ints2  # (partitions + windows, words): the cores of each partition, then of each window
     needs: Ints2 = column("needs", "needed")  # by rows: amounts of a unit on its host, then licences of a job
@@ -458,11 +436,8 @@ class BatchState(State):
     history_least: Ints  # (levels,): how many of a group must have ended to tell of others
     # How many of a group have ended, and the run times of the latest m, the one that ended k-th (from 0) at 1 + k mod m
     history: Ints2 = column("groups", "history")
-    # By how much a job that runs longer than expected is expected to go on, the first time, the second …
-    corrections_ns: Ints
-    # Cores of the kept reservations
-    kept_lo: Ints = column("kept")
-    kept_hi: Ints = column("kept")
+    corrections_ns: Ints  # by how much a job that runs longer than expected will go on, the first time, the second …
+    kept: Pool = column("kept")  # cores of the kept reservations
     cancel_order: Ints  # rows that are withdrawn, by (instant, row)
     # (rows + 1,) and (·,): the rows that depend on row r are ``child_row[child_first[r]:child_first[r + 1]]``
     child_first: Ints
@@ -476,9 +451,6 @@ class BatchState(State):
     outage_first: Ints
     outage_down: Ints
     outage_up: Ints
-    # Heap of the next event of each: key v is a repair, V + v an outage
-    host_ns: Ints = column("outages")
-    host_key: Ints = column("outages")
     host_status: HostStatus = column()  # how far each list of outages has come
     windows: Windows = column()  # advance reservations and maintenance
     boundaries: Ints  # instants at which a window begins or ends, ascending
@@ -501,13 +473,9 @@ class BatchState(State):
     wall_time: Ints = column(2)  # what the wall clock last said: seconds, nanoseconds
     placement: PlacementRequest = column()  # what the allocator is shown
     holder: Ints = column("held", fill=-1)  # where cores are released: the row of the job that holds each, -1 none
-    # Heap of the releases to come: row · M + core; and of the next wish of each job: ``WISH_KEY`` + row
-    releasing_ns: Ints = column("releasing")
-    releasing_key: Ints = column("releasing")
     releases: Releases = column()  # records of releases
-    # Work space: what a job still holds
-    left_lo: Ints = column("held")
-    left_hi: Ints = column("held")
+    ordered: Heap = column("held")  # work space: running jobs, or their cores, in order
+    left: Pool = column("held")  # work space: what a job still holds
     # By cores, where jobs are told for which of theirs others wait: 1 + the row that was told so of each
     hinted: Ints = column("hinted")
     wanted_of: Ints = column("hinted")  # the same while a pass finds it out; otherwise zeros

@@ -9,9 +9,8 @@ from __future__ import annotations
 from bls.engine import state as b
 from bls.engine.hooks import MOVE_PROFILE, call_hook
 from bls.engine.job_lifecycle import hold_pool, take_cores, tally
-from bls.engine.job_starts import suggest_now
+from bls.engine.job_starts import held_back, suggest_now
 from bls.engine.named_cores import put_named
-from bls.engine.queue_order import held_back
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
@@ -36,8 +35,7 @@ def _take(state: BatchState, job: int, count: int) -> int:
         return 0
     if settings.by_cores == 1:
         hold_pool(state, job, state.now_ns, b.NEVER, -1)
-    if settings.limited == 1:
-        tally(state, job, jobs.cores[job], 1)
+    tally(state, job, jobs.cores[job], 1)
     jobs.held_first[job], jobs.held_count[job], jobs.held_cores[job] = first, held, cores
     return count
 
@@ -47,7 +45,7 @@ def try_allocator(state: BatchState, job: int) -> int:
     """Place a job that waits where the allocator does; the number of its intervals at the end of the pool, 0 if nowhere."""
     if state.jobs.cores[job] > state.free_cores:
         return 0
-    if state.settings.limited == 1 and held_back(state, job):
+    if held_back(state, job):
         return 0
     return _take(state, job, suggest_now(state, job))
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from bls.engine import state as b
 from bls.engine.initial_state import intervals_of
-from bls.engine.planned_power import planned_more_mw
-from bls.engine.state import BatchState
+from bls.engine.power_of_jobs import planned_more_mw
+from bls.engine.state import BatchState, Pool
 from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
 from traces.checks.faults import Checks
@@ -22,18 +22,8 @@ from traces.lifecycle import NEVER_RAN, RAN
 __all__ = ["validate"]
 
 #: The columns that an error shows of a job in which something is wrong.
-_SAID = [
-    "submit_ns",
-    "begin_ns",
-    "eligible_ns",
-    "start_ns",
-    "promise_ns",
-    "end_ns",
-    "stop_ns",
-    "why",
-    "state",
-    "slot_ns",
-]
+_INSTANTS = ("submit", "begin", "eligible", "start", "promise", "end", "stop", "expected_end", "slot")
+_SAID = [*(f"{name}_ns" for name in _INSTANTS), "why", "state"]
 
 
 def validate(state: BatchState) -> None:
@@ -77,13 +67,15 @@ class _Batch(Checks):
         self._check_tallies()
         if self.settings.sleeps == 1:
             self._check_sleep(holder)
-        if self.settings.plans == 1:
-            self._check_overdue()
+        self.count(
+            "cores of overdue jobs", self.state.overdue_cores, int(self.jobs.held_cores[self.jobs.overdue == 1].sum())
+        )
+        kept = np.flatnonzero(self.jobs.slot_ns != b.NEVER)
         if self.settings.by_cores == 1:
-            self._check_core_profile()
+            self._check_core_profile(kept)
         elif self.settings.plans == 1:
-            used, kept = slice(self.state.first_slice, self.state.end_slice), self._kept()
-            self._check_slices(self.state.profile_ns[used], self.state.profile_free[used], kept)
+            used = slice(self.state.profile.first, self.state.profile.end)
+            self._check_slices(self.state.profile.ns[used], self.state.profile.free[used], kept)
 
     def name(self, row: int) -> str:
         attempt = self.jobs.attempt[row]
@@ -105,6 +97,7 @@ class _Batch(Checks):
         # What is known of each job is possible.
         now, jobs, left = self.state.now_ns, self.jobs, self.left
         started, ended = jobs.start_ns >= 0, jobs.end_ns >= 0
+        keeps, overdue = jobs.slot_ns != b.NEVER, jobs.overdue == 1
         for wrong, what in (
             (started & (jobs.eligible_ns < 0), "started, and was never eligible"),
             ((jobs.eligible_ns >= 0) & (jobs.eligible_ns < jobs.begin_ns), "was eligible before it could be"),
@@ -121,7 +114,12 @@ class _Batch(Checks):
             (left & ~started & (jobs.why != b.NEVER_STARTED), "has left, never started, and says why it did"),
             (left & started & ~np.isin(jobs.state, [*RAN]), "ran, but ended as only a job that never ran can"),
             (left & ~started & ~np.isin(jobs.state, [*NEVER_RAN]), "never ran, but ended as only a job that ran can"),
-            (started & (jobs.slot_ns != b.NEVER), "has started, and keeps a reservation"),
+            (started & keeps, "has started, and keeps a reservation"),
+            (keeps & ~self.waits, "keeps a reservation, and does not wait"),
+            (keeps & (self.settings.keeps_reservations == 0), "keeps a reservation, where none are kept"),
+            (overdue & ~self.holds, "is overdue, and does not run"),
+            (overdue & (jobs.expected_end_ns > now), "is overdue, and has not run for longer than is expected"),
+            (overdue & (self.settings.plans == 0), "is overdue, where nobody plans"),
         ):
             if len(bad := np.flatnonzero(wrong)):
                 values = jobs.entry(bad[0])
@@ -150,9 +148,8 @@ class _Batch(Checks):
         for level in range(1, len(starts) - 1):
             below = words[starts[level - 1] : starts[level]] != 0
             above = _bits(words[starts[level] : starts[level + 1]])
-            wrong = np.flatnonzero(above != np.pad(below, (0, len(above) - len(below))))
-            if len(wrong):
-                self.fault(f"{what}: level {level} of the tree is wrong of word {wrong[0]} below it")
+            if len(bad := np.flatnonzero(above != np.pad(below, (0, len(above) - len(below))))):
+                self.fault(f"{what}: level {level} of the tree is wrong of word {bad[0]} below it")
         return _bits(words[: starts[1]])
 
     def _check_queue(self) -> None:
@@ -164,7 +161,7 @@ class _Batch(Checks):
             rank = int(bad[0])
             who = self.name(latest[rank]) if rank < len(latest) else f"rank {rank}"
             self.fault(
-                f"{who} {'is in the queue and does not wait' if queued[rank] else 'waits and is not in the queue'}"
+                f"{who} " + ("is in the queue and does not wait" if queued[rank] else "waits and is not in the queue")
             )
         self.count("waiting jobs", self.state.n_waiting, len(rows))
 
@@ -189,8 +186,9 @@ class _Batch(Checks):
             owner, lo, hi = self._still_held(owner, lo, hi)
             left = np.bincount(owner, minlength=len(jobs.number))
             released = (jobs.cores if self.settings.resizing != b.NO_RESIZE else given) - left
-            for row in rows[released[rows] != jobs.released_held[rows]]:
-                self.count(f"cores that {self.name(row)} has released", jobs.released_held[row], released[row])
+            self.counts(
+                lambda k: f"cores that {self.name(rows[k])} has released", jobs.released_held[rows], released[rows]
+            )
         if self.settings.resizing != b.NO_RESIZE:
             given = jobs.cores  # its intervals are those of the latest change of its width
             self._check_widths(left)
@@ -215,13 +213,10 @@ class _Batch(Checks):
         state, jobs, rows = self.state, self.jobs, self.held
         held = np.flatnonzero(state.holder >= 0)
         asked = np.bincount(state.holder[held], weights=state.asked[held], minlength=len(jobs.number)).astype(np.int64)
-        for row in rows[asked[rows] != jobs.asked[rows]]:
-            self.count(f"cores that {self.name(row)} was asked for", jobs.asked[row], asked[row])
+        self.counts(lambda k: f"cores that {self.name(rows[k])} was asked for", jobs.asked[rows], asked[rows])
         most = np.maximum(jobs.cores, jobs.max_cores[jobs.origin])
-        self.none(
-            self.holds & (left > most),
-            lambda row: f"{self.name(row)} holds {left[row]} cores; at most {most[row]} it may",
-        )
+        too_wide = self.holds & (left > most)
+        self.none(too_wide, lambda row: f"{self.name(row)} holds {left[row]} cores; at most {most[row]} it may")
         given = held[state.given_at[held] > 0]
         told = state.told.take(state.given_at[given] - 1)
         self.none(
@@ -232,13 +227,12 @@ class _Batch(Checks):
     def _still_held(self, owner: Array, lo: Array, hi: Array) -> tuple[Array, Array, Array]:
         # Of intervals that jobs were given the cores that they hold still, each an interval of its own; and that all that are
         # to be released are among them.
-        state, jobs, n_cores, n = self.state, self.state.jobs, self.n_cores, self.state.n_releasing
+        state, jobs, n_cores = self.state, self.jobs, self.n_cores
         cores = intervals_of(lo, hi - lo)
         owner = np.repeat(owner, hi - lo)
         kept = state.holder[cores] == owner
         owner, cores = owner[kept], cores[kept]
-        ns, key = state.releasing_ns[:n], state.releasing_key[:n]
-        self.heap("releases", ns, key)
+        ns, key = state.releasing.entries()
         wishing = key >= b.WISH_KEY
         for row in np.setxor1d(key[wishing] - b.WISH_KEY, np.flatnonzero(state.wishing.count)):
             self.fault(f"{self.name(row)} is to wish for cores, or in the heap of releases for that, and not both")
@@ -246,12 +240,8 @@ class _Batch(Checks):
         for row, core in zip(*divmod(np.setdiff1d(key, owner * n_cores + cores), n_cores), strict=True):
             self.fault(f"{self.name(row)} is to release core {core}, which it does not hold")
         found = np.bincount(key // n_cores, minlength=len(jobs.number))
-        self.none(
-            jobs.to_release != found,
-            lambda row: f"{self.name(row)} is to release {jobs.to_release[row]} cores, by the heap {found[row]}",
-        )
-        if n and ns[0] < state.now_ns:
-            self.fault(f"a core should have been released at {ns[0]} ns")
+        self.counts(lambda row: f"cores that {self.name(row)} is to release", jobs.to_release, found)
+        self.none(ns < state.now_ns, lambda k: f"a core should have been released at {ns[k]} ns")
         return owner, cores, cores + 1
 
     def _down_until(self) -> Array:
@@ -270,9 +260,8 @@ class _Batch(Checks):
         free, stopped = free[:n_cores], np.zeros(self.n_hosts, np.bool_)
         if state.stops.host.state.size:  # hosts that are out of service, as the power of the machine is limited
             stopped = state.stops.host.state != b.UP
-            self.count(
-                "hosts that are stopped", state.n_stopped, int((stopped & (state.stops.host.state != b.BOOTING)).sum())
-            )
+            out_of_service = stopped & (state.stops.host.state != b.BOOTING)
+            self.count("hosts that are stopped", state.n_stopped, int(out_of_service.sum()))
         down = (self._down_until() > 0) & ~stopped
         self.count("hosts that are down", state.n_down, int(down.sum()))
         gone = (down | stopped)[host_of]
@@ -287,21 +276,20 @@ class _Batch(Checks):
         self.count("free cores", state.free_cores, int(free.sum()))
         if self.settings.by_hosts == 1:
             found = np.bincount(host_of[free], minlength=self.n_hosts)
-            for host in np.flatnonzero(found != state.host_free):
-                self.count(f"free cores of host {host}", state.host_free[host], found[host])
+            self.counts(lambda host: f"free cores of host {host}", state.host_free, found)
 
     def _check_sleep(self, holder: Array) -> None:
         # Of hosts that fall asleep as they idle: who is asleep, boots, and idles.
         state, sleep, n_hosts = self.state, self.state.sleep, self.n_hosts
-        what, n = sleep.host.state, state.n_sleepy
+        what, sleepy = sleep.host.state, sleep.sleepy.entries()[1]
         away, boots, idles = what != b.UP, what == b.BOOTING, sleep.host.idle_since_ns != b.NEVER
         down = np.asarray((state.host_status.down_until_ns > 0).reshape(-1, n_hosts).any(axis=0))
         used = np.bincount(state.host_of[holder >= 0], minlength=n_hosts) > 0
         queued = np.zeros(n_hosts, np.bool_)
-        queued[n_hosts - 1 - sleep.sleepy_key[:n]] = True
+        queued[n_hosts - 1 - sleepy] = True
         self.count("hosts that are asleep or booting", state.n_away, int(away.sum()))
         self.count("hosts that idle", state.n_idle, int(idles.sum()))
-        self.count("hosts that may fall asleep", n, int(queued.sum()))
+        self.count("hosts that may fall asleep", len(sleepy), int(queued.sum()))
         core_away, core_boots = (
             _bits(one[: state.free_starts[1]])[: self.n_cores] for one in (sleep.away, sleep.booting)
         )
@@ -316,7 +304,7 @@ class _Batch(Checks):
             if len(bad := np.flatnonzero(wrong)):
                 self.fault(f"{one} {bad[0]} is {'' if said[bad[0]] else 'not '}{where}")
         self.none(away & down, lambda host: f"host {host} is down, and asleep or booting")
-        if not np.array_equal(np.sort(sleep.booting_host[: state.n_booting]), np.flatnonzero(boots)):
+        if not np.array_equal(np.sort(sleep.boots.entries()[1]), np.flatnonzero(boots)):
             self.fault("other hosts boot than those in the heap of them")
 
     def _check_ends(self) -> None:
@@ -326,7 +314,7 @@ class _Batch(Checks):
         self.count("answers that are awaited", state.n_started - state.n_answered, int(asked.sum()))
         for row in np.setdiff1d(np.flatnonzero(asked), state.started[: state.n_started]):
             self.fault(f"{self.name(row)} has started, and nobody is asked about it")
-        rows, ns = state.running_job[: state.n_running], state.running_ns[: state.n_running]
+        ns, rows = state.running.entries()
         found = np.bincount(rows, minlength=len(jobs.number))
         self.none(
             found != (self.holds & ~asked),
@@ -339,23 +327,21 @@ class _Batch(Checks):
         )
 
     def _check_heaps(self) -> None:
-        state, rows = self.state, len(self.state.jobs.number)
-        for what, n, ns, key, keys in (
-            ("ends", state.n_running, state.running_ns, state.running_job, len(self.jobs.number)),
-            ("expected ends", state.n_expected, state.expected_ns, state.expected_job, len(self.jobs.number)),
-            ("later arrivals", state.n_arriving, state.arriving_ns, state.arriving_job, 2 * rows),
-            (
-                "events of hosts",
-                state.n_host_events,
-                state.host_ns,
-                state.host_key,
-                2 * state.host_status.next_outage.size,
-            ),
+        state, used, rows = self.state, len(self.jobs.number), len(self.state.jobs.number)
+        for what, heap, keys in (
+            ("ends", state.running, used),
+            ("expected ends", state.expected, used),
+            ("later arrivals", state.arriving, 2 * rows),
+            ("events of hosts", state.host_events, 2 * state.host_status.next_outage.size),
+            ("releases", state.releasing, b.WISH_KEY + used),
+            ("hosts that may fall asleep", state.sleep.sleepy, self.n_hosts),
+            ("hosts that boot", state.sleep.boots, self.n_hosts),
         ):
-            if not 0 <= n <= len(ns):
-                self.fault(f"heap of {what}: {n} entries, room for {len(ns)}")
-            self.heap(what, ns[:n], key[:n])
-            if len(bad := np.flatnonzero((key[:n] < 0) | (key[:n] >= keys))):
+            if not 0 <= heap.n <= len(heap.ns):
+                self.fault(f"heap of {what}: {heap.n} entries, room for {len(heap.ns)}")
+            ns, key = heap.entries()
+            self.heap(what, ns, key)
+            if len(bad := np.flatnonzero((key < 0) | (key >= keys))):
                 self.fault(f"heap of {what}: entry {bad[0]} is about {key[bad[0]]}; allowed: 0 to {keys - 1}")
 
     def _check_tallies(self) -> None:
@@ -373,28 +359,6 @@ class _Batch(Checks):
             sums = found[..., unit].sum(axis=1)
             for p in np.flatnonzero(sums != column):
                 self.count(f"{what} of partition {p}", column[p], sums[p])
-
-    def _check_overdue(self) -> None:
-        jobs, overdue = self.jobs, self.jobs.overdue == 1
-        self.none(
-            overdue & (~self.holds | (jobs.expected_end_ns > self.state.now_ns)),
-            lambda row: f"{self.name(row)} is overdue, and runs not or not for longer than is expected",
-        )
-        self.count("cores of overdue jobs", self.state.overdue_cores, int(jobs.held_cores[overdue].sum()))
-
-    def _kept(self) -> Array:
-        # The rows that keep a reservation.
-        slot_ns = self.jobs.slot_ns
-        keeps = slot_ns != b.NEVER
-        self.none(
-            keeps & ~self.waits,
-            lambda row: f"{self.name(row)} keeps a reservation at {slot_ns[row]} ns, and does not wait",
-        )
-        self.none(
-            keeps & (self.settings.keeps_reservations == 0),
-            lambda row: f"{self.name(row)} keeps a reservation at {slot_ns[row]} ns, where none are kept",
-        )
-        return np.flatnonzero(keeps)
 
     def _expected_free(self, kept: Array, instants: Array) -> Array:
         # How many cores are free at each of these instants, from now on, by what is expected.
@@ -417,15 +381,14 @@ class _Batch(Checks):
     def _kept_cores(self, kept: Array) -> Array:
         state, jobs = self.state, self.jobs
         if self.settings.by_cores == 0:
-            asked: Array = jobs.cores[kept]
-            return asked
+            return jobs.cores[kept]
         first, count = jobs.plan_first[kept], jobs.plan_count[kept]
         self.none(
             (count < 1) | (first < 0) | (first + count > state.kept_used),
             lambda k: f"{self.name(kept[k])} keeps a reservation that names no cores",
         )
         at, sums = intervals_of(first, count), np.zeros(len(kept), np.int64)
-        np.add.at(sums, np.repeat(np.arange(len(kept)), count), state.kept_hi[at] - state.kept_lo[at])
+        np.add.at(sums, np.repeat(np.arange(len(kept)), count), state.kept.hi[at] - state.kept.lo[at])
         return sums
 
     def _check_slices(self, ns: Array, free: Array, kept: Array) -> None:
@@ -450,33 +413,31 @@ class _Batch(Checks):
             ),
         )
 
-    def _check_core_profile(self) -> None:
-        state, profile, kept = self.state, self.state.cores_profile, self._kept()
+    def _check_core_profile(self, kept: Array) -> None:
+        state, profile = self.state, self.state.cores_profile
         slices = profile.n_slices
         self._check_slices(profile.ns[:slices], profile.free[:slices], kept)
-        free = self._numbers_in(profile.words, state.free_starts, "profile")
+        free = self._numbers_in(profile.now.words, state.free_starts, "profile")
         seen = np.zeros(len(profile.lo), np.bool_)
         for k in range(slices):
-            change, last, cores = int(profile.first[k]), -1, 0
-            pieces: dict[bool, list[tuple[int, int]]] = {True: [], False: []}  # given back, and taken
+            change, chain = int(profile.first[k]), list[int]()
             while change >= 0:
                 if seen[change]:
-                    self.fault(f"change {change} of the profile is in two slices, or follows itself behind {last}")
+                    self.fault(
+                        f"change {change} of the profile is in two slices, or follows itself behind {chain[-1:]}"
+                    )
                 seen[change] = True
-                lo, hi, amount = (int(column[change]) for column in (profile.lo, profile.hi, profile.amount))
-                if hi > lo:
-                    cores += amount * (hi - lo)
-                    pieces[amount > 0].append((lo, hi))
-                change, last = int(profile.after[change]), change
-            step = profile.free[k] - profile.free[k - 1]
+                chain.append(change)
+                change = int(profile.after[change])
+            lo, hi, amount = (column[chain] for column in (profile.lo, profile.hi, profile.amount))
+            step, cores = profile.free[k] - profile.free[k - 1], int((amount * (hi - lo))[hi > lo].sum())
             if k and cores != step:
                 self.fault(f"at {profile.ns[k]} ns the profile has {step} more free cores, and changes of {cores}")
-            for given, intervals in pieces.items():
-                for lo, hi in intervals:
-                    here = free[lo:hi]
+            for given, word in ((True, "given back that is free"), (False, "taken that is not free")):
+                for at in np.flatnonzero((hi > lo) & ((amount > 0) == given)).tolist():
+                    here = free[lo[at] : hi[at]]
                     if np.any(here == given):
-                        word = "given back that is free" if given else "taken that is not free"
-                        core = lo + int(np.argmax(here == given))
+                        core = lo[at] + int(np.argmax(here == given))
                         self.fault(f"at {profile.ns[k]} ns core {core} is {word}, by the profile")
                     here[:] = given
             if free.sum() != profile.free[k]:
@@ -484,9 +445,9 @@ class _Batch(Checks):
         self.count("changes of the profile", profile.n_changes, int(seen.sum()))
         if self.settings.powered != b.UNPOWERED and profile.ns[0] == state.now_ns:
             begun, first = kept[self.jobs.slot_ns[kept] <= state.now_ns], self.settings.power_amount
-            self.count("mW that are left of power", int(profile.amounts[first]), self._power_left(begun))
+            self.count("mW that are left of power", int(profile.now.amounts[first]), self._power_left(begun))
             for domain in range(len(state.domains.limit_mw)):
-                left = int(profile.amounts[first + 1 + domain])
+                left = int(profile.now.amounts[first + 1 + domain])
                 self.count("mW that are left of a part's power", left, self._power_left(begun, domain))
 
     def _planned_ns(self, rows: Array) -> Array:
@@ -511,7 +472,7 @@ class _Batch(Checks):
     def _power_left(self, begun: Array, domain: int = -1) -> int:
         # What is left now of the limit that is known, or of full power, by what the jobs that hold cores are planned with, and
         # those whose kept reservations have begun; of the machine, or of a domain.
-        state, power, domains, jobs, rows = self.state, self.state.power, self.state.domains, self.state.jobs, self.held
+        state, power, domains, jobs, rows = self.state, self.state.power, self.state.domains, self.jobs, self.held
         if self.settings.plans == 1:
             rows = rows[jobs.expected_end_ns[rows] > state.now_ns]  # others are planned to give back what they hold
         within = np.full(int(power.first_core[-1]), domain < 0)
@@ -523,23 +484,21 @@ class _Batch(Checks):
         group = np.searchsorted(power.first_core, np.arange(len(within)), side="right") - 1
         full = power.more_mw[:: power.states].max(axis=0)
         left = min(int(full[group[within]].sum()), most)
-        for row in rows.tolist():
-            cores = _cores_of(state.pool.lo, state.pool.hi, jobs.held_first[row], jobs.held_count[row])
-            if self.settings.releases != b.NO_RELEASES:
-                cores = cores[state.holder[cores] == row]
-            left -= int(planned_more_mw(state, row)[group[cores[within[cores]]]].sum())
-        for row in begun.tolist():
-            cores = _cores_of(state.kept_lo, state.kept_hi, jobs.plan_first[row], jobs.plan_count[row])
-            left -= int(planned_more_mw(state, row)[group[cores[within[cores]]]].sum())
-        return left
+        cores_of = {row: self._cores_of("held", row, state.pool) for row in rows.tolist()}
+        if self.settings.releases != b.NO_RELEASES:
+            cores_of = {row: cores[state.holder[cores] == row] for row, cores in cores_of.items()}
+        cores_of |= {row: self._cores_of("plan", row, state.kept) for row in begun.tolist()}
+        return left - sum(
+            int(planned_more_mw(state, row)[group[cores[within[cores]]]].sum()) for row, cores in cores_of.items()
+        )
+
+    def _cores_of(self, name: str, row: int, pool: Pool) -> Array:
+        # The cores that a job holds, or that its reservation names.
+        first = getattr(self.jobs, f"{name}_first")[row]
+        at = slice(first, first + getattr(self.jobs, f"{name}_count")[row])
+        return intervals_of(pool.lo[at], pool.hi[at] - pool.lo[at])
 
 
 def _bits(words: Array) -> Array:
     found: Array = ((words[:, None] >> np.arange(32)) & 1).ravel() != 0
     return found
-
-
-def _cores_of(lo: Array, hi: Array, first: int, count: int) -> Array:
-    # The cores of the intervals first … first + count - 1.
-    at = slice(first, first + count)
-    return intervals_of(lo[at], hi[at] - lo[at])

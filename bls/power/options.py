@@ -367,7 +367,6 @@ class PowerPlan:
         """What the engine knows of parts of the machine that have limits of their own; None where there are none."""
         if not self.domains:
             return None
-        stairs = [_steps(one.limits, self.most_mw_of(one)) for one in self.domains]
         n_cores, n = int(self.table.first_core[-1]), len(self.domains)
         inside = np.zeros((n, n_cores + 1), np.int64)
         for row, one in enumerate(self.domains):
@@ -379,17 +378,12 @@ class PowerPlan:
             for k in range(int(partitions.first[row]), int(partitions.first[row + 1])):
                 lo, hi = int(partitions.core_lo[k]), int(partitions.core_hi[k])
                 covers[row] &= before[:, hi] - before[:, lo] == hi - lo
-        offset = np.cumsum([0] + [int(first[-1]) for first, _ in stairs])
-        known = [one.limits.steps(one.limits.instants, b.NEVER, known=True) for one in self.domains]
         return DomainState.new(
             {"domains": n},
             first=np.cumsum([0] + [len(one.core_lo) for one in self.domains]),
             lo=np.concatenate([one.core_lo for one in self.domains]),
             hi=np.concatenate([one.core_hi for one in self.domains]),
             idle_mw=np.array([one.idle_mw for one in self.domains], np.int64),
-            known=np.stack(known),
-            stair_first=np.stack([first + at for (first, _), at in zip(stairs, offset[:-1].tolist(), strict=True)]),
-            stairs=np.concatenate([steps for _, steps in stairs], axis=1),
             covers=covers,
             of_first=np.append(0, np.cumsum(np.sum([one.hosts for one in self.domains], axis=0))),
             of_host=np.nonzero(np.stack([one.hosts for one in self.domains], axis=1))[1].astype(np.int64),
@@ -397,10 +391,11 @@ class PowerPlan:
 
     def state(self) -> PowerState:
         """What the engine knows of power."""
-        table, limits, full = self.table, self.limits, self.most_total_mw
-        instants = limits.instants
+        table = self.table
+        limits = [(self.limits, self.most_total_mw), *((one.limits, self.most_mw_of(one)) for one in self.domains)]
+        stairs = [_steps(*one) for one in limits]
+        offset = np.cumsum([0] + [int(first[-1]) for first, _ in stairs])
         groups = slice(0, 1) if self.alike else slice(None)
-        first, steps = _steps(limits, full)
         active, speed, kind = table.active_mw[None], table.speed[None], np.zeros(0, np.int64)
         if self.classes is not None and len(self.classes.speed) > 1:
             active, speed, kind = self.classes.active_mw, self.classes.speed, self.classes.kind.copy()
@@ -419,10 +414,10 @@ class PowerPlan:
                 # One group is of nobody, or there might be none.
                 "groups": int(self.of_user.max()) + 2 if learns and self.of_user is not None else 0,
             },
-            ns=instants.copy(),
-            known=limits.steps(instants, b.NEVER, known=True),
-            first=first,
-            stairs=steps,
+            ns=self.limits.instants.copy(),
+            known=np.stack([one.steps(one.instants, b.NEVER, known=True) for one, _ in limits]),
+            first=np.stack([first + at for (first, _), at in zip(stairs, offset[:-1].tolist(), strict=True)]),
+            stairs=np.concatenate([steps for _, steps in stairs], axis=1),
             more_mw=_by_class((active - table.idle_mw)[..., groups]),
             speed=_by_class(speed[..., groups]),
             first_core=np.array([0, n_cores], np.int64) if self.alike else table.first_core.copy(),

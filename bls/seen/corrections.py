@@ -54,7 +54,7 @@ class Corrections:
 
 
 def _corrected(state: BatchState, row: int, now: int) -> int:
-    # As ``bls.engine.runtime_prediction.corrected_end``, of what the engine has not corrected itself.
+    # As ``bls.engine.scheduling_pass`` does it, of what the engine has not corrected itself.
     steps, last = state.corrections_ns, _last(state, row)
     end, times = state.jobs.expected_end_ns.item(row), state.jobs.corrections.item(row)
     while end <= now and end < last:

@@ -65,7 +65,7 @@ class Counts:
     """
 
     def __init__(self, state: BatchState) -> None:
-        self._state = state.only_numbers()
+        self._state, self._running = state.only_numbers(), state.running.only_numbers()
 
     @property
     def now_ns(self) -> int:
@@ -80,7 +80,7 @@ class Counts:
     @property
     def running(self) -> int:
         """How many jobs run."""
-        return self._state.n_running
+        return self._running.n
 
     @property
     def waiting(self) -> int:
@@ -125,7 +125,7 @@ def moment_of(state: BatchState) -> Moment:
     """What there is while the engine does nothing."""
     jobs = state.jobs
     awaiting = state.started[state.n_answered : state.n_started]  # that have only just started
-    rows = np.sort(np.concatenate((state.running_job[: state.n_running], awaiting)))
+    rows = np.sort(np.concatenate((state.running.key[: state.running.n], awaiting)))
     count = jobs.held_count[rows]
     held = np.arange(count.sum()) + np.repeat(jobs.held_first[rows] - (np.cumsum(count) - count), count)
     lo, hi, holder = state.pool.lo[held], state.pool.hi[held], np.repeat(rows, count)

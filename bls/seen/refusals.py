@@ -70,10 +70,10 @@ def _why(state: BatchState, row: int, platform: Platform, windows: Windows | Non
         return f"{of} of the cores of host {at}; allowed: whole hosts, which jobs do not share"
     if why == b.NO_RESOURCE:
         n, names = int(state.settings.n_resources), platform.resource_names
-        left = max(0, int(state.cores_profile.amounts[at * n + of]))
+        left = max(0, int(state.cores_profile.now.amounts[at * n + of]))
         return f"host {at} has {left} {names[of]} left, and each unit needs {state.needs[of, row]}"
     if why == b.NO_LICENCE:
-        n, amounts = int(state.settings.n_resources), state.cores_profile.amounts
+        n, amounts = int(state.settings.n_resources), state.cores_profile.now.amounts
         left = int(amounts[len(amounts) - len(platform.licence_names) + at])
         return f"{left} {platform.licence_names[at]} are left, and it needs {state.needs[n + at, row]}"
     if why == b.TOO_FEW:

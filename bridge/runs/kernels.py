@@ -14,7 +14,7 @@ __all__ = ["APPLICATION", "BATCH", "INLINE", "WORKER", "prepare_run", "prepare_w
 #: The batch level, and what is measured of any run.
 BATCH: Final = {
     "bls.workloads.readers.swf": 8,
-    "bls.engine.loop": 63,
+    "bls.engine.loop": 73,
     "bls.policies.contract": 3,
     "bls.allocators.first_fit": 9,
     "bls.metrics.occupancy": 7,

@@ -205,13 +205,13 @@ def test_room_that_is_just_enough_or_grows_changes_nothing(keep: bool) -> None:
             "pool": state.pool.front(1),
             "decisions": state.decisions.front(1),
         }
-        if len(state.kept_lo):
-            small |= {"kept_lo": state.kept_lo[:1].copy(), "kept_hi": state.kept_hi[:1].copy()}
+        if len(state.kept.lo):
+            small["kept"] = state.kept.front(1)
         if len(profile.ns):
             of_slices = ("ns", "free", "first", "lo", "hi", "amount", "after")
             small["cores_profile"] = profile._replace(**{name: getattr(profile, name)[:n].copy() for name in of_slices})
         tight.state = state._replace(**small)
-        columns = ("decisions.at_ns", "kept_lo", "jobs.number", "pool.lo")
+        columns = ("decisions.at_ns", "kept.lo", "jobs.number", "pool.lo")
         sizes = {name: len(column(tight.state, name)) for name in columns}
         assert finish(tight) == answer, case
         grown |= {name for name, size in sizes.items() if len(column(tight.state, name)) != size}
@@ -358,7 +358,7 @@ def _not_queued(state: BatchState) -> None:
 PLANTED: list[tuple[Callable[[BatchState], Any], str]] = [
     (_core_held_twice, " is held by job "),
     (_not_queued, "queue"),
-    (lambda state: np.copyto(state.running_job[:1], state.running_job[1]), "among the ends that are to come"),
+    (lambda state: np.copyto(state.running.key[:1], state.running.key[1]), "among the ends that are to come"),
     (lambda state: np.copyto(state.by_rank[:2], state.by_rank[1::-1].copy()), "rank 0 is given to job "),
 ]
 

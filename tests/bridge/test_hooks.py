@@ -127,7 +127,7 @@ def sleeping() -> dict[str, Any]:
 
 MALLEABLE = Surroundings(malleable="1")
 GIVES = {b.TAKE_UP, b.GIVE_UP, b.RELEASE}
-PARTS = {b.PLAN, *BY_CORES, *OTHERS, b.LIMITS, b.DOMAIN_LIMITS, b.DOMAIN_OFFER}
+PARTS = {b.PLAN, *BY_CORES, *OTHERS, b.LIMITS, b.DOMAIN_OFFER}
 BATCH_CASES: dict[str, tuple[dict[str, Any], set[int]]] = {
     "planning": ({"backfill": "3"}, {b.PLAN}),
     "keeping": ({"backfill": "conservative"}, {b.PLAN, *OTHERS}),

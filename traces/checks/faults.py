@@ -46,6 +46,11 @@ class Checks:
         if counted != found:
             self.fault(f"{what}: {counted} by its count, {found} there are")
 
+    def counts(self, what: Callable[[int], str], counted: Array, found: Array) -> None:
+        """Check numbers that a column keeps; ``what`` says what is counted, by the place."""
+        for place in np.flatnonzero(counted != found)[:1].tolist():
+            self.count(what(place), int(counted[place]), int(found[place]))
+
     def heap(self, what: str, ns: Array, key: Array) -> None:
         """Check the order of a heap of (instant, key)."""
         if (at := first_out_of_order(ns, key)) >= 0:

@@ -84,7 +84,7 @@ def column(*dims: str | int, fill: float = 0, constant: bool = False, codes: typ
     ----------
     *dims : str or int
         What each axis is as long as: the name of a dimension (:meth:`State.new` is told their sizes), or a fixed size. None:
-        the dimension of the class.
+        the dimension of the class. Of a state of several: what its own dimension is as long as; None: as the same name says.
     fill : float, default 0
         The first value of each entry.
     constant : bool, default False
@@ -139,6 +139,14 @@ class Field:
     def entries(self) -> int:
         """How many entries it has: of a column its address and its sizes."""
         return 1 + self.kind.ndim if isinstance(self.kind, Column) else 1
+
+    def of(self, dims: tuple[str | int, ...]) -> Field:
+        """The same field with other dimensions."""
+        return (
+            self
+            if dims == self.dims
+            else Field(self.name, self.kind, self.place, dims, self.fill, self.constant, self.codes)
+        )
 
 
 def fields_of(state: type[State]) -> dict[str, Field]:
@@ -332,12 +340,12 @@ class State:
         return state  # type: ignore[return-value]
 
     @classmethod
-    def none(cls, **given: Any) -> Self:
-        """As :meth:`new`, with columns of no entries, its own too, where nothing is given."""
+    def none(cls, sizes: Mapping[str, int] | None = None, /, **given: Any) -> Self:
+        """As :meth:`new`, with columns of no entries where nothing is given, nor the size of a dimension."""
         for name, field in fields_of(cls).items():
             if field.dtype is not None and field.dims is None and name not in given:
                 given[name] = np.zeros((0,) * field.kind.ndim, field.dtype)
-        return cls.new(defaultdict(int), **given)
+        return cls.new(defaultdict(int, sizes or {}), **given)
 
     def grow(self, **sizes: int) -> None:
         """Give the columns of these dimensions more room, filled as declared; what they hold stays where it is in them.
@@ -550,11 +558,12 @@ class Tree:
         self.own: list[tuple[int, Field]] = []
         self.pointers: list[int] = []
         self.entries = 0
-        self._add(root, given)
+        self._add(root, {}, given)
         self.own.sort(key=lambda one: one[1].constant)
         self.columns = np.array(sorted(place for place, _ in self.own), np.int64)
 
-    def _add(self, state: type[State], given: Set[str] = frozenset()) -> int:
+    def _add(self, state: type[State], called: Mapping[str | int, str | int], given: Set[str] = frozenset()) -> int:
+        # ``called``: what dimensions are called in the whole tree, where the class calls them otherwise.
         fields = fields_of(state)
         at, self.entries = self.entries, self.entries + state._entries
         self.nodes.append((at, state))
@@ -562,15 +571,16 @@ class Tree:
             if isinstance(field.kind, Number):
                 continue
             self.pointers.append(at + field.place)
-            if field.dims is not None:
-                if field.dtype is None and name in given:
-                    continue
-                if field.dtype is not None:
-                    self.own.append((at + field.place, field))
-                else:
-                    place = len(self.names)
-                    self.names.append((at, name, -1))
-                    self.names[place] = (at, name, self._add(field.kind))
+            dims = None if field.dims is None else tuple(called.get(dim, dim) for dim in field.dims)
+            if dims is None or (field.dtype is None and name in given):
+                continue
+            if field.dtype is not None:
+                self.own.append((at + field.place, field.of(dims)))
+                continue
+            place = len(self.names)
+            self.names.append((at, name, -1))
+            inner = {field.kind._dim: dims[0]} if dims else called
+            self.names[place] = (at, name, self._add(field.kind, inner))
         return at
 
 

@@ -20,7 +20,7 @@ def hold_pool_cores(state: BatchState, job: int, begin: int, stop: int, sign: in
     """Take (-1) a running job's cores from the profile for [begin, stop), or give them back (1)."""
     first, count = state.jobs.held_first[job], state.jobs.held_count[job]
     lo, hi = state.pool.lo[first : first + count], state.pool.hi[first : first + count]
-    hold_cores(state, state.cores_profile, job, lo, hi, count, begin, stop, sign)
+    hold_cores(state, job, lo, hi, count, begin, stop, sign)
     return 0
 
 
@@ -28,9 +28,9 @@ def hold_pool_cores(state: BatchState, job: int, begin: int, stop: int, sign: in
 def hold_kept_cores(state: BatchState, job: int, begin: int, stop: int, sign: int) -> int:
     """The same for the cores that a job's kept reservation names."""
     first, count = state.jobs.plan_first[job], state.jobs.plan_count[job]
-    lo, hi = state.kept_lo[first : first + count], state.kept_hi[first : first + count]
+    lo, hi = state.kept.lo[first : first + count], state.kept.hi[first : first + count]
     stop += planned_ns(state, job) - state.jobs.estimate_ns[job]  # under a limit to power it may be planned for longer
-    hold_cores(state, state.cores_profile, job, lo, hi, count, begin, stop, sign)
+    hold_cores(state, job, lo, hi, count, begin, stop, sign)
     return 0
 
 
@@ -38,24 +38,21 @@ def hold_kept_cores(state: BatchState, job: int, begin: int, stop: int, sign: in
 def hold_host_cores(state: BatchState, host: int, begin: int, stop: int, sign: int) -> int:
     """The same for all cores of a host."""
     lo, hi = state.host_first[host : host + 1], state.host_first[host + 1 : host + 2]
-    hold_cores(state, state.cores_profile, -1, lo, hi, 1, begin, stop, sign)
+    hold_cores(state, -1, lo, hi, 1, begin, stop, sign)
     return 0
 
 
 @compiled(HOOK)
 def move(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """Let time go on to ``begin``."""
-    move_profile(state, state.cores_profile, now)
+    move_profile(state, now)
     return 0
 
 
 @compiled(HOOK)
 def earliest(state: BatchState, job: int, _begin: int, before: int, _sign: int) -> int:
     """The earliest slot of a job before an instant, ``stop``; its cores are at the end of the pool, ``n_placed`` intervals."""
-    used = state.pool_used
-    lo, hi = state.pool.lo[used:], state.pool.hi[used:]
-    slot, count = earliest_place(state, state.cores_profile, job, before, lo, hi)
-    state.n_placed = count
+    slot, state.n_placed = earliest_place(state, job, before)
     return int(slot)
 
 
@@ -67,7 +64,7 @@ def _planned_cores(state: BatchState) -> int:
     if settings.max_reservations < most:
         most = min(most, settings.max_reservations * state.partitions.tier.size)
     cores = most * settings.widest
-    if state.kept_used + cores <= state.kept_lo.size:
+    if state.kept_used + cores <= state.kept.lo.size:
         return int(cores)
     cores = 0
     position = queue_next(state.queue_words, state.queue_starts, 0)
@@ -81,12 +78,12 @@ def _planned_cores(state: BatchState) -> int:
 def _overrunning_cores(state: BatchState) -> int:
     """What jobs hold that run, and that until now were expected to have ended by now: the pass takes it for longer."""
     jobs = state.jobs
-    if state.n_expected == 0 or state.expected_ns[0] > state.now_ns:
+    if state.expected.n == 0 or state.expected.ns[0] > state.now_ns:
         return 0
     cores = 0
-    for k in range(state.n_expected):
-        job = state.expected_job[k]
-        late = state.expected_ns[k] <= state.now_ns and jobs.expected_end_ns[job] <= state.now_ns
+    for k in range(state.expected.n):
+        job = state.expected.key[k]
+        late = state.expected.ns[k] <= state.now_ns and jobs.expected_end_ns[job] <= state.now_ns
         if late and jobs.start_ns[job] >= 0 and jobs.state[job] < 0:
             cores += jobs.held_cores[job]
     return int(cores)
@@ -98,11 +95,11 @@ def room(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> i
     settings = state.settings
     # A start or a reservation makes two slices at the most; so do an end and what happens to a host.
     steps = 2 * settings.power_stairs
-    more = 2 * state.host_ns.size + 16 + steps
+    more = 2 * state.host_events.ns.size + 16 + steps
     if settings.plans == 1:
-        more += 2 * (state.n_waiting + state.n_running)
+        more += 2 * (state.n_waiting + state.running.n)
     if settings.resizing != b.NO_RESIZE or settings.releases == b.BY_DRAIN:
-        more += 2 * state.n_running
+        more += 2 * state.running.n
     profile = state.cores_profile
     if profile.n_slices + more > profile.ns.size:
         return BatchStatus.PROFILE_FULL
@@ -113,7 +110,7 @@ def room(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> i
         more += state.host_of.size  # what is left of running jobs lies in more intervals
     if settings.resizing != b.NO_RESIZE or settings.releases == b.BY_DRAIN:
         more += 2 * state.host_of.size  # what running jobs hold is given back, and held anew
-    more = 2 * more + 2 * state.host_ns.size
+    more = 2 * more + 2 * state.host_events.ns.size
     amounts = settings.n_resources + settings.n_licences
     if settings.powered != b.UNPOWERED:
         amounts += 1 + state.domains.limit_mw.size
@@ -121,6 +118,6 @@ def room(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> i
     more += steps
     if profile.n_changes + more > profile.lo.size:
         return BatchStatus.PROFILE_FULL
-    if state.kept_used + planned > state.kept_lo.size:
+    if state.kept_used + planned > state.kept.lo.size:
         return BatchStatus.POOL_FULL
     return BatchStatus.RUNNING

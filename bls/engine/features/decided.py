@@ -5,11 +5,10 @@ from __future__ import annotations
 from bls.engine import state as b
 from bls.engine.hooks import DOMAIN_FITS, HOOK, call_hook
 from bls.engine.job_lifecycle import send_away
-from bls.engine.job_starts import start, suggest_now
+from bls.engine.job_starts import held_back, start, suggest_now
 from bls.engine.named_cores import put_named
-from bls.engine.power_of_cores import cores_mw, least_mw, room_mw
+from bls.engine.power_of_jobs import MACHINE, cores_mw, least_mw, room_mw
 from bls.engine.queue import queue_next
-from bls.engine.queue_order import held_back
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.compiled import compiled
@@ -22,10 +21,8 @@ def _powered(state: BatchState, job: int, count: int) -> int:
     """The number of intervals at the end of the pool, 0 where it has none yet; -1, noted, if they would draw too much."""
     if count < 0 or state.settings.powered == b.UNPOWERED:
         return count
-    used, room = state.pool_used, room_mw(state)
-    more = (
-        cores_mw(state, job, state.pool.lo[used:], state.pool.hi[used:], count) if count > 0 else least_mw(state, job)
-    )
+    lo, hi = state.pool.lo[state.pool_used :], state.pool.hi[state.pool_used :]
+    room, more = room_mw(state, MACHINE), cores_mw(state, job, lo, hi, count) if count > 0 else least_mw(state, job)
     if more <= room:
         if count > 0 and state.domains.limit_mw.size > 0:
             fits = call_hook(state.hooks[DOMAIN_FITS], (state, job, 0, count, 0))
@@ -41,7 +38,7 @@ def _put(state: BatchState, k: int, job: int) -> int:
     settings = state.settings
     if state.n_named > 0 and state.chosen_first[k] < state.chosen_first[k + 1]:
         return _powered(state, job, put_named(state, job, state.chosen_first[k], state.chosen_first[k + 1]))
-    if state.jobs.cores[job] > state.free_cores or (settings.limited == 1 and held_back(state, job)):
+    if state.jobs.cores[job] > state.free_cores or held_back(state, job):
         return -1
     count = suggest_now(state, job)
     if count == 0 and settings.by_cores == 1:

@@ -12,14 +12,14 @@ ends that their applications promise, these promise anew.
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.features.reached import end_as_directed, hears, walltime_end, write_down
+from bls.engine.features.reached import end_as_directed, hears, set_stop_again, stretch_walltime, write_down
+from bls.engine.heaps import move
 from bls.engine.hooks import HEAR, HOOK, call_hook
-from bls.engine.job_lifecycle import hold_pool, set_stop
-from bls.engine.kept_reservations import drop_slots
+from bls.engine.job_lifecycle import hold_until
+from bls.engine.kept_reservations import drop_plan
 from bls.engine.planned_time import scaled
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
-from traces.algorithms.event_heap import heap_settle
 from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
 from traces.compiled import compiled
@@ -55,38 +55,30 @@ def _mean_scale(state: BatchState, job: int) -> int:
 
 
 @compiled(inner=True)
-def _scale_core(state: BatchState, job: int, core: int, scale: int) -> None:
-    """Note the scale of a core for a job."""
-    state.core_scale.row[core], state.core_scale.scale[core] = job + 1, scale
-
-
-@compiled(inner=True)
 def _scale(state: BatchState, job: int, core: int, scale: int) -> None:
     """Note the scale of a core, or of all cores, of a job."""
     if core < 0:
         state.scaling.scale[job], state.scaling.apart[job] = scale, 0
         return
+    row, of_core = state.core_scale.row, state.core_scale.scale
     if state.scaling.apart[job] == 0:
         state.scaling.apart[job], jobs = 1, state.jobs
         for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
             for each in range(state.pool.lo[k], state.pool.hi[k]):
                 if _holds(state, job, each):
-                    _scale_core(state, job, each, _scale_of_all(state, job))
-    _scale_core(state, job, core, scale)
+                    row[each], of_core[each] = job + 1, _scale_of_all(state, job)
+    row[core], of_core[core] = job + 1, scale
 
 
 @compiled(inner=True)
 def _end_anew(state: BatchState, job: int) -> None:
     """A job that is only replayed may end at another instant than before, or be cut."""
-    jobs, at, stop = state.jobs, 0, state.jobs.stop_ns[job]
-    end_ns = state.scaling.runs_until_ns[job]
+    jobs, stop, end_ns = state.jobs, state.jobs.stop_ns[job], state.scaling.runs_until_ns[job]
     if end_ns == 0:
         end_ns = jobs.start_ns[job] + jobs.run_ns[job]
     jobs.end_ns[job] = min(end_ns, stop)
     jobs.cut[job] = b.BY_ITSELF if end_ns <= stop else b.BY_OTHERS
-    while state.running_job[at] != job:
-        at += 1
-    heap_settle(state.running_ns, state.running_job, state.n_running, at, jobs.end_ns[job])
+    move(state.running, job, jobs.end_ns[job])
 
 
 @compiled(inner=True)
@@ -115,22 +107,15 @@ def _run_on(state: BatchState, job: int, now: int, before: int, scale: int) -> b
 
 
 @compiled(inner=True)
-def expect(state: BatchState, job: int, now: int, end: int) -> None:
+def expect(state: BatchState, job: int, end: int) -> None:
     """A running job is planned with another end."""
     jobs, thought = state.jobs, state.jobs.expected_end_ns[job]
     if state.settings.plans == 0 or end == thought:
         jobs.expected_end_ns[job] = end
         return
-    if state.settings.keeps_reservations == 1:
-        drop_slots(state)  # a slot may be on the very cores
-    hold_pool(state, job, now, thought, 1)
-    jobs.expected_end_ns[job] = end
-    hold_pool(state, job, now, end, -1)
-    at = 0
-    while at < state.n_expected and state.expected_job[at] != job:
-        at += 1
-    if at < state.n_expected:
-        heap_settle(state.expected_ns, state.expected_job, state.n_expected, at, end)
+    drop_plan(state)
+    hold_until(state, job, end)
+    move(state.expected, job, end)
     if end > thought:
         state.lost = 1
     else:
@@ -142,14 +127,10 @@ def expect(state: BatchState, job: int, now: int, end: int) -> None:
 def _stretch(state: BatchState, job: int, now: int, before: int, after: int) -> None:
     """What is left of a job's walltime is as much longer, or shorter, as its mean scale has changed."""
     jobs = state.jobs
-    left = jobs.start_ns[job] + jobs.walltime_ns[job] + jobs.stretch_ns[job] - now
-    if left > 0:
-        jobs.stretch_ns[job] += scaled(left, before, after, max(left, MAX_NS)) - left
+    stretch_walltime(state, job, now, before, after)
     # Else as what was told of it is taken back; of a job that has just started nothing has been.
     if jobs.run_ns[job] >= 0 or (jobs.end_ns[job] < 0 and jobs.promise_ns[job] < 0):
-        set_stop(state, job, walltime_end(state, job))
-        if state.settings.directs & b.CUTS:
-            end_as_directed(state, job)
+        set_stop_again(state, job)
 
 
 @compiled(inner=True)
@@ -171,7 +152,7 @@ def _direct(state: BatchState, job: int, now: int, first: int, stop: int) -> boo
     if scales:
         after, thought = _mean_scale(state, job), jobs.expected_end_ns[job]
         if thought > at:
-            expect(state, job, now, at + scaled(thought - at, before, after, max(thought, MAX_NS) - at))
+            expect(state, job, at + scaled(thought - at, before, after, max(thought, MAX_NS) - at))
         if state.settings.stretches == 1:
             _stretch(state, job, at, before, after)
         if jobs.run_ns[job] >= 0 and not _run_on(state, job, at, before, after):
@@ -188,8 +169,7 @@ def _direct(state: BatchState, job: int, now: int, first: int, stop: int) -> boo
 @compiled(inner=True)
 def carry_out(state: BatchState, now: int) -> int:
     """What was decided about running jobs in the pass happens to them; returns 0, or a status."""
-    given = state.directed
-    k = 0
+    given, k = state.directed, 0
     while k < state.n_directed and given.what[k] == b.HINTED:
         k += 1  # they were heard before
     while k < state.n_directed:

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from bls.engine import state as b
 from bls.engine.features.reached import behind_last_working, free_for, head_of_queue, hears, usable, write_down
+from bls.engine.heaps import drop_top, push
 from bls.engine.hooks import HOOK
 from bls.engine.state import BatchState
-from traces.algorithms.event_heap import heap_drop_top, heap_push
 from traces.compiled import compiled
 
 __all__ = ["hint_as_decided", "hint_running"]
@@ -114,12 +114,12 @@ def hint_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int)
     head = head_of_queue(state) if state.n_waiting > 0 else -1
     if head < 0 and state.n_hinted == 0:
         return 0
-    # The running jobs in order, in what is work space otherwise; those that start now have only begun.
-    ns, row, left = state.left_lo, state.left_hi, 0
-    for k in range(state.n_running):
-        job = state.running_job[k]
-        if jobs.start_ns[job] <= now:  # else it waits for its hosts to boot
-            left = heap_push(ns, row, left, jobs.expected_end_ns[job], job)
+    ordered = state.ordered
+    ordered.n = 0
+    for k in range(state.running.n):
+        job = state.running.key[k]
+        if jobs.start_ns[job] <= now:  # else it waits for its hosts to boot; those that start now have only begun
+            push(ordered, jobs.expected_end_ns[job], job)
     lack, named = 0, False
     if head >= 0:
         origin = jobs.origin[head]
@@ -127,9 +127,9 @@ def hint_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int)
         lack = _want_named(state, head) if named else max(0, _lack_of(state, head) - _are_asked(state, head))
     waits_for = lack
     state.n_hinted = 0
-    while left > 0:
-        job = row[0]
-        left = heap_drop_top(ns, row, left)
+    while ordered.n > 0:
+        job = ordered.key[0]
+        drop_top(ordered)
         gives = 0
         if lack > 0 and not named:
             gives = _want_of(state, head, job, lack)

@@ -7,17 +7,16 @@ good until it is back, and one in maintenance until the end of it.
 
 from __future__ import annotations
 
-from bls.availability.free_cores import free_give, free_take
 from bls.engine import state as b
+from bls.engine.heaps import drop_top, push
 from bls.engine.hooks import DRAIN, HOLD_HOST, HOOK, HOSTS_SLEEP, STOP_HOSTS, call_hook
-from bls.engine.job_lifecycle import arrive, count_cores
+from bls.engine.job_lifecycle import arrive, count_cores, set_free
 from bls.engine.jobs import copy_given
-from bls.engine.kept_reservations import drop_slots
+from bls.engine.kept_reservations import drop_plan
 from bls.engine.state import BatchState
-from traces.algorithms.event_heap import heap_drop_top, heap_push
 from traces.compiled import compiled
 
-__all__ = ["again", "gone", "handle_host_events", "outages_short"]
+__all__ = ["again", "gone", "handle_host_events", "log_host", "outages_short"]
 
 
 @compiled(HOOK)
@@ -27,9 +26,9 @@ def outages_short(state: BatchState, _job: int, now: int, _stop: int, _sign: int
     Lists of maintenance and of drains, behind those of failures, are whole.
     """
     n_hosts = state.host_first.size - 1
-    for k in range(state.n_host_events):
-        if state.host_ns[k] <= now and state.host_key[k] < n_hosts:
-            v = state.host_key[k]
+    for k in range(state.host_events.n):
+        if state.host_events.ns[k] <= now and state.host_events.key[k] < n_hosts:
+            v = state.host_events.key[k]
             if state.host_status.next_outage[v] + 1 >= state.outage_first[v + 1]:
                 return 1
     return 0
@@ -45,9 +44,12 @@ def gone(state: BatchState, host: int, begin: int, stop: int, sign: int) -> None
 
 
 @compiled(inner=True)
-def _push(state: BatchState, instant: int, key: int) -> None:
-    """Have an event of a host happen at an instant."""
-    state.n_host_events = heap_push(state.host_ns, state.host_key, state.n_host_events, instant, key)
+def log_host(state: BatchState, instant: int, host: int, what: int) -> int:
+    """Write down that a host comes to a state; returns where."""
+    k, log = state.n_host_log, state.stops.log
+    log.at_ns[k], log.host[k], log.state[k] = instant, host, what
+    state.n_host_log = k + 1
+    return int(k)
 
 
 @compiled(inner=True)
@@ -60,18 +62,28 @@ def _until(state: BatchState, host: int) -> int:
     return int(until)
 
 
+@compiled(inner=True)
+def _call_hooks(state: BatchState, host: int, now: int, sign: int) -> None:
+    """What follows where a host goes down (-1), or has come back (1)."""
+    if state.stops.host.state.size > 0:
+        call_hook(state.hooks[STOP_HOSTS], (state, host, now, now, sign))
+    if state.settings.sleeps == 1:
+        call_hook(state.hooks[HOSTS_SLEEP], (state, host, now, now, sign))
+    if state.settings.releases == b.BY_DRAIN:
+        call_hook(state.hooks[DRAIN], (state, host, now, now, sign))
+
+
 @compiled(HOOK)
 def handle_host_events(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """Repairs, then outages, of the present instant, ``begin``. No job runs on a host that goes down: it has ended."""
     settings, status = state.settings, state.host_status
     n_hosts = state.host_first.size - 1
     n = state.outage_first.size - 1
-    drains = settings.releases == b.BY_DRAIN
-    while state.n_host_events > 0 and state.host_ns[0] <= now:
-        key = state.host_key[0]
+    while state.host_events.n > 0 and state.host_events.ns[0] <= now:
+        key = state.host_events.key[0]
         if key >= n + 2 * n_hosts and state.presets_left > 0:
             break  # jobs that run already have their cores before hosts are drained, which of one instant comes last
-        state.n_host_events = heap_drop_top(state.host_ns, state.host_key, state.n_host_events)
+        drop_top(state.host_events)
         v = key % n
         host = v % n_hosts
         unplanned = v < n_hosts or v >= 2 * n_hosts
@@ -82,51 +94,33 @@ def handle_host_events(state: BatchState, _job: int, now: int, _stop: int, _sign
             status.down_until_ns[v] = b.NEVER if unplanned else state.outage_up[at]
             status.next_down_ns[v] = b.NEVER
             if state.outage_up[at] != b.NEVER:
-                _push(state, state.outage_up[at], v)
+                push(state.host_events, state.outage_up[at], v)
         else:
             status.down_until_ns[v] = 0
             status.next_outage[v] = at + 1
             if at + 1 < state.outage_first[v + 1]:
                 status.next_down_ns[v] = state.outage_down[at + 1]
-                _push(state, state.outage_down[at + 1], n + v)
+                push(state.host_events, state.outage_down[at + 1], n + v)
         if unplanned and key >= n:
             # Nobody had planned for it: the whole plan is given up, while all that it holds can be given back.
             state.lost = 1
-            if settings.keeps_reservations == 1:
-                drop_slots(state)
+            drop_plan(state)
         elif unplanned:
-            state.gained = 1
-            state.hull_ns = b.NEVER
+            state.gained, state.hull_ns = 1, b.NEVER
         after = _until(state, host)
-        lo, hi = state.host_first[host], state.host_first[host + 1]
-        stops = state.stops.host.state.size > 0
-        if stops and before == 0 and after > 0:
-            call_hook(state.hooks[STOP_HOSTS], (state, host, now, now, -1))  # it is stopped no more, but down
-        if settings.sleeps == 1 and before == 0 and after > 0:
-            call_hook(state.hooks[HOSTS_SLEEP], (state, host, now, now, -1))
-        if drains and before == 0 and after > 0:
-            call_hook(state.hooks[DRAIN], (state, host, now, now, -1))
+        sign = int(before > 0) - int(after > 0)
+        if sign < 0:
+            _call_hooks(state, host, now, sign)  # it is stopped or asleep no more, but down
         if (settings.plans == 1 or settings.by_cores == 1) and after != before:
-            if before > now:
-                gone(state, host, now, before, 1)
-            if after > now:
-                gone(state, host, now, after, -1)
-        if before == 0 and after > 0:
-            free_take(state.free_words, state.free_starts, lo, hi)
-            state.free_cores -= hi - lo
-            state.n_down += 1
-        if before > 0 and after == 0:
-            free_give(state.free_words, state.free_starts, lo, hi)
-            state.free_cores += hi - lo
-            state.n_down -= 1
-            if stops:
-                call_hook(state.hooks[STOP_HOSTS], (state, host, now, now, 1))
-            if settings.sleeps == 1:
-                call_hook(state.hooks[HOSTS_SLEEP], (state, host, now, now, 1))
-        if settings.by_hosts == 1:
-            state.host_free[host] = 0 if after > 0 else hi - lo
-        if drains and before > 0 and after == 0:
-            call_hook(state.hooks[DRAIN], (state, host, now, now, 1))
+            gone(state, host, now, before, 1)
+            gone(state, host, now, after, -1)
+        if sign != 0:
+            lo, hi = state.host_first[host], state.host_first[host + 1]
+            set_free(state, lo, hi, sign)
+            state.free_cores += sign * (hi - lo)
+            state.n_down -= sign
+        if sign > 0:
+            _call_hooks(state, host, now, sign)
     return 0
 
 

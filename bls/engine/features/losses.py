@@ -7,8 +7,8 @@ single cores, and gives them to other jobs. Nor does it plan with such an end be
 from __future__ import annotations
 
 from bls.engine import state as b
+from bls.engine.job_lifecycle import answer, is_open
 from bls.engine.state import BatchState
-from traces.algorithms.event_heap import heap_push
 from traces.compiled import compiled
 
 __all__ = ["CAME_AND_WENT", "tell_loss"]
@@ -23,41 +23,22 @@ def tell_loss(state: BatchState, job: int, end_ns: int, core: int) -> bool:
 
     It has failed, and is tried again where that is done with jobs that a host's failure cuts; but not if its cores were all
     lost as it started, since it would be given them again at that very instant, nor if that was the last attempt allowed.
+    ``core`` is the last that it lost, a global number, or ``CAME_AND_WENT``.
 
-    Parameters
-    ----------
-    state : BatchState
-    job : int
-        Row.
-    end_ns : int
-        When the last of its cores was lost.
-    core : int
-        Which that was, a global number; ``CAME_AND_WENT``.
-
-    Returns
-    -------
-    bool
-        False, with nothing changed, if that is in the past, before its promise, or not before it would have been cut; or if
-        the simulation has not said that jobs may lose their cores.
+    Returns False, with nothing changed, if that is in the past, before its promise, or not before it would have been cut; or
+    if the simulation has not said that jobs may lose their cores.
     """
     jobs = state.jobs
-    start, before = jobs.start_ns[job], jobs.promise_ns[job]
-    if (
-        state.settings.loses == 0
-        or start < 0
-        or jobs.end_ns[job] >= 0
-        or core < CAME_AND_WENT
-        or core >= state.host_of.size
-    ):
+    before = jobs.promise_ns[job]
+    if state.settings.loses == 0 or not is_open(state, job) or not CAME_AND_WENT <= core < state.host_of.size:
         return False
-    if end_ns < state.now_ns or end_ns < before or end_ns >= jobs.stop_ns[job]:
+    if end_ns < max(state.now_ns, before) or end_ns >= jobs.stop_ns[job]:
         return False
     jobs.end_ns[job] = end_ns
     jobs.stop_state[job] = b.FAILED
-    last = end_ns == start or jobs.attempt[job] + 1 >= state.settings.max_attempts
+    last = end_ns == jobs.start_ns[job] or jobs.attempt[job] + 1 >= state.settings.max_attempts
     jobs.cut[job] = b.FOR_GOOD if last else b.BY_OTHERS
     jobs.last_lost[job] = core if core == CAME_AND_WENT else core + 1
     if before < 0:
-        state.n_running = heap_push(state.running_ns, state.running_job, state.n_running, end_ns, job)
-        state.n_answered += 1
+        answer(state, job, end_ns)
     return True

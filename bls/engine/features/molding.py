@@ -21,26 +21,22 @@ from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import count_cores, earliest_by_counts
 from bls.engine.kept_reservations import drop_slot
 from bls.engine.planned_time import planned_ns, planned_with, scaled
-from bls.engine.power_of_cores import core_mw
-from bls.engine.state import BatchState
+from bls.engine.power_of_jobs import core_mw
+from bls.engine.state import BatchState, Slices
 from traces.base.time import MAX_NS
 from traces.compiled import compiled
-from traces.kernels.signatures import Ints
 
 __all__ = ["mold", "mold_beside"]
-
-
-#: After every instant at which a slot may begin.
-_ALWAYS = 2**62 + 1
 
 
 @compiled(inner=True)
 def _reserved_ns(state: BatchState, job: int) -> int:
     """When a job that does not fit now could start with what it asks for, by what is planned; ``NEVER`` if not in sight."""
-    for k in range(state.first_slice, state.end_slice):
-        if state.profile_free[k] >= state.jobs.cores[job]:
+    profile = state.profile
+    for k in range(profile.first, profile.end):
+        if profile.free[k] >= state.jobs.cores[job]:
             # If only overdue jobs are in the way: they are expected to end at the next instant.
-            return int(max(state.profile_ns[k], state.now_ns + 1))
+            return int(max(profile.ns[k], state.now_ns + 1))
     return b.NEVER
 
 
@@ -100,14 +96,14 @@ def _change(state: BatchState, job: int, width: int) -> None:
 
 
 @compiled(inner=True)
-def _most_beside(ns: Ints, free: Ints, first: int, last: int, now: int, asked: int, length: int) -> int:
+def _most_beside(slices: Slices, now: int, asked: int, length: int) -> int:
     """The most cores below ``asked`` that are free from now on for as long as the job would then take; perhaps 0."""
-    width = asked - 1
-    for k in range(first, last):
-        if width <= 0 or (k > first and ns[k] >= now + scaled(length, asked, width, max(length, MAX_NS))):
+    width, first = asked - 1, slices.first
+    for k in range(first, slices.end):
+        if width <= 0 or (k > first and slices.ns[k] >= now + scaled(length, asked, width, max(length, MAX_NS))):
             break
-        width = min(width, free[k])
-    return max(0, width)
+        width = min(width, slices.free[k])
+    return int(max(0, width))
 
 
 @compiled(inner=True)
@@ -119,11 +115,7 @@ def _beside(state: BatchState, job: int, slot: int, is_copied: bool) -> int:
         if state.n_waiting > 1:
             return int(asked)
         return int(max(asked, min(jobs.max_cores[origin], state.free_cores, room_in_limits(state, job))))
-    if is_copied:
-        width = _most_beside(state.plan_ns, state.plan_free, 0, state.plan_slices, now, asked, length)
-    else:
-        ns, free = state.profile_ns, state.profile_free
-        width = _most_beside(ns, free, state.first_slice, state.end_slice, now, asked, length)
+    width = _most_beside(state.plan if is_copied else state.profile, now, asked, length)
     if width < jobs.min_cores[origin]:
         return int(asked)
     if slot < b.NEVER and now + scaled(length, asked, width, max(length, MAX_NS)) > slot + length:
@@ -145,7 +137,7 @@ def mold_beside(state: BatchState, job: int, is_copied: int, _stop: int, _sign: 
     if kept != b.NEVER:
         drop_slot(state, job)
     if kept == b.NEVER or state.gained == 1:
-        before = _ALWAYS if kept == b.NEVER else kept + 1
+        before = b.ALWAYS if kept == b.NEVER else kept + 1
         slot = earliest_by_counts(state, asked, length, before, is_copied == 1)
     width = _beside(state, job, slot, is_copied == 1)
     if width != asked:

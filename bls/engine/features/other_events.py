@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from bls.engine import state as b
+from bls.engine.heaps import drop_top
 from bls.engine.hooks import HOOK, HOST_EVENTS, LIMITS, STOP_HOSTS, call_hook
 from bls.engine.job_lifecycle import arrive, for_good, leave_queue, log_job
 from bls.engine.kept_reservations import drop_slot
 from bls.engine.planned_time import planned_ns
 from bls.engine.queue import queue_next
 from bls.engine.state import BatchState
-from traces.algorithms.event_heap import heap_drop_top
 from traces.compiled import compiled
 
 __all__ = ["next_other", "others"]
@@ -19,10 +19,10 @@ __all__ = ["next_other", "others"]
 def next_other(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
     """The next instant at which something rarer than an end or an arrival happens."""
     t = min(state.wake_ns, state.power_at_ns)
-    if state.n_arriving > 0:
-        t = min(t, state.arriving_ns[0])
-    if state.n_host_events > 0:
-        t = min(t, state.host_ns[0])
+    if state.arriving.n > 0:
+        t = min(t, state.arriving.ns[0])
+    if state.host_events.n > 0:
+        t = min(t, state.host_events.ns[0])
     if state.next_boundary < state.boundaries.size:
         t = min(t, state.boundaries[state.next_boundary])
     if state.next_cancel < state.cancel_order.size:
@@ -43,8 +43,7 @@ def _withdraw(state: BatchState, now: int) -> None:
             leave_queue(state, job)
             log_job(state, job, b.LOG_LEFT)
             if jobs.slot_ns[job] != b.NEVER:
-                state.hull_ns = max(state.hull_ns, jobs.slot_ns[job] + planned_ns(state, job))
-                state.gained = 1
+                state.gained, state.hull_ns = 1, max(state.hull_ns, jobs.slot_ns[job] + planned_ns(state, job))
                 drop_slot(state, job)
         state.changed = 1
         jobs.state[job] = b.CANCELLED
@@ -56,7 +55,7 @@ def _withdraw(state: BatchState, now: int) -> None:
 def others(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """What happens at an instant, ``begin``, between its ends and the arrivals of jobs that come by themselves."""
     jobs = state.jobs
-    if state.n_host_events > 0 and state.host_ns[0] <= now:
+    if state.host_events.n > 0 and state.host_events.ns[0] <= now:
         call_hook(state.hooks[HOST_EVENTS], (state, -1, now, now, 0))
         state.changed = 1
     if state.stops.host.state.size > 0:
@@ -68,17 +67,16 @@ def others(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> in
         state.changed = 1
     if state.next_cancel < state.cancel_order.size:
         _withdraw(state, now)
-    while state.n_arriving > 0 and state.arriving_ns[0] <= now:
-        job = state.arriving_job[0]
-        state.n_arriving = heap_drop_top(state.arriving_ns, state.arriving_job, state.n_arriving)
+    while state.arriving.n > 0 and state.arriving.ns[0] <= now:
+        job = state.arriving.key[0]
+        drop_top(state.arriving)
         if job >= jobs.number.size:
             job -= jobs.number.size
             if jobs.start_ns[job] < 0 and jobs.state[job] < 0:
                 # It accepts more from now on: it may have a better slot than the one that it keeps.
                 state.changed = 1
                 if jobs.slot_ns[job] != b.NEVER:
-                    state.hull_ns = b.NEVER
-                    state.gained = 1
+                    state.gained, state.hull_ns = 1, b.NEVER
         elif jobs.state[job] < 0:
             state.changed = 1
             arrive(state, job, now)

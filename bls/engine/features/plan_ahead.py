@@ -13,20 +13,16 @@ from bls.availability.count_profile import profile_add
 from bls.engine import state as b
 from bls.engine.hooks import EARLIEST, HOLD_KEPT, HOOK, MOLD_BESIDE, SLOT_AWAKE, call_hook
 from bls.engine.job_lifecycle import count_cores, earliest_by_counts, hold_pool
-from bls.engine.job_starts import start, suggest
+from bls.engine.job_starts import held_back, start, suggest, why_now
 from bls.engine.kept_reservations import drop_slot, drop_slots
 from bls.engine.planned_time import planned_ns
 from bls.engine.queue import queue_next
-from bls.engine.queue_order import held_back
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.algorithms.copying import copy_first
 from traces.compiled import compiled
 
 __all__ = ["plan"]
-
-#: After every instant at which a slot may begin.
-_ALWAYS = 2**62 + 1
 
 
 @compiled(inner=True)
@@ -36,8 +32,8 @@ def _hold_overdue(state: BatchState, sign: int) -> None:
     if state.settings.by_cores == 0:
         count_cores(state, now, now + 1, sign * state.overdue_cores)
         return
-    for k in range(state.n_running):
-        job = state.running_job[k]
+    for k in range(state.running.n):
+        job = state.running.key[k]
         if state.jobs.overdue[job] == 1:
             hold_pool(state, job, now, now + 1, sign)
 
@@ -63,16 +59,17 @@ def _begin(state: BatchState, is_copied: bool) -> None:
     if state.overdue_cores > 0:
         _hold_overdue(state, -1)
     if is_copied:
-        first = state.first_slice
-        state.plan_slices = state.end_slice - first
-        copy_first(state.plan_ns, state.profile_ns[first:], state.plan_slices)
-        copy_first(state.plan_free, state.profile_free[first:], state.plan_slices)
+        plan, profile = state.plan, state.profile
+        plan.end = profile.end - profile.first
+        copy_first(plan.ns, profile.ns[profile.first :], plan.end)
+        copy_first(plan.free, profile.free[profile.first :], plan.end)
 
 
 @compiled(merged=True)
 def _plan_with(state: BatchState, begin: int, stop: int, cores: int) -> None:
     """Take so many cores from the copy of the profile for [begin, stop)."""
-    state.plan_slices = profile_add(state.plan_ns, state.plan_free, 0, state.plan_slices, begin, stop, -cores)
+    plan = state.plan
+    plan.end = profile_add(plan.ns, plan.free, 0, plan.end, begin, stop, -cores)
 
 
 @compiled(merged=True)
@@ -82,27 +79,27 @@ def _earlier(state: BatchState, n: int, before: int) -> bool:
     Reservations were at their earliest when capacity was last gained: a better one touches what was gained since. (By cores
     they are not: a job that keeps its slot may have moved to other cores.)
     """
-    ns, free = state.profile_ns, state.profile_free
-    k, last = state.first_slice, state.end_slice
-    while k < last and ns[k] < before:
+    ns, free = state.profile.ns, state.profile.free
+    for k in range(state.profile.first, state.profile.end):
+        if ns[k] >= before:
+            return False
         if free[k] >= n:
             return True
-        k += 1
     return False
 
 
 @compiled(merged=True)
 def _earliest_slot(state: BatchState, job: int, before: int, is_copied: bool) -> int:
     """The earliest slot of a job before an instant, ``NEVER`` if there is none; its cores as of the hook ``EARLIEST``."""
-    n, length = state.jobs.cores[job], state.jobs.estimate_ns[job]
-    if state.settings.by_cores == 1:
-        now = state.now_ns
-        slot = call_hook(state.hooks[EARLIEST], (state, job, now, before, 0))
-        if slot == b.NEVER and now + 1 < before < _ALWAYS:
-            # An allocator that now refuses what it chose before.
-            slot = call_hook(state.hooks[EARLIEST], (state, job, now, _ALWAYS, 0))
-        return int(slot)
-    return int(earliest_by_counts(state, n, length, before, is_copied))
+    if state.settings.by_cores == 0:
+        length = state.jobs.estimate_ns[job]
+        return int(earliest_by_counts(state, state.jobs.cores[job], length, before, is_copied))
+    now = state.now_ns
+    slot = call_hook(state.hooks[EARLIEST], (state, job, now, before, 0))
+    if slot == b.NEVER and now + 1 < before < b.ALWAYS:
+        # An allocator that now refuses what it chose before.
+        slot = call_hook(state.hooks[EARLIEST], (state, job, now, b.ALWAYS, 0))
+    return int(slot)
 
 
 @compiled(merged=True)
@@ -120,8 +117,8 @@ def _start_as_reserved(state: BatchState, job: int) -> bool:
     """Start a job on the cores that its reservation names; False if they cannot be its."""
     first, count, used = state.jobs.plan_first[job], state.jobs.plan_count[job], state.pool_used
     for k in range(count):
-        state.pool.lo[used + k] = state.kept_lo[first + k]
-        state.pool.hi[used + k] = state.kept_hi[first + k]
+        state.pool.lo[used + k] = state.kept.lo[first + k]
+        state.pool.hi[used + k] = state.kept.hi[first + k]
     return start(state, job, count, b.BY_RESERVATION)
 
 
@@ -131,10 +128,8 @@ def _start_now(state: BatchState, job: int, is_copied: bool) -> bool:
     jobs, now = state.jobs, state.now_ns
     placed = state.settings.by_cores == 1 or state.n_away > 0
     count = state.n_placed if placed else suggest(state, job)
-    why = b.BY_BACKFILL if state.partitions.waits[jobs.partition[job]] == 1 else b.BY_HEAD
-    if jobs.reserved[job] == 1:
-        why = b.BY_RESERVATION
-    if not start(state, job, count, why):
+    others_wait = state.partitions.waits[jobs.partition[job]] == 1
+    if not start(state, job, count, why_now(state, job, others_wait)):
         return False
     if is_copied:
         _plan_with(state, now, jobs.expected_end_ns[job], jobs.held_cores[job])
@@ -151,8 +146,8 @@ def _reserve(state: BatchState, job: int, slot: int, is_copied: bool) -> None:
     if state.settings.by_cores == 1:
         count, used, at = state.n_placed, state.pool_used, state.kept_used
         for i in range(count):
-            state.kept_lo[at + i] = state.pool.lo[used + i]
-            state.kept_hi[at + i] = state.pool.hi[used + i]
+            state.kept.lo[at + i] = state.pool.lo[used + i]
+            state.kept.hi[at + i] = state.pool.hi[used + i]
         jobs.plan_first[job], jobs.plan_count[job] = at, count
         state.kept_used = at + count
         call_hook(state.hooks[HOLD_KEPT], (state, job, slot, stop, -1))
@@ -184,7 +179,7 @@ def plan(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> 
         if position < 0 or (not static and position == n_order):
             break
         job = state.by_rank[position] if static else state.order[position]
-        limited = settings.limited == 1 and held_back(state, job)
+        limited = held_back(state, job)
         if settings.molds == 1 and not blocked and not limited:
             given_up = call_hook(state.hooks[MOLD_BESIDE], (state, job, 1 if is_copied else 0, 0, 0))
             hull, moved = max(hull, given_up), max(moved, given_up)
@@ -211,7 +206,7 @@ def plan(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> 
                     status = BatchStatus.ALLOCATOR_FAULT
                     break
                 continue
-        before = now + 1 if stopped or depth == 0 else _ALWAYS
+        before = now + 1 if stopped or depth == 0 else b.ALWAYS
         if now <= kept < b.NEVER:
             before = kept + 1  # never later than promised
         slot = _slot(state, job, before, is_copied)

@@ -21,10 +21,20 @@ from __future__ import annotations
 from bls.engine import state as b
 from bls.engine.core_profile import hold_amount
 from bls.engine.features.directed import carry_out, expect
-from bls.engine.hooks import DOMAIN_LIMITS, HEAR, HOOK, call_hook
+from bls.engine.hooks import HEAR, HOOK, call_hook
 from bls.engine.job_lifecycle import under_way
-from bls.engine.kept_reservations import drop_slots
-from bls.engine.power_of_cores import drawn_mw, held_mw, least_mw, planned_state, room_mw, speed_in
+from bls.engine.kept_reservations import drop_plan
+from bls.engine.power_of_jobs import (
+    MACHINE,
+    drawn_mw,
+    held_mw,
+    held_within,
+    least_mw,
+    next_limit_ns,
+    planned_state,
+    room_mw,
+    speed_in,
+)
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
@@ -32,40 +42,51 @@ __all__ = ["change_limits", "fits_power", "put_into", "room_in_pass", "set_level
 
 
 @compiled(inner=True)
-def _plan_limit(state: BatchState, k: int, now: int, sign: int) -> None:
-    """Take what the limits that are known from instant number ``k`` on leave out from the profile, or give it back."""
-    power = state.power
-    for stair in range(power.first[k], power.first[k + 1]):
+def _plan_limit(state: BatchState, domain: int, k: int, now: int, sign: int) -> None:
+    """Take what the limits of a domain that are known from instant number ``k`` on leave out from the profile (-1), or give it
+    back (1)."""
+    power, which = state.power, state.settings.power_amount + 1 + domain
+    for stair in range(power.first[domain + 1, k], power.first[domain + 1, k + 1]):
         until, step, since = power.stairs[0, stair], power.stairs[1, stair], max(now, power.stairs[2, stair])
         if until > now:
-            hold_amount(state, state.cores_profile, state.settings.power_amount, step, since, until, sign)
+            hold_amount(state, which, step, since, until, sign)
+
+
+@compiled(inner=True)
+def _set_limit(state: BatchState, domain: int, k: int) -> bool:
+    """Have the limit of a domain that is known from instant number ``k`` on in force; whether it is lower than before."""
+    power, before, limit = state.power, state.limit_mw, state.power.known[domain + 1, k]
+    if domain == MACHINE:
+        state.limit_mw = limit
+    else:
+        before = state.domains.limit_mw[domain]
+        state.domains.limit_mw[domain] = limit
+    news = state.settings.noticed == 1 and power.first[domain + 1, k] < power.first[domain + 1, k + 1]
+    return bool(limit < before or news)
 
 
 @compiled(HOOK)
 def change_limits(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """Limits that are known from the present instant on, ``begin``, or are over."""
-    settings, power = state.settings, state.power
-    while state.next_power < power.ns.size and power.ns[state.next_power] <= now:
-        k = state.next_power
-        lower = power.known[k] < state.limit_mw
-        if settings.noticed == 1 and power.first[k] < power.first[k + 1]:
-            lower = True
-        state.next_power, state.limit_mw = k + 1, power.known[k]
-        state.changed, state.blocked_head = 1, -1
+    settings, domains = state.settings, range(MACHINE, state.domains.limit_mw.size)
+    while next_limit_ns(state) <= now:
+        k, lower = state.next_power, False
+        state.next_power, state.changed, state.blocked_head = k + 1, 1, -1
+        for domain in domains:
+            lower = _set_limit(state, domain, k) or lower
         if settings.by_cores == 0:
             continue
-        if state.domains.limit_mw.size > 0:
-            lower = call_hook(state.hooks[DOMAIN_LIMITS], (state, -1, now, k, 0)) == 1 or lower
-        if lower and settings.keeps_reservations == 1:
-            drop_slots(state)
-        if k > 0 and settings.noticed == 0:
-            _plan_limit(state, k - 1, now, 1)
-        _plan_limit(state, k, now, -1)
+        if lower:
+            drop_plan(state)
+        for domain in domains:
+            if k > 0 and settings.noticed == 0:
+                _plan_limit(state, domain, k - 1, now, 1)
+            _plan_limit(state, domain, k, now, -1)
         if lower:
             state.lost = 1
         else:
             state.gained, state.hull_ns = 1, b.NEVER
-    state.power_at_ns = power.ns[state.next_power] if state.next_power < power.ns.size else b.NEVER
+    state.power_at_ns = next_limit_ns(state)
     return 0
 
 
@@ -74,10 +95,10 @@ def room_in_pass(state: BatchState) -> int:
     """As ``room_mw``, during a pass, in which jobs start, and none ends."""
     room = state.power.room
     if room[0] != state.passes + 1:
-        room[0], room[1], room[2] = state.passes + 1, state.n_started, room_mw(state)
+        room[0], room[1], room[2] = state.passes + 1, state.n_started, room_mw(state, MACHINE)
     while room[1] < state.n_started:
         if room[2] != b.NEVER:
-            room[2] -= held_mw(state, state.started[room[1]])
+            room[2] -= held_mw(state, state.started[room[1]], MACHINE)
         room[1] += 1
     return int(room[2])
 
@@ -89,31 +110,13 @@ def fits_power(state: BatchState, job: int, _begin: int, _stop: int, _sign: int)
 
 
 @compiled(inner=True)
-def _add(state: BatchState, job: int, group: int, cores: int) -> None:
-    """Add what so many cores of a job draw beyond idle ones, at each level."""
-    slowed = planned_state(state, job) > 0
-    for level in range(state.power.states):
-        state.power.drawn[level] += cores * drawn_mw(state, job, level if slowed else 0, group)
-
-
-@compiled(inner=True)
 def _count(state: BatchState, job: int) -> None:
     """Add what the cores that a job holds draw beyond idle ones, at each level."""
-    power, jobs = state.power, state.jobs
-    if power.first_core.size == 2:
-        _add(state, job, 0, jobs.held_cores[job])
-        return
-    for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
-        for group in range(power.first_core.size - 1):
-            lo = max(state.pool.lo[k], power.first_core[group])
-            hi = min(state.pool.hi[k], power.first_core[group + 1])
-            cores = max(0, hi - lo)
-            if state.settings.releases != b.NO_RELEASES:
-                cores = 0
-                for core in range(lo, hi):
-                    cores += state.holder[core] == job
-            if cores > 0:
-                _add(state, job, group, cores)
+    power, slowed = state.power, planned_state(state, job) > 0
+    for group in range(power.first_core.size - 1):
+        cores = held_within(state, job, MACHINE, group)
+        for level in range(power.states):
+            power.drawn[level] += cores * drawn_mw(state, job, level if slowed else 0, group)
 
 
 @compiled(inner=True)
@@ -123,7 +126,7 @@ def _level(state: BatchState) -> int:
     if limit == b.NEVER:
         return 0
     power.drawn[:] = 0
-    for k in range(state.n_running + state.n_started):
+    for k in range(state.running.n + state.n_started):
         _count(state, under_way(state, k))
     slowest = power.states - 1
     for level in range(slowest):
@@ -136,8 +139,7 @@ def _level(state: BatchState) -> int:
 def _direct_core(state: BatchState, job: int, core: int, scale: int) -> None:
     """Have the speed of a core of a job scaled, or of all of them (-1)."""
     k, given = state.n_directed, state.directed
-    given.job[k], given.what[k] = job, b.SCALED
-    given.core[k], given.value[k] = core, scale
+    given.job[k], given.what[k], given.core[k], given.value[k] = job, b.SCALED, core, scale
     state.n_directed = k + 1
 
 
@@ -174,15 +176,15 @@ def put_into(state: BatchState, job: int, level: int) -> None:
 def _expect_at_full_speed(state: BatchState, now: int) -> None:
     """Jobs that start now are no more expected to end as they were planned: they are at full speed until they are slowed."""
     jobs = state.jobs
-    for k in range(state.n_running):  # those that are only replayed are among them already
-        job = state.running_job[k]
+    for k in range(state.running.n):  # those that are only replayed are among them already
+        job = state.running.key[k]
         if jobs.start_ns[job] >= now and state.scaling.power_state[job] == 0:  # else a pass before has told it
-            expect(state, job, now, jobs.start_ns[job] + jobs.estimate_ns[job])
+            expect(state, job, jobs.start_ns[job] + jobs.estimate_ns[job])
             if state.settings.promises == 1:
                 call_hook(state.hooks[HEAR], (state, job, 0, 0, 0))
     for k in range(state.n_started):
         job = state.started[k]
-        expect(state, job, now, jobs.start_ns[job] + jobs.estimate_ns[job])
+        expect(state, job, jobs.start_ns[job] + jobs.estimate_ns[job])
 
 
 @compiled(HOOK)
@@ -197,9 +199,9 @@ def set_level(state: BatchState, _job: int, now: int, _stop: int, _sign: int) ->
         level = _level(state)
         if level == 0 and state.level == 0:
             return 0
-        if level != state.level and settings.keeps_reservations == 1:
-            drop_slots(state)  # as long as they were
+        if level != state.level:
+            drop_plan(state)  # jobs are planned to run for longer, or shorter
         state.level = level
-    for k in range(state.n_running + state.n_started):
+    for k in range(state.running.n + state.n_started):
         put_into(state, under_way(state, k), level)
     return int(carry_out(state, now))

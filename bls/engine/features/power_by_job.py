@@ -18,9 +18,8 @@ from bls.engine.features.directed import carry_out
 from bls.engine.features.power import put_into
 from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import under_way
-from bls.engine.kept_reservations import drop_slots
-from bls.engine.power_of_cores import planned_state
-from bls.engine.power_of_domains import sum_within
+from bls.engine.kept_reservations import drop_plan
+from bls.engine.power_of_jobs import MACHINE, left_mw, planned_state, sum_within
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
@@ -141,11 +140,10 @@ def _set_level(state: BatchState, n: int, domain: int, above: int) -> None:
     slowest = state.power.states - 1
     while level < slowest and _saved_at(state, n, domain, level) < above:
         level += 1
-    machine = domain == levels.size
-    before = state.level if machine else levels[domain]
-    if level != before and state.settings.keeps_reservations == 1:
-        drop_slots(state)  # as long as they were
-    if machine:
+    before = state.level if domain == MACHINE else levels[domain]
+    if level != before:
+        drop_plan(state)  # jobs are planned to run for longer, or shorter
+    if domain == MACHINE:
         state.level = level
     else:
         levels[domain] = level
@@ -157,28 +155,19 @@ def _set_level(state: BatchState, n: int, domain: int, above: int) -> None:
             of.state[k] = max(of.state[k], min(level, planned_state(state, job)))
 
 
-@compiled(inner=True)
-def _list_jobs(state: BatchState) -> int:
-    """Note the jobs that run, all at full speed; returns how many."""
-    of = state.power.slowing
-    n = state.n_running + state.n_started
-    for k in range(n):
-        of.job[k], of.state[k] = under_way(state, k), 0
-    return int(n)
-
-
 @compiled(HOOK)
 def set_states(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """After a pass: running jobs are in the states that they are to be in; returns 0, or a status."""
-    of, draws, domains, n = state.power.slowing, state.power.more_mw, state.domains, _list_jobs(state)
-    last = domains.limit_mw.size
-    for domain in range(last + 1):
-        limit = state.limit_mw if domain == last else domains.limit_mw[domain]
-        above = 0
-        if limit != b.NEVER:
-            above = (state.settings.idle_mw if domain == last else domains.idle_mw[domain]) - limit
+    of, parts, n = state.power.slowing, state.domains.limit_mw.size, state.running.n + state.n_started
+    for k in range(n):  # all at full speed
+        of.job[k], of.state[k] = under_way(state, k), 0
+    for one in range(parts + 1):
+        domain, above = one if one < parts else MACHINE, 0
+        left = left_mw(state, domain)
+        if left != b.NEVER:
+            above = -left
             for k in range(n):
-                above += sum_within(state, of.job[k], domain, draws, of.state[k])
+                above += sum_within(state, of.job[k], domain, state.power.more_mw, of.state[k])
         if state.settings.slow_order == b.TOGETHER:
             _set_level(state, n, domain, above)
         elif above > 0:

@@ -14,11 +14,13 @@ stay so.
 
 from __future__ import annotations
 
-from bls.availability.free_cores import free_all, free_give, free_take
+from bls.availability.free_cores import free_all
 from bls.engine import state as b
-from bls.engine.features.host_events import gone
+from bls.engine.features.host_events import gone, log_host
 from bls.engine.hooks import HOOK
-from bls.engine.kept_reservations import drop_slots
+from bls.engine.job_lifecycle import set_free
+from bls.engine.kept_reservations import drop_plan
+from bls.engine.power_of_jobs import next_limit_ns
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
@@ -28,37 +30,29 @@ __all__ = ["stop_hosts"]
 @compiled(inner=True)
 def _become(state: BatchState, host: int, what: int, due: int, now: int) -> None:
     """A host comes to another state, which it leaves at an instant, ``due``."""
-    stops, k = state.stops, state.n_host_log
-    stops.host.state[host], stops.host.due_ns[host] = what, due
-    stops.log.at_ns[k], stops.log.host[k], stops.log.state[k] = now, host, what
-    state.n_host_log = k + 1
+    state.stops.host.state[host], state.stops.host.due_ns[host] = what, due
+    log_host(state, now, host, what)
 
 
 @compiled(inner=True)
 def _leave(state: BatchState, host: int, now: int) -> None:
     """An idle host is out of service from now on."""
-    lo, hi = state.host_first[host], state.host_first[host + 1]
-    free_take(state.free_words, state.free_starts, lo, hi)
+    lo, hi, takes = state.host_first[host], state.host_first[host + 1], state.stops.passages[0, host]
+    set_free(state, lo, hi, -1)
     state.free_cores -= hi - lo
     state.n_stopped += 1
-    if state.settings.by_hosts == 1:
-        state.host_free[host] = 0
-    if state.settings.shuts_down == 0:
-        _become(state, host, b.OUT, b.NEVER, now)
-    elif state.stops.passages[0, host] == 0:
-        _become(state, host, b.OFF, b.NEVER, now)
+    if state.settings.shuts_down == 1 and takes > 0:
+        _become(state, host, b.SHUTTING, now + takes, now)
     else:
-        _become(state, host, b.SHUTTING, now + state.stops.passages[0, host], now)
+        _become(state, host, b.OUT if state.settings.shuts_down == 0 else b.OFF, b.NEVER, now)
 
 
 @compiled(inner=True)
 def _come_back(state: BatchState, host: int, now: int) -> None:
     """A host is in service again."""
     lo, hi = state.host_first[host], state.host_first[host + 1]
-    free_give(state.free_words, state.free_starts, lo, hi)
+    set_free(state, lo, hi, 1)
     state.free_cores += hi - lo
-    if state.settings.by_hosts == 1:
-        state.host_free[host] = hi - lo
     _become(state, host, b.UP, b.NEVER, now)
 
 
@@ -79,9 +73,18 @@ def _goes_down(state: BatchState, host: int, now: int) -> None:
 
 
 @compiled(inner=True)
+def _set_next_passage(state: BatchState) -> None:
+    """Find out when a host leaves its state next by itself."""
+    due_ns, due = state.stops.host.due_ns, b.NEVER
+    for h in range(due_ns.size):
+        due = min(due, due_ns[h])
+    state.next_passage_ns = due
+
+
+@compiled(inner=True)
 def _passages(state: BatchState, now: int) -> bool:
     """Shutdowns and boots that are done; whether there were any."""
-    host, found, due = state.stops.host, False, b.NEVER
+    host, found = state.stops.host, False
     for h in range(host.state.size):
         if host.due_ns[h] <= now:
             found = True
@@ -89,8 +92,7 @@ def _passages(state: BatchState, now: int) -> bool:
                 _become(state, h, b.OFF, b.NEVER, now)
             else:
                 _come_back(state, h, now)
-        due = min(due, host.due_ns[h])
-    state.next_passage_ns = due
+    _set_next_passage(state)
     return found
 
 
@@ -120,10 +122,7 @@ def _stop_or_return(state: BatchState, limit: int, now: int) -> bool:
             else:
                 _become(state, h, b.BOOTING, now + stops.passages[1, h], now)
     if found:
-        due = b.NEVER
-        for h in range(n):
-            due = min(due, host.due_ns[h])
-        state.next_passage_ns = due
+        _set_next_passage(state)
     return found
 
 
@@ -164,13 +163,11 @@ def _plan_anew(state: BatchState, now: int) -> None:
                 drawn -= state.stops.saves_mw[h]
         if before == after:
             continue
-        if settings.keeps_reservations == 1 and after > before and not dropped:
-            drop_slots(state)
+        if after > before and not dropped:
+            drop_plan(state)
             dropped = True
-        if before > now:
-            gone(state, h, now, before, 1)
-        if after > now:
-            gone(state, h, now, after, -1)
+        gone(state, h, now, before, 1)
+        gone(state, h, now, after, -1)
         host.until_ns[h] = after
         if after > before:
             state.lost = 1
@@ -193,15 +190,14 @@ def stop_hosts(state: BatchState, host: int, now: int, _stop: int, sign: int) ->
             state.max_mw += state.stops.down_saves_mw[host]
         return 0
     changed, state.stops_anew = state.stops_anew == 1, 0
-    while state.next_power < power.ns.size and power.ns[state.next_power] <= now:
+    while next_limit_ns(state) <= now:
         state.next_power, changed = state.next_power + 1, True
     if state.next_passage_ns <= now:
         changed = _passages(state, now) or changed
-    limit = power.known[state.next_power - 1] if state.next_power > 0 else b.NEVER
+    limit = power.known[0, state.next_power - 1] if state.next_power > 0 else b.NEVER
     if changed or state.max_mw > limit:
         changed = _stop_or_return(state, limit, now) or changed
-    limit_ns = power.ns[state.next_power] if state.next_power < power.ns.size else b.NEVER
-    state.power_at_ns = min(limit_ns, state.next_passage_ns)
+    state.power_at_ns = min(next_limit_ns(state), state.next_passage_ns)
     if not changed:
         return 0
     state.changed, state.blocked_head = 1, -1

@@ -1,13 +1,36 @@
-"""What the scheduler thinks how long jobs run, or what they draw, predicted from those who have ended."""
+"""What the scheduler thinks how long jobs run, or what they draw, predicted from those who have ended.
+
+What a job draws is predicted as it joins the queue, from jobs of the same user; it is known when it has ended.
+"""
 
 from __future__ import annotations
 
-from bls.engine.features.power_prediction import learn_power, predict_power
 from bls.engine.hooks import HOOK
 from bls.engine.state import BatchState
+from traces.base.scale import WHOLE
 from traces.compiled import compiled
 
 __all__ = ["learn", "predict"]
+
+
+@compiled(inner=True)
+def _predict_power(state: BatchState, job: int) -> None:
+    """Set what a job that arrives is thought to draw: the mean of the latest two of its user's, else as the platform says."""
+    power, seen = state.power, state.power.seen
+    power.predicted[job] = WHOLE
+    group = power.alike[state.jobs.origin[job]]
+    if group >= 0 and seen[group, 0] >= 2:
+        power.predicted[job] = (seen[group, 1] + seen[group, 2]) // 2
+
+
+@compiled(inner=True)
+def _learn_power(state: BatchState, job: int) -> None:
+    """Remember what a job has drawn that ends."""
+    power, origin = state.power, state.jobs.origin[job]
+    group = power.alike[origin]
+    if group >= 0:
+        power.seen[group, 1 + power.seen[group, 0] % 2] = power.factor[origin]
+        power.seen[group, 0] += 1
 
 
 @compiled(HOOK)
@@ -19,7 +42,7 @@ def predict(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) ->
     """
     jobs, history = state.jobs, state.history
     if state.power.seen.shape[0] > 0:
-        predict_power(state, job)
+        _predict_power(state, job)
     if state.history_least.size == 0:
         return 0
     origin = jobs.origin[job]
@@ -49,7 +72,7 @@ def learn(state: BatchState, job: int, now: int, _stop: int, _sign: int) -> int:
     """Remember how long a job has run that ends at ``begin``, and what it has drawn."""
     history = state.history
     if state.power.seen.shape[0] > 0:
-        learn_power(state, job)
+        _learn_power(state, job)
     origin = state.jobs.origin[job]
     most = history.shape[1] - 1
     for level in range(state.history_least.size):

@@ -6,7 +6,7 @@ from bls.engine import state as b
 from bls.engine.features.directed import expect
 from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import hold_pool
-from bls.engine.kept_reservations import drop_slots
+from bls.engine.kept_reservations import drop_plan
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
@@ -23,22 +23,20 @@ def hear(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) -> in
     jobs, settings = state.jobs, state.settings
     if jobs.cut[job] == 1 and jobs.stop_state[job] != b.KILLED:
         if settings.directs != 0:  # it may have promised another end, at another speed, which nobody is to plan with
-            expect(state, job, state.now_ns, jobs.start_ns[job] + jobs.walltime_ns[job] + jobs.stretch_ns[job])
+            expect(state, job, jobs.start_ns[job] + jobs.walltime_ns[job] + jobs.stretch_ns[job])
         return 0
     before, end = jobs.expected_end_ns[job], max(jobs.end_ns[job], state.now_ns + 1)
     if settings.directs != 0:  # as its speeds change it promises again, or, if it comes to be cut, no more
-        expect(state, job, state.now_ns, end)
+        expect(state, job, end)
         return 0
     jobs.expected_end_ns[job] = end
     if settings.plans == 0 or end == before:
         return 0
     if end < before:
         hold_pool(state, job, end, before, 1)
-        state.gained = 1
-        state.hull_ns = max(state.hull_ns, before)
+        state.gained, state.hull_ns = 1, max(state.hull_ns, before)
     else:
-        if settings.keeps_reservations == 1:
-            drop_slots(state)  # a slot may be on the very cores
+        drop_plan(state)
         if settings.by_cores == 1 and settings.releases != b.NO_RELEASES:
             # It may come to hold fewer cores before: all of it is to be given back as it was taken.
             hold_pool(state, job, state.now_ns, before, 1)

@@ -7,11 +7,13 @@ and its coupling tells anew. What has happened by then stays.
 from __future__ import annotations
 
 from bls.engine import state as b
+from bls.engine.heaps import move, remove_keys
 from bls.engine.job_lifecycle import set_stop
+from bls.engine.job_starts import held_back
+from bls.engine.planned_time import scaled
 from bls.engine.queue import queue_next
-from bls.engine.queue_order import held_back
 from bls.engine.state import BatchState
-from traces.algorithms.event_heap import heap_remove_keys, heap_settle
+from traces.base.time import MAX_NS
 from traces.compiled import compiled
 
 __all__ = [
@@ -23,6 +25,8 @@ __all__ = [
     "hears",
     "masked",
     "room_in_limits",
+    "set_stop_again",
+    "stretch_walltime",
     "take_back",
     "usable",
     "walltime_end",
@@ -33,9 +37,7 @@ __all__ = [
 @compiled(inner=True)
 def head_of_queue(state: BatchState) -> int:
     """The first job of the queue that no limit keeps back, -1 if there is none."""
-    settings, jobs = state.settings, state.jobs
-    limited, static = settings.limited == 1, settings.order == b.STATIC
-    position = -1
+    jobs, static, position = state.jobs, state.settings.order == b.STATIC, -1
     while True:
         if static:
             position = queue_next(state.queue_words, state.queue_starts, position + 1)
@@ -49,7 +51,7 @@ def head_of_queue(state: BatchState) -> int:
             job = state.order[position]
             if jobs.start_ns[job] >= 0 or jobs.state[job] >= 0:
                 continue  # it has just started
-        if not (limited and held_back(state, job)):
+        if not held_back(state, job):
             return int(job)
 
 
@@ -127,19 +129,35 @@ def walltime_end(state: BatchState, job: int) -> int:
 
 
 @compiled(inner=True)
+def stretch_walltime(state: BatchState, job: int, now: int, before: int, after: int) -> None:
+    """What is left of a job's walltime is as much longer, or shorter, as it has other cores, or speeds, than before."""
+    jobs = state.jobs
+    left = jobs.start_ns[job] + jobs.walltime_ns[job] + jobs.stretch_ns[job] - now
+    if left > 0:
+        jobs.stretch_ns[job] += scaled(left, before, after, max(left, MAX_NS)) - left
+
+
+@compiled(inner=True)
+def set_stop_again(state: BatchState, job: int) -> None:
+    """Find out again when a job that runs is cut at the latest."""
+    set_stop(state, job, walltime_end(state, job))
+    if state.settings.directs & b.CUTS:
+        end_as_directed(state, job)
+
+
+@compiled(inner=True)
 def _is_to_come(state: BatchState, key: int, at_ns: int) -> bool:
     """Whether a release is in the heap, at that instant."""
     k = 0
-    while k < state.n_releasing and (state.releasing_key[k] != key or state.releasing_ns[k] != at_ns):
+    while k < state.releasing.n and (state.releasing.key[k] != key or state.releasing.ns[k] != at_ns):
         k += 1
-    return bool(k < state.n_releasing)
+    return bool(k < state.releasing.n)
 
 
 @compiled(inner=True)
 def _drop_releases(state: BatchState, job: int) -> None:
     """Forget what a job was to release from now on."""
-    n_cores, now = state.host_of.size, state.now_ns
-    left = state.jobs.to_release[job]
+    n_cores, now, left = state.host_of.size, state.now_ns, state.jobs.to_release[job]
     if left == 0:
         return
     told, k = state.releases, state.n_released
@@ -153,9 +171,7 @@ def _drop_releases(state: BatchState, job: int) -> None:
             told.job[k], told.core[k], told.at_ns[k] = told.job[last], told.core[last], told.at_ns[last]
             state.n_released = last
             left -= 1
-    state.n_releasing = heap_remove_keys(
-        state.releasing_ns, state.releasing_key, state.n_releasing, job * n_cores, (job + 1) * n_cores
-    )
+    remove_keys(state.releasing, job * n_cores, (job + 1) * n_cores)
     state.jobs.to_release[job] = 0
 
 
@@ -165,9 +181,8 @@ def drop_wishes(state: BatchState, job: int) -> None:
     wishing = state.wishing
     if wishing.wish.size == 0 or wishing.count[job] == 0:
         return
-    count = wishing.count[job]
-    key = b.WISH_KEY + job
-    state.n_releasing = heap_remove_keys(state.releasing_ns, state.releasing_key, state.n_releasing, key, key + 1)
+    count, key = wishing.count[job], b.WISH_KEY + job
+    remove_keys(state.releasing, key, key + 1)
     first = wishing.first[job]
     if first + count == state.n_wishes:
         state.n_wishes = first
@@ -186,17 +201,12 @@ def take_back(state: BatchState, job: int) -> bool:
     jobs, now = state.jobs, state.now_ns
     if jobs.start_ns[job] < 0 or jobs.state[job] >= 0 or (jobs.end_ns[job] < 0 and jobs.promise_ns[job] < 0):
         return False
-    at = 0
-    while state.running_job[at] != job:
-        at += 1
-    heap_settle(state.running_ns, state.running_job, state.n_running, at, now)
+    move(state.running, job, now)
     jobs.end_ns[job], jobs.cut[job], jobs.promise_ns[job], jobs.last_lost[job] = -1, 0, now, 0
     _drop_releases(state, job)
     drop_wishes(state, job)
     # What it was to have released by the failure of a host may have been why it was not to be cut then.
-    set_stop(state, job, walltime_end(state, job))
-    if state.settings.directs & b.CUTS:
-        end_as_directed(state, job)
+    set_stop_again(state, job)
     return True
 
 

@@ -6,14 +6,22 @@ job has started and its application is known, and happen at their instants, behi
 
 from __future__ import annotations
 
-from bls.availability.free_cores import count_hosts, free_give
 from bls.engine import state as b
 from bls.engine.core_profile import hold_cores
 from bls.engine.features.reached import behind_last_working, walltime_end
+from bls.engine.heaps import drop_top, push
 from bls.engine.hooks import HOOK, HOSTS_SLEEP, WISH, call_hook
-from bls.engine.job_lifecycle import account_for, count_cores, hold_pool, tally_cores
+from bls.engine.job_lifecycle import (
+    account_for,
+    count_cores,
+    hold_pool,
+    is_open,
+    next_down_ns,
+    planned_until,
+    set_free,
+    tally_cores,
+)
 from bls.engine.state import BatchState
-from traces.algorithms.event_heap import heap_drop_top, heap_push
 from traces.compiled import compiled
 from traces.kernels.signatures import Ints
 
@@ -35,7 +43,7 @@ REFUSED, TOLD, FULL = 0, 1, 2
 
 @compiled(inner=True)
 def _left(state: BatchState, job: int) -> int:
-    """Write the intervals that a job still holds into ``left_lo, left_hi``; returns how many."""
+    """Write the intervals that a job still holds into ``state.left``; returns how many."""
     jobs, holder, count = state.jobs, state.holder, 0
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         core, stop = state.pool.lo[k], state.pool.hi[k]
@@ -43,10 +51,10 @@ def _left(state: BatchState, job: int) -> int:
             if holder[core] != job:
                 core += 1
                 continue
-            state.left_lo[count] = core
+            state.left.lo[count] = core
             while core < stop and holder[core] == job:
                 core += 1
-            state.left_hi[count] = core
+            state.left.hi[count] = core
             count += 1
     return count
 
@@ -55,7 +63,7 @@ def _left(state: BatchState, job: int) -> int:
 def hold_left_cores(state: BatchState, job: int, begin: int, stop: int, sign: int) -> int:
     """As ``bls.engine.features.by_cores.hold_pool_cores``, of the cores that the job still holds."""
     count = _left(state, job)
-    hold_cores(state, state.cores_profile, job, state.left_lo, state.left_hi, count, begin, stop, sign)
+    hold_cores(state, job, state.left.lo, state.left.hi, count, begin, stop, sign)
     return 0
 
 
@@ -71,20 +79,11 @@ def take_up(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) ->
     return 0
 
 
-@compiled(inner=True)
-def _free(state: BatchState, lo: int, hi: int) -> None:
-    """Nobody holds these cores any more."""
-    free_give(state.free_words, state.free_starts, lo, hi)
-    if state.settings.by_hosts == 1:
-        count_hosts(state.host_of, state.host_first, state.host_free, lo, hi, 1)
-
-
 @compiled(HOOK)
 def give_up(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
     """A job that ends gives back what it still holds; ``holder`` says it until its place in the profile is given back."""
-    count = _left(state, job)
-    for k in range(count):
-        _free(state, state.left_lo[k], state.left_hi[k])
+    for k in range(_left(state, job)):
+        set_free(state, state.left.lo[k], state.left.hi[k], 1)
     return 0
 
 
@@ -92,11 +91,11 @@ def give_up(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) ->
 def handle_releases(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """All releases of the present instant, ``begin``, job by job; then the wishes of jobs."""
     n_cores = state.host_of.size
-    while state.n_releasing > 0 and state.releasing_ns[0] == now:
-        if state.releasing_key[0] >= b.WISH_KEY:
-            call_hook(state.hooks[WISH], (state, state.releasing_key[0] - b.WISH_KEY, now, now, 0))
+    while state.releasing.n > 0 and state.releasing.ns[0] == now:
+        if state.releasing.key[0] >= b.WISH_KEY:
+            call_hook(state.hooks[WISH], (state, state.releasing.key[0] - b.WISH_KEY, now, now, 0))
         else:
-            _release_of(state, state.releasing_key[0] // n_cores, now)
+            _release_of(state, state.releasing.key[0] // n_cores, now)
     return 0
 
 
@@ -105,24 +104,21 @@ def _release_of(state: BatchState, job: int, now: int) -> None:
     """What one job releases at an instant."""
     settings, jobs = state.settings, state.jobs
     n_cores = state.host_of.size
-    thought = jobs.expected_end_ns[job]
-    planned = settings.plans == 1 and thought > now
-    by_cores = settings.by_cores == 1 and (planned or settings.plans == 0)
-    until = thought if planned else b.NEVER
-    if by_cores:
+    until = planned_until(state, job, now)
+    if settings.by_cores == 1:
         hold_pool(state, job, now, until, 1)
     behind, working = behind_last_working(state, job), 0
     cores = 0
-    while state.n_releasing > 0 and state.releasing_ns[0] == now and state.releasing_key[0] // n_cores == job:
-        core = state.releasing_key[0] % n_cores
-        state.n_releasing = heap_drop_top(state.releasing_ns, state.releasing_key, state.n_releasing)
+    while state.releasing.n > 0 and state.releasing.ns[0] == now and state.releasing.key[0] // n_cores == job:
+        core = state.releasing.key[0] % n_cores
+        drop_top(state.releasing)
         state.holder[core] = -1
         if state.asked.size > 0:
             jobs.asked[job] -= state.asked[core]
             if state.asked[core] == 0:
                 jobs.needs_no_more[job] = 1
             state.asked[core] = 0
-        _free(state, core, core + 1)
+        set_free(state, core, core + 1, 1)
         cores += 1
         working += core < behind
     state.free_cores += cores
@@ -132,28 +128,26 @@ def _release_of(state: BatchState, job: int, now: int) -> None:
     jobs.to_release[job] -= cores
     jobs.released_held[job] += cores
     jobs.released[job] += working
-    if by_cores:
+    if settings.by_cores == 1:
         hold_pool(state, job, now, until, -1)
-    elif planned:
+    else:
         count_cores(state, now, until, cores)
-    if planned:
-        state.gained = 1
-        state.hull_ns = max(state.hull_ns, thought)
+    if settings.plans == 1 and until > now:
+        state.gained, state.hull_ns = 1, max(state.hull_ns, until)
     elif settings.plans == 1 and jobs.overdue[job] == 1:
         state.overdue_cores -= cores  # and while it runs on it is late: a loss in every pass
     state.changed = 1
-    if settings.limited == 1:
-        tally_cores(state, job, -working)
+    tally_cores(state, job, -working)
     account_for(state, job, now, working, -1)
 
 
 @compiled(inner=True)
 def _all_once(state: BatchState, job: int, core_number: Ints, released_ns: Ints) -> bool:
-    """Whether each core that a job holds, whose width changes, is there once, and no other; its place is in ``resizing`` then.
+    """Whether each core that a job holds, whose width changes, is there once, and no other; then ``resizing.place`` has where.
 
     Beside them are those that it had before: of these it has told that it released them, by now.
     """
-    holder, place, now = state.holder, state.resizing.key, state.now_ns
+    holder, place, now = state.holder, state.resizing.place, state.now_ns
     for c in range(core_number.size):
         place[core_number[c]] = -1
     there = 0
@@ -176,29 +170,16 @@ def _all_once(state: BatchState, job: int, core_number: Ints, released_ns: Ints)
 def tell_releases(state: BatchState, job: int, core_number: Ints, released_ns: Ints, end_ns: int) -> int:
     """Tell when ``job``, which runs and whose outcome is told next, releases cores before it ends at ``end_ns``.
 
-    Parameters
-    ----------
-    state : BatchState
-        By the setting ``releases``, each core goes at its own instant, or all that the job has of a host go as the last
-        of those that it computes on does.
-    job : int
-        Row.
-    core_number : int64 (P,)
-        The cores that it computes on, ascending. Where widths change, in any order, and with those that it had before.
-    released_ns : int64 (P,)
-        When each is released; at ``end_ns`` or later where it is not.
-    end_ns : int
-        Its end.
+    ``core_number`` are the cores that it computes on, ascending; where widths change in any order, and with those that it had
+    before. Each is released at ``released_ns``; those at ``end_ns`` or later are not. By the setting ``releases``, each core
+    goes at its own instant, or all that the job has of a host go as the last of those that it computes on does.
 
-    Returns
-    -------
-    int
-        ``TOLD``; ``REFUSED`` if a core is not the job's, or an instant is in the past, but for cores that it has released by
-        then and says so again (``bls.engine.features.reached``); or ``FULL``. With the last two nothing has changed.
+    Returns ``TOLD``; ``REFUSED`` if a core is not the job's, or an instant is in the past, but for cores that it has released
+    by then and says so again (``bls.engine.features.reached``); or ``FULL``. With the last two nothing has changed.
     """
     jobs, holder = state.jobs, state.holder
     n = core_number.size
-    if jobs.start_ns[job] < 0 or jobs.end_ns[job] >= 0 or released_ns.size != n:
+    if not is_open(state, job) or released_ns.size != n:
         return REFUSED
     now, again = state.now_ns, jobs.tellings[job] > 0
     resizes = state.settings.resizing != b.NO_RESIZE
@@ -230,7 +211,7 @@ def tell_releases(state: BatchState, job: int, core_number: Ints, released_ns: I
             while c < n and core_number[c] < stop:
                 latest = max(latest, released_ns[c])
                 c += 1
-        if latest < end_ns and (not resizes or state.resizing.key[first] == c - 1):
+        if latest < end_ns and (not resizes or state.resizing.place[first] == c - 1):
             for core in range(first, stop):
                 if holder[core] == job:
                     _tell(state, job, core, latest)
@@ -244,9 +225,7 @@ def _tell(state: BatchState, job: int, core: int, instant: int) -> None:
     state.releases.job[k], state.releases.core[k], state.releases.at_ns[k] = job, core, instant
     state.n_released = k + 1
     state.jobs.to_release[job] += 1
-    state.n_releasing = heap_push(
-        state.releasing_ns, state.releasing_key, state.n_releasing, instant, job * state.host_of.size + core
-    )
+    push(state.releasing, instant, job * state.host_of.size + core)
 
 
 @compiled()
@@ -256,22 +235,18 @@ def stop_after(state: BatchState, job: int, core_number: Ints, released_ns: Ints
     ``core_number`` and ``released_ns`` are as in :func:`tell_releases`, as far as the application got by then. Returns
     whether it was put off: the application is to be run again, up to the new ``stop_ns``.
     """
-    jobs, host_status = state.jobs, state.host_status
-    before = jobs.stop_ns[job]
+    jobs, before = state.jobs, state.jobs.stop_ns[job]
     if jobs.stop_state[job] != b.FAILED:
         return False
     stop, reason = walltime_end(state, job), b.KILLED
     if jobs.cancel_ns[job] < stop:
         stop, reason = jobs.cancel_ns[job], b.CANCELLED
-    n_hosts = state.host_first.size - 1
     first = jobs.held_first[job]
     for k in range(first, first + jobs.held_count[job]):
-        host = state.host_of[state.pool.lo[k]]
-        while host < n_hosts and state.host_first[host] < state.pool.hi[k]:
-            down = min(host_status.next_down_ns[host], host_status.next_down_ns[n_hosts + host])
+        for host in range(state.host_of[state.pool.lo[k]], state.host_of[state.pool.hi[k] - 1] + 1):
+            down = next_down_ns(state, host)
             if down < stop and not _gone_by(state, host, down, core_number, released_ns):
                 stop, reason = down, b.FAILED
-            host += 1
     jobs.stop_ns[job], jobs.stop_state[job] = stop, reason
     return bool(stop > before)
 
@@ -279,10 +254,10 @@ def stop_after(state: BatchState, job: int, core_number: Ints, released_ns: Ints
 @compiled(inner=True)
 def _gone_by(state: BatchState, host: int, instant: int, core_number: Ints, released_ns: Ints) -> bool:
     """Whether all cores of a host that a job computes on, and there is one, are released by an instant."""
-    lo, hi = state.host_first[host], state.host_first[host + 1]
-    any_there, gone = False, True
+    lo, hi, any_there = state.host_first[host], state.host_first[host + 1], False
     for c in range(core_number.size):
         if lo <= core_number[c] < hi:
+            if released_ns[c] > instant:
+                return False
             any_there = True
-            gone = gone and released_ns[c] <= instant
-    return bool(any_there and gone)
+    return any_there

@@ -16,11 +16,12 @@ from __future__ import annotations
 
 from bls.availability.free_cores import free_all
 from bls.engine import state as b
+from bls.engine.features.host_events import log_host
+from bls.engine.heaps import drop_top, move, push, replace_top
 from bls.engine.hooks import HOOK
-from bls.engine.job_lifecycle import hold_pool, set_stop
-from bls.engine.kept_reservations import drop_slots
+from bls.engine.job_lifecycle import hold_until, set_stop
+from bls.engine.kept_reservations import drop_plan
 from bls.engine.state import BatchState
-from traces.algorithms.event_heap import heap_drop_top, heap_push, heap_replace_top, heap_settle
 from traces.compiled import Array, compiled
 
 __all__ = ["boot_hosts", "late_on", "let_sleep"]
@@ -46,23 +47,14 @@ def _wakes(state: BatchState, host: int) -> None:
 
 
 @compiled(inner=True)
-def _log(state: BatchState, instant: int, host: int, what: int) -> int:
-    """Write down that a host comes to a state; returns where."""
-    k, log = state.n_host_log, state.stops.log
-    log.at_ns[k], log.host[k], log.state[k] = instant, host, what
-    state.n_host_log = k + 1
-    return int(k)
-
-
-@compiled(inner=True)
 def _fall_asleep(state: BatchState, host: int, at: int) -> None:
     """A host that idles begins to shut down."""
     sleep = state.sleep
     off = at + sleep.passages[0, host]
     sleep.host.state[host], sleep.host.due_ns[host] = b.OFF, off
     sleep.host.idle_since_ns[host] = b.NEVER
-    sleep.host.slept_at[host] = _log(state, at, host, b.SHUTTING)
-    _log(state, off, host, b.OFF)
+    sleep.host.slept_at[host] = log_host(state, at, host, b.SHUTTING)
+    log_host(state, off, host, b.OFF)
     state.n_idle -= 1
     state.n_away += 1
     _mark(state, sleep.away, host, True)
@@ -72,9 +64,9 @@ def _fall_asleep(state: BatchState, host: int, at: int) -> None:
 def _booted(state: BatchState, now: int) -> None:
     """Hosts that have booted by now are awake."""
     sleep = state.sleep
-    while state.n_booting > 0 and sleep.booting_ns[0] <= now:
-        due, host = sleep.booting_ns[0], sleep.booting_host[0]
-        state.n_booting = heap_drop_top(sleep.booting_ns, sleep.booting_host, state.n_booting)
+    while sleep.boots.n > 0 and sleep.boots.ns[0] <= now:
+        due, host = sleep.boots.ns[0], sleep.boots.key[0]
+        drop_top(sleep.boots)
         if sleep.host.state[host] == b.BOOTING and sleep.host.due_ns[host] == due:
             _wakes(state, host)
 
@@ -82,26 +74,25 @@ def _booted(state: BatchState, now: int) -> None:
 @compiled(inner=True)
 def _settle(state: BatchState, now: int) -> None:
     """Find out what has become of hosts before an instant, and which have booted by then."""
-    sleep, after = state.sleep, state.settings.sleep_after_ns
-    n_hosts = sleep.host.state.size
+    sleep = state.sleep
     _booted(state, now)
-    while state.n_sleepy > 0:
-        key = sleep.sleepy_key[0]
-        host = n_hosts - 1 - key
+    while sleep.sleepy.n > 0:
+        key = sleep.sleepy.key[0]
+        host = sleep.host.state.size - 1 - key
         since = sleep.host.idle_since_ns[host]
         if since == b.NEVER:
             sleep.host.is_sleepy[host] = 0
-            state.n_sleepy = heap_drop_top(sleep.sleepy_ns, sleep.sleepy_key, state.n_sleepy)
+            drop_top(sleep.sleepy)
             continue
-        due = since + after
-        if due > sleep.sleepy_ns[0]:  # it has been at work meanwhile
-            heap_replace_top(sleep.sleepy_ns, sleep.sleepy_key, state.n_sleepy, due, key)
+        due = since + state.settings.sleep_after_ns
+        if due > sleep.sleepy.ns[0]:  # it has been at work meanwhile
+            replace_top(sleep.sleepy, due, key)
             continue
         at = max(due, state.idle_changed_ns)
         if at >= now or state.n_idle <= state.settings.keep_awake:
             return
         sleep.host.is_sleepy[host] = 0
-        state.n_sleepy = heap_drop_top(sleep.sleepy_ns, sleep.sleepy_key, state.n_sleepy)
+        drop_top(sleep.sleepy)
         _fall_asleep(state, host, at)
 
 
@@ -122,7 +113,7 @@ def _idles(state: BatchState, host: int, now: int) -> None:
     if sleep.host.is_sleepy[host] == 0:
         sleep.host.is_sleepy[host] = 1
         due, key = since + state.settings.sleep_after_ns, sleep.host.state.size - 1 - host
-        state.n_sleepy = heap_push(sleep.sleepy_ns, sleep.sleepy_key, state.n_sleepy, due, key)
+        push(sleep.sleepy, due, key)
 
 
 @compiled(inner=True)
@@ -150,12 +141,9 @@ def _goes_down(state: BatchState, host: int, now: int) -> None:
         _cut_short(state, sleep.host.slept_at[host], now)
         if what == b.BOOTING:
             _cut_short(state, sleep.host.booted_at[host], now)
-            at = 0
-            while sleep.booting_host[at] != host:
-                at += 1
-            heap_settle(sleep.booting_ns, sleep.booting_host, state.n_booting, at, now)
+            move(sleep.boots, host, now)
         else:
-            _log(state, now, host, b.UP)
+            log_host(state, now, host, b.UP)
         _wakes(state, host)
         _booted(state, now)
     _idles_no_more(state, host, now)
@@ -173,12 +161,10 @@ def let_sleep(state: BatchState, job: int, now: int, _stop: int, sign: int) -> i
     elif sign > 0:
         _idles(state, job, now)
     elif job >= 0:
-        first, n_hosts = state.jobs.held_first[job], state.host_first.size - 1
+        first = state.jobs.held_first[job]
         for k in range(first, first + state.jobs.held_count[job]):
-            host = state.host_of[state.pool.lo[k]]
-            while host < n_hosts and state.host_first[host] < state.pool.hi[k]:
+            for host in range(state.host_of[state.pool.lo[k]], state.host_of[state.pool.hi[k] - 1] + 1):
                 _idles(state, host, now)
-                host += 1
     return 0
 
 
@@ -201,9 +187,9 @@ def _boot(state: BatchState, host: int, at: int) -> None:
     begin = max(at, sleep.host.due_ns[host])
     up = begin + sleep.passages[1, host]
     sleep.host.state[host], sleep.host.due_ns[host] = b.BOOTING, up
-    sleep.host.booted_at[host] = _log(state, begin, host, b.BOOTING)
-    _log(state, up, host, b.UP)
-    state.n_booting = heap_push(sleep.booting_ns, sleep.booting_host, state.n_booting, up, host)
+    sleep.host.booted_at[host] = log_host(state, begin, host, b.BOOTING)
+    log_host(state, up, host, b.UP)
+    push(sleep.boots, up, host)
     _mark(state, sleep.booting, host, True)
 
 
@@ -214,28 +200,23 @@ def boot_hosts(state: BatchState, job: int, start: int, _stop: int, _sign: int) 
     Where it loses a host, or its user, before, it is cut as it starts.
     """
     settings, jobs, sleep = state.settings, state.jobs, state.sleep
-    now, first, n_hosts, late = state.now_ns, jobs.held_first[job], state.host_first.size - 1, 0
+    now, first, late = state.now_ns, jobs.held_first[job], 0
     _settle(state, now)
     set_stop(state, job, b.NEVER)
     for k in range(first, first + jobs.held_count[job]):
-        host = state.host_of[state.pool.lo[k]]
-        while host < n_hosts and state.host_first[host] < state.pool.hi[k]:
+        for host in range(state.host_of[state.pool.lo[k]], state.host_of[state.pool.hi[k] - 1] + 1):
             late = max(late, late_on(state, host, start))
             _idles_no_more(state, host, now)
             if sleep.host.state[host] == b.OFF and start < jobs.stop_ns[job]:
                 _boot(state, host, start)
-            host += 1
     late = max(0, min(late, jobs.stop_ns[job] - start))
-    before, thought = jobs.boot_wait_ns[job], jobs.expected_end_ns[job]
+    before = jobs.boot_wait_ns[job]
     if late != before:
         # It holds its cores for longer, or shorter, than it was planned to.
         if settings.plans == 1:
-            if settings.keeps_reservations == 1:
-                drop_slots(state)
-            hold_pool(state, job, now, thought, 1)
-            hold_pool(state, job, now, thought + late - before, -1)
+            drop_plan(state)
             state.lost, state.blocked_head = 1, -1
-        jobs.expected_end_ns[job] += late - before
+        hold_until(state, job, jobs.expected_end_ns[job] + late - before)
     jobs.boot_wait_ns[job] = late
     jobs.start_ns[job] = start + late
     return int(start + late)

@@ -13,21 +13,22 @@ from bls.engine.features.sleep import late_on
 from bls.engine.hooks import EARLIEST, HOOK, call_hook
 from bls.engine.job_lifecycle import earliest_by_counts
 from bls.engine.job_starts import ask_allocator
-from bls.engine.placement_search import fill_levels
+from bls.engine.placement_search import copy_cores, fill_levels
 from bls.engine.state import BatchState
-from traces.algorithms.copying import copy_first
 from traces.compiled import Array, compiled
 
 __all__ = ["place_awake", "slot_awake"]
 
 
 @compiled(inner=True)
-def _awake(state: BatchState, among: Array) -> int:
+def _offer_awake(state: BatchState, among: Array) -> int:
     """Offer the free cores ``among`` that are awake; returns how many there are. The upper levels are still to be made."""
-    words, away, n = state.sleep.words, state.sleep.away, 0
+    words, hosts, away, n = state.sleep.offered.words, state.sleep.offered.hosts, state.sleep.away, 0
     for word in range(state.free_starts[1]):
         words[word] = among[word] & ~away[word]
         n += bits_of(words[word])
+    for h in range(hosts.size):
+        hosts[h] = free_count(words, state.host_first[h], state.host_first[h + 1])
     return n
 
 
@@ -50,7 +51,7 @@ def _usable(state: BatchState, job: int, words: Array, host: int) -> int:
 @compiled(inner=True)
 def _add_hosts(state: BatchState, job: int, among: Array, lacking: int) -> None:
     """Offer the free cores ``among`` of as many hosts more as have what a job lacks; all of them, if that is never enough."""
-    sleep, words = state.sleep, state.sleep.words
+    sleep, words = state.sleep, state.sleep.offered.words
     for asleep in range(2):
         word, core = 0, 0
         while lacking > 0 and word < state.free_starts[1]:
@@ -63,39 +64,28 @@ def _add_hosts(state: BatchState, job: int, among: Array, lacking: int) -> None:
             lacking -= _usable(state, job, among, host)
             for core in range(state.host_first[host], state.host_first[host + 1]):
                 words[core >> 5] |= among[core >> 5] & (1 << (core & 31))
-            if sleep.hosts.size > 0:
-                sleep.hosts[host] = free_count(words, state.host_first[host], state.host_first[host + 1])
+            if sleep.offered.hosts.size > 0:
+                sleep.offered.hosts[host] = free_count(words, state.host_first[host], state.host_first[host + 1])
             core = state.host_first[host + 1]
             word = core >> 5
 
 
 @compiled(inner=True)
-def _hosts_awake(state: BatchState) -> None:
-    """How many cores of each host are offered, where the allocator asks, while none but hosts that are awake are."""
-    hosts = state.sleep.hosts
-    for h in range(hosts.size):
-        hosts[h] = free_count(state.sleep.words, state.host_first[h], state.host_first[h + 1])
-
-
-@compiled(inner=True)
 def _place_by_counts(state: BatchState, job: int) -> int:
     """Where any free cores will do: the allocator's choice, at the end of the pool; the number of intervals."""
-    words, used = state.sleep.words, state.pool_used
-    lacking = state.jobs.cores[job] - _awake(state, state.free_words)
-    _hosts_awake(state)
+    offered, lacking = state.sleep.offered, state.jobs.cores[job] - _offer_awake(state, state.free_words)
     if lacking > 0:
         _add_hosts(state, job, state.free_words, lacking)
-    fill_levels(words, state.free_starts)
-    return ask_allocator(state, job, 0, words, state.sleep.hosts, state.pool.lo[used:], state.pool.hi[used:])
+    fill_levels(offered.words, state.free_starts)
+    return ask_allocator(state, job, 0, offered.words, offered.hosts)
 
 
 @compiled(inner=True)
 def _try_now(state: BatchState, job: int) -> bool:
     """Whether a job fits now on the cores that are offered; they are in the profile in place of those that are free."""
-    sleep, profile, now = state.sleep, state.cores_profile, state.now_ns
-    fill_levels(sleep.words, state.free_starts)
-    copy_first(profile.words, sleep.words, sleep.words.size)
-    copy_first(profile.hosts, sleep.hosts, sleep.hosts.size)
+    sleep, now = state.sleep, state.now_ns
+    fill_levels(sleep.offered.words, state.free_starts)
+    copy_cores(state.cores_profile.now, sleep.offered)
     return bool(call_hook(state.hooks[EARLIEST], (state, job, now, now + 1, 0)) == now)
 
 
@@ -114,22 +104,19 @@ def _place_by_cores(state: BatchState, job: int) -> int:
 
     On hosts that have to boot it has to fit for as much longer as the slowest of them takes.
     """
-    sleep, profile = state.sleep, state.cores_profile
-    copy_first(sleep.saved_words, profile.words, profile.words.size)
-    copy_first(sleep.saved_hosts, profile.hosts, profile.hosts.size)
-    _awake(state, sleep.saved_words)
-    _hosts_awake(state)
+    sleep = state.sleep
+    copy_cores(sleep.saved, state.cores_profile.now)
+    _offer_awake(state, sleep.saved.words)
     found = _try_now(state, job)
     if not found:
         state.late_ns = _latest(state)
         lacking = state.jobs.cores[job]
         for h in range(sleep.host.state.size):
             if sleep.host.state[h] == b.UP:
-                lacking -= _usable(state, job, sleep.words, h)
-        _add_hosts(state, job, sleep.saved_words, lacking)
+                lacking -= _usable(state, job, sleep.offered.words, h)
+        _add_hosts(state, job, sleep.saved.words, lacking)
         found = _try_now(state, job)
-    copy_first(profile.words, sleep.saved_words, sleep.saved_words.size)
-    copy_first(profile.hosts, sleep.saved_hosts, sleep.saved_hosts.size)
+    copy_cores(state.cores_profile.now, sleep.saved)
     if not found:
         found = call_hook(state.hooks[EARLIEST], (state, job, state.now_ns, state.now_ns + 1, 0)) == state.now_ns
     state.late_ns = 0
@@ -139,12 +126,10 @@ def _place_by_cores(state: BatchState, job: int) -> int:
 @compiled(inner=True)
 def _late(state: BatchState, count: int) -> int:
     """For how long a job waits for the hosts of ``count`` intervals at the end of the pool."""
-    used, n_hosts, late = state.pool_used, state.host_first.size - 1, 0
-    for k in range(used, used + count):
-        host = state.host_of[state.pool.lo[k]]
-        while host < n_hosts and state.host_first[host] < state.pool.hi[k]:
+    late = 0
+    for k in range(state.pool_used, state.pool_used + count):
+        for host in range(state.host_of[state.pool.lo[k]], state.host_of[state.pool.hi[k] - 1] + 1):
             late = max(late, late_on(state, host, state.now_ns))
-            host += 1
     return late
 
 

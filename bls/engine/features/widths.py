@@ -26,17 +26,16 @@ What a job had still to run is thought to take longer, or shorter, by as much as
 
 from __future__ import annotations
 
-from bls.availability.free_cores import count_hosts, free_take
 from bls.engine import state as b
 from bls.engine.features.coming_cores import free_now_for, may_come, may_have, tells_apart
-from bls.engine.features.reached import head_of_queue, hears, room_in_limits, write_down
+from bls.engine.features.reached import head_of_queue, hears, room_in_limits, stretch_walltime, write_down
+from bls.engine.heaps import drop_top, move, push
 from bls.engine.hooks import HOOK
-from bls.engine.job_lifecycle import account_for, hold_pool, tally_cores
-from bls.engine.kept_reservations import drop_slots
+from bls.engine.job_lifecycle import account_for, hold_pool, planned_until, set_free, tally_cores
+from bls.engine.kept_reservations import drop_plan
 from bls.engine.planned_time import scaled
-from bls.engine.power_of_cores import core_mw, room_mw
+from bls.engine.power_of_jobs import MACHINE, core_mw, room_mw
 from bls.engine.state import BatchState
-from traces.algorithms.event_heap import heap_drop_top, heap_push, heap_settle
 from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
 from traces.compiled import compiled
@@ -53,17 +52,17 @@ def _stay(state: BatchState, job: int) -> int:
 @compiled(inner=True)
 def _in_order(state: BatchState, now: int) -> int:
     """Put the running jobs whose width may change into ``resizing``, by start and row; returns how many."""
-    jobs, keys, rows = state.jobs, state.resizing.key, state.resizing.what
-    left = n = 0
-    for k in range(state.n_running):
-        job = state.running_job[k]
+    jobs, ordered, n = state.jobs, state.ordered, 0
+    ordered.n = 0
+    for k in range(state.running.n):
+        job = state.running.key[k]
         origin = jobs.origin[job]
         if jobs.min_cores[origin] < jobs.max_cores[origin] and jobs.start_ns[job] <= now:
-            left = heap_push(keys, rows, left, jobs.start_ns[job], job)
-    while left > 0:
-        job = rows[0]
+            push(ordered, jobs.start_ns[job], job)
+    while ordered.n > 0:
+        job = ordered.key[0]
         origin = jobs.origin[job]
-        left = heap_drop_top(keys, rows, left)
+        drop_top(ordered)
         state.resizing.job[n] = job
         state.resizing.least[n], state.resizing.most[n] = jobs.min_cores[origin], jobs.max_cores[origin]
         n += 1
@@ -118,13 +117,9 @@ def _plan_anew(
     Its width was ``before``. The intervals of what it holds then are in the pool.
     """
     settings, jobs = state.settings, state.jobs
-    if settings.keeps_reservations == 1:
-        drop_slots(state)
+    drop_plan(state)
     thought = jobs.expected_end_ns[job]
-    planned = settings.plans == 1 and thought > now
-    held = planned or (settings.by_cores == 1 and settings.plans == 0)
-    if held:
-        hold_pool(state, job, now, thought if planned else b.NEVER, 1)
+    hold_pool(state, job, now, planned_until(state, job, now), 1)
     jobs.held_first[job], jobs.held_count[job] = list_first, list_count
     more = 0
     for k in range(first, state.n_told):
@@ -135,17 +130,10 @@ def _plan_anew(
     after = _stay(state, job)
     if thought > now:
         jobs.expected_end_ns[job] = now + scaled(thought - now, before, after, max(thought, MAX_NS) - now)
-        at = 0
-        while at < state.n_expected and state.expected_job[at] != job:
-            at += 1
-        if at < state.n_expected:
-            heap_settle(state.expected_ns, state.expected_job, state.n_expected, at, jobs.expected_end_ns[job])
-    left = jobs.start_ns[job] + jobs.walltime_ns[job] + jobs.stretch_ns[job] - now
-    if left > 0:
-        jobs.stretch_ns[job] += scaled(left, before, after, max(left, MAX_NS)) - left
-    if held:
-        hold_pool(state, job, now, jobs.expected_end_ns[job] if planned else b.NEVER, -1)
-    elif settings.plans == 1 and jobs.overdue[job] == 1:
+        move(state.expected, job, jobs.expected_end_ns[job])
+    stretch_walltime(state, job, now, before, after)
+    hold_pool(state, job, now, planned_until(state, job, now), -1)
+    if settings.plans == 1 and thought <= now and jobs.overdue[job] == 1:
         state.overdue_cores += more
     state.lost = 1
     state.blocked_head = -1  # its slot is another now
@@ -197,7 +185,7 @@ def _give(state: BatchState, job: int, most: int, now: int) -> None:
     """Give a running job up to ``most`` free cores that it can use, the first ones."""
     jobs, words, powered = state.jobs, state.free_words, state.settings.powered != b.UNPOWERED
     first, n, before = state.n_told, 0, jobs.held_cores[job]
-    room = room_mw(state) if powered else 0
+    room = room_mw(state, MACHINE) if powered else 0
     for word in range(state.free_starts[1]):
         bits = words[word]
         if bits == 0:
@@ -222,16 +210,13 @@ def _give(state: BatchState, job: int, most: int, now: int) -> None:
     _plan_anew(state, job, now, before, first, list_first, list_count)
     for k in range(first, state.n_told):
         core = state.told.core[k]
-        free_take(words, state.free_starts, core, core + 1)
-        if state.settings.by_hosts == 1:
-            count_hosts(state.host_of, state.host_first, state.host_free, core, core + 1, -1)
+        set_free(state, core, core + 1, -1)
         state.given_at[core], state.asked[core] = k + 1, 0
         _comes_as_new(state, job, core)
     state.free_cores -= n
     jobs.released[job] -= n
     jobs.released_held[job] -= n
-    if state.settings.limited == 1:
-        tally_cores(state, job, n)
+    tally_cores(state, job, n)
     account_for(state, job, now, n, 1)
     hears(state, job, first)
 
@@ -239,18 +224,18 @@ def _give(state: BatchState, job: int, most: int, now: int) -> None:
 @compiled(inner=True)
 def _ask(state: BatchState, head: int, job: int, most: int, now: int) -> None:
     """Ask a running job for ``most`` cores: those it was given last, then its last; only what the head can use, if any, -1."""
-    jobs, keys, cores = state.jobs, state.resizing.key, state.resizing.what
+    jobs, ordered = state.jobs, state.ordered
     first, before, spared = state.n_told, _stay(state, job), _first_core(state, job)
-    n, n_cores = 0, state.host_of.size
+    n_cores, ordered.n = state.host_of.size, 0
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         for core in range(state.pool.lo[k], state.pool.hi[k]):
             if state.holder[core] != job or state.asked[core] == 1 or core == spared:
                 continue
             if head < 0 or may_have(state, head, core):
-                n = heap_push(keys, cores, n, -state.given_at[core], n_cores - core)
+                push(ordered, -state.given_at[core], n_cores - core)
     for _ in range(most):
-        core = n_cores - cores[0]
-        n = heap_drop_top(keys, cores, n)
+        core = n_cores - ordered.key[0]
+        drop_top(ordered)
         state.asked[core] = 1
         write_down(state, job, now, core, b.ASKED_FOR, 0, 0)
     jobs.asked[job] += most
@@ -259,9 +244,18 @@ def _ask(state: BatchState, head: int, job: int, most: int, now: int) -> None:
 
 
 @compiled(inner=True)
-def _expand(state: BatchState, now: int) -> None:
-    """Nobody waits: what is free goes to running jobs, in order."""
-    n = _in_order(state, now)
+def _ask_for_the_rest(state: BatchState, n: int, now: int) -> None:
+    """Each of n jobs in order is asked for what it has beyond ``resizing.most``."""
+    for k in range(n):
+        job = state.resizing.job[k]
+        more = min(_stay(state, job) - state.resizing.most[k], _most_asked(state, job, job, 1))
+        if more > 0:
+            _ask(state, -1, job, more, now)
+
+
+@compiled(inner=True)
+def _give_up_to_most(state: BatchState, n: int, now: int) -> None:
+    """What is free goes to n jobs, in order, up to ``resizing.most`` of each."""
     for k in range(n):
         most = _most_given(state, state.resizing.job[k], state.resizing.most[k])
         if most > 0:
@@ -318,39 +312,27 @@ def _equal(state: BatchState, head: int, now: int) -> None:
             high = level - 1
     over = max(0, pool - _shared(state, n, low))
     for k in range(n):
-        job, least, most = state.resizing.job[k], state.resizing.least[k], state.resizing.most[k]
+        least, most = state.resizing.least[k], state.resizing.most[k]
         target = max(least, min(most, low))
         if over > 0 and least <= low < most:
             target += 1
             over -= 1
         state.resizing.most[k] = target
-    for k in range(n):
-        job, target = state.resizing.job[k], state.resizing.most[k]
-        more = min(_stay(state, job) - target, _most_asked(state, job, job, 1))
-        if more > 0:
-            _ask(state, -1, job, more, now)
-    for k in range(n):
-        if state.n_waiting == 0:
-            most = _most_given(state, state.resizing.job[k], state.resizing.most[k])
-            if most > 0:
-                _give(state, state.resizing.job[k], most, now)
+    _ask_for_the_rest(state, n, now)
+    if state.n_waiting == 0:
+        _give_up_to_most(state, n, now)
 
 
 @compiled(inner=True)
 def _evolve(state: BatchState, now: int) -> None:
     """Each job in order is asked for what it does not want any more, or given free cores, up to as many as it wants."""
-    n, wishing = _in_order(state, now), state.wishing
+    n = _in_order(state, now)
     for k in range(n):
         job = state.resizing.job[k]
-        wish = wishing.wish[job]
-        more = min(_stay(state, job) - wish, _most_asked(state, job, job, 1)) if wish > 0 else 0
-        if more > 0:
-            _ask(state, -1, job, more, now)
-    for k in range(n):
-        job = state.resizing.job[k]
-        most = _most_given(state, job, wishing.wish[job])
-        if most > 0:
-            _give(state, job, most, now)
+        wish = state.wishing.wish[job]
+        state.resizing.most[k] = wish if wish > 0 else state.jobs.held_cores[job]
+    _ask_for_the_rest(state, n, now)
+    _give_up_to_most(state, n, now)
 
 
 @compiled(HOOK)
@@ -366,5 +348,5 @@ def resize_running(state: BatchState, _job: int, now: int, _stop: int, _sign: in
     elif head >= 0 and when != b.EXPAND:
         _shrink(state, head, now)
     elif state.n_waiting == 0 and state.free_cores > 0 and when != b.SHRINK:
-        _expand(state, now)
+        _give_up_to_most(state, _in_order(state, now), now)  # to whom cores may come
     return 0

@@ -9,9 +9,10 @@ from __future__ import annotations
 from bls.engine import state as b
 from bls.engine.features.reached import drop_wishes
 from bls.engine.features.releases import FULL, REFUSED, TOLD
+from bls.engine.heaps import drop_top, push
 from bls.engine.hooks import HOOK
+from bls.engine.job_lifecycle import is_open
 from bls.engine.state import BatchState
-from traces.algorithms.event_heap import heap_drop_top, heap_push
 from traces.compiled import compiled
 from traces.kernels.signatures import Ints
 
@@ -21,15 +22,14 @@ __all__ = ["hear_wish", "tell_wishes"]
 @compiled(inner=True)
 def _push_next(state: BatchState, job: int) -> None:
     """Have the first wish that a job is still to make happen at its instant."""
-    at = state.wishes.at_ns[state.wishing.first[job]]
-    state.n_releasing = heap_push(state.releasing_ns, state.releasing_key, state.n_releasing, at, b.WISH_KEY + job)
+    push(state.releasing, state.wishes.at_ns[state.wishing.first[job]], b.WISH_KEY + job)
 
 
 @compiled(HOOK)
 def hear_wish(state: BatchState, job: int, _now: int, _stop: int, _sign: int) -> int:
     """A job wishes now, and so is first in the heap."""
     wishing = state.wishing
-    state.n_releasing = heap_drop_top(state.releasing_ns, state.releasing_key, state.n_releasing)
+    drop_top(state.releasing)
     k = wishing.first[job]
     wishing.wish[job], wishing.wished[job] = state.wishes.cores[k], state.wishes.place[k] + 1
     wishing.first[job] += 1
@@ -44,29 +44,15 @@ def hear_wish(state: BatchState, job: int, _now: int, _stop: int, _sign: int) ->
 def tell_wishes(state: BatchState, job: int, wished_ns: Ints, cores: Ints, until_ns: int) -> int:
     """Tell for how many cores ``job``, which runs and whose outcome or promise is told next, wishes before ``until_ns``.
 
-    What was told of it before and has not happened yet is void: it may be told again.
+    What was told of it before and has not happened yet is void: it may be told again. ``wished_ns`` are the instants of all
+    its wishes, from its start on, ascending; ``2**63 - 1`` where there is none. Number i of F is for ``cores[i % F]`` cores.
 
-    Parameters
-    ----------
-    state : BatchState
-    job : int
-        Row.
-    wished_ns : int64 (I,)
-        Instants of all its wishes, from its start on, ascending; ``2**63 - 1`` where there is none.
-    cores : int64 (F,)
-        For how many cores: place i of ``wished_ns`` is for ``cores[i % F]``.
-    until_ns : int
-        Its end, or before when it is known what it does.
-
-    Returns
-    -------
-    int
-        ``TOLD``; ``REFUSED`` if a wish is in the past, or one that was heard is no more, or one is for fewer or more cores than
-        the job may have; or ``FULL``, if the table must grow first (``bls.engine.initial_state.grow_wishes``). With the last
-        two nothing is told.
+    Returns ``TOLD``; ``REFUSED`` if a wish is in the past, or one that was heard is no more, or one is for fewer or more cores
+    than the job may have; or ``FULL``, if the table must grow first (``bls.engine.initial_state.grow_wishes``). With the last
+    two nothing is told.
     """
     jobs, origin = state.jobs, state.jobs.origin[job]
-    if jobs.start_ns[job] < 0 or jobs.end_ns[job] >= 0:
+    if not is_open(state, job):
         return REFUSED
     drop_wishes(state, job)
     first, least, most = state.n_wishes, jobs.min_cores[origin], jobs.max_cores[origin]

@@ -1,0 +1,243 @@
+"""What the cores of jobs draw beyond idle ones: on the machine, or in a domain, a part whose power is limited by itself."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bls.engine import state as b
+from bls.engine.job_lifecycle import under_way
+from bls.engine.state import BatchState
+from traces.base.scale import WHOLE
+from traces.compiled import Array, compiled
+
+__all__ = [
+    "MACHINE",
+    "core_mw",
+    "cores_mw",
+    "cores_mw_within",
+    "drawn_mw",
+    "fits_within",
+    "held_in",
+    "held_mw",
+    "held_within",
+    "interval_mw",
+    "least_mw",
+    "left_mw",
+    "more_mw",
+    "next_limit_ns",
+    "place_of",
+    "planned_level",
+    "planned_more_mw",
+    "planned_state",
+    "power_left",
+    "room_mw",
+    "speed_in",
+    "sum_within",
+]
+
+#: Instead of a domain, the whole machine.
+MACHINE = -1
+
+
+@compiled(inner=True)
+def planned_state(state: BatchState, job: int) -> int:
+    """The state that a job is planned with: 0, full speed, where it may not be slowed."""
+    planned = state.power.planned
+    return int(planned[state.jobs.origin[job]]) if planned.size > 0 else 0
+
+
+@compiled(merged=True)
+def place_of(state: BatchState, job: int, at: int) -> int:
+    """Where in the tables a state of the job's class is."""
+    kind = state.power.kind
+    return int(at + kind[state.jobs.origin[job]] * state.power.states) if kind.size > 0 else at
+
+
+@compiled(merged=True)
+def drawn_mw(state: BatchState, job: int, at: int, group: int) -> int:
+    """What a core of a group draws beyond an idle one as the job works on it in a state."""
+    return int(state.power.more_mw[place_of(state, job, at), group])
+
+
+@compiled(merged=True)
+def more_mw(state: BatchState, job: int, at: int, group: int) -> int:
+    """The same as it is planned with: as it is predicted, where it is."""
+    predicted = state.power.predicted
+    if predicted.size == 0:
+        return drawn_mw(state, job, at, group)
+    # Times a factor in parts per billion, at most 10, rounded half up.
+    mw, factor = state.power.more_mw[at, group], predicted[job]
+    whole, part, high, low = mw // WHOLE, mw % WHOLE, factor // WHOLE, factor % WHOLE
+    return int(whole * factor + part * high + (part * low + WHOLE // 2) // WHOLE)
+
+
+@compiled(merged=True)
+def speed_in(state: BatchState, job: int, at: int, group: int) -> int:
+    """How fast a core of a group is for the job in a state, in parts per billion."""
+    return int(state.power.speed[place_of(state, job, at), group])
+
+
+@compiled(inner=True)
+def interval_mw(state: BatchState, job: int, lo: int, hi: int) -> int:
+    """What the cores [lo, hi) draw beyond idle ones, in the state that the job is planned with."""
+    first, at, total = state.power.first_core, planned_state(state, job), 0
+    for group in range(first.size - 1):
+        cores = min(hi, first[group + 1]) - max(lo, first[group])
+        if cores > 0:
+            total += cores * more_mw(state, job, at, group)
+    return int(total)
+
+
+@compiled(inner=True)
+def cores_mw(state: BatchState, job: int, lo: Array, hi: Array, count: int) -> int:
+    """The same of ``count`` intervals of cores."""
+    total = 0
+    for i in range(count):
+        total += interval_mw(state, job, lo[i], hi[i])
+    return total
+
+
+@compiled(inner=True)
+def core_mw(state: BatchState, job: int, core: int) -> int:
+    """What a core of a job draws beyond an idle one, in the state that the job is planned with."""
+    power, group = state.power, 0
+    while power.first_core.size > 2 and core >= power.first_core[group + 1]:
+        group += 1
+    return more_mw(state, job, planned_state(state, job), group)
+
+
+@compiled(inner=True)
+def least_mw(state: BatchState, job: int) -> int:
+    """What a waiting job draws at the least beyond idle cores, whichever cores it has."""
+    at = planned_state(state, job)
+    least = more_mw(state, job, at, 0)
+    for group in range(1, state.power.first_core.size - 1):
+        least = min(least, more_mw(state, job, at, group))
+    return int(state.jobs.cores[job] * least)
+
+
+@compiled(inner=True)
+def held_in(state: BatchState, job: int, begin: int, stop: int) -> int:
+    """How many of the cores [begin, stop) a job holds."""
+    jobs, total = state.jobs, 0
+    for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
+        lo, hi = max(state.pool.lo[k], begin), min(state.pool.hi[k], stop)
+        if state.settings.releases == b.NO_RELEASES:
+            total += max(0, hi - lo)
+            continue
+        for core in range(lo, hi):
+            total += state.holder[core] == job
+    return int(total)
+
+
+@compiled(inner=True)
+def cores_mw_within(state: BatchState, job: int, domain: int, lo: Array, hi: Array, count: int) -> int:
+    """What those of ``count`` intervals of cores that are in a domain draw beyond idle ones, in the state that the job is
+    planned with."""
+    domains, total = state.domains, 0
+    for part in range(domains.first[domain], domains.first[domain + 1]):
+        for i in range(count):
+            low, high = max(lo[i], domains.lo[part]), min(hi[i], domains.hi[part])
+            if low < high:
+                total += interval_mw(state, job, low, high)
+    return total
+
+
+@compiled(inner=True)
+def fits_within(state: BatchState, job: int, domain: int, lo: Array, hi: Array, count: int, room: int) -> bool:
+    """Whether ``count`` intervals of cores, as the job is planned on them, fit what is left of a domain; those with no core in
+    it always do."""
+    domains = state.domains
+    for part in range(domains.first[domain], domains.first[domain + 1]):
+        for i in range(count):
+            if lo[i] < domains.hi[part] and hi[i] > domains.lo[part]:
+                return bool(cores_mw_within(state, job, domain, lo, hi, count) <= room)
+    return True
+
+
+@compiled(inner=True)
+def held_within(state: BatchState, job: int, domain: int, group: int) -> int:
+    """How many cores of a group a job holds in a domain."""
+    first, domains, cores = state.power.first_core, state.domains, 0
+    if domain == MACHINE:
+        one_group = first.size == 2
+        return int(state.jobs.held_cores[job] if one_group else held_in(state, job, first[group], first[group + 1]))
+    for part in range(domains.first[domain], domains.first[domain + 1]):
+        lo, hi = max(domains.lo[part], first[group]), min(domains.hi[part], first[group + 1])
+        if lo < hi:
+            cores += held_in(state, job, lo, hi)
+    return cores
+
+
+@compiled(inner=True)
+def held_mw(state: BatchState, job: int, domain: int) -> int:
+    """What the cores that a job holds in a domain draw beyond idle ones, in the state that it is planned with."""
+    at, total = planned_state(state, job), 0
+    for group in range(state.power.first_core.size - 1):
+        total += held_within(state, job, domain, group) * more_mw(state, job, at, group)
+    return int(total)
+
+
+@compiled(inner=True)
+def sum_within(state: BatchState, job: int, domain: int, table: Array, at: int) -> int:
+    """Sum over the cores that a job holds in a domain what a table of states and groups has for them in a state."""
+    place, total = place_of(state, job, at), 0
+    for group in range(state.power.first_core.size - 1):
+        total += held_within(state, job, domain, group) * table[place, group]
+    return int(total)
+
+
+@compiled(inner=True)
+def next_limit_ns(state: BatchState) -> int:
+    """When what is known of limits changes next."""
+    ns = state.power.ns
+    return int(ns[state.next_power]) if state.next_power < ns.size else b.NEVER
+
+
+@compiled(inner=True)
+def left_mw(state: BatchState, domain: int) -> int:
+    """What the limit of a domain that is known leaves beside its idle cores; ``NEVER`` without a limit."""
+    limit, idle = state.limit_mw, state.settings.idle_mw
+    if domain != MACHINE:
+        limit, idle = state.domains.limit_mw[domain], state.domains.idle_mw[domain]
+    return int(limit - idle if limit != b.NEVER else limit)
+
+
+@compiled(inner=True)
+def room_mw(state: BatchState, domain: int) -> int:
+    """The same beside all jobs, too, as they are planned."""
+    left = left_mw(state, domain)
+    if left == b.NEVER:
+        return left
+    for k in range(state.running.n + state.n_started):
+        left -= held_mw(state, under_way(state, k), domain)
+    return left
+
+
+@compiled()
+def power_left(state: BatchState) -> int:
+    """What more may be drawn under the limit of the machine that is known, for whoever looks from outside."""
+    return room_mw(state, MACHINE)
+
+
+@compiled(inner=True)
+def planned_level(state: BatchState, job: int) -> int:
+    """The level that a job that waits is planned at, if it may be slowed: that of the machine, or of a domain that has all
+    cores of its partition."""
+    domains, partition, level = state.domains, state.jobs.partition[job], state.level
+    for domain in range(domains.level.size):
+        if domains.covers[partition, domain] == 1:
+            level = max(level, domains.level[domain])
+    return int(level)
+
+
+def planned_more_mw(state: BatchState, row: int) -> Array:
+    """What a core of each group draws beyond an idle one, in the state that the job of a row is planned with: int64 (G,)."""
+    power, origin = state.power, state.jobs.origin[row]
+    at = int(power.planned[origin]) if len(power.planned) else 0
+    if len(power.predicted):
+        factor = int(power.predicted[row])
+        return np.array([(2 * mw * factor + WHOLE) // (2 * WHOLE) for mw in power.more_mw[at].tolist()], np.int64)
+    kind = int(power.kind[origin]) if len(power.kind) else 0
+    found: Array = power.more_mw[at + kind * power.states]
+    return found
