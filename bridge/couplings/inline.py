@@ -87,6 +87,7 @@ class InlineRun:
         simulator, programs = self.simulator, self.scenario.programs
         assert programs is not None
         pace, run = Pace(), drive
+        self._check()
         if simulator.reaches:
             from bridge.couplings.inline_reaching import drive_and_reach as run  # which no other run need load
         while True:
@@ -95,15 +96,18 @@ class InlineRun:
                 hooks.check()
             programs.rules.forget_all()  # applications of which these keep objects run to their ends within drive()
             watch(simulator.ended, simulator.now_ns)
-            if simulator.checks:
-                from bridge.couplings.inline_validation import validate_inline
-
-                simulator.check(status)
-                validate_inline(simulator.state, self.inline)
+            simulator.check(status)
             if status < 0:
                 self._make_room(status)
-            elif simulator.settle(status) and status in (BatchStatus.DONE, BatchStatus.LOOK):
+            self._check()
+            if status >= 0 and simulator.settle(status) and status in (BatchStatus.DONE, BatchStatus.LOOK):
                 return bool(status == BatchStatus.DONE)
+
+    def _check(self) -> None:
+        if self.simulator.checks:
+            from bridge.couplings.inline_validation import validate_inline
+
+            validate_inline(self.simulator.state, self.inline)
 
     def _make_room(self, status: int) -> None:
         # For what the loop has run out of room for; or raise its fault.

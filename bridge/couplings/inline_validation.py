@@ -11,6 +11,7 @@ from bls.engine.state import BatchState
 from bridge.couplings.inline_state import InlineState
 from traces.checks.jobs import InvariantError
 from traces.compiled import Array
+from traces.kernels.slabs import LAID_AT, WHOLE, slab_fault
 
 __all__ = ["validate_inline"]
 
@@ -20,7 +21,7 @@ def validate_inline(state: BatchState, inline: InlineState) -> None:
 
     The jobs that have started, and whose run time was not known, have tasks, and no others; those that ran are all, unless the
     job was cut; the records of tasks are the jobs', one behind the other, and none runs before or after its job;
-    the application that ran last has ended.
+    the application that ran last has ended; the slabs of kept applications follow each other, and say where they are.
 
     Raises
     ------
@@ -57,6 +58,7 @@ def validate_inline(state: BatchState, inline: InlineState) -> None:
     ended = (ApplicationStatus.FINISHED, ApplicationStatus.STOPPED, ApplicationStatus.LOST)
     if done.any() and status not in ended and inline.fault_status == 0 and not len(inline.saved.flags):
         _fault(state, f"the application that ran last has status {status}")
+    _check_kept(state, inline)
 
 
 def _open(inline: InlineState, jobs: Jobs) -> Array:
@@ -70,6 +72,21 @@ def _open(inline: InlineState, jobs: Jobs) -> Array:
 def _fault(state: BatchState, what: str, row: int = -1) -> None:
     who = "" if row < 0 else f"job {state.jobs.number[row]} "
     raise InvariantError(f"inline coupling at {state.now_ns} ns: {who}{what}")
+
+
+def _check_kept(state: BatchState, inline: InlineState) -> None:
+    saved, at = inline.saved, 0
+    kept = np.flatnonzero(saved.first >= 0)
+    for row in kept[np.argsort(saved.first[kept])].tolist():
+        if saved.first[row] != at:
+            _fault(state, f"is kept from word {saved.first[row]} on; those before end at {at}", row)
+        if fault := slab_fault(inline.shared, saved.words, at):
+            _fault(state, f"is kept in a slab that {fault}", row)
+        if saved.ahead.item(LAID_AT) == saved.words[at + LAID_AT]:
+            _fault(state, "was copied, and the copy has the pointers of what is kept", row)
+        at += int(saved.words[at + WHOLE])
+    if at != saved.used:
+        _fault(state, f"{saved.used} words of kept applications; they end at {at}")
 
 
 def _check_records(state: BatchState, inline: InlineState, jobs: Jobs, rows: Array) -> None:
