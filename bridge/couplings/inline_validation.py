@@ -17,10 +17,10 @@ __all__ = ["validate_inline"]
 
 
 def validate_inline(state: BatchState, inline: InlineState) -> None:
-    """Check the inline state between two calls of ``bridge.couplings.inline_kernel.drive``, beside a batch state that is sound.
+    """Check the inline state between two calls of ``bridge.couplings.inline_kernel.drive``; the batch state is sound.
 
     The jobs that have started, and whose run time was not known, have tasks, and no others; those that ran are all, unless the
-    job was cut; the records of tasks are the jobs', one behind the other, and none runs before or after its job;
+    job was cut; the records of tasks are the jobs', one after the other, and none runs before or after its job;
     the application that ran last has ended; the slabs of kept applications follow each other, and say where they are.
 
     Raises
@@ -51,10 +51,11 @@ def validate_inline(state: BatchState, inline: InlineState) -> None:
         _check_records(state, inline, jobs, np.flatnonzero(done))
     elif inline.ledger_used:
         _fault(state, f"{inline.ledger_used} records of tasks, where none are kept")
+    reaches = len(inline.saved.flags) or len(inline.journal.flags)
     sent = int(inline.outcomes.n_transfers[:rows].sum())
-    if sent > inline.transfers_used or (sent < inline.transfers_used and not len(inline.reaching)):
+    if sent > inline.transfers_used or (sent < inline.transfers_used and not reaches):
         _fault(state, f"{inline.transfers_used} records of transfers; the jobs have {sent}")
-    status = inline.app.status
+    status = inline.shared.app.status
     ended = (ApplicationStatus.FINISHED, ApplicationStatus.STOPPED, ApplicationStatus.LOST)
     if done.any() and status not in ended and inline.fault_status == 0 and not len(inline.saved.flags):
         _fault(state, f"the application that ran last has status {status}")
@@ -62,7 +63,7 @@ def validate_inline(state: BatchState, inline: InlineState) -> None:
 
 
 def _open(inline: InlineState, jobs: Jobs) -> Array:
-    # Of which jobs the end is open: they were told something, or are about to be run.
+    # Of which jobs the end is open: they received commands, or are about to be run.
     found = jobs.promise_ns >= 0
     if len(inline.saved.flags):
         found |= (inline.saved.first[: len(jobs.number)] >= 0) & (jobs.end_ns < 0)

@@ -61,7 +61,7 @@ def place_of(state: BatchState, coupled: InlineState, name: str) -> tuple[Any, A
     if name in ("start_ns", "end_ns"):
         return getattr(coupled.application, name), coupled.outcomes.first[done]
     if name == "status":
-        return column(coupled.app, name), ...
+        return column(coupled.running.app, name), ...
     return (column(coupled, name), ...) if name.endswith("_used") else (getattr(coupled.outcomes, name), done)
 
 
