@@ -1,4 +1,4 @@
-"""Applications that receive commands while they run, in the inline coupling: to an instant, and with other speeds."""
+"""Running applications and their commands, in the inline coupling: advance them, and scale the speeds of their cores."""
 
 from __future__ import annotations
 
