@@ -141,7 +141,7 @@ def function_table(functions: Sequence[Any]) -> Array:
     Parameters
     ----------
     functions : sequence
-        From :func:`as_value`; the caller keeps them alive.
+        From :func:`as_value`; the caller keeps them alive. False: none is at this place.
 
     Returns
     -------
@@ -152,7 +152,7 @@ def function_table(functions: Sequence[Any]) -> Array:
         table = np.empty(len(functions), object)
         table[:] = functions
         return table
-    return np.array([function.address for function in functions], np.int64)
+    return np.array([function and function.address for function in functions], np.int64)
 
 
 def caller(signature: Signature) -> Any:

@@ -1,4 +1,4 @@
-"""What a batch level is for whoever runs its jobs' applications: driven, asked what has started, told what became of it."""
+"""What a batch level is for a coupling, which runs its jobs' applications: driven, asked what has started, given outcomes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from bls.engine.status import BatchStatus
-from bls.seen.moment import Counts, JobColumns, Moment
 from traces.compiled import Array
 
 __all__ = ["BatchLevel"]
@@ -16,9 +15,9 @@ class BatchLevel(Protocol):
     """The batch level of one simulation, seen from a coupling; jobs are named by their rows.
 
     It is driven so: :meth:`advance`; on ``STARTED`` answer for every row of :meth:`started` with :meth:`outcome` or
-    :meth:`promise`; on ``DUE`` answer for :attr:`due`; until ``DONE``. ``bls.simulator.BatchSimulator`` is one, whoever decides
-    in it: a policy of keys or scores, one in Python, or another program. The inline coupling calls its engine's kernels, and so
-    takes no other; those with processes know nothing but what is here.
+    :meth:`promise`; on ``DUE`` answer for :attr:`due`; until ``DONE``. ``bls.simulator.BatchSimulator`` is one, with a policy
+    of keys or scores, one in Python, or another program. The inline coupling calls its engine's kernels, and so takes no
+    other; the couplings with processes use only what is here.
     """
 
     @property
@@ -49,16 +48,6 @@ class BatchLevel(Protocol):
     def waits_for_others(self) -> bool:
         """Whether :meth:`advance` may wait for another program, so that nothing else should wait for it."""
 
-    @property
-    def counts(self) -> Counts:
-        """The few numbers of the run, at any time and in any thread."""
-
-    def columns(self) -> JobColumns:
-        """All jobs, and later attempts, by row."""
-
-    def moment(self) -> Moment:
-        """Who runs where, and what else there is; between two calls of :meth:`advance`."""
-
     def advance(self, max_ends: int) -> BatchStatus:
         """Run until something is needed from outside; returns ``DONE``, ``STARTED``, ``DUE`` or ``PAUSED``.
 
@@ -87,14 +76,14 @@ class BatchLevel(Protocol):
         """The half-open intervals of cores that a row's job holds or held."""
 
     def promise(self, row: int, not_before_ns: int) -> bool:
-        """Tell that a running job ends at ``not_before_ns`` or later; False if it takes back what is known."""
+        """Report that a running job ends at ``not_before_ns`` or later; False if that takes back what is known."""
 
     def outcome(self, row: int, end_ns: int, stopped: bool = False) -> bool:
-        """Tell when a running job ends, and whether because it was cut; False if that cannot be."""
+        """Report when a running job ends, and whether because it was cut; False if that cannot be."""
 
     @property
     def hints(self) -> bool:
-        """Whether running jobs are told for which of their cores others wait."""
+        """Whether running jobs receive hints for which of their cores others wait."""
 
     @property
     def molds(self) -> bool:
@@ -106,14 +95,13 @@ class BatchLevel(Protocol):
 
     @property
     def evolves(self) -> bool:
-        """Whether running jobs are given cores, or asked for some, as they wish."""
+        """Whether running jobs are given cores, or asked for some, as they request."""
 
     def width_range(self, row: int) -> tuple[int, int]:
         """Between which numbers of cores the width of a row's job may change; twice the same where it may not."""
 
     def wish(self, row: int, wished_ns: Array, cores: Array, until_ns: int) -> bool:
-        """Tell for how many cores a job that has started wishes, and when, before its outcome is told; False if that cannot
-        be."""
+        """Report how many cores a job that has started requests, and when, before its outcome; False if that cannot be."""
 
     @property
     def directs(self) -> bool:
@@ -127,7 +115,7 @@ class BatchLevel(Protocol):
         """How the speeds of a running job's cores were last scaled: cores, -1 for all; and by what, parts per billion."""
 
     def hinted(self, row: int) -> bool:
-        """Whether a running job was last told for which of its cores others wait."""
+        """Whether the latest commands of a running job have a hint for which of its cores others wait."""
 
     def resized(self, row: int) -> tuple[list[int], list[int]]:
         """The cores that a running job was last given, and those that it was asked for."""
@@ -136,19 +124,19 @@ class BatchLevel(Protocol):
         """Which of these cores a running job holds: bool."""
 
     def reached(self) -> list[int]:
-        """The rows of the running jobs that the latest pass has something to tell, once."""
+        """The rows of the running jobs that receive commands from the latest pass, once."""
 
     def wanted(self, row: int, core_number: Array) -> Array:
-        """For which of its cores a running job was last told that others wait: bool."""
+        """For which of its cores others wait, by the latest hint to a running job: bool."""
 
     def take_back(self, row: int) -> bool:
         """Take back how a running job was to go on: it needs an outcome or a promise again."""
 
     def loss(self, row: int, end_ns: int, core: int) -> bool:
-        """Tell when a running job ends because its cores are lost, ``core`` last; False if that cannot be."""
+        """Report when a running job ends because its cores are lost, ``core`` last; False if that cannot be."""
 
     def release(self, row: int, core_number: Array, released_ns: Array, end_ns: int) -> bool:
-        """Tell when a job that has started releases cores, before its outcome is told; False if that cannot be."""
+        """Report when a job that has started releases cores, before its outcome; False if that cannot be."""
 
     def put_off_stop(self, row: int, core_number: Array, released_ns: Array) -> bool:
         """Whether a job that was cut would have released the failing hosts by then: its application is to be run again."""

@@ -22,13 +22,13 @@ from traces.ledger import TaskRecords, TransferRecords
 
 __all__ = ["Applications", "Coupling", "Pace", "PeerOptions", "RunWatch", "Watch", "core_gflop", "nothing_done"]
 
-#: Wall time between two looks at the clock, s: a fraction of what a person at a screen notices.
+#: Wall time between two readings of the clock, s: a fraction of what a person at a screen notices.
 _PAUSE_S = 0.05
 
-#: The first pause of a run comes after so many ends, since nobody knows yet how long they take.
+#: The number of ends before the first pause of a run, when it is not known yet how long they take.
 _FIRST_ENDS = 16
 
-#: A run never goes on for longer than so many ends.
+#: The most ends between two pauses of a run.
 _MOST_ENDS = 10**9
 
 
@@ -51,7 +51,7 @@ class RunWatch(Watch, Protocol):
 
 
 class Pace:
-    """After how many ends to look at the clock again, so that it is looked at about 20 times a second.
+    """After how many ends to read the clock again, so that it is read about 20 times a second.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class PeerOptions:
     workers : int or None
         How many run at once on this host; None is one per processor, or none where other hosts may join.
     timeout_s : float
-        A process that has not answered for so long is killed, and its job simulated again.
+        A process that has not answered for this time is killed, and its job simulated again.
     command : str or None
         A command line that starts an application simulator of the user's own; None is ours.
     socket : str
@@ -94,8 +94,8 @@ class PeerOptions:
     token_file : str or None
         The file with the secret that they must know; needed with ``listen``.
     certificate : str or None
-        The file that the run's certificate is written to, by which they know the run; None: the token's file with ``.crt``
-        behind it.
+        The file that the run's certificate is written to, by which they know the run; None: the token's file, followed by
+        ``.crt``.
     """
 
     workers: int | None = WORKERS.default

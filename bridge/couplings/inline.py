@@ -58,15 +58,7 @@ class InlineRun:
 
     def __init__(self, scenario: Scenario, simulator: BatchSimulator, *, keep_tasks: bool) -> None:
         self.scenario, self.simulator, self.keep_tasks = scenario, simulator, keep_tasks
-        self.inline = new_inline_state(
-            scenario,
-            keep_tasks=keep_tasks,
-            cuts=simulator.cuts,
-            releasing=simulator.releases,
-            losing=simulator.loses,
-            reaching=simulator.reaches,
-            directing=simulator.directs,
-        )
+        self.inline = new_inline_state(scenario, simulator, keep_tasks=keep_tasks)
 
     def fork(self, simulator: BatchSimulator) -> InlineRun:
         """Return a copy that goes on by itself, with a fork of the batch simulator."""
@@ -87,6 +79,7 @@ class InlineRun:
         simulator, programs = self.simulator, self.scenario.programs
         assert programs is not None
         pace, run = Pace(), drive
+        self._check()
         if simulator.reaches:
             from bridge.couplings.inline_reaching import drive_and_reach as run  # which no other run need load
         while True:
@@ -95,29 +88,33 @@ class InlineRun:
                 hooks.check()
             programs.rules.forget_all()  # applications of which these keep objects run to their ends within drive()
             watch(simulator.ended, simulator.now_ns)
-            if simulator.checks:
-                from bridge.couplings.inline_validation import validate_inline
-
-                simulator.check(status)
-                validate_inline(simulator.state, self.inline)
+            simulator.check(status)
             if status < 0:
                 self._make_room(status)
-            elif simulator.settle(status) and status in (BatchStatus.DONE, BatchStatus.LOOK):
+            self._check()
+            if status >= 0 and simulator.settle(status) and status in (BatchStatus.DONE, BatchStatus.LOOK):
                 return bool(status == BatchStatus.DONE)
+
+    def _check(self) -> None:
+        if self.simulator.checks:
+            from bridge.couplings.inline_validation import validate_inline
+
+            validate_inline(self.simulator.state, self.inline)
 
     def _make_room(self, status: int) -> None:
         # For what the loop has run out of room for; or raise its fault.
         inline, simulator, programs = self.inline, self.simulator, self.scenario.programs
         assert programs is not None
+        row = int(inline.fault_job)
+        job = simulator.job_number(row)
         if status == InlineStatus.LENGTHS_FULL and len(inline.application.lengths) < MAX_TASKS_PER_JOB:
             self.inline = with_room(inline, programs)
-            for row in np.flatnonzero(inline.saved.first >= 0).tolist():  # their work space is another one from now on
-                give_again(inline.saved.words, int(inline.saved.first[row]), inline.shared, self.inline.shared)
+            for kept in np.flatnonzero(inline.saved.first >= 0).tolist():  # their work space is another one from now on
+                give_again(inline.saved.words, int(inline.saved.first[kept]), inline.shared, self.inline.shared)
         elif status in (InlineStatus.LENGTHS_FULL, InlineStatus.LENGTHS_FAULT):
-            row = int(inline.fault_job)
             place = int(self.scenario.program[simulator.origin(row)])
             drawing = NO_ROOM if status == InlineStatus.LENGTHS_FULL else IMPOSSIBLE
-            raise programs.fault(drawing, place, inline.part_first, f"job {simulator.job_number(row)}: ")
+            raise programs.fault(drawing, place, inline.part_first, f"job {job}: ")
         elif status == InlineStatus.LEDGER_FULL:
             self.inline = with_records(inline)
         elif status == InlineStatus.TRANSFERS_FULL:
@@ -134,18 +131,12 @@ class InlineRun:
             grow_rows(inline, len(simulator.state.jobs.number))
             self._settle()
         elif status == InlineStatus.RELEASES_FAULT:
-            row = int(inline.fault_job)
-            raise RuntimeError(
-                f"job {simulator.job_number(row)} releases cores that it does not hold, or wishes in the past"
-            )
+            raise RuntimeError(f"job {job} releases cores that it does not hold, or wishes in the past")
         elif status == InlineStatus.OUTCOME_FAULT:
-            row = int(inline.fault_job)
-            raise RuntimeError(f"job {simulator.job_number(row)} ends at another instant than can be")
+            raise RuntimeError(f"job {job} ends at another instant than can be")
         else:
             assert status == InlineStatus.APPLICATION_FAULT
-            job = simulator.job_number(int(inline.fault_job))
-            fault = int(inline.fault_status)
-            raise application_fault(fault, inline.app, programs.rules, f"job {job}: ")
+            raise application_fault(int(inline.fault_status), inline.shared.app, programs.rules, f"job {job}: ")
 
     def applications(self) -> Applications:
         """What became of all applications, once everything is done."""

@@ -1,10 +1,10 @@
-"""Scales that a running application has not heard yet, in the inline coupling: it hears them when that can first be seen.
+"""Scales that are deferred, in the inline coupling: an application applies them when that can first be seen.
 
-Whoever sets the speeds of all running jobs again and again, as a power limit does, reaches every core of the machine each
-time; but what becomes of a scale shows only as a request arrives, or as the job ends. How much a core has left of its chunk
-is known, in ns at its own speed, and so the first instant at which anything can show, whatever the scales are by then. Up to
-there a scale is put down, with its instant; the application hears all that was put down at one go, core by core, with the
-same roundings as if it had heard each at its instant. What is not one scale of all cores is heard at once, behind those.
+A power limit may set the speeds of all running jobs again and again, and so change every core of the machine each time. But
+a scale shows only as a request arrives, or as the job ends. How much a core has left of its chunk is known, in ns at its own
+speed, and so the first instant at which anything can show, whatever the scales are by then. Until there a scale is deferred,
+with its instant. The application applies all deferred scales in one step, core by core, with the same roundings as if it had
+applied each at its instant. Commands other than one scale of all cores are applied at once, after those.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from als.engine.scaling import first_and_last_work, rescale_all, set_scale
 from als.engine.status import SUSPENDED
 from bls.engine import state as b
 from bls.engine.state import BatchState
-from bridge.couplings.inline_kept import PUT_DOWN
+from bridge.couplings.inline_commands import commanded_at
+from bridge.couplings.inline_kept import MOST_DEFERRED
 from bridge.couplings.inline_saved import running_of
-from bridge.couplings.inline_scaling import told_at
 from bridge.couplings.inline_state import InlineState
 from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
 from traces.compiled import compiled
 
-__all__ = ["hear_put_down", "look_ahead", "put_down"]
+__all__ = ["apply_deferred", "defer", "look_ahead"]
 
 _advance, _first_and_last_work = engine.advance, first_and_last_work
 _rescale_all, _set_scale = rescale_all, set_scale
 
 #: Each task of a chunk is rounded to a ns at the scale of now and at any to come, which is 2 at the most; in ns at scale 1 that
-#: is less than so much a task, and the sums here are right but for such a part of what there was at first.
+#: is less than the first number per task, and the sums here are right but for the second, a part of what there was at first.
 _NS_A_TASK, _PART = 3, 1e-12
 
 
 @compiled(inner=True)
 def _surely(inline: InlineState, ns: int, scale: int) -> float:
     """How long, at scale 1, what takes ``ns`` at ``scale`` takes at the least, whatever the scales to come."""
-    run, tasks = inline.app, 1
+    run, tasks = inline.running.app, 1
     for at in range(run.n_asking):
         c = run.ask_core[at]
         tasks = max(tasks, 1 + run.cores.held_stop[c] - run.cores.held_first[c])
@@ -43,14 +43,14 @@ def _surely(inline: InlineState, ns: int, scale: int) -> float:
 
 
 @compiled(inner=True)
-def put_down(state: BatchState, inline: InlineState, job: int) -> int:
-    """Put down what a job was told last, if that does not show yet; returns the instant before which nothing does, or 0."""
-    of, now, k = running_of(inline, job), told_at(state, job), state.jobs.told_first[job]
-    if of.scale == 0 or of.n_put_down == PUT_DOWN or state.jobs.told_count[job] != 1:
+def defer(state: BatchState, inline: InlineState, job: int) -> int:
+    """Defer the latest scale of a job, if it does not show yet; returns the instant before which nothing does, or 0."""
+    of, now, k = running_of(inline, job), commanded_at(state, job), state.jobs.told_first[job]
+    if of.scale == 0 or of.n_deferred == MOST_DEFERRED or state.jobs.told_count[job] != 1:
         return 0
     if state.told.what[k] != b.SCALED or state.told.core[k] >= 0:
         return 0
-    scale, n = state.told.value[k], of.n_put_down
+    scale, n = state.told.value[k], of.n_deferred
     left = of.left_ns - (now - of.since_ns) * (of.scale / WHOLE)
     if of.farthest_ns / (scale / WHOLE) > MAX_NS // 4 - now:
         return 0
@@ -58,8 +58,8 @@ def put_down(state: BatchState, inline: InlineState, job: int) -> int:
     until = min(until, state.jobs.stop_ns[job] - 1)
     if until <= now:
         return 0
-    of.put_down_ns[n], of.put_down[n] = now, scale
-    of.n_put_down, of.scale, of.since_ns, of.left_ns = n + 1, scale, now, left
+    of.deferred_ns[n], of.deferred[n] = now, scale
+    of.n_deferred, of.scale, of.since_ns, of.left_ns = n + 1, scale, now, left
     return int(until)
 
 
@@ -67,13 +67,13 @@ def put_down(state: BatchState, inline: InlineState, job: int) -> int:
 def _before_requests(inline: InlineState, k: int, scale: int) -> int:
     """How many of the instants from place ``k`` on come before the next request; the first one does.
 
-    All who ask have a chunk, which began ``OVERHEAD`` from now at the latest.
+    All cores that ask have a chunk, which began ``OVERHEAD`` from now at the latest.
     """
-    run, at_ns, factor = inline.app, inline.running.put_down_ns, inline.saved.factor
+    run, at_ns, factor = inline.running.app, inline.running.deferred_ns, inline.saved.factor
     first = run.ask_ns[0] - at_ns[k] - run.overhead_ns if run.n_asking > 0 else 0
     left = _surely(inline, first, scale)
     j = k + 1
-    while j < inline.running.n_put_down:
+    while j < inline.running.n_deferred:
         left -= (at_ns[j] - at_ns[j - 1]) * factor[j - 1]
         if left <= 0.0:
             break
@@ -82,15 +82,15 @@ def _before_requests(inline: InlineState, k: int, scale: int) -> int:
 
 
 @compiled(inner=True)
-def hear_put_down(inline: InlineState) -> int:
-    """Let the application that runs, in place, hear what was put down for it; returns its status."""
-    of, run, factor = inline.running, inline.app, inline.saved.factor
-    n, k, status = of.n_put_down, 0, int(SUSPENDED)
+def apply_deferred(inline: InlineState) -> int:
+    """Apply the deferred scales to the application that runs, in place; returns its status."""
+    of, run, factor = inline.running, inline.running.app, inline.saved.factor
+    n, k, status = of.n_deferred, 0, int(SUSPENDED)
     if n == 0:
         return status
-    at_ns = of.put_down_ns
+    at_ns = of.deferred_ns
     for j in range(n):
-        factor[j] = of.put_down[j] / WHOLE
+        factor[j] = of.deferred[j] / WHOLE
     scale = run.scale if run.scale > 0 else WHOLE
     all_busy = True
     for at in range(run.n_asking):
@@ -100,19 +100,19 @@ def hear_put_down(inline: InlineState) -> int:
         status = int(_advance(run, at_ns[k] + 1))
         if status == SUSPENDED:
             m = _before_requests(inline, k, scale) if all_busy else 1
-            own = inline.base_gflops[: run.speed.size]
-            status = int(_rescale_all(run, own, at_ns[k:], factor[k:], m, inline.next_ns))
+            own = of.base_gflops[: run.speed.size]
+            status = int(_rescale_all(run, own, at_ns[k:], factor[k:], m, of.next_ns))
             k += m
-            scale = of.put_down[k - 1]
+            scale = of.deferred[k - 1]
     _set_scale(run, -1, scale)
-    of.n_put_down = 0
+    of.n_deferred = 0
     return status
 
 
 @compiled(inner=True)
 def look_ahead(state: BatchState, inline: InlineState, job: int) -> None:
-    """Find out up to when scales may be put down for the job whose application runs, in place, at this instant."""
-    of, run, costs, now = inline.running, inline.app, inline.costs, told_at(state, job)
+    """Find out until when scales may be deferred for the job whose application runs, in place, at this instant."""
+    of, run, costs, now = inline.running, inline.running.app, inline.costs, commanded_at(state, job)
     of.scale = 0
     if costs.latency_ns != 0 or costs.master != 0 or inline.speeds.component.size > 0 or run.graph.exists == 1:
         return
@@ -123,7 +123,7 @@ def look_ahead(state: BatchState, inline: InlineState, job: int) -> None:
         if run.scale > 0 and run.cores.scaled[c] != scale:
             return
     first, last = _first_and_last_work(run, now)
-    shows = first if inline.releasing.size > 0 else last
+    shows = first if costs.may_release != 0 else last
     if shows > 0:
         of.scale, of.since_ns, of.left_ns = scale, now, _surely(inline, shows, scale)
         of.farthest_ns = max(0, farthest - now) * (scale / WHOLE)

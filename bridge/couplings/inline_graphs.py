@@ -1,10 +1,11 @@
-"""Applications that are task graphs, in the inline coupling: what is measured and recorded of them beside all others."""
+"""Applications that are task graphs, in the inline coupling: what is measured and recorded of them only."""
 
 from __future__ import annotations
 
 from als.engine.dag.metrics import copy_transfers, measure_graph
 from als.engine.loop import end_ns
 from als.engine.state import GRAPH, Phases
+from bls.engine.state import BatchState
 from bridge.couplings.inline_state import HOOK, InlineState
 from traces.compiled import compiled
 
@@ -21,22 +22,19 @@ def _any_graph(phases: Phases) -> bool:
 
 
 @compiled(HOOK)
-def measure(inline: InlineState, job: int, stopped: int) -> int:
+def measure(_: BatchState, inline: InlineState, job: int, stopped: int) -> int:
     """Measure the application that has ended, if a part of it is a graph; ``stopped`` says whether (1 or 0) it was cut."""
-    app = inline.app
+    app, values = inline.running.app, inline.outcomes.graph_values[job]
     if _any_graph(app.phases):
-        speed = app.speed if app.width == 0 else inline.fastest  # others may have come
-        measure_graph(inline.outcomes.graph_values[job], app, inline.started_ns, end_ns(app), speed, stopped != 0)
+        measure_graph(values, app, app.began_ns, end_ns(app), inline.running.fastest, stopped != 0)
     return 0
 
 
 @compiled(HOOK)
-def note_transfers(inline: InlineState, job: int, _: int) -> int:
+def note_transfers(_: BatchState, inline: InlineState, job: int, _flag: int) -> int:
     """Keep the records of its transfers."""
-    at, columns = inline.transfers_used, inline.transfers
-    stop = copy_transfers(
-        inline.app, at, columns.source, columns.target, columns.bytes, columns.sent_ns, columns.arrived_ns
-    )
+    at, to = inline.transfers_used, inline.transfers
+    stop = copy_transfers(inline.running.app, at, to.source, to.target, to.bytes, to.sent_ns, to.arrived_ns)
     inline.transfers_used = stop
     inline.outcomes.transfer_first[job], inline.outcomes.n_transfers[job] = at, stop - at
     return 0

@@ -1,7 +1,7 @@
-"""What the inline coupling keeps of running applications that may be reached: the applications themselves, or a journal.
+"""What the inline coupling keeps of running applications that may receive commands: their states, or a journal.
 
-Either they are kept as they were at an instant that has passed (``inline_saved``); or, where that cannot be, a journal of what
-jobs were told (``inline_journal``). Rows are those of the batch state.
+Each is kept as it was at an instant that has passed (``inline_saved``); or, where that cannot be, there is a journal of the
+commands (``inline_journal``). Rows are those of the batch state.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from traces.kernels.signatures import Bytes, Floats, Ints
 from traces.kernels.slabs import WHOLE
 from traces.kernels.state import State, column
 
-__all__ = ["PUT_DOWN", "Journal", "Running", "SavedStates", "Sizes"]
+__all__ = ["MOST_DEFERRED", "Journal", "Running", "SavedStates", "Sizes"]
 
-#: The most scales that are put down for a job.
-PUT_DOWN = 64
+#: The most scales that are deferred for a job.
+MOST_DEFERRED = 64
 
 
 class Running(State, dim="cores"):
     """An application that runs, and what the inline coupling knows of it.
 
-    Scales of all cores that were put down for it are deferred (``inline_deferred``).
+    Scales of all its cores may be deferred (``inline_deferred``).
     """
 
-    reached_ns: int = 0  # when it was reached last, or has started
+    commanded_ns: int = 0  # the instant of its latest commands, or its start
     stride_ns: int = 0  # how far it is simulated ahead
-    steps: int = 0  # how often it has gone on by itself, as far as was sure, since it was told something
+    steps: int = 0  # how often it has gone on by itself, as far as was sure, since its latest commands
     master_host: int = 0  # host of its first core
-    fastest: float = 0.0  # speed of its fastest core as it started, GFLOP/s
+    fastest: float = 0.0  # where there are graphs, speed of its fastest core as it started, GFLOP/s
 
-    n_put_down: int = 0  # how many scales are put down for it
-    scale: int = 0  # the last one put down; if none was, that of all cores, ppb; 0 if nothing may be put down
+    n_deferred: int = 0  # how many scales are deferred
+    scale: int = 0  # the last of them; if there is none, that of all cores, ppb; 0 if none may be deferred
     since_ns: int = 0  # the instant from which on
     left_ns: float = 0.0  # for how long from there on, at scale 1, nothing shows of the job at the least
     farthest_ns: float = 0.0  # for how long, at scale 1, a chunk may still take at the most
@@ -41,9 +41,9 @@ class Running(State, dim="cores"):
     app: ApplicationState = column()  # the application
     base_gflops: Floats = column()  # the speeds of its cores at factor 1, GFLOP/s
     next_ns: Ints = column()  # when they change next by themselves
-    # The scales that were put down, and when
-    put_down_ns: Ints = column("put_down")
-    put_down: Ints = column("put_down")
+    # The scales that are deferred, and their instants
+    deferred_ns: Ints = column("deferred")
+    deferred: Ints = column("deferred")
 
 
 class Sizes(State):
@@ -70,13 +70,13 @@ class Sizes(State):
     table: int = 0
     wishes: int = 0
     wished: int = 0
-    put_down: int = 0
+    deferred: int = 0
 
 
 class SavedStates(State, dim="rows"):
-    """Applications that run and may be reached, each as it was at an instant that has passed (``inline_saved``).
+    """Applications that run and may receive commands, each as it was at an instant that has passed (``inline_saved``).
 
-    Of size 0 where nobody is told anything, or applications cannot be kept.
+    Of size 0 where there are no commands, or applications cannot be kept.
     """
 
     used: int = 0  # how many words are in use
@@ -86,7 +86,7 @@ class SavedStates(State, dim="rows"):
     first: Ints = column(fill=-1)  # where a row's begins, -1 nowhere
     sizes: Sizes = column()  # work space: of a slab
     flags: Bytes = column("cores")  # work space: for which of a job's cores others wait
-    factor: Floats = column(PUT_DOWN)  # work space
+    factor: Floats = column(MOST_DEFERRED)  # work space
 
     def make_room(self, running: Array) -> None:
         """Leave out what was kept of jobs that do not run any more, and have room for at least as much again.
@@ -109,25 +109,22 @@ class SavedStates(State, dim="rows"):
 
 
 class Journal(State, dim="entries"):
-    """What running jobs were told, and when: an application that is reached is simulated again, and told it all again.
+    """The commands that running jobs received: an application is simulated again from its start, with all of them.
 
-    Of size 0 where nobody is told anything, or the states of applications are saved.
+    Of size 0 where there are no commands, or the states of applications are kept.
     """
 
     first: Ints = column("rows", fill=-1)  # the first entry of each row, -1 none
     last: Ints = column("rows", fill=-1)  # its last entry
-    instant: Ints = column()  # when it was told
+    instant: Ints = column()  # when the commands were received
     after: Ints = column()  # the next entry of the same row, -1 none
-    at: Ints = column()  # where what it says begins
-    count: Ints = column()  # how much it is
-
-    # What it says: a core, -1 for all or none, what becomes of it (as in ``BatchState.told``), and, where speeds are scaled, by
-    # what, parts per billion. Where others wait for cores, first -1, then each core that is wanted from then on
-    core: Ints = column("said")
-    what: Ints = column("said")
-    scale: Ints = column("said")
+    told_first: Ints = column()  # the first of the commands in ``BatchState.told``
+    told_stop: Ints = column()  # one past the last
+    core_first: Ints = column()  # where the cores begin for which others wait from then on
+    core_stop: Ints = column()  # where they end
+    core: Ints = column("wanted")  # a core for which others wait
     flags: Bytes = column("cores")  # work space: for which of a job's cores others wait
 
     def make_room(self, n_cores: int) -> None:
-        """Have room for twice as many entries, and for those of one more job, of up to so many cores."""
-        self.grow(entries=2 * len(self.instant) + 1, said=2 * len(self.core) + 3 * n_cores)
+        """Have room for twice as many entries, and for those of one more job, of up to ``n_cores`` cores."""
+        self.grow(entries=2 * len(self.instant) + 1, wanted=2 * len(self.core) + n_cores)

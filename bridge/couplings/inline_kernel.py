@@ -33,14 +33,11 @@ from bridge.couplings.inline_state import (
     BATCH_WISH,
     ENGINES,
     GRAPHS,
-    LOSING,
-    RELEASING,
     REPLAY,
     SPEEDS,
     TRANSFERS,
     VARYING,
     WISHES,
-    WISHING,
     InlineState,
     call_hook,
 )
@@ -54,22 +51,24 @@ __all__ = [
     "drive",
     "fault_of",
     "keep_rows",
-    "note_end",
     "reorder",
+    "report_end",
+    "report_releases",
     "run_application",
     "set_up",
     "stops_later",
-    "tell_releases_of",
 ]
 
 _PAUSED = int(BatchStatus.PAUSED)  # a kernel that returns members of two enumerations has no type
 _end_ns, _total_gflop = application.end_ns, application.total_gflop
 _FULL, _REFUSED, _TOLD = releases.FULL, releases.REFUSED, releases.TOLD
 _whole_memo = app.whole_memo
-_batch_advance, _batch_outcome, _begin, _run_until_stop = (caller(signature) for _, signature in ENGINES)
-_batch_release, _batch_stop_after = (caller(signature) for _, signature in RELEASING)
-(_batch_loss,) = (caller(signature) for _, signature in LOSING)
-(_batch_wish,) = (caller(signature) for _, signature in WISHING)
+_batch_advance, _batch_outcome, _begin, _run_until_stop = (
+    caller(ENGINES[place][1]) for place in (BATCH_ADVANCE, BATCH_OUTCOME, APP_BEGIN, APP_RUN)
+)
+_batch_release, _batch_stop_after, _batch_loss, _batch_wish = (
+    caller(ENGINES[place][1]) for place in (BATCH_RELEASE, BATCH_STOP_AFTER, BATCH_LOSS, BATCH_WISH)
+)
 
 
 @compiled(merged=True)
@@ -85,7 +84,7 @@ def _take_cores(state: BatchState, inline: InlineState, job: int, n_cores: int) 
     for k in range(first, first + count):
         for number in range(state.pool.lo[k], min(state.pool.hi[k], state.pool.lo[k] + n_cores - c)):
             gflops, host = inline.core_speed[number], inline.core_host[number]
-            inline.base_gflops[c] = gflops
+            inline.running.base_gflops[c] = gflops
             work.speed[c] = gflops
             work.core_number[c] = number
             work.latency_ns[c] = _message_ns(host, inline.core_host[work.core_number[0]], inline.costs.latency_ns)
@@ -96,29 +95,32 @@ def _take_cores(state: BatchState, inline: InlineState, job: int, n_cores: int) 
                     hosts += 1
                 graph.cores.host[c] = hosts - 1
             c += 1
-    inline.master_host = inline.core_host[work.core_number[0]]
+    inline.running.master_host = inline.core_host[work.core_number[0]]
     return hosts
 
 
 @compiled(merged=True)
 def stops_later(state: BatchState, inline: InlineState, job: int) -> bool:
     """Whether a job that was cut had released the failing hosts by then, so that it is to be run again, for longer."""
-    app = inline.app
+    app = inline.running.app
     released_ns = app.cores.released_ns[: app.core_number.size]
-    return bool(_batch_stop_after(inline.releasing[BATCH_STOP_AFTER], (state, job, app.core_number, released_ns)))
+    return bool(_batch_stop_after(inline.engines[BATCH_STOP_AFTER], (state, job, app.core_number, released_ns)))
 
 
 @compiled(merged=True)
-def tell_releases_of(state: BatchState, inline: InlineState, job: int, until_ns: int) -> int:
-    """Tell the batch level what a job that has run releases before an instant, and when, and for how many cores it wishes;
-    returns 0, or an ``InlineStatus``."""
-    app = inline.app
+def report_releases(state: BatchState, inline: InlineState, job: int, until_ns: int) -> int:
+    """Report to the batch level which cores a job that has run releases before an instant, and how many it requests.
+
+    Returns 0, or an ``InlineStatus``.
+    """
+    if inline.costs.may_release == 0:
+        return 0
+    app, answer = inline.running.app, _TOLD
     released_ns = app.cores.released_ns[: app.core_number.size]
-    answer = _TOLD
     if app.wishes.size > 0:
-        answer = _batch_wish(inline.wishing[BATCH_WISH], (state, job, app.wished_ns, app.wishes, until_ns))
+        answer = _batch_wish(inline.engines[BATCH_WISH], (state, job, app.wished_ns, app.wishes, until_ns))
     if answer == _TOLD:
-        answer = _batch_release(inline.releasing[BATCH_RELEASE], (state, job, app.core_number, released_ns, until_ns))
+        answer = _batch_release(inline.engines[BATCH_RELEASE], (state, job, app.core_number, released_ns, until_ns))
     if answer == _FULL:
         return InlineStatus.RELEASES_FULL
     if answer == _REFUSED:
@@ -130,7 +132,7 @@ def tell_releases_of(state: BatchState, inline: InlineState, job: int, until_ns:
 @compiled(merged=True)
 def bind(state: BatchState, inline: InlineState, job: int, n: int, row: int, keep_tasks: bool) -> None:
     """Let the application that runs be the front of all arrays: the job's cores, ``n`` tasks, records from ``row`` on."""
-    work, app, table = inline.application, inline.app, inline.table
+    work, app, table = inline.application, inline.running.app, inline.table
     n_cores, place = state.jobs.cores[job], inline.program[state.jobs.origin[job]]
     stop = row + n if keep_tasks else row
     phases = app.phases
@@ -145,8 +147,8 @@ def bind(state: BatchState, inline: InlineState, job: int, n: int, row: int, kee
     app.chosen = inline.outcomes.chosen[job]
     app.start_ns, app.end_ns = work.start_ns[row:stop], work.end_ns[row:stop]
     app.core, app.chunk = work.core[row:stop], work.chunk[row:stop]
-    if inline.wishing.size > 0:
-        call_hook(inline.hooks[WISHES], (inline, state.jobs.origin[job], 0))
+    if inline.width_range.size > 0:
+        call_hook(inline.hooks[WISHES], (state, inline, state.jobs.origin[job], 0))
 
 
 @compiled(merged=True)
@@ -169,25 +171,29 @@ def set_up(state: BatchState, inline: InlineState, job: int, keep_tasks: bool, a
     sends = keep_tasks and work.graph.net.kind != NONE and inline.room.first[parts] > 0
     if sends and inline.transfers_used + inline.room.first[parts] > inline.transfers.source.size:
         return InlineStatus.TRANSFERS_FULL
-    inline.started_ns = jobs.start_ns[job]
     hosts = _take_cores(state, inline, job, n_cores)
     bind(state, inline, job, n, row, keep_tasks)
     if inline.speeds.component.size > 0:
-        call_hook(inline.hooks[SPEEDS], (inline, n_cores, jobs.start_ns[job]))
+        call_hook(inline.hooks[SPEEDS], (state, inline, n_cores, jobs.start_ns[job]))
     if work.graph.exists == 1:
-        inline.app.graph.edge_first = inline.room.first[: parts + 1]
-        inline.app.graph.host_number = work.graph.host_number[:hosts]
+        of, app = inline.running, inline.running.app
+        app.graph.edge_first = inline.room.first[: parts + 1]
+        app.graph.host_number = work.graph.host_number[:hosts]
+        of.fastest = 0.0
+        for c in range(n_cores):
+            of.fastest = max(of.fastest, app.speed[c])
     return 0
 
 
 @compiled(merged=True)
 def keep_rows(inline: InlineState, job: int, keep_tasks: bool) -> None:
     """What :func:`set_up` has drawn for a job that has started, and its rows in the records, are its from now on."""
-    inline.outcomes.n_rows[job] = inline.app.lengths.size
-    inline.outcomes.first[job] = inline.ledger_used if keep_tasks else -1
-    inline.ledger_used += inline.app.start_ns.size
+    app, found = inline.running.app, inline.outcomes
+    found.n_rows[job] = app.lengths.size
+    found.first[job] = inline.ledger_used if keep_tasks else -1
+    inline.ledger_used += app.start_ns.size
     if keep_tasks:
-        copy_first(inline.lengths[inline.outcomes.first[job] :], inline.app.lengths, inline.outcomes.n_rows[job])
+        copy_first(inline.lengths[found.first[job] :], app.lengths, app.lengths.size)
 
 
 @compiled(merged=True)
@@ -201,70 +207,70 @@ def fault_of(inline: InlineState, job: int, status: int) -> int:
 
 
 @compiled(merged=True)
-def note_end(state: BatchState, inline: InlineState, job: int, status: int, keep_tasks: bool) -> bool:
-    """Note what became of the application that has run, and tell the batch level how its job ends; False if that cannot be."""
-    app, n_cores = inline.app, inline.app.speed.size
-    start_ns = state.jobs.start_ns[job]
+def report_end(state: BatchState, inline: InlineState, job: int, status: int, keep_tasks: bool) -> int:
+    """Report to the batch level how the application that has run ends, and note its outcome; 0, or an ``InlineStatus``."""
+    of, app, n_cores, found = inline.running, inline.running.app, inline.running.app.speed.size, inline.outcomes
+    start_ns, stop_ns = state.jobs.start_ns[job], _end_ns(app)
+    need = report_releases(state, inline, job, stop_ns)
+    if need != 0:
+        return int(need)
     if inline.speeds.component.size > 0:  # the measures count with the speeds at the start
-        call_hook(inline.hooks[SPEEDS], (inline, n_cores, start_ns))
+        call_hook(inline.hooks[SPEEDS], (state, inline, n_cores, start_ns))
     elif app.scale != 0:
         for c in range(n_cores):
-            app.speed[c] = inline.base_gflops[c]
-    inline.outcomes.n_tasks[job] = app.n_ran
-    inline.outcomes.n_chunks[job] = app.n_chunks
+            app.speed[c] = of.base_gflops[c]
     total = _total_gflop(app)
-    inline.outcomes.length_gflop[job] = total
+    found.n_tasks[job], found.n_chunks[job], found.ahead_chunks[job] = app.n_ran, app.n_chunks, app.ahead_chunks
+    found.length_gflop[job] = total
     done, cov = total if status == FINISHED else math.nan, length_cov(app.lengths, 0, app.lengths.size)
-    what = inline.outcomes.loops[job], start_ns, app.finish_ns, app.busy_ns, app.speed, done, cov
+    what = found.loops[job], start_ns, app.finish_ns, app.busy_ns, app.speed, done, cov
     measure(*what, app.scheduling_ns, app.n_chunks)
-    inline.outcomes.ahead_chunks[job] = app.ahead_chunks
     if app.graph.exists == 1:
-        call_hook(inline.hooks[GRAPHS], (inline, job, status != FINISHED))
+        call_hook(inline.hooks[GRAPHS], (state, inline, job, status != FINISHED))
         if keep_tasks and app.graph.net.kind != NONE and app.graph.edge_first[app.part_first.size - 1] > 0:
-            call_hook(inline.hooks[TRANSFERS], (inline, job, 0))
+            call_hook(inline.hooks[TRANSFERS], (state, inline, job, 0))
     if status == LOST:
         last = app.last_lost
         core = app.core_number[last] if last >= 0 else last
-        return bool(_batch_loss(inline.losing[BATCH_LOSS], (state, job, _end_ns(app), core)))
-    return bool(_batch_outcome(inline.engines[BATCH_OUTCOME], (state, job, _end_ns(app), status == STOPPED)))
+        known = _batch_loss(inline.engines[BATCH_LOSS], (state, job, stop_ns, core))
+    else:
+        known = _batch_outcome(inline.engines[BATCH_OUTCOME], (state, job, stop_ns, status == STOPPED))
+    if not known:
+        inline.fault_job = job
+        return InlineStatus.OUTCOME_FAULT
+    return 0
 
 
 @compiled(inner=True)
 def run_application(state: BatchState, inline: InlineState, job: int, keep_tasks: bool, again: bool) -> int:
-    """Run a started job's application to its end, ``again`` if it was told something; returns 0, or an ``InlineStatus``."""
+    """Run a started job's application to its end, ``again`` if it receives commands; returns 0, or an ``InlineStatus``."""
     need = set_up(state, inline, job, keep_tasks, again)
     if need != 0:
         return int(need)
-    app, jobs, costs, engines = inline.app, state.jobs, inline.costs, inline.engines
-    start_ns, releasing = jobs.start_ns[job], inline.releasing.size > 0
+    app, jobs, costs, engines = inline.running.app, state.jobs, inline.costs, inline.engines
+    start_ns = jobs.start_ns[job]
     while True:
         _begin(engines[APP_BEGIN], (app, start_ns, costs.overhead_ns, costs.master != 0, costs.releases != 0))
         if again:
-            status = call_hook(inline.hooks[REPLAY], (inline, job, jobs.stop_ns[job]))
+            status = call_hook(inline.hooks[REPLAY], (state, inline, job, jobs.stop_ns[job]))
         elif inline.speeds.component.size == 0:
             status = _run_until_stop(engines[APP_RUN], (app, jobs.stop_ns[job]))
         else:
-            status = call_hook(inline.hooks[VARYING], (inline, app.speed.size, jobs.stop_ns[job]))
+            status = call_hook(inline.hooks[VARYING], (state, inline, app.speed.size, jobs.stop_ns[job]))
         if fault_of(inline, job, status) != 0:
             return InlineStatus.APPLICATION_FAULT
-        if not (releasing and status == STOPPED and stops_later(state, inline, job)):
+        if not (costs.may_release != 0 and status == STOPPED and stops_later(state, inline, job)):
             break
         if again:  # its width may have changed
             need = set_up(state, inline, job, keep_tasks, again)
             if need != 0:
                 return int(need)
         elif inline.speeds.component.size > 0:
-            call_hook(inline.hooks[SPEEDS], (inline, app.speed.size, start_ns))
-    if releasing:
-        need = tell_releases_of(state, inline, job, _end_ns(app))
-        if need != 0:
-            return int(need)
-    if not again:
+            call_hook(inline.hooks[SPEEDS], (state, inline, app.speed.size, start_ns))
+    need = report_end(state, inline, job, status, keep_tasks)
+    if need == 0 and not again:
         keep_rows(inline, job, keep_tasks)
-    if not note_end(state, inline, job, status, keep_tasks):
-        inline.fault_job = job
-        return InlineStatus.OUTCOME_FAULT
-    return 0
+    return int(need)
 
 
 @compiled()

@@ -1,13 +1,13 @@
-"""The loop of the inline coupling where running jobs are told something: as ``bridge.couplings.inline_kernel``, and reaches.
+"""The loop of the inline coupling where running jobs receive commands: as ``bridge.couplings.inline_kernel``, and applies them.
 
-It is another loop than that of all other runs, which are to pay nothing for it.
+All other runs have a loop of their own, and pay nothing for this one.
 
-A job that has started is run to its end at once, as there, and what it was as it began is kept. When it is reached, what was
-told of its end is taken back; it is advanced, in place, to that instant, and no further. Until its next request, or where
-nothing is released the end of its last chunk, nobody can see anything of it: that is promised, and as it comes due the job is
-advanced to there, and so on. After many such steps a copy is run ahead for a stride, and what it does by then is told; as
+A job that has started is run to its end at once, as there, and its state at its start is kept. When it receives commands, its
+reported end is taken back; it is advanced, in place, to that instant, and no further. Until its next request, or where nothing
+is released the end of its last chunk, nothing of it is visible: that is promised, and as the promise comes due the job is
+advanced to there, and so on. After many such steps a copy is run ahead for a stride, and what it does by then is reported; as
 that comes due, the job is advanced to that instant, and a copy is run ahead for twice as long. So what is computed in vain is
-at the most a few times what lies between two reaches, however often a job is reached.
+at the most a few times what lies between two commands, however often a job receives some.
 
 Where jobs are planned with the ends that they promise, a copy is always run to its end. Where a technique keeps objects of
 Python's, or transfers share a network, nothing is kept, and a job is simulated again from its beginning (``inline_journal``).
@@ -23,22 +23,22 @@ from als.engine.varying_speeds import begin_varying
 from bls.engine import state as b
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
-from bridge.couplings.inline_deferred import hear_put_down, look_ahead, put_down
-from bridge.couplings.inline_journal import advance_to, note
+from bridge.couplings.inline_commands import advance_to, apply_scales, commanded_at, run_to
+from bridge.couplings.inline_deferred import apply_deferred, defer, look_ahead
+from bridge.couplings.inline_journal import note
 from bridge.couplings.inline_kernel import (
     fault_of,
     keep_rows,
-    note_end,
+    report_end,
+    report_releases,
     run_application,
     set_up,
     stops_later,
-    tell_releases_of,
 )
-from bridge.couplings.inline_saved import copy_out, enter, keep, leave, running_of
-from bridge.couplings.inline_scaling import scale_core, scales_changed, told_at
-from bridge.couplings.inline_state import BATCH_ADVANCE, BATCH_PROMISE, BATCH_TAKE_BACK, ENGINES, REACHING, InlineState
+from bridge.couplings.inline_saved import copy_out, keep, leave, running_of
+from bridge.couplings.inline_state import BATCH_ADVANCE, BATCH_PROMISE, BATCH_TAKE_BACK, ENGINES, InlineState
 from bridge.couplings.inline_status import InlineStatus
-from bridge.couplings.inline_widths import ask_core, give_core, width_changed
+from bridge.couplings.inline_widths import apply_widths
 from traces.algorithms.copying import copy_first
 from traces.compiled import caller, compiled
 from traces.kernels.slabs import CHANGING
@@ -46,10 +46,10 @@ from traces.kernels.slabs import CHANGING
 __all__ = ["drive_and_reach"]
 
 _PAUSED = int(BatchStatus.PAUSED)  # a kernel that returns members of two enumerations has no type
-_batch_advance = caller(ENGINES[BATCH_ADVANCE][1])
-_batch_take_back, _batch_promise = (caller(signature) for _, signature in REACHING)
-_begin, _run_until_stop = engine.begin, engine.run_until_stop
-_hint, _end_ns = hint, engine.end_ns
+_batch_advance, _batch_take_back, _batch_promise = (
+    caller(ENGINES[place][1]) for place in (BATCH_ADVANCE, BATCH_TAKE_BACK, BATCH_PROMISE)
+)
+_begin, _hint = engine.begin, hint
 
 #: The first stride is not shorter than this part of the time for which the job has run.
 _LEAST_STRIDE = 4096
@@ -59,19 +59,12 @@ _NUMBERS_A_STEP = 512
 
 
 @compiled(inner=True)
-def _run_to(inline: InlineState, stop_ns: int) -> int:
-    """Run it to its end, or to its stop."""
-    status = advance_to(inline, stop_ns)
-    return int(_run_until_stop(inline.app, stop_ns)) if status == SUSPENDED else status
-
-
-@compiled(inner=True)
 def _not_before(inline: InlineState, until_ns: int) -> int:
     """Before this instant the application, which was advanced to ``until_ns``, does not end.
 
-    Whoever asks may have ended the last task before: a request is under way for a while.
+    A core that asks may have ended the last task before: a request is under way for a while.
     """
-    run = inline.app
+    run = inline.running.app
     asking = run.n_asking
     if asking == 0:
         return until_ns
@@ -89,32 +82,30 @@ def _not_before(inline: InlineState, until_ns: int) -> int:
 
 @compiled(inner=True)
 def _goes_on_until(inline: InlineState, now: int) -> int:
-    """Up to this instant nothing is visible of the application that runs, if nothing is told it; now where that is not known.
+    """Up to this instant nothing is visible of the application that runs, without commands; now where that is not known.
 
     Cores are released, and it ends, only as a request is served; without releases it ends no sooner than the last chunk that
     is under way, unless a speed changes by itself before. Messages that are under way make it another matter, and graphs.
     """
-    run, costs = inline.app, inline.costs
+    of, run, costs = inline.running, inline.running.app, inline.costs
     if run.n_asking == 0 or costs.latency_ns != 0 or costs.master != 0 or run.graph.exists == 1:
         return now
-    until = run.ask_ns[0] if inline.releasing.size > 0 else _not_before(inline, app.NEVER)
+    until = run.ask_ns[0] if costs.may_release != 0 else _not_before(inline, app.NEVER)
     if inline.speeds.component.size > 0:
         for c in range(run.speed.size):
-            until = min(until, inline.next_ns[c])
+            until = min(until, of.next_ns[c])
     return int(until)
 
 
 @compiled(inner=True)
-def _tell_end(state: BatchState, inline: InlineState, job: int, status: int, keep_tasks: bool) -> int:
-    """Tell the batch level what the application that has ended releases, and how; returns 0, or an ``InlineStatus``."""
-    if inline.releasing.size > 0:
-        need = tell_releases_of(state, inline, job, _end_ns(inline.app))
-        if need != 0:
-            return int(need)
-    if not note_end(state, inline, job, status, keep_tasks):
-        inline.fault_job = job
-        return InlineStatus.OUTCOME_FAULT
-    run, work, row = inline.app, inline.application, inline.outcomes.first[job]
+def _report_end(state: BatchState, inline: InlineState, job: int, status: int, keep_tasks: bool) -> int:
+    """Report how the application that runs, which is a copy, ends, and note its records; returns 0, or an ``InlineStatus``."""
+    need = fault_of(inline, job, status)
+    if need == 0:
+        need = report_end(state, inline, job, status, keep_tasks)
+    if need != 0:
+        return int(need)
+    run, work, row = inline.running.app, inline.application, inline.outcomes.first[job]
     copy_first(inline.outcomes.chosen[job], run.chosen, run.chosen.size)
     if keep_tasks:
         n = run.start_ns.size
@@ -127,20 +118,17 @@ def _tell_end(state: BatchState, inline: InlineState, job: int, status: int, kee
 
 @compiled(inner=True)
 def _run_to_end(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
-    """Run the application, which is a copy, to its end, and tell it; returns 0, or an ``InlineStatus``."""
+    """Run the application, which is a copy, to its end, and report it; returns 0, or an ``InlineStatus``."""
     while True:
-        status = _run_to(inline, state.jobs.stop_ns[job])
-        need = fault_of(inline, job, status)
-        if need != 0:
-            return int(need)
-        if not (inline.releasing.size > 0 and status == STOPPED and stops_later(state, inline, job)):
-            return _tell_end(state, inline, job, status, keep_tasks)
-        copy_out(state, inline, job)
+        status = run_to(inline, state.jobs.stop_ns[job])
+        if not (inline.costs.may_release != 0 and status == STOPPED and stops_later(state, inline, job)):
+            return _report_end(state, inline, job, status, keep_tasks)
+        copy_out(inline, job)
 
 
 @compiled(inner=True)
 def _start(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
-    """Run the application of a job that has started, and keep what it was as it began; returns 0, or an ``InlineStatus``."""
+    """Run the application of a job that has started, and keep its state at its start; returns 0, or an ``InlineStatus``."""
     if inline.saved.first[job] < 0:  # otherwise the batch level had to make room for what it releases
         need = set_up(state, inline, job, keep_tasks, False)
         if need != 0:
@@ -148,21 +136,32 @@ def _start(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -
         if not keep(state, inline, job):
             return InlineStatus.SAVED_FULL
         keep_rows(inline, job, keep_tasks)
-        costs = inline.costs
-        _begin(inline.app, state.jobs.start_ns[job], costs.overhead_ns, costs.master != 0, costs.releases != 0)
+        of, costs = inline.running, inline.costs
+        _begin(of.app, state.jobs.start_ns[job], costs.overhead_ns, costs.master != 0, costs.releases != 0)
         if inline.speeds.component.size > 0:
-            begin_varying(inline.app, inline.speeds, inline.next_ns, state.jobs.stop_ns[job])
-    copy_out(state, inline, job)
+            begin_varying(of.app, inline.speeds, of.next_ns, state.jobs.stop_ns[job])
+    copy_out(inline, job)
     return _run_to_end(state, inline, job, keep_tasks)
 
 
 @compiled(inner=True)
 def _promise(state: BatchState, inline: InlineState, job: int, not_before_ns: int) -> int:
-    """Tell that nothing of a job is visible before an instant; returns 0, or an ``InlineStatus``."""
-    if not _batch_promise(inline.reaching[BATCH_PROMISE], (state, job, not_before_ns)):
+    """Promise that nothing of a job is visible before an instant; returns 0, or an ``InlineStatus``."""
+    if not _batch_promise(inline.engines[BATCH_PROMISE], (state, job, not_before_ns)):
         inline.fault_job = job
         return InlineStatus.OUTCOME_FAULT
     return 0
+
+
+@compiled(inner=True)
+def _promise_rest(state: BatchState, inline: InlineState, job: int, until_ns: int) -> int:
+    """Promise that nothing is visible before ``until_ns`` but what the application that runs releases, and requests."""
+    run = inline.running.app
+    if run.n_released > 0 or run.wishes.size > 0:
+        need = report_releases(state, inline, job, until_ns)
+        if need != 0:
+            return int(need)
+    return _promise(state, inline, job, until_ns)
 
 
 @compiled(inner=True)
@@ -171,7 +170,7 @@ def _steps(state: BatchState, inline: InlineState, job: int, until: int) -> bool
 
     A step is cheaper than a copy, but not if many follow.
     """
-    now, saved, of = told_at(state, job), inline.saved, inline.running
+    now, saved, of = commanded_at(state, job), inline.saved, inline.running
     if until <= now or until >= state.jobs.stop_ns[job] or inline.costs.promises != 0:
         return False
     few = of.steps <= saved.words[saved.first[job] + CHANGING] // _NUMBERS_A_STEP
@@ -179,43 +178,26 @@ def _steps(state: BatchState, inline: InlineState, job: int, until: int) -> bool
 
 
 @compiled(inner=True)
-def _step(state: BatchState, inline: InlineState, job: int, until: int) -> int:
-    """Let nothing be visible before ``until`` but what the application that runs, in place, releases, and its wishes."""
-    run = inline.app
-    if inline.releasing.size > 0 and (run.n_released > 0 or run.wishes.size > 0):
-        need = tell_releases_of(state, inline, job, until)
-        if need != 0:
-            return int(need)
-    inline.running.steps += 1
-    return _promise(state, inline, job, until)
-
-
-@compiled(inner=True)
 def _run_ahead(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
-    """Run a copy of a job's application ahead for a stride, and tell what is sure by that; 0, or an ``InlineStatus``."""
-    now, stop = told_at(state, job), state.jobs.stop_ns[job]
-    copy_out(state, inline, job)
+    """Run a copy of a job's application ahead for a stride, and report what is sure by that; 0, or an ``InlineStatus``."""
+    now, stop = commanded_at(state, job), state.jobs.stop_ns[job]
+    copy_out(inline, job)
     stride = inline.running.stride_ns
     if stride >= stop - now or inline.costs.promises != 0:
         return _run_to_end(state, inline, job, keep_tasks)
     status = advance_to(inline, now + stride)
     if status != SUSPENDED:
-        need = fault_of(inline, job, status)
-        return int(need) if need != 0 else _tell_end(state, inline, job, status, keep_tasks)
+        return _report_end(state, inline, job, status, keep_tasks)
     bound = _not_before(inline, now + stride)
     if bound <= now:
         return _run_to_end(state, inline, job, keep_tasks)
-    if inline.releasing.size > 0:
-        need = tell_releases_of(state, inline, job, bound)
-        if need != 0:
-            return int(need)
-    return _promise(state, inline, job, bound)
+    return _promise_rest(state, inline, job, bound)
 
 
 @compiled(inner=True)
-def _hear_hint(state: BatchState, inline: InlineState, job: int) -> None:
-    """Let the application that runs know for which of its cores others wait."""
-    run, flags = inline.app, inline.saved.flags
+def _apply_hint(state: BatchState, inline: InlineState, job: int) -> None:
+    """Mark for the application that runs for which of its cores others wait."""
+    run, flags = inline.running.app, inline.saved.flags
     for slot in range(run.speed.size):
         core, there = run.core_number[slot], run.cores.released_ns[slot] == app.NEVER
         flags[slot] = 1 if there and state.hinted[core] == job + 1 and state.holder[core] == job else 0
@@ -223,60 +205,47 @@ def _hear_hint(state: BatchState, inline: InlineState, job: int) -> None:
 
 
 @compiled(inner=True)
-def _hear(state: BatchState, inline: InlineState, job: int, now: int) -> int:
-    """Let the application that runs hear what its job was told last; returns its status."""
-    told, k = state.told, state.jobs.told_first[job]
-    stop, widths, scales = k + state.jobs.told_count[job], False, False
-    while k < stop and (told.what[k] == b.GIVEN or told.what[k] == b.ASKED_FOR):
-        if told.what[k] == b.GIVEN:
-            give_core(inline, told.core[k])
-        else:
-            ask_core(inline, told.core[k])
-        widths = True
-        k += 1
-    if widths:
-        width_changed(inline)
-    if k < stop and told.what[k] == b.HINTED:
-        _hear_hint(state, inline, job)
-    while k < stop:
-        if told.what[k] == b.SCALED:
-            scale_core(inline, told.core[k], told.value[k])
-            scales = True
-        k += 1
-    return scales_changed(inline, now) if scales else int(SUSPENDED)
+def _apply(state: BatchState, inline: InlineState, job: int, now: int) -> int:
+    """Apply the latest commands of its job to the application that runs; returns its status."""
+    first = state.jobs.told_first[job]
+    stop = first + state.jobs.told_count[job]
+    k = apply_widths(state, inline, first, stop)
+    if k < stop and state.told.what[k] == b.HINTED:
+        _apply_hint(state, inline, job)
+    return int(apply_scales(state, inline, k, stop, now))
 
 
 @compiled(inner=True)
 def _arrive(inline: InlineState, now: int) -> int:
-    """Let the application that runs, in place, be at an instant, behind the requests at it; returns its status."""
+    """Let the application that runs, in place, be at an instant, after the requests at it; returns its status."""
     if inline.costs.directs != 0:
-        status = hear_put_down(inline)
+        status = apply_deferred(inline)
         if status != SUSPENDED:
             return int(status)
     return advance_to(inline, now + 1)
 
 
 @compiled(inner=True)
-def _tell(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
-    """Tell a running job what there is to tell, and see how far it goes on; returns 0, or an ``InlineStatus``."""
-    now, of = told_at(state, job), running_of(inline, job)
-    if inline.told_upto > inline.reached_at:  # room had to be made for what it releases
+def _command(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
+    """Give a running job its commands, and see how far it goes on; returns 0, or an ``InlineStatus``."""
+    now, of = commanded_at(state, job), running_of(inline, job)
+    if inline.applied_upto > inline.reached_at:  # room had to be made for what it releases
         return _run_ahead(state, inline, job, keep_tasks)
     of.steps = 0
-    if of.reached_ns < now:
+    if of.commanded_ns < now:
         since_start = now - state.jobs.start_ns[job]
-        of.stride_ns = max(1, since_start // _LEAST_STRIDE, 2 * (now - of.reached_ns))
-        of.reached_ns = now
+        of.stride_ns = max(1, since_start // _LEAST_STRIDE, 2 * (now - of.commanded_ns))
+        of.commanded_ns = now
     if inline.costs.directs != 0 and inline.costs.promises == 0:
-        until = put_down(state, inline, job)
+        until = defer(state, inline, job)
         if until > 0:
             return _promise(state, inline, job, until)
-    enter(state, inline, job)
+    inline.running = of
     # All requests up to this instant were served before the batch level did anything at it.
     status = _arrive(inline, now)
     if status == SUSPENDED:
-        status = _hear(state, inline, job, now)
-    inline.told_upto = inline.reached_at + 1
+        status = _apply(state, inline, job, now)
+    inline.applied_upto = inline.reached_at + 1
     return _go_ahead(state, inline, job, keep_tasks, status)
 
 
@@ -284,9 +253,9 @@ def _tell(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) ->
 def _go_on(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
     """A job has come to where nothing was visible before: go on from here; returns 0, or an ``InlineStatus``.
 
-    What it releases at this very instant is told before the batch level looks at any; nobody can tell it anything before.
+    What it releases at this very instant is reported before the batch level inspects any; no command can come before.
     """
-    enter(state, inline, job)
+    inline.running = running_of(inline, job)
     status = _arrive(inline, state.now_ns)
     return _go_ahead(state, inline, job, keep_tasks, status)
 
@@ -294,20 +263,18 @@ def _go_on(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -
 @compiled(inner=True)
 def _go_ahead(state: BatchState, inline: InlineState, job: int, keep_tasks: bool, status: int) -> int:
     """See how far the application that runs, in place, goes on; returns 0, or an ``InlineStatus``."""
-    now, of = told_at(state, job), inline.running
+    now, of = commanded_at(state, job), inline.running
     if status != SUSPENDED:
-        need = fault_of(inline, job, status)
-        if need != 0:
-            return int(need)
-        copy_out(state, inline, job)  # it may be told something at this very instant
-        return _tell_end(state, inline, job, status, keep_tasks)
+        copy_out(inline, job)  # there may be commands at this very instant
+        return _report_end(state, inline, job, status, keep_tasks)
     until = _goes_on_until(inline, now)
     if inline.costs.directs != 0:
         look_ahead(state, inline, job)
     if _steps(state, inline, job, until):
-        return _step(state, inline, job, until)
-    if of.steps > 0:  # many steps, and it was told nothing meanwhile
-        of.stride_ns = max(of.stride_ns, now - of.reached_ns)
+        of.steps += 1
+        return _promise_rest(state, inline, job, until)
+    if of.steps > 0:  # many steps, and there were no commands meanwhile
+        of.stride_ns = max(of.stride_ns, now - of.commanded_ns)
     need = _run_ahead(state, inline, job, keep_tasks)
     of.stride_ns *= 2
     return int(need)
@@ -315,23 +282,23 @@ def _go_ahead(state: BatchState, inline: InlineState, job: int, keep_tasks: bool
 
 @compiled(inner=True)
 def _reach(state: BatchState, inline: InlineState, keep_tasks: bool, replays: bool) -> int:
-    """Tell running jobs what there is to tell; returns 0, or an ``InlineStatus``."""
+    """Give running jobs the commands of the latest pass; returns 0, or an ``InlineStatus``."""
     while inline.reached_at < state.n_reached:
         job = state.reached[inline.reached_at]
         if inline.n_noted == inline.reached_at:
             if replays and not note(state, inline, job):
                 return InlineStatus.JOURNAL_FULL
-            _batch_take_back(inline.reaching[BATCH_TAKE_BACK], (state, job))
+            _batch_take_back(inline.engines[BATCH_TAKE_BACK], (state, job))
             inline.n_noted += 1
         if replays:
             need = run_application(state, inline, job, keep_tasks, True)
         else:
-            need = _tell(state, inline, job, keep_tasks)
+            need = _command(state, inline, job, keep_tasks)
             leave(inline)
         if need != 0:
             return int(need)
         inline.reached_at += 1
-    state.n_reached = inline.reached_at = inline.n_noted = inline.told_upto = 0
+    state.n_reached = inline.reached_at = inline.n_noted = inline.applied_upto = 0
     return 0
 
 

@@ -1,8 +1,8 @@
-"""Applications that can be reached while they run, in the inline coupling: each is kept in its state at a past instant.
+"""Applications that may receive commands while they run, in the inline coupling: each is kept in its state at a past instant.
 
-Each is a slab of memory (:mod:`traces.kernels.slabs`) within one shared column. What is certain happens there, in place:
-:func:`enter` makes it the current application, and :func:`leave` makes the one in the shared room current again. To look
-further ahead, its slab is copied (:func:`copy_out`), and the copy is discarded afterwards.
+Each is a slab of memory (:mod:`traces.kernels.slabs`) within one shared column. What is certain happens there, in place: it is
+made the current application (:func:`running_of`), and the one in the shared room afterwards. To look further ahead, its slab is
+copied (:func:`copy_out`), and the copy is discarded afterwards.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import Any
 
 from als.engine import state as app
 from bls.engine.state import BatchState
-from bridge.couplings.inline_kept import PUT_DOWN, Running
+from bridge.couplings.inline_kept import MOST_DEFERRED
 from bridge.couplings.inline_state import InlineState
 from bridge.couplings.inline_widths import show
 from traces.compiled import compiled, copy_columns, copy_words, lay_out, relocate, reset_numbers, slab_words, state_at
 from traces.kernels.slabs import CHANGING, WHOLE
 
-__all__ = ["copy_out", "enter", "keep", "leave", "running_of", "settle"]
+__all__ = ["copy_out", "keep", "leave", "running_of", "settle"]
 
 _whole_memo = app.whole_memo
 
@@ -25,14 +25,14 @@ _whole_memo = app.whole_memo
 @compiled(inner=True)
 def _measure(state: BatchState, inline: InlineState, job: int) -> int:
     """How many words the application that runs, which is the job's, needs, however wide it may be; ``sizes`` says of what."""
-    run, sizes = inline.app, inline.saved.sizes
+    run, sizes = inline.running.app, inline.saved.sizes
     # The most cores that it may have at once, or had and has released.
     n_cores = max(state.jobs.cores[job], state.jobs.max_cores[state.jobs.origin[job]])
     reset_numbers(sizes)
     sizes.tasks, sizes.bounds, sizes.cores = run.lengths.size, run.part_first.size, n_cores
     sizes.memo, sizes.rules = _whole_memo(run.phases, inline.table.rules, n_cores), run.chosen.size
     sizes.records, sizes.wishes, sizes.wished = run.start_ns.size, run.wishes.size, run.wished_ns.size
-    sizes.put_down = PUT_DOWN if inline.costs.directs != 0 else 0
+    sizes.deferred = MOST_DEFERRED if inline.costs.directs != 0 else 0
     graph = run.graph
     if graph.exists == 1:
         sizes.edge_bounds, sizes.edges = graph.edge_first.size, graph.edge_first[graph.edge_first.size - 1]
@@ -44,21 +44,17 @@ def _measure(state: BatchState, inline: InlineState, job: int) -> int:
 @compiled(inner=True)
 def keep(state: BatchState, inline: InlineState, job: int) -> bool:
     """Move the current application, which is the job's, into a slab of its own; False if there is no room for it."""
-    saved, slots = inline.saved, inline.app.speed.size
+    saved, slots = inline.saved, inline.running.app.speed.size
     saved.wanted = _measure(state, inline, job)
     if saved.used + saved.wanted > saved.words.size or saved.wanted > saved.ahead.size:
         return False
-    at = saved.used
-    lay_out(inline.shared, saved.words, at, saved.sizes)
-    saved.first[job] = at
+    lay_out(inline.shared, saved.words, saved.used, saved.sizes)
+    saved.first[job] = saved.used
     saved.used += saved.wanted
-    running = state_at(inline.shared, saved.words, at)
+    running = running_of(inline, job)
     copy_columns(running, inline.shared, app.NEVER)
-    running.reached_ns, running.master_host = state.jobs.start_ns[job], inline.master_host
-    running.fastest = 0.0
-    for c in range(slots):
-        running.fastest = max(running.fastest, running.app.speed[c])
-    _make_current(state, inline, running, job)
+    running.commanded_ns = state.jobs.start_ns[job]
+    inline.running = running
     show(inline, slots)
     return True
 
@@ -70,44 +66,23 @@ def running_of(inline: InlineState, job: int) -> Any:
 
 
 @compiled(inner=True)
-def _show(inline: InlineState, running: Running) -> None:
-    """Let ``running`` be the current application."""
-    inline.running, inline.app = running, running.app
-    inline.base_gflops, inline.next_ns = running.base_gflops, running.next_ns
-
-
-@compiled(inner=True)
-def _make_current(state: BatchState, inline: InlineState, running: Running, job: int) -> None:
-    """Let ``running``, the job's, be the current application."""
-    _show(inline, running)
-    inline.started_ns, inline.master_host = state.jobs.start_ns[job], running.master_host
-    inline.fastest[0] = running.fastest
-
-
-@compiled(inner=True)
-def enter(state: BatchState, inline: InlineState, job: int) -> None:
-    """Let a job's application be the current one, in place."""
-    _make_current(state, inline, running_of(inline, job), job)
-
-
-@compiled(inner=True)
-def copy_out(state: BatchState, inline: InlineState, job: int) -> None:
+def copy_out(inline: InlineState, job: int) -> None:
     """Let a copy of a job's application be the current one."""
     saved = inline.saved
     first = saved.first[job]
     changing = saved.words[first + CHANGING]
     copy_words(saved.ahead, 0, saved.words, first, changing)
     relocate(inline.shared, saved.ahead, 0, changing)
-    _make_current(state, inline, state_at(inline.shared, saved.ahead, 0), job)
+    inline.running = state_at(inline.shared, saved.ahead, 0)
 
 
 @compiled(inner=True)
 def leave(inline: InlineState) -> None:
     """Let the application in the shared room be the current one again, with the fault of the one before, if it had one."""
     if inline.fault_status != 0:
-        inline.shared.app.lengths = inline.application.lengths[: inline.app.lengths.size]
+        inline.shared.app.lengths = inline.application.lengths[: inline.running.app.lengths.size]
         copy_columns(inline.shared, inline.running, app.NEVER)
-    _show(inline, inline.shared)
+    inline.running = inline.shared
 
 
 @compiled()

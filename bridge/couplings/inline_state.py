@@ -1,4 +1,4 @@
-"""What the inline coupling keeps beside the batch engine's state: room for one application, and what became of each job."""
+"""The inline coupling's state, next to the batch engine's: room for one application, and what became of each job."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from bls.engine import loop as batch
 from bls.engine.features import losses, reached, releases, wishes
 from bls.engine.state import BatchState
 from bls.estimates import Promised, estimator
+from bls.simulator import BatchSimulator
 from bridge.couplings.contract import core_gflop
 from bridge.couplings.inline_kept import Journal, Running, SavedStates
 from bridge.scenarios.scenario import Scenario
@@ -43,15 +44,11 @@ __all__ = [
     "GRAPHS",
     "HOOK",
     "HOOKS",
-    "LOSING",
-    "REACHING",
-    "RELEASING",
     "REPLAY",
     "SPEEDS",
     "TRANSFERS",
     "VARYING",
     "WISHES",
-    "WISHING",
     "Costs",
     "InlineState",
     "Outcomes",
@@ -66,42 +63,25 @@ __all__ = [
     "with_room",
 ]
 
-# Both engines are called through pointers: places in InlineState.engines.
-BATCH_ADVANCE, BATCH_OUTCOME, APP_BEGIN, APP_RUN = range(4)
+# The engines' functions are called through pointers: places in InlineState.engines
+BATCH_ADVANCE, BATCH_OUTCOME, APP_BEGIN, APP_RUN, BATCH_RELEASE, BATCH_STOP_AFTER, BATCH_LOSS = range(7)
+BATCH_TAKE_BACK, BATCH_PROMISE, BATCH_WISH = range(7, 10)
 
 _INSTANTS = types.Column(types.int64, 1)
 _BATCH, _APPLICATION = StateKind(BatchState), StateKind(application.ApplicationState)
+#: The functions, and which property a batch simulator has if they are needed: they are compiled only then.
 ENGINES = (
-    (batch.advance, types.int64(_BATCH, types.int64)),
-    (batch.outcome, types.boolean(_BATCH, types.int64, types.int64, types.boolean)),
-    (application.begin, types.Signature(None, (_APPLICATION, types.int64, types.int64, types.boolean, types.boolean))),
-    (application.run_until_stop, types.int64(_APPLICATION, types.int64)),
+    (batch.advance, types.int64(_BATCH, types.int64), ""),
+    (batch.outcome, types.boolean(_BATCH, types.int64, types.int64, types.boolean), ""),
+    (application.begin, types.Signature(None, (_APPLICATION, *[types.int64] * 2, *[types.boolean] * 2)), ""),
+    (application.run_until_stop, types.int64(_APPLICATION, types.int64), ""),
+    (releases.tell_releases, types.int64(_BATCH, types.int64, _INSTANTS, _INSTANTS, types.int64), "releases"),
+    (releases.stop_after, types.boolean(_BATCH, types.int64, _INSTANTS, _INSTANTS), "releases"),
+    (losses.tell_loss, types.boolean(_BATCH, types.int64, types.int64, types.int64), "loses"),
+    (reached.take_back, types.boolean(_BATCH, types.int64), "reaches"),
+    (batch.promise, types.boolean(_BATCH, types.int64, types.int64), "reaches"),
+    (wishes.tell_wishes, types.int64(_BATCH, types.int64, _INSTANTS, _INSTANTS, types.int64), "evolves"),
 )
-
-
-# Likewise, and only where cores are released: places in InlineState.releasing.
-BATCH_RELEASE, BATCH_STOP_AFTER = range(2)
-RELEASING = (
-    (releases.tell_releases, types.int64(_BATCH, types.int64, _INSTANTS, _INSTANTS, types.int64)),
-    (releases.stop_after, types.boolean(_BATCH, types.int64, _INSTANTS, _INSTANTS)),
-)
-
-# Likewise, and only where jobs may lose all their cores: places in InlineState.losing.
-BATCH_LOSS = 0
-LOSING = ((losses.tell_loss, types.boolean(_BATCH, types.int64, types.int64, types.int64)),)
-
-
-# And where running jobs are told something: places in InlineState.reaching.
-BATCH_TAKE_BACK, BATCH_PROMISE = range(2)
-REACHING = (
-    (reached.take_back, types.boolean(_BATCH, types.int64)),
-    (batch.promise, types.boolean(_BATCH, types.int64, types.int64)),
-)
-
-
-# And where they wish for cores: places in InlineState.wishing.
-BATCH_WISH = 0
-WISHING = ((wishes.tell_wishes, types.int64(_BATCH, types.int64, _INSTANTS, _INSTANTS, types.int64)),)
 
 
 class Costs(State):
@@ -111,6 +91,7 @@ class Costs(State):
     latency_ns: int  # of a message between two hosts
     master: int  # 1 where a master pays the overhead
     releases: int  # 1 where applications release cores that they need no more
+    may_release: int  # 1 where jobs may give cores back before their end, for whatever reason
     resizes: int  # 1 where their widths change
     directs: int  # 1 where they are directed: their speeds are scaled, or they are ended
     promises: int  # 1 where jobs are planned with the ends that they promise
@@ -149,19 +130,17 @@ class Outcomes(State, dim="rows"):
 
 
 class InlineState(State):
-    """What the loop needs beside the batch state: n jobs, M cores of the machine."""
+    """What the loop needs in addition to the batch state: n jobs, M cores of the machine."""
 
     ledger_used: int = 0  # records of tasks
     transfers_used: int = 0  # records of transfers
     journal_used: int = 0  # entries of the journal
-    flags_used: int = 0  # and what they say
+    cores_used: int = 0  # cores for which others wait, by these
     fault_job: int = 0  # the job at which the loop had to end
     fault_status: int = 0  # why
-    started_ns: int = 0  # of the application that runs
-    master_host: int = 0  # likewise
-    reached_at: int = 0  # how many of the jobs that are reached have been dealt with
-    n_noted: int = 0  # how many of them have heard of it
-    told_upto: int = 0  # how many of them have been told what there was to tell
+    reached_at: int = 0  # how many of the jobs that receive commands after a pass have been dealt with
+    n_noted: int = 0  # of how many of them the end was taken back
+    applied_upto: int = 0  # how many of them have applied their commands
     core_speed: Floats  # (M,): GFLOP/s of each core of the machine at factor 1
     core_host: Ints  # (M,): the host of each core
     job_id: Ints  # (n,): keys of the jobs' streams
@@ -172,8 +151,6 @@ class InlineState(State):
     speeds: SpeedState  # how the speeds of cores change
     part_first: Ints  # where the parts of a job begin
     room: DrawingRoom  # work space for drawing tasks
-    base_gflops: Floats  # speeds of the cores of the application that runs, at factor 1, GFLOP/s
-    next_ns: Ints  # when these change next by themselves
     own_gflops: Floats  # work space, where speeds change and are scaled
     # One application's arrays, as large as the largest job needs; the loop uses the front of each
     application: ApplicationState
@@ -181,26 +158,19 @@ class InlineState(State):
     transfers: TransferColumns = column()  # records of transfers
     lengths: Floats  # the task lengths of the records; of size 0 if no records are kept
     # The application that runs: the front of the arrays of ``application``, or one that is kept of a job, or a copy of it
-    app: ApplicationState
-    running: Running  # it, with what else is known of it
+    running: Running
     shared: Running  # the one that is the front of the arrays of ``application``
     seed: Words  # (1,): of the run
     costs: Costs  # of chunks and data
-    engines: Ints  # (4,): both engines' functions
+    engines: Ints  # (10,): both engines' functions; 0 where a run does not need one
     hooks: Ints  # what only some runs do
-    releasing: Ints  # (2,) or (0,): the batch engine's functions for cores that are released, where they are
-    losing: Ints  # (1,) or (0,): its function for jobs whose cores are all lost, where they may be
-    journal: Journal = column()  # what running jobs were told
-    # (1,): where widths change, speed of the fastest core of the application that runs, as it started, GFLOP/s
-    fastest: Floats
+    journal: Journal = column()  # the commands that running jobs received
     saved: SavedStates = column()  # applications that run, each as it was at an instant
-    reaching: Ints  # (2,) or (0,): the batch engine's functions for jobs that are reached, where they are
-    wishing: Ints  # (1,) or (0,): its function for jobs that wish for cores, where they may
-    width_range: Ints2  # (2, n) or (2, 0): where they may, the fewest cores that each job may have, and the most
+    width_range: Ints2  # (2, n) or (2, 0): where jobs request cores, the fewest that each may have, and the most
 
 
-#: ``hook(inline, job or cores, instant or flag)``
-HOOK = types.int64(StateKind(InlineState), types.int64, types.int64)
+#: ``hook(state, inline, job or cores, instant or flag)``
+HOOK = types.int64(_BATCH, StateKind(InlineState), types.int64, types.int64)
 call_hook = caller(HOOK)
 
 SPEEDS, VARYING, GRAPHS, TRANSFERS, REPLAY, WISHES = range(6)
@@ -212,10 +182,14 @@ HOOKS = Hooks(
         VARYING: ("speeds that change", "bridge.couplings.inline_speeds:run"),
         GRAPHS: ("measures of graphs", "bridge.couplings.inline_graphs:measure"),
         TRANSFERS: ("records of transfers", "bridge.couplings.inline_graphs:note_transfers"),
-        REPLAY: ("applications that are told something", "bridge.couplings.inline_journal:replay"),
-        WISHES: ("applications that wish for cores", "bridge.couplings.inline_widths:bind_wishes"),
+        REPLAY: ("applications that receive commands", "bridge.couplings.inline_journal:replay"),
+        WISHES: ("applications that request cores", "bridge.couplings.inline_widths:bind_wishes"),
     },
 )
+
+
+#: The columns of an application state that are the records of tasks.
+_RECORDS = ("start_ns", "end_ns", "core", "chunk")
 
 
 def _application_room(
@@ -235,8 +209,7 @@ def _application_room(
         programs.table.phases,
         programs.table.rules,
         np.empty(widest),
-        np.zeros(widest, np.int64),
-        np.zeros(widest, np.int64),
+        *np.zeros((2, widest), np.int64),
         memo=memo,
         keep_tasks=False,
         selects=programs.rules.selects,
@@ -246,28 +219,12 @@ def _application_room(
         graph=graph,
         wishes=np.zeros(len(programs.table.wishes), np.int64) if wishes else None,
     )
-    return work._replace(
-        wished_ns=np.empty(programs.most_parts if wishes else 0, np.int64),
-        start_ns=np.empty(rows, np.int64),
-        end_ns=np.empty(rows, np.int64),
-        core=np.empty(rows, np.int32),
-        chunk=np.empty(rows, np.int32),
-    )
+    records = {name: np.empty(rows, getattr(work, name).dtype) for name in _RECORDS}
+    return work._replace(wished_ns=np.empty(programs.most_parts if wishes else 0, np.int64), **records)
 
 
-def new_inline_state(
-    scenario: Scenario,
-    *,
-    keep_tasks: bool,
-    cuts: bool,
-    releasing: bool,
-    losing: bool,
-    reaching: bool = False,
-    directing: bool = False,
-) -> InlineState:
-    """The inline state of a scenario; ``cuts``: whether a job may be stopped before its end; ``releasing``: whether it may
-    release cores; ``losing``: whether it may lose all of them; ``reaching``: whether it is told something; ``directing``:
-    whether its speeds are scaled, or it is ended."""
+def new_inline_state(scenario: Scenario, simulator: BatchSimulator, *, keep_tasks: bool) -> InlineState:
+    """The inline state of a scenario that this simulator runs."""
     workload, programs, program, level = scenario.workload, scenario.programs, scenario.program, scenario.options.level
     assert programs is not None
     cores, speeds = workload.cores, scenario.speeds.state
@@ -281,17 +238,17 @@ def new_inline_state(
     expected = programs.expected_tasks(program, cores)
     # The draws overshoot their sum by half a task or so a job.
     rows = expected + expected // 64 + 2 * n + room if keep_tasks else 0
-    work = _application_room(scenario, rows, widest, programs.memo(program, most), changes=cuts, wishes=wishes)
-    sends = keep_tasks and edges > 0 and scenario.network.kind != NONE
-    wanted = {SPEEDS, VARYING} if speeds.component.size else set()
-    wanted |= ({GRAPHS} if programs.has_graph else set()) | ({TRANSFERS} if sends else set())
-    promises = isinstance(estimator(rules.estimates), Promised)
+    memo = programs.memo(program, most)
+    work = _application_room(scenario, rows, widest, memo, changes=simulator.cuts, wishes=wishes)
+    network, varies = scenario.network.kind != NONE, speeds.component.size > 0
+    sends = keep_tasks and edges > 0 and network
     objects = not all(one.by_memo for one in programs.rules.techniques)
-    replays = reaching and (objects or (programs.has_graph and scenario.network.kind != NONE))
-    saves = reaching and not replays
-    wanted |= ({REPLAY} if replays else set()) | ({WISHES} if wishes else set())
+    replays = simulator.reaches and (objects or (programs.has_graph and network))
+    saves = simulator.reaches and not replays
     n_rules = len(programs.rules.names) if programs.rules.selects else 0
-    shared = _sharing(work, np.zeros(widest), np.zeros(widest, np.int64))
+    shared = Running.new({"cores": widest, "deferred": 0}, app=work)
+    used = {SPEEDS: varies, VARYING: varies, GRAPHS: programs.has_graph}
+    used |= {TRANSFERS: sends, REPLAY: replays, WISHES: wishes}
     state = InlineState(
         core_speed=own(scenario.platform.core_speed_gflops, np.float64),
         core_host=np.array(scenario.platform.core_host, np.int64),
@@ -302,15 +259,12 @@ def new_inline_state(
         table=programs.table,
         speeds=speeds,
         part_first=np.zeros(programs.most_parts + 1, np.int64),
-        room=_drawing_room(programs, edges, work.keys),
-        base_gflops=shared.base_gflops,
-        next_ns=shared.next_ns,
+        room=new_drawing_room(edges, programs.most_parts, memo=programs.draw_memo, keys=work.keys),
         own_gflops=np.zeros(widest),
         application=work,
         outcomes=Outcomes.new({"rows": n, "rules": n_rules, "graphs": n if programs.has_graph else 0}),
         transfers=TransferColumns.new({"transfers": 2 * edges if sends else 0}),
         lengths=np.empty(rows, np.float64),
-        app=work,
         running=shared,
         shared=shared,
         seed=np.array([scenario.model.seed], np.uint64),
@@ -319,22 +273,18 @@ def new_inline_state(
             level.latency_ns,
             int(level.master),
             int(bool(rules.releases)),
+            int(simulator.releases),
             int(resizes),
-            int(directing),
-            int(promises),
+            int(simulator.directs),
+            int(isinstance(estimator(rules.estimates), Promised)),
             level.resize_ns,
             scenario.platform.slowest_gflops,
             scenario.bytes_per_gflop,
         ),
-        engines=function_table([as_value(kernel, signature) for kernel, signature in ENGINES]),
-        hooks=HOOKS.filled(wanted),
-        releasing=function_table([as_value(kernel, signature) for kernel, signature in RELEASING] if releasing else []),
-        losing=function_table([as_value(kernel, signature) for kernel, signature in LOSING] if losing else []),
-        journal=Journal.new(_sizes(replays, rows=n, entries=n, said=16 * n, cores=widest)),
-        fastest=np.zeros(1),
+        engines=function_table([(not need or getattr(simulator, need)) and as_value(*one) for *one, need in ENGINES]),
+        hooks=HOOKS.filled([slot for slot, there in used.items() if there]),
+        journal=Journal.new(_sizes(replays, rows=n, entries=n, wanted=16 * n, cores=widest)),
         saved=SavedStates.new(_sizes(saves, rows=n, words=256 * min(n, 64), ahead=256, cores=widest)),
-        reaching=function_table([as_value(kernel, signature) for kernel, signature in REACHING] if reaching else []),
-        wishing=function_table([as_value(kernel, signature) for kernel, signature in WISHING] if wishes else []),
         width_range=np.stack([widths.min_cores, widths.max_cores])
         if wishes and widths is not None
         else np.zeros((2, 0), np.int64),
@@ -342,16 +292,8 @@ def new_inline_state(
     return with_application(state, work)
 
 
-def _sharing(work: application.ApplicationState, base_gflops: Array, next_ns: Array) -> Running:
-    none = np.zeros(0, np.int64)
-    return Running(app=work, base_gflops=base_gflops, next_ns=next_ns, put_down_ns=none, put_down=none)
-
-
 def _sizes(there: bool, **sizes: int) -> dict[str, int]:
     return sizes if there else dict.fromkeys(sizes, 0)
-
-
-_RECORDS = ("start_ns", "end_ns", "core", "chunk")
 
 
 def forked(inline: InlineState) -> InlineState:
@@ -361,28 +303,22 @@ def forked(inline: InlineState) -> InlineState:
     """
     work = inline.application
     work = work._replace(**{name: getattr(work, name).copy() for name in _RECORDS})
-    found = with_application(inline.fork()._replace(lengths=inline.lengths.copy()), work)
-    found.app.status = inline.app.status
-    return found
-
-
-def _drawing_room(programs: Programs, n_edges: int, keys: Array) -> DrawingRoom:
-    return new_drawing_room(n_edges, programs.most_parts, memo=programs.draw_memo, keys=keys)
+    return with_application(inline.fork()._replace(lengths=inline.lengths.copy()), work)
 
 
 def _graph_room(
     programs: Programs, n_tasks: int, n_edges: int, widest: int, network: NetworkState, resizes: bool
 ) -> graphs.GraphState:
     # The work space of one job's graphs, as large as any job needs.
-    none = np.zeros(0, np.int64)
-    space = np.zeros(widest, np.int64)
+    source, target = np.empty((2, n_edges), np.int64)
+    core_host, host_number = np.zeros((2, widest), np.int64)
     made = graphs.new_graph_state(
-        none,
-        np.empty(n_edges, np.int64),
-        np.empty(n_edges, np.int64),
+        np.zeros(0, np.int64),
+        source,
+        target,
         np.empty(n_edges),
-        space,
-        np.zeros(widest, np.int64),
+        core_host,
+        host_number,
         network,
         graph_hooks.table(network),
         n_tasks=n_tasks,
@@ -401,8 +337,9 @@ def with_application(inline: InlineState, work: application.ApplicationState) ->
     if graph.exists:
         graph = graph._replace(source=room.source, target=room.target, bytes=room.bytes)
     app = work._replace(table=inline.table.rules, graph=graph, phases=work.phases._replace())
-    shared = _sharing(app, inline.shared.base_gflops, inline.shared.next_ns)
-    return inline._replace(application=work, app=app, running=shared, shared=shared)
+    app.status = inline.shared.app.status
+    shared = inline.shared._replace(app=app)
+    return inline._replace(application=work, running=shared, shared=shared)
 
 
 def with_room(inline: InlineState, programs: Programs) -> InlineState:
@@ -415,7 +352,7 @@ def with_room(inline: InlineState, programs: Programs) -> InlineState:
         return with_application(inline, grown)
     edges = min(2 * len(inline.room.source) + 16, MAX_EDGES_PER_JOB)
     graph = _graph_room(programs, more, edges, len(work.speed), work.graph.net, inline.costs.resizes != 0)
-    room = _drawing_room(programs, edges, work.keys)
+    room = new_drawing_room(edges, programs.most_parts, memo=programs.draw_memo, keys=work.keys)
     return with_application(inline._replace(room=room), grown._replace(graph=graph))
 
 
@@ -427,18 +364,16 @@ def with_records(inline: InlineState) -> InlineState:
     def grown(column: Array) -> Array:
         return np.concatenate([column, np.empty(more, column.dtype)])
 
-    work = work._replace(
-        start_ns=grown(work.start_ns), end_ns=grown(work.end_ns), core=grown(work.core), chunk=grown(work.chunk)
-    )
+    work = work._replace(**{name: grown(getattr(work, name)) for name in _RECORDS})
     return with_application(inline._replace(lengths=grown(inline.lengths)), work)
 
 
 def grow_rows(inline: InlineState, rows: int) -> None:
-    """Have room for so many rows of the batch state."""
+    """Have room for this number of rows of the batch state."""
     inline.outcomes.grow(rows=rows, graphs=rows if inline.application.graph.exists else 0)
     if len(inline.saved.flags):
         inline.saved.grow(rows=rows)
-    elif len(inline.reaching):
+    elif len(inline.journal.flags):
         inline.journal.grow(rows=rows)
 
 

@@ -8,7 +8,7 @@ __all__ = ["InlineStatus"]
 
 
 class InlineStatus(IntEnum):
-    """What ``bridge.couplings.inline_kernel.drive`` returns beside the batch engine's statuses; all are below 0."""
+    """What ``bridge.couplings.inline_kernel.drive`` returns besides the batch engine's statuses; all are below 0."""
 
     LENGTHS_FULL = -1  #: A job has more tasks than there is room to draw.
     LEDGER_FULL = -2  #: The task records must grow.
@@ -16,8 +16,8 @@ class InlineStatus(IntEnum):
     ROWS_SHORT = -4  #: There are more attempts than rows.
     LENGTHS_FAULT = -5  #: The tasks of ``FAULT_JOB`` cannot be drawn.
     TRANSFERS_FULL = -6  #: The records of transfers must grow.
-    JOURNAL_FULL = -9  #: The journal of what running jobs were told must grow.
-    SAVED_FULL = -10  #: What is saved of running applications needs more room.
+    JOURNAL_FULL = -9  #: The journal of commands must grow.
+    SAVED_FULL = -10  #: What is kept of running applications needs more room.
     RELEASES_FULL = -7  #: The batch level's table of releases must grow.
     RELEASES_FAULT = -8  #: The batch level refuses what ``FAULT_JOB`` releases.
     OUTCOME_FAULT = -11  #: The batch level refuses how ``FAULT_JOB`` ends, or what it promises.

@@ -11,16 +11,17 @@ from bls.engine.state import BatchState
 from bridge.couplings.inline_state import InlineState
 from traces.checks.jobs import InvariantError
 from traces.compiled import Array
+from traces.kernels.slabs import LAID_AT, WHOLE, slab_fault
 
 __all__ = ["validate_inline"]
 
 
 def validate_inline(state: BatchState, inline: InlineState) -> None:
-    """Check the inline state between two calls of ``bridge.couplings.inline_kernel.drive``, beside a batch state that is sound.
+    """Check the inline state between two calls of ``bridge.couplings.inline_kernel.drive``; the batch state is sound.
 
     The jobs that have started, and whose run time was not known, have tasks, and no others; those that ran are all, unless the
-    job was cut; the records of tasks are the jobs', one behind the other, and none runs before or after its job;
-    the application that ran last has ended.
+    job was cut; the records of tasks are the jobs', one after the other, and none runs before or after its job;
+    the application that ran last has ended; the slabs of kept applications follow each other, and say where they are.
 
     Raises
     ------
@@ -50,17 +51,19 @@ def validate_inline(state: BatchState, inline: InlineState) -> None:
         _check_records(state, inline, jobs, np.flatnonzero(done))
     elif inline.ledger_used:
         _fault(state, f"{inline.ledger_used} records of tasks, where none are kept")
+    reaches = len(inline.saved.flags) or len(inline.journal.flags)
     sent = int(inline.outcomes.n_transfers[:rows].sum())
-    if sent > inline.transfers_used or (sent < inline.transfers_used and not len(inline.reaching)):
+    if sent > inline.transfers_used or (sent < inline.transfers_used and not reaches):
         _fault(state, f"{inline.transfers_used} records of transfers; the jobs have {sent}")
-    status = inline.app.status
+    status = inline.shared.app.status
     ended = (ApplicationStatus.FINISHED, ApplicationStatus.STOPPED, ApplicationStatus.LOST)
     if done.any() and status not in ended and inline.fault_status == 0 and not len(inline.saved.flags):
         _fault(state, f"the application that ran last has status {status}")
+    _check_kept(state, inline)
 
 
 def _open(inline: InlineState, jobs: Jobs) -> Array:
-    # Of which jobs the end is open: they were told something, or are about to be run.
+    # Of which jobs the end is open: they received commands, or are about to be run.
     found = jobs.promise_ns >= 0
     if len(inline.saved.flags):
         found |= (inline.saved.first[: len(jobs.number)] >= 0) & (jobs.end_ns < 0)
@@ -70,6 +73,21 @@ def _open(inline: InlineState, jobs: Jobs) -> Array:
 def _fault(state: BatchState, what: str, row: int = -1) -> None:
     who = "" if row < 0 else f"job {state.jobs.number[row]} "
     raise InvariantError(f"inline coupling at {state.now_ns} ns: {who}{what}")
+
+
+def _check_kept(state: BatchState, inline: InlineState) -> None:
+    saved, at = inline.saved, 0
+    kept = np.flatnonzero(saved.first >= 0)
+    for row in kept[np.argsort(saved.first[kept])].tolist():
+        if saved.first[row] != at:
+            _fault(state, f"is kept from word {saved.first[row]} on; those before end at {at}", row)
+        if fault := slab_fault(inline.shared, saved.words, at):
+            _fault(state, f"is kept in a slab that {fault}", row)
+        if saved.ahead.item(LAID_AT) == saved.words[at + LAID_AT]:
+            _fault(state, "was copied, and the copy has the pointers of what is kept", row)
+        at += int(saved.words[at + WHOLE])
+    if at != saved.used:
+        _fault(state, f"{saved.used} words of kept applications; they end at {at}")
 
 
 def _check_records(state: BatchState, inline: InlineState, jobs: Jobs, rows: Array) -> None:

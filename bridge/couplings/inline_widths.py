@@ -1,4 +1,4 @@
-"""Applications whose width changes, in the inline coupling: the cores that the batch level gives them, and asks them for."""
+"""Applications whose width changes, in the inline coupling: the batch level gives them cores, and asks for some."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from als.engine.features.width import give, open_slot, resize, slot_for, take
 from als.engine.features.wishes import wished_cores
 from als.engine.master import message_ns_in_kernels as _message_ns
 from als.engine.scaling import come_scaled
+from als.engine.state import ApplicationState
+from bls.engine import state as b
+from bls.engine.state import BatchState
 from bridge.couplings.inline_state import HOOK, InlineState
 from traces.compiled import compiled, resized
 
-__all__ = ["ask_core", "bind_wishes", "give_core", "show", "width_changed"]
+__all__ = ["apply_widths", "bind_wishes", "show", "slot_of"]
 
 _come_scaled = come_scaled
 _give, _open_slot, _resize, _slot_for, _take = give, open_slot, resize, slot_for, take
@@ -21,8 +24,8 @@ _lose_for_good, _whole_memo, _wished_cores = engine.lose_for_good, app.whole_mem
 
 @compiled(inner=True)
 def show(inline: InlineState, slots: int) -> None:
-    """Let so many slots of the application that runs be in use; there is room for as many as it may ever have."""
-    run = inline.app
+    """Let this number of slots of the application that runs be in use; there is room for all that it may ever have."""
+    run = inline.running.app
     run.speed, run.core_number = resized(run.speed, slots), resized(run.core_number, slots)
     run.latency_ns = resized(run.latency_ns, slots)
     run.ask_ns, run.ask_core = resized(run.ask_ns, slots), resized(run.ask_core, slots)
@@ -30,46 +33,60 @@ def show(inline: InlineState, slots: int) -> None:
     run.memo = resized(run.memo, _whole_memo(run.phases, inline.table.rules, slots))
 
 
+@compiled(merged=True)
+def slot_of(run: ApplicationState, number: int) -> int:
+    """The slot of a core of the machine that an application has; -1 if it has none, or has released it."""
+    for slot in range(run.speed.size):
+        if run.core_number[slot] == number and run.cores.released_ns[slot] == app.NEVER:
+            return slot
+    return -1
+
+
 @compiled(inner=True)
-def give_core(inline: InlineState, number: int) -> None:
-    """A core comes to the application that runs, at the speed that it has then; :func:`width_changed` follows."""
-    run, now = inline.app, inline.app.now_ns
-    slot = _slot_for(run)
+def _give_core(inline: InlineState, number: int) -> None:
+    """A core comes to the application that runs, at the speed that it has then."""
+    of, run = inline.running, inline.running.app
+    now, slot = run.now_ns, _slot_for(run)
     if slot == run.speed.size:
         show(inline, slot + 1)
         _open_slot(run, slot)
     gflops = inline.core_speed[number]
-    inline.base_gflops[slot] = gflops
+    of.base_gflops[slot] = gflops
     varies = inline.speeds.component.size > 0
     if varies:
         gflops *= factor(inline.speeds, number, now)
-        inline.next_ns[slot] = next_change_ns(inline.speeds, number, now)
-    latency = _message_ns(inline.core_host[number], inline.master_host, inline.costs.latency_ns)
+        of.next_ns[slot] = next_change_ns(inline.speeds, number, now)
+    latency = _message_ns(inline.core_host[number], of.master_host, inline.costs.latency_ns)
     _give(run, slot, number, _come_scaled(run, slot, gflops), latency)
     if varies and gflops == 0.0 and comes_ns(inline.speeds, number, now) == app.NEVER:
         _lose_for_good(run, slot)
 
 
 @compiled(inner=True)
-def ask_core(inline: InlineState, number: int) -> None:
-    """The application that runs is to give up a core; if it has done so, or nobody would stay, it does nothing."""
-    run = inline.app
-    for slot in range(run.speed.size):
-        if run.core_number[slot] == number and run.cores.released_ns[slot] == app.NEVER:
-            _take(run, slot)
+def apply_widths(state: BatchState, inline: InlineState, first: int, stop: int) -> int:
+    """Have cores come to the application that runs, or leave it, by its commands; returns the place of the first other one.
 
-
-@compiled(inner=True)
-def width_changed(inline: InlineState) -> None:
-    """All cores have come, and all that are to leave know."""
-    _resize(inline.app, inline.costs.resize_ns)
+    A core that it was asked for does not leave if it was released, or if no core would stay.
+    """
+    run, told, k = inline.running.app, state.told, first
+    while k < stop and (told.what[k] == b.GIVEN or told.what[k] == b.ASKED_FOR):
+        if told.what[k] == b.GIVEN:
+            _give_core(inline, told.core[k])
+        else:
+            slot = slot_of(run, told.core[k])
+            if slot >= 0:
+                _take(run, slot)
+        k += 1
+    if k > first:
+        _resize(run, inline.costs.resize_ns)
+    return k
 
 
 @compiled(HOOK)
-def bind_wishes(inline: InlineState, row: int, _: int) -> int:
-    """Let the application that runs, of the job in a row of the workload, wish for cores as its program says, if it may have
+def bind_wishes(_: BatchState, inline: InlineState, row: int, _flag: int) -> int:
+    """Let the application that runs, of the job in a row of the workload, request cores as its program says, if it may have
     others than it asks for."""
-    work, run = inline.application, inline.app
+    work, run = inline.application, inline.running.app
     least, most = inline.width_range[0, row], inline.width_range[1, row]
     phases, parts = run.phases.kind.size, run.part_first.size - 1
     if least == most:

@@ -24,7 +24,7 @@ def needed_files(names: Iterable[str]) -> tuple[NeededFile, ...]:
     Parameters
     ----------
     names : iterable of str
-        What workers are told: ``/home/FILE.py:NAME:x=1``, ``file:/home/lengths.txt``, a choice of such, or a program as JSON
+        What workers receive: ``/home/FILE.py:NAME:x=1``, ``file:/home/lengths.txt``, a choice of such, or a program as JSON
         that has them. Paths are absolute.
 
     Raises
@@ -32,13 +32,10 @@ def needed_files(names: Iterable[str]) -> tuple[NeededFile, ...]:
     InputError
         If they are too many.
     """
-    paths: dict[str, None] = {}
-    for name in names:
-        texts = _texts(parse_json(name, "program")) if name.startswith("{") else [name]
-        for text in texts:
-            for part in _parts(text):
-                if path := _file_of(part):
-                    paths[path] = None
+    texts = (
+        text for name in names for text in (_texts(parse_json(name, "program")) if name.startswith("{") else [name])
+    )
+    paths = dict.fromkeys(path for text in texts for part in _parts(text) if (path := _file_of(part)))
     if len(paths) > MAX_FILES:
         raise InputError(f"--listen: {len(paths)} files of plug-ins, lengths and graphs; allowed: up to {MAX_FILES}")
     return tuple(NeededFile(path=path, sha256=_digest(path)) for path in paths)
@@ -64,7 +61,7 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def _file_of(text: str) -> str:
-    """The file that is named at the beginning of a text, behind ``file:``; empty if there is none."""
+    """The file that is named at the beginning of a text, after ``file:``; empty if there is none."""
     path = text.strip().removeprefix("file:")
     while path.startswith("/"):
         if os.path.isfile(path):

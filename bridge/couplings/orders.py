@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import cycle
 
 import numpy as np
 
@@ -47,6 +49,18 @@ from traces.compiled import Array
 __all__ = ["Orders"]
 
 
+@dataclass(frozen=True)
+class _Commands:
+    """The commands that the job of a row has received so far."""
+
+    hints: list[Hint] = field(default_factory=list)
+    resizes: list[Resize] = field(default_factory=list)
+    scales: list[Scale] = field(default_factory=list)
+
+
+_NO_COMMANDS = _Commands()
+
+
 class Orders:
     """Makes the orders of a run.
 
@@ -54,7 +68,7 @@ class Orders:
     ----------
     scenario : Scenario
     simulator : BatchLevel
-        It is only looked at.
+        It is only read.
     records : bool
         Whether records are wanted.
     """
@@ -64,7 +78,9 @@ class Orders:
         self._scenario, self._simulator, self._records = scenario, simulator, records
         self._programs = scenario.programs
         self._techniques = [_technique_names(program) for program in scenario.applications]
-        self._sure_phases = [_sure_phases(program) for program in scenario.applications]
+        self._sure_phases = [
+            [at for at, phase in enumerate(program.phases) if _is_sure(phase)] for program in scenario.applications
+        ]
         self._has_graph = [program.has_graph for program in scenario.applications]
         self._plain = [_is_plain(program) for program in scenario.applications]
         self._texts = [
@@ -77,17 +93,14 @@ class Orders:
         self._core_speed = scenario.platform.core_speed_gflops
         self._most_tasks: dict[tuple[int, int], int] = {}  # by program and cores
         self._places: dict[int, Places] = {}  # the cores that jobs under way compute on, or did
-        self._resizes: dict[int, list[Resize]] = {}  # what jobs were given, and asked for, by row
+        self._commands: dict[int, _Commands] = {}  # by row
         #: Whether applications release cores that they need no more.
         self.own_releases = bool(scenario.options.rules.releases)
-        self._scales: dict[int, list[Scale]] = {}  # how the speeds of jobs' cores were scaled, by row
-        self._hints: dict[int, list[Hint]] = {}  # what the jobs were told, by row
-        self._hinted: dict[int, int] = {}  # of how many cores, all hints of a row together
         self._answered: dict[int, int] = {}  # the attempts that have answered, where a row may be ordered again
 
     @property
     def technique(self) -> str:
-        """One that most jobs have, for whoever wants to load it in advance."""
+        """One that most jobs have, to be loaded in advance."""
         return self._techniques[-1][0] or "static"
 
     @property
@@ -96,18 +109,19 @@ class Orders:
         return self._texts[-1]
 
     def names(self) -> list[str]:
-        """The texts that workers are told of programs: names of techniques, and programs as JSON."""
+        """The texts that workers receive of programs: names of techniques, and programs as JSON."""
         known = [name for names in self._techniques for name in names if name is not None]
         return list(dict.fromkeys([*known, *(text for text in self._texts if text)]))
 
     def order(self, row: int) -> Order:
         """The order for a row of the simulator."""
-        scenario, origin = self._scenario, self.origin(row)
+        scenario, simulator, origin = self._scenario, self._simulator, self._simulator.origin(row)
         workload, model, options = scenario.workload, scenario.model, scenario.options
-        start_ns, stop_ns = self.start_ns(row), self._simulator.stop_ns(row)
+        start_ns, stop_ns = simulator.start_ns(row), simulator.stop_ns(row)
         job, cores, place = int(workload.job_id[origin]), int(workload.cores[origin]), int(scenario.program[origin])
         numbers, places = self._cores(row), self._placed(row)
-        resizes = tuple(self._resizes.get(row, ())) if self._simulator.resizes else None
+        commands = self._commands.get(row, _NO_COMMANDS)
+        resizes = tuple(commands.resizes) if simulator.resizes else None
         core_gflop = float(self._core_gflop[origin])
         program = scenario.applications[place]
         mean, total, n = self._work(place, cores, core_gflop)
@@ -145,16 +159,16 @@ class Orders:
             tasks=None,
             until_ns=ahead.until_ns,
             changes=tuple(sorted(gone + ahead.changes, key=lambda change: change.at_ns)),
-            hints=tuple(self._hints.get(row, ())),
+            hints=tuple(commands.hints),
             resizes=resizes,
             resize_ns=0 if resizes is None else options.level.resize_ns,
             wishes=self._width_range(row),
-            scales=tuple(self._scales.get(row, ())),
+            scales=tuple(commands.scales),
             stop_ns=stop_ns,
         )
         surely = total if self._plain[place] else _phases_gflop(program, cores, core_gflop, self._sure_phases[place])
         base = self._core_speed[numbers]
-        highest = scenario.speeds.highest_factor * (HIGHEST if self._simulator.scales else 1.0)
+        highest = scenario.speeds.highest_factor * (HIGHEST if simulator.scales else 1.0)
         bound_ns = earliest_end_ns(start_ns, surely, surely / n, base * highest)
         if resizes:
             bound_ns = start_ns  # more cores are sooner done
@@ -172,7 +186,7 @@ class Orders:
         )
 
     def _width_range(self, row: int) -> WidthRange | None:
-        """Between which numbers of cores a row's job may wish for others; None: it may not."""
+        """Between which numbers of cores a row's job it may request others; None: it may not."""
         if not self._simulator.evolves:
             return None
         least, most = self._simulator.width_range(row)
@@ -192,15 +206,16 @@ class Orders:
         wishes = [0] if width is None else program.wishes_of(cores, width.least, width.most)
         if len(drawn.part_tasks) == 1 and isinstance(program.phases[0], Loop) and not any(wishes):
             return TaskPayload(drawn.lengths)
+        columns = drawn.part_tasks, np.diff(drawn.edge_first), cycle(program.phases), cycle(names), cycle(wishes)
         parts = tuple(
             Part(
                 tasks=int(tasks),
-                technique=names[at % len(names)],
-                order="rank" if _is_by_rank(program.phases[at % len(names)]) else "index",
+                technique=name,
+                order="rank" if isinstance(phase, Graph) and phase.order == "rank" else "index",
                 edges=int(edges),
-                cores=wishes[at % len(wishes)] or None,
+                cores=wish or None,
             )
-            for at, (tasks, edges) in enumerate(zip(drawn.part_tasks, np.diff(drawn.edge_first), strict=True))
+            for tasks, edges, phase, name, wish in zip(*columns, strict=False)
         )
         return TaskPayload(drawn.lengths, parts, drawn.source, drawn.target, drawn.bytes)
 
@@ -217,7 +232,7 @@ class Orders:
         return total / n, total, n
 
     def _ahead(self, row: int, places: Places, from_ns: int) -> Ahead:
-        """What changes after an instant, if a message holds so much: enough for twice the recorded run time, or for as
+        """What changes after an instant, if a message holds it: enough for twice the recorded run time, or for as
         long again as the job has lasted."""
         speeds = self._scenario.speeds
         if speeds.steady:
@@ -227,8 +242,8 @@ class Orders:
             raise InputError(
                 f"--speeds: a job of {len(numbers)} cores; a message holds {MAX_CHANGES} changes; use inline"
             )
-        run_ns = int(self._scenario.workload.run_ns[self.origin(row)])
-        horizon_ns = min(from_ns + max(2 * run_ns, from_ns - self.start_ns(row)), MAX_NS)
+        run_ns = int(self._scenario.workload.run_ns[self._simulator.origin(row)])
+        horizon_ns = min(from_ns + max(2 * run_ns, from_ns - self._simulator.start_ns(row)), MAX_NS)
         base = self._core_speed[numbers]
         found = speeds.changes(numbers, base, from_ns, horizon_ns, MAX_CHANGES // len(numbers))
         begin_ns, until_ns = places.from_ns, places.until_ns
@@ -269,32 +284,24 @@ class Orders:
         speeds = self._scenario.speeds
         return base if speeds.steady else base * speeds.factors(numbers, now_ns)
 
-    def origin(self, row: int) -> int:
-        """The row of the workload that a row is an attempt at."""
-        return self._simulator.origin(row)
-
-    def start_ns(self, row: int) -> int:
-        """When a row's job has started."""
-        return self._simulator.start_ns(row)
-
     def answered(self, row: int, attempt: int) -> None:
         """An attempt at a row was answered: the next :meth:`order` for it is for another one."""
         self._answered[row] = attempt
 
-    def tell(self, row: int, now_ns: int) -> None:
-        """From now on every :meth:`order` for a row says what it is told now; as it starts, if that is later."""
-        simulator, now_ns = self._simulator, max(now_ns, self.start_ns(row))
+    def command(self, row: int, now_ns: int) -> None:
+        """From now on every :meth:`order` for a row has its commands of now, for its start if that is later."""
+        simulator, now_ns = self._simulator, max(now_ns, self._simulator.start_ns(row))
+        commands = self._commands.setdefault(row, _Commands())
         given, asked = simulator.resized(row)
         if given or asked:
-            self._resize(row, now_ns, given, asked)
+            self._resize(row, now_ns, commands.resizes, given, asked)
         if simulator.hinted(row):
-            self._hint(row, now_ns)
+            self._hint(row, now_ns, commands.hints)
         if scaled := simulator.scaled(row):
-            self._scale(row, now_ns, scaled)
+            self._scale(row, now_ns, commands.scales, scaled)
 
-    def _scale(self, row: int, now_ns: int, scaled: Sequence[tuple[int, int]]) -> None:
+    def _scale(self, row: int, now_ns: int, scales: list[Scale], scaled: Sequence[tuple[int, int]]) -> None:
         numbers, there = self._there(row)
-        scales = self._scales.setdefault(row, [])
         by_factor: dict[int, list[int]] = {}
         for core, scale in scaled:
             if core < 0:
@@ -305,11 +312,9 @@ class Orders:
             places = np.flatnonzero(there & np.isin(numbers, cores))
             scales.append(Scale(at_ns=now_ns, cores=pack_int32(places), factor=factor_of(scale)))
         named = sum(len(one.cores) // 4 for one in scales if one.cores is not None)
-        if len(scales) > MAX_SCALES or named > MAX_SCALED:
-            raise InputError(
-                f"--bls: the speeds of job {self.job_number(row)} are scaled {len(scales)} times, of {named} cores by their "
-                f"numbers; a message holds {MAX_SCALES} and {MAX_SCALED}; use inline"
-            )
+        what = f"--bls: the speeds of job {self.job_number(row)} are scaled"
+        what += f" {len(scales)} times, of {named} cores by their numbers"
+        _check_room(what, len(scales), MAX_SCALES, named, MAX_SCALED)
 
     def _there(self, row: int) -> tuple[Array, Array]:
         """The core that each place of a job has, or had last, and which of them have not come to another place since."""
@@ -317,23 +322,21 @@ class Orders:
         return places.latest, places.last_there
 
     def _placed(self, row: int) -> Places:
-        """The cores of a job; until it is told of others, those that it has started with."""
+        """The cores of a job; until it is given others, those that it has started with."""
         places = self._places.get(row)
         if places is None:
-            places = self._places[row] = Places.of(self._cores(row), self.start_ns(row))
+            places = self._places[row] = Places.of(self._cores(row), self._simulator.start_ns(row))
         return places
 
-    def _resize(self, row: int, now_ns: int, given: list[int], asked: list[int]) -> None:
+    def _resize(self, row: int, now_ns: int, resizes: list[Resize], given: list[int], asked: list[int]) -> None:
         places = self._placed(row)
         latest = places.latest
         held = self._simulator.holds(row, latest) & places.last_there & ~np.isin(latest, given)
         where = [int(np.flatnonzero(held & (latest == core))[0]) for core in asked]
         wider = self._places[row] = places.with_cores(given, held, now_ns + 1)
         numbers = np.array(given, np.int64)
-        latency = message_ns(
-            self._core_host[numbers], self._core_host[places.number[0]], self._scenario.options.level.latency_ns
-        )
-        resizes = self._resizes.setdefault(row, [])
+        host, options = self._core_host, self._scenario.options
+        latency = message_ns(host[numbers], host[places.number[0]], options.level.latency_ns)
         resizes.append(
             Resize(
                 at_ns=now_ns,
@@ -343,30 +346,23 @@ class Orders:
                 asked=pack_int32(where),
             )
         )
-        told = sum((len(one.places) + len(one.asked)) // 4 for one in resizes)
-        if len(resizes) > MAX_RESIZES or told > MAX_RESIZED:
-            raise InputError(
-                f"--resize {self._scenario.options.rules.resize}: the width of job {self.job_number(row)} changes "
-                f"{len(resizes)} times, by {told} cores in all; a message holds {MAX_RESIZES} and {MAX_RESIZED}; use inline"
-            )
+        changed = sum((len(one.places) + len(one.asked)) // 4 for one in resizes)
+        what = f"--resize {options.rules.resize}: the width of job {self.job_number(row)} changes"
+        what += f" {len(resizes)} times, by {changed} cores in all"
+        _check_room(what, len(resizes), MAX_RESIZES, changed, MAX_RESIZED)
 
-    def _hint(self, row: int, now_ns: int) -> None:
-        """From now on every :meth:`order` for a row says for which of its cores others wait."""
+    def _hint(self, row: int, now_ns: int, hints: list[Hint]) -> None:
         numbers, there = self._there(row)
         wanted = np.flatnonzero(there & self._simulator.wanted(row, numbers))
-        hints = self._hints.setdefault(row, [])
         hints.append(Hint(at_ns=now_ns, cores=pack_int32(wanted)))
-        self._hinted[row] = self._hinted.get(row, 0) + len(wanted)
-        if len(hints) > MAX_HINTS or self._hinted[row] > MAX_HINTED:
-            raise InputError(
-                f"--coordination {self._scenario.options.rules.coordination}: job {self.job_number(row)} is told "
-                f"{len(hints)} times of {self._hinted[row]} cores in all; a message holds {MAX_HINTS} and {MAX_HINTED}; "
-                "use inline"
-            )
+        hinted = sum(len(one.cores) // 4 for one in hints)
+        what = f"--coordination {self._scenario.options.rules.coordination}: job {self.job_number(row)} is told"
+        what += f" {len(hints)} times of {hinted} cores in all"
+        _check_room(what, len(hints), MAX_HINTS, hinted, MAX_HINTED)
 
     def job_number(self, row: int) -> int:
         """The workload's number of a row's job."""
-        return int(self._scenario.workload.job_id[self.origin(row)])
+        return int(self._scenario.workload.job_id[self._simulator.origin(row)])
 
     def numbers(self, row: int) -> Array:
         """The global numbers of the cores of a job under way, by place."""
@@ -380,7 +376,13 @@ class Orders:
         """The global numbers of the cores that a job computes on, in order: of those it holds as many as it asked for."""
         held = [np.arange(lo, hi) for lo, hi in self._simulator.allocation(row)]
         cores = np.concatenate(held)
-        return cores if self._simulator.molds else cores[: self._scenario.workload.cores[self.origin(row)]]
+        return cores if self._simulator.molds else cores[: self._scenario.workload.cores[self._simulator.origin(row)]]
+
+
+def _check_room(what: str, commands: int, most: int, cores: int, most_cores: int) -> None:
+    """See that a message holds all commands of a kind that a job has received, and their cores."""
+    if commands > most or cores > most_cores:
+        raise InputError(f"{what}; a message holds {most} and {most_cores}; use inline")
 
 
 def _lost_ns(n_cores: int, changes: Iterable[Change], until_ns: int | None) -> int:
@@ -395,7 +397,7 @@ def _lost_ns(n_cores: int, changes: Iterable[Change], until_ns: int | None) -> i
 
 
 def _is_plain(program: Program) -> bool:
-    """Whether a recipe says it all: one loop of normal lengths, so many tasks a core."""
+    """Whether a recipe says it all: one loop of normal lengths, with a number of tasks per core."""
     loop = program.phases[0]
     once = len(program.phases) == program.steps == 1 and loop.cores is None
     return once and isinstance(loop, Loop) and not loop.lengths and loop.tasks is None
@@ -407,22 +409,14 @@ def _phases_gflop(program: Program, cores: int, core_gflop: float, phases: Itera
     return sum(core_gflop * shares[at] * (1 if isinstance(program.phases[at], Serial) else cores) for at in phases)
 
 
-def _sure_phases(program: Program) -> list[int]:
-    """The phases whose tasks have no less work together than their share; the lengths of a file need not."""
-    return [at for at, phase in enumerate(program.phases) if _is_sure(phase)]
-
-
 def _is_sure(phase: Serial | Loop | Graph) -> bool:
+    """Whether a phase's tasks have no less work together than its share; the lengths of a file need not."""
     if isinstance(phase, Serial):
         return True
     if isinstance(phase, Graph):
         return phase.found_graph().scale
     model = phase.found_lengths()
     return model.mode != COUNT or model.next_length is LENGTHS["equal"].lengths(0.0).next_length
-
-
-def _is_by_rank(phase: Serial | Loop | Graph) -> bool:
-    return isinstance(phase, Graph) and phase.order == "rank"
 
 
 def _technique_names(program: Program) -> list[str | None]:

@@ -23,7 +23,7 @@ class Places:
     number : ndarray
         In the machine.
     from_ns : ndarray
-        From when on it is there: its job's start, or 1 ns behind the instant at which it was given.
+        From when on it is there: its job's start, or 1 ns after the instant at which it was given.
     """
 
     place: Array
@@ -54,12 +54,9 @@ class Places:
     @property
     def until_ns(self) -> Array:
         """When another core comes to the place of each: int64 (k,)."""
-        until = np.full(len(self.place), MAX_NS, np.int64)
-        last: dict[int, int] = {}
-        for k, place in enumerate(self.place.tolist()):
-            if place in last:
-                until[last[place]] = self.from_ns[k]
-            last[place] = k
+        until, order = np.full(len(self.place), MAX_NS, np.int64), np.argsort(self.place, kind="stable")
+        followed = np.flatnonzero(np.diff(self.place[order]) == 0)
+        until[order[followed]] = self.from_ns[order[followed + 1]]
         return until
 
     def with_cores(self, given: list[int], held: Array, from_ns: int) -> Places:

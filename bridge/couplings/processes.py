@@ -10,7 +10,7 @@ import contextlib
 import signal
 import threading
 from collections.abc import Callable, Coroutine, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["run_pool", "run_process"]
 
-#: Ends between two looks at the clock.
+#: Ends between two readings of the clock.
 _PAUSE_JOBS = 500
 
 
@@ -58,24 +58,14 @@ def run_process(
 def _run(drive: _Drive) -> Applications:
     if not _within_a_loop():
         return _run_loop(drive)
-    # Called from within a loop, as in a notebook: ours runs in a thread of its own.
-    outcome: Future[Applications] = Future()
-
-    def target() -> None:
+    # Called from within a loop, as in a notebook: ours runs in another thread.
+    with ThreadPoolExecutor(1, "twolevel-bridge") as thread:
+        outcome = thread.submit(_run_loop, drive)
         try:
-            outcome.set_result(_run_loop(drive))
-        except BaseException as error:
-            outcome.set_exception(error)
-
-    thread = threading.Thread(target=target, name="twolevel-bridge")
-    thread.start()
-    try:
-        return outcome.result()
-    except BaseException:  # the loop's, or an interrupt of this thread
-        drive.interrupt()
-        raise
-    finally:
-        thread.join()
+            return outcome.result()
+        except BaseException:  # the loop's, or an interrupt of this thread
+            drive.interrupt()
+            raise
 
 
 def _within_a_loop() -> bool:
@@ -141,10 +131,10 @@ class _Drive:
         self._scenario, self._simulator, self._watch, self._peers = scenario, simulator, watch, peers
         self._jobs_per_worker = jobs_per_worker
         self._orders = Orders(scenario, simulator, records=keep_tasks)
-        self._reports = Reports(scenario, self._orders, keep_tasks=keep_tasks)
+        self._reports = Reports(scenario, simulator, self._orders, keep_tasks=keep_tasks)
         self._suspends = self._injected = 0
-        beside = peers.listen is not None or simulator.waits_for_others
-        self._aside = ThreadPoolExecutor(1, "twolevel-batch") if beside else None
+        aside = peers.listen is not None or simulator.waits_for_others
+        self._aside = ThreadPoolExecutor(1, "twolevel-batch") if aside else None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[Applications] | None = None
 
@@ -229,14 +219,14 @@ class _Drive:
             if status in (BatchStatus.STARTED, BatchStatus.REACHED):
                 self._reach(supervisor)
                 for row in simulator.started():
-                    if self._orders.origin(row) != row:
+                    if simulator.origin(row) != row:
                         supervisor.expect_another()
                     order = self._orders.order(row)
                     supervisor.submit(order)
-                    # Somebody who does not say that they conserve work has promised nothing but the start.
+                    # A simulator that does not say that it conserves work has promised nothing but the start.
                     start_ns = order.start.start_ns
                     # And what is planned with the outcome, or is released before it, waits for it at once, also where the
-                    # job starts only later: before its answer is there it cannot be told anything.
+                    # job starts only later: before its answer is there it cannot receive commands.
                     if simulator.awaits_outcomes:
                         start_ns = simulator.now_ns
                     elif supervisor.conserves_work:
@@ -251,11 +241,11 @@ class _Drive:
             self._watch(simulator.ended, simulator.now_ns)
 
     def _reach(self, supervisor: Supervisor) -> None:
-        """Have the applications that are told something simulated again, and told it all again."""
+        """Have the applications that receive commands simulated again, with all of their commands."""
         simulator = self._simulator
-        starting = set(simulator.started())  # whose orders say it from the first
+        starting = set(simulator.started())  # their orders have the commands from the first
         for row in simulator.reached():
-            self._orders.tell(row, simulator.now_ns)
+            self._orders.command(row, simulator.now_ns)
             if row in starting:
                 continue
             simulator.take_back(row)
@@ -264,7 +254,7 @@ class _Drive:
             self._injected += 1
 
     async def _advance(self) -> BatchStatus:
-        """Run the batch level until it suspends; where it waits for others, or other hosts may join, beside the loop, which
+        """Run the batch level until it suspends; where it waits for others, or other hosts may join, next to the loop, which
         must answer the processes."""
         if self._aside is None:
             return self._simulator.advance(_PAUSE_JOBS)
@@ -272,7 +262,7 @@ class _Drive:
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
-            self._simulator.break_off()  # an own decision cannot be: nobody else may touch its state meanwhile
+            self._simulator.break_off()  # a decision of its own goes on: nothing else may touch its state meanwhile
             await asyncio.wait([running])
             raise
 
@@ -287,24 +277,24 @@ class _Drive:
         for row, report in reports.items():
             if simulator.releases or simulator.directs:
                 self._orders.answered(row, report.outcome.attempt)
-            if simulator.releases and not self._released(supervisor, row, report):
+            if simulator.releases and not self._report_releases(supervisor, row, report):
                 continue
             numbers = self._orders.numbers(row)
             self._reports.note(row, report)
-            if not self._told(row, report.outcome, numbers):
-                # One process has promised, died, and another has broken the promise; the session knows only the latter.
+            if not self._report_end(row, report.outcome, numbers):
+                # One process has promised, died, and another has broken the promise; the session has only seen the latter.
                 job, end_ns = self._orders.job_number(row), report.outcome.end_ns
                 raise PeerError(f"job {job}: its end at {end_ns} ns is before what was promised by an earlier process")
 
-    def _told(self, row: int, outcome: Outcome, numbers: Array) -> bool:
-        """Tell the batch level how a job has ended; False if it cannot have."""
+    def _report_end(self, row: int, outcome: Outcome, numbers: Array) -> bool:
+        """Report to the batch level how a job ends; False if that cannot be."""
         if outcome.last_lost is None:
             return self._simulator.outcome(row, outcome.end_ns, stopped=outcome.stopped)
         last = outcome.last_lost
         return self._simulator.loss(row, outcome.end_ns, int(numbers[last]) if last >= 0 else CAME_AND_WENT)
 
-    def _released(self, supervisor: Supervisor, row: int, report: Report) -> bool:
-        """Tell the batch level what a job releases; False if it is to be simulated again, for longer."""
+    def _report_releases(self, supervisor: Supervisor, row: int, report: Report) -> bool:
+        """Report to the batch level what a job releases; False if it is to be simulated again, for longer."""
         simulator, numbers, outcome = self._simulator, self._orders.numbers(row), report.outcome
         assert outcome.released_ns is not None  # or it would have broken a rule
         released_ns = np.array(unpack_int64(outcome.released_ns))
@@ -312,16 +302,13 @@ class _Drive:
             supervisor.expect_another()
             supervisor.submit(self._orders.order(row))
             return False
-        if report.wishes and not self._wished(row, report):
-            raise PeerError(f"job {self._orders.job_number(row)}: it wishes for cores at instants that have passed")
+        if report.wishes:
+            wished_ns, cores = np.array([(wish.at_ns, wish.cores) for wish in report.wishes], np.int64).T.copy()
+            if not simulator.wish(row, wished_ns, cores, outcome.end_ns):
+                raise PeerError(f"job {self._orders.job_number(row)}: it wishes for cores at instants that have passed")
         if not simulator.release(row, numbers, released_ns, outcome.end_ns):
             raise PeerError(f"job {self._orders.job_number(row)}: it releases cores at instants that have passed")
         return True
-
-    def _wished(self, row: int, report: Report) -> bool:
-        """Tell the batch level for how many cores a job wishes; False if it cannot."""
-        wished_ns, cores = np.array([(wish.at_ns, wish.cores) for wish in report.wishes], np.int64).T.copy()
-        return self._simulator.wish(row, wished_ns, cores, report.outcome.end_ns)
 
 
 async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:

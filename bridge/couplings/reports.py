@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from als.engine.dag.metrics import GRAPH_METRICS, transfer_room
 from als.engine.metrics import LOOP_METRICS, measure
 from als.programs.table import Programs
+from bridge.couplings.batch_level import BatchLevel
 from bridge.couplings.contract import Applications
 from bridge.couplings.orders import Orders
 from bridge.couplings.places import Places
-from bridge.protocol.messages import Measurement, Outcome, Records, Transfers
+from bridge.protocol.messages import Outcome, Records, Transfers
 from bridge.protocol.packing import unpack_float64, unpack_int32, unpack_int64
 from bridge.scenarios.scenario import Scenario
 from bridge.workers.assignment import Report
@@ -23,23 +24,17 @@ from traces.ledger import TaskRecords, TransferRecords
 
 __all__ = ["Reports"]
 
-#: A table in parts, each of so many columns.
+#: A table in parts, each with the same columns.
 _Parts = list[tuple[Array, ...]]
 
 
-@dataclass(frozen=True)
-class _Done:
-    """What became of the application of one row; as it stands, of a row that never started."""
+class _Done(NamedTuple):
+    """What became of the application of one row."""
 
-    tasks: int = 0
-    chunks: int = 0
-    length_gflop: float = 0.0
-    loops: Array = field(default_factory=lambda: np.full(len(LOOP_METRICS), np.nan))
-    chosen: tuple[int, ...] = ()
-    ahead_chunks: int = 0
-    records: _Parts = field(default_factory=list)  # the columns of TaskRecords but the first
-    transfers: _Parts = field(default_factory=list)  # the columns of TransferRecords but the first
-    graph: Measurement | None = None
+    report: Report
+    loops: Array
+    records: _Parts  # the columns of TaskRecords but the first
+    transfers: _Parts  # the columns of TransferRecords but the first
 
 
 class Reports:
@@ -48,27 +43,28 @@ class Reports:
     Parameters
     ----------
     scenario : Scenario
+    simulator : BatchLevel
     orders : Orders
-        Who gave the orders.
+        The orders that were given.
     keep_tasks : bool
         Whether records were asked for.
     """
 
-    def __init__(self, scenario: Scenario, orders: Orders, *, keep_tasks: bool) -> None:
+    def __init__(self, scenario: Scenario, simulator: BatchLevel, orders: Orders, *, keep_tasks: bool) -> None:
         assert scenario.programs is not None
-        self._scenario, self._orders, self._keep_tasks = scenario, orders, keep_tasks
+        self._scenario, self._simulator, self._orders, self._keep_tasks = scenario, simulator, orders, keep_tasks
         self._programs: Programs = scenario.programs
         self._done: dict[int, _Done] = {}
 
     def note(self, row: int, report: Report) -> None:
-        """What a worker has reported of a row's job.
+        """Note what a worker has reported of a row's job.
 
         Raises
         ------
         PeerError
             If it cannot be.
         """
-        outcome, start_ns = report.outcome, self._orders.start_ns(row)
+        outcome, start_ns = report.outcome, self._simulator.start_ns(row)
         places = self._orders.ended(row)
         self._check_chosen(row, outcome)
         loops = np.empty(len(LOOP_METRICS))
@@ -83,59 +79,51 @@ class Reports:
             outcome.scheduling_ns,
             outcome.chunks,
         )
-        self._done[row] = _Done(
-            tasks=outcome.ran,
-            chunks=outcome.chunks,
-            length_gflop=report.length_gflop,
-            loops=loops,
-            chosen=outcome.chosen,
-            ahead_chunks=outcome.ahead_chunks,
-            records=[_task_columns(part, places) for part in report.records],
-            transfers=[_transfer_columns(part) for part in report.transfers],
-            graph=outcome.graph,
-        )
+        records = [_task_columns(part, places) for part in report.records]
+        transfers = [_transfer_columns(part) for part in report.transfers]
+        self._done[row] = _Done(replace(report, records=[], transfers=[]), loops, records, transfers)
 
     def applications(self, n_rows: int, cost: dict[str, Any]) -> Applications:
-        """The columns of so many rows, of which some may never have started."""
-        nothing = _Done()
-        rows = [self._done.get(row, nothing) for row in range(n_rows)]
-        loops = np.array([row.loops for row in rows], np.float64).reshape(len(rows), len(LOOP_METRICS))
-        keep, has_graph = self._keep_tasks, self._programs.has_graph
+        """The columns of all rows; some may never have started."""
+        tasks, chunks, ahead_chunks = np.zeros((3, n_rows), np.int64)
+        length_gflop, loops = np.zeros(n_rows), np.full((n_rows, len(LOOP_METRICS)), np.nan)
+        rules, keep, has_graph = self._programs.rules, self._keep_tasks, self._programs.has_graph
+        chosen = np.zeros((n_rows, len(rules.names)), np.int64) if rules.selects else None
+        graphs = np.full((n_rows, len(GRAPH_METRICS)), np.nan) if has_graph else None
+        records: list[_Parts] = [[] for _ in range(n_rows)]
+        transfers: list[_Parts] = [[] for _ in range(n_rows)]
+        for row, done in self._done.items():
+            outcome = done.report.outcome
+            tasks[row], chunks[row], ahead_chunks[row] = outcome.ran, outcome.chunks, outcome.ahead_chunks
+            length_gflop[row], loops[row] = done.report.length_gflop, done.loops
+            records[row], transfers[row] = done.records, done.transfers
+            if chosen is not None and outcome.chosen:
+                first = self._first_rule(row)
+                chosen[row, first : first + len(outcome.chosen)] = outcome.chosen
+            if graphs is not None and outcome.graph is not None:  # None becomes NaN
+                graphs[row] = [getattr(outcome.graph, name) for name, _ in GRAPH_METRICS]
         return Applications(
-            np.array([row.tasks for row in rows], np.int64),
-            np.array([row.chunks for row in rows], np.int64),
-            np.array([row.length_gflop for row in rows], np.float64),
+            tasks,
+            chunks,
+            length_gflop,
             loops,
-            self._chosen(rows),
-            np.array([row.ahead_chunks for row in rows], np.int64),
-            TaskRecords(*_joined([row.records for row in rows], _NO_TASKS)) if keep else None,
-            graphs=np.array([_graph_values(row.graph) for row in rows]).reshape(-1, len(GRAPH_METRICS))
-            if has_graph
-            else None,
-            transfers=TransferRecords(*_joined([row.transfers for row in rows], transfer_room(0)))
-            if keep and self._scenario.sends
-            else None,
+            chosen,
+            ahead_chunks,
+            TaskRecords(*_joined(records, _NO_TASKS)) if keep else None,
+            graphs=graphs,
+            transfers=TransferRecords(*_joined(transfers, transfer_room(0))) if keep and self._scenario.sends else None,
             cost=cost,
         )
 
-    def _chosen(self, rows: list[_Done]) -> Array | None:
-        # A worker counts the rules of one program; in the table they stand behind those of the programs before it.
-        rules = self._programs.rules
-        if not rules.selects:
-            return None
-        chosen = np.zeros((len(rows), len(rules.names)), np.int64)
-        for row, done in enumerate(rows):
-            if done.chosen:
-                first = self._programs.rule_first(int(self._scenario.program[self._orders.origin(row)]))
-                chosen[row, first : first + len(done.chosen)] = done.chosen
-        return chosen
+    def _first_rule(self, row: int) -> int:
+        # A worker counts the rules of one program; in the table they follow those of the programs before it.
+        return self._programs.rule_first(int(self._scenario.program[self._simulator.origin(row)]))
 
     def _check_chosen(self, row: int, outcome: Outcome) -> None:
         if not outcome.chosen:
             return
-        origin, rules = self._orders.origin(row), self._programs.rules
-        first = self._programs.rule_first(int(self._scenario.program[origin]))
-        most = len(rules.names) - first if rules.selects else 0
+        rules = self._programs.rules
+        most = len(rules.names) - self._first_rule(row) if rules.selects else 0
         if len(outcome.chosen) > most:
             what = f"the outcome's chosen has {len(outcome.chosen)} numbers; allowed: up to {most}"
             raise PeerError(f"job {self._orders.job_number(row)}: {what}")
@@ -173,9 +161,3 @@ def _joined(rows: list[_Parts], none: tuple[Array, ...]) -> tuple[Array, ...]:
     np.cumsum([sum(len(part[0]) for part in parts) for parts in rows], out=first[1:])
     parts = [none, *(part for parts in rows for part in parts)]  # it may be that no job ever started
     return (first, *(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-
-
-def _graph_values(graph: Measurement | None) -> list[float]:
-    """The values of GRAPH_METRICS, NaN where there is none."""
-    values = [None if graph is None else getattr(graph, name) for name, _ in GRAPH_METRICS]
-    return [np.nan if value is None else float(value) for value in values]

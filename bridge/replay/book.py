@@ -12,14 +12,9 @@ from bls.workloads.workload import Workload
 from bridge.replay.allocation import Cores
 from bridge.replay.messages import Launch
 from traces.compiled import Array
-from traces.ledger import STATES, WHY
+from traces.lifecycle import Ending, Reason
 
-__all__ = ["CANCELLED", "COMPLETED", "FAILED", "KILLED", "REQUEUED", "Book"]
-
-COMPLETED, KILLED, CANCELLED, FAILED, REQUEUED = (
-    STATES.index(name) for name in ("completed", "killed", "cancelled", "failed", "requeued")
-)
-_HEAD, _BACKFILL, _PRESET, _NEVER = (WHY.index(name) for name in ("head", "backfill", "preset", "never"))
+__all__ = ["Book"]
 
 #: What slurmctld writes when its backfilling, or its main scheduler, starts a job.
 _STARTED = re.compile(r"(sched/backfill: _start_job: Started|sched: Allocate) JobId=(\d+)")
@@ -51,7 +46,7 @@ class Book:
             estimate_ns=workload.estimate_ns.copy(),
             attempt=zeros.copy(),
             held_cores=zeros.copy(),
-            why=zeros + _NEVER,
+            why=zeros + Reason.NEVER,
             state=zeros - 1,
         )
         self.held: dict[int, list[tuple[int, int]]] = {}
@@ -100,7 +95,7 @@ class Book:
         self.columns.start_ns[row] = now_ns
         self.columns.held_cores[row] = sum(hi - lo for lo, hi in self.held[row])
         if preset:
-            self.columns.why[row] = _PRESET
+            self.columns.why[row] = Reason.PRESET
         self.waiting -= 1
         self.running.add(row)
 
@@ -110,7 +105,7 @@ class Book:
         self.columns.state[row] = state
         self._cores.free(self.held[row])
         self.running.discard(row)
-        self.ended += state != REQUEUED
+        self.ended += state != Ending.REQUEUED
 
     def withdraw(self, row: int, now_ns: int, *, held: bool) -> None:
         """A job that waits has left; ``held`` if it could not have started until then, as it waited for another job."""
@@ -118,7 +113,7 @@ class Book:
         if held or row not in self.number or (columns.attempt[row] == 0 and columns.eligible_ns[row] >= now_ns):
             columns.eligible_ns[row] = -1  # it never was
         columns.cancel_ns[row] = now_ns
-        self.columns.state[row] = CANCELLED
+        self.columns.state[row] = Ending.CANCELLED
         self.waiting -= row in self.number
         self.ended += 1
 
@@ -126,7 +121,7 @@ class Book:
         """A job that was cut waits again, under its number; returns its new row."""
         values = {name: column[row] for name, column in self.columns._asdict().items()}
         values |= {"start_ns": -1, "end_ns": -1, "eligible_ns": now_ns, "attempt": values["attempt"] + 1}
-        values |= {"cancel_ns": -1, "held_cores": 0, "why": _NEVER, "state": -1}
+        values |= {"cancel_ns": -1, "held_cores": 0, "why": Reason.NEVER, "state": -1}
         self.columns = JobColumns(*(np.append(column, values[name]) for name, column in self.columns._asdict().items()))
         fresh = len(self) - 1
         self.latest[int(self.columns.origin[row])] = fresh
@@ -151,6 +146,6 @@ class Book:
         for who, number in _STARTED.findall(log):
             how.setdefault(int(number), []).append("backfill" in who)
         for row in range(len(self)):
-            if self.columns.start_ns[row] >= 0 and self.columns.why[row] != _PRESET:
+            if self.columns.start_ns[row] >= 0 and self.columns.why[row] != Reason.PRESET:
                 said, attempt = how.get(self.number[row], []), int(self.columns.attempt[row])
-                self.columns.why[row] = _BACKFILL if attempt < len(said) and said[attempt] else _HEAD
+                self.columns.why[row] = Reason.BACKFILL if attempt < len(said) and said[attempt] else Reason.HEAD

@@ -17,7 +17,7 @@ from bls.constraints.outages import NEVER as NEVER_UP
 from bridge.replay.agenda import DRAIN, END, LOOK, NODE, SUBMIT, WITHDRAWN, Agenda
 from bridge.replay.answers import Answers
 from bridge.replay.asking import Asking
-from bridge.replay.book import COMPLETED, FAILED, KILLED, REQUEUED, Book
+from bridge.replay.book import Book
 from bridge.replay.cleaning import Cleaning
 from bridge.replay.clock import NEVER, Clock
 from bridge.replay.configuration import Node
@@ -32,6 +32,7 @@ from bridge.replay.trace.submissions import Submissions
 from bridge.scenarios.scenario import Scenario
 from traces.base.errors import InputError, PeerError
 from traces.base.time import NS_PER_S, format_ns
+from traces.lifecycle import Ending
 
 __all__ = ["Course"]
 
@@ -288,7 +289,7 @@ class Course:
             self._agenda.push(self.now_ns + wait_ns, LOOK)
 
     def _end(self, row: int) -> None:
-        self.book.end(row, COMPLETED, self.now_ns)
+        self.book.end(row, Ending.COMPLETED, self.now_ns)
         self._left(row)
         self._tell_put_off()
         try:
@@ -330,14 +331,14 @@ class Course:
         for row in cut:
             # A job that was allocated, and not submitted, has no script that could be run again.
             again = requeues and self._workload.preset[self.book.columns.origin[row]] == 0
-            self.book.end(row, REQUEUED if again else FAILED, self.now_ns)
+            self.book.end(row, Ending.REQUEUED if again else Ending.FAILED, self.now_ns)
             self._cleaning.lose(self.book.number[row])
             self.answers.note_cut(row, self.now_ns)
         self._ask.set_node(name, "down" if down else "resume")
         if not down and self._drains.down(host):
             self._ask.set_node(name, "drain")  # to come back ends that, too
         for row in cut:
-            if self.book.columns.state[row] == REQUEUED:
+            if self.book.columns.state[row] == Ending.REQUEUED:
                 self._requeue(row)
             else:
                 self._left(row)
@@ -412,6 +413,6 @@ class Course:
             raise PeerError(
                 f"Slurm ends job {self.book.job(row)} by itself ({kind.name}); preemption is not known to a replay"
             )
-        self.book.end(row, KILLED, self.now_ns)
+        self.book.end(row, Ending.KILLED, self.now_ns)
         self._left(row)
         self.answers.note_cut(row, self.now_ns)

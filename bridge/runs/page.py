@@ -30,6 +30,7 @@ from bridge.runs.log_again import LogFacts, facts_of_log, facts_of_record
 from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.ledger_tables import RELEASES, TASKS, WIDTHS
+from traces.lifecycle import Ending
 from traces.tables import BEGIN, read_jobs, read_power, read_power_domains, table_rows
 from traces.timeline import TimelineTables, timeline_text
 
@@ -275,7 +276,7 @@ def _lead(parts: RunParts, jobs: pd.DataFrame) -> list[str]:
         sentences.append(f"A job waited {mean} on average" + (f", and {most} at most." if most else "."))
     bad = [
         f"{metrics[f'state_{name}']:,} were {name}"
-        for name in ("killed", "failed", "cancelled", "rejected")
+        for name in (ending.name.lower() for ending in Ending if ending not in (Ending.COMPLETED, Ending.REQUEUED))
         if metrics.get(f"state_{name}")
     ]
     if bad:

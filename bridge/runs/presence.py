@@ -7,7 +7,8 @@ import numpy as np
 from als.engine.metrics import LOOP_METRICS
 from traces.compiled import Array
 from traces.holdings import core_spans
-from traces.ledger import STATES, Ledger
+from traces.ledger import Ledger
+from traces.lifecycle import Ending
 
 __all__ = ["efficient"]
 
@@ -37,7 +38,7 @@ def efficient(ledger: Ledger, loops: Array, core_speed_gflops: Array) -> Array:
     changed[widths.job[widths.change != 0]] = True
     held = core_spans(ledger, changed)
     could = np.bincount(held.job, (held.end_ns - held.start_ns) * core_speed_gflops[held.core] * 1e-9, len(jobs))
-    done = changed & (jobs.state == STATES.index("completed")) & (could > 0)
+    done = changed & (jobs.state == Ending.COMPLETED) & (could > 0)
     found = loops.copy()
     found[done, _EFFICIENCY] = jobs.length_gflop[done] / could[done]
     return found

@@ -255,7 +255,7 @@ def _result(graph: TaskGraph, options: GraphOptions, application: Application, a
         application.chunks,
     )
     transfers = _transfers(application) if options.has_network else None
-    measure_graph(graph_values, state, 0, application.end_ns, at_start, False)
+    measure_graph(graph_values, state, 0, application.end_ns, float(at_start.max()), False)
     return GraphResult(
         options, graph, application.end_ns, application.chunks, tasks, transfers, loop_values, graph_values
     )

@@ -243,10 +243,9 @@ def _measured(application: Application, start: Start) -> Measurement | None:
     if start.network is None:
         return None
     values = np.empty(len(GRAPH_METRICS))
-    speed = np.array(unpack_float64(start.core_speed_gflops))  # as it was at the start
-    measure_graph(
-        values, application.state, start.start_ns, application.end_ns, speed, application.stopped or application.lost
-    )
+    fastest = float(unpack_float64(start.core_speed_gflops).max())
+    cut = application.stopped or application.lost
+    measure_graph(values, application.state, start.start_ns, application.end_ns, fastest, cut)
     named = zip((name for name, _ in GRAPH_METRICS), values.tolist(), strict=True)
     found: dict[str, Any] = {name: value if math.isfinite(value) else None for name, value in named}
     return Measurement(**found | {name: int(found[name]) for name in ("transfers", "transfer_wait_ns")})

@@ -299,7 +299,7 @@ def test_no_sooner_than_the_critical_path_and_all_cores_allow(scenario: GraphSce
     assert sum(run.busy) == sum(row.end - row.start for row in run.tasks if row is not None)
     # And what is said of it.
     values = np.empty(len(GRAPH_METRICS))
-    measure_graph(values, application.state, scenario.start, run.end, np.array(scenario.speeds), False)
+    measure_graph(values, application.state, scenario.start, run.end, max(scenario.speeds), False)
     found = graph_metrics(values)
     assert found["critical_path_ns"] == pytest.approx(float(max(longest)) / fastest * 1e9)
     assert found["parallelism"] == pytest.approx(float(work / max(longest)))

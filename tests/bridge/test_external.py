@@ -22,7 +22,6 @@ from faulty_runs import assert_same, descendants, expected, simulated
 
 import bridge
 from bls.workloads.workload import Workload
-from bridge.couplings import processes
 from bridge.protocol import session
 from bridge.scenarios.application_level import ApplicationLevel
 from bridge.workers import workforce
@@ -158,11 +157,10 @@ def test_errors_and_interrupts_within_a_running_event_loop(monkeypatch: pytest.M
     with pytest.raises(PeerError, match=r"the last one exited with status 3$"):
         asyncio.run(cell(als_command=rogue("exits")))
 
-    class Interrupted(processes.Future):  # type: ignore[type-arg]
-        def result(self, timeout: float | None = None) -> object:
-            raise KeyboardInterrupt
+    def interrupted(_: object, timeout: float | None = None) -> object:
+        raise KeyboardInterrupt
 
-    monkeypatch.setattr(processes, "Future", Interrupted)
+    monkeypatch.setattr("concurrent.futures.Future.result", interrupted)
     with pytest.raises(KeyboardInterrupt):
         asyncio.run(cell(jobs=60))
     assert descendants() == {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,11 +12,14 @@ import pytest
 from inside import column, number
 
 import bridge
-from bls import sample_path
+from bls import HostGroup, Platform, Rules, sample_path
 from bls.engine.state import BatchState
+from bls.workloads.workload import Workload
 from bridge.couplings.inline_state import InlineState
 from bridge.couplings.inline_validation import validate_inline
 from traces.checks.jobs import InvariantError
+from traces.kernels.slabs import CHANGING, HEADER, LAID_AT, WHOLE
+from traces.kernels.state import fields_of
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +61,7 @@ def place_of(state: BatchState, coupled: InlineState, name: str) -> tuple[Any, A
     if name in ("start_ns", "end_ns"):
         return getattr(coupled.application, name), coupled.outcomes.first[done]
     if name == "status":
-        return column(coupled.app, name), ...
+        return column(coupled.running.app, name), ...
     return (column(coupled, name), ...) if name.endswith("_used") else (getattr(coupled.outcomes, name), done)
 
 
@@ -74,3 +78,43 @@ def test_a_planted_fault_is_found(
         validate_inline(state, coupled)
     assert words in str(caught.value)
     assert str(caught.value).startswith("inline coupling at ")
+
+
+def wrong_words(coupled: InlineState) -> list[tuple[str, Any, Any, int]]:
+    """What is wrong if a word of a kept application, or about it, has another value: the error, the column, the place."""
+    words, first, ahead = (column(coupled, f"saved.{name}") for name in ("words", "first", "ahead"))
+    at, fields = int(first.max()), fields_of(type(coupled.running))
+    return [
+        ("; its header says 0x", words, at + LAID_AT, 8),
+        (" words change; it has ", words, at + CHANGING, 10**9),
+        (" words change; it has ", words, at + WHOLE, 10**9),
+        ("app is at 0x", words, at + HEADER + fields["app"].place, 8),
+        ("base_gflops, [", words, at + HEADER + fields["base_gflops"].place, 8),
+        ("the copy has the pointers of what is kept", ahead, LAID_AT, words[at + LAID_AT]),
+        ("; those before end at ", first, first.argmax(), at + 1),
+        (" words of kept applications; they end at ", column(coupled, "saved.used"), (), 0),
+    ]
+
+
+def test_kept_applications_say_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two jobs run at a time. There is room for a third of all; then those that run are moved."""
+    found: list[str] = []
+
+    def look(state: BatchState, coupled: InlineState) -> None:
+        validate_inline(state, coupled)
+        if found or coupled.saved.used == 0:
+            return
+        for words, values, place, wrong in wrong_words(coupled):
+            before, values[place] = int(values[place]), wrong
+            with pytest.raises(InvariantError, match=re.escape(words)):
+                validate_inline(state, coupled)
+            values[place] = before
+            found.append(words)
+
+    monkeypatch.setattr("bridge.couplings.inline_validation.validate_inline", look)
+    monkeypatch.setattr("bls.simulator.BatchSimulator.checks", 1)
+    monkeypatch.setattr("bls.simulator.BatchSimulator.most_ends", 4)
+    workload = Workload.from_jobs([(number, 5 * number, 10, 8, 20) for number in range(1, 61)])
+    options: dict[str, Any] = {"als": "ss", "tasks_per_core": 8, "rules": Rules(coordination="hint")}
+    bridge.simulate(workload, Platform((HostGroup(4, 4, 4.0),)), **options)
+    assert len(found) == 8

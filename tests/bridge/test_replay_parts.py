@@ -31,7 +31,7 @@ from bls.workloads import read_workload
 from bls.workloads.readers.sacct_words import sacct_words
 from bls.workloads.workload import Workload
 from bridge.replay.allocation import Cores
-from bridge.replay.book import REQUEUED, Book
+from bridge.replay.book import Book
 from bridge.replay.clock import NEVER, Clock
 from bridge.replay.complaints import check_taken, complaints
 from bridge.replay.configuration import Configuration, of_machine, partition_names, settings
@@ -47,6 +47,7 @@ from bridge.replay.trace.submissions import FIRST_USER, Submissions, submissions
 from bridge.replay.trace.switch_file import given_switches, read_switches, switches_of, switches_text
 from bridge.scenarios.scenario import Scenario
 from traces.base.errors import InputError, PeerError
+from traces.lifecycle import Ending
 
 S = 10**9
 V = LAYOUTS["22.05"]
@@ -170,7 +171,7 @@ def test_a_job_that_was_cut_waits_again_as_its_next_attempt() -> None:
         row = book.row_of[1]
         assert (int(book.columns.attempt[row]), int(book.columns.start_ns[row]), book.waiting) == (attempt, -1, 1)
         book.start(row, Launch(1, "n0", (1,)), 10 * attempt)
-        book.end(row, REQUEUED, 10 * attempt + 5)
+        book.end(row, Ending.REQUEUED, 10 * attempt + 5)
         book.requeue(row, 10 * attempt + 5)
     assert book.over_for_good(0) == -1
 

@@ -47,6 +47,7 @@ __all__ = [
     "relocate",
     "reset_numbers",
     "resized",
+    "slab_fault",
     "slab_words",
     "state_at",
 ]
@@ -176,6 +177,30 @@ def relocate(like: State, words: Array, at: int, n: int) -> None:
         if 0 <= words[at + HEADER + place] - laid_at < 8 * n:
             words[at + HEADER + place] += now - laid_at
     words[at + LAID_AT] = now
+
+
+def slab_fault(like: State, words: Array, at: int) -> str:
+    """What is wrong with the slab that begins at a place: its header, or where a state or a column is; empty if nothing is."""
+    tree, here = tree_of(type(like)), address_of(words) + 8 * at
+    laid_at, changing, whole = words[at : at + HEADER].tolist()
+    begin = HEADER + tree.entries
+    if laid_at != here:
+        return f"lies at {here:#x}; its header says {laid_at:#x}"
+    if not begin <= changing <= whole <= len(words) - at:
+        return f"its header says that {changing} of {whole} words change; it has {begin} to {len(words) - at}"
+    blocks, classes = words[at + HEADER : at + begin].tolist(), dict(tree.nodes)
+    for parent, name, child in tree.names:
+        address = blocks[parent + fields_of(classes[parent])[name].place]
+        if address != here + 8 * (HEADER + child):
+            return f"{name} is at {address:#x}; it has it at {here + 8 * (HEADER + child):#x}"
+    for place, field in tree.own:
+        address, *shape = blocks[place : place + field.entries]
+        assert field.dtype is not None
+        n_bytes = math.prod(shape) * field.dtype.itemsize
+        first, stop = (changing, whole) if field.constant else (begin, changing)
+        if n_bytes and not here + 8 * first <= address <= here + 8 * stop - n_bytes:
+            return f"{field.name}, {shape} of {field.dtype}, is at {address:#x}; not within its words {first} to {stop}"
+    return ""
 
 
 def resized(column: Array, n: int) -> Any:

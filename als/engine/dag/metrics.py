@@ -69,7 +69,7 @@ def _critical_gflop(state: ApplicationState) -> float:
 
 @compiled()
 def measure_graph(
-    values: Floats, state: ApplicationState, start_ns: int, end_ns: int, speed: Floats, stopped: bool
+    values: Floats, state: ApplicationState, start_ns: int, end_ns: int, fastest: float, stopped: bool
 ) -> None:
     """Find all :data:`GRAPH_METRICS` of one application that has ended.
 
@@ -91,14 +91,12 @@ def measure_graph(
     state : ApplicationState
         Its work space is written to.
     start_ns, end_ns : int
-    speed : float64 (P,)
-        GFLOP/s at the start; a core that is not there has 0.
+    fastest : float
+        Speed of its fastest core at the start, GFLOP/s; 0 if no core is there.
     stopped : bool
         Whether a stop cut it short.
     """
-    critical, fastest, total = _critical_gflop(state), 0.0, 0.0
-    for c in range(speed.size):
-        fastest = max(fastest, speed[c])
+    critical, total = _critical_gflop(state), 0.0
     for k in range(state.lengths.size):
         total += state.lengths[k]
     took = float(end_ns - start_ns)

@@ -18,7 +18,7 @@ from traces.base.errors import InputError, shown
 from traces.base.naming import split_names
 from traces.compiled import Array
 from traces.figures.study.combinations import batch_label
-from traces.ledger import WHY
+from traces.lifecycle import Reason
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,7 +133,7 @@ def of_result(label: str, result: Result) -> Side:
     """What has come of a run: of each job its last attempt that ran, so that schedules have a row a job."""
     jobs = result.ledger.jobs
     columns = (jobs.job_id, jobs.submit_ns, jobs.start_ns, jobs.end_ns, jobs.cores, jobs.begin_ns)
-    preset = jobs.why == WHY.index("preset")
+    preset = jobs.why == Reason.PRESET
     return _of_attempts(label, jobs.attempt, columns, preset, int(result.metrics.get("state_killed", 0)))
 
 
