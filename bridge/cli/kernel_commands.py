@@ -77,9 +77,10 @@ def _helpers(wanted: Mapping[str, int]) -> Iterator[None]:
 
 
 def _compile(modules: list[str]) -> None:
+    import io
     import sys
 
     from traces.kernels.units import prepare
 
-    with open(os.devnull, "w", encoding="utf-8") as sys.stderr:  # the process that they help says how far it is
-        prepare(dict.fromkeys(modules, 0))
+    sys.stderr = io.StringIO()  # the process that this one helps says how far it is
+    prepare(dict.fromkeys(modules, 0))
