@@ -489,8 +489,7 @@ class Application:
         plans = bool(self._rules.planners)
         longest = int(np.diff(state.part_first).max()) if plans else 0
         edges = int(np.diff(state.graph.edge_first).max(initial=0)) if plans else 0
-        for name, column in g.anew_room(longest, edges, self._room).items():
-            setattr(state.graph, name, column)
+        state.graph.anew = g.anew_room(longest, edges, self._room)
 
     def _show(self, n_cores: int) -> None:
         # Let so many of the slots be in use.

@@ -22,7 +22,7 @@ from als.engine.hooks import OPEN_GRAPH, SERVE_GRAPH, WISH, call_hook
 from als.engine.injected_changes import lose_for_good, set_speed, stop
 from als.engine.releases import begin_releases
 from als.engine.rule_selection import prepare
-from als.engine.state import ApplicationState, new_state
+from als.engine.state import ApplicationState, new_state, part_kind
 from als.engine.status import CHOOSE, FINISHED, PART_DONE, SUSPENDED
 from traces.compiled import compiled, reset_numbers
 
@@ -80,16 +80,15 @@ def _open(state: ApplicationState, t: int) -> None:
     """Let the part that is due begin at ``t``, or, where it wishes for cores then, when it has heard what came of it."""
     if state.wishes.size > 0:
         t = call_hook(state.hooks[WISH], (state, t, 0.0))
-    if _is_graph(state):
+    first = state.part_first[state.part]
+    state.next_task = state.lowest_hole = state.rule_base = first
+    state.n_left = state.rule_tasks = state.part_first[state.part + 1] - first
+    state.n_holes = state.n_put_back = state.open = state.n_requests = state.n_asking = 0
+    state.away_ns = state.barrier_ns = t
+    if part_kind(state) == s.GRAPH:
         call_hook(state.hooks[OPEN_GRAPH], (state, t, 0.0))
     else:
         open_part(state, t)
-
-
-@compiled(inner=True)
-def _is_graph(state: ApplicationState) -> bool:
-    """Whether the present part is a graph."""
-    return bool(state.phases.kind[state.part % state.phases.kind.size] == s.GRAPH)
 
 
 @compiled()
@@ -104,7 +103,7 @@ def advance(state: ApplicationState, until_ns: int) -> int:
     if state.status != SUSPENDED:
         return int(state.status)
     while True:
-        if _is_graph(state):
+        if part_kind(state) == s.GRAPH:
             status = call_hook(state.hooks[SERVE_GRAPH], (state, until_ns, 0.0))
         else:
             status = serve(state, until_ns)

@@ -4,6 +4,8 @@ A core is released when it has heard that nothing is left for it, in the last pa
 follow, the first core that is there stays. While a core is absent and tasks are left, nobody is: they may still be theirs. So
 the job does what it would have done without releases, unless other cores are
 lost afterwards: what these put back is left to those that are still there.
+
+Where widths change, the cores that stay are those that are not released, nor are to leave.
 """
 
 from __future__ import annotations
@@ -12,7 +14,17 @@ from als.engine import state as s
 from als.engine.state import ApplicationState
 from traces.compiled import compiled
 
-__all__ = ["begin_releases", "leave", "may_release", "release", "released"]
+__all__ = [
+    "begin_releases",
+    "count_ranks",
+    "is_last",
+    "leave",
+    "may_release",
+    "rank_speed",
+    "release",
+    "released",
+    "stays",
+]
 
 
 @compiled(inner=True)
@@ -64,3 +76,34 @@ def leave(state: ApplicationState, c: int, heard_ns: int) -> None:
     cores.released_ns[c] = heard_ns
     state.n_released += 1
     state.n_present -= state.speed[c] > 0.0
+
+
+@compiled(inner=True)
+def stays(state: ApplicationState, c: int) -> bool:
+    """Whether core ``c`` is the job's, there or not, and is not to leave."""
+    return not released(state, c) and state.cores.wanted[c] != s.TO_LEAVE
+
+
+@compiled(inner=True)
+def is_last(state: ApplicationState) -> bool:
+    """Whether all cores but one are released, or lost for good."""
+    return bool(state.n_gone + state.n_released >= state.speed.size - 1)
+
+
+@compiled(inner=True)
+def count_ranks(state: ApplicationState) -> None:
+    """Count the cores that stay, by their slots, for the techniques."""
+    width = 0
+    for c in range(state.speed.size):
+        if stays(state, c):
+            state.cores.rank[c] = width
+            state.amounts.ranked[width] = state.speed[c]
+            width += 1
+    state.width = width
+
+
+@compiled(inner=True)
+def rank_speed(state: ApplicationState, c: int, gflops: float) -> None:
+    """Where techniques count the cores that stay, have them know the speed of core ``c``."""
+    if state.width > 0 and state.cores.wanted[c] != s.TO_LEAVE:
+        state.amounts.ranked[state.cores.rank[c]] = gflops

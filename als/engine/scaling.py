@@ -13,8 +13,8 @@ from als.engine import state as s
 from als.engine.chunk_dispatch import arrival_ns
 from als.engine.hooks import CHANGE_GRAPH, call_hook
 from als.engine.injected_changes import IDLES, OVERFLOWS, do_held, go_on
-from als.engine.releases import released
-from als.engine.state import ApplicationState
+from als.engine.releases import rank_speed, released
+from als.engine.state import ApplicationState, part_kind
 from als.engine.status import OVERFLOW, SUSPENDED
 from traces.algorithms.event_heap import heap_order
 from traces.base.scale import WHOLE
@@ -60,13 +60,6 @@ def set_scale(state: ApplicationState, c: int, scale: int) -> None:
 
 
 @compiled(inner=True)
-def _ranked(state: ApplicationState, c: int) -> None:
-    """Where techniques count the cores that stay, have them know its speed."""
-    if state.width > 0 and state.cores.wanted[c] != s.TO_LEAVE:
-        state.amounts.ranked[state.cores.rank[c]] = state.speed[c]
-
-
-@compiled(inner=True)
 def _rescale_graph(state: ApplicationState, own: Floats) -> int:
     """:func:`rescale` in a part that is a graph."""
     for c in range(state.speed.size):
@@ -75,7 +68,7 @@ def _rescale_graph(state: ApplicationState, own: Floats) -> int:
             status = call_hook(state.hooks[CHANGE_GRAPH], (state, c, gflops))
             if status != SUSPENDED:
                 return int(status)
-            _ranked(state, c)
+            rank_speed(state, c, gflops)
     return SUSPENDED
 
 
@@ -90,7 +83,7 @@ def rescale(state: ApplicationState, own: Floats, at_ns: int) -> int:
     if state.status != SUSPENDED:
         return int(state.status)
     state.now_ns = at_ns
-    if state.phases.kind[state.part % state.phases.kind.size] == s.GRAPH:
+    if part_kind(state) == s.GRAPH:
         return _rescale_graph(state, own)
     changed = False
     for at in range(asking):
@@ -104,14 +97,14 @@ def rescale(state: ApplicationState, own: Floats, at_ns: int) -> int:
         if t != IDLES:
             state.ask_ns[at] = arrival_ns(state, t, c)
             changed = True
-        _ranked(state, c)
+        rank_speed(state, c, gflops)
     if changed:
         heap_order(state.ask_ns, state.ask_core, asking)
     for c in range(state.speed.size):  # those that wait for others, or for an answer
         gflops = scaled(state, c, own[c])
         if state.speed[c] > 0.0 and gflops != state.speed[c] and not released(state, c):
             go_on(state, c, gflops)  # what it had has ended at its speed until now
-            _ranked(state, c)
+            rank_speed(state, c, gflops)
     return SUSPENDED
 
 
@@ -123,9 +116,7 @@ def first_and_last_work(state: ApplicationState, at_ns: int) -> tuple[int, int]:
     are 0 where that cannot be said: in a graph.
     """
     cores = state.cores
-    if state.status != SUSPENDED or state.n_asking == 0:
-        return 0, 0
-    if state.phases.kind[state.part % state.phases.kind.size] == s.GRAPH:
+    if state.status != SUSPENDED or state.n_asking == 0 or part_kind(state) == s.GRAPH:
         return 0, 0
     first, last = s.NEVER, 0
     for at in range(state.n_asking):

@@ -22,7 +22,9 @@ __all__ = [
     "CoreAmounts",
     "Cores",
     "Phases",
+    "memo_begin",
     "new_state",
+    "part_kind",
     "whole_memo",
 ]
 
@@ -229,11 +231,23 @@ def _ahead(n_tasks: int, n_cores: int, memo: int) -> Ahead:
 _NO_AHEAD = _ahead(0, 0, 0)
 
 
+@compiled(inner=True)
+def part_kind(state: ApplicationState) -> int:
+    """What the present part is: LOOP, SERIAL or GRAPH."""
+    return int(state.phases.kind[state.part % state.phases.kind.size])
+
+
+@compiled(inner=True)
+def memo_begin(phases: Phases, rules: RuleTable, phase: int, n_cores: int) -> int:
+    """Where the memo of a phase begins."""
+    total = 0
+    for earlier in range(phase):
+        if phases.kind[earlier] != SERIAL:
+            total += memo_size(rules, phases.rule[earlier], n_cores)
+    return int(total)
+
+
 @compiled()
 def whole_memo(phases: Phases, rules: RuleTable, n_cores: int) -> int:
     """How many numbers of memo the phases need together."""
-    total = 0
-    for phase in range(phases.kind.size):
-        if phases.kind[phase] != SERIAL:
-            total += memo_size(rules, phases.rule[phase], n_cores)
-    return int(total)
+    return memo_begin(phases, rules, phases.kind.size, n_cores)

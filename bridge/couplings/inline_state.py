@@ -391,7 +391,7 @@ def _graph_room(
     )
     if resizes:
         plans = bool(programs.rules.planners)
-        made = made._replace(**graphs.anew_room(n_tasks if plans else 0, n_edges if plans else 0, widest))
+        made = made._replace(anew=graphs.anew_room(n_tasks if plans else 0, n_edges if plans else 0, widest))
     return made
 
 

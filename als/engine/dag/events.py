@@ -18,17 +18,17 @@ from als.engine.dag.ready_pool import (
     idle,
     make_ready,
     note_arrival,
-    request_now,
+    pop_waiting,
+    request,
     take_alone,
     wake,
 )
-from als.engine.hooks import LEAVE_GRAPH
+from als.engine.hooks import HOOK, LEAVE_GRAPH
 from als.engine.hooks import call_hook as call_application_hook
 from als.engine.releases import release, released
 from als.engine.state import ApplicationState
 from als.engine.status import ALL_LOST, OVERFLOW, PART_DONE, STUCK, SUSPENDED, TASKS_LEFT
-from traces.algorithms.event_heap import heap_drop_top, heap_push
-from traces.algorithms.key_heap import key_pop
+from traces.algorithms.event_heap import heap_drop_top
 from traces.base.time import MAX_NS
 from traces.compiled import compiled
 
@@ -71,26 +71,10 @@ def end_task(state: ApplicationState, c: int, t: int) -> None:
             cores.does[c] = g.LACKS
         return
     cores.task[c] = -1
-    cores.does[c] = g.ASKS
-    arrives = t
-    if not planned:
-        arrives += state.latency_ns[c]
-    else:
+    if planned:
         own.held_size[c] = 0
         state.barrier_ns = max(state.barrier_ns, t)
-    key = g.REQUESTS * cores.does.size + c
-    state.n_asking = heap_push(state.ask_ns, state.ask_core, state.n_asking, arrives, key)
-
-
-@compiled(merged=True)
-def _first_waiting(state: ApplicationState, pool: int) -> int:
-    """Take the first task of a pool."""
-    graph = state.graph
-    pools, first = graph.pools, graph.first_task
-    k = graph.tasks.in_position[first + graph.waiting[pools.waiting_first[pool]]]
-    pools.waiting_size[pool] = key_pop(graph.waiting, pools.waiting_first[pool], pools.waiting_size[pool])
-    graph.n_waiting -= 1
-    return int(k)
+    request(state, c, t)
 
 
 @compiled(inner=True)
@@ -99,8 +83,7 @@ def _let_go(state: ApplicationState, c: int, t: int) -> bool:
     release(state, c, t)
     if released(state, c):
         state.graph.cores.does[c] = g.DONE
-        return True
-    return False
+    return released(state, c)
 
 
 @compiled(inner=True)
@@ -115,7 +98,7 @@ def _look_at_plan(state: ApplicationState, c: int, t: int) -> None:
         if graph.pools.waiting_size[0] > 0:
             wake(state, 0, t)  # it may have been woken for what waits there
     elif graph.pools.waiting_size[0] > 0:
-        k = _first_waiting(state, 0)
+        k = pop_waiting(graph, 0)
         cores.orphan[c] = 1
         take_alone(state, c, k)
         take_told(state, c, t)
@@ -145,7 +128,7 @@ def _serve(state: ApplicationState, c: int, t: int) -> None:
     else:
         pool = graph.cores.host[c]
         if graph.pools.waiting_size[pool] > 0:
-            k = _first_waiting(state, pool)
+            k = pop_waiting(graph, pool)
             take_alone(state, c, k)
             begin_task(state, c, k, t)
             if state.n_left == 0:
@@ -190,8 +173,8 @@ def _handle(state: ApplicationState, t: int) -> None:
         _serve(state, key - g.REQUESTS * slots, t)
 
 
-@compiled()
-def serve_graph(state: ApplicationState, until_ns: int) -> int:
+@compiled(HOOK)
+def serve_graph(state: ApplicationState, until_ns: int, _speed: float) -> int:
     """Let everything of the present part happen that happens before ``until_ns``; returns why it stopped, as
     ``als.engine.chunk_dispatch.serve``, or a fault of a planner."""
     graph = state.graph
@@ -227,7 +210,7 @@ def ask_again(state: ApplicationState, t: int, how: int) -> None:
     graph.n_turned_away = 0
     for c in range(state.speed.size):
         if graph.cores.does[c] == g.AWAY:
-            request_now(state, c, t + state.latency_ns[c])
+            request(state, c, t)
 
 
 @compiled(inner=True)

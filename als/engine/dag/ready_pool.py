@@ -6,24 +6,30 @@ from __future__ import annotations
 from als.engine.dag import state as g
 from als.engine.dag.hooks import SEND, call_hook
 from als.engine.dag.state import GraphState
+from als.engine.requests import push_event
 from als.engine.state import ApplicationState
 from als.engine.status import OVERFLOW
 from als.network.flows import ARRIVED, BEYOND
-from traces.algorithms.event_heap import heap_push
 from traces.algorithms.key_heap import key_pop, key_push
 from traces.base.time import MAX_NS, duration_ns
 from traces.compiled import compiled
 
 __all__ = [
+    "begin_doing",
     "begin_planned",
     "begin_task",
     "count_wait",
     "fetch",
+    "fetch_all",
     "host_of",
     "idle",
     "make_ready",
+    "next_of_chunk",
     "note_arrival",
+    "pop_waiting",
+    "push_waiting",
     "put_in_pool",
+    "request",
     "request_now",
     "take_alone",
     "wake",
@@ -31,11 +37,22 @@ __all__ = [
 
 
 @compiled(merged=True)
+def begin_doing(state: ApplicationState, c: int, does: int, kind: int, t: int) -> None:
+    """Core ``c`` does something from now on, until its event of a kind at ``t``."""
+    state.graph.cores.does[c] = does
+    push_event(state, t, kind * state.graph.cores.does.size + c)
+
+
+@compiled(merged=True)
 def request_now(state: ApplicationState, c: int, t: int) -> None:
     """Core ``c`` is to be served at ``t``."""
-    state.graph.cores.does[c] = g.ASKS
-    key = g.REQUESTS * state.graph.cores.does.size + c
-    state.n_asking = heap_push(state.ask_ns, state.ask_core, state.n_asking, t, key)
+    begin_doing(state, c, g.ASKS, g.REQUESTS, t)
+
+
+@compiled(merged=True)
+def request(state: ApplicationState, c: int, t: int) -> None:
+    """Core ``c`` asks at ``t``: a technique's answer takes a message each way."""
+    request_now(state, c, t + state.latency_ns[c] if state.graph.mode == g.BY_TECHNIQUE else t)
 
 
 @compiled(inner=True)
@@ -66,15 +83,31 @@ def idle(state: ApplicationState, c: int, pool: int) -> None:
         pools.idle_size[pool] = key_push(graph.idle, pools.idle_first[pool], pools.idle_size[pool], c)
 
 
+@compiled(inner=True)
+def push_waiting(graph: GraphState, pool: int, k: int) -> None:
+    """Put task ``k`` of the part into a pool."""
+    pools, place = graph.pools, graph.tasks.position[graph.first_task + k]
+    pools.waiting_size[pool] = key_push(graph.waiting, pools.waiting_first[pool], pools.waiting_size[pool], place)
+    graph.n_waiting += 1
+
+
+@compiled(inner=True)
+def pop_waiting(graph: GraphState, pool: int) -> int:
+    """Take the first task out of a pool; returns its number in the part."""
+    pools = graph.pools
+    k = graph.tasks.in_position[graph.first_task + graph.waiting[pools.waiting_first[pool]]]
+    pools.waiting_size[pool] = key_pop(graph.waiting, pools.waiting_first[pool], pools.waiting_size[pool])
+    graph.n_waiting -= 1
+    return int(k)
+
+
 @compiled(merged=True)
 def put_in_pool(state: ApplicationState, k: int, t: int) -> None:
     """Task ``k`` of the part waits for any core, or any core of its host, from ``t`` on."""
     graph = state.graph
     pools = graph.pools
     pool = graph.tasks.plan[graph.first_task + k] if graph.mode == g.ON_HOSTS else 0
-    place = graph.tasks.position[graph.first_task + k]
-    pools.waiting_size[pool] = key_push(graph.waiting, pools.waiting_first[pool], pools.waiting_size[pool], place)
-    graph.n_waiting += 1
+    push_waiting(graph, pool, k)
     if pools.idle_size[pool] > 0:
         wake(state, pool, t)
 
@@ -162,7 +195,6 @@ def begin_task(state: ApplicationState, c: int, k: int, t: int) -> None:
     took = duration_ns(state.lengths[task], state.speed[c])
     if t + took >= MAX_NS - state.latency_ns[c]:
         graph.fault = OVERFLOW
-    cores.does[c] = g.COMPUTES
     cores.task[c] = k
     graph.tasks.at[task] = c
     own.began_ns[c] = own.held_from_ns[c] = t
@@ -175,8 +207,7 @@ def begin_task(state: ApplicationState, c: int, k: int, t: int) -> None:
         state.start_ns[task] = t
         state.core[task] = state.core_number[c]
         state.chunk[task] = graph.tasks.chunk[task]
-    key = g.ENDS * cores.does.size + c
-    state.n_asking = heap_push(state.ask_ns, state.ask_core, state.n_asking, t + took, key)
+    begin_doing(state, c, g.COMPUTES, g.ENDS, t + took)
 
 
 @compiled(inner=True)
@@ -226,3 +257,24 @@ def fetch(state: ApplicationState, edge: int, t: int) -> None:
         note_arrival(state, edge, t)
     elif answer == BEYOND:
         graph.fault = OVERFLOW
+
+
+@compiled(inner=True)
+def fetch_all(state: ApplicationState, k: int, t: int) -> None:
+    """Begin the transfers of all that task ``k`` of the part needs, as far as the producers have ended."""
+    graph = state.graph
+    tasks, first = graph.tasks, graph.first_task
+    # One more than it needs, so that it does not begin before all of its transfers have.
+    tasks.missing[first + k] = graph.in_first[k + 1] - graph.in_first[k] + 1
+    for at in range(graph.in_first[k], graph.in_first[k + 1]):
+        source = graph.source[graph.first_edge + graph.in_edge[at]]
+        by = tasks.at[first + source]
+        if by >= 0 and graph.cores.task[by] != source:
+            fetch(state, graph.in_edge[at], t)
+    tasks.missing[first + k] -= 1
+
+
+@compiled(merged=True)
+def next_of_chunk(graph: GraphState, k: int) -> int:
+    """The task that follows task ``k`` of the part in its chunk; -1."""
+    return int(graph.tasks.next[graph.first_task + k] if graph.mode == g.BY_TECHNIQUE else -1)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from als.engine import codes
@@ -11,7 +9,7 @@ from als.network.flows import FlowState, flow_sizes
 from als.network.state import NO_NETWORK, NONE, NetworkState
 from als.planners.contract import COSTS, PlanningProblem
 from traces.compiled import Array, own
-from traces.kernels.signatures import Floats, Ints, Ints2
+from traces.kernels.signatures import Floats, Ints
 from traces.kernels.state import State, column
 
 __all__ = [
@@ -72,6 +70,15 @@ class Anew(State, dim="anew"):
     position: Ints = column()  # its place in the order of begins
     at: Ints = column()  # the task at a place
     scratch: Ints = column()  # work space
+    gflop: Floats = column()  # its work, GFLOP
+    # Where a task's out-edges begin, and its in-edges
+    out_first: Ints = column("anew_bounds")
+    in_first: Ints = column("anew_bounds")
+    source: Ints = column("anew_edges")  # the task that makes the data of each edge
+    target: Ints = column("anew_edges")  # the task that needs them
+    in_edge: Ints = column("anew_edges")  # the edges by the tasks that need them
+    bytes: Floats = column("anew_edges")  # how many bytes they are
+    speed: Floats = column("anew_cores")  # of each core that stays; 0 of the others
 
 
 class Pools(State, dim="pools"):
@@ -131,11 +138,6 @@ class GraphState(State):
     sent_ns: Ints = column("edges", fill=-1)
     arrived_ns: Ints = column("edges", fill=-1)
     anew: Anew  # what is planned anew
-    anew_first: Ints2  # (2, N + 1) or (2, 0): where its tasks' out-edges begin, and their in-edges
-    anew_edges: Ints2  # (3, E) or (3, 0): its edges' producers and consumers, and their order by consumers
-    anew_gflop: Floats  # (N,) or (0,): the work of its tasks
-    anew_bytes: Floats  # (E,) or (0,): the bytes of its edges
-    anew_speed: Floats  # (P,) or (0,): the speeds of the cores that stay, 0 of the others
     ranks: Floats = column("nodes")  # work space, and what a planner says of the begin of each task, s
     costs: Floats = column(COSTS)  # what planners and ranks take data to cost (``PlanningProblem.costs``)
     problem: PlanningProblem = column()  # the part that has begun last, as planners see it, with their work space
@@ -194,7 +196,7 @@ def new_graph_state(
         given=() if given is None else given,
         host_number=own(host_number, np.int64),
         cores=GraphCores.new(sizes, host=core_host),
-        **anew_room(0, 0, 0),
+        anew=anew_room(0, 0, 0),
         # Where the columns of a part are is set when it begins.
         problem=PlanningProblem.none(floats=np.empty(plan_room[0]), ints=np.empty(plan_room[1], np.int64)),
         net=net,
@@ -202,17 +204,10 @@ def new_graph_state(
     )
 
 
-def anew_room(n_tasks: int, n_edges: int, n_cores: int) -> dict[str, Any]:
-    """The columns that are needed only where widths change, by their names, of sizes 0 or enough for any part."""
-    first = n_tasks + 1 if n_tasks else 0
-    return {
-        "anew": Anew.new({"anew": n_tasks}),
-        "anew_first": np.empty((2, first), np.int64),
-        "anew_edges": np.empty((3, n_edges), np.int64),
-        "anew_gflop": np.empty(n_tasks),
-        "anew_bytes": np.empty(n_edges),
-        "anew_speed": np.empty(n_cores),
-    }
+def anew_room(n_tasks: int, n_edges: int, n_cores: int) -> Anew:
+    """What is needed only where widths change, of sizes 0 or enough for any part."""
+    bounds = n_tasks + 1 if n_tasks else 0
+    return Anew.new({"anew": n_tasks, "anew_bounds": bounds, "anew_edges": n_edges, "anew_cores": n_cores})
 
 
 def _no_graph() -> GraphState:

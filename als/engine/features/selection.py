@@ -5,9 +5,9 @@ from __future__ import annotations
 from als.engine import state as s
 from als.engine.chunk_dispatch import serve
 from als.engine.hooks import HOOK
-from als.engine.rule_selection import begin_rule, memo_begin, tell
+from als.engine.rule_selection import begin_rule, tell
 from als.engine.rule_table import PLACES, memo_size
-from als.engine.state import ApplicationState
+from als.engine.state import ApplicationState, memo_begin
 from als.engine.status import CHOOSE, OVERFLOW, PART_DONE
 from als.techniques import contract as f
 from traces.algorithms.copying import copy_first
@@ -77,7 +77,7 @@ def select(state: ApplicationState, t: int, _speed: float) -> int:
     phase = state.part % state.phases.kind.size
     row = state.phases.rule[phase]
     n_cores = state.speed.size
-    memo_lo = memo_begin(state, phase)
+    memo_lo = memo_begin(state.phases, rules, phase, n_cores)
     begins = state.n_requests == 0 and state.choose_ns == 0
     state.choose_ns = (
         s.NEVER if rules.every_ns[row] == 0 else min(t, s.NEVER - rules.every_ns[row]) + rules.every_ns[row]

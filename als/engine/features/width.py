@@ -13,24 +13,16 @@ chunk. What becomes of a graph is in ``als.engine.dag.widths``.
 from __future__ import annotations
 
 from als.engine import state as s
-from als.engine.chunk_dispatch import arrival_ns, is_serial, reopen
+from als.engine.chunk_dispatch import ask, put_back, reopen
 from als.engine.dag import state as g
 from als.engine.hooks import HOOK, RESIZE_GRAPH, call_hook
-from als.engine.releases import leave
+from als.engine.releases import count_ranks, leave, stays
 from als.engine.rule_table import PLACES
-from als.engine.state import ApplicationState
+from als.engine.state import ApplicationState, part_kind
 from als.engine.status import SUSPENDED
-from als.engine.staying import count_ranks, stays
-from traces.algorithms.event_heap import heap_push
 from traces.compiled import compiled
 
 __all__ = ["give", "open_slot", "rank", "resize", "slot_for", "stay", "take"]
-
-
-@compiled(inner=True)
-def _in_graph(state: ApplicationState) -> bool:
-    """Whether the part that runs is a graph."""
-    return bool(state.phases.kind[state.part % state.phases.kind.size] == s.GRAPH)
 
 
 @compiled()
@@ -62,10 +54,8 @@ def give(state: ApplicationState, c: int, number: int, gflops: float, latency_ns
     if gflops == 0.0:
         return
     state.n_present += 1
-    if _in_graph(state):
-        return
-    at = arrival_ns(state, state.now_ns, c)
-    state.n_asking = heap_push(state.ask_ns, state.ask_core, state.n_asking, at, c)
+    if part_kind(state) != s.GRAPH:
+        ask(state, c, state.now_ns)
 
 
 @compiled()
@@ -92,7 +82,7 @@ def take(state: ApplicationState, c: int) -> bool:
     state.n_leaving += 1
     if state.graph.exists == 1 and state.speed[c] == 0.0:
         state.graph.cores.does[c] = g.DONE
-    if state.speed[c] == 0.0 or (cores.away[c] == 1 and not _in_graph(state)):
+    if state.speed[c] == 0.0 or (cores.away[c] == 1 and part_kind(state) != s.GRAPH):
         leave(state, c, state.now_ns)
     return True
 
@@ -116,12 +106,12 @@ def resize(state: ApplicationState, cost_ns: int) -> None:
     for c in range(state.speed.size):
         if stays(state, c):
             state.cores.owes_ns[c] += cost_ns
-    if _in_graph(state):
+    if part_kind(state) == s.GRAPH:
         count_ranks(state)  # who begins a chunk from now on pays
         call_hook(state.hooks[RESIZE_GRAPH], (state, state.now_ns, 0.0))
         return
     _begin_anew(state)
-    if not is_serial(state) and state.n_left > 0:
+    if part_kind(state) != s.SERIAL and state.n_left > 0:
         reopen(state, state.now_ns)
 
 
@@ -130,7 +120,7 @@ def _begin_anew(state: ApplicationState) -> None:
     """The technique of the present part begins anew as the next request is served, and all forget what they have learned."""
     count_ranks(state)
     state.memo[:] = 0.0
-    if is_serial(state) or state.choose_ns == 0:
+    if part_kind(state) == s.SERIAL or state.choose_ns == 0:
         return
     if state.n_left == 0:
         state.rule_tasks = 0  # what lost cores put back is shared out, and no technique is asked
@@ -138,12 +128,7 @@ def _begin_anew(state: ApplicationState) -> None:
     if state.table.flags[state.rule] & PLACES == 0:
         state.choose_ns = state.n_requests = 0
         return
-    part = state.part
-    for k in range(state.part_first[part], state.part_first[part + 1]):
-        if state.taken[k] == 0:
-            state.taken[k] = 2
-    state.n_put_back = state.n_left
-    state.lowest_hole = state.part_first[part]
+    put_back(state)
 
 
 @compiled(HOOK)
