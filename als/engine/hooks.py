@@ -38,12 +38,7 @@ HOOKS = Hooks(
 
 
 @functools.cache
-def _table(has_graph: bool, selects: bool, changes: bool, hints: bool, resizes: bool, wishes: bool) -> Array:
-    wanted = ({SELECT} if selects else set()) | ({SERVE_LAST} if hints or resizes else set())
-    wanted |= ({RANK} if resizes else set()) | ({WISH} if wishes else set())
-    if has_graph:
-        wanted |= {OPEN_GRAPH, SERVE_GRAPH} | ({CHANGE_GRAPH, STOP_GRAPH} if changes else set())
-        wanted |= {RESIZE_GRAPH, LEAVE_GRAPH} if resizes else set()
+def _table(wanted: frozenset[int]) -> Array:
     return HOOKS.filled(wanted)
 
 
@@ -56,4 +51,8 @@ def table(
     (``changes``), other jobs may wait for its cores (``hints``), cores come and leave while it runs (``resizes``), and it
     requests cores as parts begin (``wishes``).
     """
-    return _table(bool((phases.kind == GRAPH).any()), selects, changes, hints, resizes, wishes)
+    graph = bool((phases.kind == GRAPH).any())
+    needed = {SELECT: selects, SERVE_LAST: hints or resizes, RANK: resizes, WISH: wishes, OPEN_GRAPH: graph}
+    needed |= {SERVE_GRAPH: graph, CHANGE_GRAPH: graph and changes, STOP_GRAPH: graph and changes}
+    needed |= {RESIZE_GRAPH: graph and resizes, LEAVE_GRAPH: graph and resizes}
+    return _table(frozenset(slot for slot, some in needed.items() if some))

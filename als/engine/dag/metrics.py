@@ -10,21 +10,13 @@ import math
 
 import numpy as np
 
-from als.engine.metrics import distribution
 from als.engine.state import ApplicationState
 from als.graphs.order import index_edges, topological_order, upward_ranks
+from traces.algorithms.copying import copy_first
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Floats, Ints, Shorts
 
-__all__ = [
-    "GRAPH_METRICS",
-    "arrived_transfers",
-    "copy_transfers",
-    "graph_distribution",
-    "graph_metrics",
-    "measure_graph",
-    "transfer_room",
-]
+__all__ = ["GRAPH_METRICS", "arrived_transfers", "copy_transfers", "measure_graph", "transfer_room"]
 
 #: Names and units of what :func:`measure_graph` finds, in its order; unit 1 is a ratio.
 GRAPH_METRICS = (
@@ -46,20 +38,15 @@ def _critical_gflop(state: ApplicationState) -> float:
         first, stop = state.part_first[part], state.part_first[part + 1]
         edge_0, edge_1 = graph.edge_first[part], graph.edge_first[part + 1]
         n = stop - first
-        ranks = graph.ranks[:n]
-        if edge_0 == edge_1:
-            ranks[0] = 0.0
-            for k in range(first, stop):
-                ranks[0] = max(ranks[0], state.lengths[k])
-            total += ranks[0]
-            continue
-        out_first, in_first = graph.out_first[: n + 1], graph.in_first[: n + 1]
-        target, order = graph.target[edge_0:edge_1], graph.listed[:n]
-        index_edges(graph.source[edge_0:edge_1], target, n, out_first, in_first, graph.in_edge[: edge_1 - edge_0])
-        topological_order(out_first, target, in_first, n, order, graph.tasks.scratch[first:stop])
-        upward_ranks(
-            state.lengths[first:stop], out_first, target, graph.bytes[edge_0:edge_1], order, ranks, 1.0, 0.0, 0.0
-        )
+        ranks, lengths = graph.ranks[:n], state.lengths[first:stop]
+        if edge_0 < edge_1:
+            out_first, in_first = graph.out_first[: n + 1], graph.in_first[: n + 1]
+            target, order = graph.target[edge_0:edge_1], graph.listed[:n]
+            index_edges(graph.source[edge_0:edge_1], target, n, out_first, in_first, graph.in_edge[: edge_1 - edge_0])
+            topological_order(out_first, target, in_first, n, order, graph.tasks.scratch[first:stop])
+            upward_ranks(lengths, out_first, target, graph.bytes[edge_0:edge_1], order, ranks, 1.0, 0.0, 0.0)
+        else:
+            copy_first(ranks, lengths, n)
         longest = 0.0
         for k in range(n):
             longest = max(longest, ranks[k])
@@ -90,11 +77,10 @@ def measure_graph(
         Filled; ``slr`` and ``speedup`` are NaN of an application that was stopped.
     state : ApplicationState
         Its work space is written to.
-    start_ns, end_ns : int
+    start_ns, end_ns, stopped : int, int, bool
+        When it began and ended, and whether a stop cut it short.
     speed : float64 (P,)
         GFLOP/s at the start; a core that is not there has 0.
-    stopped : bool
-        Whether a stop cut it short.
     """
     critical, fastest, total = _critical_gflop(state), 0.0, 0.0
     for c in range(speed.size):
@@ -109,19 +95,6 @@ def measure_graph(
     values[4] = float(state.graph.n_transfers)
     values[5] = state.graph.transfer_bytes
     values[6] = float(state.graph.wait_ns)
-
-
-def graph_metrics(values: Array) -> dict[str, float]:
-    """What :func:`measure_graph` found, by name."""
-    return {name: float(value) for (name, _), value in zip(GRAPH_METRICS, values, strict=True)}
-
-
-def graph_distribution(graphs: Array) -> dict[str, dict[str, float | None]]:
-    """Distribution of each of :data:`GRAPH_METRICS` over the jobs that have it, as ``distribution`` gives it.
-
-    ``graphs`` has a row per metric, with NaN for jobs that have no graph.
-    """
-    return {name: distribution(row) for (name, _), row in zip(GRAPH_METRICS, graphs, strict=True)}
 
 
 @compiled(inner=True)
