@@ -17,42 +17,68 @@ from traces.algorithms.event_heap import heap_settle
 from traces.base.time import MAX_NS, duration_ns
 from traces.compiled import compiled
 
-__all__ = ["IDLES", "MOST_FRUITLESS", "OVERFLOWS", "do_held", "go_on", "lose_for_good", "set_speed", "stop"]
+__all__ = [
+    "IDLES",
+    "MOST_FRUITLESS",
+    "OVERFLOWS",
+    "do_held",
+    "go_on",
+    "lose_for_good",
+    "set_speed",
+    "settle",
+    "stop",
+]
 
 #: So many losses in a row that put tasks back, and not one task has ended: with the last of them the application ends.
 MOST_FRUITLESS = 100_000
+
+#: A task that has so many ns left at its speed, and such a part of its work, has not ended, whatever the rounding.
+_SURE_NS, _SURE_PART = 2.0, 1e-12
 
 #: What :func:`go_on` returns where there is no instant.
 IDLES, OVERFLOWS = -1, -2
 
 
-@compiled(inner=True)
-def _settle_held(state: ApplicationState, c: int) -> None:
-    """Move the start of core ``c``'s held tasks up to now: to the task that runs now, with the work it has left."""
-    now, cores, amounts = state.now_ns, state.cores, state.amounts
-    k, stop_at = cores.held_first[c], cores.held_stop[c]
-    t, work = cores.held_from_ns[c], abs(amounts.held_work[c])
-    begun = amounts.held_work[c] < 0.0
+@compiled(merged=True)
+def settle(
+    state: ApplicationState, c: int, k: int, t: int, work: float, begun: bool, speed: float, now: int
+) -> tuple[int, int, float, bool]:
+    """Move the start of core ``c``'s held tasks, from ``k`` on, from ``t`` up to now, with the work that the first has left.
+
+    The records of what ends or begins in between are written, as the latest change of the speed may not have done so.
+    """
+    cores, amounts, stop_at = state.cores, state.amounts, state.cores.held_stop[c]
     while k < stop_at and t < now:
-        after = t + duration_ns(work, state.speed[c])
         if not begun:
             cores.began_ns[c] = t
+        left = work - (now - t) * 1e-9 * speed
+        if left > _SURE_NS * 1e-9 * speed + _SURE_PART * work:
+            return k, now, left, True
+        after = t + duration_ns(work, speed)
         if after > now:
             # Never quite nothing: a task that runs now has work left, whatever the rounding.
-            work = max(work - (now - t) * 1e-9 * state.speed[c], 1e-300)
-            t = now
-            begun = True
-        else:
-            beyond = float(after - cores.began_ns[c] - cores.shift_ns[c])
-            amounts.done_squares[c] += beyond * beyond
-            k += 1
-            state.fruitless = 0
-            t = after
-            begun = False
-            if k < stop_at:
-                work = state.lengths[k]
-    cores.held_first[c], cores.held_from_ns[c] = k, t
-    amounts.held_work[c] = -work if begun else work
+            return k, now, max(left, 1e-300), True
+        beyond = float(after - cores.began_ns[c] - cores.shift_ns[c])
+        amounts.done_squares[c] += beyond * beyond
+        if state.start_ns.size > 0:
+            state.end_ns[k] = after
+        state.fruitless = 0
+        k, t, begun = k + 1, after, False
+        if k < stop_at:
+            work = state.lengths[k]
+            if state.start_ns.size > 0:
+                state.start_ns[k] = t
+    return k, t, work, begun
+
+
+@compiled(inner=True)
+def _settle_held(state: ApplicationState, c: int) -> None:
+    """Move the start of core ``c``'s held tasks up to now."""
+    cores, held = state.cores, state.amounts.held_work
+    k, t, work, begun = settle(
+        state, c, cores.held_first[c], cores.held_from_ns[c], abs(held[c]), held[c] < 0.0, state.speed[c], state.now_ns
+    )
+    cores.held_first[c], cores.held_from_ns[c], held[c] = k, t, -work if begun else work
 
 
 @compiled(inner=True)
@@ -144,18 +170,17 @@ def go_on(state: ApplicationState, c: int, speed_gflops: float) -> int:
     """
     _settle_held(state, c)
     state.speed[c] = speed_gflops
-    k, t, work = state.cores.held_first[c], state.cores.held_from_ns[c], state.amounts.held_work[c]
-    return int(do_held(state, c, k, t, abs(work), work < 0.0))
+    return int(do_held(state, c))
 
 
 @compiled(inner=True)
-def do_held(state: ApplicationState, c: int, k: int, t: int, work: float, begun: bool) -> int:
-    """When core ``c`` will have done its chunk from task ``k`` on, of which it has ``work`` left at ``t``; as :func:`go_on`."""
+def do_held(state: ApplicationState, c: int) -> int:
+    """When core ``c`` will have done its chunk, of which all was done that ends by now; as :func:`go_on`."""
     cores, speed_gflops, stop_at = state.cores, state.speed[c], state.cores.held_stop[c]
+    k, t, held = cores.held_first[c], cores.held_from_ns[c], state.amounts.held_work[c]
     if k == stop_at:
         return IDLES
-    keep = state.start_ns.size > 0
-    now = state.now_ns
+    keep, now, work, begun = state.start_ns.size > 0, state.now_ns, abs(held), held < 0.0
     squares = state.amounts.done_squares[c]
     for task in range(k, stop_at):
         if task > k:

@@ -12,20 +12,16 @@ from __future__ import annotations
 from als.engine import state as s
 from als.engine.chunk_dispatch import arrival_ns
 from als.engine.hooks import CHANGE_GRAPH, call_hook
-from als.engine.injected_changes import IDLES, OVERFLOWS, do_held, go_on
+from als.engine.injected_changes import IDLES, OVERFLOWS, do_held, go_on, settle
 from als.engine.releases import rank_speed, released
 from als.engine.state import ApplicationState, part_kind
 from als.engine.status import OVERFLOW, SUSPENDED
 from traces.algorithms.event_heap import heap_order
 from traces.base.scale import WHOLE
-from traces.base.time import duration_ns
 from traces.compiled import compiled
 from traces.kernels.signatures import Floats, Ints
 
 __all__ = ["come_scaled", "first_and_last_work", "rescale", "rescale_all", "scaled", "set_scale"]
-
-#: A task that has so many ns left at its speed, and such a part of its work, has not ended, whatever the rounding.
-_SURE_NS, _SURE_PART = 2.0, 1e-12
 
 
 @compiled(inner=True)
@@ -131,47 +127,19 @@ def first_and_last_work(state: ApplicationState, at_ns: int) -> tuple[int, int]:
 @compiled(inner=True)
 def _go_on_through(state: ApplicationState, c: int, own: float, at_ns: Ints, factor: Floats, n: int) -> int:
     """As ``go_on`` at each of several changes of core ``c``'s speed in turn, during which its chunk does not end."""
-    cores, amounts, keep = state.cores, state.amounts, state.start_ns.size > 0
-    k, stop_at = cores.held_first[c], cores.held_stop[c]
-    if k == stop_at:
-        state.speed[c] = own * factor[n - 1]
-        return IDLES
-    t, work, speed = cores.held_from_ns[c], abs(amounts.held_work[c]), state.speed[c]
-    begun, last = amounts.held_work[c] < 0.0, n
+    cores, held, last = state.cores, state.amounts.held_work, n
+    k, t, work, begun, speed = cores.held_first[c], cores.held_from_ns[c], abs(held[c]), held[c] < 0.0, state.speed[c]
     for j in range(n):
         gflops = own * factor[j]
-        if gflops == speed:
-            continue
-        now, last = at_ns[j], j
-        while k < stop_at and t < now:
-            if not begun:
-                cores.began_ns[c] = t
-            left = work - (now - t) * 1e-9 * speed
-            if left > _SURE_NS * 1e-9 * speed + _SURE_PART * work:
-                work, t, begun = left, now, True
-                continue
-            after = t + duration_ns(work, speed)
-            if after > now:
-                work, t, begun = max(left, 1e-300), now, True
-                continue
-            beyond = float(after - cores.began_ns[c] - cores.shift_ns[c])
-            amounts.done_squares[c] += beyond * beyond
-            if keep:
-                state.end_ns[k] = after
-            state.fruitless = 0
-            k, t, begun = k + 1, after, False
-            if k < stop_at:
-                work = state.lengths[k]
-                if keep:
-                    state.start_ns[k] = t
-        speed = gflops
+        if gflops != speed:
+            k, t, work, begun = settle(state, c, k, t, work, begun, speed, at_ns[j])
+            speed, last = gflops, j
     if last == n:
         return IDLES  # nothing has changed
-    cores.held_first[c], cores.held_from_ns[c] = k, t
-    amounts.held_work[c] = -work if begun else work
+    cores.held_first[c], cores.held_from_ns[c], held[c] = k, t, -work if begun else work
     state.speed[c] = speed
     state.now_ns = at_ns[last]
-    return int(do_held(state, c, k, t, work, begun))
+    return int(do_held(state, c))
 
 
 @compiled()
