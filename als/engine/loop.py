@@ -20,7 +20,7 @@ from als.engine import state as s
 from als.engine.chunk_dispatch import open_part, serve
 from als.engine.hooks import OPEN_GRAPH, SERVE_GRAPH, WISH, call_hook
 from als.engine.injected_changes import lose_for_good, set_speed, stop
-from als.engine.releases import begin_releases
+from als.engine.releases import begin_releases, clear_slot
 from als.engine.rule_selection import prepare
 from als.engine.state import ApplicationState, new_state, part_kind
 from als.engine.status import CHOOSE, FINISHED, PART_DONE, SUSPENDED
@@ -61,12 +61,9 @@ def begin(state: ApplicationState, start_ns: int, overhead_ns: int, master: bool
     state.taken[: state.lengths.size] = 0
     state.chosen[:] = 0
     for c in range(state.speed.size):
+        clear_slot(state, c)
         state.finish_ns[c] = start_ns
         state.busy_ns[c] = 0
-        state.cores.held_size[c] = state.cores.held_first[c] = state.cores.held_stop[c] = 0
-        state.cores.released_ns[c] = s.NEVER
-        state.cores.for_good[c] = 0
-        state.cores.wanted[c] = 0
         state.n_present += state.speed[c] > 0.0
     if releases:
         begin_releases(state)

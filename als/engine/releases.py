@@ -16,6 +16,7 @@ from traces.compiled import compiled
 
 __all__ = [
     "begin_releases",
+    "clear_slot",
     "count_ranks",
     "is_last",
     "leave",
@@ -34,6 +35,15 @@ def begin_releases(state: ApplicationState) -> None:
     state.last_wide = state.part_first.size - 2
     while state.last_wide >= 0 and state.phases.kind[state.last_wide % state.phases.kind.size] == s.SERIAL:
         state.last_wide -= 1
+
+
+@compiled(inner=True)
+def clear_slot(state: ApplicationState, c: int) -> None:
+    """A core comes to slot ``c``: it has no chunk, and nothing is known of it."""
+    cores = state.cores
+    cores.released_ns[c] = s.NEVER
+    cores.for_good[c] = cores.wanted[c] = cores.away[c] = cores.rank[c] = cores.owes_ns[c] = 0
+    cores.held_size[c] = cores.held_first[c] = cores.held_stop[c] = 0
 
 
 @compiled(inner=True)

@@ -8,7 +8,7 @@ from als.engine import codes
 from als.engine.dag.state import NO_GRAPH, GraphState
 from als.engine.rule_table import RuleTable, memo_size
 from als.techniques.contract import FACTS
-from traces.compiled import Array, compiled, own
+from traces.compiled import Array, compiled
 from traces.kernels.signatures import Bytes, Floats, Ints, Shorts, Words
 from traces.kernels.state import State, column, first_numbers
 
@@ -92,6 +92,10 @@ class Ahead(State, dim="cores"):
     taken: Bytes = column("tasks")
     facts: Floats = column(FACTS)
     memo: Floats = column("memo")
+
+
+# What all applications that choose nothing have in common: nothing is ever written there.
+_NO_AHEAD = Ahead.none()
 
 
 class ApplicationState(State):
@@ -184,51 +188,38 @@ def new_state(
     memo: int,
     keep_tasks: bool,
     selects: bool,
-    changes: bool,
-    hints: bool = False,
-    resizes: bool = False,
+    hooks: Array,
     graph: GraphState = NO_GRAPH,
     wishes: Array | None = None,
 ) -> ApplicationState:
-    """A state with columns of its own; ``memo`` numbers of memo for all phases, the rest of ``als.engine.hooks.table``."""
-    from als.engine import hooks  # which know of states
-
-    n_tasks, n_cores = len(lengths), len(speed)
+    """A state with own columns; ``memo`` numbers of memo for all phases, ``selects`` as of ``als.engine.hooks.table``."""
+    n_tasks = len(lengths)
+    sizes = {
+        "numbers": len(first_numbers(ApplicationState)),
+        "tasks": n_tasks,
+        "bounds": len(part_first),
+        "cores": len(speed),
+        "memo": memo,
+        "rules": len(table.calls) if selects else 0,
+        "records": n_tasks if keep_tasks else 0,
+        "wishes": 0 if wishes is None else len(wishes),
+        "wished": 0 if wishes is None else len(part_first) - 1,
+    }
     return ApplicationState.new(
-        {
-            "tasks": n_tasks,
-            "bounds": len(part_first),
-            "cores": n_cores,
-            "memo": memo,
-            "rules": len(table.calls) if selects else 0,
-            "records": n_tasks if keep_tasks else 0,
-            "wishes": 0 if wishes is None else len(wishes),
-            "wished": 0 if wishes is None else len(part_first) - 1,
-        },
-        lengths=own(lengths, np.float64),
-        part_first=own(part_first, np.int64),
+        sizes,
+        lengths=lengths,
+        part_first=part_first,
         phases=phases,
         table=table,
         speed=speed,
         core_number=core_number,
         latency_ns=latency_ns,
         words=np.zeros(4, np.uint64),
-        ahead=_ahead(n_tasks, n_cores, memo) if selects else _NO_AHEAD,
+        ahead=Ahead.new(sizes) if selects else _NO_AHEAD,
         graph=graph,
         wishes=() if wishes is None else wishes,
-        hooks=hooks.table(
-            phases, selects=selects, changes=changes, hints=hints, resizes=resizes, wishes=wishes is not None
-        ),
+        hooks=hooks,
     )
-
-
-def _ahead(n_tasks: int, n_cores: int, memo: int) -> Ahead:
-    sizes = {"numbers": len(first_numbers(ApplicationState)), "tasks": n_tasks, "cores": n_cores, "memo": memo}
-    return Ahead.new(sizes if n_cores else dict.fromkeys(sizes, 0))
-
-
-# What all applications that choose nothing have in common: nothing is ever written there.
-_NO_AHEAD = _ahead(0, 0, 0)
 
 
 @compiled(inner=True)

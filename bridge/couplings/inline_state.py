@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from als.core_speeds.state import SpeedState
+from als.engine import hooks as application_hooks
 from als.engine import loop as application
 from als.engine.dag import hooks as graph_hooks
 from als.engine.dag import state as graphs
@@ -13,7 +14,6 @@ from als.engine.metrics import LOOP_METRICS
 from als.engine.state import ApplicationState
 from als.graphs.contract import MAX_EDGES_PER_JOB
 from als.lengths.contract import MAX_TASKS_PER_JOB
-from als.network.routes import longest_route
 from als.network.state import NONE, NetworkState
 from als.programs.table import DrawingRoom, Programs, ProgramTable, new_drawing_room
 from bls.engine import loop as batch
@@ -240,9 +240,14 @@ def _application_room(
         memo=memo,
         keep_tasks=False,
         selects=programs.rules.selects,
-        changes=changes or scenario.speeds.state.component.size > 0,
-        hints=rules.hints,
-        resizes=resizes,
+        hooks=application_hooks.table(
+            programs.table.phases,
+            selects=programs.rules.selects,
+            changes=changes or scenario.speeds.state.component.size > 0,
+            hints=rules.hints,
+            resizes=resizes,
+            wishes=wishes,
+        ),
         graph=graph,
         wishes=np.zeros(len(programs.table.wishes), np.int64) if wishes else None,
     )
@@ -374,19 +379,14 @@ def _graph_room(
     programs: Programs, n_tasks: int, n_edges: int, widest: int, network: NetworkState, resizes: bool
 ) -> graphs.GraphState:
     # The work space of one job's graphs, as large as any job needs.
-    none = np.zeros(0, np.int64)
-    space = np.zeros(widest, np.int64)
+    ends = np.empty(n_edges, np.int64)
     made = graphs.new_graph_state(
-        none,
-        np.empty(n_edges, np.int64),
-        np.empty(n_edges, np.int64),
-        np.empty(n_edges),
-        space,
+        graphs.Edges(np.zeros(0, np.int64), ends, ends, np.empty(n_edges)),
+        np.zeros(widest, np.int64),
         np.zeros(widest, np.int64),
         network,
         graph_hooks.table(network),
         n_tasks=n_tasks,
-        longest_route=int(longest_route(network)),
         plan_room=programs.rules.plan_room(n_tasks, n_edges, widest),
     )
     if resizes:

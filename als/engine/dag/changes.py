@@ -41,31 +41,32 @@ def _forget_transfers(state: ApplicationState, k: int) -> None:
 
 
 @compiled(inner=True)
-def _put_back(state: ApplicationState, k: int) -> None:
-    """Take a task from its core: it will begin anew somewhere."""
-    graph = state.graph
-    task = graph.first_task + k
-    graph.tasks.at[task] = -1
-    graph.tasks.missing[task] = 0
-    state.taken[task] = 0
-    state.n_left += 1
-    forget(state, task, task + 1)
+def _give_up(state: ApplicationState, k: int) -> None:
+    """Task ``k``, which a core had or was to have, is anybody's, and begins anew somewhere."""
+    graph, tasks, task = state.graph, state.graph.tasks, state.graph.first_task + k
+    if tasks.at[task] >= 0:
+        tasks.at[task] = -1
+        state.taken[task] = 0
+        state.n_left += 1
+        forget(state, task, task + 1)
+    tasks.missing[task] = 0
     if graph.mode == g.ON_HOSTS:
-        graph.tasks.since_ns[task] = state.now_ns
-        return  # its data are at the host
-    _forget_transfers(state, k)
+        tasks.since_ns[task] = state.now_ns  # its data are at the host
+    else:
+        _forget_transfers(state, k)
+    if graph.mode == g.PLANNED:
+        tasks.plan[task] = -1
+    if tasks.pending[task] == 0:
+        put_in_pool(state, k, state.now_ns)
 
 
 @compiled(inner=True)
 def _lose(state: ApplicationState, c: int) -> None:
     """Core ``c`` is absent from now on; what it had, and what was planned for it, is anybody's."""
-    graph = state.graph
-    cores, tasks = graph.cores, graph.tasks
-    first, now = graph.first_task, state.now_ns
+    graph, cores, now = state.graph, state.graph.cores, state.now_ns
     drop_event(state, place_in_heap(state, c, cores.does.size))
     count_wait(state, c, now)
-    does, planned = cores.does[c], graph.mode == g.PLANNED
-    began = state.cores.began_ns[c]
+    does, planned, began = cores.does[c], graph.mode == g.PLANNED, state.cores.began_ns[c]
     if does == g.COMPUTES and began < now:
         state.busy_ns[c] += now - began
         state.finish_ns[c] = now
@@ -80,30 +81,17 @@ def _lose(state: ApplicationState, c: int) -> None:
     # What it had, and what it was to have, is anybody's.
     has = does == g.COMPUTES or does == g.HEARS or (does == g.LACKS and (not planned or cores.orphan[c] != 0))
     head = k = cores.task[c] if has else -1
-    cores.task[c] = -1
-    state.cores.held_size[c] = 0
-    # All of them first, and then they are offered: whoever takes one must not find half a chunk.
-    while k >= 0:
-        _put_back(state, k)
-        k = next_of_chunk(graph, k)
-    if planned and head >= 0:
-        tasks.plan[first + head] = -1
-    k = head
     while k >= 0:
         following = next_of_chunk(graph, k)
-        put_in_pool(state, k, now)
+        _give_up(state, k)
         k = following
-    if planned:
-        k = cores.sequence[c]
-        cores.sequence[c] = -1
-        while k >= 0:
-            following = tasks.next[first + k]
-            tasks.plan[first + k] = -1
-            tasks.missing[first + k] = 0
-            _forget_transfers(state, k)
-            if tasks.pending[first + k] == 0:
-                put_in_pool(state, k, now)
-            k = following
+    k = cores.sequence[c]
+    while k >= 0:
+        following = graph.tasks.next[graph.first_task + k]
+        _give_up(state, k)
+        k = following
+    cores.task[c] = cores.sequence[c] = -1
+    state.cores.held_size[c] = 0
     if head >= 0:
         state.fruitless += 1
         for other in range(state.speed.size):
@@ -119,8 +107,7 @@ def _lose(state: ApplicationState, c: int) -> None:
 @compiled(HOOK)
 def change_speed_in_graph(state: ApplicationState, c: int, speed_gflops: float) -> int:
     """As ``als.engine.injected_changes.set_speed``, within a part that is a graph; the application has not ended."""
-    graph, own = state.graph, state.cores
-    now = state.now_ns
+    graph, own, now = state.graph, state.cores, state.now_ns
     if graph.has_data != 0:
         take_arrivals(state, now, ARRIVED_BY)
     end_what_ends(state, now)
@@ -165,30 +152,19 @@ def _never_runs(state: ApplicationState, k: int) -> None:
 @compiled(inner=True)
 def _cut(state: ApplicationState) -> int:
     """End the tasks that run now; returns how many those are."""
-    graph, now = state.graph, state.now_ns
-    cut = 0
+    graph, now, cut = state.graph, state.now_ns, 0
     for c in range(state.speed.size):
         does, k = graph.cores.does[c], graph.cores.task[c]
         count_wait(state, c, now)
         if does == g.COMPUTES and state.cores.began_ns[c] < now:
-            task = graph.first_task + k
             state.busy_ns[c] += now - state.cores.began_ns[c]
             cut += 1
             if state.start_ns.size > 0:
-                state.end_ns[task] = now
+                state.end_ns[graph.first_task + k] = now
             _never_runs(state, next_of_chunk(graph, k))
         elif does == g.COMPUTES or does == g.HEARS or does == g.LACKS:
             _never_runs(state, k)
     return cut
-
-
-@compiled(inner=True)
-def _forget_late_transfers(state: ApplicationState, now: int) -> None:
-    """Forget the transfers that would begin at the stop: they are too late."""
-    graph = state.graph
-    for edge in range(graph.first_edge, graph.first_edge + graph.n_edges):
-        if graph.sent_ns[edge] == now:
-            graph.sent_ns[edge] = graph.arrived_ns[edge] = -1
 
 
 @compiled(HOOK)
@@ -208,7 +184,9 @@ def stop_in_graph(state: ApplicationState, _c: int, _speed: float) -> int:
         state.n_ran = graph.first_task + ran
         return 1
     state.n_ran = graph.first_task + ran + _cut(state)
-    _forget_late_transfers(state, now)
+    for edge in range(graph.first_edge, graph.first_edge + graph.n_edges):
+        if graph.sent_ns[edge] == now:  # it would begin now, which is too late
+            graph.sent_ns[edge] = graph.arrived_ns[edge] = -1
     working = False
     for c in range(n_cores):
         working = working or state.cores.away[c] == 0

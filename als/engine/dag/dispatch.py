@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from als.engine.dag import state as g
-from als.engine.dag.ready_pool import begin_doing, begin_task, fetch_all, idle, next_of_chunk, pop_waiting, wake
+from als.engine.dag.ready_pool import begin_doing, begin_task, fetch_all, give, idle, next_of_chunk, pop_waiting, wake
 from als.engine.hooks import RANK, call_hook
 from als.engine.releases import release
 from als.engine.requests import begin_ns, tell_chunk, tell_request
@@ -40,22 +40,9 @@ def _ask(state: ApplicationState, c: int, t: int, left: int) -> int:
 
 
 @compiled(inner=True)
-def _tell(state: ApplicationState, n_tasks: int, moments: bool) -> None:
-    """Tell the rule of a round of the first ``n_tasks`` that wait; with ``moments`` their mean and deviation, too."""
-    graph, first = state.graph, state.graph.first_task
-    # As of a loop, and each further round is a step more.
-    gflops = tell_cores(state, state.part // state.phases.kind.size + graph.repeats)
-    if moments:
-        lengths = graph.ranks[:n_tasks]  # work space
-        for k in range(n_tasks):
-            lengths[k] = state.lengths[first + graph.tasks.in_position[first + graph.waiting[k]]]
-        tell_moments(state, lengths, gflops)
-
-
-@compiled(inner=True)
 def _begin_round(state: ApplicationState) -> None:
     """Begin a round: what waits now is a loop."""
-    graph = state.graph
+    graph, tasks, first = state.graph, state.graph.tasks, state.graph.first_task
     flags, n_tasks = state.table.flags[state.rule], graph.n_waiting
     if state.width > 0:
         call_hook(state.hooks[RANK], (state, 0, 0.0))  # some may be gone since the latest change
@@ -67,7 +54,13 @@ def _begin_round(state: ApplicationState) -> None:
     graph.first_place = 0
     if flags & LEARNS == 0:
         state.memo[state.memo_lo : state.memo_hi] = 0.0
-    _tell(state, n_tasks, flags & MOMENTS != 0)
+    # It is told as of a loop, and each further round is a step more.
+    gflops = tell_cores(state, state.part // state.phases.kind.size + graph.repeats)
+    if flags & MOMENTS != 0:
+        lengths = graph.ranks[:n_tasks]  # work space
+        for k in range(n_tasks):
+            lengths[k] = state.lengths[first + tasks.in_position[first + graph.waiting[k]]]
+        tell_moments(state, lengths, gflops)
     if flags & PLACES != 0:
         for place in range(n_tasks):
             graph.listed[place] = pop_waiting(graph, 0)
@@ -132,11 +125,8 @@ def _take(state: ApplicationState, c: int, size: int, placed: bool) -> None:
                 graph.first_place = place + 1
         else:
             k = pop_waiting(graph, 0)
-        tasks.at[first + k] = c
-        tasks.chunk[first + k] = state.n_chunks
-        tasks.next[first + k] = -1
-        tasks.missing[first + k] = 0
-        state.taken[first + k] = 1
+        give(state, c, k)
+        tasks.next[first + k], tasks.missing[first + k] = -1, 0
         if before < 0:
             graph.cores.task[c] = graph.cores.head[c] = k
         else:
@@ -144,7 +134,6 @@ def _take(state: ApplicationState, c: int, size: int, placed: bool) -> None:
         before = k
     state.cores.held_size[c] = size
     state.n_chunks += 1
-    state.n_left -= size
 
 
 @compiled(inner=True)

@@ -21,6 +21,7 @@ __all__ = [
     "count_wait",
     "fetch",
     "fetch_all",
+    "give",
     "host_of",
     "idle",
     "make_ready",
@@ -142,18 +143,21 @@ def have_all(state: ApplicationState, k: int, t: int) -> None:
 
 
 @compiled(merged=True)
+def give(state: ApplicationState, c: int, k: int) -> None:
+    """Task ``k`` of the part belongs to the next chunk of core ``c``."""
+    tasks, task = state.graph.tasks, state.graph.first_task + k
+    tasks.at[task], tasks.chunk[task] = c, state.n_chunks
+    state.taken[task] = 1
+    state.n_left -= 1
+
+
+@compiled(merged=True)
 def take_alone(state: ApplicationState, c: int, k: int) -> None:
     """Core ``c`` gets a chunk of one task."""
-    graph = state.graph
-    task = graph.first_task + k
-    graph.tasks.at[task] = c
-    graph.tasks.chunk[task] = state.n_chunks
-    graph.cores.task[c] = k
-    graph.cores.head[c] = k
+    give(state, c, k)
+    state.graph.cores.task[c] = state.graph.cores.head[c] = k
     state.cores.held_size[c] = 1
-    state.taken[task] = 1
     state.n_chunks += 1
-    state.n_left -= 1
 
 
 @compiled(inner=True)

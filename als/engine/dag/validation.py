@@ -10,33 +10,24 @@ from als.engine.state import ApplicationState
 from traces.checks.faults import Checks
 from traces.checks.heaps import first_out_of_order
 
-__all__ = ["validate_graph"]
+__all__ = ["GraphChecks"]
 
 #: Kind of the event that a core's state has in the heap; no other state has one.
 _EVENT = {g.COMPUTES: g.ENDS, g.HEARS: g.TOLD, g.ASKS: g.REQUESTS}
 
 
-def validate_graph(state: ApplicationState, checks: Checks) -> None:
-    """Check the part that runs, which is a graph; ``checks`` raises the errors."""
-    _Graph(state, checks).check()
+class GraphChecks(Checks):
+    """The checks of the part that runs, which is a graph: its tasks are ``first`` to ``stop - 1`` of the application."""
 
-
-class _Graph:
-    """The graph of the part that runs: its tasks are ``first`` to ``stop - 1`` of the application."""
-
-    def __init__(self, state: ApplicationState, checks: Checks) -> None:
-        self.state, self.graph, self.fault, self.none, self.count = (
-            state,
-            state.graph,
-            checks.fault,
-            checks.none,
-            checks.count,
-        )
+    def __init__(self, state: ApplicationState, where: str) -> None:
+        super().__init__(where)
+        self.state, self.graph = state, state.graph
         self.first, self.stop = self.graph.first_task, self.graph.first_task + self.graph.n_tasks
         self.edges = slice(self.graph.first_edge, self.graph.first_edge + self.graph.n_edges)
         self.records = len(state.start_ns) > 0
 
     def check(self) -> None:
+        """Raise the error of the first fault."""
         part = self.state.part_first[self.state.part : self.state.part + 2].tolist()
         if [self.first, self.stop] != part:
             self.fault(f"the graph has tasks {self.first} to {self.stop - 1}, its part {part[0]} to {part[1] - 1}")
@@ -59,10 +50,8 @@ class _Graph:
             taken != (tasks.at >= 0),
             lambda k: f"task {first + k} is {'' if taken[k] else 'not '}assigned, and core {tasks.at[k]} has it",
         )
-        self.none(
-            np.sort(tasks.position) != np.arange(stop - first),
-            lambda k: f"no task has place {k} in the order of waiting, or two have",
-        )
+        unlike = np.sort(tasks.position) != np.arange(stop - first)
+        self.none(unlike, lambda k: f"no task has place {k} in the order of waiting, or two have")
         if not self.records:
             return
         ended, began = state.end_ns[first:stop] >= 0, state.start_ns[first:stop]
@@ -78,13 +67,8 @@ class _Graph:
 
     def _check_cores(self) -> None:
         # What each core does, and that it will be looked at again.
-        state, graph, cores, first, n_cores = (
-            self.state,
-            self.graph,
-            self.graph.cores,
-            self.first,
-            len(self.state.speed),
-        )
+        state, graph, first = self.state, self.graph, self.first
+        cores, n_cores = graph.cores, len(state.speed)
         keys = state.ask_core[: state.n_asking]
         event = np.full(n_cores, -1)
         event[keys % cores.does.size] = keys // cores.does.size

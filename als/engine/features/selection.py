@@ -5,6 +5,7 @@ from __future__ import annotations
 from als.engine import state as s
 from als.engine.chunk_dispatch import serve
 from als.engine.hooks import HOOK
+from als.engine.loop import end_ns as end_of
 from als.engine.rule_selection import begin_rule, tell
 from als.engine.rule_table import PLACES, memo_size
 from als.engine.state import ApplicationState, memo_begin
@@ -51,7 +52,7 @@ def _predicted_ns(state: ApplicationState, row: int, memo_lo: int, going_on: boo
         begin_rule(state, row, memo_lo)
         state.choose_ns = s.NEVER
         status = serve(state, s.NEVER)
-    chunks, answer, left = state.n_chunks, state.answer, state.n_left
+    chunks, answer, left, end = state.n_chunks, state.answer, state.n_left, end_of(state)
     put_numbers(state, ahead.numbers, 0)
     state.facts, state.memo = facts, memo
     state.ask_ns, state.ask_core, state.finish_ns, state.busy_ns = ask_ns, ask_core, finish_ns, busy_ns
@@ -64,19 +65,14 @@ def _predicted_ns(state: ApplicationState, row: int, memo_lo: int, going_on: boo
         # Nobody must choose around a rule that is wrong.
         state.rule, state.answer, state.n_left = row, answer, left
         return -int(status)
-    end = ahead.finish_ns[0]
-    for c in range(n):
-        end = max(end, ahead.finish_ns[c])
     return int(end)
 
 
 @compiled(HOOK)
 def select(state: ApplicationState, t: int, _speed: float) -> int:
     """Choose a technique before the request that is served next, at ``t``; returns 0, or the fault of a candidate."""
-    rules = state.table
-    phase = state.part % state.phases.kind.size
+    rules, n_cores, phase = state.table, state.speed.size, state.part % state.phases.kind.size
     row = state.phases.rule[phase]
-    n_cores = state.speed.size
     memo_lo = memo_begin(state.phases, rules, phase, n_cores)
     begins = state.n_requests == 0 and state.choose_ns == 0
     state.choose_ns = (

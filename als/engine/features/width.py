@@ -16,7 +16,7 @@ from als.engine import state as s
 from als.engine.chunk_dispatch import ask, put_back, reopen
 from als.engine.dag import state as g
 from als.engine.hooks import HOOK, RESIZE_GRAPH, call_hook
-from als.engine.releases import count_ranks, leave, stays
+from als.engine.releases import clear_slot, count_ranks, leave, stays
 from als.engine.rule_table import PLACES
 from als.engine.state import ApplicationState, part_kind
 from als.engine.status import SUSPENDED
@@ -40,22 +40,16 @@ def give(state: ApplicationState, c: int, number: int, gflops: float, latency_ns
 
     At a speed of 0 the core is not there until it has one. A message between it and the master takes ``latency_ns``.
     """
-    cores = state.cores
-    if cores.released_ns[c] != s.NEVER:
-        state.n_released -= 1
-    cores.released_ns[c] = s.NEVER
-    cores.for_good[c] = cores.wanted[c] = cores.away[c] = cores.owes_ns[c] = 0
-    cores.held_size[c] = cores.held_first[c] = cores.held_stop[c] = 0
-    cores.rank[c] = 0  # until the width changes, a moment later; if it is lost before, something must be here
+    state.n_released -= state.cores.released_ns[c] != s.NEVER
+    clear_slot(state, c)  # its rank, too, until the width changes, a moment later: it may be lost before
     state.speed[c], state.core_number[c], state.latency_ns[c] = gflops, number, latency_ns
     if state.graph.exists == 1:
         # It asks as the width changes. On which host it is, is all the same where data take no time.
         state.graph.cores.does[c], state.graph.cores.host[c] = g.ABSENT, 0
-    if gflops == 0.0:
-        return
-    state.n_present += 1
-    if part_kind(state) != s.GRAPH:
-        ask(state, c, state.now_ns)
+    if gflops > 0.0:
+        state.n_present += 1
+        if part_kind(state) != s.GRAPH:
+            ask(state, c, state.now_ns)
 
 
 @compiled()
@@ -100,9 +94,6 @@ def resize(state: ApplicationState, cost_ns: int) -> None:
     """Cores have come, or are to leave: those who stay pay ``cost_ns`` before their next chunk; the technique begins anew."""
     if state.status != SUSPENDED:
         return
-    if state.width == 0:
-        for c in range(state.speed.size):
-            state.cores.owes_ns[c] = 0
     for c in range(state.speed.size):
         if stays(state, c):
             state.cores.owes_ns[c] += cost_ns
