@@ -180,8 +180,8 @@ def _end_watched(state: ApplicationState, lengths: Array, c: int, first: int, st
         if t >= MAX_NS:
             break
     state.cores.shift_ns[c] = shift
-    state.amounts.done_squares[c] = 0.0
-    state.amounts.squares[c] = squares
+    state.cores.done_squares[c] = 0.0
+    state.cores.squares[c] = squares
     return int(t)
 
 
@@ -215,7 +215,7 @@ def _record(state: ApplicationState, lengths: Array, c: int, first: int, stop: i
 @compiled()
 def serve(state: ApplicationState, until_ns: int) -> int:
     """Serve every request of the present part that arrives before ``until_ns``; returns why it stopped."""
-    cores, facts, amounts, speed = state.cores, state.facts, state.amounts, state.speed
+    cores, facts, speed = state.cores, state.facts, state.speed
     ask_ns, ask_core, latency_ns = state.ask_ns, state.ask_core, state.latency_ns
     lengths, taken = state.lengths, state.taken
     part, serial, keep = state.part, part_kind(state) == s.SERIAL, state.start_ns.size > 0
@@ -231,7 +231,7 @@ def serve(state: ApplicationState, until_ns: int) -> int:
     asking, scheduling, choose_ns = state.n_asking, state.scheduling_ns, state.choose_ns
     marked = (state.n_hinted > 0 and not serial and not places) or state.n_leaving > 0
     width, status = state.width, SUSPENDED
-    n_cores, asked_speed = (state.speed.size, state.speed) if width == 0 else (width, state.amounts.ranked[:width])
+    n_cores, asked_speed = (state.speed.size, state.speed) if width == 0 else (width, state.cores.ranked[:width])
     while True:
         if asking == 0:
             status = _nobody_asks(state, until_ns, left, places)
@@ -296,7 +296,7 @@ def serve(state: ApplicationState, until_ns: int) -> int:
         cores.asked_ns[c] = t - latency
         cores.held_size[c], cores.held_first[c], cores.held_stop[c] = size, first, stop
         cores.work_ns[c] = cores.held_from_ns[c] = begin
-        amounts.held_work[c] = lengths[first]
+        cores.held_work[c] = lengths[first]
         if watched:
             t = _end_watched(state, lengths, c, first, stop, begin)
         elif not keep:

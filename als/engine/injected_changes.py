@@ -47,7 +47,7 @@ def settle(
 
     The records of what ends or begins in between are written, as the latest change of the speed may not have done so.
     """
-    cores, amounts, stop_at = state.cores, state.amounts, state.cores.held_stop[c]
+    cores, stop_at = state.cores, state.cores.held_stop[c]
     while k < stop_at and t < now:
         if not begun:
             cores.began_ns[c] = t
@@ -59,7 +59,7 @@ def settle(
             # Never quite nothing: a task that runs now has work left, whatever the rounding.
             return k, now, max(left, 1e-300), True
         beyond = float(after - cores.began_ns[c] - cores.shift_ns[c])
-        amounts.done_squares[c] += beyond * beyond
+        cores.done_squares[c] += beyond * beyond
         if state.start_ns.size > 0:
             state.end_ns[k] = after
         state.fruitless = 0
@@ -74,7 +74,7 @@ def settle(
 @compiled(inner=True)
 def _settle_held(state: ApplicationState, c: int) -> None:
     """Move the start of core ``c``'s held tasks up to now."""
-    cores, held = state.cores, state.amounts.held_work
+    cores, held = state.cores, state.cores.held_work
     k, t, work, begun = settle(
         state, c, cores.held_first[c], cores.held_from_ns[c], abs(held[c]), held[c] < 0.0, state.speed[c], state.now_ns
     )
@@ -177,11 +177,11 @@ def go_on(state: ApplicationState, c: int, speed_gflops: float) -> int:
 def do_held(state: ApplicationState, c: int) -> int:
     """When core ``c`` will have done its chunk, of which all was done that ends by now; as :func:`go_on`."""
     cores, speed_gflops, stop_at = state.cores, state.speed[c], state.cores.held_stop[c]
-    k, t, held = cores.held_first[c], cores.held_from_ns[c], state.amounts.held_work[c]
+    k, t, held = cores.held_first[c], cores.held_from_ns[c], state.cores.held_work[c]
     if k == stop_at:
         return IDLES
     keep, now, work, begun = state.start_ns.size > 0, state.now_ns, abs(held), held < 0.0
-    squares = state.amounts.done_squares[c]
+    squares = state.cores.done_squares[c]
     for task in range(k, stop_at):
         if task > k:
             work = state.lengths[task]
@@ -196,7 +196,7 @@ def do_held(state: ApplicationState, c: int) -> int:
             return OVERFLOWS
         if keep:
             state.end_ns[task] = t
-    state.amounts.squares[c] = squares
+    state.cores.squares[c] = squares
     return int(t)
 
 
@@ -270,7 +270,7 @@ def _cut_loop(state: ApplicationState) -> bool:
             continue
         completed = False
         state.busy_ns[c] += max(0, now - cores.work_ns[c])
-        cut = k + 1 if state.amounts.held_work[c] < 0.0 else k
+        cut = k + 1 if state.cores.held_work[c] < 0.0 else k
         state.n_ran -= stop_at - cut
         state.end_ns[k:cut] = now
         forget(state, cut, stop_at)

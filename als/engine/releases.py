@@ -107,7 +107,7 @@ def count_ranks(state: ApplicationState) -> None:
     for c in range(state.speed.size):
         if stays(state, c):
             state.cores.rank[c] = width
-            state.amounts.ranked[width] = state.speed[c]
+            state.cores.ranked[width] = state.speed[c]
             width += 1
     state.width = width
 
@@ -116,4 +116,4 @@ def count_ranks(state: ApplicationState) -> None:
 def rank_speed(state: ApplicationState, c: int, gflops: float) -> None:
     """Where techniques count the cores that stay, have them know the speed of core ``c``."""
     if state.width > 0 and state.cores.wanted[c] != s.TO_LEAVE:
-        state.amounts.ranked[state.cores.rank[c]] = gflops
+        state.cores.ranked[state.cores.rank[c]] = gflops

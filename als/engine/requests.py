@@ -56,7 +56,7 @@ def tell_chunk(state: ApplicationState, c: int, work_ns: int, idle_ns: int) -> N
     facts[f.LAST_WORK_NS] = float(work_ns)
     facts[f.LAST_TOTAL_NS] = float(idle_ns - cores.asked_ns[c])
     beyond = float(work_ns) - float(size) * float(cores.shift_ns[c])
-    facts[f.LAST_SQUARES] = max(0.0, state.amounts.squares[c] - beyond * beyond / size)
+    facts[f.LAST_SQUARES] = max(0.0, state.cores.squares[c] - beyond * beyond / size)
 
 
 @compiled(merged=True)

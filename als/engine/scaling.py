@@ -42,17 +42,13 @@ def come_scaled(state: ApplicationState, c: int, gflops: float) -> float:
 @compiled()
 def set_scale(state: ApplicationState, c: int, scale: int) -> None:
     """Core ``c``, or with -1 each core and all that come, is to run at so many parts per billion; :func:`rescale` follows."""
-    row = state.cores.scaled
+    row = state.cores.scaled[: state.speed.size]
     if state.scale == 0:
-        state.scale = WHOLE
-        for each in range(state.speed.size):
-            row[each] = WHOLE
+        state.scale = row[:] = WHOLE
     if c >= 0:
         row[c] = scale
-        return
-    state.scale = scale
-    for each in range(state.speed.size):
-        row[each] = scale
+    else:
+        state.scale = row[:] = scale
 
 
 @compiled(inner=True)
@@ -81,7 +77,6 @@ def rescale(state: ApplicationState, own: Floats, at_ns: int) -> int:
     state.now_ns = at_ns
     if part_kind(state) == s.GRAPH:
         return _rescale_graph(state, own)
-    changed = False
     for at in range(asking):
         c = state.ask_core[at]
         gflops = scaled(state, c, own[c])
@@ -92,10 +87,8 @@ def rescale(state: ApplicationState, own: Floats, at_ns: int) -> int:
             return OVERFLOW
         if t != IDLES:
             state.ask_ns[at] = arrival_ns(state, t, c)
-            changed = True
         rank_speed(state, c, gflops)
-    if changed:
-        heap_order(state.ask_ns, state.ask_core, asking)
+    heap_order(state.ask_ns, state.ask_core, asking)
     for c in range(state.speed.size):  # those that wait for others, or for an answer
         gflops = scaled(state, c, own[c])
         if state.speed[c] > 0.0 and gflops != state.speed[c] and not released(state, c):
@@ -127,7 +120,7 @@ def first_and_last_work(state: ApplicationState, at_ns: int) -> tuple[int, int]:
 @compiled(inner=True)
 def _go_on_through(state: ApplicationState, c: int, own: float, at_ns: Ints, factor: Floats, n: int) -> int:
     """As ``go_on`` at each of several changes of core ``c``'s speed in turn, during which its chunk does not end."""
-    cores, held, last = state.cores, state.amounts.held_work, n
+    cores, held, last = state.cores, state.cores.held_work, n
     k, t, work, begun, speed = cores.held_first[c], cores.held_from_ns[c], abs(held[c]), held[c] < 0.0, state.speed[c]
     for j in range(n):
         gflops = own * factor[j]
@@ -150,7 +143,7 @@ def rescale_all(state: ApplicationState, own: Floats, at_ns: Ints, factor: Float
     up to the first of the instants ``at_ns``, which ascend, or beyond; ``factor`` are the scales, as parts of a core's own
     speed, and ``asks_ns`` is work space.
     """
-    asking, changed = state.n_asking, False
+    asking = state.n_asking
     for c in range(state.speed.size):
         asks_ns[c] = IDLES
         if state.speed[c] > 0.0 and not released(state, c):
@@ -159,11 +152,9 @@ def rescale_all(state: ApplicationState, own: Floats, at_ns: Ints, factor: Float
                 return OVERFLOW
             if t != IDLES:
                 asks_ns[c] = arrival_ns(state, t, c)
-                changed = True
     state.now_ns = at_ns[n - 1]
-    if changed:
-        for at in range(asking):
-            if asks_ns[state.ask_core[at]] != IDLES:
-                state.ask_ns[at] = asks_ns[state.ask_core[at]]
-        heap_order(state.ask_ns, state.ask_core, asking)
+    for at in range(asking):
+        if asks_ns[state.ask_core[at]] != IDLES:
+            state.ask_ns[at] = asks_ns[state.ask_core[at]]
+    heap_order(state.ask_ns, state.ask_core, asking)
     return SUSPENDED

@@ -12,22 +12,6 @@ from traces.compiled import Array, compiled
 from traces.kernels.signatures import Bytes, Floats, Ints, Shorts, Words
 from traces.kernels.state import State, column, first_numbers
 
-__all__ = [
-    "GRAPH",
-    "LOOP",
-    "NEVER",
-    "SERIAL",
-    "Ahead",
-    "ApplicationState",
-    "CoreAmounts",
-    "Cores",
-    "Phases",
-    "memo_begin",
-    "new_state",
-    "part_kind",
-    "whole_memo",
-]
-
 # The codes, as integers for kernels:
 FOR_ANOTHER, TO_LEAVE = map(int, codes.Wanted)
 LOOP, SERIAL, GRAPH = map(int, codes.PhaseKind)
@@ -66,11 +50,6 @@ class Cores(State, dim="cores"):
     rank: Ints = column()  # its place among the cores that the technique hands out to
     owes_ns: Ints = column()  # what the changes of width cost it, and it has not paid yet
     scaled: Ints = column()  # where speeds were scaled, the part of its speed that it runs at, parts per billion
-
-
-class CoreAmounts(State, dim="cores"):
-    """Further columns of each core."""
-
     held_work: Floats = column()  # work of its first task from held_from_ns on, GFLOP; negated if that had begun before
     # Sum of (time - shift_ns)² over the chunk's tasks that have ended by the latest change
     done_squares: Floats = column()
@@ -84,7 +63,6 @@ class Ahead(State, dim="cores"):
     numbers: Ints = column("numbers")  # what the application's numbers are meanwhile
     # As in ``ApplicationState``
     cores: Cores = column()
-    amounts: CoreAmounts = column()
     ask_ns: Ints = column()
     ask_core: Ints = column()
     finish_ns: Ints = column()
@@ -156,7 +134,6 @@ class ApplicationState(State):
     finish_ns: Ints = column("cores")  # when each core's last task ended; the start if it had none
     busy_ns: Ints = column("cores")  # time that each core has spent on tasks, up to the end of its last noted chunk
     cores: Cores = column()  # each core
-    amounts: CoreAmounts = column()  # further columns of each core
     taken: Bytes = column("tasks")  # 1 for a task that is assigned, 0 for one that is not, 2 for one that was put back
     facts: Floats = column(FACTS)  # what a rule is told, at the places of ``als.techniques.contract``
     memo: Floats = column("memo")  # the rules' own, phase by phase, and rule by rule within a phase that chooses

@@ -5,7 +5,8 @@ from __future__ import annotations
 from als.engine.dag import state as g
 from als.engine.dag.events import ask_again, end_task, take_arrivals
 from als.engine.dag.hooks import ARRIVED_BY, CANCEL, call_hook
-from als.engine.dag.ready_pool import count_wait, next_of_chunk, put_in_pool, request, request_now, wake
+from als.engine.dag.ready_pool import count_wait, put_in_pool, request, request_now, wake
+from als.engine.dag.tasks import next_of_chunk
 from als.engine.hooks import HOOK
 from als.engine.releases import released
 from als.engine.requests import drop_event, forget, place_in_heap
@@ -31,8 +32,7 @@ def end_what_ends(state: ApplicationState, now: int) -> None:
 @compiled(inner=True)
 def _forget_transfers(state: ApplicationState, k: int) -> None:
     """Forget the transfers of a task's data, and end those that are under way."""
-    graph = state.graph
-    edge_0 = graph.first_edge
+    graph, edge_0 = state.graph, state.graph.first_edge
     for at in range(graph.in_first[k], graph.in_first[k + 1]):
         edge = graph.in_edge[at]
         if graph.has_data != 0:
@@ -125,11 +125,11 @@ def change_speed_in_graph(state: ApplicationState, c: int, speed_gflops: float) 
         return SUSPENDED
     if graph.cores.does[c] != g.COMPUTES:
         return SUSPENDED
-    t, work = own.held_from_ns[c], state.amounts.held_work[c]
+    t, work = own.held_from_ns[c], state.cores.held_work[c]
     if t < now:
         # Never quite nothing: a task that runs now has work left, whatever the rounding.
         work = max(work - (now - t) * 1e-9 * before, 1e-300)
-        own.held_from_ns[c], state.amounts.held_work[c] = now, work
+        own.held_from_ns[c], state.cores.held_work[c] = now, work
         t = now
     t += duration_ns(work, speed_gflops)
     if t >= MAX_NS - state.latency_ns[c]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from als.engine.dag import state as g
-from als.engine.dag.ready_pool import begin_doing, begin_task, fetch_all, give, idle, next_of_chunk, pop_waiting, wake
+from als.engine.dag.ready_pool import begin_doing, idle, pop_waiting, wake
+from als.engine.dag.tasks import begin_task, fetch_all, give, next_of_chunk
 from als.engine.hooks import RANK, call_hook
 from als.engine.releases import release
 from als.engine.requests import begin_ns, tell_chunk, tell_request
@@ -35,7 +36,7 @@ def _ask(state: ApplicationState, c: int, t: int, left: int) -> int:
         return int(_call_plain(call, (n_tasks, n_cores, place, requests, left, memo)))
     tell_request(state, flags, t, state.n_chunks)
     params = rules.params[rules.params_first[rule] : rules.params_stop[rule]]
-    speed = state.speed if width == 0 else state.amounts.ranked[:width]
+    speed = state.speed if width == 0 else state.cores.ranked[:width]
     return int(_call_full(call, (n_tasks, n_cores, place, requests, left, state.facts, speed, params, memo)))
 
 
@@ -74,8 +75,7 @@ def _begin_round(state: ApplicationState) -> None:
 @compiled(inner=True)
 def end_round(state: ApplicationState, t: int) -> None:
     """End a round whose tasks have all been handed out: those who were to wait for the next round wait for tasks."""
-    graph = state.graph
-    cores = graph.cores
+    graph, cores = state.graph, state.graph.cores
     if graph.n_turned_away == 0:
         return
     graph.n_turned_away = 0
@@ -112,8 +112,7 @@ def _send_home(state: ApplicationState, c: int, t: int) -> None:
 @compiled(merged=True)
 def _take(state: ApplicationState, c: int, size: int, placed: bool) -> None:
     """Give core ``c`` a chunk of so many tasks: those first in order, or, ``placed``, those at places from ``FIRST`` on."""
-    graph = state.graph
-    tasks, first, before = graph.tasks, graph.first_task, -1
+    graph, tasks, first, before = state.graph, state.graph.tasks, state.graph.first_task, -1
     place = int(state.facts[f.FIRST]) if placed else graph.first_place
     for _ in range(size):
         if state.table.flags[state.rule] & PLACES != 0:
@@ -139,8 +138,7 @@ def _take(state: ApplicationState, c: int, size: int, placed: bool) -> None:
 @compiled(inner=True)
 def _run_of_places(state: ApplicationState, most: int) -> int:
     """How many tasks that nobody has follow one another, from the first such place on."""
-    graph = state.graph
-    place = graph.first_place
+    graph, place = state.graph, state.graph.first_place
     while graph.listed[place] < 0:
         place += 1
     graph.first_place = place
@@ -153,8 +151,7 @@ def _run_of_places(state: ApplicationState, most: int) -> int:
 @compiled(inner=True)
 def _needs_data(state: ApplicationState, c: int) -> bool:
     """Whether anything that the chunk needs was computed by another core."""
-    graph = state.graph
-    first, edge_0 = graph.first_task, graph.first_edge
+    graph, first, edge_0 = state.graph, state.graph.first_task, state.graph.first_edge
     k = graph.cores.task[c]
     while k >= 0:
         for at in range(graph.in_first[k], graph.in_first[k + 1]):
@@ -168,8 +165,7 @@ def _needs_data(state: ApplicationState, c: int) -> bool:
 @compiled(inner=True)
 def take_told(state: ApplicationState, c: int, t: int) -> None:
     """The answer has reached core ``c`` at ``t``: the data of its chunk are fetched, and it begins as soon as it can."""
-    graph = state.graph
-    cores, tasks, first = graph.cores, graph.tasks, graph.first_task
+    graph, cores, tasks, first = state.graph, state.graph.cores, state.graph.tasks, state.graph.first_task
     cores.free_ns[c] = t
     cores.does[c] = g.LACKS
     head = k = cores.task[c]

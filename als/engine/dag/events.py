@@ -11,18 +11,8 @@ from als.engine import state as s
 from als.engine.dag import state as g
 from als.engine.dag.dispatch import serve_request, take_told
 from als.engine.dag.hooks import ARRIVED_AT, ARRIVED_BY, NEXT, call_hook
-from als.engine.dag.ready_pool import (
-    begin_planned,
-    begin_task,
-    fetch,
-    idle,
-    make_ready,
-    note_arrival,
-    pop_waiting,
-    request,
-    take_alone,
-    wake,
-)
+from als.engine.dag.ready_pool import idle, pop_waiting, request, wake
+from als.engine.dag.tasks import begin_planned, begin_task, fetch, make_ready, note_arrival, take_alone
 from als.engine.hooks import HOOK, LEAVE_GRAPH
 from als.engine.hooks import call_hook as call_application_hook
 from als.engine.releases import release, released
@@ -38,12 +28,11 @@ __all__ = ["ask_again", "end_task", "serve_graph", "take_arrivals"]
 @compiled(merged=True)
 def end_task(state: ApplicationState, c: int, t: int) -> None:
     """Core ``c`` has computed its task, at ``t``; its event has been taken from the heap."""
-    graph, own = state.graph, state.cores
-    cores, tasks = graph.cores, graph.tasks
-    first, k = graph.first_task, cores.task[c]
+    graph, cores, own = state.graph, state.graph.cores, state.cores
+    tasks, first, k = graph.tasks, graph.first_task, cores.task[c]
     took = t - own.began_ns[c]
     beyond = float(took - own.shift_ns[c])
-    state.amounts.squares[c] += beyond * beyond
+    own.squares[c] += beyond * beyond
     state.busy_ns[c] += took
     own.work_ns[c] += took
     graph.n_undone -= 1
@@ -89,8 +78,7 @@ def _let_go(state: ApplicationState, c: int, t: int) -> bool:
 @compiled(inner=True)
 def _look_at_plan(state: ApplicationState, c: int, t: int) -> None:
     """Give core ``c``, which is free, the next task of its sequence if that can begin, or else one that nobody has."""
-    graph = state.graph
-    cores, tasks, first = graph.cores, graph.tasks, graph.first_task
+    graph, cores, tasks, first = state.graph, state.graph.cores, state.graph.tasks, state.graph.first_task
     head = cores.sequence[c]
     cores.orphan[c] = 0
     if head >= 0 and tasks.missing[first + head] == 0:
@@ -113,8 +101,7 @@ def _look_at_plan(state: ApplicationState, c: int, t: int) -> None:
 @compiled(merged=True)
 def _serve(state: ApplicationState, c: int, t: int) -> None:
     """Serve core ``c``, free at ``t``; whatever else happens then has happened."""
-    graph = state.graph
-    mode = graph.mode
+    graph, mode = state.graph, state.graph.mode
     if (
         state.n_leaving > 0
         and state.cores.wanted[c] == s.TO_LEAVE
@@ -153,8 +140,7 @@ def take_arrivals(state: ApplicationState, t: int, slot: int) -> None:
 @compiled(merged=True)
 def _handle(state: ApplicationState, t: int) -> None:
     """Handle everything that happens at one instant."""
-    graph = state.graph
-    slots = graph.cores.does.size
+    graph, slots = state.graph, state.graph.cores.does.size
     data = graph.has_data != 0
     if data:
         take_arrivals(state, t, ARRIVED_BY)

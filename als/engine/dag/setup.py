@@ -6,7 +6,8 @@ from typing import Any
 
 from als.engine.dag import state as g
 from als.engine.dag.hooks import BEGIN, call_hook
-from als.engine.dag.ready_pool import make_ready, request
+from als.engine.dag.ready_pool import request
+from als.engine.dag.tasks import make_ready
 from als.engine.hooks import HOOK
 from als.engine.releases import released, stays
 from als.engine.requests import forget
@@ -93,8 +94,7 @@ def make_sequences(state: ApplicationState, first_place: int, stop_place: int) -
 @compiled(inner=True)
 def _make_pools(state: ApplicationState, first: int, stop: int) -> None:
     """Make room for the waiting tasks and idle cores: one pool for all, or one a host."""
-    graph = state.graph
-    pools, cores = graph.pools, graph.cores
+    graph, pools, cores = state.graph, state.graph.pools, state.graph.cores
     for pool in range(pools.idle_first.size):
         pools.waiting_size[pool] = pools.idle_size[pool] = 0
     if graph.mode != g.ON_HOSTS:
@@ -116,8 +116,7 @@ def _make_pools(state: ApplicationState, first: int, stop: int) -> None:
 @compiled(HOOK)
 def open_graph(state: ApplicationState, t: int, _speed: float) -> int:
     """Let a part that is a graph begin at ``t``: the cores that are there ask, or look at what is planned for them."""
-    graph = state.graph
-    tasks, cores = graph.tasks, graph.cores
+    graph, tasks, cores = state.graph, state.graph.tasks, state.graph.cores
     part, n_cores = state.part, state.speed.size
     phase = part % state.phases.kind.size
     first, stop = state.part_first[part], state.part_first[part + 1]

@@ -15,19 +15,6 @@ from traces.compiled import Array
 from traces.kernels.signatures import Floats, Ints
 from traces.kernels.state import State, column
 
-__all__ = [
-    "BY_RANK",
-    "BY_TECHNIQUE",
-    "NO_GRAPH",
-    "ON_CORES",
-    "ON_HOSTS",
-    "PLANNED",
-    "Edges",
-    "GraphState",
-    "anew_room",
-    "new_graph_state",
-]
-
 # The codes, as integers for kernels:
 BY_TECHNIQUE, PLANNED, ON_HOSTS, ON_CORES = map(int, codes.Mode)
 CLOSED, OPEN, LEFT_OVER = map(int, codes.RoundOpen)

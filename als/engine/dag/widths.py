@@ -17,8 +17,9 @@ from als.engine import state as s
 from als.engine.dag import state as g
 from als.engine.dag.changes import end_what_ends
 from als.engine.dag.dispatch import end_round
-from als.engine.dag.ready_pool import count_wait, fetch_all, push_waiting, put_in_pool, request, request_now, wake
+from als.engine.dag.ready_pool import count_wait, is_idle, push_waiting, put_in_pool, request, request_now, wake
 from als.engine.dag.setup import make_sequences, place_memo, plan, pose_problem
+from als.engine.dag.tasks import fetch_all
 from als.engine.hooks import HOOK
 from als.engine.releases import count_ranks, is_last, leave, released
 from als.engine.rule_table import PLACES
@@ -43,8 +44,7 @@ def _come(state: ApplicationState, c: int, t: int) -> None:
 def _has_nothing(state: ApplicationState, c: int) -> bool:
     """Whether core ``c`` has no chunk, and is not about to be served."""
     does = state.graph.cores.does[c]
-    waits = state.graph.mode == g.PLANNED and does == g.LACKS and state.graph.cores.orphan[c] == 0
-    return bool(waits or does == g.IDLES or does == g.AWAY or does == g.DONE)
+    return bool(is_idle(state.graph, c) or does == g.AWAY or does == g.DONE)
 
 
 @compiled(inner=True)
@@ -127,8 +127,7 @@ def _plan_anew(state: ApplicationState, t: int) -> None:
     graph.pools.waiting_size[0] = graph.n_waiting = 0
     for c in range(state.speed.size):
         cores.sequence[c] = -1
-        does = cores.does[c]
-        if does == g.IDLES or (does == g.LACKS and cores.orphan[c] == 0):
+        if is_idle(graph, c):
             count_wait(state, c, t)
             cores.task[c] = -1
             request_now(state, c, t)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from als.engine.dag.hooks import HOOK
-from als.engine.dag.ready_pool import host_of
 from als.engine.dag.state import GraphState
+from als.engine.dag.tasks import host_of
 from als.network.flows import FlowState, begin_flows, cancel, next_event, next_flow_ns, pop_flow, send, set_clock
 from als.network.routes import longest_route, mean_costs
 from als.network.sharing import share

@@ -43,16 +43,13 @@ def serve_last(state: ApplicationState, asking: int, left: float) -> int:
     Returns ``YIELDS`` if there are none, and it leaves the tasks that are ``left`` to those who will still ask; ``LEAVES``, or
     ``STAYS`` if it was to leave and there is nobody else; else ``SERVED``.
     """
-    rule = state.rule
-    by_places = part_kind(state) != s.SERIAL and state.table.flags[rule] & PLACES != 0
-    if state.cores.wanted[state.ask_core[0]] == s.TO_LEAVE:
+    c, serial = state.ask_core[0], part_kind(state) == s.SERIAL
+    if state.cores.wanted[c] == s.TO_LEAVE:
         if not is_last(state):
             return LEAVES
-        stay(state, state.ask_core[0])
-        return STAYS if state.choose_ns == 0 and part_kind(state) != s.SERIAL else SERVED
-    if by_places or part_kind(state) == s.SERIAL:
-        return SERVED
-    if _let_others_ask_first(state, asking):
+        stay(state, c)
+        return STAYS if state.choose_ns == 0 and not serial else SERVED
+    if serial or state.table.flags[state.rule] & PLACES != 0 or _let_others_ask_first(state, asking):
         return SERVED
     return YIELDS if _yields(state, state.ask_core[0], int(left), asking) else SERVED
 

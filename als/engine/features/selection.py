@@ -26,7 +26,6 @@ def _predicted_ns(state: ApplicationState, row: int, memo_lo: int, going_on: boo
     copy_first(ahead.ask_ns, state.ask_ns, n)
     copy_first(ahead.ask_core, state.ask_core, n)
     copy_columns(ahead.cores, state.cores, n)
-    copy_columns(ahead.amounts, state.amounts, n)
     copy_first(ahead.facts, state.facts, state.facts.size)
     ahead.facts[f.AHEAD] = 1.0
     ahead.finish_ns[:n] = 0
@@ -35,13 +34,13 @@ def _predicted_ns(state: ApplicationState, row: int, memo_lo: int, going_on: boo
     copy_first(ahead.memo, state.memo, state.memo.size)
     facts, memo = state.facts, state.memo
     ask_ns, ask_core, finish_ns, busy_ns = state.ask_ns, state.ask_core, state.finish_ns, state.busy_ns
-    cores, amounts, taken = state.cores, state.amounts, state.taken
+    cores, taken = state.cores, state.taken
     start_ns, end_ns, core, chunk = state.start_ns, state.end_ns, state.core, state.chunk
     # For a while the application is the one that is simulated ahead.
     state.facts, state.memo = ahead.facts, ahead.memo[: memo.size]
     state.ask_ns, state.ask_core = ahead.ask_ns[:n], ahead.ask_core[:n]
     state.finish_ns, state.busy_ns = ahead.finish_ns[:n], ahead.busy_ns[:n]
-    state.cores, state.amounts, state.taken = ahead.cores, ahead.amounts, ahead.taken
+    state.cores, state.taken = ahead.cores, ahead.taken
     state.start_ns, state.end_ns, state.core, state.chunk = start_ns[:0], end_ns[:0], core[:0], chunk[:0]
     if not going_on:
         begin_rule(state, row, memo_lo)
@@ -56,7 +55,7 @@ def _predicted_ns(state: ApplicationState, row: int, memo_lo: int, going_on: boo
     put_numbers(state, ahead.numbers, 0)
     state.facts, state.memo = facts, memo
     state.ask_ns, state.ask_core, state.finish_ns, state.busy_ns = ask_ns, ask_core, finish_ns, busy_ns
-    state.cores, state.amounts, state.taken = cores, amounts, taken
+    state.cores, state.taken = cores, taken
     state.start_ns, state.end_ns, state.core, state.chunk = start_ns, end_ns, core, chunk
     state.ahead_chunks += chunks - state.n_chunks
     if status == OVERFLOW:
