@@ -174,7 +174,7 @@ class Application:
             memo=s.whole_memo(columns, self._rules.table, room),
             keep_tasks=keep_tasks,
             selects=self._rules.selects,
-            hooks=table(columns, selects=self._rules.selects, wishes=wanted is not None),
+            hooks=table(columns, selects=self._rules.selects, changes=False, wishes=wanted is not None),
             graph=graph,
             wishes=wanted,
         )

@@ -122,15 +122,6 @@ def _nobody_asks(state: ApplicationState, until_ns: int, left: int, places: bool
 
 
 @compiled(merged=True)
-def _serve_last(state: ApplicationState, asking: int, left: int) -> int:
-    """What becomes of the next request, whose core is wanted; another core that asks then may come first."""
-    how = call_hook(state.hooks[SERVE_LAST], (state, asking, float(left)))
-    if how == YIELDS:
-        state.open = 1
-    return int(how)
-
-
-@compiled(merged=True)
 def _send_away(state: ApplicationState, t: int, c: int, latency: int, left: int, how: int) -> None:
     """Core ``c``, which has asked at ``t``, gets nothing: it waits, or leaves, or is released."""
     state.cores.away[c] = 1
@@ -242,10 +233,12 @@ def serve(state: ApplicationState, until_ns: int) -> int:
         if t >= choose_ns and wanted != s.TO_LEAVE:  # of whom no technique need hear
             status = CHOOSE
             break
-        how = SERVED if wanted == 0 else _serve_last(state, asking, left)
+        how = SERVED if wanted == 0 else call_hook(state.hooks[SERVE_LAST], (state, asking, float(left)))
         if how == STAYS:
             status = CHOOSE
             break
+        if how == YIELDS:
+            state.open = 1
         c = ask_core[0]  # the hook may have put another one first
         latency = 0 if serial else latency_ns[c]
         facts[f.LAST_SIZE] = 0.0

@@ -43,13 +43,7 @@ def _table(wanted: frozenset[int]) -> Array:
 
 
 def table(
-    phases: Phases,
-    *,
-    selects: bool,
-    changes: bool = False,
-    hints: bool = False,
-    resizes: bool = False,
-    wishes: bool = False,
+    phases: Phases, *, selects: bool, changes: bool, hints: bool = False, resizes: bool = False, wishes: bool = False
 ) -> Array:
     """The table of an application.
 

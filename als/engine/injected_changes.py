@@ -82,15 +82,6 @@ def _settle_held(state: ApplicationState, c: int) -> None:
 
 
 @compiled(inner=True)
-def _come(state: ApplicationState, c: int, speed_gflops: float) -> None:
-    """Core ``c``, absent before, runs at this speed from now on, and asks."""
-    state.speed[c] = speed_gflops
-    state.n_present += 1
-    state.cores.held_size[c] = state.cores.held_first[c] = state.cores.held_stop[c] = 0
-    ask(state, c, state.now_ns)
-
-
-@compiled(inner=True)
 def _lose(state: ApplicationState, c: int) -> None:
     """Core ``c`` is absent from now on; the tasks that it has not finished are put back."""
     cores = state.cores
@@ -148,7 +139,10 @@ def set_speed(state: ApplicationState, c: int, speed_gflops: float) -> int:
         if state.speed[c] > 0.0:
             _lose(state, c)
     elif state.speed[c] == 0.0:
-        _come(state, c, speed_gflops)
+        state.speed[c] = speed_gflops
+        state.n_present += 1
+        cores.held_size[c] = cores.held_first[c] = cores.held_stop[c] = 0
+        ask(state, c, state.now_ns)
     else:
         t = go_on(state, c, speed_gflops)
         if t == OVERFLOWS:

@@ -16,7 +16,7 @@ from traces.algorithms.event_heap import heap_drop_top, heap_settle
 from traces.base.time import MAX_NS, duration_ns
 from traces.compiled import compiled
 
-__all__ = ["change_speed_in_graph", "end_what_ends", "stop_in_graph"]
+__all__ = ["change_speed_in_graph", "come_to_graph", "end_what_ends", "stop_in_graph"]
 
 
 @compiled(inner=True)
@@ -104,6 +104,16 @@ def _lose(state: ApplicationState, c: int) -> None:
         wake(state, pool, now)  # it may have been about to be served
 
 
+@compiled(inner=True)
+def come_to_graph(state: ApplicationState, c: int, t: int) -> None:
+    """Core ``c`` comes, and asks."""
+    cores = state.graph.cores
+    state.cores.held_size[c] = cores.orphan[c] = 0
+    cores.task[c] = cores.sequence[c] = -1
+    cores.free_ns[c] = t
+    request(state, c, t)
+
+
 @compiled(HOOK)
 def change_speed_in_graph(state: ApplicationState, c: int, speed_gflops: float) -> int:
     """As ``als.engine.injected_changes.set_speed``, within a part that is a graph; the application has not ended."""
@@ -119,9 +129,7 @@ def change_speed_in_graph(state: ApplicationState, c: int, speed_gflops: float) 
     state.speed[c] = speed_gflops
     if before == 0.0:
         state.n_present += 1
-        own.held_size[c] = 0
-        graph.cores.free_ns[c] = now
-        request(state, c, now)
+        come_to_graph(state, c, now)
         return SUSPENDED
     if graph.cores.does[c] != g.COMPUTES:
         return SUSPENDED

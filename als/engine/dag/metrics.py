@@ -97,16 +97,6 @@ def measure_graph(
     values[6] = float(state.graph.wait_ns)
 
 
-@compiled(inner=True)
-def _between_cores(state: ApplicationState, part: int, edge: int) -> bool:
-    """What arrived for a task that never ran, as the job was cut, was of no use to anybody."""
-    graph = state.graph
-    first = state.part_first[part]
-    there = first + graph.target[edge]
-    ran = graph.arrived_ns[edge] >= 0 and state.start_ns[there] >= 0
-    return bool(ran and graph.tasks.at[first + graph.source[edge]] != graph.tasks.at[there])
-
-
 @compiled()
 def copy_transfers(
     state: ApplicationState, at: int, source: Shorts, target: Shorts, n_bytes: Floats, sent_ns: Ints, arrived_ns: Ints
@@ -118,9 +108,11 @@ def copy_transfers(
     graph = state.graph
     for part in range(state.part_first.size - 1):
         for edge in range(graph.edge_first[part], graph.edge_first[part + 1]):
-            if _between_cores(state, part, edge):
-                source[at] = state.part_first[part] + graph.source[edge]
-                target[at] = state.part_first[part] + graph.target[edge]
+            here, there = state.part_first[part] + graph.source[edge], state.part_first[part] + graph.target[edge]
+            # What arrived for a task that never ran, as the job was cut, was of no use to anybody.
+            ran = graph.arrived_ns[edge] >= 0 and state.start_ns[there] >= 0
+            if ran and graph.tasks.at[here] != graph.tasks.at[there]:
+                source[at], target[at] = here, there
                 n_bytes[at] = graph.bytes[edge]
                 sent_ns[at] = graph.sent_ns[edge]
                 arrived_ns[at] = graph.arrived_ns[edge]

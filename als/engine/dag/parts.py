@@ -138,30 +138,22 @@ def graph_of(
     most = max(1, int(network.n_hosts))
     if machine_host.shape != speed.shape or not ((machine_host >= 0) & (machine_host < most)).all():
         raise InputError(f"core_host: allowed: a host for each of {n_cores} cores, 0 to {most - 1}")
-    host_number, local = hosts_in_order(machine_host)
+    place = {host: at for at, host in enumerate(dict.fromkeys(machine_host.tolist()))}
+    local = np.array([place[host] for host in machine_host.tolist()], np.int64)
     longest, most_edges = int(np.diff(part_first).max()), int(np.diff(edges.first).max(initial=0))
     return g.new_graph_state(
         edges,
         np.pad(local, (0, room - n_cores)),
-        host_number,
+        np.array(list(place), np.int64),
         network,
         graph_hooks.table(network),
         n_tasks=n_tasks,
         plan_room=rules.plan_room(longest, most_edges, room),
-        given=_given(kinds, part_first, host_number, n_cores),
+        given=_given(kinds, part_first, place, n_cores),
     )
 
 
-def hosts_in_order(core_host: Array) -> tuple[Array, Array]:
-    """The hosts of a job in the order in which its cores have them, and each core's place among them."""
-    found, first, inverse = np.unique(core_host, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    return found[order], place[inverse.reshape(-1)]
-
-
-def _given(kinds: Sequence[Any], part_first: Array, host_number: Array, n_cores: int) -> Array | None:
+def _given(kinds: Sequence[Any], part_first: Array, hosts: dict[int, int], n_cores: int) -> Array | None:
     # Where tasks are to run, of parts that are mapped.
     given = None
     for part in range(len(part_first) - 1):
@@ -171,8 +163,7 @@ def _given(kinds: Sequence[Any], part_first: Array, host_number: Array, n_cores:
         if kind.host is None:
             what, places, allowed = "core", {core: core for core in range(n_cores)}, f"0 to {n_cores - 1}"
         else:
-            what, places = "host", {host: at for at, host in enumerate(host_number.tolist())}
-            allowed = shown(sorted(places))
+            what, places, allowed = "host", hosts, shown(sorted(hosts))
         wanted = own(kind.core if kind.host is None else kind.host, np.int64)
         first, stop = int(part_first[part]), int(part_first[part + 1])
         if len(wanted) != stop - first:

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from als.engine import state as s
 from als.engine.dag import state as g
-from als.engine.dag.changes import end_what_ends
+from als.engine.dag.changes import come_to_graph, end_what_ends
 from als.engine.dag.dispatch import end_round
-from als.engine.dag.ready_pool import count_wait, is_idle, push_waiting, put_in_pool, request, request_now, wake
+from als.engine.dag.ready_pool import count_wait, is_idle, push_waiting, put_in_pool, request_now, wake
 from als.engine.dag.setup import make_sequences, place_memo, plan, pose_problem
 from als.engine.dag.tasks import fetch_all
 from als.engine.hooks import HOOK
@@ -28,23 +28,6 @@ from als.graphs.order import topological_order
 from traces.compiled import compiled
 
 __all__ = ["leave_as_served", "resize_in_graph"]
-
-
-@compiled(inner=True)
-def _come(state: ApplicationState, c: int, t: int) -> None:
-    """Core ``c`` comes, and asks."""
-    graph = state.graph
-    graph.cores.free_ns[c] = t
-    graph.cores.task[c] = graph.cores.sequence[c] = -1
-    graph.cores.orphan[c] = 0
-    request(state, c, t)
-
-
-@compiled(inner=True)
-def _has_nothing(state: ApplicationState, c: int) -> bool:
-    """Whether core ``c`` has no chunk, and is not about to be served."""
-    does = state.graph.cores.does[c]
-    return bool(is_idle(state.graph, c) or does == g.AWAY or does == g.DONE)
 
 
 @compiled(inner=True)
@@ -82,11 +65,13 @@ def leave_as_served(state: ApplicationState, t: int, core: float) -> int:
 @compiled(HOOK)
 def resize_in_graph(state: ApplicationState, t: int, _speed: float) -> int:
     """Cores have come to slots where nobody is, or are to leave, at ``t``: what nobody has begun is shared out anew."""
-    cores = state.graph.cores
     for c in range(state.speed.size):
-        if cores.does[c] == g.ABSENT and state.speed[c] > 0.0 and not released(state, c):
-            _come(state, c, t)
-        elif not released(state, c) and state.cores.wanted[c] == s.TO_LEAVE and _has_nothing(state, c):
+        does = state.graph.cores.does[c]
+        if released(state, c):
+            continue
+        if does == g.ABSENT and state.speed[c] > 0.0:
+            come_to_graph(state, c, t)
+        elif state.cores.wanted[c] == s.TO_LEAVE and (is_idle(state.graph, c) or does == g.AWAY or does == g.DONE):
             _leave(state, c, t, t)
     end_what_ends(state, t)
     _share_out_anew(state, t)
