@@ -17,7 +17,7 @@ from als.engine.dag.parts import Edges, GraphPart, edges_of_parts, graph_of
 from als.engine.features.hints import hint
 from als.engine.features.width import give, open_slot, resize, slot_for, take
 from als.engine.hooks import HOOKS, table
-from als.engine.scaling import come_scaled, rescale, scaled, set_scale
+from als.engine.scaling import rescale, scaled, set_scale
 from als.engine.status import ApplicationStatus
 from als.network.state import NO_NETWORK, NetworkState
 from als.options import LATENCY, OVERHEAD
@@ -476,7 +476,7 @@ class Application:
                 self._show(slot + 1)
                 open_slot(state, slot)
             self._own_gflops[slot] = gflops
-            give(state, slot, number, come_scaled(state, slot, gflops), latency)
+            give(state, slot, number, gflops, latency)
             slots.append(slot)
         resize(state, cost_ns)
         return slots

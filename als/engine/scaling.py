@@ -21,7 +21,7 @@ from traces.base.scale import WHOLE
 from traces.compiled import compiled
 from traces.kernels.signatures import Floats, Ints
 
-__all__ = ["come_scaled", "first_and_last_work", "rescale", "rescale_all", "scaled", "set_scale"]
+__all__ = ["first_and_last_work", "rescale", "rescale_all", "scaled", "set_scale"]
 
 
 @compiled(inner=True)
@@ -30,13 +30,6 @@ def scaled(state: ApplicationState, c: int, gflops: float) -> float:
     if state.scale == 0:
         return gflops
     return float(gflops * (state.cores.scaled[c] / WHOLE))
-
-
-@compiled()
-def come_scaled(state: ApplicationState, c: int, gflops: float) -> float:
-    """What a core that comes to slot ``c`` runs at, whose own speed is ``gflops``: it has the scale that all were told last."""
-    state.cores.scaled[c] = state.scale
-    return float(scaled(state, c, gflops))
 
 
 @compiled()

@@ -88,11 +88,9 @@ class _Application(Checks):
         self.none(often, lambda c: f"core {c}, of speed {speed[c]}, is {times[c]} times among those that ask")
         if self.kind != s.GRAPH:
             away = state.cores.away[: self.n_cores] == 1
+            wrong, words = (times + away != (speed > 0)) & ~self.released, np.where(away, "", "not ")
             self.none(
-                (times + away != (speed > 0)) & ~self.released,
-                lambda c: (
-                    f"core {c}, of speed {speed[c]}, asks {times[c]} times, and was {'' if away[c] else 'not '}sent away"
-                ),
+                wrong, lambda c: f"core {c}, of speed {speed[c]}, asks {times[c]} times, and was {words[c]}sent away"
             )
 
     def _check_counts(self) -> None:
@@ -108,10 +106,8 @@ class _Application(Checks):
         self.count("tasks that were put back", state.n_put_back, len(back))
         if len(back) and back[0] < state.lowest_hole:
             self.fault(f"task {back[0]} was put back, and is looked for from {state.lowest_hole} on")
-        self.none(
-            taken[following:stop] == _TAKEN,
-            lambda k: f"task {following + k} is assigned, and {following} is the next that never was",
-        )
+        wrong = taken[following:stop] == _TAKEN
+        self.none(wrong, lambda k: f"task {following + k} is assigned, and {following} is the next that never was")
         self.none(taken[:first] != _TAKEN, lambda k: f"task {k}, of a part that has ended, is not assigned")
         later = taken[stop : len(state.lengths)] != _FREE
         self.none(later, lambda k: f"task {stop + k}, of a part that has not begun, is assigned")
@@ -152,10 +148,8 @@ class _Application(Checks):
         known = np.isin(core, state.core_number) if state.width == 0 else core >= 0
         wrong = (began & ~known) | (~began & (core >= 0))
         self.none(wrong, lambda k: f"task {k}, begun at {start[k]} ns, is on core {core[k]}")
-        self.none(
-            began & ((state.chunk < 0) | (state.chunk >= state.n_chunks)),
-            lambda k: f"task {k} is of chunk {state.chunk[k]}; there were {state.n_chunks}",
-        )
+        wrong = began & ((state.chunk < 0) | (state.chunk >= state.n_chunks))
+        self.none(wrong, lambda k: f"task {k} is of chunk {state.chunk[k]}; there were {state.n_chunks}")
         if not suspended:
             self.count("tasks that ran", state.n_ran, int(began.sum()))
             self.none(began & (end < 0), lambda k: f"task {k} began at {start[k]} ns and has no end")

@@ -8,13 +8,11 @@ from als.engine import state as app
 from als.engine.features.width import give, open_slot, resize, slot_for, take
 from als.engine.features.wishes import wished_cores
 from als.engine.master import message_ns_in_kernels as _message_ns
-from als.engine.scaling import come_scaled
 from bridge.couplings.inline_state import HOOK, InlineState
 from traces.compiled import compiled, resized
 
 __all__ = ["ask_core", "bind_wishes", "give_core", "show", "width_changed"]
 
-_come_scaled = come_scaled
 _give, _open_slot, _resize, _slot_for, _take = give, open_slot, resize, slot_for, take
 _lose_for_good, _whole_memo, _wished_cores = engine.lose_for_good, app.whole_memo, wished_cores
 
@@ -45,7 +43,7 @@ def give_core(inline: InlineState, number: int) -> None:
         gflops *= factor(inline.speeds, number, now)
         inline.next_ns[slot] = next_change_ns(inline.speeds, number, now)
     latency = _message_ns(inline.core_host[number], inline.master_host, inline.costs.latency_ns)
-    _give(run, slot, number, _come_scaled(run, slot, gflops), latency)
+    _give(run, slot, number, gflops, latency)
     if varies and gflops == 0.0 and comes_ns(inline.speeds, number, now) == app.NEVER:
         _lose_for_good(run, slot)
 

@@ -42,13 +42,11 @@ class GraphChecks(Checks):
         # Who waits for whom, as far as the records say who has ended.
         state, graph, tasks, taken, first, stop = self.state, self.graph, self.tasks, self.taken, self.first, self.stop
         self.count("tasks that are left", state.n_left, int((state.taken[first:stop] == 0).sum()))
+        wrong = (tasks.pending < 0) | (tasks.missing < 0)
+        self.none(wrong, lambda k: f"task {first + k} waits for {tasks.pending[k]} tasks and {tasks.missing[k]} data")
+        wrong = taken != (tasks.at >= 0)
         self.none(
-            (tasks.pending < 0) | (tasks.missing < 0),
-            lambda k: f"task {first + k} waits for {tasks.pending[k]} tasks and {tasks.missing[k]} data",
-        )
-        self.none(
-            taken != (tasks.at >= 0),
-            lambda k: f"task {first + k} is {'' if taken[k] else 'not '}assigned, and core {tasks.at[k]} has it",
+            wrong, lambda k: f"task {first + k} is {'' if taken[k] else 'not '}assigned, and core {tasks.at[k]} has it"
         )
         unlike = np.sort(tasks.position) != np.arange(stop - first)
         self.none(unlike, lambda k: f"no task has place {k} in the order of waiting, or two have")
@@ -115,31 +113,25 @@ class GraphChecks(Checks):
             ),
         )
         queued = graph.cores.queued
-        self.none(
-            idle != queued[: len(idle)],
-            lambda c: f"core {c} is {idle[c]} times among those that wait for tasks, and says {queued[c]}",
-        )
+        wrong = idle != queued[: len(idle)]
+        self.none(wrong, lambda c: f"core {c} is {idle[c]} times among those that wait for tasks, and says {queued[c]}")
 
     def _check_transfers(self) -> None:
         graph, sent, arrived = self.graph, self.graph.sent_ns[self.edges], self.graph.arrived_ns[self.edges]
-        self.none(
-            (arrived >= 0) & ((sent < 0) | (arrived < sent)),
-            lambda k: f"transfer {k} was sent at {sent[k]} ns, and arrived at {arrived[k]} ns",
-        )
+        wrong = (arrived >= 0) & ((sent < 0) | (arrived < sent))
+        self.none(wrong, lambda k: f"transfer {k} was sent at {sent[k]} ns, and arrived at {arrived[k]} ns")
         if graph.has_data == 0:
             self.none(sent >= 0, lambda k: f"transfer {k} was sent at {sent[k]} ns, and data take no time")
             return
         slots = graph.flows.edge_slot[: graph.n_edges]
+        wrong = ((sent >= 0) & (arrived < 0)) != (slots >= 0)
         self.none(
-            ((sent >= 0) & (arrived < 0)) != (slots >= 0),
-            lambda k: f"transfer {k}, sent {sent[k]}, arrived {arrived[k]} ns, is under way in slot {slots[k]}",
+            wrong, lambda k: f"transfer {k}, sent {sent[k]}, arrived {arrived[k]} ns, is under way in slot {slots[k]}"
         )
         used = slots[slots >= 0]
         if len(used) != len(np.unique(used)):
             self.fault("two transfers are under way in one slot")
         if self.records:
             ended = self.state.end_ns[self.first + graph.source[self.edges]]
-            self.none(
-                (sent >= 0) & (sent < ended),
-                lambda k: f"transfer {k} was sent at {sent[k]} ns, before what makes it had ended",
-            )
+            wrong = (sent >= 0) & (sent < ended)
+            self.none(wrong, lambda k: f"transfer {k} was sent at {sent[k]} ns, before what makes it had ended")

@@ -18,6 +18,7 @@ from als.engine.dag import state as g
 from als.engine.hooks import HOOK, RESIZE_GRAPH, call_hook
 from als.engine.releases import clear_slot, count_ranks, leave, stays
 from als.engine.rule_table import PLACES
+from als.engine.scaling import scaled
 from als.engine.state import ApplicationState, part_kind
 from als.engine.status import SUSPENDED
 from traces.compiled import compiled
@@ -38,11 +39,13 @@ def slot_for(state: ApplicationState) -> int:
 def give(state: ApplicationState, c: int, number: int, gflops: float, latency_ns: int) -> None:
     """Core ``number`` comes, to slot ``c`` of :func:`slot_for`, which the columns have room for by now; :func:`resize` follows.
 
-    At a speed of 0 the core is not there until it has one. A message between it and the master takes ``latency_ns``.
+    Its own speed is ``gflops``, and its scale what all were told last. At a speed of 0 it is not there until it has one. A
+    message between it and the master takes ``latency_ns``.
     """
     state.n_released -= state.cores.released_ns[c] != s.NEVER
     clear_slot(state, c)  # its rank, too, until the width changes, a moment later: it may be lost before
-    state.speed[c], state.core_number[c], state.latency_ns[c] = gflops, number, latency_ns
+    state.cores.scaled[c] = state.scale
+    state.speed[c], state.core_number[c], state.latency_ns[c] = scaled(state, c, gflops), number, latency_ns
     if state.graph.exists == 1:
         # It asks as the width changes. On which host it is, is all the same where data take no time.
         state.graph.cores.does[c], state.graph.cores.host[c] = g.ABSENT, 0
