@@ -117,34 +117,37 @@ def _make_pools(state: ApplicationState, first: int, stop: int) -> None:
 def open_graph(state: ApplicationState, t: int, _speed: float) -> int:
     """Let a part that is a graph begin at ``t``: the cores that are there ask, or look at what is planned for them."""
     graph, tasks, cores = state.graph, state.graph.tasks, state.graph.cores
-    part, n_cores = state.part, state.speed.size
-    phase = part % state.phases.kind.size
+    part, phase = state.part, state.part % state.phases.kind.size
     first, stop = state.part_first[part], state.part_first[part + 1]
     edge_0, edge_1 = graph.edge_first[part], graph.edge_first[part + 1]
-    m, n_edges, rule = stop - first, edge_1 - edge_0, state.phases.rule[phase]
-    mode = state.phases.mode[phase]
+    m, n_edges, mode = stop - first, edge_1 - edge_0, state.phases.mode[phase]
     wait_ns, transfers, n_bytes, repeats = graph.wait_ns, graph.n_transfers, graph.transfer_bytes, graph.repeats
     reset_numbers(graph)
     graph.wait_ns, graph.n_transfers, graph.transfer_bytes, graph.repeats = wait_ns, transfers, n_bytes, repeats
     graph.first_task, graph.first_edge = first, edge_0
     graph.mode = g.PLANNED if mode == g.ON_CORES else mode
     graph.n_tasks = graph.n_undone = m
-    graph.n_edges = n_edges
-    graph.round = -1
+    graph.n_edges, graph.round = n_edges, -1
     graph.has_data = 1 if graph.net.kind != n.NONE and n_edges > 0 else 0
-    state.rule = rule
+    state.rule = state.phases.rule[phase]
     place_memo(state)
     problem, source, target = graph.problem, graph.source[edge_0:edge_1], graph.target[edge_0:edge_1]
     data = graph.bytes[edge_0:edge_1]
     pose_problem(state, graph, state.lengths[first:stop], source, target, data, tasks.plan[first:stop])
     if graph.net.kind != n.NONE:
         call_hook(graph.hooks[BEGIN], (graph, n_edges, t))
-    for c in range(n_cores):
+    for c in range(state.speed.size):
         cores.task[c] = cores.sequence[c] = -1
         cores.queued[c] = cores.orphan[c] = 0
         cores.free_ns[c] = t
         state.cores.held_size[c] = state.cores.away[c] = 0
         state.cores.held_first[c] = state.cores.held_stop[c] = 0  # a loop that comes later must not find others'
+        if released(state, c):
+            cores.does[c] = g.DONE
+        elif state.speed[c] > 0.0:
+            request(state, c, t)
+        else:
+            cores.does[c] = g.ABSENT
     position, at = tasks.position[first:stop], tasks.in_position[first:stop]
     by_ranks = state.phases.order[phase] == g.BY_RANK
     if by_ranks or mode == g.PLANNED:
@@ -156,8 +159,7 @@ def open_graph(state: ApplicationState, t: int, _speed: float) -> int:
         tasks.missing[first + k] = 0 if mode == g.BY_TECHNIQUE else degree
         tasks.next[first + k] = tasks.at[first + k] = tasks.plan[first + k] = -1
         tasks.since_ns[first + k] = t
-    graph.sent_ns[edge_0:edge_1] = -1
-    graph.arrived_ns[edge_0:edge_1] = -1
+    graph.sent_ns[edge_0:edge_1] = graph.arrived_ns[edge_0:edge_1] = -1
     forget(state, first, stop)
     if mode == g.PLANNED:
         bad = plan(state, position, at)
@@ -176,13 +178,6 @@ def open_graph(state: ApplicationState, t: int, _speed: float) -> int:
     if graph.mode == g.PLANNED:
         make_sequences(state, 0, m)
     _make_pools(state, first, stop)
-    for c in range(n_cores):
-        if released(state, c):
-            cores.does[c] = g.DONE
-        elif state.speed[c] > 0.0:
-            request(state, c, t)
-        else:
-            cores.does[c] = g.ABSENT
     for k in range(m):
         if tasks.pending[first + k] == 0:
             make_ready(state, k, t)
