@@ -24,20 +24,6 @@ from traces.algorithms.event_heap import heap_drop_top, heap_replace_top
 from traces.base.time import MAX_NS, duration_ns
 from traces.compiled import Array, caller, compiled
 
-__all__ = [
-    "LEAVES",
-    "SERVED",
-    "STAYS",
-    "YIELDS",
-    "arrival_ns",
-    "ask",
-    "note_end",
-    "open_part",
-    "put_back",
-    "reopen",
-    "serve",
-]
-
 #: What the hook SERVE_LAST says of the request that is served next: it is served; what is left is left to others; its core
 #: leaves; its core was to leave, but is the last, and stays.
 SERVED, YIELDS, LEAVES, STAYS = range(4)

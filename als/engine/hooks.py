@@ -9,8 +9,6 @@ from traces.compiled import Array, caller, types
 from traces.hooks import Hooks
 from traces.kernels.signatures import StateKind
 
-__all__ = ["HOOK", "HOOKS", "call_hook", "table"]
-
 #: ``hook(state, t, speed)``, of which each takes what it needs; ``t`` is an instant or a core.
 HOOK = types.int64(StateKind(ApplicationState), types.int64, types.float64)
 

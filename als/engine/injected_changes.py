@@ -17,18 +17,6 @@ from traces.algorithms.event_heap import heap_settle
 from traces.base.time import MAX_NS, duration_ns
 from traces.compiled import compiled
 
-__all__ = [
-    "IDLES",
-    "MOST_FRUITLESS",
-    "OVERFLOWS",
-    "do_held",
-    "go_on",
-    "lose_for_good",
-    "set_speed",
-    "settle",
-    "stop",
-]
-
 #: So many losses in a row that put tasks back, and not one task has ended: with the last of them the application ends.
 MOST_FRUITLESS = 100_000
 

@@ -16,16 +16,6 @@ import numpy as np
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Floats, Ints
 
-__all__ = [
-    "LOOP_METRICS",
-    "application_metrics",
-    "by_name",
-    "distributions",
-    "finish_cov",
-    "finish_imbalance",
-    "measure",
-]
-
 #: Names and units of what :func:`measure` finds, in its order; unit 1 is a fraction or a ratio, never a percentage.
 LOOP_METRICS = (
     ("cov", "1"),

@@ -14,19 +14,6 @@ from als.engine import state as s
 from als.engine.state import ApplicationState
 from traces.compiled import compiled
 
-__all__ = [
-    "begin_releases",
-    "clear_slot",
-    "count_ranks",
-    "is_last",
-    "leave",
-    "may_release",
-    "rank_speed",
-    "release",
-    "released",
-    "stays",
-]
-
 
 @compiled(inner=True)
 def begin_releases(state: ApplicationState) -> None:

@@ -11,8 +11,6 @@ from traces.algorithms.event_heap import heap_drop_top, heap_push, heap_settle
 from traces.base.time import MAX_NS
 from traces.compiled import compiled
 
-__all__ = ["begin_ns", "drop_event", "forget", "place_in_heap", "push_event", "tell_chunk", "tell_request"]
-
 
 @compiled(inner=True)
 def push_event(state: ApplicationState, t: int, key: int) -> None:

@@ -13,8 +13,6 @@ from als.techniques import contract as f
 from traces.compiled import compiled
 from traces.kernels.signatures import Floats
 
-__all__ = ["begin_rule", "prepare", "tell", "tell_cores", "tell_moments"]
-
 
 @compiled(inner=True)
 def tell_cores(state: ApplicationState, step: int) -> float:

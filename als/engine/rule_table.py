@@ -16,8 +16,6 @@ from traces.compiled import as_value, compiled, function_table
 from traces.kernels.signatures import Floats, Ints
 from traces.kernels.state import State
 
-__all__ = ["RuleTable", "Rules", "memo_size"]
-
 # Bits of a rule's flags.
 FULL = 1  # it has the full form
 MOMENTS = 2

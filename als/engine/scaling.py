@@ -21,8 +21,6 @@ from traces.base.scale import WHOLE
 from traces.compiled import compiled
 from traces.kernels.signatures import Floats, Ints
 
-__all__ = ["first_and_last_work", "rescale", "rescale_all", "scaled", "set_scale"]
-
 
 @compiled(inner=True)
 def scaled(state: ApplicationState, c: int, gflops: float) -> float:

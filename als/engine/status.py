@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-__all__ = ["ApplicationStatus"]
-
 
 class ApplicationStatus(IntEnum):
     """What the engine's kernels return, and keep in the state; those from ``ANSWER_OUT_OF_RANGE`` on are faults."""

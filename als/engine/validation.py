@@ -14,8 +14,6 @@ from als.engine.state import ApplicationState
 from als.engine.status import ApplicationStatus
 from traces.checks.faults import Checks
 
-__all__ = ["validate"]
-
 _FREE, _TAKEN, _PUT_BACK = map(int, Taken)
 
 

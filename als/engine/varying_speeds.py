@@ -9,8 +9,6 @@ from als.engine.state import NEVER, ApplicationState
 from als.engine.status import SUSPENDED
 from traces.compiled import Array, compiled
 
-__all__ = ["advance_varying", "begin_varying", "run_varying"]
-
 
 @compiled(inner=True)
 def run_varying(state: ApplicationState, speeds: SpeedState, base: Array, next_ns: Array, stop_ns: int) -> int:

@@ -16,8 +16,6 @@ from traces.algorithms.event_heap import heap_drop_top, heap_settle
 from traces.base.time import MAX_NS, duration_ns
 from traces.compiled import compiled
 
-__all__ = ["change_speed_in_graph", "come_to_graph", "end_what_ends", "stop_in_graph"]
-
 
 @compiled(inner=True)
 def end_what_ends(state: ApplicationState, now: int) -> None:

@@ -17,8 +17,6 @@ from als.techniques import contract as f
 from traces.base.time import MAX_NS
 from traces.compiled import caller, compiled
 
-__all__ = ["dismiss", "end_round", "serve_request", "take_told"]
-
 _call_plain = caller(NEXT_CHUNK)
 _call_full = caller(NEXT_CHUNK_FULL)
 

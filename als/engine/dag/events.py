@@ -22,8 +22,6 @@ from traces.algorithms.event_heap import heap_drop_top
 from traces.base.time import MAX_NS
 from traces.compiled import compiled
 
-__all__ = ["ask_again", "end_task", "serve_graph", "take_arrivals"]
-
 
 @compiled(merged=True)
 def end_task(state: ApplicationState, c: int, t: int) -> None:

@@ -16,8 +16,6 @@ from traces.algorithms.copying import copy_first
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Floats, Ints, Shorts
 
-__all__ = ["GRAPH_METRICS", "arrived_transfers", "copy_transfers", "measure_graph", "transfer_room"]
-
 #: Names and units of what :func:`measure_graph` finds, in its order; unit 1 is a ratio.
 GRAPH_METRICS = (
     ("critical_path_ns", "ns"),

@@ -10,19 +10,6 @@ from als.engine.state import ApplicationState
 from traces.algorithms.key_heap import key_pop, key_push
 from traces.compiled import compiled
 
-__all__ = [
-    "begin_doing",
-    "count_wait",
-    "idle",
-    "is_idle",
-    "pop_waiting",
-    "push_waiting",
-    "put_in_pool",
-    "request",
-    "request_now",
-    "wake",
-]
-
 
 @compiled(merged=True)
 def begin_doing(state: ApplicationState, c: int, does: int, kind: int, t: int) -> None:

@@ -21,8 +21,6 @@ from traces.algorithms.copying import copy_first
 from traces.compiled import caller, compiled, reset_numbers
 from traces.kernels.signatures import Floats, Ints
 
-__all__ = ["make_sequences", "open_graph", "place_memo", "plan", "pose_problem"]
-
 _call_planner = caller(PLAN)
 
 

@@ -12,19 +12,6 @@ from als.network.flows import ARRIVED, BEYOND
 from traces.base.time import MAX_NS, duration_ns
 from traces.compiled import compiled
 
-__all__ = [
-    "begin_planned",
-    "begin_task",
-    "fetch",
-    "fetch_all",
-    "give",
-    "host_of",
-    "make_ready",
-    "next_of_chunk",
-    "note_arrival",
-    "take_alone",
-]
-
 
 @compiled(merged=True)
 def make_ready(state: ApplicationState, k: int, t: int) -> None:

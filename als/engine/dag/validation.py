@@ -10,8 +10,6 @@ from als.engine.state import ApplicationState
 from traces.checks.faults import Checks
 from traces.checks.heaps import first_out_of_order
 
-__all__ = ["GraphChecks"]
-
 #: Kind of the event that a core's state has in the heap; no other state has one.
 _EVENT = {g.COMPUTES: g.ENDS, g.HEARS: g.TOLD, g.ASKS: g.REQUESTS}
 

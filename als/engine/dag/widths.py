@@ -27,8 +27,6 @@ from als.engine.state import ApplicationState
 from als.graphs.order import topological_order
 from traces.compiled import compiled
 
-__all__ = ["leave_as_served", "resize_in_graph"]
-
 
 @compiled(inner=True)
 def _leave(state: ApplicationState, c: int, t: int, heard_ns: int) -> None:

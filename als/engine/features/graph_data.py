@@ -13,8 +13,6 @@ from als.network.sharing import share
 from als.network.state import NetworkState
 from traces.compiled import compiled
 
-__all__ = ["arrived_at", "arrived_by", "begin", "cancel_edge", "next_ns", "send_edge"]
-
 
 @compiled(HOOK)
 def begin(graph: GraphState, n_edges: int, t: int) -> int:

@@ -19,8 +19,6 @@ from traces.algorithms.event_heap import heap_settle
 from traces.compiled import compiled
 from traces.kernels.signatures import Bytes
 
-__all__ = ["hint", "serve_last"]
-
 
 @compiled()
 def hint(state: ApplicationState, wanted: Bytes) -> None:

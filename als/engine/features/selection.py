@@ -14,8 +14,6 @@ from als.techniques import contract as f
 from traces.algorithms.copying import copy_first
 from traces.compiled import compiled, copy_columns, keep_numbers, put_numbers
 
-__all__ = ["select"]
-
 
 @compiled(inner=True)
 def _predicted_ns(state: ApplicationState, row: int, memo_lo: int, going_on: bool) -> int:

@@ -23,8 +23,6 @@ from als.engine.state import ApplicationState, part_kind
 from als.engine.status import SUSPENDED
 from traces.compiled import compiled
 
-__all__ = ["give", "open_slot", "rank", "resize", "slot_for", "stay", "take"]
-
 
 @compiled()
 def slot_for(state: ApplicationState) -> int:
