@@ -164,13 +164,13 @@ class Application:
         elif edges is not None:
             raise InputError("edges: given, but no part is a graph; allowed: GraphPart or a planner among the phases")
         self.state = s.new_state(
-            lengths,
-            first,
-            columns,
-            self._rules.table,
-            _widened(speed, room),
-            _widened(np.arange(n_cores) if core_number is None else core_number, room),
-            _widened(messages, room),
+            lengths=lengths,
+            part_first=first,
+            phases=columns,
+            table=self._rules.table,
+            speed=_widened(speed, room),
+            core_number=_widened(np.arange(n_cores) if core_number is None else core_number, room),
+            latency_ns=_widened(messages, room),
             memo=s.whole_memo(columns, self._rules.table, room),
             keep_tasks=keep_tasks,
             selects=self._rules.selects,

@@ -73,13 +73,8 @@ def begin_rule(state: ApplicationState, row: int, memo_lo: int) -> None:
 
 @compiled(inner=True)
 def prepare(state: ApplicationState, t: int) -> int:
-    """Before the request that is served next, at ``t``: tell the rule of its loop, or choose one.
-
-    Returns
-    -------
-    int
-        0, or the fault of a candidate, as from ``als.engine.chunk_dispatch.serve``.
-    """
+    """Before the request that is served next, at ``t``: tell the rule of its loop, or choose one; returns 0, or the fault of a
+    candidate, as from ``als.engine.chunk_dispatch.serve``."""
     rules = state.table
     phase = state.part % state.phases.kind.size
     row = state.phases.rule[phase]

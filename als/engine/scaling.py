@@ -42,19 +42,6 @@ def set_scale(state: ApplicationState, c: int, scale: int) -> None:
         state.scale = row[:] = scale
 
 
-@compiled(inner=True)
-def _rescale_graph(state: ApplicationState, own: Floats) -> int:
-    """:func:`rescale` in a part that is a graph."""
-    for c in range(state.speed.size):
-        gflops = scaled(state, c, own[c])
-        if state.speed[c] > 0.0 and gflops != state.speed[c] and not released(state, c):
-            status = call_hook(state.hooks[CHANGE_GRAPH], (state, c, gflops))
-            if status != SUSPENDED:
-                return int(status)
-            rank_speed(state, c, gflops)
-    return SUSPENDED
-
-
 @compiled()
 def rescale(state: ApplicationState, own: Floats, at_ns: int) -> int:
     """From ``at_ns`` on, now or one ns before, the cores that are there run at what their scales make of their own speeds.
@@ -62,29 +49,34 @@ def rescale(state: ApplicationState, own: Floats, at_ns: int) -> int:
     ``own`` are these speeds at that instant (GFLOP/s). Returns the engine's status; ``OVERFLOW`` if a task would end beyond the
     last instant.
     """
-    asking = state.n_asking
     if state.status != SUSPENDED:
         return int(state.status)
     state.now_ns = at_ns
-    if part_kind(state) == s.GRAPH:
-        return _rescale_graph(state, own)
-    for at in range(asking):
-        c = state.ask_core[at]
-        gflops = scaled(state, c, own[c])
-        if gflops == state.speed[c]:
-            continue
-        t = go_on(state, c, gflops)
-        if t == OVERFLOWS:
-            return OVERFLOW
-        if t != IDLES:
-            state.ask_ns[at] = arrival_ns(state, t, c)
-        rank_speed(state, c, gflops)
-    heap_order(state.ask_ns, state.ask_core, asking)
-    for c in range(state.speed.size):  # those that wait for others, or for an answer
-        gflops = scaled(state, c, own[c])
-        if state.speed[c] > 0.0 and gflops != state.speed[c] and not released(state, c):
-            go_on(state, c, gflops)  # what it had has ended at its speed until now
+    graph = part_kind(state) == s.GRAPH
+    if not graph:
+        for at in range(state.n_asking):
+            c = state.ask_core[at]
+            gflops = scaled(state, c, own[c])
+            if gflops == state.speed[c]:
+                continue
+            t = go_on(state, c, gflops)
+            if t == OVERFLOWS:
+                return OVERFLOW
+            if t != IDLES:
+                state.ask_ns[at] = arrival_ns(state, t, c)
             rank_speed(state, c, gflops)
+        heap_order(state.ask_ns, state.ask_core, state.n_asking)
+    for c in range(state.speed.size):  # of a loop, those that wait for others, or for an answer
+        gflops = scaled(state, c, own[c])
+        if state.speed[c] == 0.0 or gflops == state.speed[c] or released(state, c):
+            continue
+        if graph:
+            status = call_hook(state.hooks[CHANGE_GRAPH], (state, c, gflops))
+            if status != SUSPENDED:
+                return int(status)
+        else:
+            go_on(state, c, gflops)  # what it had has ended at its speed until now
+        rank_speed(state, c, gflops)
     return SUSPENDED
 
 

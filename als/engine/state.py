@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
 from als.engine import codes
 from als.engine.dag.state import NO_GRAPH, GraphState
@@ -138,7 +138,7 @@ class ApplicationState(State):
     facts: Floats = column(FACTS)  # what a rule is told, at the places of ``als.techniques.contract``
     memo: Floats = column("memo")  # the rules' own, phase by phase, and rule by rule within a phase that chooses
     keys: Words = column(KEYS, constant=True)  # of the job's random stream
-    words: Words  # (4,): work space
+    words: Words = column(4)  # work space
     chosen: Ints = column("rules")  # how often each rule was chosen; of size 0 if there is nothing to choose
     ahead: Ahead  # room for simulating ahead
     # Task records, -1 where a task never ran; of size 0 if they are not kept
@@ -154,49 +154,33 @@ class ApplicationState(State):
 
 
 def new_state(
-    lengths: Array,
-    part_first: Array,
-    phases: Phases,
-    table: RuleTable,
-    speed: Array,
-    core_number: Array,
-    latency_ns: Array,
     *,
     memo: int,
     keep_tasks: bool,
     selects: bool,
-    hooks: Array,
     graph: GraphState = NO_GRAPH,
     wishes: Array | None = None,
+    **given: Any,
 ) -> ApplicationState:
-    """A state with own columns; ``memo`` numbers of memo for all phases, ``selects`` as of ``als.engine.hooks.table``."""
-    n_tasks = len(lengths)
+    """A state with columns of its own; ``memo`` numbers of memo for all phases, ``selects`` as of ``als.engine.hooks.table``.
+
+    ``given`` are what is not its own, and the columns that every application has at first: ``lengths``, ``part_first``,
+    ``speed``, ``core_number`` and ``latency_ns``.
+    """
+    n_tasks, n_parts = len(given["lengths"]), len(given["part_first"]) - 1
     sizes = {
         "numbers": len(first_numbers(ApplicationState)),
         "tasks": n_tasks,
-        "bounds": len(part_first),
-        "cores": len(speed),
+        "bounds": n_parts + 1,
+        "cores": len(given["speed"]),
         "memo": memo,
-        "rules": len(table.calls) if selects else 0,
+        "rules": len(given["table"].calls) if selects else 0,
         "records": n_tasks if keep_tasks else 0,
         "wishes": 0 if wishes is None else len(wishes),
-        "wished": 0 if wishes is None else len(part_first) - 1,
+        "wished": 0 if wishes is None else n_parts,
     }
-    return ApplicationState.new(
-        sizes,
-        lengths=lengths,
-        part_first=part_first,
-        phases=phases,
-        table=table,
-        speed=speed,
-        core_number=core_number,
-        latency_ns=latency_ns,
-        words=np.zeros(4, np.uint64),
-        ahead=Ahead.new(sizes) if selects else _NO_AHEAD,
-        graph=graph,
-        wishes=() if wishes is None else wishes,
-        hooks=hooks,
-    )
+    ahead = Ahead.new(sizes) if selects else _NO_AHEAD
+    return ApplicationState.new(sizes, ahead=ahead, graph=graph, wishes=() if wishes is None else wishes, **given)
 
 
 @compiled(inner=True)

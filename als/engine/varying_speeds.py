@@ -32,7 +32,6 @@ def begin_varying(state: ApplicationState, speeds: SpeedState, next_ns: Array, s
     now = state.now_ns
     for c in range(state.speed.size):
         next_ns[c] = next_change_ns(speeds, state.core_number[c], now)
-    for c in range(state.speed.size):
         if state.speed[c] == 0.0 and now < stop_ns and comes_ns(speeds, state.core_number[c], now) == NEVER:
             status = lose_for_good(state, c)
             if status != SUSPENDED:

@@ -230,13 +230,13 @@ def _application_room(
     if programs.has_graph:
         graph = _graph_room(programs, room, edges, widest, scenario.network, resizes)
     work = application.new_state(
-        np.empty(room),
-        np.zeros(2, np.int64),
-        programs.table.phases,
-        programs.table.rules,
-        np.empty(widest),
-        np.zeros(widest, np.int64),
-        np.zeros(widest, np.int64),
+        lengths=np.empty(room),
+        part_first=np.zeros(2, np.int64),
+        phases=programs.table.phases,
+        table=programs.table.rules,
+        speed=np.empty(widest),
+        core_number=np.zeros(widest, np.int64),
+        latency_ns=np.zeros(widest, np.int64),
         memo=memo,
         keep_tasks=False,
         selects=programs.rules.selects,

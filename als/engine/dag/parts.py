@@ -102,18 +102,14 @@ def edges_of_parts(edges: Edges | None, kinds: Sequence[Any], part_first: Array)
     for i in np.flatnonzero(np.diff(first)).tolist():
         if not isinstance(kinds[i % len(kinds)], GraphPart | Planner):
             raise InputError(f"edges: part {i} has {first[i + 1] - first[i]}; allowed: none, as it is no graph")
-        of_part = slice(first[i], first[i + 1])
-        _refuse_cycles(i, int(part_first[i + 1] - part_first[i]), source[of_part], target[of_part])
+        producers, consumers = source[first[i] : first[i + 1]], target[first[i] : first[i + 1]]
+        if (producers < consumers).all():
+            continue
+        try:
+            TaskGraph(np.zeros(part_first[i + 1] - part_first[i]), producers, consumers, np.zeros(len(producers)))
+        except InputError as error:
+            raise InputError(f"edges: part {i}: {str(error).removeprefix('graph: ')}") from None
     return made
-
-
-def _refuse_cycles(part: int, n_tasks: int, source: Array, target: Array) -> None:
-    if (source < target).all():
-        return
-    try:
-        TaskGraph(np.zeros(n_tasks), source, target, np.zeros(len(source)))
-    except InputError as error:
-        raise InputError(f"edges: part {part}: {str(error).removeprefix('graph: ')}") from None
 
 
 def graph_of(

@@ -167,18 +167,10 @@ def new_graph_state(
     plan_room: tuple[int, int],
     given: Array | None = None,
 ) -> GraphState:
-    """A state with columns of its own.
+    """A state with columns of its own, of N tasks, with ``plan_room`` for the numbers and the places that planners need.
 
-    Parameters
-    ----------
-    edges, host_number, net, hooks, given
-        As the attributes.
-    core_host : int64 (P,)
-        The host of each core, counted within the job, in the order in which they first appear.
-    n_tasks : int
-        N.
-    plan_room : (int, int)
-        How many numbers and how many places planners need.
+    ``core_host`` is the host of each core, counted within the job, in the order in which they first appear: int64 (P,). The
+    others are as the attributes.
     """
     n_edges, n_hosts = len(edges.source), len(host_number)
     sizes = {

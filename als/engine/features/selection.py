@@ -72,9 +72,8 @@ def select(state: ApplicationState, t: int, _speed: float) -> int:
     row = state.phases.rule[phase]
     memo_lo = memo_begin(state.phases, rules, phase, n_cores)
     begins = state.n_requests == 0 and state.choose_ns == 0
-    state.choose_ns = (
-        s.NEVER if rules.every_ns[row] == 0 else min(t, s.NEVER - rules.every_ns[row]) + rules.every_ns[row]
-    )
+    every_ns = rules.every_ns[row]
+    state.choose_ns = s.NEVER if every_ns == 0 else min(t, s.NEVER - every_ns) + every_ns
     if state.n_left == 0:
         return 0
     needs = 0
