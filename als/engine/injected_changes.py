@@ -188,15 +188,10 @@ def lose_for_good(state: ApplicationState, c: int) -> int:
 
     Returns the engine's status: ``LOST`` if that was the last core and work is left, ``FINISHED`` if none is.
     """
-    cores = state.cores
-    if state.status != SUSPENDED:
-        return int(state.status)
-    if released(state, c):
-        return SUSPENDED  # it is not the job's any more
     status = set_speed(state, c, 0.0)
-    if status == SUSPENDED:
-        state.n_gone += 1 - cores.for_good[c]
-        cores.for_good[c] = 1
+    if status == SUSPENDED and not released(state, c):  # else it is not the job's any more
+        state.n_gone += 1 - state.cores.for_good[c]
+        state.cores.for_good[c] = 1
         if state.n_gone + state.n_released == state.speed.size:
             status = _end_lost(state, c)
     return int(status)

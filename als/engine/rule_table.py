@@ -95,7 +95,9 @@ class Rules:
             else:
                 rules = [(given.name, given)]
             for name, one in rules:
-                add(name, one, _flags(one), one.params, one.memo_size, one.memo_per_core, 0, 0)
+                flags = FULL * (not one.plain) + MOMENTS * one.moments + LEARNS * one.learns
+                flags += PLACES * one.places + RANDOM * one.random
+                add(name, one, flags, one.params, one.memo_size, one.memo_per_core, 0, 0)
         # The functions behind the addresses must live as long as the table does.
         self._kept = [_value(technique) for technique in self.techniques]
         for row, planner in planners.items():
@@ -118,16 +120,6 @@ class Rules:
     def error(self, row: int) -> BaseException | None:
         """What a rule written in Python raised, once; None if there is nothing."""
         return self.techniques[row].error()
-
-
-def _flags(technique: Technique) -> int:
-    return (
-        FULL * (not technique.plain)
-        + MOMENTS * technique.moments
-        + LEARNS * technique.learns
-        + PLACES * technique.places
-        + RANDOM * technique.random
-    )
 
 
 def _value(technique: Technique) -> Any:
