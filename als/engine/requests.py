@@ -12,7 +12,7 @@ from traces.base.time import MAX_NS
 from traces.compiled import compiled
 
 
-@compiled(inner=True)
+@compiled(merged=True)
 def push_event(state: ApplicationState, t: int, key: int) -> None:
     """Put an event at ``t`` into the heap: of a loop, the request of the core ``key``."""
     state.n_asking = heap_push(state.ask_ns, state.ask_core, state.n_asking, t, key)
@@ -45,7 +45,7 @@ def tell_request(state: ApplicationState, flags: int, t: int, chunks: int) -> No
         state.facts[f.UNIFORM] = uniform_from_word(state.words[0])
 
 
-@compiled(inner=True)
+@compiled(merged=True)
 def tell_chunk(state: ApplicationState, c: int, work_ns: int, idle_ns: int) -> None:
     """Tell a rule of the last chunk of core ``c``, which it has worked on for ``work_ns``, up to ``idle_ns``."""
     cores, facts, size = state.cores, state.facts, state.cores.held_size[c]

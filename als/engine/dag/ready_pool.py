@@ -75,7 +75,7 @@ def idle(state: ApplicationState, c: int, pool: int) -> None:
         pools.idle_size[pool] = key_push(graph.idle, pools.idle_first[pool], pools.idle_size[pool], c)
 
 
-@compiled(inner=True)
+@compiled(merged=True)
 def push_waiting(graph: GraphState, pool: int, k: int) -> None:
     """Put task ``k`` of the part into a pool."""
     pools, place = graph.pools, graph.tasks.position[graph.first_task + k]
@@ -83,7 +83,7 @@ def push_waiting(graph: GraphState, pool: int, k: int) -> None:
     graph.n_waiting += 1
 
 
-@compiled(inner=True)
+@compiled(merged=True)
 def pop_waiting(graph: GraphState, pool: int) -> int:
     """Take the first task out of a pool; returns its number in the part."""
     pools = graph.pools
