@@ -17,7 +17,7 @@ from als.engine.dag.parts import Edges, GraphPart, edges_of_parts, graph_of
 from als.engine.features.hints import hint
 from als.engine.features.width import give, open_slot, resize, slot_for, take
 from als.engine.hooks import HOOKS, table
-from als.engine.scaling import come_scaled, rescale, scaled, set_scale
+from als.engine.scaling import rescale, scaled, set_scale
 from als.engine.status import ApplicationStatus
 from als.network.state import NO_NETWORK, NetworkState
 from als.options import LATENCY, OVERHEAD
@@ -164,17 +164,17 @@ class Application:
         elif edges is not None:
             raise InputError("edges: given, but no part is a graph; allowed: GraphPart or a planner among the phases")
         self.state = s.new_state(
-            lengths,
-            first,
-            columns,
-            self._rules.table,
-            _widened(speed, room),
-            _widened(np.arange(n_cores) if core_number is None else core_number, room),
-            _widened(messages, room),
+            lengths=lengths,
+            part_first=first,
+            phases=columns,
+            table=self._rules.table,
+            speed=_widened(speed, room),
+            core_number=_widened(np.arange(n_cores) if core_number is None else core_number, room),
+            latency_ns=_widened(messages, room),
             memo=s.whole_memo(columns, self._rules.table, room),
             keep_tasks=keep_tasks,
             selects=self._rules.selects,
-            changes=False,
+            hooks=table(columns, selects=self._rules.selects, changes=False, wishes=wanted is not None),
             graph=graph,
             wishes=wanted,
         )
@@ -476,7 +476,7 @@ class Application:
                 self._show(slot + 1)
                 open_slot(state, slot)
             self._own_gflops[slot] = gflops
-            give(state, slot, number, come_scaled(state, slot, gflops), latency)
+            give(state, slot, number, gflops, latency)
             slots.append(slot)
         resize(state, cost_ns)
         return slots
@@ -489,8 +489,7 @@ class Application:
         plans = bool(self._rules.planners)
         longest = int(np.diff(state.part_first).max()) if plans else 0
         edges = int(np.diff(state.graph.edge_first).max(initial=0)) if plans else 0
-        for name, column in g.anew_room(longest, edges, self._room).items():
-            setattr(state.graph, name, column)
+        state.graph.anew = g.anew_room(longest, edges, self._room)
 
     def _show(self, n_cores: int) -> None:
         # Let so many of the slots be in use.

@@ -5,8 +5,9 @@ from __future__ import annotations
 from als.engine import state as s
 from als.engine.hooks import SERVE_LAST, call_hook
 from als.engine.releases import leave, release, released
-from als.engine.rule_table import FULL, LEARNS, PLACES, RANDOM
-from als.engine.state import ApplicationState
+from als.engine.requests import begin_ns, push_event, tell_chunk, tell_request
+from als.engine.rule_table import FULL, LEARNS, PLACES
+from als.engine.state import ApplicationState, part_kind
 from als.engine.status import (
     ALL_LOST,
     ANSWER_OUT_OF_RANGE,
@@ -17,15 +18,11 @@ from als.engine.status import (
     SUSPENDED,
     TASKS_LEFT,
 )
-from als.streams import CHUNKS as CHUNK_STREAM
-from als.streams import fill_words, uniform_from_word
 from als.techniques import NEXT_CHUNK, NEXT_CHUNK_FULL
 from als.techniques import contract as f
-from traces.algorithms.event_heap import heap_drop_top, heap_push, heap_replace_top
+from traces.algorithms.event_heap import heap_drop_top, heap_replace_top
 from traces.base.time import MAX_NS, duration_ns
 from traces.compiled import Array, caller, compiled
-
-__all__ = ["LEAVES", "SERVED", "STAYS", "YIELDS", "arrival_ns", "is_serial", "note_end", "open_part", "reopen", "serve"]
 
 #: What the hook SERVE_LAST says of the request that is served next: it is served; what is left is left to others; its core
 #: leaves; its core was to leave, but is the last, and stays.
@@ -36,69 +33,60 @@ _call_full = caller(NEXT_CHUNK_FULL)
 
 
 @compiled(inner=True)
-def is_serial(state: ApplicationState) -> bool:
-    """Whether the present part is a serial one."""
-    return bool(state.phases.kind[state.part % state.phases.kind.size] == s.SERIAL)
+def arrival_ns(state: ApplicationState, t: int, c: int) -> int:
+    """When a request that core ``c`` sends at ``t`` arrives; a serial part is nobody's to hand out."""
+    return t if part_kind(state) == s.SERIAL else int(t + state.latency_ns[c])
 
 
 @compiled(inner=True)
-def arrival_ns(state: ApplicationState, t: int, c: int) -> int:
-    """When a request that core ``c`` sends at ``t`` arrives; a serial part is nobody's to hand out."""
-    return t if is_serial(state) else int(t + state.latency_ns[c])
+def ask(state: ApplicationState, c: int, t: int) -> None:
+    """Core ``c`` asks at ``t``: it neither waits for others nor has a chunk."""
+    state.cores.away[c] = 0
+    push_event(state, arrival_ns(state, t, c), c)
 
 
 @compiled()
 def open_part(state: ApplicationState, t: int) -> None:
-    """Let the part that is due begin at ``t``: the cores that are there are about to ask."""
-    cores = state.cores
-    part = state.part
-    serial = is_serial(state)
-    first = state.part_first[part]
-    state.next_task = state.lowest_hole = state.rule_base = first
-    state.n_left = state.rule_tasks = state.part_first[part + 1] - first
-    state.n_holes = state.n_put_back = state.open = state.n_requests = 0
-    state.away_ns = state.barrier_ns = t
+    """Let the cores that are there ask at ``t``, as a part begins; in a serial one the first alone."""
+    serial = part_kind(state) == s.SERIAL
     state.choose_ns = s.NEVER if serial else 0
-    asking = 0
     for c in range(state.speed.size):
-        cores.away[c] = 1 if released(state, c) else 0
-        if state.speed[c] > 0.0 and cores.away[c] == 0:
-            if serial and asking == 1:
-                cores.away[c] = 1
+        state.cores.away[c] = 1 if released(state, c) else 0
+        if state.speed[c] > 0.0 and state.cores.away[c] == 0:
+            if serial and state.n_asking == 1:
+                state.cores.away[c] = 1
                 release(state, c, t)
             else:
-                asking = heap_push(state.ask_ns, state.ask_core, asking, arrival_ns(state, t, c), c)
-    state.n_asking = asking
+                ask(state, c, t)
 
 
 @compiled(inner=True)
-def note_end(state: ApplicationState, c: int, idle_ns: int, told: Array) -> None:
-    """Core ``c`` has ended its chunk, and been idle from ``idle_ns``; ``told`` are the facts to write it down in."""
-    cores = state.cores
-    size = cores.held_size[c]
-    work = idle_ns - cores.work_ns[c]
+def note_end(state: ApplicationState, c: int, idle_ns: int) -> None:
+    """Core ``c`` has ended its chunk, and been idle from ``idle_ns``."""
+    work = idle_ns - state.cores.work_ns[c]
     state.busy_ns[c] += work
     state.finish_ns[c] = idle_ns
-    cores.held_size[c] = 0
-    told[f.LAST_SIZE] = float(size)
-    told[f.LAST_WORK_NS] = float(work)
-    told[f.LAST_TOTAL_NS] = float(idle_ns - cores.asked_ns[c])
     state.fruitless = 0
-    beyond = float(work) - float(size) * float(cores.shift_ns[c])
-    told[f.LAST_SQUARES] = max(0.0, state.amounts.squares[c] - beyond * beyond / size)
+    tell_chunk(state, c, work, idle_ns)
 
 
 @compiled(inner=True)
-def reopen(state: ApplicationState, t: int) -> int:
+def reopen(state: ApplicationState, t: int) -> None:
     """Those who were sent away ask again at ``t``: a core is absent, and what it has left or not taken is theirs."""
-    asking = state.n_asking
     for c in range(state.speed.size):
         if state.cores.away[c] == 1 and state.speed[c] > 0.0 and not released(state, c):
-            state.cores.away[c] = 0
-            asking = heap_push(state.ask_ns, state.ask_core, asking, arrival_ns(state, t, c), c)
+            ask(state, c, t)
     state.open = 1
-    state.n_asking = asking
-    return int(asking)
+
+
+@compiled(inner=True)
+def put_back(state: ApplicationState) -> None:
+    """The rule, which chooses its tasks, hands out nothing more: all that is left is as if put back."""
+    first = state.part_first[state.part]
+    for k in range(first, state.part_first[state.part + 1]):
+        if state.taken[k] == 0:
+            state.taken[k] = 2
+    state.n_put_back, state.lowest_hole = state.n_left, first
 
 
 @compiled(merged=True)
@@ -114,31 +102,9 @@ def _nobody_asks(state: ApplicationState, until_ns: int, left: int, places: bool
     if state.away_ns < until_ns:
         reopen(state, state.away_ns)
         if places:
-            # It has nothing more for anybody: all that is left is as if put back.
-            first = state.part_first[state.part]
-            for k in range(first, state.part_first[state.part + 1]):
-                if state.taken[k] == 0:
-                    state.taken[k] = 2
-            state.n_put_back, state.lowest_hole = left, first
+            state.n_left = left
+            put_back(state)
     return SUSPENDED
-
-
-@compiled(merged=True)
-def _serve_last(state: ApplicationState, asking: int, left: int) -> int:
-    """What becomes of the next request, whose core is wanted; another core that asks then may come first."""
-    how = call_hook(state.hooks[SERVE_LAST], (state, asking, float(left)))
-    if how == YIELDS:
-        state.open = 1
-    return int(how)
-
-
-@compiled(merged=True)
-def _draw(state: ApplicationState, flags: int, t: int, chunks: int) -> None:
-    """Write down for a rule that is told facts when a core asks, and what is random."""
-    state.facts[f.NOW_NS] = float(t)
-    if flags & RANDOM != 0:
-        fill_words(state.words, state.keys, chunks, CHUNK_STREAM)
-        state.facts[f.UNIFORM] = uniform_from_word(state.words[0])
 
 
 @compiled(merged=True)
@@ -179,18 +145,6 @@ def _fill_hole(state: ApplicationState, size: int, task: int, places: bool) -> i
 
 
 @compiled(merged=True)
-def _begin_ns(state: ApplicationState, t: int, latency: int, overhead: int, master: bool) -> int:
-    """When the tasks of a chunk begin whose request arrives at ``t``; ``MAX_NS`` if that is beyond all time."""
-    begin = max(t, state.master_free_ns) if master else t
-    if begin >= MAX_NS - overhead:
-        return MAX_NS
-    begin += overhead
-    if master:
-        state.master_free_ns = begin
-    return int(begin + latency)
-
-
-@compiled(merged=True)
 def _end_watched(state: ApplicationState, lengths: Array, c: int, first: int, stop: int, begin: int) -> int:
     """When core ``c`` ends these tasks, of whose times the rule is to learn: the sum of their squares is counted."""
     gflops, t, squares = state.speed[c], begin, 0.0
@@ -203,8 +157,8 @@ def _end_watched(state: ApplicationState, lengths: Array, c: int, first: int, st
         if t >= MAX_NS:
             break
     state.cores.shift_ns[c] = shift
-    state.amounts.done_squares[c] = 0.0
-    state.amounts.squares[c] = squares
+    state.cores.done_squares[c] = 0.0
+    state.cores.squares[c] = squares
     return int(t)
 
 
@@ -238,10 +192,10 @@ def _record(state: ApplicationState, lengths: Array, c: int, first: int, stop: i
 @compiled()
 def serve(state: ApplicationState, until_ns: int) -> int:
     """Serve every request of the present part that arrives before ``until_ns``; returns why it stopped."""
-    cores, facts, amounts, speed = state.cores, state.facts, state.amounts, state.speed
+    cores, facts, speed = state.cores, state.facts, state.speed
     ask_ns, ask_core, latency_ns = state.ask_ns, state.ask_core, state.latency_ns
     lengths, taken = state.lengths, state.taken
-    part, serial, keep = state.part, is_serial(state), state.start_ns.size > 0
+    part, serial, keep = state.part, part_kind(state) == s.SERIAL, state.start_ns.size > 0
     rule, part_stop, overhead, master = state.rule, state.part_first[part + 1], state.overhead_ns, state.master != 0
     flags, call = state.table.flags[rule], state.table.calls[rule]
     params = state.table.params[state.table.params_first[rule] : state.table.params_stop[rule]]
@@ -254,7 +208,7 @@ def serve(state: ApplicationState, until_ns: int) -> int:
     asking, scheduling, choose_ns = state.n_asking, state.scheduling_ns, state.choose_ns
     marked = (state.n_hinted > 0 and not serial and not places) or state.n_leaving > 0
     width, status = state.width, SUSPENDED
-    n_cores, asked_speed = (state.speed.size, state.speed) if width == 0 else (width, state.amounts.ranked[:width])
+    n_cores, asked_speed = (state.speed.size, state.speed) if width == 0 else (width, state.cores.ranked[:width])
     while True:
         if asking == 0:
             status = _nobody_asks(state, until_ns, left, places)
@@ -265,22 +219,24 @@ def serve(state: ApplicationState, until_ns: int) -> int:
         if t >= choose_ns and wanted != s.TO_LEAVE:  # of whom no technique need hear
             status = CHOOSE
             break
-        how = SERVED if wanted == 0 else _serve_last(state, asking, left)
+        how = SERVED if wanted == 0 else call_hook(state.hooks[SERVE_LAST], (state, asking, float(left)))
         if how == STAYS:
             status = CHOOSE
             break
+        if how == YIELDS:
+            state.open = 1
         c = ask_core[0]  # the hook may have put another one first
         latency = 0 if serial else latency_ns[c]
         facts[f.LAST_SIZE] = 0.0
         if cores.held_size[c] > 0:
-            note_end(state, c, t - latency, facts)
+            note_end(state, c, t - latency)
         size, first, chosen = left if serial and how == SERVED else 0, task, False
         if how == SERVED and not serial and not knows and state.n_put_back > 0:
             size = (left + state.n_present - 1) // state.n_present  # its own lists do not know of these
         elif how == SERVED and not serial and (left > 0 or learns):
             place = c if width == 0 else cores.rank[c]
             if flags & FULL != 0:
-                _draw(state, flags, t, chunks)
+                tell_request(state, flags, t, chunks)
                 size = _call_full(call, (n_tasks, n_cores, place, requests, left, facts, asked_speed, params, memo))
             else:
                 size = _call_plain(call, (n_tasks, n_cores, place, requests, left, memo))
@@ -308,7 +264,7 @@ def serve(state: ApplicationState, until_ns: int) -> int:
             first = state.lowest_hole - size
         else:
             task += size
-        begin, stop = t if serial else _begin_ns(state, t, latency, overhead, master), first + size
+        begin, stop = t if serial else begin_ns(state, t, latency, overhead, master), first + size
         if begin == MAX_NS:
             status = OVERFLOW
             break
@@ -319,7 +275,7 @@ def serve(state: ApplicationState, until_ns: int) -> int:
         cores.asked_ns[c] = t - latency
         cores.held_size[c], cores.held_first[c], cores.held_stop[c] = size, first, stop
         cores.work_ns[c] = cores.held_from_ns[c] = begin
-        amounts.held_work[c] = lengths[first]
+        cores.held_work[c] = lengths[first]
         if watched:
             t = _end_watched(state, lengths, c, first, stop, begin)
         elif not keep:

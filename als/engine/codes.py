@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-__all__ = ["CoreEvent", "Does", "Mode", "PhaseKind", "RoundOpen", "Taken", "Wanted"]
-
 
 class PhaseKind(IntEnum):
     """What a phase is."""

@@ -9,8 +9,6 @@ from traces.compiled import Array, caller, types
 from traces.hooks import Hooks
 from traces.kernels.signatures import StateKind
 
-__all__ = ["HOOK", "HOOKS", "call_hook", "table"]
-
 #: ``hook(state, t, speed)``, of which each takes what it needs; ``t`` is an instant or a core.
 HOOK = types.int64(StateKind(ApplicationState), types.int64, types.float64)
 
@@ -24,26 +22,21 @@ HOOKS = Hooks(
     HOOK,
     {
         SELECT: ("a choice among techniques", "als.engine.features.selection:select"),
-        OPEN_GRAPH: ("a graph that begins", "als.engine.features.graphs:open_part"),
-        SERVE_GRAPH: ("requests in a graph", "als.engine.features.graphs:serve_part"),
-        CHANGE_GRAPH: ("speeds that change in a graph", "als.engine.features.graph_changes:change_speed"),
-        STOP_GRAPH: ("a graph that is stopped", "als.engine.features.graph_changes:stop_part"),
+        OPEN_GRAPH: ("a graph that begins", "als.engine.dag.setup:open_graph"),
+        SERVE_GRAPH: ("requests in a graph", "als.engine.dag.events:serve_graph"),
+        CHANGE_GRAPH: ("speeds that change in a graph", "als.engine.dag.changes:change_speed_in_graph"),
+        STOP_GRAPH: ("a graph that is stopped", "als.engine.dag.changes:stop_in_graph"),
         SERVE_LAST: ("cores that other jobs wait for, or that are to leave", "als.engine.features.hints:serve_last"),
         RANK: ("a width that changes", "als.engine.features.width:rank"),
-        RESIZE_GRAPH: ("a width that changes in a graph", "als.engine.features.graph_widths:resize_part"),
-        LEAVE_GRAPH: ("cores that are to leave a graph", "als.engine.features.graph_widths:leave_part"),
+        RESIZE_GRAPH: ("a width that changes in a graph", "als.engine.dag.widths:resize_in_graph"),
+        LEAVE_GRAPH: ("cores that are to leave a graph", "als.engine.dag.widths:leave_as_served"),
         WISH: ("phases that wish for cores", "als.engine.features.wishes:wish"),
     },
 )
 
 
 @functools.cache
-def _table(has_graph: bool, selects: bool, changes: bool, hints: bool, resizes: bool, wishes: bool) -> Array:
-    wanted = ({SELECT} if selects else set()) | ({SERVE_LAST} if hints or resizes else set())
-    wanted |= ({RANK} if resizes else set()) | ({WISH} if wishes else set())
-    if has_graph:
-        wanted |= {OPEN_GRAPH, SERVE_GRAPH} | ({CHANGE_GRAPH, STOP_GRAPH} if changes else set())
-        wanted |= {RESIZE_GRAPH, LEAVE_GRAPH} if resizes else set()
+def _table(wanted: frozenset[int]) -> Array:
     return HOOKS.filled(wanted)
 
 
@@ -56,4 +49,8 @@ def table(
     (``changes``), other jobs may wait for its cores (``hints``), cores come and leave while it runs (``resizes``), and it
     requests cores as parts begin (``wishes``).
     """
-    return _table(bool((phases.kind == GRAPH).any()), selects, changes, hints, resizes, wishes)
+    graph = bool((phases.kind == GRAPH).any())
+    needed = {SELECT: selects, SERVE_LAST: hints or resizes, RANK: resizes, WISH: wishes, OPEN_GRAPH: graph}
+    needed |= {SERVE_GRAPH: graph, CHANGE_GRAPH: graph and changes, STOP_GRAPH: graph and changes}
+    needed |= {RESIZE_GRAPH: graph and resizes, LEAVE_GRAPH: graph and resizes}
+    return _table(frozenset(slot for slot, some in needed.items() if some))

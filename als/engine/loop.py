@@ -20,9 +20,9 @@ from als.engine import state as s
 from als.engine.chunk_dispatch import open_part, serve
 from als.engine.hooks import OPEN_GRAPH, SERVE_GRAPH, WISH, call_hook
 from als.engine.injected_changes import lose_for_good, set_speed, stop
-from als.engine.releases import begin_releases
+from als.engine.releases import begin_releases, clear_slot
 from als.engine.rule_selection import prepare
-from als.engine.state import ApplicationState, new_state
+from als.engine.state import ApplicationState, new_state, part_kind
 from als.engine.status import CHOOSE, FINISHED, PART_DONE, SUSPENDED
 from traces.compiled import compiled, reset_numbers
 
@@ -61,12 +61,9 @@ def begin(state: ApplicationState, start_ns: int, overhead_ns: int, master: bool
     state.taken[: state.lengths.size] = 0
     state.chosen[:] = 0
     for c in range(state.speed.size):
+        clear_slot(state, c)
         state.finish_ns[c] = start_ns
         state.busy_ns[c] = 0
-        state.cores.held_size[c] = state.cores.held_first[c] = state.cores.held_stop[c] = 0
-        state.cores.released_ns[c] = s.NEVER
-        state.cores.for_good[c] = 0
-        state.cores.wanted[c] = 0
         state.n_present += state.speed[c] > 0.0
     if releases:
         begin_releases(state)
@@ -80,16 +77,15 @@ def _open(state: ApplicationState, t: int) -> None:
     """Let the part that is due begin at ``t``, or, where it wishes for cores then, when it has heard what came of it."""
     if state.wishes.size > 0:
         t = call_hook(state.hooks[WISH], (state, t, 0.0))
-    if _is_graph(state):
+    first = state.part_first[state.part]
+    state.next_task = state.lowest_hole = state.rule_base = first
+    state.n_left = state.rule_tasks = state.part_first[state.part + 1] - first
+    state.n_holes = state.n_put_back = state.open = state.n_requests = state.n_asking = 0
+    state.away_ns = state.barrier_ns = t
+    if part_kind(state) == s.GRAPH:
         call_hook(state.hooks[OPEN_GRAPH], (state, t, 0.0))
     else:
         open_part(state, t)
-
-
-@compiled(inner=True)
-def _is_graph(state: ApplicationState) -> bool:
-    """Whether the present part is a graph."""
-    return bool(state.phases.kind[state.part % state.phases.kind.size] == s.GRAPH)
 
 
 @compiled()
@@ -104,7 +100,7 @@ def advance(state: ApplicationState, until_ns: int) -> int:
     if state.status != SUSPENDED:
         return int(state.status)
     while True:
-        if _is_graph(state):
+        if part_kind(state) == s.GRAPH:
             status = call_hook(state.hooks[SERVE_GRAPH], (state, until_ns, 0.0))
         else:
             status = serve(state, until_ns)

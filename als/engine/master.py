@@ -6,8 +6,6 @@ from typing import Any
 
 from traces.compiled import compiled
 
-__all__ = ["message_ns", "message_ns_in_kernels"]
-
 
 def message_ns(host: Any, first_host: Any, latency_ns: int) -> Any:
     """Time of a message between a core, or several, and the master, one way, ns: 0 on the host of the master.

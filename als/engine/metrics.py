@@ -8,22 +8,13 @@ over all P cores, also those that did nothing.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Floats, Ints
-
-__all__ = [
-    "LOOP_METRICS",
-    "application_metrics",
-    "distribution",
-    "finish_cov",
-    "finish_imbalance",
-    "loop_metrics",
-    "measure",
-]
 
 #: Names and units of what :func:`measure` finds, in its order; unit 1 is a fraction or a ratio, never a percentage.
 LOOP_METRICS = (
@@ -43,9 +34,6 @@ LOOP_METRICS = (
     ("computing_ns", "ns"),
 )
 
-#: The place of ``computing_ns`` in :data:`LOOP_METRICS`.
-_COMPUTING = len(LOOP_METRICS) - 1
-
 
 @compiled()
 def finish_imbalance(finish_ns: Ints, start_ns: int) -> float:
@@ -53,12 +41,10 @@ def finish_imbalance(finish_ns: Ints, start_ns: int) -> float:
 
     0 is perfect balance; NaN if no core did anything.
     """
-    total = 0.0
-    most = 0
+    total, most = 0.0, 0
     for p in range(finish_ns.size):
-        t = finish_ns[p] - start_ns
-        total += float(t)
-        most = max(most, t)
+        total += float(finish_ns[p] - start_ns)
+        most = max(most, finish_ns[p] - start_ns)
     if most == 0:
         return math.nan
     return max(0.0, float(most) * finish_ns.size / total - 1.0)
@@ -67,14 +53,12 @@ def finish_imbalance(finish_ns: Ints, start_ns: int) -> float:
 @compiled()
 def finish_cov(finish_ns: Ints, start_ns: int) -> float:
     """Coefficient of variation of the cores' finishing times, σ(t)/mean(t) with the population's σ; NaN if all are 0."""
-    n = finish_ns.size
-    total = 0.0
+    n, total, squares = finish_ns.size, 0.0, 0.0
     for p in range(n):
         total += float(finish_ns[p] - start_ns)
     if total == 0.0:
         return math.nan
     mean = total / n
-    squares = 0.0
     for p in range(n):
         deviation = float(finish_ns[p] - start_ns) - mean
         squares += deviation * deviation
@@ -112,30 +96,21 @@ def measure(
     ----------
     values : float64 (K,)
         Filled, in the order of :data:`LOOP_METRICS`: all NaN if no core did anything.
-    start_ns : int
-        Start of the job.
-    finish_ns : int64 (P,)
-        Finishing instants, none before the start.
+    start_ns, finish_ns : int, int64 (P,)
+        Start of the job, and the cores' finishing instants, none before it.
     busy_ns : int64 (P,)
         Time that each core spent in tasks: no overhead, no latency, no waiting.
     speed_gflops : float64 (P,)
         Speeds of the cores at the job's start. Where they change later, ``efficiency`` is against these, and may pass 1.
-    total_gflop : float
-        Work of the tasks that were done.
-    length_cov : float
-        c.o.v. of the task lengths.
-    scheduling_ns : int
-        Sum over chunks of what it cost to assign them.
-    chunks : int
-        How many were assigned.
+    total_gflop, length_cov : float
+        Work of the tasks that were done, and the c.o.v. of the task lengths.
+    scheduling_ns, chunks : int
+        Sum over chunks of what it cost to assign them, and their number.
     """
-    n = finish_ns.size
-    last, total = 0, 0.0
-    busiest, busy, speed = 0, 0.0, 0.0
+    n, last, total, busiest, busy, speed = finish_ns.size, 0, 0.0, 0, 0.0, 0.0
     for p in range(n):
-        t = finish_ns[p] - start_ns
-        last = max(last, t)
-        total += float(t)
+        last = max(last, finish_ns[p] - start_ns)
+        total += float(finish_ns[p] - start_ns)
         busiest = max(busiest, busy_ns[p])
         busy += float(busy_ns[p])
         speed += speed_gflops[p]
@@ -161,9 +136,9 @@ def measure(
     values[13] = busy
 
 
-def loop_metrics(values: Array) -> dict[str, float]:
-    """What :func:`measure` found, by name."""
-    return {name: float(value) for (name, _), value in zip(LOOP_METRICS, values, strict=True)}
+def by_name(metrics: Sequence[tuple[str, str]], values: Array) -> dict[str, float]:
+    """The values of metrics, by their names."""
+    return {name: float(value) for (name, _), value in zip(metrics, values, strict=True)}
 
 
 def application_metrics(
@@ -173,12 +148,10 @@ def application_metrics(
 
     Parameters
     ----------
-    tasks, chunks : int64 (n,)
-        Per job.
-    imbalance, cov : float64 (n,)
-        Per job; all NaN where there was no application level.
+    tasks, chunks, imbalance, cov : int64 (n,), int64 (n,), float64 (n,), float64 (n,)
+        Per job; the last two are NaN where there was no application level.
     loops : float64 (K, n)
-        Per job what :func:`measure` found, a row a metric; NaN where there was no application level.
+        Per job what :func:`measure` found, one row per metric; NaN where there was no application level.
     capacity_ns : float
         Cores of the machine × makespan.
     detail : bool
@@ -189,29 +162,31 @@ def application_metrics(
     dict
         ``tasks``, ``chunks`` (totals), mean and maximum of ``imbalance`` and ``cov`` over jobs, and
         ``computing_utilisation``, the time that cores spent in tasks over ``capacity_ns``; the last five are None where no
-        job had an application level. ``distribution`` is, for each of :data:`LOOP_METRICS`, a dict with ``mean``,
-        ``median``, ``p10``, ``p90`` and ``max`` over the jobs that have it (percentiles linear between neighbours), each
-        None where no job has.
+        job had an application level. ``distribution`` is :func:`distributions` of :data:`LOOP_METRICS`.
     """
     known = ~np.isnan(imbalance)
     some = bool(known.any())
-    figures: dict[str, Any] = {
-        "tasks": int(tasks.sum()),
-        "chunks": int(chunks.sum()),
-        "mean_imbalance": float(imbalance[known].mean()) if some else None,
-        "max_imbalance": float(imbalance[known].max()) if some else None,
-        "mean_cov": float(cov[known].mean()) if some else None,
-        "max_cov": float(cov[known].max()) if some else None,
-        "computing_utilisation": float(np.nansum(loops[_COMPUTING])) / capacity_ns if some and capacity_ns else None,
-    }
+    figures: dict[str, Any] = {"tasks": int(tasks.sum()), "chunks": int(chunks.sum())}
+    for name, row in (("imbalance", imbalance[known]), ("cov", cov[known])):
+        figures[f"mean_{name}"] = float(row.mean()) if some else None
+        figures[f"max_{name}"] = float(row.max()) if some else None
+    computing_ns = float(np.nansum(loops[-1]))
+    figures["computing_utilisation"] = computing_ns / capacity_ns if some and capacity_ns else None
     if detail:
-        names = [name for name, _ in LOOP_METRICS]
-        figures["distribution"] = {name: distribution(row) for name, row in zip(names, loops, strict=True)}
+        figures["distribution"] = distributions(LOOP_METRICS, loops)
     return figures
 
 
-def distribution(row: Array) -> dict[str, float | None]:
-    """Mean, median, percentiles 10 and 90 (linear between neighbours) and maximum of what is not NaN; None where all is."""
+def distributions(metrics: Sequence[tuple[str, str]], values: Array) -> dict[str, dict[str, float | None]]:
+    """How metrics are distributed over the jobs that have them.
+
+    ``values`` has one row per metric, with NaN for jobs that have none. Each metric has its mean, median, percentiles 10 and 90
+    (linear between neighbours) and maximum, each None where no job has it.
+    """
+    return {name: _distribution(row) for (name, _), row in zip(metrics, values, strict=True)}
+
+
+def _distribution(row: Array) -> dict[str, float | None]:
     known = row[~np.isnan(row)]
     if len(known) == 0:
         return dict.fromkeys(("mean", "median", "p10", "p90", "max"))

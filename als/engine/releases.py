@@ -4,6 +4,8 @@ A core is released when it has heard that nothing is left for it, in the last pa
 follow, the first core that is there stays. While a core is absent and tasks are left, nobody is: they may still be theirs. So
 the job does what it would have done without releases, unless other cores are
 lost afterwards: what these put back is left to those that are still there.
+
+Where widths change, the cores that stay are those that are not released, nor are to leave.
 """
 
 from __future__ import annotations
@@ -11,8 +13,6 @@ from __future__ import annotations
 from als.engine import state as s
 from als.engine.state import ApplicationState
 from traces.compiled import compiled
-
-__all__ = ["begin_releases", "leave", "may_release", "release", "released"]
 
 
 @compiled(inner=True)
@@ -22,6 +22,15 @@ def begin_releases(state: ApplicationState) -> None:
     state.last_wide = state.part_first.size - 2
     while state.last_wide >= 0 and state.phases.kind[state.last_wide % state.phases.kind.size] == s.SERIAL:
         state.last_wide -= 1
+
+
+@compiled(inner=True)
+def clear_slot(state: ApplicationState, c: int) -> None:
+    """A core comes to slot ``c``: it has no chunk, and nothing is known of it."""
+    cores = state.cores
+    cores.released_ns[c] = s.NEVER
+    cores.for_good[c] = cores.wanted[c] = cores.away[c] = cores.rank[c] = cores.owes_ns[c] = 0
+    cores.held_size[c] = cores.held_first[c] = cores.held_stop[c] = 0
 
 
 @compiled(inner=True)
@@ -64,3 +73,34 @@ def leave(state: ApplicationState, c: int, heard_ns: int) -> None:
     cores.released_ns[c] = heard_ns
     state.n_released += 1
     state.n_present -= state.speed[c] > 0.0
+
+
+@compiled(inner=True)
+def stays(state: ApplicationState, c: int) -> bool:
+    """Whether core ``c`` is the job's, there or not, and is not to leave."""
+    return not released(state, c) and state.cores.wanted[c] != s.TO_LEAVE
+
+
+@compiled(inner=True)
+def is_last(state: ApplicationState) -> bool:
+    """Whether all cores but one are released, or lost for good."""
+    return bool(state.n_gone + state.n_released >= state.speed.size - 1)
+
+
+@compiled(inner=True)
+def count_ranks(state: ApplicationState) -> None:
+    """Count the cores that stay, by their slots, for the techniques."""
+    width = 0
+    for c in range(state.speed.size):
+        if stays(state, c):
+            state.cores.rank[c] = width
+            state.cores.ranked[width] = state.speed[c]
+            width += 1
+    state.width = width
+
+
+@compiled(inner=True)
+def rank_speed(state: ApplicationState, c: int, gflops: float) -> None:
+    """Where techniques count the cores that stay, have them know the speed of core ``c``."""
+    if state.width > 0 and state.cores.wanted[c] != s.TO_LEAVE:
+        state.cores.ranked[state.cores.rank[c]] = gflops

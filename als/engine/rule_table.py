@@ -16,8 +16,6 @@ from traces.compiled import as_value, compiled, function_table
 from traces.kernels.signatures import Floats, Ints
 from traces.kernels.state import State
 
-__all__ = ["RuleTable", "Rules", "memo_size"]
-
 # Bits of a rule's flags.
 FULL = 1  # it has the full form
 MOMENTS = 2
@@ -75,33 +73,31 @@ class Rules:
         rows: list[list[int]] = []
         params: list[float] = []
         planners: dict[int, Planner] = {}
+
+        def add(name: str, technique: Technique, flags: int, values: Sequence[float], *sizes: int) -> None:
+            rows.append([flags, len(params), len(params) + len(values), *sizes])
+            params.extend(values)
+            self.names.append(name)
+            self.techniques.append(technique)
+
         for given in schedulers:
             self.row.append(len(rows))
-            if isinstance(given, Planner | Mapped):
-                if isinstance(given, Planner):
-                    planners[len(rows)] = given
-                first, values = len(params), given.params if isinstance(given, Planner) else ()
-                params.extend(values)
-                rows.append([PLANS, first, len(params), 0, 0, 0, 0])
-                self.names.append(given.name)
-                self.techniques.append(TECHNIQUES["ss"])
-                continue
-            if isinstance(given, Selection):
-                learns = LEARNS * any(candidate.learns for candidate in given.candidates)
-                rows.append([SELECTS + learns, 0, 0, 0, 0, len(given.candidates), given.every_ns])
-                self.names.append(given.name)
-                self.techniques.append(given.candidates[0])
-                called: tuple[str, ...] = given.written
-                candidates: tuple[Technique, ...] = given.candidates
+            rules: Sequence[tuple[str, Technique]] = ()
+            if isinstance(given, Planner):
+                planners[len(rows)] = given
+                add(given.name, TECHNIQUES["ss"], PLANS, given.params, 0, 0, 0, 0)
+            elif isinstance(given, Mapped):
+                add(given.name, TECHNIQUES["ss"], PLANS, (), 0, 0, 0, 0)
+            elif isinstance(given, Selection):
+                flags, n = SELECTS + LEARNS * any(one.learns for one in given.candidates), len(given.candidates)
+                add(given.name, given.candidates[0], flags, (), 0, 0, n, given.every_ns)
+                rules = list(zip(given.written, given.candidates, strict=True))
             else:
-                called, candidates = (given.name,), (given,)
-            for name, technique in zip(called, candidates, strict=True):
-                first = len(params)
-                params.extend(technique.params)
-                sizes = [technique.memo_size, technique.memo_per_core]
-                rows.append([_flags(technique), first, len(params), *sizes, 0, 0])
-                self.names.append(name)
-                self.techniques.append(technique)
+                rules = [(given.name, given)]
+            for name, one in rules:
+                flags = FULL * (not one.plain) + MOMENTS * one.moments + LEARNS * one.learns
+                flags += PLACES * one.places + RANDOM * one.random
+                add(name, one, flags, one.params, one.memo_size, one.memo_per_core, 0, 0)
         # The functions behind the addresses must live as long as the table does.
         self._kept = [_value(technique) for technique in self.techniques]
         for row, planner in planners.items():
@@ -124,16 +120,6 @@ class Rules:
     def error(self, row: int) -> BaseException | None:
         """What a rule written in Python raised, once; None if there is nothing."""
         return self.techniques[row].error()
-
-
-def _flags(technique: Technique) -> int:
-    return (
-        FULL * (not technique.plain)
-        + MOMENTS * technique.moments
-        + LEARNS * technique.learns
-        + PLACES * technique.places
-        + RANDOM * technique.random
-    )
 
 
 def _value(technique: Technique) -> Any:

@@ -12,20 +12,14 @@ from __future__ import annotations
 from als.engine import state as s
 from als.engine.chunk_dispatch import arrival_ns
 from als.engine.hooks import CHANGE_GRAPH, call_hook
-from als.engine.injected_changes import IDLES, OVERFLOWS, do_held, go_on
-from als.engine.releases import released
-from als.engine.state import ApplicationState
+from als.engine.injected_changes import IDLES, OVERFLOWS, do_held, go_on, settle
+from als.engine.releases import rank_speed, released
+from als.engine.state import ApplicationState, part_kind
 from als.engine.status import OVERFLOW, SUSPENDED
 from traces.algorithms.event_heap import heap_order
 from traces.base.scale import WHOLE
-from traces.base.time import duration_ns
 from traces.compiled import compiled
 from traces.kernels.signatures import Floats, Ints
-
-__all__ = ["come_scaled", "first_and_last_work", "rescale", "rescale_all", "scaled", "set_scale"]
-
-#: A task that has so many ns left at its speed, and such a part of its work, has not ended, whatever the rounding.
-_SURE_NS, _SURE_PART = 2.0, 1e-12
 
 
 @compiled(inner=True)
@@ -37,46 +31,15 @@ def scaled(state: ApplicationState, c: int, gflops: float) -> float:
 
 
 @compiled()
-def come_scaled(state: ApplicationState, c: int, gflops: float) -> float:
-    """What a core that comes to slot ``c`` runs at, whose own speed is ``gflops``: it has the scale that all were told last."""
-    state.cores.scaled[c] = state.scale
-    return float(scaled(state, c, gflops))
-
-
-@compiled()
 def set_scale(state: ApplicationState, c: int, scale: int) -> None:
     """Core ``c``, or with -1 each core and all that come, is to run at so many parts per billion; :func:`rescale` follows."""
-    row = state.cores.scaled
+    row = state.cores.scaled[: state.speed.size]
     if state.scale == 0:
-        state.scale = WHOLE
-        for each in range(state.speed.size):
-            row[each] = WHOLE
+        state.scale = row[:] = WHOLE
     if c >= 0:
         row[c] = scale
-        return
-    state.scale = scale
-    for each in range(state.speed.size):
-        row[each] = scale
-
-
-@compiled(inner=True)
-def _ranked(state: ApplicationState, c: int) -> None:
-    """Where techniques count the cores that stay, have them know its speed."""
-    if state.width > 0 and state.cores.wanted[c] != s.TO_LEAVE:
-        state.amounts.ranked[state.cores.rank[c]] = state.speed[c]
-
-
-@compiled(inner=True)
-def _rescale_graph(state: ApplicationState, own: Floats) -> int:
-    """:func:`rescale` in a part that is a graph."""
-    for c in range(state.speed.size):
-        gflops = scaled(state, c, own[c])
-        if state.speed[c] > 0.0 and gflops != state.speed[c] and not released(state, c):
-            status = call_hook(state.hooks[CHANGE_GRAPH], (state, c, gflops))
-            if status != SUSPENDED:
-                return int(status)
-            _ranked(state, c)
-    return SUSPENDED
+    else:
+        state.scale = row[:] = scale
 
 
 @compiled()
@@ -86,32 +49,34 @@ def rescale(state: ApplicationState, own: Floats, at_ns: int) -> int:
     ``own`` are these speeds at that instant (GFLOP/s). Returns the engine's status; ``OVERFLOW`` if a task would end beyond the
     last instant.
     """
-    asking = state.n_asking
     if state.status != SUSPENDED:
         return int(state.status)
     state.now_ns = at_ns
-    if state.phases.kind[state.part % state.phases.kind.size] == s.GRAPH:
-        return _rescale_graph(state, own)
-    changed = False
-    for at in range(asking):
-        c = state.ask_core[at]
+    graph = part_kind(state) == s.GRAPH
+    if not graph:
+        for at in range(state.n_asking):
+            c = state.ask_core[at]
+            gflops = scaled(state, c, own[c])
+            if gflops == state.speed[c]:
+                continue
+            t = go_on(state, c, gflops)
+            if t == OVERFLOWS:
+                return OVERFLOW
+            if t != IDLES:
+                state.ask_ns[at] = arrival_ns(state, t, c)
+            rank_speed(state, c, gflops)
+        heap_order(state.ask_ns, state.ask_core, state.n_asking)
+    for c in range(state.speed.size):  # of a loop, those that wait for others, or for an answer
         gflops = scaled(state, c, own[c])
-        if gflops == state.speed[c]:
+        if state.speed[c] == 0.0 or gflops == state.speed[c] or released(state, c):
             continue
-        t = go_on(state, c, gflops)
-        if t == OVERFLOWS:
-            return OVERFLOW
-        if t != IDLES:
-            state.ask_ns[at] = arrival_ns(state, t, c)
-            changed = True
-        _ranked(state, c)
-    if changed:
-        heap_order(state.ask_ns, state.ask_core, asking)
-    for c in range(state.speed.size):  # those that wait for others, or for an answer
-        gflops = scaled(state, c, own[c])
-        if state.speed[c] > 0.0 and gflops != state.speed[c] and not released(state, c):
+        if graph:
+            status = call_hook(state.hooks[CHANGE_GRAPH], (state, c, gflops))
+            if status != SUSPENDED:
+                return int(status)
+        else:
             go_on(state, c, gflops)  # what it had has ended at its speed until now
-            _ranked(state, c)
+        rank_speed(state, c, gflops)
     return SUSPENDED
 
 
@@ -123,9 +88,7 @@ def first_and_last_work(state: ApplicationState, at_ns: int) -> tuple[int, int]:
     are 0 where that cannot be said: in a graph.
     """
     cores = state.cores
-    if state.status != SUSPENDED or state.n_asking == 0:
-        return 0, 0
-    if state.phases.kind[state.part % state.phases.kind.size] == s.GRAPH:
+    if state.status != SUSPENDED or state.n_asking == 0 or part_kind(state) == s.GRAPH:
         return 0, 0
     first, last = s.NEVER, 0
     for at in range(state.n_asking):
@@ -140,47 +103,19 @@ def first_and_last_work(state: ApplicationState, at_ns: int) -> tuple[int, int]:
 @compiled(inner=True)
 def _go_on_through(state: ApplicationState, c: int, own: float, at_ns: Ints, factor: Floats, n: int) -> int:
     """As ``go_on`` at each of several changes of core ``c``'s speed in turn, during which its chunk does not end."""
-    cores, amounts, keep = state.cores, state.amounts, state.start_ns.size > 0
-    k, stop_at = cores.held_first[c], cores.held_stop[c]
-    if k == stop_at:
-        state.speed[c] = own * factor[n - 1]
-        return IDLES
-    t, work, speed = cores.held_from_ns[c], abs(amounts.held_work[c]), state.speed[c]
-    begun, last = amounts.held_work[c] < 0.0, n
+    cores, held, last = state.cores, state.cores.held_work, n
+    k, t, work, begun, speed = cores.held_first[c], cores.held_from_ns[c], abs(held[c]), held[c] < 0.0, state.speed[c]
     for j in range(n):
         gflops = own * factor[j]
-        if gflops == speed:
-            continue
-        now, last = at_ns[j], j
-        while k < stop_at and t < now:
-            if not begun:
-                cores.began_ns[c] = t
-            left = work - (now - t) * 1e-9 * speed
-            if left > _SURE_NS * 1e-9 * speed + _SURE_PART * work:
-                work, t, begun = left, now, True
-                continue
-            after = t + duration_ns(work, speed)
-            if after > now:
-                work, t, begun = max(left, 1e-300), now, True
-                continue
-            beyond = float(after - cores.began_ns[c] - cores.shift_ns[c])
-            amounts.done_squares[c] += beyond * beyond
-            if keep:
-                state.end_ns[k] = after
-            state.fruitless = 0
-            k, t, begun = k + 1, after, False
-            if k < stop_at:
-                work = state.lengths[k]
-                if keep:
-                    state.start_ns[k] = t
-        speed = gflops
+        if gflops != speed:
+            k, t, work, begun = settle(state, c, k, t, work, begun, speed, at_ns[j])
+            speed, last = gflops, j
     if last == n:
         return IDLES  # nothing has changed
-    cores.held_first[c], cores.held_from_ns[c] = k, t
-    amounts.held_work[c] = -work if begun else work
+    cores.held_first[c], cores.held_from_ns[c], held[c] = k, t, -work if begun else work
     state.speed[c] = speed
     state.now_ns = at_ns[last]
-    return int(do_held(state, c, k, t, work, begun))
+    return int(do_held(state, c))
 
 
 @compiled()
@@ -191,7 +126,7 @@ def rescale_all(state: ApplicationState, own: Floats, at_ns: Ints, factor: Float
     up to the first of the instants ``at_ns``, which ascend, or beyond; ``factor`` are the scales, as parts of a core's own
     speed, and ``asks_ns`` is work space.
     """
-    asking, changed = state.n_asking, False
+    asking = state.n_asking
     for c in range(state.speed.size):
         asks_ns[c] = IDLES
         if state.speed[c] > 0.0 and not released(state, c):
@@ -200,11 +135,9 @@ def rescale_all(state: ApplicationState, own: Floats, at_ns: Ints, factor: Float
                 return OVERFLOW
             if t != IDLES:
                 asks_ns[c] = arrival_ns(state, t, c)
-                changed = True
     state.now_ns = at_ns[n - 1]
-    if changed:
-        for at in range(asking):
-            if asks_ns[state.ask_core[at]] != IDLES:
-                state.ask_ns[at] = asks_ns[state.ask_core[at]]
-        heap_order(state.ask_ns, state.ask_core, asking)
+    for at in range(asking):
+        if asks_ns[state.ask_core[at]] != IDLES:
+            state.ask_ns[at] = asks_ns[state.ask_core[at]]
+    heap_order(state.ask_ns, state.ask_core, asking)
     return SUSPENDED

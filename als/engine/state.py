@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
 from als.engine import codes
 from als.engine.dag.state import NO_GRAPH, GraphState
 from als.engine.rule_table import RuleTable, memo_size
 from als.techniques.contract import FACTS
-from traces.compiled import Array, compiled, own
+from traces.compiled import Array, compiled
 from traces.kernels.signatures import Bytes, Floats, Ints, Shorts, Words
 from traces.kernels.state import State, column, first_numbers
-
-__all__ = [
-    "GRAPH",
-    "LOOP",
-    "NEVER",
-    "SERIAL",
-    "Ahead",
-    "ApplicationState",
-    "CoreAmounts",
-    "Cores",
-    "Phases",
-    "new_state",
-    "whole_memo",
-]
 
 # The codes, as integers for kernels:
 FOR_ANOTHER, TO_LEAVE = map(int, codes.Wanted)
@@ -64,11 +50,6 @@ class Cores(State, dim="cores"):
     rank: Ints = column()  # its place among the cores that the technique hands out to
     owes_ns: Ints = column()  # what the changes of width cost it, and it has not paid yet
     scaled: Ints = column()  # where speeds were scaled, the part of its speed that it runs at, parts per billion
-
-
-class CoreAmounts(State, dim="cores"):
-    """Further columns of each core."""
-
     held_work: Floats = column()  # work of its first task from held_from_ns on, GFLOP; negated if that had begun before
     # Sum of (time - shift_ns)² over the chunk's tasks that have ended by the latest change
     done_squares: Floats = column()
@@ -82,7 +63,6 @@ class Ahead(State, dim="cores"):
     numbers: Ints = column("numbers")  # what the application's numbers are meanwhile
     # As in ``ApplicationState``
     cores: Cores = column()
-    amounts: CoreAmounts = column()
     ask_ns: Ints = column()
     ask_core: Ints = column()
     finish_ns: Ints = column()
@@ -90,6 +70,10 @@ class Ahead(State, dim="cores"):
     taken: Bytes = column("tasks")
     facts: Floats = column(FACTS)
     memo: Floats = column("memo")
+
+
+# What all applications that choose nothing have in common: nothing is ever written there.
+_NO_AHEAD = Ahead.none()
 
 
 class ApplicationState(State):
@@ -150,12 +134,11 @@ class ApplicationState(State):
     finish_ns: Ints = column("cores")  # when each core's last task ended; the start if it had none
     busy_ns: Ints = column("cores")  # time that each core has spent on tasks, up to the end of its last noted chunk
     cores: Cores = column()  # each core
-    amounts: CoreAmounts = column()  # further columns of each core
     taken: Bytes = column("tasks")  # 1 for a task that is assigned, 0 for one that is not, 2 for one that was put back
     facts: Floats = column(FACTS)  # what a rule is told, at the places of ``als.techniques.contract``
     memo: Floats = column("memo")  # the rules' own, phase by phase, and rule by rule within a phase that chooses
     keys: Words = column(KEYS, constant=True)  # of the job's random stream
-    words: Words  # (4,): work space
+    words: Words = column(4)  # work space
     chosen: Ints = column("rules")  # how often each rule was chosen; of size 0 if there is nothing to choose
     ahead: Ahead  # room for simulating ahead
     # Task records, -1 where a task never ran; of size 0 if they are not kept
@@ -171,69 +154,52 @@ class ApplicationState(State):
 
 
 def new_state(
-    lengths: Array,
-    part_first: Array,
-    phases: Phases,
-    table: RuleTable,
-    speed: Array,
-    core_number: Array,
-    latency_ns: Array,
     *,
     memo: int,
     keep_tasks: bool,
     selects: bool,
-    changes: bool,
-    hints: bool = False,
-    resizes: bool = False,
     graph: GraphState = NO_GRAPH,
     wishes: Array | None = None,
+    **given: Any,
 ) -> ApplicationState:
-    """A state with columns of its own; ``memo`` numbers of memo for all phases, the rest of ``als.engine.hooks.table``."""
-    from als.engine import hooks  # which know of states
+    """A state with columns of its own; ``memo`` numbers of memo for all phases, ``selects`` as of ``als.engine.hooks.table``.
 
-    n_tasks, n_cores = len(lengths), len(speed)
-    return ApplicationState.new(
-        {
-            "tasks": n_tasks,
-            "bounds": len(part_first),
-            "cores": n_cores,
-            "memo": memo,
-            "rules": len(table.calls) if selects else 0,
-            "records": n_tasks if keep_tasks else 0,
-            "wishes": 0 if wishes is None else len(wishes),
-            "wished": 0 if wishes is None else len(part_first) - 1,
-        },
-        lengths=own(lengths, np.float64),
-        part_first=own(part_first, np.int64),
-        phases=phases,
-        table=table,
-        speed=speed,
-        core_number=core_number,
-        latency_ns=latency_ns,
-        words=np.zeros(4, np.uint64),
-        ahead=_ahead(n_tasks, n_cores, memo) if selects else _NO_AHEAD,
-        graph=graph,
-        wishes=() if wishes is None else wishes,
-        hooks=hooks.table(
-            phases, selects=selects, changes=changes, hints=hints, resizes=resizes, wishes=wishes is not None
-        ),
-    )
+    ``given`` are what is not its own, and the columns that every application has at first: ``lengths``, ``part_first``,
+    ``speed``, ``core_number`` and ``latency_ns``.
+    """
+    n_tasks, n_parts = len(given["lengths"]), len(given["part_first"]) - 1
+    sizes = {
+        "numbers": len(first_numbers(ApplicationState)),
+        "tasks": n_tasks,
+        "bounds": n_parts + 1,
+        "cores": len(given["speed"]),
+        "memo": memo,
+        "rules": len(given["table"].calls) if selects else 0,
+        "records": n_tasks if keep_tasks else 0,
+        "wishes": 0 if wishes is None else len(wishes),
+        "wished": 0 if wishes is None else n_parts,
+    }
+    ahead = Ahead.new(sizes) if selects else _NO_AHEAD
+    return ApplicationState.new(sizes, ahead=ahead, graph=graph, wishes=() if wishes is None else wishes, **given)
 
 
-def _ahead(n_tasks: int, n_cores: int, memo: int) -> Ahead:
-    sizes = {"numbers": len(first_numbers(ApplicationState)), "tasks": n_tasks, "cores": n_cores, "memo": memo}
-    return Ahead.new(sizes if n_cores else dict.fromkeys(sizes, 0))
+@compiled(inner=True)
+def part_kind(state: ApplicationState) -> int:
+    """What the present part is: LOOP, SERIAL or GRAPH."""
+    return int(state.phases.kind[state.part % state.phases.kind.size])
 
 
-# What all applications that choose nothing have in common: nothing is ever written there.
-_NO_AHEAD = _ahead(0, 0, 0)
+@compiled(inner=True)
+def memo_begin(phases: Phases, rules: RuleTable, phase: int, n_cores: int) -> int:
+    """Where the memo of a phase begins."""
+    total = 0
+    for earlier in range(phase):
+        if phases.kind[earlier] != SERIAL:
+            total += memo_size(rules, phases.rule[earlier], n_cores)
+    return int(total)
 
 
 @compiled()
 def whole_memo(phases: Phases, rules: RuleTable, n_cores: int) -> int:
     """How many numbers of memo the phases need together."""
-    total = 0
-    for phase in range(phases.kind.size):
-        if phases.kind[phase] != SERIAL:
-            total += memo_size(rules, phases.rule[phase], n_cores)
-    return int(total)
+    return memo_begin(phases, rules, phases.kind.size, n_cores)

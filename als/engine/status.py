@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-__all__ = ["ApplicationStatus"]
-
 
 class ApplicationStatus(IntEnum):
     """What the engine's kernels return, and keep in the state; those from ``ANSWER_OUT_OF_RANGE`` on are faults."""
@@ -22,9 +20,7 @@ class ApplicationStatus(IntEnum):
     BAD_PLAN = 9  #: A planner gave a task no core that is there, or no start.
     STUCK = 10  #: The cores' sequences of a planner, or of a mapped graph, wait for each other.
     OVERFLOW = 11  #: An end at ``traces.base.time.MAX_NS``, where durations saturate, or beyond.
-    ALL_LOST = (
-        12  #: It is to run to its end, no core is there, and of some it was never said that they are lost for good.
-    )
+    ALL_LOST = 12  #: It is to run to its end, no core is there, and some were never said to be lost for good.
 
 
 # The same for kernels, as plain numbers: one that returns a member or a number has no type.

@@ -9,12 +9,10 @@ import numpy as np
 
 from als.engine import state as s
 from als.engine.codes import Taken
-from als.engine.dag.validation import validate_graph
+from als.engine.dag.validation import GraphChecks
 from als.engine.state import ApplicationState
 from als.engine.status import ApplicationStatus
 from traces.checks.faults import Checks
-
-__all__ = ["validate"]
 
 _FREE, _TAKEN, _PUT_BACK = map(int, Taken)
 
@@ -37,7 +35,8 @@ class _Application(Checks):
     """The checks of one application."""
 
     def __init__(self, state: ApplicationState, name: str) -> None:
-        super().__init__(f"{name} at {state.now_ns} ns, part {state.part}")
+        self.where = f"{name} at {state.now_ns} ns, part {state.part}"
+        super().__init__(self.where)
         self.state, self.status, self.n_cores = state, state.status, len(state.speed)
         self.first, self.stop = state.part_first[state.part : state.part + 2].tolist()
         self.kind = int(state.phases.kind[state.part % len(state.phases.kind)])
@@ -50,7 +49,7 @@ class _Application(Checks):
             self._check_presence()
             self._check_asking()
             if self.kind == s.GRAPH:
-                validate_graph(state, self)
+                GraphChecks(state, self.where).check()
             else:
                 self._check_counts()
                 self._check_held()
@@ -67,10 +66,8 @@ class _Application(Checks):
         self.none(~((speed >= 0) & (speed < np.inf)), lambda core: f"core {core} has speed {speed[core]}")
         gone = state.cores.for_good[: self.n_cores] != 0
         self.count("cores that are lost for good", state.n_gone, int(gone.sum()))
-        self.none(
-            gone & ((speed > 0) | released),
-            lambda core: f"core {core} is lost for good, and has speed {speed[core]} or was released",
-        )
+        both = gone & ((speed > 0) | released)
+        self.none(both, lambda core: f"core {core} is lost for good, and has speed {speed[core]} or was released")
         if (gone | released).all() and gone.any():
             self.fault("all cores are lost for good, and it goes on")
         self.count("cores that are released", state.n_released, int(released.sum()))
@@ -85,16 +82,13 @@ class _Application(Checks):
         self.heap("requests", ns, key)
         self.none(ns < state.now_ns, lambda k: f"core {core[k]} should have been served at {ns[k]} ns")
         times = np.bincount(core, minlength=self.n_cores)
-        self.none(
-            times > (speed > 0), lambda c: f"core {c}, of speed {speed[c]}, is {times[c]} times among those that ask"
-        )
+        often = times > (speed > 0)
+        self.none(often, lambda c: f"core {c}, of speed {speed[c]}, is {times[c]} times among those that ask")
         if self.kind != s.GRAPH:
             away = state.cores.away[: self.n_cores] == 1
+            wrong, words = (times + away != (speed > 0)) & ~self.released, np.where(away, "", "not ")
             self.none(
-                (times + away != (speed > 0)) & ~self.released,
-                lambda c: (
-                    f"core {c}, of speed {speed[c]}, asks {times[c]} times, and was {'' if away[c] else 'not '}sent away"
-                ),
+                wrong, lambda c: f"core {c}, of speed {speed[c]}, asks {times[c]} times, and was {words[c]}sent away"
             )
 
     def _check_counts(self) -> None:
@@ -104,22 +98,17 @@ class _Application(Checks):
             self.fault(f"the next task is {following}; the part has tasks {first} to {stop - 1}")
         self.none(part > _PUT_BACK, lambda k: f"task {first + k} is marked {part[k]}")
         self.count("tasks that are left", state.n_left, int((part != _TAKEN).sum()))
-        self.count(
-            "tasks that were passed over or put back", state.n_holes, int((taken[first:following] != _TAKEN).sum())
-        )
+        holes = int((taken[first:following] != _TAKEN).sum())
+        self.count("tasks that were passed over or put back", state.n_holes, holes)
         back = np.flatnonzero(part == _PUT_BACK) + first
         self.count("tasks that were put back", state.n_put_back, len(back))
         if len(back) and back[0] < state.lowest_hole:
             self.fault(f"task {back[0]} was put back, and is looked for from {state.lowest_hole} on")
-        self.none(
-            taken[following:stop] == _TAKEN,
-            lambda k: f"task {following + k} is assigned, and {following} is the next that never was",
-        )
+        wrong = taken[following:stop] == _TAKEN
+        self.none(wrong, lambda k: f"task {following + k} is assigned, and {following} is the next that never was")
         self.none(taken[:first] != _TAKEN, lambda k: f"task {k}, of a part that has ended, is not assigned")
-        self.none(
-            taken[stop : len(state.lengths)] != _FREE,
-            lambda k: f"task {stop + k}, of a part that has not begun, is assigned",
-        )
+        later = taken[stop : len(state.lengths)] != _FREE
+        self.none(later, lambda k: f"task {stop + k}, of a part that has not begun, is assigned")
 
     def _check_held(self) -> None:
         # The tasks that cores are at.
@@ -151,20 +140,14 @@ class _Application(Checks):
         state, start, end, core = self.state, self.state.start_ns, self.state.end_ns, self.state.core
         began, suspended = start >= 0, self.status == ApplicationStatus.SUSPENDED
         self.none((end >= 0) & (end < start), lambda k: f"task {k} runs from {start[k]} to {end[k]} ns")
-        self.none(
-            began & (state.taken[: len(start)] != _TAKEN) & suspended,
-            lambda k: f"task {k} began at {start[k]} ns, and is not assigned",
-        )
+        free = began & (state.taken[: len(start)] != _TAKEN) & suspended
+        self.none(free, lambda k: f"task {k} began at {start[k]} ns, and is not assigned")
         # A slot may have been another core's before.
         known = np.isin(core, state.core_number) if state.width == 0 else core >= 0
-        self.none(
-            (began & ~known) | (~began & (core >= 0)),
-            lambda k: f"task {k}, begun at {start[k]} ns, is on core {core[k]}",
-        )
-        self.none(
-            began & ((state.chunk < 0) | (state.chunk >= state.n_chunks)),
-            lambda k: f"task {k} is of chunk {state.chunk[k]}; there were {state.n_chunks}",
-        )
+        wrong = (began & ~known) | (~began & (core >= 0))
+        self.none(wrong, lambda k: f"task {k}, begun at {start[k]} ns, is on core {core[k]}")
+        wrong = began & ((state.chunk < 0) | (state.chunk >= state.n_chunks))
+        self.none(wrong, lambda k: f"task {k} is of chunk {state.chunk[k]}; there were {state.n_chunks}")
         if not suspended:
             self.count("tasks that ran", state.n_ran, int(began.sum()))
             self.none(began & (end < 0), lambda k: f"task {k} began at {start[k]} ns and has no end")

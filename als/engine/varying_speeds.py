@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from als.core_speeds.state import SpeedState, comes_ns, factor, next_change_ns
-from als.engine import loop as engine
+from als.engine.loop import advance, lose_for_good, run_until_stop, set_speed
 from als.engine.scaling import scaled
 from als.engine.state import NEVER, ApplicationState
 from als.engine.status import SUSPENDED
 from traces.compiled import Array, compiled
-
-__all__ = ["advance_varying", "begin_varying", "run_varying"]
-
-_advance, _run_until_stop = engine.advance, engine.run_until_stop
-_lose_for_good, _set_speed = engine.lose_for_good, engine.set_speed
 
 
 @compiled(inner=True)
@@ -25,7 +20,7 @@ def run_varying(state: ApplicationState, speeds: SpeedState, base: Array, next_n
     status = begin_varying(state, speeds, next_ns, stop_ns)
     if status == SUSPENDED:
         status = advance_varying(state, speeds, base, next_ns, stop_ns)
-    return int(_run_until_stop(state, stop_ns)) if status == SUSPENDED else status
+    return int(run_until_stop(state, stop_ns)) if status == SUSPENDED else status
 
 
 @compiled(inner=True)
@@ -37,9 +32,8 @@ def begin_varying(state: ApplicationState, speeds: SpeedState, next_ns: Array, s
     now = state.now_ns
     for c in range(state.speed.size):
         next_ns[c] = next_change_ns(speeds, state.core_number[c], now)
-    for c in range(state.speed.size):
         if state.speed[c] == 0.0 and now < stop_ns and comes_ns(speeds, state.core_number[c], now) == NEVER:
-            status = _lose_for_good(state, c)
+            status = lose_for_good(state, c)
             if status != SUSPENDED:
                 return int(status)
     return SUSPENDED
@@ -54,8 +48,8 @@ def advance_varying(state: ApplicationState, speeds: SpeedState, base: Array, ne
         for c in range(n):
             now = min(now, next_ns[c])
         if now >= until_ns or now == NEVER:
-            return int(_advance(state, until_ns))
-        status = _advance(state, now)
+            return int(advance(state, until_ns))
+        status = advance(state, now)
         if status != SUSPENDED:
             return int(status)
         for c in range(n):
@@ -63,9 +57,9 @@ def advance_varying(state: ApplicationState, speeds: SpeedState, base: Array, ne
                 gflops = scaled(state, c, base[c] * factor(speeds, state.core_number[c], now))
                 if gflops != state.speed[c]:
                     if gflops == 0.0 and comes_ns(speeds, state.core_number[c], now) == NEVER:
-                        status = _lose_for_good(state, c)
+                        status = lose_for_good(state, c)
                     else:
-                        status = _set_speed(state, c, gflops)
+                        status = set_speed(state, c, gflops)
                     if status != SUSPENDED:
                         return int(status)
                 next_ns[c] = next_change_ns(speeds, state.core_number[c], now)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from als.core_speeds.state import SpeedState
+from als.engine import hooks as application_hooks
 from als.engine import loop as application
 from als.engine.dag import hooks as graph_hooks
 from als.engine.dag import state as graphs
@@ -13,7 +14,6 @@ from als.engine.metrics import LOOP_METRICS
 from als.engine.state import ApplicationState
 from als.graphs.contract import MAX_EDGES_PER_JOB
 from als.lengths.contract import MAX_TASKS_PER_JOB
-from als.network.routes import longest_route
 from als.network.state import NONE, NetworkState
 from als.programs.table import DrawingRoom, Programs, ProgramTable, new_drawing_room
 from bls.engine import loop as batch
@@ -204,18 +204,24 @@ def _application_room(
     if programs.has_graph:
         graph = _graph_room(programs, room, edges, widest, scenario.network, resizes)
     work = application.new_state(
-        np.empty(room),
-        np.zeros(2, np.int64),
-        programs.table.phases,
-        programs.table.rules,
-        np.empty(widest),
-        *np.zeros((2, widest), np.int64),
+        lengths=np.empty(room),
+        part_first=np.zeros(2, np.int64),
+        phases=programs.table.phases,
+        table=programs.table.rules,
+        speed=np.empty(widest),
+        core_number=np.zeros(widest, np.int64),
+        latency_ns=np.zeros(widest, np.int64),
         memo=memo,
         keep_tasks=False,
         selects=programs.rules.selects,
-        changes=changes or scenario.speeds.state.component.size > 0,
-        hints=rules.hints,
-        resizes=resizes,
+        hooks=application_hooks.table(
+            programs.table.phases,
+            selects=programs.rules.selects,
+            changes=changes or scenario.speeds.state.component.size > 0,
+            hints=rules.hints,
+            resizes=resizes,
+            wishes=wishes,
+        ),
         graph=graph,
         wishes=np.zeros(len(programs.table.wishes), np.int64) if wishes else None,
     )
@@ -310,24 +316,19 @@ def _graph_room(
     programs: Programs, n_tasks: int, n_edges: int, widest: int, network: NetworkState, resizes: bool
 ) -> graphs.GraphState:
     # The work space of one job's graphs, as large as any job needs.
-    source, target = np.empty((2, n_edges), np.int64)
-    core_host, host_number = np.zeros((2, widest), np.int64)
+    ends = np.empty(n_edges, np.int64)
     made = graphs.new_graph_state(
-        np.zeros(0, np.int64),
-        source,
-        target,
-        np.empty(n_edges),
-        core_host,
-        host_number,
+        graphs.Edges(np.zeros(0, np.int64), ends, ends, np.empty(n_edges)),
+        np.zeros(widest, np.int64),
+        np.zeros(widest, np.int64),
         network,
         graph_hooks.table(network),
         n_tasks=n_tasks,
-        longest_route=int(longest_route(network)),
         plan_room=programs.rules.plan_room(n_tasks, n_edges, widest),
     )
     if resizes:
         plans = bool(programs.rules.planners)
-        made = made._replace(**graphs.anew_room(n_tasks if plans else 0, n_edges if plans else 0, widest))
+        made = made._replace(anew=graphs.anew_room(n_tasks if plans else 0, n_edges if plans else 0, widest))
     return made
 
 

@@ -8,7 +8,6 @@ from als.engine import state as app
 from als.engine.features.width import give, open_slot, resize, slot_for, take
 from als.engine.features.wishes import wished_cores
 from als.engine.master import message_ns_in_kernels as _message_ns
-from als.engine.scaling import come_scaled
 from als.engine.state import ApplicationState
 from bls.engine import state as b
 from bls.engine.state import BatchState
@@ -17,7 +16,6 @@ from traces.compiled import compiled, resized
 
 __all__ = ["apply_widths", "bind_wishes", "show", "slot_of"]
 
-_come_scaled = come_scaled
 _give, _open_slot, _resize, _slot_for, _take = give, open_slot, resize, slot_for, take
 _lose_for_good, _whole_memo, _wished_cores = engine.lose_for_good, app.whole_memo, wished_cores
 
@@ -57,7 +55,7 @@ def _give_core(inline: InlineState, number: int) -> None:
         gflops *= factor(inline.speeds, number, now)
         of.next_ns[slot] = next_change_ns(inline.speeds, number, now)
     latency = _message_ns(inline.core_host[number], of.master_host, inline.costs.latency_ns)
-    _give(run, slot, number, _come_scaled(run, slot, gflops), latency)
+    _give(run, slot, number, gflops, latency)
     if varies and gflops == 0.0 and comes_ns(inline.speeds, number, now) == app.NEVER:
         _lose_for_good(run, slot)
 

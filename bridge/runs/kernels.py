@@ -24,17 +24,17 @@ BATCH: Final = {
 
 #: The application level.
 APPLICATION: Final = {
-    "als.engine.loop": 46,
-    "als.engine.state": 2,
+    "als.engine.loop": 54,
+    "als.engine.state": 3,
     "als.techniques.fixed.static": 2,
     "als.lengths.equal": 1,
 }
 
 #: Both in one process.
-INLINE: Final = {"bridge.couplings.inline_kernel": 41}
+INLINE: Final = {"bridge.couplings.inline_kernel": 42}
 
 #: An application simulator in a process of its own.
-WORKER: Final = {"als.programs.drawing": 19, "als.engine.injected_changes": 22, "als.engine.metrics": 3}
+WORKER: Final = {"als.programs.drawing": 19, "als.engine.injected_changes": 28, "als.engine.metrics": 3}
 
 
 def prepare_run(*, applications: bool) -> None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from als.engine.dag.metrics import GRAPH_METRICS, graph_distribution
-from als.engine.metrics import LOOP_METRICS, application_metrics
+from als.engine.dag.metrics import GRAPH_METRICS
+from als.engine.metrics import LOOP_METRICS, application_metrics, distributions
 from als.lengths import takes_variation
 from bls.constraints.unaware import unaware_of
 from bls.metrics.batch import main_metrics, schedule_metrics
@@ -459,7 +459,7 @@ class Result:
             found |= self.power.metrics
         if self.application_notes.graphs is not None:
             graphs, counted = self.application_notes.graphs, self._counted
-            found["graphs"] = graph_distribution((graphs if counted is None else graphs[counted]).T)
+            found["graphs"] = distributions(GRAPH_METRICS, (graphs if counted is None else graphs[counted]).T)
         return MappingProxyType(found)
 
     @cached_property

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from als.application import Application
-from als.engine.dag.metrics import GRAPH_METRICS, arrived_transfers, graph_metrics, measure_graph
+from als.engine.dag.metrics import GRAPH_METRICS, arrived_transfers, measure_graph
 from als.engine.dag.parts import Edges
-from als.engine.metrics import LOOP_METRICS, loop_metrics, measure
+from als.engine.metrics import LOOP_METRICS, by_name, measure
 from als.graphs.draw import DrawnGraph
 from als.graphs.order import index_edges, topological_order, upward_ranks
 from als.graphs.task_graph import TaskGraph
@@ -73,7 +73,7 @@ class GraphResult:
     @property
     def metrics(self) -> dict[str, float]:
         """All metrics of the application level and of its graph, by name."""
-        return loop_metrics(self.loop_values) | graph_metrics(self.graph_values)
+        return by_name(LOOP_METRICS, self.loop_values) | by_name(GRAPH_METRICS, self.graph_values)
 
     def _repr_html_(self) -> str:
         head = [

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from als.application import Application
-from als.engine.metrics import LOOP_METRICS, finish_cov, finish_imbalance, loop_metrics, measure
+from als.engine.metrics import LOOP_METRICS, by_name, finish_cov, finish_imbalance, measure
 from als.lengths import LengthModel
 from als.lengths.draw import drawn, length_cov
 from als.options import N_TASKS
@@ -65,7 +65,7 @@ class LoopResult:
     @property
     def metrics(self) -> dict[str, float]:
         """Everything that ``als.engine.metrics.measure`` finds, by name."""
-        return loop_metrics(self.values)
+        return by_name(LOOP_METRICS, self.values)
 
     @property
     def bars(self) -> LoopChunks:

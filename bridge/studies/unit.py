@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from als.engine.dag.metrics import GRAPH_METRICS, graph_distribution
+from als.engine.dag.metrics import GRAPH_METRICS
+from als.engine.metrics import distributions
 from bls.machine.platform import Platform
 from bls.workloads.workload import Workload
 from bridge.replay.chosen import SlurmChoice
@@ -209,7 +210,7 @@ def check_metrics(names: Sequence[str], where: str) -> None:
 
     known = list(all_metrics(_smallest()))
     no_values = np.empty((len(GRAPH_METRICS), 0))
-    of_graphs = {"graphs": graph_distribution(no_values)}
+    of_graphs = {"graphs": distributions(GRAPH_METRICS, no_values)}
     of_power = (*METRICS, *LIMIT_METRICS, *PREDICTION_METRICS, *SIGNAL_METRICS, *FACILITY_METRICS, *SLEEP_METRICS)
     known += [name for name in (*_flat(of_graphs), *of_power) if name not in known]
     for name in names:

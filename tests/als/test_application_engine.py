@@ -19,7 +19,7 @@ from als.application_faults import lost_error
 from als.engine.dag.metrics import GRAPH_METRICS
 from als.engine.dag.parts import Edges, GraphPart
 from als.engine.injected_changes import MOST_FRUITLESS
-from als.engine.metrics import LOOP_METRICS, application_metrics, finish_cov, finish_imbalance, loop_metrics, measure
+from als.engine.metrics import LOOP_METRICS, application_metrics, by_name, finish_cov, finish_imbalance, measure
 from als.engine.state import ApplicationState
 from als.engine.validation import validate
 from als.planners import planner
@@ -388,7 +388,7 @@ def measured(
     values = np.empty(len(LOOP_METRICS))
     speeds = np.ones(len(finish)) if speed is None else np.array(speed)
     measure(values, start, np.array(finish, np.int64), np.array(busy, np.int64), speeds, *more)
-    return loop_metrics(values)
+    return by_name(LOOP_METRICS, values)
 
 
 def test_all_metrics_by_hand() -> None:

@@ -19,8 +19,9 @@ from reference.planning import RULES, related, upward_ranks
 from test_planners import order_of
 
 from als.application import Application
-from als.engine.dag.metrics import GRAPH_METRICS, graph_metrics, measure_graph
+from als.engine.dag.metrics import GRAPH_METRICS, measure_graph
 from als.engine.dag.parts import Edges, GraphPart
+from als.engine.metrics import by_name
 from als.network import network_model, network_state
 from als.planners import PLANNERS
 from als.planners.mapped import MAPPED
@@ -300,7 +301,7 @@ def test_no_sooner_than_the_critical_path_and_all_cores_allow(scenario: GraphSce
     # And what is said of it.
     values = np.empty(len(GRAPH_METRICS))
     measure_graph(values, application.state, scenario.start, run.end, max(scenario.speeds), False)
-    found = graph_metrics(values)
+    found = by_name(GRAPH_METRICS, values)
     assert found["critical_path_ns"] == pytest.approx(float(max(longest)) / fastest * 1e9)
     assert found["parallelism"] == pytest.approx(float(work / max(longest)))
     assert found["slr"] == pytest.approx(took / found["critical_path_ns"])

@@ -5,15 +5,16 @@ from __future__ import annotations
 from als.engine.dag import state as g
 from als.engine.dag.events import ask_again, end_task, take_arrivals
 from als.engine.dag.hooks import ARRIVED_BY, CANCEL, call_hook
-from als.engine.dag.ready_pool import count_wait, put_in_pool, request_now, wake
+from als.engine.dag.ready_pool import count_wait, put_in_pool, request, request_now, wake
+from als.engine.dag.tasks import next_of_chunk
+from als.engine.hooks import HOOK
 from als.engine.releases import released
+from als.engine.requests import drop_event, forget, place_in_heap
 from als.engine.state import ApplicationState
 from als.engine.status import OVERFLOW, SUSPENDED
 from traces.algorithms.event_heap import heap_drop_top, heap_settle
 from traces.base.time import MAX_NS, duration_ns
 from traces.compiled import compiled
-
-__all__ = ["change_speed_in_graph", "end_what_ends", "stop_in_graph"]
 
 
 @compiled(inner=True)
@@ -27,19 +28,9 @@ def end_what_ends(state: ApplicationState, now: int) -> None:
 
 
 @compiled(inner=True)
-def _place_in_heap(state: ApplicationState, c: int) -> int:
-    """Where the event of core ``c`` is in the heap; -1 if it has none."""
-    for at in range(state.n_asking):
-        if state.ask_core[at] % state.graph.cores.does.size == c:
-            return at
-    return -1
-
-
-@compiled(inner=True)
 def _forget_transfers(state: ApplicationState, k: int) -> None:
     """Forget the transfers of a task's data, and end those that are under way."""
-    graph = state.graph
-    edge_0 = graph.first_edge
+    graph, edge_0 = state.graph, state.graph.first_edge
     for at in range(graph.in_first[k], graph.in_first[k + 1]):
         edge = graph.in_edge[at]
         if graph.has_data != 0:
@@ -48,36 +39,32 @@ def _forget_transfers(state: ApplicationState, k: int) -> None:
 
 
 @compiled(inner=True)
-def _put_back(state: ApplicationState, k: int) -> None:
-    """Take a task from its core: it will begin anew somewhere."""
-    graph = state.graph
-    task = graph.first_task + k
-    graph.tasks.at[task] = -1
-    graph.tasks.missing[task] = 0
-    state.taken[task] = 0
-    state.n_left += 1
-    if state.start_ns.size > 0:
-        state.start_ns[task] = state.end_ns[task] = -1
-        state.core[task] = state.chunk[task] = -1
+def _give_up(state: ApplicationState, k: int) -> None:
+    """Task ``k``, which a core had or was to have, is anybody's, and begins anew somewhere."""
+    graph, tasks, task = state.graph, state.graph.tasks, state.graph.first_task + k
+    if tasks.at[task] >= 0:
+        tasks.at[task] = -1
+        state.taken[task] = 0
+        state.n_left += 1
+        forget(state, task, task + 1)
+    tasks.missing[task] = 0
     if graph.mode == g.ON_HOSTS:
-        graph.tasks.since_ns[task] = state.now_ns
-        return  # its data are at the host
-    _forget_transfers(state, k)
+        tasks.since_ns[task] = state.now_ns  # its data are at the host
+    else:
+        _forget_transfers(state, k)
+    if graph.mode == g.PLANNED:
+        tasks.plan[task] = -1
+    if tasks.pending[task] == 0:
+        put_in_pool(state, k, state.now_ns)
 
 
 @compiled(inner=True)
 def _lose(state: ApplicationState, c: int) -> None:
     """Core ``c`` is absent from now on; what it had, and what was planned for it, is anybody's."""
-    graph = state.graph
-    cores, tasks = graph.cores, graph.tasks
-    first, now, n_back = graph.first_task, state.now_ns, 0
-    at = _place_in_heap(state, c)
-    if at >= 0:
-        heap_settle(state.ask_ns, state.ask_core, state.n_asking, at, -1)
-        state.n_asking = heap_drop_top(state.ask_ns, state.ask_core, state.n_asking)
+    graph, cores, now = state.graph, state.graph.cores, state.now_ns
+    drop_event(state, place_in_heap(state, c, cores.does.size))
     count_wait(state, c, now)
-    does, planned = cores.does[c], graph.mode == g.PLANNED
-    began = state.cores.began_ns[c]
+    does, planned, began = cores.does[c], graph.mode == g.PLANNED, state.cores.began_ns[c]
     if does == g.COMPUTES and began < now:
         state.busy_ns[c] += now - began
         state.finish_ns[c] = now
@@ -91,40 +78,24 @@ def _lose(state: ApplicationState, c: int) -> None:
         state.barrier_ns = max(state.barrier_ns, now)
     # What it had, and what it was to have, is anybody's.
     has = does == g.COMPUTES or does == g.HEARS or (does == g.LACKS and (not planned or cores.orphan[c] != 0))
-    k = cores.task[c] if has else -1
-    cores.task[c] = -1
-    state.cores.held_size[c] = 0
-    # All of them first, and then they are offered: whoever takes one must not find half a chunk.
-    head = k
-    chunk = graph.mode == g.BY_TECHNIQUE
+    head = k = cores.task[c] if has else -1
     while k >= 0:
-        _put_back(state, k)
-        n_back += 1
-        k = tasks.next[first + k] if chunk else -1
-    if planned and head >= 0:
-        tasks.plan[first + head] = -1
-    k = head
-    while k >= 0:
-        following = tasks.next[first + k] if chunk else -1
-        put_in_pool(state, k, now)
+        following = next_of_chunk(graph, k)
+        _give_up(state, k)
         k = following
-    if planned:
-        k = cores.sequence[c]
-        cores.sequence[c] = -1
-        while k >= 0:
-            following = tasks.next[first + k]
-            tasks.plan[first + k] = -1
-            tasks.missing[first + k] = 0
-            _forget_transfers(state, k)
-            if tasks.pending[first + k] == 0:
-                put_in_pool(state, k, now)
-            k = following
-    if n_back > 0:
+    k = cores.sequence[c]
+    while k >= 0:
+        following = graph.tasks.next[graph.first_task + k]
+        _give_up(state, k)
+        k = following
+    cores.task[c] = cores.sequence[c] = -1
+    state.cores.held_size[c] = 0
+    if head >= 0:
         state.fruitless += 1
         for other in range(state.speed.size):
             if cores.does[other] == g.DONE and not released(state, other):
                 request_now(state, other, now + state.latency_ns[other])
-        if chunk and graph.round_left > 0:
+        if graph.mode == g.BY_TECHNIQUE and graph.round_left > 0:
             ask_again(state, now, g.OPEN)
     pool = cores.host[c] if graph.mode == g.ON_HOSTS else 0
     if graph.pools.waiting_size[pool] > 0:
@@ -132,10 +103,19 @@ def _lose(state: ApplicationState, c: int) -> None:
 
 
 @compiled(inner=True)
+def come_to_graph(state: ApplicationState, c: int, t: int) -> None:
+    """Core ``c`` comes, and asks."""
+    cores = state.graph.cores
+    state.cores.held_size[c] = cores.orphan[c] = 0
+    cores.task[c] = cores.sequence[c] = -1
+    cores.free_ns[c] = t
+    request(state, c, t)
+
+
+@compiled(HOOK)
 def change_speed_in_graph(state: ApplicationState, c: int, speed_gflops: float) -> int:
     """As ``als.engine.injected_changes.set_speed``, within a part that is a graph; the application has not ended."""
-    graph, own = state.graph, state.cores
-    now = state.now_ns
+    graph, own, now = state.graph, state.cores, state.now_ns
     if graph.has_data != 0:
         take_arrivals(state, now, ARRIVED_BY)
     end_what_ends(state, now)
@@ -147,24 +127,22 @@ def change_speed_in_graph(state: ApplicationState, c: int, speed_gflops: float) 
     state.speed[c] = speed_gflops
     if before == 0.0:
         state.n_present += 1
-        own.held_size[c] = 0
-        graph.cores.free_ns[c] = now
-        latency = state.latency_ns[c] if graph.mode == g.BY_TECHNIQUE else 0
-        request_now(state, c, now + latency)
+        come_to_graph(state, c, now)
         return SUSPENDED
     if graph.cores.does[c] != g.COMPUTES:
         return SUSPENDED
-    t, work = own.held_from_ns[c], state.amounts.held_work[c]
+    t, work = own.held_from_ns[c], state.cores.held_work[c]
     if t < now:
         # Never quite nothing: a task that runs now has work left, whatever the rounding.
         work = max(work - (now - t) * 1e-9 * before, 1e-300)
-        own.held_from_ns[c], state.amounts.held_work[c] = now, work
+        own.held_from_ns[c], state.cores.held_work[c] = now, work
         t = now
     t += duration_ns(work, speed_gflops)
     if t >= MAX_NS - state.latency_ns[c]:
         state.status = OVERFLOW
         return OVERFLOW
-    heap_settle(state.ask_ns, state.ask_core, state.n_asking, _place_in_heap(state, c), t)
+    at = place_in_heap(state, c, graph.cores.does.size)
+    heap_settle(state.ask_ns, state.ask_core, state.n_asking, at, t)
     return SUSPENDED
 
 
@@ -173,48 +151,32 @@ def _never_runs(state: ApplicationState, k: int) -> None:
     """Take the tasks of a chunk from ``k`` on, one behind the other, from the core that was to compute them."""
     graph = state.graph
     while k >= 0:
-        task = graph.first_task + k
-        graph.tasks.at[task] = -1
-        k = graph.tasks.next[task] if graph.mode == g.BY_TECHNIQUE else -1
+        graph.tasks.at[graph.first_task + k] = -1
+        k = next_of_chunk(graph, k)
 
 
 @compiled(inner=True)
 def _cut(state: ApplicationState) -> int:
     """End the tasks that run now; returns how many those are."""
-    graph, now = state.graph, state.now_ns
-    cut = 0
+    graph, now, cut = state.graph, state.now_ns, 0
     for c in range(state.speed.size):
         does, k = graph.cores.does[c], graph.cores.task[c]
         count_wait(state, c, now)
         if does == g.COMPUTES and state.cores.began_ns[c] < now:
-            task = graph.first_task + k
             state.busy_ns[c] += now - state.cores.began_ns[c]
             cut += 1
             if state.start_ns.size > 0:
-                state.end_ns[task] = now
-            if graph.mode == g.BY_TECHNIQUE:
-                _never_runs(state, graph.tasks.next[task])
+                state.end_ns[graph.first_task + k] = now
+            _never_runs(state, next_of_chunk(graph, k))
         elif does == g.COMPUTES or does == g.HEARS or does == g.LACKS:
             _never_runs(state, k)
     return cut
 
 
-@compiled(inner=True)
-def _forget_late_transfers(state: ApplicationState, now: int) -> None:
-    """Forget the transfers that would begin at the stop: they are too late."""
-    graph = state.graph
-    for edge in range(graph.first_edge, graph.first_edge + graph.n_edges):
-        if graph.sent_ns[edge] == now:
-            graph.sent_ns[edge] = graph.arrived_ns[edge] = -1
-
-
-@compiled(inner=True)
-def stop_in_graph(state: ApplicationState) -> bool:
-    """As ``als.engine.injected_changes.stop`` of the tasks of the present part, which is a graph; returns whether the
-    application has completed.
-
-    RAN becomes the number of tasks that ran, at least in part, of the parts up to this one.
-    """
+@compiled(HOOK)
+def stop_in_graph(state: ApplicationState, _c: int, _speed: float) -> int:
+    """As ``als.engine.injected_changes.stop`` of the tasks of the present part, which is a graph; returns whether (1 or 0) the
+    application has completed."""
     graph = state.graph
     now, n_cores = state.now_ns, state.speed.size
     for c in range(n_cores):
@@ -226,13 +188,15 @@ def stop_in_graph(state: ApplicationState) -> bool:
     ran = graph.n_tasks - graph.n_undone
     if graph.n_undone == 0 and state.part == state.part_first.size - 2:
         state.n_ran = graph.first_task + ran
-        return True
+        return 1
     state.n_ran = graph.first_task + ran + _cut(state)
-    _forget_late_transfers(state, now)
+    for edge in range(graph.first_edge, graph.first_edge + graph.n_edges):
+        if graph.sent_ns[edge] == now:  # it would begin now, which is too late
+            graph.sent_ns[edge] = graph.arrived_ns[edge] = -1
     working = False
     for c in range(n_cores):
         working = working or state.cores.away[c] == 0
     for c in range(n_cores):
         if (state.cores.away[c] == 0 or not working) and not released(state, c):
             state.finish_ns[c] = now
-    return False
+    return 0

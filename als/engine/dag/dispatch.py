@@ -2,115 +2,47 @@
 
 from __future__ import annotations
 
-import math
-
 from als.engine.dag import state as g
-from als.engine.dag.ready_pool import begin_task, fetch, idle, wake
+from als.engine.dag.ready_pool import begin_doing, idle, pop_waiting, wake
+from als.engine.dag.tasks import begin_task, fetch_all, give, next_of_chunk
 from als.engine.hooks import RANK, call_hook
 from als.engine.releases import release
-from als.engine.rule_table import FULL, LEARNS, MOMENTS, PLACES, RANDOM
+from als.engine.requests import begin_ns, tell_chunk, tell_request
+from als.engine.rule_selection import tell_cores, tell_moments
+from als.engine.rule_table import FULL, LEARNS, MOMENTS, PLACES
 from als.engine.state import ApplicationState
 from als.engine.status import ANSWER_OUT_OF_RANGE, OVERFLOW, PLACE_TAKEN
-from als.engine.staying import stays
-from als.streams import CHUNKS as CHUNK_STREAM
-from als.streams import fill_words, uniform_from_word
 from als.techniques import NEXT_CHUNK, NEXT_CHUNK_FULL
 from als.techniques import contract as f
-from traces.algorithms.event_heap import heap_push
-from traces.algorithms.key_heap import key_pop
 from traces.base.time import MAX_NS
 from traces.compiled import caller, compiled
-
-__all__ = ["dismiss", "end_round", "serve_request", "take_told"]
 
 _call_plain = caller(NEXT_CHUNK)
 _call_full = caller(NEXT_CHUNK_FULL)
 
 
 @compiled(merged=True)
-def _report(state: ApplicationState, c: int, idle_ns: int) -> None:
-    """Write down the facts of the core's last chunk, for a rule that has not heard of it."""
-    own, facts = state.cores, state.facts
-    facts[f.LAST_SIZE] = 0.0
-    size = own.held_size[c]
-    if size == 0:
-        return
-    own.held_size[c] = 0
-    work = own.work_ns[c]  # without the time in which a task's data were missing
-    facts[f.LAST_SIZE] = float(size)
-    facts[f.LAST_WORK_NS] = float(work)
-    facts[f.LAST_TOTAL_NS] = float(idle_ns - own.asked_ns[c])
-    beyond = float(work) - float(size) * float(own.shift_ns[c])
-    facts[f.LAST_SQUARES] = max(0.0, state.amounts.squares[c] - beyond * beyond / size)
-
-
-@compiled(merged=True)
 def _ask(state: ApplicationState, c: int, t: int, left: int) -> int:
     """What the rule answers to core ``c`` at ``t``, with so many tasks left in its loop."""
-    facts, rules = state.facts, state.table
-    rule = state.rule
-    flags, call = rules.flags[rule], state.table.calls[rule]
+    rules, rule = state.table, state.rule
+    flags, call = rules.flags[rule], rules.calls[rule]
     memo = state.memo[state.memo_lo : state.memo_hi]
     requests, n_tasks, width = state.n_requests, state.rule_tasks, state.width
     n_cores = state.speed.size if width == 0 else width
     place = c if width == 0 else state.cores.rank[c]
     if flags & FULL == 0:
         return int(_call_plain(call, (n_tasks, n_cores, place, requests, left, memo)))
-    facts[f.NOW_NS] = float(t)
-    if flags & RANDOM != 0:
-        fill_words(state.words, state.keys, state.n_chunks, CHUNK_STREAM)
-        facts[f.UNIFORM] = uniform_from_word(state.words[0])
-    params = state.table.params[rules.params_first[rule] : rules.params_stop[rule]]
-    speed = state.speed if width == 0 else state.amounts.ranked[:width]
-    return int(_call_full(call, (n_tasks, n_cores, place, requests, left, facts, speed, params, memo)))
-
-
-@compiled(merged=True)
-def _waiting_task(state: ApplicationState, k: int) -> int:
-    """The number in the job of the task at place k of the heap."""
-    graph = state.graph
-    first = graph.first_task
-    return int(first + graph.tasks.in_position[first + graph.waiting[k]])
-
-
-@compiled(inner=True)
-def _tell(state: ApplicationState, n_tasks: int, moments: bool) -> None:
-    """Write down the facts of a round of the first ``n_tasks`` that wait; with ``moments`` their mean and deviation, too."""
-    speed, facts = state.speed, state.facts
-    present, total, messages = 0, 0.0, 0.0
-    resized = state.width > 0
-    for c in range(speed.size):
-        if speed[c] > 0.0 and (not resized or stays(state, c)):
-            present += 1
-            total += speed[c]
-            messages += 2.0 * float(state.latency_ns[c])
-    facts[f.OVERHEAD_S] = (float(state.overhead_ns) + messages / present) / 1e9
-    # As of a loop, and each further round is a step more.
-    step = state.part // state.phases.kind.size + state.graph.repeats
-    facts[f.STEP] = float(step)
-    if not moments:
-        return
-    base = state.lengths[_waiting_task(state, 0)]
-    beyond = 0.0
-    for k in range(n_tasks):
-        beyond += state.lengths[_waiting_task(state, k)] - base
-    mean = base + beyond / n_tasks
-    squares = 0.0
-    for k in range(n_tasks):
-        deviation = state.lengths[_waiting_task(state, k)] - mean
-        squares += deviation * deviation
-    a_core = total / present
-    facts[f.MEAN_S] = mean / a_core
-    facts[f.SIGMA_S] = math.sqrt(squares / n_tasks) / a_core
+    tell_request(state, flags, t, state.n_chunks)
+    params = rules.params[rules.params_first[rule] : rules.params_stop[rule]]
+    speed = state.speed if width == 0 else state.cores.ranked[:width]
+    return int(_call_full(call, (n_tasks, n_cores, place, requests, left, state.facts, speed, params, memo)))
 
 
 @compiled(inner=True)
 def _begin_round(state: ApplicationState) -> None:
     """Begin a round: what waits now is a loop."""
-    graph = state.graph
-    cores, pools = graph.cores, graph.pools
-    flags = state.table.flags[state.rule]
-    n_tasks = graph.n_waiting
+    graph, tasks, first = state.graph, state.graph.tasks, state.graph.first_task
+    flags, n_tasks = state.table.flags[state.rule], graph.n_waiting
     if state.width > 0:
         call_hook(state.hooks[RANK], (state, 0, 0.0))  # some may be gone since the latest change
     if graph.round >= 0:
@@ -121,15 +53,19 @@ def _begin_round(state: ApplicationState) -> None:
     graph.first_place = 0
     if flags & LEARNS == 0:
         state.memo[state.memo_lo : state.memo_hi] = 0.0
-    _tell(state, n_tasks, flags & MOMENTS != 0)
+    # It is told as of a loop, and each further round is a step more.
+    gflops = tell_cores(state, state.part // state.phases.kind.size + graph.repeats)
+    if flags & MOMENTS != 0:
+        lengths = graph.ranks[:n_tasks]  # work space
+        for k in range(n_tasks):
+            lengths[k] = state.lengths[first + tasks.in_position[first + graph.waiting[k]]]
+        tell_moments(state, lengths, gflops)
     if flags & PLACES != 0:
         for place in range(n_tasks):
-            graph.listed[place] = graph.tasks.in_position[graph.first_task + graph.waiting[0]]
-            pools.waiting_size[0] = key_pop(graph.waiting, 0, pools.waiting_size[0])
-        graph.n_waiting = 0
+            graph.listed[place] = pop_waiting(graph, 0)
     graph.round_open = g.CLOSED
     for c in range(state.speed.size):
-        does = cores.does[c]
+        does = graph.cores.does[c]
         if does == g.COMPUTES or does == g.HEARS or does == g.LACKS:
             graph.round_open = g.OPEN
 
@@ -137,8 +73,7 @@ def _begin_round(state: ApplicationState) -> None:
 @compiled(inner=True)
 def end_round(state: ApplicationState, t: int) -> None:
     """End a round whose tasks have all been handed out: those who were to wait for the next round wait for tasks."""
-    graph = state.graph
-    cores = graph.cores
+    graph, cores = state.graph, state.graph.cores
     if graph.n_turned_away == 0:
         return
     graph.n_turned_away = 0
@@ -175,13 +110,10 @@ def _send_home(state: ApplicationState, c: int, t: int) -> None:
 @compiled(merged=True)
 def _take(state: ApplicationState, c: int, size: int, placed: bool) -> None:
     """Give core ``c`` a chunk of so many tasks: those first in order, or, ``placed``, those at places from ``FIRST`` on."""
-    graph = state.graph
-    tasks, pools = graph.tasks, graph.pools
-    flags = state.table.flags[state.rule]
-    first, before = graph.first_task, -1
+    graph, tasks, first, before = state.graph, state.graph.tasks, state.graph.first_task, -1
     place = int(state.facts[f.FIRST]) if placed else graph.first_place
     for _ in range(size):
-        if flags & PLACES != 0:
+        if state.table.flags[state.rule] & PLACES != 0:
             while graph.listed[place] < 0:
                 place += 1
             k = graph.listed[place]
@@ -189,30 +121,22 @@ def _take(state: ApplicationState, c: int, size: int, placed: bool) -> None:
             if not placed:
                 graph.first_place = place + 1
         else:
-            k = tasks.in_position[first + graph.waiting[0]]
-            pools.waiting_size[0] = key_pop(graph.waiting, 0, pools.waiting_size[0])
-            graph.n_waiting -= 1
-        tasks.at[first + k] = c
-        tasks.chunk[first + k] = state.n_chunks
-        tasks.next[first + k] = -1
-        tasks.missing[first + k] = 0
-        state.taken[first + k] = 1
+            k = pop_waiting(graph, 0)
+        give(state, c, k)
+        tasks.next[first + k], tasks.missing[first + k] = -1, 0
         if before < 0:
-            graph.cores.task[c] = k
-            graph.cores.head[c] = k
+            graph.cores.task[c] = graph.cores.head[c] = k
         else:
             tasks.next[first + before] = k
         before = k
     state.cores.held_size[c] = size
     state.n_chunks += 1
-    state.n_left -= size
 
 
 @compiled(inner=True)
 def _run_of_places(state: ApplicationState, most: int) -> int:
     """How many tasks that nobody has follow one another, from the first such place on."""
-    graph = state.graph
-    place = graph.first_place
+    graph, place = state.graph, state.graph.first_place
     while graph.listed[place] < 0:
         place += 1
     graph.first_place = place
@@ -225,8 +149,7 @@ def _run_of_places(state: ApplicationState, most: int) -> int:
 @compiled(inner=True)
 def _needs_data(state: ApplicationState, c: int) -> bool:
     """Whether anything that the chunk needs was computed by another core."""
-    graph = state.graph
-    first, edge_0 = graph.first_task, graph.first_edge
+    graph, first, edge_0 = state.graph, state.graph.first_task, state.graph.first_edge
     k = graph.cores.task[c]
     while k >= 0:
         for at in range(graph.in_first[k], graph.in_first[k + 1]):
@@ -240,20 +163,14 @@ def _needs_data(state: ApplicationState, c: int) -> bool:
 @compiled(inner=True)
 def take_told(state: ApplicationState, c: int, t: int) -> None:
     """The answer has reached core ``c`` at ``t``: the data of its chunk are fetched, and it begins as soon as it can."""
-    graph = state.graph
-    cores, tasks, first = graph.cores, graph.tasks, graph.first_task
+    graph, cores, tasks, first = state.graph, state.graph.cores, state.graph.tasks, state.graph.first_task
     cores.free_ns[c] = t
     cores.does[c] = g.LACKS
     head = k = cores.task[c]
-    single = graph.mode == g.PLANNED  # an orphan: what follows it is not of its chunk
     while k >= 0:
         tasks.since_ns[first + k] = t
-        # One more than it needs, so that it does not begin before all of its transfers have.
-        tasks.missing[first + k] = graph.in_first[k + 1] - graph.in_first[k] + 1
-        for at in range(graph.in_first[k], graph.in_first[k + 1]):
-            fetch(state, graph.in_edge[at], t)
-        tasks.missing[first + k] -= 1
-        k = -1 if single else tasks.next[first + k]
+        fetch_all(state, k, t)
+        k = next_of_chunk(graph, k)
     if tasks.missing[first + head] == 0:
         begin_task(state, c, head, t)
 
@@ -264,7 +181,9 @@ def serve_request(state: ApplicationState, c: int, t: int) -> None:
     graph, own = state.graph, state.cores
     latency = state.latency_ns[c]
     flags = state.table.flags[state.rule]
-    _report(state, c, state.finish_ns[c])
+    state.facts[f.LAST_SIZE] = 0.0
+    if own.held_size[c] > 0:
+        tell_chunk(state, c, own.work_ns[c], state.finish_ns[c])  # without the time in which a task's data were missing
     if graph.round_left == 0:
         if flags & LEARNS != 0 and state.facts[f.LAST_SIZE] > 0.0 and graph.round >= 0:
             _ask(state, c, t, 0)
@@ -308,14 +227,10 @@ def serve_request(state: ApplicationState, c: int, t: int) -> None:
             state.answer = place
             graph.fault = PLACE_TAKEN
             return
-    begin = max(t, state.master_free_ns) if state.master != 0 else t
-    if begin >= MAX_NS - state.overhead_ns:
+    begin = begin_ns(state, t, latency, state.overhead_ns, state.master != 0)
+    if begin == MAX_NS:
         graph.fault = OVERFLOW
         return
-    begin += state.overhead_ns
-    if state.master != 0:
-        state.master_free_ns = begin
-    begin += latency
     state.scheduling_ns += begin - (t - latency)
     own.asked_ns[c] = t - latency
     _take(state, c, size, placed)
@@ -331,6 +246,4 @@ def serve_request(state: ApplicationState, c: int, t: int) -> None:
     elif begin == t:
         take_told(state, c, t)
     else:
-        graph.cores.does[c] = g.HEARS
-        key = g.TOLD * graph.cores.does.size + c
-        state.n_asking = heap_push(state.ask_ns, state.ask_core, state.n_asking, begin, key)
+        begin_doing(state, c, g.HEARS, g.TOLD, begin)

@@ -11,39 +11,26 @@ from als.engine import state as s
 from als.engine.dag import state as g
 from als.engine.dag.dispatch import serve_request, take_told
 from als.engine.dag.hooks import ARRIVED_AT, ARRIVED_BY, NEXT, call_hook
-from als.engine.dag.ready_pool import (
-    begin_planned,
-    begin_task,
-    fetch,
-    idle,
-    make_ready,
-    note_arrival,
-    request_now,
-    take_alone,
-    wake,
-)
-from als.engine.hooks import LEAVE_GRAPH
+from als.engine.dag.ready_pool import idle, pop_waiting, request, wake
+from als.engine.dag.tasks import begin_planned, begin_task, fetch, make_ready, note_arrival, take_alone
+from als.engine.hooks import HOOK, LEAVE_GRAPH
 from als.engine.hooks import call_hook as call_application_hook
 from als.engine.releases import release, released
 from als.engine.state import ApplicationState
 from als.engine.status import ALL_LOST, OVERFLOW, PART_DONE, STUCK, SUSPENDED, TASKS_LEFT
-from traces.algorithms.event_heap import heap_drop_top, heap_push
-from traces.algorithms.key_heap import key_pop
+from traces.algorithms.event_heap import heap_drop_top
 from traces.base.time import MAX_NS
 from traces.compiled import compiled
-
-__all__ = ["ask_again", "end_task", "serve_graph", "take_arrivals"]
 
 
 @compiled(merged=True)
 def end_task(state: ApplicationState, c: int, t: int) -> None:
     """Core ``c`` has computed its task, at ``t``; its event has been taken from the heap."""
-    graph, own = state.graph, state.cores
-    cores, tasks = graph.cores, graph.tasks
-    first, k = graph.first_task, cores.task[c]
+    graph, cores, own = state.graph, state.graph.cores, state.cores
+    tasks, first, k = graph.tasks, graph.first_task, cores.task[c]
     took = t - own.began_ns[c]
     beyond = float(took - own.shift_ns[c])
-    state.amounts.squares[c] += beyond * beyond
+    own.squares[c] += beyond * beyond
     state.busy_ns[c] += took
     own.work_ns[c] += took
     graph.n_undone -= 1
@@ -71,26 +58,10 @@ def end_task(state: ApplicationState, c: int, t: int) -> None:
             cores.does[c] = g.LACKS
         return
     cores.task[c] = -1
-    cores.does[c] = g.ASKS
-    arrives = t
-    if not planned:
-        arrives += state.latency_ns[c]
-    else:
+    if planned:
         own.held_size[c] = 0
         state.barrier_ns = max(state.barrier_ns, t)
-    key = g.REQUESTS * cores.does.size + c
-    state.n_asking = heap_push(state.ask_ns, state.ask_core, state.n_asking, arrives, key)
-
-
-@compiled(merged=True)
-def _first_waiting(state: ApplicationState, pool: int) -> int:
-    """Take the first task of a pool."""
-    graph = state.graph
-    pools, first = graph.pools, graph.first_task
-    k = graph.tasks.in_position[first + graph.waiting[pools.waiting_first[pool]]]
-    pools.waiting_size[pool] = key_pop(graph.waiting, pools.waiting_first[pool], pools.waiting_size[pool])
-    graph.n_waiting -= 1
-    return int(k)
+    request(state, c, t)
 
 
 @compiled(inner=True)
@@ -99,15 +70,13 @@ def _let_go(state: ApplicationState, c: int, t: int) -> bool:
     release(state, c, t)
     if released(state, c):
         state.graph.cores.does[c] = g.DONE
-        return True
-    return False
+    return released(state, c)
 
 
 @compiled(inner=True)
 def _look_at_plan(state: ApplicationState, c: int, t: int) -> None:
     """Give core ``c``, which is free, the next task of its sequence if that can begin, or else one that nobody has."""
-    graph = state.graph
-    cores, tasks, first = graph.cores, graph.tasks, graph.first_task
+    graph, cores, tasks, first = state.graph, state.graph.cores, state.graph.tasks, state.graph.first_task
     head = cores.sequence[c]
     cores.orphan[c] = 0
     if head >= 0 and tasks.missing[first + head] == 0:
@@ -115,7 +84,7 @@ def _look_at_plan(state: ApplicationState, c: int, t: int) -> None:
         if graph.pools.waiting_size[0] > 0:
             wake(state, 0, t)  # it may have been woken for what waits there
     elif graph.pools.waiting_size[0] > 0:
-        k = _first_waiting(state, 0)
+        k = pop_waiting(graph, 0)
         cores.orphan[c] = 1
         take_alone(state, c, k)
         take_told(state, c, t)
@@ -130,8 +99,7 @@ def _look_at_plan(state: ApplicationState, c: int, t: int) -> None:
 @compiled(merged=True)
 def _serve(state: ApplicationState, c: int, t: int) -> None:
     """Serve core ``c``, free at ``t``; whatever else happens then has happened."""
-    graph = state.graph
-    mode = graph.mode
+    graph, mode = state.graph, state.graph.mode
     if (
         state.n_leaving > 0
         and state.cores.wanted[c] == s.TO_LEAVE
@@ -145,7 +113,7 @@ def _serve(state: ApplicationState, c: int, t: int) -> None:
     else:
         pool = graph.cores.host[c]
         if graph.pools.waiting_size[pool] > 0:
-            k = _first_waiting(state, pool)
+            k = pop_waiting(graph, pool)
             take_alone(state, c, k)
             begin_task(state, c, k, t)
             if state.n_left == 0:
@@ -170,8 +138,7 @@ def take_arrivals(state: ApplicationState, t: int, slot: int) -> None:
 @compiled(merged=True)
 def _handle(state: ApplicationState, t: int) -> None:
     """Handle everything that happens at one instant."""
-    graph = state.graph
-    slots = graph.cores.does.size
+    graph, slots = state.graph, state.graph.cores.does.size
     data = graph.has_data != 0
     if data:
         take_arrivals(state, t, ARRIVED_BY)
@@ -190,8 +157,8 @@ def _handle(state: ApplicationState, t: int) -> None:
         _serve(state, key - g.REQUESTS * slots, t)
 
 
-@compiled()
-def serve_graph(state: ApplicationState, until_ns: int) -> int:
+@compiled(HOOK)
+def serve_graph(state: ApplicationState, until_ns: int, _speed: float) -> int:
     """Let everything of the present part happen that happens before ``until_ns``; returns why it stopped, as
     ``als.engine.chunk_dispatch.serve``, or a fault of a planner."""
     graph = state.graph
@@ -227,7 +194,7 @@ def ask_again(state: ApplicationState, t: int, how: int) -> None:
     graph.n_turned_away = 0
     for c in range(state.speed.size):
         if graph.cores.does[c] == g.AWAY:
-            request_now(state, c, t + state.latency_ns[c])
+            request(state, c, t)
 
 
 @compiled(inner=True)

@@ -10,8 +10,6 @@ from traces.compiled import Array, caller, types
 from traces.hooks import Hooks
 from traces.kernels.signatures import StateKind
 
-__all__ = ["ARRIVED_AT", "ARRIVED_BY", "BEGIN", "CANCEL", "HOOK", "HOOKS", "NEXT", "SEND", "call_hook", "table"]
-
 #: ``hook(graph, edge, t)``, of which each takes what it needs.
 HOOK = types.int64(StateKind(GraphState), types.int64, types.int64)
 

@@ -10,21 +10,11 @@ import math
 
 import numpy as np
 
-from als.engine.metrics import distribution
 from als.engine.state import ApplicationState
 from als.graphs.order import index_edges, topological_order, upward_ranks
+from traces.algorithms.copying import copy_first
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Floats, Ints, Shorts
-
-__all__ = [
-    "GRAPH_METRICS",
-    "arrived_transfers",
-    "copy_transfers",
-    "graph_distribution",
-    "graph_metrics",
-    "measure_graph",
-    "transfer_room",
-]
 
 #: Names and units of what :func:`measure_graph` finds, in its order; unit 1 is a ratio.
 GRAPH_METRICS = (
@@ -46,20 +36,15 @@ def _critical_gflop(state: ApplicationState) -> float:
         first, stop = state.part_first[part], state.part_first[part + 1]
         edge_0, edge_1 = graph.edge_first[part], graph.edge_first[part + 1]
         n = stop - first
-        ranks = graph.ranks[:n]
-        if edge_0 == edge_1:
-            ranks[0] = 0.0
-            for k in range(first, stop):
-                ranks[0] = max(ranks[0], state.lengths[k])
-            total += ranks[0]
-            continue
-        out_first, in_first = graph.out_first[: n + 1], graph.in_first[: n + 1]
-        target, order = graph.target[edge_0:edge_1], graph.listed[:n]
-        index_edges(graph.source[edge_0:edge_1], target, n, out_first, in_first, graph.in_edge[: edge_1 - edge_0])
-        topological_order(out_first, target, in_first, n, order, graph.tasks.scratch[first:stop])
-        upward_ranks(
-            state.lengths[first:stop], out_first, target, graph.bytes[edge_0:edge_1], order, ranks, 1.0, 0.0, 0.0
-        )
+        ranks, lengths = graph.ranks[:n], state.lengths[first:stop]
+        if edge_0 < edge_1:
+            out_first, in_first = graph.out_first[: n + 1], graph.in_first[: n + 1]
+            target, order = graph.target[edge_0:edge_1], graph.listed[:n]
+            index_edges(graph.source[edge_0:edge_1], target, n, out_first, in_first, graph.in_edge[: edge_1 - edge_0])
+            topological_order(out_first, target, in_first, n, order, graph.tasks.scratch[first:stop])
+            upward_ranks(lengths, out_first, target, graph.bytes[edge_0:edge_1], order, ranks, 1.0, 0.0, 0.0)
+        else:
+            copy_first(ranks, lengths, n)
         longest = 0.0
         for k in range(n):
             longest = max(longest, ranks[k])
@@ -90,11 +75,10 @@ def measure_graph(
         Filled; ``slr`` and ``speedup`` are NaN of an application that was stopped.
     state : ApplicationState
         Its work space is written to.
-    start_ns, end_ns : int
+    start_ns, end_ns, stopped : int, int, bool
+        When it began and ended, and whether a stop cut it short.
     fastest : float
         Speed of its fastest core at the start, GFLOP/s; 0 if no core is there.
-    stopped : bool
-        Whether a stop cut it short.
     """
     critical, total = _critical_gflop(state), 0.0
     for k in range(state.lengths.size):
@@ -109,29 +93,6 @@ def measure_graph(
     values[6] = float(state.graph.wait_ns)
 
 
-def graph_metrics(values: Array) -> dict[str, float]:
-    """What :func:`measure_graph` found, by name."""
-    return {name: float(value) for (name, _), value in zip(GRAPH_METRICS, values, strict=True)}
-
-
-def graph_distribution(graphs: Array) -> dict[str, dict[str, float | None]]:
-    """Distribution of each of :data:`GRAPH_METRICS` over the jobs that have it, as ``distribution`` gives it.
-
-    ``graphs`` has a row per metric, with NaN for jobs that have no graph.
-    """
-    return {name: distribution(row) for (name, _), row in zip(GRAPH_METRICS, graphs, strict=True)}
-
-
-@compiled(inner=True)
-def _between_cores(state: ApplicationState, part: int, edge: int) -> bool:
-    """What arrived for a task that never ran, as the job was cut, was of no use to anybody."""
-    graph = state.graph
-    first = state.part_first[part]
-    there = first + graph.target[edge]
-    ran = graph.arrived_ns[edge] >= 0 and state.start_ns[there] >= 0
-    return bool(ran and graph.tasks.at[first + graph.source[edge]] != graph.tasks.at[there])
-
-
 @compiled()
 def copy_transfers(
     state: ApplicationState, at: int, source: Shorts, target: Shorts, n_bytes: Floats, sent_ns: Ints, arrived_ns: Ints
@@ -143,9 +104,11 @@ def copy_transfers(
     graph = state.graph
     for part in range(state.part_first.size - 1):
         for edge in range(graph.edge_first[part], graph.edge_first[part + 1]):
-            if _between_cores(state, part, edge):
-                source[at] = state.part_first[part] + graph.source[edge]
-                target[at] = state.part_first[part] + graph.target[edge]
+            here, there = state.part_first[part] + graph.source[edge], state.part_first[part] + graph.target[edge]
+            # What arrived for a task that never ran, as the job was cut, was of no use to anybody.
+            ran = graph.arrived_ns[edge] >= 0 and state.start_ns[there] >= 0
+            if ran and graph.tasks.at[here] != graph.tasks.at[there]:
+                source[at], target[at] = here, there
                 n_bytes[at] = graph.bytes[edge]
                 sent_ns[at] = graph.sent_ns[edge]
                 arrived_ns[at] = graph.arrived_ns[edge]

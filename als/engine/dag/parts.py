@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from als.engine.dag import hooks as graph_hooks
 from als.engine.dag import state as g
+from als.engine.dag.state import Edges
 from als.engine.rule_table import Rules
 from als.graphs.task_graph import TaskGraph
-from als.network.routes import longest_route
 from als.network.state import NetworkState
 from als.planners import Planner
 from als.planners.mapped import Mapped
@@ -21,25 +21,6 @@ from traces.base.errors import InputError, shown
 from traces.compiled import Array, own
 
 __all__ = ["Edges", "GraphPart", "edges_of_parts", "graph_of"]
-
-
-class Edges(NamedTuple):
-    """The edges of an application's graphs.
-
-    Attributes
-    ----------
-    first : int64 (I + 1,)
-        Part ``i`` has the edges ``first[i]`` up to, not including, ``first[i + 1]``.
-    source, target : int64 (E,)
-        Producer and consumer, counted within their part; a part's edges are sorted by (source, target), and make no cycle.
-    bytes : float64 (E,)
-        What the consumer needs of the producer; 0: it only waits for it.
-    """
-
-    first: Array
-    source: Array
-    target: Array
-    bytes: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,12 +85,7 @@ def edges_of_parts(edges: Edges | None, kinds: Sequence[Any], part_first: Array)
     none = np.zeros(0, np.int64)
     if edges is None:
         return Edges(np.zeros(len(part_first), np.int64), none, none, np.zeros(0))
-    made = Edges(
-        own(edges.first, np.int64),
-        own(edges.source, np.int64),
-        own(edges.target, np.int64),
-        own(edges.bytes, np.float64),
-    )
+    made = Edges(*map(own, edges, (np.int64, np.int64, np.int64, np.float64)))
     first, source, target, n_bytes = made
     n = len(source)
     if len(first) != len(part_first) or first[0] != 0 or first[-1] != n or (np.diff(first) < 0).any():
@@ -126,19 +102,14 @@ def edges_of_parts(edges: Edges | None, kinds: Sequence[Any], part_first: Array)
     for i in np.flatnonzero(np.diff(first)).tolist():
         if not isinstance(kinds[i % len(kinds)], GraphPart | Planner):
             raise InputError(f"edges: part {i} has {first[i + 1] - first[i]}; allowed: none, as it is no graph")
-        _refuse_cycles(
-            i, int(part_first[i + 1] - part_first[i]), source[first[i] : first[i + 1]], target[first[i] : first[i + 1]]
-        )
+        producers, consumers = source[first[i] : first[i + 1]], target[first[i] : first[i + 1]]
+        if (producers < consumers).all():
+            continue
+        try:
+            TaskGraph(np.zeros(part_first[i + 1] - part_first[i]), producers, consumers, np.zeros(len(producers)))
+        except InputError as error:
+            raise InputError(f"edges: part {i}: {str(error).removeprefix('graph: ')}") from None
     return made
-
-
-def _refuse_cycles(part: int, n_tasks: int, source: Array, target: Array) -> None:
-    if (source < target).all():
-        return
-    try:
-        TaskGraph(np.zeros(n_tasks), source, target, np.zeros(len(source)))
-    except InputError as error:
-        raise InputError(f"edges: part {part}: {str(error).removeprefix('graph: ')}") from None
 
 
 def graph_of(
@@ -163,51 +134,39 @@ def graph_of(
     most = max(1, int(network.n_hosts))
     if machine_host.shape != speed.shape or not ((machine_host >= 0) & (machine_host < most)).all():
         raise InputError(f"core_host: allowed: a host for each of {n_cores} cores, 0 to {most - 1}")
-    host_number, local = hosts_in_order(machine_host)
-    longest = np.diff(part_first).max()
+    place = {host: at for at, host in enumerate(dict.fromkeys(machine_host.tolist()))}
+    local = np.array([place[host] for host in machine_host.tolist()], np.int64)
+    longest, most_edges = int(np.diff(part_first).max()), int(np.diff(edges.first).max(initial=0))
     return g.new_graph_state(
-        edges.first,
-        edges.source,
-        edges.target,
-        edges.bytes,
+        edges,
         np.pad(local, (0, room - n_cores)),
-        host_number,
+        np.array(list(place), np.int64),
         network,
         graph_hooks.table(network),
         n_tasks=n_tasks,
-        longest_route=int(longest_route(network)),
-        plan_room=rules.plan_room(int(longest), int(np.diff(edges.first).max(initial=0)), room),
-        given=_given(kinds, part_first, host_number, n_cores),
+        plan_room=rules.plan_room(longest, most_edges, room),
+        given=_given(kinds, part_first, place, n_cores),
     )
 
 
-def hosts_in_order(core_host: Array) -> tuple[Array, Array]:
-    """The hosts of a job in the order in which its cores have them, and each core's place among them."""
-    found, first, inverse = np.unique(core_host, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    return found[order], place[inverse.reshape(-1)]
-
-
-def _given(kinds: Sequence[Any], part_first: Array, host_number: Array, n_cores: int) -> Array | None:
+def _given(kinds: Sequence[Any], part_first: Array, hosts: dict[int, int], n_cores: int) -> Array | None:
     # Where tasks are to run, of parts that are mapped.
-    if not any(isinstance(kind, GraphPart) and isinstance(kind.scheduler, Mapped) for kind in kinds):
-        return None
-    given = np.zeros(int(part_first[-1]), np.int64)
-    place = {int(host): at for at, host in enumerate(host_number.tolist())}
+    given = None
     for part in range(len(part_first) - 1):
         kind = kinds[part % len(kinds)]
         if not (isinstance(kind, GraphPart) and isinstance(kind.scheduler, Mapped)):
             continue
-        first, stop = int(part_first[part]), int(part_first[part + 1])
+        if kind.host is None:
+            what, places, allowed = "core", {core: core for core in range(n_cores)}, f"0 to {n_cores - 1}"
+        else:
+            what, places, allowed = "host", hosts, shown(sorted(hosts))
         wanted = own(kind.core if kind.host is None else kind.host, np.int64)
+        first, stop = int(part_first[part]), int(part_first[part + 1])
         if len(wanted) != stop - first:
             raise InputError(f"mapped: {len(wanted)} places; allowed: one for each of {stop - first} tasks")
+        given = np.zeros(int(part_first[-1]), np.int64) if given is None else given
         for k, where in enumerate(wanted.tolist()):
-            if kind.host is None and not 0 <= where < n_cores:
-                raise InputError(f"mapped: task {k} is for core {where}; allowed: 0 to {n_cores - 1}")
-            if kind.host is not None and where not in place:
-                raise InputError(f"mapped: task {k} is for host {where}; allowed: {shown(sorted(place))}")
-            given[first + k] = where if kind.host is None else place[where]
+            if where not in places:
+                raise InputError(f"mapped: task {k} is for {what} {where}; allowed: {allowed}")
+            given[first + k] = places[where]
     return given

@@ -4,52 +4,61 @@ about to be."""
 from __future__ import annotations
 
 from als.engine.dag import state as g
-from als.engine.dag.hooks import SEND, call_hook
 from als.engine.dag.state import GraphState
+from als.engine.requests import push_event
 from als.engine.state import ApplicationState
-from als.engine.status import OVERFLOW
-from als.network.flows import ARRIVED, BEYOND
-from traces.algorithms.event_heap import heap_push
 from traces.algorithms.key_heap import key_pop, key_push
-from traces.base.time import MAX_NS, duration_ns
 from traces.compiled import compiled
 
-__all__ = [
-    "begin_planned",
-    "begin_task",
-    "count_wait",
-    "fetch",
-    "host_of",
-    "idle",
-    "make_ready",
-    "note_arrival",
-    "put_in_pool",
-    "request_now",
-    "take_alone",
-    "wake",
-]
+
+@compiled(merged=True)
+def begin_doing(state: ApplicationState, c: int, does: int, kind: int, t: int) -> None:
+    """Core ``c`` does something from now on, until its event of a kind at ``t``."""
+    state.graph.cores.does[c] = does
+    push_event(state, t, kind * state.graph.cores.does.size + c)
 
 
 @compiled(merged=True)
 def request_now(state: ApplicationState, c: int, t: int) -> None:
     """Core ``c`` is to be served at ``t``."""
-    state.graph.cores.does[c] = g.ASKS
-    key = g.REQUESTS * state.graph.cores.does.size + c
-    state.n_asking = heap_push(state.ask_ns, state.ask_core, state.n_asking, t, key)
+    begin_doing(state, c, g.ASKS, g.REQUESTS, t)
+
+
+@compiled(merged=True)
+def request(state: ApplicationState, c: int, t: int) -> None:
+    """Core ``c`` asks at ``t``: a technique's answer takes a message each way."""
+    request_now(state, c, t + state.latency_ns[c] if state.graph.mode == g.BY_TECHNIQUE else t)
+
+
+@compiled(inner=True)
+def count_wait(state: ApplicationState, c: int, t: int) -> None:
+    """Core ``c``, if it lacks nothing but the data of its next task, has waited for them up to ``t``, and is free from then."""
+    graph, cores = state.graph, state.graph.cores
+    k = cores.task[c]
+    if graph.has_data == 0 or cores.does[c] != g.LACKS or k < 0:
+        return
+    task = graph.first_task + k
+    if graph.tasks.pending[task] == 0:
+        graph.wait_ns += max(0, t - max(cores.free_ns[c], graph.tasks.since_ns[task]))
+    cores.free_ns[c] = max(cores.free_ns[c], t)
+
+
+@compiled(merged=True)
+def is_idle(graph: GraphState, c: int) -> bool:
+    """Whether core ``c`` waits for tasks, or, where they are planned, for no more than the data of its next."""
+    lacks = graph.mode == g.PLANNED and graph.cores.does[c] == g.LACKS and graph.cores.orphan[c] == 0
+    return bool(lacks or graph.cores.does[c] == g.IDLES)
 
 
 @compiled(inner=True)
 def wake(state: ApplicationState, pool: int, t: int) -> bool:
     """Let the lowest idle core of a pool be served at ``t``, if there is one."""
-    graph = state.graph
-    pools, cores = graph.pools, graph.cores
-    planned = graph.mode == g.PLANNED
+    graph, pools, cores = state.graph, state.graph.pools, state.graph.cores
     while pools.idle_size[pool] > 0:
         c = graph.idle[pools.idle_first[pool]]
         pools.idle_size[pool] = key_pop(graph.idle, pools.idle_first[pool], pools.idle_size[pool])
         cores.queued[c] = 0
-        # Those that have got something to do since then are idle no more.
-        if cores.does[c] == g.IDLES or (planned and cores.does[c] == g.LACKS and cores.orphan[c] == 0):
+        if is_idle(graph, c):  # it may have got something to do since then
             count_wait(state, c, t)
             request_now(state, c, t)
             return True
@@ -67,162 +76,28 @@ def idle(state: ApplicationState, c: int, pool: int) -> None:
 
 
 @compiled(merged=True)
-def put_in_pool(state: ApplicationState, k: int, t: int) -> None:
-    """Task ``k`` of the part waits for any core, or any core of its host, from ``t`` on."""
-    graph = state.graph
-    pools = graph.pools
-    pool = graph.tasks.plan[graph.first_task + k] if graph.mode == g.ON_HOSTS else 0
-    place = graph.tasks.position[graph.first_task + k]
+def push_waiting(graph: GraphState, pool: int, k: int) -> None:
+    """Put task ``k`` of the part into a pool."""
+    pools, place = graph.pools, graph.tasks.position[graph.first_task + k]
     pools.waiting_size[pool] = key_push(graph.waiting, pools.waiting_first[pool], pools.waiting_size[pool], place)
     graph.n_waiting += 1
+
+
+@compiled(merged=True)
+def pop_waiting(graph: GraphState, pool: int) -> int:
+    """Take the first task out of a pool; returns its number in the part."""
+    pools = graph.pools
+    k = graph.tasks.in_position[graph.first_task + graph.waiting[pools.waiting_first[pool]]]
+    pools.waiting_size[pool] = key_pop(graph.waiting, pools.waiting_first[pool], pools.waiting_size[pool])
+    graph.n_waiting -= 1
+    return int(k)
+
+
+@compiled(merged=True)
+def put_in_pool(state: ApplicationState, k: int, t: int) -> None:
+    """Task ``k`` of the part waits for any core, or any core of its host, from ``t`` on."""
+    graph, pools = state.graph, state.graph.pools
+    pool = graph.tasks.plan[graph.first_task + k] if graph.mode == g.ON_HOSTS else 0
+    push_waiting(graph, pool, k)
     if pools.idle_size[pool] > 0:
         wake(state, pool, t)
-
-
-@compiled(merged=True)
-def make_ready(state: ApplicationState, k: int, t: int) -> None:
-    """All producers of task ``k`` of the part have ended, the last of them at ``t``."""
-    graph = state.graph
-    task = graph.first_task + k
-    graph.tasks.since_ns[task] = t
-    if graph.mode == g.BY_TECHNIQUE or graph.tasks.plan[task] < 0:
-        put_in_pool(state, k, t)
-    elif graph.tasks.missing[task] == 0:
-        have_all(state, k, t)
-
-
-@compiled(inner=True)
-def have_all(state: ApplicationState, k: int, t: int) -> None:
-    """The last of the data that task ``k`` of the part needs has arrived where the task is to be computed."""
-    graph = state.graph
-    cores, task = graph.cores, graph.first_task + k
-    if graph.tasks.at[task] >= 0:
-        c = graph.tasks.at[task]
-        if cores.task[c] == k and cores.does[c] == g.LACKS:
-            begin_task(state, c, k, t)
-    elif graph.mode == g.ON_HOSTS:
-        put_in_pool(state, k, t)
-    else:
-        c = graph.tasks.plan[task]
-        if cores.sequence[c] == k and cores.does[c] == g.LACKS and cores.orphan[c] == 0:
-            begin_planned(state, c, t)
-
-
-@compiled(merged=True)
-def take_alone(state: ApplicationState, c: int, k: int) -> None:
-    """Core ``c`` gets a chunk of one task."""
-    graph = state.graph
-    task = graph.first_task + k
-    graph.tasks.at[task] = c
-    graph.tasks.chunk[task] = state.n_chunks
-    graph.cores.task[c] = k
-    graph.cores.head[c] = k
-    state.cores.held_size[c] = 1
-    state.taken[task] = 1
-    state.n_chunks += 1
-    state.n_left -= 1
-
-
-@compiled(inner=True)
-def begin_planned(state: ApplicationState, c: int, t: int) -> None:
-    """Core ``c`` begins the next task of its sequence."""
-    graph = state.graph
-    k = graph.cores.sequence[c]
-    graph.cores.sequence[c] = graph.tasks.next[graph.first_task + k]
-    take_alone(state, c, k)
-    begin_task(state, c, k, t)
-
-
-@compiled(inner=True)
-def count_wait(state: ApplicationState, c: int, t: int) -> None:
-    """Core ``c``, if it lacks nothing but the data of its next task, has waited for them up to ``t``, and is free from then."""
-    graph = state.graph
-    cores = graph.cores
-    k = cores.task[c]
-    if graph.has_data == 0 or cores.does[c] != g.LACKS or k < 0:
-        return
-    task = graph.first_task + k
-    if graph.tasks.pending[task] == 0:
-        graph.wait_ns += max(0, t - max(cores.free_ns[c], graph.tasks.since_ns[task]))
-    cores.free_ns[c] = max(cores.free_ns[c], t)
-
-
-@compiled(merged=True)
-def begin_task(state: ApplicationState, c: int, k: int, t: int) -> None:
-    """Core ``c`` begins to compute task ``k`` of the part at ``t``."""
-    graph, own = state.graph, state.cores
-    cores, task = graph.cores, graph.first_task + k
-    if graph.has_data != 0:
-        lacked = t - max(cores.free_ns[c], graph.tasks.since_ns[task])
-        graph.wait_ns += max(0, lacked)
-    if state.width != 0 and cores.head[c] == k:
-        t += own.owes_ns[c]
-        state.scheduling_ns += own.owes_ns[c]
-        own.owes_ns[c] = 0
-    took = duration_ns(state.lengths[task], state.speed[c])
-    if t + took >= MAX_NS - state.latency_ns[c]:
-        graph.fault = OVERFLOW
-    cores.does[c] = g.COMPUTES
-    cores.task[c] = k
-    graph.tasks.at[task] = c
-    own.began_ns[c] = own.held_from_ns[c] = t
-    state.amounts.held_work[c] = state.lengths[task]
-    if cores.head[c] == k:
-        own.work_ns[c] = 0
-        own.shift_ns[c] = took
-        state.amounts.squares[c] = 0.0
-    if state.start_ns.size > 0:
-        state.start_ns[task] = t
-        state.core[task] = state.core_number[c]
-        state.chunk[task] = graph.tasks.chunk[task]
-    key = g.ENDS * cores.does.size + c
-    state.n_asking = heap_push(state.ask_ns, state.ask_core, state.n_asking, t + took, key)
-
-
-@compiled(inner=True)
-def note_arrival(state: ApplicationState, edge: int, t: int) -> None:
-    """The bytes of an edge of the part have arrived at ``t``."""
-    graph = state.graph
-    tasks = graph.tasks
-    at = graph.first_edge + edge
-    target = graph.first_task + graph.target[at]
-    graph.arrived_ns[at] = t
-    if graph.cores.host[tasks.at[graph.first_task + graph.source[at]]] != host_of(graph, target):
-        graph.n_transfers += 1
-        graph.transfer_bytes += graph.bytes[at]
-    tasks.missing[target] -= 1
-    if tasks.missing[target] == 0:
-        have_all(state, graph.target[at], t)
-
-
-@compiled(merged=True)
-def host_of(graph: GraphState, task: int) -> int:
-    """The host, counted within the job, where a task is computed or to be computed."""
-    if graph.tasks.at[task] >= 0:
-        return int(graph.cores.host[graph.tasks.at[task]])
-    planned = graph.tasks.plan[task]
-    return int(planned if graph.mode == g.ON_HOSTS else graph.cores.host[planned])
-
-
-@compiled(inner=True)
-def fetch(state: ApplicationState, edge: int, t: int) -> None:
-    """Begin the transfer of an edge of the part, whose producer has ended, to where its consumer is to be."""
-    graph = state.graph
-    at = graph.first_edge + edge
-    source = graph.first_task + graph.source[at]
-    target = graph.first_task + graph.target[at]
-    producer = graph.tasks.at[source]
-    same_core = producer == graph.tasks.at[target]
-    if graph.mode == g.PLANNED and graph.tasks.at[target] < 0:
-        same_core = producer == graph.tasks.plan[target]
-    if graph.has_data == 0 or same_core or graph.bytes[at] == 0.0:
-        graph.tasks.missing[target] -= 1
-        if graph.tasks.missing[target] == 0:
-            have_all(state, graph.target[at], t)
-        return
-    graph.sent_ns[at] = t
-    answer = call_hook(graph.hooks[SEND], (graph, edge, t))
-    if answer == ARRIVED:
-        note_arrival(state, edge, t)
-    elif answer == BEYOND:
-        graph.fault = OVERFLOW

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from als.engine import codes
 from als.network.flows import FlowState, flow_sizes
+from als.network.routes import longest_route
 from als.network.state import NO_NETWORK, NONE, NetworkState
 from als.planners.contract import COSTS, PlanningProblem
-from traces.compiled import Array, own
-from traces.kernels.signatures import Floats, Ints, Ints2
+from traces.compiled import Array
+from traces.kernels.signatures import Floats, Ints
 from traces.kernels.state import State, column
-
-__all__ = [
-    "BY_RANK",
-    "BY_TECHNIQUE",
-    "NO_GRAPH",
-    "ON_CORES",
-    "ON_HOSTS",
-    "PLANNED",
-    "GraphState",
-    "anew_room",
-    "new_graph_state",
-]
 
 # The codes, as integers for kernels:
 BY_TECHNIQUE, PLANNED, ON_HOSTS, ON_CORES = map(int, codes.Mode)
@@ -72,6 +61,15 @@ class Anew(State, dim="anew"):
     position: Ints = column()  # its place in the order of begins
     at: Ints = column()  # the task at a place
     scratch: Ints = column()  # work space
+    gflop: Floats = column()  # its work, GFLOP
+    # Where a task's out-edges begin, and its in-edges
+    out_first: Ints = column("anew_bounds")
+    in_first: Ints = column("anew_bounds")
+    source: Ints = column("anew_edges")  # the task that makes the data of each edge
+    target: Ints = column("anew_edges")  # the task that needs them
+    in_edge: Ints = column("anew_edges")  # the edges by the tasks that need them
+    bytes: Floats = column("anew_edges")  # how many bytes they are
+    speed: Floats = column("anew_cores")  # of each core that stays; 0 of the others
 
 
 class Pools(State, dim="pools"):
@@ -131,11 +129,6 @@ class GraphState(State):
     sent_ns: Ints = column("edges", fill=-1)
     arrived_ns: Ints = column("edges", fill=-1)
     anew: Anew  # what is planned anew
-    anew_first: Ints2  # (2, N + 1) or (2, 0): where its tasks' out-edges begin, and their in-edges
-    anew_edges: Ints2  # (3, E) or (3, 0): its edges' producers and consumers, and their order by consumers
-    anew_gflop: Floats  # (N,) or (0,): the work of its tasks
-    anew_bytes: Floats  # (E,) or (0,): the bytes of its edges
-    anew_speed: Floats  # (P,) or (0,): the speeds of the cores that stay, 0 of the others
     ranks: Floats = column("nodes")  # work space, and what a planner says of the begin of each task, s
     costs: Floats = column(COSTS)  # what planners and ranks take data to cost (``PlanningProblem.costs``)
     problem: PlanningProblem = column()  # the part that has begun last, as planners see it, with their work space
@@ -144,39 +137,44 @@ class GraphState(State):
     hooks: Ints  # what only some graphs do (``als.engine.dag.hooks``)
 
 
+class Edges(NamedTuple):
+    """The edges of an application's graphs.
+
+    Attributes
+    ----------
+    first : int64 (I + 1,)
+        Part ``i`` has the edges ``first[i]`` up to, not including, ``first[i + 1]``.
+    source, target : int64 (E,)
+        Producer and consumer, counted within their part; a part's edges are sorted by (source, target), and make no cycle.
+    bytes : float64 (E,)
+        What the consumer needs of the producer; 0: it only waits for it.
+    """
+
+    first: Array
+    source: Array
+    target: Array
+    bytes: Array
+
+
 def new_graph_state(
-    edge_first: Array,
-    source: Array,
-    target: Array,
-    n_bytes: Array,
+    edges: Edges,
     core_host: Array,
     host_number: Array,
     net: NetworkState,
     hooks: Array,
     *,
     n_tasks: int,
-    longest_route: int,
-    plan_room: tuple[int, int] = (0, 0),
+    plan_room: tuple[int, int],
     given: Array | None = None,
 ) -> GraphState:
-    """A state with columns of its own.
+    """A state with columns of its own, of N tasks, with ``plan_room`` for the numbers and the places that planners need.
 
-    Parameters
-    ----------
-    edge_first, source, target, n_bytes, host_number, net, hooks, given
-        As the attributes.
-    core_host : int64 (P,)
-        The host of each core, counted within the job, in the order in which they first appear.
-    n_tasks : int
-        N.
-    longest_route : int
-        The most links between two hosts of the machine; 0 where no links are shared.
-    plan_room : (int, int)
-        How many numbers and how many places planners need.
+    ``core_host`` is the host of each core, counted within the job, in the order in which they first appear: int64 (P,). The
+    others are as the attributes.
     """
-    n_edges, n_hosts = len(source), len(host_number)
+    n_edges, n_hosts = len(edges.source), len(host_number)
     sizes = {
-        "edge_bounds": len(edge_first),
+        "edge_bounds": len(edges.first),
         "edges": n_edges,
         "given": 0 if given is None else len(given),
         "hosts": n_hosts,
@@ -186,15 +184,15 @@ def new_graph_state(
         "pools": max(1, n_hosts),
     }
     return GraphState.new(
-        sizes | flow_sizes(n_edges if net.kind != NONE else 0, max(1, longest_route)),
-        edge_first=own(edge_first, np.int64),
-        source=own(source, np.int64),
-        target=own(target, np.int64),
-        bytes=own(n_bytes, np.float64),
+        sizes | flow_sizes(n_edges if net.kind != NONE else 0, max(1, int(longest_route(net)))),
+        edge_first=edges.first,
+        source=edges.source,
+        target=edges.target,
+        bytes=edges.bytes,
         given=() if given is None else given,
-        host_number=own(host_number, np.int64),
+        host_number=host_number,
         cores=GraphCores.new(sizes, host=core_host),
-        **anew_room(0, 0, 0),
+        anew=Anew.none(),
         # Where the columns of a part are is set when it begins.
         problem=PlanningProblem.none(floats=np.empty(plan_room[0]), ints=np.empty(plan_room[1], np.int64)),
         net=net,
@@ -202,25 +200,10 @@ def new_graph_state(
     )
 
 
-def anew_room(n_tasks: int, n_edges: int, n_cores: int) -> dict[str, Any]:
-    """The columns that are needed only where widths change, by their names, of sizes 0 or enough for any part."""
-    first = n_tasks + 1 if n_tasks else 0
-    return {
-        "anew": Anew.new({"anew": n_tasks}),
-        "anew_first": np.empty((2, first), np.int64),
-        "anew_edges": np.empty((3, n_edges), np.int64),
-        "anew_gflop": np.empty(n_tasks),
-        "anew_bytes": np.empty(n_edges),
-        "anew_speed": np.empty(n_cores),
-    }
-
-
-def _no_graph() -> GraphState:
-    none = np.zeros(0, np.int64)
-    empty = new_graph_state(none, none, none, np.zeros(0), none, none, NO_NETWORK, none, n_tasks=0, longest_route=0)
-    empty.exists = 0
-    return empty
+def anew_room(n_tasks: int, n_edges: int, n_cores: int) -> Anew:
+    """What is needed only where widths change, enough for any part."""
+    return Anew.new({"anew": n_tasks, "anew_bounds": n_tasks + 1, "anew_edges": n_edges, "anew_cores": n_cores})
 
 
 #: Of all applications without a graph: nothing is ever written there.
-NO_GRAPH = _no_graph()
+NO_GRAPH = GraphState.none(exists=0, anew=Anew.none(), problem=PlanningProblem.none(), net=NO_NETWORK)

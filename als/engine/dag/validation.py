@@ -10,33 +10,22 @@ from als.engine.state import ApplicationState
 from traces.checks.faults import Checks
 from traces.checks.heaps import first_out_of_order
 
-__all__ = ["validate_graph"]
-
 #: Kind of the event that a core's state has in the heap; no other state has one.
 _EVENT = {g.COMPUTES: g.ENDS, g.HEARS: g.TOLD, g.ASKS: g.REQUESTS}
 
 
-def validate_graph(state: ApplicationState, checks: Checks) -> None:
-    """Check the part that runs, which is a graph; ``checks`` raises the errors."""
-    _Graph(state, checks).check()
+class GraphChecks(Checks):
+    """The checks of the part that runs, which is a graph: its tasks are ``first`` to ``stop - 1`` of the application."""
 
-
-class _Graph:
-    """The graph of the part that runs: its tasks are ``first`` to ``stop - 1`` of the application."""
-
-    def __init__(self, state: ApplicationState, checks: Checks) -> None:
-        self.state, self.graph, self.fault, self.none, self.count = (
-            state,
-            state.graph,
-            checks.fault,
-            checks.none,
-            checks.count,
-        )
+    def __init__(self, state: ApplicationState, where: str) -> None:
+        super().__init__(where)
+        self.state, self.graph = state, state.graph
         self.first, self.stop = self.graph.first_task, self.graph.first_task + self.graph.n_tasks
         self.edges = slice(self.graph.first_edge, self.graph.first_edge + self.graph.n_edges)
         self.records = len(state.start_ns) > 0
 
     def check(self) -> None:
+        """Raise the error of the first fault."""
         part = self.state.part_first[self.state.part : self.state.part + 2].tolist()
         if [self.first, self.stop] != part:
             self.fault(f"the graph has tasks {self.first} to {self.stop - 1}, its part {part[0]} to {part[1] - 1}")
@@ -51,18 +40,14 @@ class _Graph:
         # Who waits for whom, as far as the records say who has ended.
         state, graph, tasks, taken, first, stop = self.state, self.graph, self.tasks, self.taken, self.first, self.stop
         self.count("tasks that are left", state.n_left, int((state.taken[first:stop] == 0).sum()))
+        wrong = (tasks.pending < 0) | (tasks.missing < 0)
+        self.none(wrong, lambda k: f"task {first + k} waits for {tasks.pending[k]} tasks and {tasks.missing[k]} data")
+        wrong = taken != (tasks.at >= 0)
         self.none(
-            (tasks.pending < 0) | (tasks.missing < 0),
-            lambda k: f"task {first + k} waits for {tasks.pending[k]} tasks and {tasks.missing[k]} data",
+            wrong, lambda k: f"task {first + k} is {'' if taken[k] else 'not '}assigned, and core {tasks.at[k]} has it"
         )
-        self.none(
-            taken != (tasks.at >= 0),
-            lambda k: f"task {first + k} is {'' if taken[k] else 'not '}assigned, and core {tasks.at[k]} has it",
-        )
-        self.none(
-            np.sort(tasks.position) != np.arange(stop - first),
-            lambda k: f"no task has place {k} in the order of waiting, or two have",
-        )
+        unlike = np.sort(tasks.position) != np.arange(stop - first)
+        self.none(unlike, lambda k: f"no task has place {k} in the order of waiting, or two have")
         if not self.records:
             return
         ended, began = state.end_ns[first:stop] >= 0, state.start_ns[first:stop]
@@ -78,13 +63,8 @@ class _Graph:
 
     def _check_cores(self) -> None:
         # What each core does, and that it will be looked at again.
-        state, graph, cores, first, n_cores = (
-            self.state,
-            self.graph,
-            self.graph.cores,
-            self.first,
-            len(self.state.speed),
-        )
+        state, graph, first = self.state, self.graph, self.first
+        cores, n_cores = graph.cores, len(state.speed)
         keys = state.ask_core[: state.n_asking]
         event = np.full(n_cores, -1)
         event[keys % cores.does.size] = keys // cores.does.size
@@ -131,31 +111,25 @@ class _Graph:
             ),
         )
         queued = graph.cores.queued
-        self.none(
-            idle != queued[: len(idle)],
-            lambda c: f"core {c} is {idle[c]} times among those that wait for tasks, and says {queued[c]}",
-        )
+        wrong = idle != queued[: len(idle)]
+        self.none(wrong, lambda c: f"core {c} is {idle[c]} times among those that wait for tasks, and says {queued[c]}")
 
     def _check_transfers(self) -> None:
         graph, sent, arrived = self.graph, self.graph.sent_ns[self.edges], self.graph.arrived_ns[self.edges]
-        self.none(
-            (arrived >= 0) & ((sent < 0) | (arrived < sent)),
-            lambda k: f"transfer {k} was sent at {sent[k]} ns, and arrived at {arrived[k]} ns",
-        )
+        wrong = (arrived >= 0) & ((sent < 0) | (arrived < sent))
+        self.none(wrong, lambda k: f"transfer {k} was sent at {sent[k]} ns, and arrived at {arrived[k]} ns")
         if graph.has_data == 0:
             self.none(sent >= 0, lambda k: f"transfer {k} was sent at {sent[k]} ns, and data take no time")
             return
         slots = graph.flows.edge_slot[: graph.n_edges]
+        wrong = ((sent >= 0) & (arrived < 0)) != (slots >= 0)
         self.none(
-            ((sent >= 0) & (arrived < 0)) != (slots >= 0),
-            lambda k: f"transfer {k}, sent {sent[k]}, arrived {arrived[k]} ns, is under way in slot {slots[k]}",
+            wrong, lambda k: f"transfer {k}, sent {sent[k]}, arrived {arrived[k]} ns, is under way in slot {slots[k]}"
         )
         used = slots[slots >= 0]
         if len(used) != len(np.unique(used)):
             self.fault("two transfers are under way in one slot")
         if self.records:
             ended = self.state.end_ns[self.first + graph.source[self.edges]]
-            self.none(
-                (sent >= 0) & (sent < ended),
-                lambda k: f"transfer {k} was sent at {sent[k]} ns, before what makes it had ended",
-            )
+            wrong = (sent >= 0) & (sent < ended)
+            self.none(wrong, lambda k: f"transfer {k} was sent at {sent[k]} ns, before what makes it had ended")

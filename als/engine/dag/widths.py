@@ -15,38 +15,17 @@ from __future__ import annotations
 
 from als.engine import state as s
 from als.engine.dag import state as g
-from als.engine.dag.changes import end_what_ends
+from als.engine.dag.changes import come_to_graph, end_what_ends
 from als.engine.dag.dispatch import end_round
-from als.engine.dag.ready_pool import count_wait, fetch, put_in_pool, request_now, wake
-from als.engine.dag.setup import call_planner, place_memo, show_cores
-from als.engine.releases import leave, released
+from als.engine.dag.ready_pool import count_wait, is_idle, push_waiting, put_in_pool, request_now, wake
+from als.engine.dag.setup import make_sequences, place_memo, plan, pose_problem
+from als.engine.dag.tasks import fetch_all
+from als.engine.hooks import HOOK
+from als.engine.releases import count_ranks, is_last, leave, released
 from als.engine.rule_table import PLACES
 from als.engine.state import ApplicationState
-from als.engine.status import BAD_PLAN
-from als.engine.staying import count_ranks, is_last
-from als.graphs.order import by_rank, index_edges, topological_order
-from traces.algorithms.key_heap import key_push
+from als.graphs.order import topological_order
 from traces.compiled import compiled
-
-__all__ = ["leave_as_served", "resize_in_graph"]
-
-
-@compiled(inner=True)
-def _come(state: ApplicationState, c: int, t: int) -> None:
-    """Core ``c`` comes, and asks."""
-    graph = state.graph
-    graph.cores.free_ns[c] = t
-    graph.cores.task[c] = graph.cores.sequence[c] = -1
-    graph.cores.orphan[c] = 0
-    request_now(state, c, t + state.latency_ns[c] if graph.mode == g.BY_TECHNIQUE else t)
-
-
-@compiled(inner=True)
-def _has_nothing(state: ApplicationState, c: int) -> bool:
-    """Whether core ``c`` has no chunk, and is not about to be served."""
-    does = state.graph.cores.does[c]
-    waits = state.graph.mode == g.PLANNED and does == g.LACKS and state.graph.cores.orphan[c] == 0
-    return bool(waits or does == g.IDLES or does == g.AWAY or does == g.DONE)
 
 
 @compiled(inner=True)
@@ -65,33 +44,36 @@ def _leave(state: ApplicationState, c: int, t: int, heard_ns: int) -> None:
     leave(state, c, heard_ns)
 
 
-@compiled(inner=True)
-def leave_as_served(state: ApplicationState, c: int, t: int) -> bool:
-    """Core ``c``, which is to leave, has asked: it leaves, or, with nobody else there, what is left is shared out anew."""
-    graph = state.graph
+@compiled(HOOK)
+def leave_as_served(state: ApplicationState, t: int, core: float) -> int:
+    """A core that is to leave has asked: it leaves (1), or, with nobody else there, what is left is shared out anew (0)."""
+    graph, c = state.graph, int(core)
     heard_ns = t + state.latency_ns[c] if graph.mode == g.BY_TECHNIQUE else t
     _leave(state, c, t, heard_ns)
     if not released(state, c):
         _share_out_anew(state, t)
-        return False
+        return 0
     state.away_ns = max(state.away_ns, t)
     state.barrier_ns = max(state.barrier_ns, heard_ns)
     if graph.pools.waiting_size[0] > 0:
         wake(state, 0, t)  # it may have been woken for what waits there
-    return True
+    return 1
 
 
-@compiled(inner=True)
-def resize_in_graph(state: ApplicationState, t: int) -> None:
+@compiled(HOOK)
+def resize_in_graph(state: ApplicationState, t: int, _speed: float) -> int:
     """Cores have come to slots where nobody is, or are to leave, at ``t``: what nobody has begun is shared out anew."""
-    cores = state.graph.cores
     for c in range(state.speed.size):
-        if cores.does[c] == g.ABSENT and state.speed[c] > 0.0 and not released(state, c):
-            _come(state, c, t)
-        elif not released(state, c) and state.cores.wanted[c] == s.TO_LEAVE and _has_nothing(state, c):
+        does = state.graph.cores.does[c]
+        if released(state, c):
+            continue
+        if does == g.ABSENT and state.speed[c] > 0.0:
+            come_to_graph(state, c, t)
+        elif state.cores.wanted[c] == s.TO_LEAVE and (is_idle(state.graph, c) or does == g.AWAY or does == g.DONE):
             _leave(state, c, t, t)
     end_what_ends(state, t)
     _share_out_anew(state, t)
+    return 0
 
 
 @compiled(inner=True)
@@ -110,16 +92,13 @@ def _share_out_anew(state: ApplicationState, t: int) -> None:
 def _end_round_early(state: ApplicationState, t: int) -> None:
     """What of the round was not handed out waits again, and is part of the next one."""
     graph = state.graph
-    pools = graph.pools
     if graph.round >= 0:
         graph.repeats += 1
     graph.round = -1
     if graph.round_left > 0 and state.table.flags[state.rule] & PLACES != 0:
         for place in range(state.rule_tasks):
             if graph.listed[place] >= 0:
-                position = graph.tasks.position[graph.first_task + graph.listed[place]]
-                pools.waiting_size[0] = key_push(graph.waiting, 0, pools.waiting_size[0], position)
-                graph.n_waiting += 1
+                push_waiting(graph, 0, graph.listed[place])
     graph.round_left = 0
     end_round(state, t)
 
@@ -131,31 +110,26 @@ def _plan_anew(state: ApplicationState, t: int) -> None:
     graph.pools.waiting_size[0] = graph.n_waiting = 0
     for c in range(state.speed.size):
         cores.sequence[c] = -1
-        does = cores.does[c]
-        if does == g.IDLES or (does == g.LACKS and cores.orphan[c] == 0):
+        if is_idle(graph, c):
             count_wait(state, c, t)
             cores.task[c] = -1
             request_now(state, c, t)
     n = _pose_rest(state)
     if n == 0:
         return
-    _plan_rest(state, n)
+    problem, anew = graph.problem, graph.anew
+    topological_order(problem.out_first, problem.target, problem.in_first, n, problem.order, anew.scratch[:n])
+    bad = plan(state, anew.position[:n], anew.at[:n])
+    state.answer = anew.of[bad] if bad >= 0 else state.answer
     _put_behind(state, n)
     for at in range(n):
-        _move(state, graph.anew.of[at], graph.anew.core[at])
-    for place in range(n - 1, -1, -1):
-        at = graph.anew.at[place]
-        k, c = graph.anew.of[at], graph.anew.core[at]
-        if c >= 0:
-            graph.tasks.next[graph.first_task + k] = cores.sequence[c]
-            cores.sequence[c] = k
-    for at in range(n):
-        _bring(state, graph.anew.of[at], t)
+        _move(state, anew.of[at], anew.core[at], t)
+    make_sequences(state, graph.n_tasks - n, graph.n_tasks)
 
 
 @compiled(inner=True)
 def _pose_rest(state: ApplicationState) -> int:
-    """Let the planning problem be what nobody has begun; returns how many tasks those are."""
+    """Let the planning problem be what nobody has begun, if that is anything; returns how many tasks it is."""
     graph, first = state.graph, state.graph.first_task
     edge_0, anew, within = graph.first_edge, graph.anew, graph.tasks.scratch
     n = n_edges = 0
@@ -163,43 +137,17 @@ def _pose_rest(state: ApplicationState) -> int:
         within[first + k] = -1
         if state.taken[first + k] == 0:
             within[first + k] = n
-            anew.of[n], graph.anew_gflop[n] = k, state.lengths[first + k]
+            anew.of[n], anew.gflop[n] = k, state.lengths[first + k]
             n += 1
     for edge in range(edge_0, edge_0 + graph.n_edges):
-        source, target = within[first + graph.source[edge]], within[first + graph.target[edge]]
-        if source >= 0 and target >= 0:
-            graph.anew_edges[0, n_edges], graph.anew_edges[1, n_edges] = source, target
-            graph.anew_bytes[n_edges] = graph.bytes[edge]
+        maker, user = within[first + graph.source[edge]], within[first + graph.target[edge]]
+        if maker >= 0 and user >= 0:
+            anew.source[n_edges], anew.target[n_edges], anew.bytes[n_edges] = maker, user, graph.bytes[edge]
             n_edges += 1
-    problem, params, rule = graph.problem, state.table.params, state.rule
-    problem.gflop, problem.bytes = graph.anew_gflop[:n], graph.anew_bytes[:n_edges]
-    problem.source, problem.target = graph.anew_edges[0][:n_edges], graph.anew_edges[1][:n_edges]
-    problem.in_edge = graph.anew_edges[2][:n_edges]
-    problem.out_first, problem.in_first = graph.anew_first[0][: n + 1], graph.anew_first[1][: n + 1]
-    problem.order, problem.begin = graph.listed[:n], graph.ranks[:n]
-    show_cores(state)
-    problem.core = anew.core[:n]
-    problem.params = params[state.table.params_first[rule] : state.table.params_stop[rule]]
+    if n > 0:
+        source, target = anew.source[:n_edges], anew.target[:n_edges]
+        pose_problem(state, anew, anew.gflop[:n], source, target, anew.bytes[:n_edges], anew.core[:n])
     return n
-
-
-@compiled(inner=True)
-def _plan_rest(state: ApplicationState, n: int) -> None:
-    """Have the ``n`` tasks planned; where nobody is there, none has a core. They are put in order by their begins."""
-    graph, problem = state.graph, state.graph.problem
-    core, begin, anew = problem.core, problem.begin, graph.anew
-    index_edges(problem.source, problem.target, n, problem.out_first, problem.in_first, problem.in_edge)
-    topological_order(problem.out_first, problem.target, problem.in_first, n, problem.order, anew.scratch[:n])
-    answer = call_planner(state.table.calls[state.rule], (problem,))
-    for k in range(n):
-        good = answer == 0 and 0 <= core[k] < state.speed.size and begin[k] >= 0.0
-        if not good or problem.speed[core[k]] == 0.0:
-            if answer == 0:
-                state.answer = anew.of[k]
-                graph.fault = BAD_PLAN
-            core[k] = -1
-        begin[k] = -begin[k] if answer == 0 else 0.0
-    by_rank(begin, problem.order, anew.position[:n], anew.at[:n], 0)
 
 
 @compiled(inner=True)
@@ -219,35 +167,14 @@ def _put_behind(state: ApplicationState, n: int) -> None:
 
 
 @compiled(inner=True)
-def _move(state: ApplicationState, k: int, c: int) -> None:
-    """Task ``k`` is for core ``c`` now, or, -1, for anybody: if that is another than before, it lacks all of its data there."""
-    graph = state.graph
-    task = graph.first_task + k
-    graph.tasks.next[task] = -1
-    if graph.tasks.plan[task] == c:
-        return
-    graph.tasks.plan[task] = c
-    graph.tasks.missing[task] = -1  # it is to be counted
-
-
-@compiled(inner=True)
-def _bring(state: ApplicationState, k: int, t: int) -> None:
-    """Task ``k``, if it was moved, is to have its data where it is planned to be; one that is for anybody waits."""
-    graph = state.graph
-    first = graph.first_task
-    if graph.tasks.plan[first + k] < 0:
-        graph.tasks.missing[first + k] = 0
-        if graph.tasks.pending[first + k] == 0:
+def _move(state: ApplicationState, k: int, c: int, t: int) -> None:
+    """Task ``k`` is for core ``c`` now: if it was for another, it lacks all of its data there. With -1 it waits for anybody."""
+    tasks, task = state.graph.tasks, state.graph.first_task + k
+    moved = tasks.plan[task] != c
+    tasks.plan[task], tasks.next[task] = c, -1
+    if c >= 0 and moved:
+        fetch_all(state, k, t)
+    elif c < 0:
+        tasks.missing[task] = 0
+        if tasks.pending[task] == 0:
             put_in_pool(state, k, t)
-        return
-    if graph.tasks.missing[first + k] >= 0:
-        return
-    # One more than it needs, so that it lacks something until all are on their way.
-    graph.tasks.missing[first + k] = graph.in_first[k + 1] - graph.in_first[k] + 1
-    for at in range(graph.in_first[k], graph.in_first[k + 1]):
-        edge = graph.in_edge[at]
-        source = graph.source[graph.first_edge + edge]
-        by = graph.tasks.at[first + source]
-        if by >= 0 and graph.cores.task[by] != source:
-            fetch(state, edge, t)
-    graph.tasks.missing[first + k] -= 1

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 
 from als.engine.dag.hooks import HOOK
-from als.engine.dag.ready_pool import host_of
 from als.engine.dag.state import GraphState
+from als.engine.dag.tasks import host_of
 from als.network.flows import FlowState, begin_flows, cancel, next_event, next_flow_ns, pop_flow, send, set_clock
 from als.network.routes import longest_route, mean_costs
 from als.network.sharing import share
 from als.network.state import NetworkState
 from traces.compiled import compiled
-
-__all__ = ["arrived_at", "arrived_by", "begin", "cancel_edge", "next_ns", "send_edge"]
 
 
 @compiled(HOOK)

@@ -9,17 +9,15 @@ is lost: it has counted with all of them. A rule that chooses its tasks, a graph
 from __future__ import annotations
 
 from als.engine import state as s
-from als.engine.chunk_dispatch import LEAVES, SERVED, STAYS, YIELDS, is_serial
+from als.engine.chunk_dispatch import LEAVES, SERVED, STAYS, YIELDS
 from als.engine.features.width import stay
 from als.engine.hooks import HOOK
-from als.engine.releases import may_release
+from als.engine.releases import is_last, may_release
 from als.engine.rule_table import PLACES
-from als.engine.state import ApplicationState
+from als.engine.state import ApplicationState, part_kind
 from traces.algorithms.event_heap import heap_settle
 from traces.compiled import compiled
 from traces.kernels.signatures import Bytes
-
-__all__ = ["hint", "serve_last"]
 
 
 @compiled()
@@ -43,16 +41,13 @@ def serve_last(state: ApplicationState, asking: int, left: float) -> int:
     Returns ``YIELDS`` if there are none, and it leaves the tasks that are ``left`` to those who will still ask; ``LEAVES``, or
     ``STAYS`` if it was to leave and there is nobody else; else ``SERVED``.
     """
-    rule = state.rule
-    by_places = not is_serial(state) and state.table.flags[rule] & PLACES != 0
-    if state.cores.wanted[state.ask_core[0]] == s.TO_LEAVE:
-        if state.n_gone + state.n_released < state.speed.size - 1:
+    c, serial = state.ask_core[0], part_kind(state) == s.SERIAL
+    if state.cores.wanted[c] == s.TO_LEAVE:
+        if not is_last(state):
             return LEAVES
-        stay(state, state.ask_core[0])
-        return STAYS if state.choose_ns == 0 and not is_serial(state) else SERVED
-    if by_places or is_serial(state):
-        return SERVED
-    if _let_others_ask_first(state, asking):
+        stay(state, c)
+        return STAYS if state.choose_ns == 0 and not serial else SERVED
+    if serial or state.table.flags[state.rule] & PLACES != 0 or _let_others_ask_first(state, asking):
         return SERVED
     return YIELDS if _yields(state, state.ask_core[0], int(left), asking) else SERVED
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from als.engine import state as s
 from als.engine.chunk_dispatch import serve
 from als.engine.hooks import HOOK
-from als.engine.rule_selection import begin_rule, memo_begin, tell
+from als.engine.loop import end_ns as end_of
+from als.engine.rule_selection import begin_rule, tell
 from als.engine.rule_table import PLACES, memo_size
-from als.engine.state import ApplicationState
+from als.engine.state import ApplicationState, memo_begin
 from als.engine.status import CHOOSE, OVERFLOW, PART_DONE
 from als.techniques import contract as f
 from traces.algorithms.copying import copy_first
 from traces.compiled import compiled, copy_columns, keep_numbers, put_numbers
-
-__all__ = ["select"]
 
 
 @compiled(inner=True)
@@ -25,7 +24,6 @@ def _predicted_ns(state: ApplicationState, row: int, memo_lo: int, going_on: boo
     copy_first(ahead.ask_ns, state.ask_ns, n)
     copy_first(ahead.ask_core, state.ask_core, n)
     copy_columns(ahead.cores, state.cores, n)
-    copy_columns(ahead.amounts, state.amounts, n)
     copy_first(ahead.facts, state.facts, state.facts.size)
     ahead.facts[f.AHEAD] = 1.0
     ahead.finish_ns[:n] = 0
@@ -34,13 +32,13 @@ def _predicted_ns(state: ApplicationState, row: int, memo_lo: int, going_on: boo
     copy_first(ahead.memo, state.memo, state.memo.size)
     facts, memo = state.facts, state.memo
     ask_ns, ask_core, finish_ns, busy_ns = state.ask_ns, state.ask_core, state.finish_ns, state.busy_ns
-    cores, amounts, taken = state.cores, state.amounts, state.taken
+    cores, taken = state.cores, state.taken
     start_ns, end_ns, core, chunk = state.start_ns, state.end_ns, state.core, state.chunk
     # For a while the application is the one that is simulated ahead.
     state.facts, state.memo = ahead.facts, ahead.memo[: memo.size]
     state.ask_ns, state.ask_core = ahead.ask_ns[:n], ahead.ask_core[:n]
     state.finish_ns, state.busy_ns = ahead.finish_ns[:n], ahead.busy_ns[:n]
-    state.cores, state.amounts, state.taken = ahead.cores, ahead.amounts, ahead.taken
+    state.cores, state.taken = ahead.cores, ahead.taken
     state.start_ns, state.end_ns, state.core, state.chunk = start_ns[:0], end_ns[:0], core[:0], chunk[:0]
     if not going_on:
         begin_rule(state, row, memo_lo)
@@ -51,11 +49,11 @@ def _predicted_ns(state: ApplicationState, row: int, memo_lo: int, going_on: boo
         begin_rule(state, row, memo_lo)
         state.choose_ns = s.NEVER
         status = serve(state, s.NEVER)
-    chunks, answer, left = state.n_chunks, state.answer, state.n_left
+    chunks, answer, left, end = state.n_chunks, state.answer, state.n_left, end_of(state)
     put_numbers(state, ahead.numbers, 0)
     state.facts, state.memo = facts, memo
     state.ask_ns, state.ask_core, state.finish_ns, state.busy_ns = ask_ns, ask_core, finish_ns, busy_ns
-    state.cores, state.amounts, state.taken = cores, amounts, taken
+    state.cores, state.taken = cores, taken
     state.start_ns, state.end_ns, state.core, state.chunk = start_ns, end_ns, core, chunk
     state.ahead_chunks += chunks - state.n_chunks
     if status == OVERFLOW:
@@ -64,24 +62,18 @@ def _predicted_ns(state: ApplicationState, row: int, memo_lo: int, going_on: boo
         # Nobody must choose around a rule that is wrong.
         state.rule, state.answer, state.n_left = row, answer, left
         return -int(status)
-    end = ahead.finish_ns[0]
-    for c in range(n):
-        end = max(end, ahead.finish_ns[c])
     return int(end)
 
 
 @compiled(HOOK)
 def select(state: ApplicationState, t: int, _speed: float) -> int:
     """Choose a technique before the request that is served next, at ``t``; returns 0, or the fault of a candidate."""
-    rules = state.table
-    phase = state.part % state.phases.kind.size
+    rules, n_cores, phase = state.table, state.speed.size, state.part % state.phases.kind.size
     row = state.phases.rule[phase]
-    n_cores = state.speed.size
-    memo_lo = memo_begin(state, phase)
+    memo_lo = memo_begin(state.phases, rules, phase, n_cores)
     begins = state.n_requests == 0 and state.choose_ns == 0
-    state.choose_ns = (
-        s.NEVER if rules.every_ns[row] == 0 else min(t, s.NEVER - rules.every_ns[row]) + rules.every_ns[row]
-    )
+    every_ns = rules.every_ns[row]
+    state.choose_ns = s.NEVER if every_ns == 0 else min(t, s.NEVER - every_ns) + every_ns
     if state.n_left == 0:
         return 0
     needs = 0

@@ -13,24 +13,15 @@ chunk. What becomes of a graph is in ``als.engine.dag.widths``.
 from __future__ import annotations
 
 from als.engine import state as s
-from als.engine.chunk_dispatch import arrival_ns, is_serial, reopen
+from als.engine.chunk_dispatch import ask, put_back, reopen
 from als.engine.dag import state as g
 from als.engine.hooks import HOOK, RESIZE_GRAPH, call_hook
-from als.engine.releases import leave
+from als.engine.releases import clear_slot, count_ranks, leave, stays
 from als.engine.rule_table import PLACES
-from als.engine.state import ApplicationState
+from als.engine.scaling import scaled
+from als.engine.state import ApplicationState, part_kind
 from als.engine.status import SUSPENDED
-from als.engine.staying import count_ranks, stays
-from traces.algorithms.event_heap import heap_push
 from traces.compiled import compiled
-
-__all__ = ["give", "open_slot", "rank", "resize", "slot_for", "stay", "take"]
-
-
-@compiled(inner=True)
-def _in_graph(state: ApplicationState) -> bool:
-    """Whether the part that runs is a graph."""
-    return bool(state.phases.kind[state.part % state.phases.kind.size] == s.GRAPH)
 
 
 @compiled()
@@ -46,26 +37,20 @@ def slot_for(state: ApplicationState) -> int:
 def give(state: ApplicationState, c: int, number: int, gflops: float, latency_ns: int) -> None:
     """Core ``number`` comes, to slot ``c`` of :func:`slot_for`, which the columns have room for by now; :func:`resize` follows.
 
-    At a speed of 0 the core is not there until it has one. A message between it and the master takes ``latency_ns``.
+    Its own speed is ``gflops``, and its scale what all were told last. At a speed of 0 it is not there until it has one. A
+    message between it and the master takes ``latency_ns``.
     """
-    cores = state.cores
-    if cores.released_ns[c] != s.NEVER:
-        state.n_released -= 1
-    cores.released_ns[c] = s.NEVER
-    cores.for_good[c] = cores.wanted[c] = cores.away[c] = cores.owes_ns[c] = 0
-    cores.held_size[c] = cores.held_first[c] = cores.held_stop[c] = 0
-    cores.rank[c] = 0  # until the width changes, a moment later; if it is lost before, something must be here
-    state.speed[c], state.core_number[c], state.latency_ns[c] = gflops, number, latency_ns
+    state.n_released -= state.cores.released_ns[c] != s.NEVER
+    clear_slot(state, c)  # its rank, too, until the width changes, a moment later: it may be lost before
+    state.cores.scaled[c] = state.scale
+    state.speed[c], state.core_number[c], state.latency_ns[c] = scaled(state, c, gflops), number, latency_ns
     if state.graph.exists == 1:
         # It asks as the width changes. On which host it is, is all the same where data take no time.
         state.graph.cores.does[c], state.graph.cores.host[c] = g.ABSENT, 0
-    if gflops == 0.0:
-        return
-    state.n_present += 1
-    if _in_graph(state):
-        return
-    at = arrival_ns(state, state.now_ns, c)
-    state.n_asking = heap_push(state.ask_ns, state.ask_core, state.n_asking, at, c)
+    if gflops > 0.0:
+        state.n_present += 1
+        if part_kind(state) != s.GRAPH:
+            ask(state, c, state.now_ns)
 
 
 @compiled()
@@ -92,7 +77,7 @@ def take(state: ApplicationState, c: int) -> bool:
     state.n_leaving += 1
     if state.graph.exists == 1 and state.speed[c] == 0.0:
         state.graph.cores.does[c] = g.DONE
-    if state.speed[c] == 0.0 or (cores.away[c] == 1 and not _in_graph(state)):
+    if state.speed[c] == 0.0 or (cores.away[c] == 1 and part_kind(state) != s.GRAPH):
         leave(state, c, state.now_ns)
     return True
 
@@ -110,18 +95,15 @@ def resize(state: ApplicationState, cost_ns: int) -> None:
     """Cores have come, or are to leave: those who stay pay ``cost_ns`` before their next chunk; the technique begins anew."""
     if state.status != SUSPENDED:
         return
-    if state.width == 0:
-        for c in range(state.speed.size):
-            state.cores.owes_ns[c] = 0
     for c in range(state.speed.size):
         if stays(state, c):
             state.cores.owes_ns[c] += cost_ns
-    if _in_graph(state):
+    if part_kind(state) == s.GRAPH:
         count_ranks(state)  # who begins a chunk from now on pays
         call_hook(state.hooks[RESIZE_GRAPH], (state, state.now_ns, 0.0))
         return
     _begin_anew(state)
-    if not is_serial(state) and state.n_left > 0:
+    if part_kind(state) != s.SERIAL and state.n_left > 0:
         reopen(state, state.now_ns)
 
 
@@ -130,7 +112,7 @@ def _begin_anew(state: ApplicationState) -> None:
     """The technique of the present part begins anew as the next request is served, and all forget what they have learned."""
     count_ranks(state)
     state.memo[:] = 0.0
-    if is_serial(state) or state.choose_ns == 0:
+    if part_kind(state) == s.SERIAL or state.choose_ns == 0:
         return
     if state.n_left == 0:
         state.rule_tasks = 0  # what lost cores put back is shared out, and no technique is asked
@@ -138,12 +120,7 @@ def _begin_anew(state: ApplicationState) -> None:
     if state.table.flags[state.rule] & PLACES == 0:
         state.choose_ns = state.n_requests = 0
         return
-    part = state.part
-    for k in range(state.part_first[part], state.part_first[part + 1]):
-        if state.taken[k] == 0:
-            state.taken[k] = 2
-    state.n_put_back = state.n_left
-    state.lowest_hole = state.part_first[part]
+    put_back(state)
 
 
 @compiled(HOOK)

@@ -14,8 +14,6 @@ from als.engine.hooks import HOOK
 from als.engine.state import ApplicationState
 from traces.compiled import compiled
 
-__all__ = ["wish", "wished_cores"]
-
 
 @compiled()
 def wished_cores(share: float, asked: int, least: int, most: int) -> int:

@@ -1,0 +1,156 @@
+"""A task of a graph: how it becomes ready, gets its data, is given to a core, and begins."""
+
+from __future__ import annotations
+
+from als.engine.dag import state as g
+from als.engine.dag.hooks import SEND, call_hook
+from als.engine.dag.ready_pool import begin_doing, put_in_pool
+from als.engine.dag.state import GraphState
+from als.engine.state import ApplicationState
+from als.engine.status import OVERFLOW
+from als.network.flows import ARRIVED, BEYOND
+from traces.base.time import MAX_NS, duration_ns
+from traces.compiled import compiled
+
+
+@compiled(merged=True)
+def make_ready(state: ApplicationState, k: int, t: int) -> None:
+    """All producers of task ``k`` of the part have ended, the last of them at ``t``."""
+    graph, task = state.graph, state.graph.first_task + k
+    graph.tasks.since_ns[task] = t
+    if graph.mode == g.BY_TECHNIQUE or graph.tasks.plan[task] < 0:
+        put_in_pool(state, k, t)
+    elif graph.tasks.missing[task] == 0:
+        _have_all(state, k, t)
+
+
+@compiled(inner=True)
+def _have_all(state: ApplicationState, k: int, t: int) -> None:
+    """The last of the data that task ``k`` of the part needs has arrived where the task is to be computed."""
+    graph, cores, task = state.graph, state.graph.cores, state.graph.first_task + k
+    if graph.tasks.at[task] >= 0:
+        c = graph.tasks.at[task]
+        if cores.task[c] == k and cores.does[c] == g.LACKS:
+            begin_task(state, c, k, t)
+    elif graph.mode == g.ON_HOSTS:
+        put_in_pool(state, k, t)
+    else:
+        c = graph.tasks.plan[task]
+        if cores.sequence[c] == k and cores.does[c] == g.LACKS and cores.orphan[c] == 0:
+            begin_planned(state, c, t)
+
+
+@compiled(merged=True)
+def give(state: ApplicationState, c: int, k: int) -> None:
+    """Task ``k`` of the part belongs to the next chunk of core ``c``."""
+    tasks, task = state.graph.tasks, state.graph.first_task + k
+    tasks.at[task], tasks.chunk[task] = c, state.n_chunks
+    state.taken[task] = 1
+    state.n_left -= 1
+
+
+@compiled(merged=True)
+def take_alone(state: ApplicationState, c: int, k: int) -> None:
+    """Core ``c`` gets a chunk of one task."""
+    give(state, c, k)
+    state.graph.cores.task[c] = state.graph.cores.head[c] = k
+    state.cores.held_size[c] = 1
+    state.n_chunks += 1
+
+
+@compiled(inner=True)
+def begin_planned(state: ApplicationState, c: int, t: int) -> None:
+    """Core ``c`` begins the next task of its sequence."""
+    graph, k = state.graph, state.graph.cores.sequence[c]
+    graph.cores.sequence[c] = graph.tasks.next[graph.first_task + k]
+    take_alone(state, c, k)
+    begin_task(state, c, k, t)
+
+
+@compiled(merged=True)
+def begin_task(state: ApplicationState, c: int, k: int, t: int) -> None:
+    """Core ``c`` begins to compute task ``k`` of the part, which it was given, at ``t``."""
+    graph, cores, own, task = state.graph, state.graph.cores, state.cores, state.graph.first_task + k
+    if graph.has_data != 0:
+        graph.wait_ns += max(0, t - max(cores.free_ns[c], graph.tasks.since_ns[task]))
+    if state.width != 0 and cores.head[c] == k:
+        t += own.owes_ns[c]
+        state.scheduling_ns += own.owes_ns[c]
+        own.owes_ns[c] = 0
+    took = duration_ns(state.lengths[task], state.speed[c])
+    if t + took >= MAX_NS - state.latency_ns[c]:
+        graph.fault = OVERFLOW
+    own.began_ns[c] = own.held_from_ns[c] = t
+    own.held_work[c] = state.lengths[task]
+    if cores.head[c] == k:
+        own.work_ns[c], own.shift_ns[c], own.squares[c] = 0, took, 0.0
+    if state.start_ns.size > 0:
+        state.start_ns[task] = t
+        state.core[task] = state.core_number[c]
+        state.chunk[task] = graph.tasks.chunk[task]
+    begin_doing(state, c, g.COMPUTES, g.ENDS, t + took)
+
+
+@compiled(inner=True)
+def note_arrival(state: ApplicationState, edge: int, t: int) -> None:
+    """The bytes of an edge of the part have arrived at ``t``."""
+    graph, tasks = state.graph, state.graph.tasks
+    at = graph.first_edge + edge
+    target = graph.first_task + graph.target[at]
+    graph.arrived_ns[at] = t
+    if graph.cores.host[tasks.at[graph.first_task + graph.source[at]]] != host_of(graph, target):
+        graph.n_transfers += 1
+        graph.transfer_bytes += graph.bytes[at]
+    tasks.missing[target] -= 1
+    if tasks.missing[target] == 0:
+        _have_all(state, graph.target[at], t)
+
+
+@compiled(merged=True)
+def host_of(graph: GraphState, task: int) -> int:
+    """The host, counted within the job, where a task is computed or to be computed."""
+    if graph.tasks.at[task] >= 0:
+        return int(graph.cores.host[graph.tasks.at[task]])
+    planned = graph.tasks.plan[task]
+    return int(planned if graph.mode == g.ON_HOSTS else graph.cores.host[planned])
+
+
+@compiled(inner=True)
+def fetch(state: ApplicationState, edge: int, t: int) -> None:
+    """Begin the transfer of an edge of the part, whose producer has ended, to where its consumer is to be."""
+    graph, at = state.graph, state.graph.first_edge + edge
+    target, producer = graph.first_task + graph.target[at], graph.tasks.at[graph.first_task + graph.source[at]]
+    same_core = producer == graph.tasks.at[target]
+    if graph.mode == g.PLANNED and graph.tasks.at[target] < 0:
+        same_core = producer == graph.tasks.plan[target]
+    if graph.has_data == 0 or same_core or graph.bytes[at] == 0.0:
+        graph.tasks.missing[target] -= 1
+        if graph.tasks.missing[target] == 0:
+            _have_all(state, graph.target[at], t)
+        return
+    graph.sent_ns[at] = t
+    answer = call_hook(graph.hooks[SEND], (graph, edge, t))
+    if answer == ARRIVED:
+        note_arrival(state, edge, t)
+    elif answer == BEYOND:
+        graph.fault = OVERFLOW
+
+
+@compiled(inner=True)
+def fetch_all(state: ApplicationState, k: int, t: int) -> None:
+    """Begin the transfers of all that task ``k`` of the part needs, as far as the producers have ended."""
+    graph, tasks, first = state.graph, state.graph.tasks, state.graph.first_task
+    # One more than it needs, so that it does not begin before all of its transfers have.
+    tasks.missing[first + k] = graph.in_first[k + 1] - graph.in_first[k] + 1
+    for at in range(graph.in_first[k], graph.in_first[k + 1]):
+        source = graph.source[graph.first_edge + graph.in_edge[at]]
+        by = tasks.at[first + source]
+        if by >= 0 and graph.cores.task[by] != source:
+            fetch(state, graph.in_edge[at], t)
+    tasks.missing[first + k] -= 1
+
+
+@compiled(merged=True)
+def next_of_chunk(graph: GraphState, k: int) -> int:
+    """The task that follows task ``k`` of the part in its chunk; -1."""
+    return int(graph.tasks.next[graph.first_task + k] if graph.mode == g.BY_TECHNIQUE else -1)
