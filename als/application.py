@@ -32,8 +32,6 @@ from traces.base.shared_options import SEED
 from traces.base.time import MAX_NS
 from traces.compiled import Array, own, resized
 
-__all__ = ["Application"]
-
 #: Longest time that a message may take, ns.
 MAX_LATENCY_NS = LATENCY.highest
 

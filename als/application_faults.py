@@ -14,8 +14,6 @@ from traces.base.time import MAX_NS
 if TYPE_CHECKING:
     from als.application import Application
 
-__all__ = ["application_fault", "lost_error"]
-
 
 def application_fault(status: int, state: s.ApplicationState, rules: Rules, job: str = "") -> BaseException:
     """The error for a fault of the application engine; ``job`` as ``"job 17: "`` where it is known."""

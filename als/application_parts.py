@@ -21,8 +21,6 @@ from traces.base.errors import InputError
 from traces.base.ranges import whole
 from traces.compiled import Array
 
-__all__ = ["MAX_CORES", "PhaseKey", "checked_wishes", "part_first", "phase_key", "phase_rules", "why_rigid"]
-
 #: Most cores of an application.
 MAX_CORES = 2**31 - 1
 

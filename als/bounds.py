@@ -7,8 +7,6 @@ import math
 from traces.base.time import MAX_NS
 from traces.compiled import Array
 
-__all__ = ["earliest_end_ns"]
-
 
 def earliest_end_ns(start_ns: int, total_gflop: float, mean_gflop: float, speed_gflops: Array) -> int:
     """An instant before which a job cannot end, if its speeds do not rise: all of its work at all of its cores' speed.

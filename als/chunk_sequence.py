@@ -11,8 +11,6 @@ from traces.base.errors import InputError, PluginError
 from traces.base.shared_options import SEED
 from traces.base.time import NS_PER_S
 
-__all__ = ["chunk_sequence"]
-
 
 def chunk_sequence(technique: Technique, n_tasks: int, n_cores: int, *, seed: int = SEED.default) -> list[int]:
     """The sizes of the chunks in the order in which they are assigned.

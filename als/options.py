@@ -9,27 +9,6 @@ from dataclasses import replace
 
 from traces.base.option import Choice, Option, Panel, Real, Whole
 
-__all__ = [
-    "ALS",
-    "APPLICATIONS",
-    "ASSIGNMENT",
-    "CHUNK_TASKS",
-    "CORES",
-    "LATENCY",
-    "LENGTHS",
-    "MAX_TASKS_PER_JOB",
-    "NETWORK",
-    "N_TASKS",
-    "ORDER",
-    "OVERHEAD",
-    "RESIZE_COST",
-    "SPEEDS",
-    "STEPS",
-    "TASKS_PER_CORE",
-    "TECHNIQUES",
-    "VARIATION",
-]
-
 #: A job of more tasks than this is refused.
 MAX_TASKS_PER_JOB = 100_000_000
 

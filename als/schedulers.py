@@ -11,8 +11,6 @@ from traces.base.errors import InputError, shown
 from traces.base.naming import split_parameters
 from traces.base.plugins import entry_points, resolve
 
-__all__ = ["AnyScheduler", "loop_technique", "scheduler", "scheduler_name"]
-
 #: What a phase's tasks are given to cores by.
 AnyScheduler = Technique | Selection | Planner | Mapped
 

@@ -27,21 +27,6 @@ import numpy as np
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Ints, Words
 
-__all__ = [
-    "APPLICATIONS",
-    "CHUNKS",
-    "CORE_SPEEDS",
-    "GRAPHS",
-    "GRAPH_WORK",
-    "TASK_LENGTHS",
-    "fill_round_keys",
-    "fill_words",
-    "next_word",
-    "normal_from_word",
-    "start_stream",
-    "uniform_from_word",
-]
-
 # Purposes of streams.
 TASK_LENGTHS = 1  # the lengths of a job's tasks
 CHUNKS = 2  # what a random technique draws for its chunks

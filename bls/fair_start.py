@@ -40,8 +40,6 @@ from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.kernels.state import fields_of
 
-__all__ = ["check_fair_start", "fair_starts"]
-
 
 def check_fair_start(policy: AnyPolicy, rules: Rules) -> None:
     """See that a run can be made again in part.

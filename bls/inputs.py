@@ -35,8 +35,6 @@ from traces.intervals import parse_intervals
 if TYPE_CHECKING:
     from bls.power.options import PowerPlan
 
-__all__ = ["deadlines_ns", "estimates_come_later", "given_for", "planned_with"]
-
 
 def deadlines_ns(workload: Workload, slack: float) -> Array:
     """submit + slack × estimate of each job, at most ``traces.base.time.MAX_NS``.

@@ -11,8 +11,6 @@ from traces.base.errors import RAISED_BY_PLUGINS, InputError, PluginError, raise
 from traces.base.ranges import whole
 from traces.base.time import MAX_NS
 
-__all__ = ["Observers"]
-
 Note = dict[str, "float | int | str"]
 
 

@@ -16,8 +16,6 @@ from bls.engine.features.wishes import tell_wishes
 from bls.engine.state import BatchState, Told
 from traces.compiled import Array
 
-__all__ = ["RunningJobs"]
-
 
 class RunningJobs:
     """The jobs of a batch simulation, by row: of what is known of them, and is told, all that is of the applications' concern.

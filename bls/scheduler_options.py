@@ -15,8 +15,6 @@ from traces.base.errors import InputError, shown
 from traces.base.ranges import whole
 from traces.base.time import MAX_NS
 
-__all__ = ["BACKFILL", "Rules"]
-
 #: The values of ``Settings.resizing``, in their order.
 RESIZING = ("none", "expand", "shrink", "expand+shrink", "equal", "evolve", "decide")
 

@@ -76,9 +76,6 @@ from traces.compiled import Array, CFunction, as_value, function_table
 if TYPE_CHECKING:
     from bls.power.options import PowerPlan
 
-__all__ = ["BatchSimulator"]
-
-
 #: So often in a row a policy may ask to be woken although nothing but itself can make anything happen any more.
 _MAX_IDLE_WAKES = 100_000
 

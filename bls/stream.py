@@ -37,8 +37,6 @@ from bls.workloads.workload import REASONS, TOO_WIDE, Workload
 from traces.base.errors import InputError, PluginError
 from traces.compiled import Array
 
-__all__ = ["LATER", "Arrivals", "Stretch", "check_streamed", "in_blocks", "stretches"]
-
 #: The first of the places of later attempts, which come after all jobs.
 LATER = 1 << 40
 

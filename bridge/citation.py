@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib.metadata import version
 
-__all__ = ["APPROACH", "Person", "Work", "software"]
-
 
 @dataclass(frozen=True)
 class Person:

@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-__all__ = ["HeldInterrupts", "interrupts_held"]
-
 
 class HeldInterrupts:
     """Interrupts of the main thread, which wait from :meth:`hold` to :meth:`let_through`.

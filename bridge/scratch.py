@@ -17,8 +17,6 @@ from typing import Final
 
 from bridge.held_interrupts import interrupts_held
 
-__all__ = ["Scratch", "remove_abandoned", "scratch_folder"]
-
 _PREFIX: Final = "twolevel-"
 
 #: The file that its owner has locked; and its contents, by which another program's folder is told apart.

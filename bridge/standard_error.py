@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-__all__ = ["keep_standard_streams", "lined_up", "put", "put_text", "say", "text_table"]
-
 _STDOUT, _STDERR = 1, 2
 
 

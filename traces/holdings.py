@@ -11,8 +11,6 @@ from traces.base.columns import Columns
 from traces.compiled import Array
 from traces.ledger import Ledger
 
-__all__ = ["CoreSpans", "Holdings", "core_spans", "holdings", "spans"]
-
 
 @dataclass(frozen=True)
 class Holdings(Columns):

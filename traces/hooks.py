@@ -14,8 +14,6 @@ from typing import Any
 from traces.kernels.declared import CFunction, jit_enabled
 from traces.kernels.signatures import Array, Signature
 
-__all__ = ["REFUSED", "Hooks"]
-
 #: What a slot answers that is not filled.
 REFUSED = -(2**62)
 

@@ -12,8 +12,6 @@ import numpy as np
 from traces.base.errors import InputError, shown
 from traces.compiled import Array
 
-__all__ = ["OPEN", "Texts", "check_ends", "intervals_text", "intervals_texts", "parse_intervals", "parse_texts"]
-
 #: -1 is what logs write for a number that is not known, and no range.
 _PART = re.compile(r"[0-9]{1,18}(?:-[0-9]{0,18})?|-(?!1$)[0-9]{1,18}")
 

@@ -15,20 +15,6 @@ from traces.base.columns import Columns
 from traces.compiled import Array
 from traces.lifecycle import Ending, Reason
 
-__all__ = [
-    "STATES",
-    "WHY",
-    "HintRecords",
-    "JobRecords",
-    "Ledger",
-    "Machine",
-    "PassRecords",
-    "PowerRecords",
-    "ReleaseRecords",
-    "TaskRecords",
-    "TransferRecords",
-]
-
 #: Why a job started when it did; ``JobRecords.why`` holds the place of one.
 WHY = tuple(reason.name.lower() for reason in Reason)
 

@@ -18,18 +18,6 @@ from traces.tables import read_rows, rows_frame, write_rows
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "HINTS",
-    "RELEASES",
-    "SCALES",
-    "TASKS",
-    "TRANSFERS",
-    "WIDTHS",
-    "LedgerTable",
-    "tasks_frame",
-    "transfers_frame",
-]
-
 
 @dataclass(frozen=True)
 class LedgerTable:

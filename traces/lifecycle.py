@@ -9,8 +9,6 @@ from __future__ import annotations
 from enum import IntEnum, StrEnum
 from typing import Final, NamedTuple
 
-__all__ = ["LIFE", "NEVER_RAN", "RAN", "Ending", "Reason", "Stage", "Step", "told"]
-
 
 class Reason(IntEnum):
     """Why a job started when it did: ``JobRecords.why``."""

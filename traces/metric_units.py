@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-__all__ = ["Shown", "four_digits", "interval_text", "more_is_better", "shown_as"]
-
 #: From so many ns on (three of the unit) a duration is shown in a unit.
 _UNITS_NS = ((86_400 * 10**9, "d"), (3600 * 10**9, "h"), (60 * 10**9, "min"), (10**9, "s"), (10**6, "ms"))
 

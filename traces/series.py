@@ -11,8 +11,6 @@ from traces.holdings import holdings
 from traces.kernels.signatures import Floats, Ints
 from traces.ledger import WHY, Ledger
 
-__all__ = ["HostSeries", "LoadSeries", "computing_cores", "host_series", "load_series"]
-
 _NEVER = WHY.index("never")
 
 

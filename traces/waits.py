@@ -10,8 +10,6 @@ from traces.compiled import Array, compiled
 from traces.kernels.signatures import Ints, Shorts
 from traces.ledger import Ledger, TransferRecords
 
-__all__ = ["bar_waits", "graph_waits", "latest_transfers", "wait_bars", "waits"]
-
 
 @compiled()
 def latest_transfers(

@@ -17,20 +17,6 @@ from traces.base.time import MAX_NS, parse_instant_ns
 from traces.compiled import Array
 from traces.intervals import parse_intervals
 
-__all__ = [
-    "MAX_FACTOR",
-    "MAX_PERIOD_NS",
-    "NOISE",
-    "PIECES",
-    "SQUARE",
-    "Component",
-    "SpeedKind",
-    "chosen_cores",
-    "instant_ns",
-    "of_pieces",
-    "period",
-]
-
 # How a component's factor is computed.
 SQUARE = 0  # by a period, and how long of it the factor is 1
 NOISE = 1  # by a random number a period

@@ -8,8 +8,6 @@ from typing import ClassVar
 from als.core_speeds.contract import Component, chosen_cores, instant_ns, of_pieces
 from traces.base.errors import InputError
 
-__all__ = ["Late"]
-
 
 @dataclass(frozen=True)
 class Late:

@@ -23,8 +23,6 @@ from als.streams import fill_round_keys, fill_words, normal_from_word
 from traces.base.ranges import real
 from traces.compiled import Array, compiled
 
-__all__ = ["CORE_SPEEDS", "MAX_SIGMA", "Noise", "noise_factor", "noise_next_ns"]
-
 #: The purpose of the streams; that of the n-th noise (n = 0, 1, …) is this plus n·2³².
 CORE_SPEEDS = 4
 

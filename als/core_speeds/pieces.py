@@ -5,8 +5,6 @@ from __future__ import annotations
 from traces.base.time import MAX_NS
 from traces.compiled import Array, compiled
 
-__all__ = ["piece_factor", "piece_next_ns"]
-
 
 @compiled(inner=True)
 def _pieces_begun(piece_ns: Array, first: int, stop: int, t_ns: int) -> int:

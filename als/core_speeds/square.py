@@ -10,8 +10,6 @@ from traces.base.errors import InputError
 from traces.base.ranges import real
 from traces.compiled import compiled
 
-__all__ = ["Square", "square_factor", "square_next_ns"]
-
 
 @dataclass(frozen=True)
 class Square:

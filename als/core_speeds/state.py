@@ -15,20 +15,6 @@ from traces.compiled import compiled
 from traces.kernels.signatures import Floats, Ints, Words
 from traces.kernels.state import State
 
-__all__ = [
-    "MOST_LOOKS",
-    "NEVER",
-    "SpeedState",
-    "comes_ns",
-    "factor",
-    "fill_comes_ns",
-    "fill_factors",
-    "fill_next_ns",
-    "list_changes",
-    "new_state",
-    "next_change_ns",
-]
-
 #: What is later than every instant.
 NEVER = 2**63 - 1
 

@@ -17,8 +17,6 @@ from traces.base.errors import InputError, shown, shown_path
 from traces.base.ranges import parse_real
 from traces.base.time import MAX_NS, NS_PER_S
 
-__all__ = ["COLUMNS", "Trace"]
-
 #: The first line of a file.
 COLUMNS = ("time_s", "core", "factor")
 

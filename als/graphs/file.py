@@ -16,8 +16,6 @@ from als.graphs.contract import IMPOSSIBLE, MAX_COV, GraphDraft, GraphModel, che
 from traces.base.errors import InputError
 from traces.base.ranges import real
 
-__all__ = ["FromFile"]
-
 
 @graph_kernel
 def _make(draft: GraphDraft) -> int:

@@ -9,8 +9,6 @@ from __future__ import annotations
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Floats, Ints
 
-__all__ = ["by_rank", "index_edges", "topological_order", "upward_ranks"]
-
 # Runs that are sorted by insertion before they are merged.
 _RUN = 8
 

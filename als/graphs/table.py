@@ -14,8 +14,6 @@ from traces.compiled import Array, as_value, function_table, own, types
 from traces.kernels.signatures import Floats, Floats2, Ints, Ints2, StateKind, Words
 from traces.kernels.state import State
 
-__all__ = ["DRAW_GRAPH", "DrawingRoom", "GraphTable", "graph_table", "new_drawing_room"]
-
 _NO_NUMBERS, _NO_PLACES, _NO_WORDS = np.empty(0), np.empty(0, np.int64), np.empty(0, np.uint64)
 
 # Columns of GraphTable.rows.

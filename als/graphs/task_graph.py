@@ -18,8 +18,6 @@ from traces.compiled import Array
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["MAX_EDGES", "TaskGraph", "check_name"]
-
 #: A graph of more edges than this is refused.
 MAX_EDGES = MAX_TASKS_PER_JOB
 

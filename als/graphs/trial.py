@@ -13,8 +13,6 @@ from traces.compiled import Array
 from traces.trials.apart import rule_answers, try_rule
 from traces.trials.fences import Fences
 
-__all__ = ["try_out"]
-
 #: Tasks and cores of the job: as few as show what a rule writes.
 _TASKS: Final = 16
 _CORES: Final = 4

@@ -15,8 +15,6 @@ from als.streams import next_word, uniform_from_word
 from traces.base.ranges import real
 from traces.compiled import Array
 
-__all__ = ["Bimodal"]
-
 _MAX_RATIO = 1e6
 
 

@@ -19,8 +19,6 @@ from als.streams import next_word, normal_from_word
 from traces.base.ranges import real
 from traces.compiled import Array
 
-__all__ = ["Correlated"]
-
 _MAX_RHO = 0.999999
 
 

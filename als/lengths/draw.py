@@ -25,8 +25,6 @@ from traces.base.time import MAX_NS
 from traces.compiled import Array, as_value, caller, compiled, function_table
 from traces.kernels.signatures import Entry, Floats, Ints, Words
 
-__all__ = ["IMPOSSIBLE", "NO_ROOM", "draw_loop", "drawn", "fault", "length_cov", "room"]
-
 # What draw_loop returns instead of a number of tasks.
 NO_ROOM = -1
 IMPOSSIBLE = -2

@@ -8,8 +8,6 @@ from typing import ClassVar
 from als.lengths.contract import COUNT, LengthModel, length_kernel
 from traces.compiled import Array
 
-__all__ = ["Equal", "equal_lengths"]
-
 
 @length_kernel
 def _next_length(

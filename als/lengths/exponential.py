@@ -10,8 +10,6 @@ from als.lengths.contract import LengthModel, length_kernel
 from als.streams import next_word, uniform_from_word
 from traces.compiled import Array
 
-__all__ = ["Exponential"]
-
 
 @length_kernel
 def _next_length(

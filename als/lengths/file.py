@@ -20,8 +20,6 @@ from traces.base.errors import InputError, one_of, shown
 from traces.base.ranges import parse_real
 from traces.compiled import Array
 
-__all__ = ["UNITS", "FromFile", "read_lengths"]
-
 #: What the numbers may be, and how many GFLOP each is.
 UNITS = {"gflop": 1.0, "flop": 1e-9}
 

@@ -20,8 +20,6 @@ from als.lengths.spread import Spread
 from als.streams import next_word, normal_from_word, uniform_from_word
 from traces.compiled import Array
 
-__all__ = ["Gamma"]
-
 
 @length_kernel
 def _next_length(

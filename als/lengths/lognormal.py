@@ -11,8 +11,6 @@ from als.lengths.spread import Spread
 from als.streams import next_word, normal_from_word
 from traces.compiled import Array
 
-__all__ = ["Lognormal"]
-
 
 @length_kernel
 def _next_length(

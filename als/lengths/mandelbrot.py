@@ -23,8 +23,6 @@ from traces.base.ranges import whole
 from traces.compiled import compiled
 from traces.kernels.signatures import Floats
 
-__all__ = ["MAX_STEPS", "Mandelbrot"]
-
 #: Most steps that a picture may take, pixels × iterations: some ten seconds.
 MAX_STEPS = 4_000_000_000
 

@@ -15,8 +15,6 @@ from als.lengths.spread import Spread
 from als.streams import next_word, normal_from_word
 from traces.compiled import Array
 
-__all__ = ["Normal"]
-
 
 @length_kernel
 def _next_length(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from als.lengths.contract import PATTERN, LengthModel, length_kernel
 from traces.compiled import Array
 
-__all__ = ["pattern_lengths"]
-
 
 @length_kernel
 def _next_length(

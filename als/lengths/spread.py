@@ -10,8 +10,6 @@ from als.lengths.contract import MAX_COV, LengthModel
 from als.lengths.equal import equal_lengths
 from traces.base.ranges import real
 
-__all__ = ["Spread"]
-
 
 @dataclass(frozen=True)
 class Spread:

@@ -11,8 +11,6 @@ from als.streams import TASK_LENGTHS, fill_round_keys, start_stream
 from traces.trials.apart import rule_answers, try_rule
 from traces.trials.fences import Fences
 
-__all__ = ["try_out"]
-
 #: Tasks of the loop: as few as show what a rule writes, since its arrays may be made for small loops.
 _TASKS: Final = 16
 

@@ -16,8 +16,6 @@ from traces.base.errors import InputError
 from traces.base.ranges import real
 from traces.compiled import Array
 
-__all__ = ["DECREASING", "INCREASING", "Triangular"]
-
 #: Largest length at an end; only the ends' ratio matters.
 MAX_END = 1e9
 

@@ -15,8 +15,6 @@ from als.lengths.spread import Spread
 from als.streams import next_word, uniform_from_word
 from traces.compiled import Array
 
-__all__ = ["Uniform"]
-
 
 @length_kernel
 def _next_length(

@@ -25,23 +25,6 @@ from traces.compiled import compiled, reset_numbers
 from traces.kernels.signatures import Floats, Ints
 from traces.kernels.state import State, column
 
-__all__ = [
-    "ARRIVED",
-    "BEYOND",
-    "FLYING",
-    "FlowState",
-    "begin_flows",
-    "cancel",
-    "expect",
-    "flow_sizes",
-    "new_flow_state",
-    "next_event",
-    "next_flow_ns",
-    "pop_flow",
-    "send",
-    "set_clock",
-]
-
 # What send() answers.
 FLYING = 0
 ARRIVED = 1  # it takes no time

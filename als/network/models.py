@@ -24,8 +24,6 @@ from traces.base.naming import split_parameters, with_parameters
 from traces.base.plugins import resolve
 from traces.base.ranges import real
 
-__all__ = ["MODELS", "NetworkKind", "NetworkModel", "SharingModel", "network_model"]
-
 _MAX_FACTOR = 1e6
 _MAX_BYTES = 1e18
 

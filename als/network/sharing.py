@@ -20,8 +20,6 @@ from als.network.flows import FlowState, expect
 from als.network.state import NetworkState
 from traces.compiled import compiled
 
-__all__ = ["share"]
-
 
 @compiled(inner=True)
 def share(flows: FlowState, net: NetworkState) -> None:

@@ -24,8 +24,6 @@ from traces.base.time import MAX_NS
 from traces.compiled import Array, compiled, own
 from traces.kernels.signatures import Floats, Ints
 
-__all__ = ["transfer_times"]
-
 
 def transfer_times(
     network: NetworkState,

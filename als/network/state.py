@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from traces.kernels.signatures import Ints
 from traces.kernels.state import State, column
 
-__all__ = ["MAX_LEVELS", "MAX_ROUTE", "NO_NETWORK", "PARAMETERS", "NetworkState", "new_network"]
-
 #: The most levels of switches that a fat-tree may have: a route goes up and down through all of them.
 MAX_LEVELS = 8
 

@@ -25,20 +25,6 @@ from traces.compiled import compiled, types
 from traces.kernels.signatures import Floats, Ints, StateKind
 from traces.kernels.state import State
 
-__all__ = [
-    "ACROSS_S_PER_BYTE",
-    "COSTS",
-    "LATENCY_S",
-    "NO_CORE",
-    "PLAN",
-    "SOUND",
-    "WITHIN_S_PER_BYTE",
-    "Planner",
-    "PlanningProblem",
-    "first_fault",
-    "planner_kernel",
-]
-
 # Places in PlanningProblem.costs.
 LATENCY_S = 0  # of an edge between hosts, s
 ACROSS_S_PER_BYTE = 1  # of each byte of an edge between hosts, s

@@ -16,8 +16,6 @@ from als.graphs.order import by_rank, upward_ranks
 from als.planners.contract import NO_CORE, Planner, PlanningProblem, planner_kernel
 from als.planners.estimates import ARRIVAL_FLOATS, ARRIVAL_INTS, find_arrivals, mean_s_per_gflop, new_arrivals
 
-__all__ = ["CRITICAL_PATH"]
-
 
 @planner_kernel
 def _plan(problem: PlanningProblem) -> int:

@@ -9,22 +9,6 @@ from als.graphs.order import upward_ranks
 from als.planners.contract import ACROSS_S_PER_BYTE, LATENCY_S, WITHIN_S_PER_BYTE, PlanningProblem
 from traces.compiled import Array, compiled
 
-__all__ = [
-    "ARRIVAL_FLOATS",
-    "ARRIVAL_INTS",
-    "Arrivals",
-    "earliest_completion",
-    "earliest_free",
-    "edge_cost",
-    "find_arrivals",
-    "first_free",
-    "latest_arrival",
-    "mean_edge_costs",
-    "mean_s_per_gflop",
-    "mean_upward_ranks",
-    "new_arrivals",
-]
-
 #: Numbers of work space that :class:`Arrivals` has for each core.
 ARRIVAL_FLOATS: Final = 4
 ARRIVAL_INTS: Final = 1

@@ -14,8 +14,6 @@ from als.planners.estimates import ARRIVAL_FLOATS, mean_s_per_gflop, mean_upward
 from als.planners.insertion import INSERTION_FLOATS_PER_CORE, INSERTION_INTS_PER_CORE, insert_task
 from als.planners.slots import SLOT_FLOATS, SLOT_FLOATS_PER_CORE, SLOT_INTS_PER_CORE, new_slots
 
-__all__ = ["HEFT"]
-
 
 @planner_kernel
 def _plan(problem: PlanningProblem) -> int:

@@ -9,8 +9,6 @@ from als.planners.estimates import ARRIVAL_FLOATS, ARRIVAL_INTS, Arrivals, find_
 from als.planners.slots import SLOT_FLOATS_PER_CORE, SLOT_INTS_PER_CORE, Slots, earliest_slot, take_slot
 from traces.compiled import Array, compiled
 
-__all__ = ["INSERTION_FLOATS_PER_CORE", "INSERTION_INTS_PER_CORE", "insert_task"]
-
 #: Numbers of work space that slots and arrivals have for each core.
 INSERTION_FLOATS_PER_CORE: Final = SLOT_FLOATS_PER_CORE + ARRIVAL_FLOATS
 INSERTION_INTS_PER_CORE: Final = SLOT_INTS_PER_CORE + ARRIVAL_INTS

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-__all__ = ["MAPPED", "Mapped"]
-
 
 @dataclass(frozen=True)
 class Mapped:

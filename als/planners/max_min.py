@@ -25,8 +25,6 @@ from als.planners.estimates import (
 from traces.algorithms.event_heap import heap_drop_top, heap_push
 from traces.compiled import compiled
 
-__all__ = ["MAX_MIN"]
-
 
 @compiled(merged=True)
 def _is_later(completion: float, place: int, found: float, found_by: int) -> bool:

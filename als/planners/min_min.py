@@ -27,8 +27,6 @@ from als.planners.estimates import (
 )
 from traces.algorithms.event_heap import heap_drop_top, heap_push, heap_replace_top
 
-__all__ = ["MIN_MIN"]
-
 
 @planner_kernel
 def _plan(problem: PlanningProblem) -> int:

@@ -20,8 +20,6 @@ from als.planners.slots import SLOT_FLOATS, SLOT_FLOATS_PER_CORE, SLOT_INTS_PER_
 from traces.algorithms.event_heap import heap_drop_top, heap_push
 from traces.compiled import Array, compiled
 
-__all__ = ["PEFT"]
-
 
 @compiled(inner=True)
 def _number_speeds(speed: Array, speeds: Array, column: Array) -> int:

@@ -10,16 +10,6 @@ from typing import Final, NamedTuple
 
 from traces.compiled import Array, compiled
 
-__all__ = [
-    "SLOT_FLOATS",
-    "SLOT_FLOATS_PER_CORE",
-    "SLOT_INTS_PER_CORE",
-    "Slots",
-    "earliest_slot",
-    "new_slots",
-    "take_slot",
-]
-
 # Each task adds at most one slot between tasks. A core's slots lie in one piece, with room for 4 at first; a full one moves
 # to a piece of twice the size. So all pieces together have room for at most 4 times as many slots as there are tasks.
 _FIRST_ROOM: Final = 4

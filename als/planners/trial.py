@@ -14,8 +14,6 @@ from traces.compiled import Array
 from traces.trials.apart import rule_answers, try_rule
 from traces.trials.fences import Fences
 
-__all__ = ["try_out"]
-
 # A diamond, a task that waits for nothing behind it, and one without work: tasks 0 to 5 on two hosts, of whose four cores the
 # second is absent.
 _GFLOP: Final = (2.0, 3.0, 5.0, 1.0, 4.0, 0.0)

@@ -16,8 +16,6 @@ from traces.hooks import Hooks
 from traces.kernels.signatures import Floats, Ints
 from traces.kernels.state import State
 
-__all__ = ["HOOKS", "Lengths", "ProgramTable", "draw_program", "show_phases"]
-
 
 class Lengths(State):
     """The length models of a run; parameters and patterns of all are one behind the other."""

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from als.graphs import GraphModel
     from als.lengths import LengthModel
 
-__all__ = ["Graph", "Loop", "Phase", "Serial", "filled_phase", "is_planned", "key_of"]
-
 #: How a graph's tasks may wait for cores: by number, or by upward rank.
 
 

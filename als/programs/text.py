@@ -18,8 +18,6 @@ from traces.base.parsing import parse_json
 if TYPE_CHECKING:
     from als.programs.program import Program
 
-__all__ = ["KINDS", "absolute_name", "from_json", "program_of", "to_json"]
-
 #: The kinds of phases, as a table names them.
 KINDS = ("serial", "loop", "graph")
 

@@ -6,19 +6,6 @@ import math
 
 from traces.compiled import compiled
 
-__all__ = [
-    "CEIL",
-    "FLOOR",
-    "HALF_EVEN",
-    "ROUNDINGS",
-    "SLACK",
-    "ceiling",
-    "clamped",
-    "flooring",
-    "given_or",
-    "rounded_ratio",
-]
-
 #: The roundings by the numbers that ``params`` has for them.
 CEIL, FLOOR, HALF_EVEN = 0, 1, 2
 ROUNDINGS = ("ceil", "floor", "half-even")

@@ -50,27 +50,6 @@ from traces.base.errors import InputError, shown
 from traces.base.rules import compiled_rule
 from traces.compiled import Array, types
 
-__all__ = [
-    "AHEAD",
-    "FACTS",
-    "FIRST",
-    "LAST_SIZE",
-    "LAST_SQUARES",
-    "LAST_TOTAL_NS",
-    "LAST_WORK_NS",
-    "MEAN_S",
-    "NEXT_CHUNK",
-    "NEXT_CHUNK_FULL",
-    "NOW_NS",
-    "OVERHEAD_S",
-    "SIGMA_S",
-    "STEP",
-    "UNIFORM",
-    "Parameters",
-    "Technique",
-    "technique_kernel",
-]
-
 # Places in ``facts``.
 MEAN_S = 0  # µ, mean time of the loop's tasks at the mean speed of the cores present as it begins, s (if ``moments``)
 SIGMA_S = 1  # σ, standard deviation (the population's) of these times, s (if ``moments``)

@@ -14,8 +14,6 @@ import re
 
 from traces.base.errors import InputError, shown
 
-__all__ = ["from_openmp", "rejoin_chunks"]
-
 #: The kinds that take a chunk size, and the technique of each by modifier; a kind means the same without a modifier as with
 #: ``monotonic``.
 _KINDS = {

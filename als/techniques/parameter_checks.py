@@ -10,8 +10,6 @@ from numbers import Real
 from traces.base.errors import InputError, one_of, shown
 from traces.base.ranges import whole
 
-__all__ = ["above_zero", "chosen", "count", "not_negative"]
-
 #: Beyond it not every whole number is a float64, which is what rules find in ``params``.
 MOST = 2**53
 

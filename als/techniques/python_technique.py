@@ -40,8 +40,6 @@ from traces.base.errors import RAISED_BY_PLUGINS, InputError, PluginError, Twole
 from traces.base.interrupts import INTERRUPTS, called_by_kernels
 from traces.compiled import Array, caller, compiled, jit_enabled, types
 
-__all__ = ["Ask", "LoopStart", "PythonTechnique", "WritesChunks"]
-
 
 class WritesChunks(Protocol):
     """What :class:`PythonTechnique` takes: an object of this, or a class that makes one without arguments."""

@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from als.techniques.contract import Technique
 from traces.base.errors import InputError
 
-__all__ = ["PREFIX", "Selection"]
-
 #: What a selection begins with.
 PREFIX = "select:"
 

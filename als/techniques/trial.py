@@ -11,8 +11,6 @@ from als.techniques.contract import FACTS, MEAN_S, NEXT_CHUNK, NEXT_CHUNK_FULL, 
 from traces.trials.apart import rule_answers, try_rule
 from traces.trials.fences import Fences
 
-__all__ = ["try_out"]
-
 #: Tasks and cores of the loop: as few as show what a rule writes, since its arrays may be made for small loops.
 _TASKS: Final = 16
 _CORES: Final = 2

@@ -15,8 +15,6 @@ from bls.allocators.hosts import usable
 from bls.availability.free_cores import free_lowest
 from traces.compiled import Array, compiled
 
-__all__ = ["BEST_FIT", "WORST_FIT"]
-
 
 @compiled(inner=True)
 def _below(host_free: Array, bound: int, unit_cores: int) -> int:

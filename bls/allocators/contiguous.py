@@ -11,8 +11,6 @@ from bls.allocators.contract import Allocator, PlacementRequest, allocator_kerne
 from bls.availability.free_cores import free_run, free_stop
 from traces.compiled import compiled
 
-__all__ = ["CONTIGUOUS"]
-
 
 @compiled(inner=True)
 def _whole_units(request: PlacementRequest, core: int, stop: int) -> int:

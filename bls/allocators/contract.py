@@ -17,8 +17,6 @@ from traces.base.rules import compiled_rule
 from traces.compiled import State, types
 from traces.kernels.signatures import Ints, StateKind
 
-__all__ = ["PLACE", "Allocator", "PlacementRequest", "allocator_kernel"]
-
 
 class PlacementRequest(State):
     """What an allocator is shown: who asks for what, which cores are offered, and where the answer goes.

@@ -11,8 +11,6 @@ from bls.allocators.contract import Allocator, PlacementRequest, allocator_kerne
 from bls.allocators.hosts import take_in_order
 from bls.availability.free_cores import free_lowest
 
-__all__ = ["FIRST_FIT", "LOWEST"]
-
 
 @allocator_kernel
 def _place(request: PlacementRequest) -> int:

@@ -10,8 +10,6 @@ from bls.allocators.contract import Allocator, PlacementRequest, allocator_kerne
 from bls.availability.free_cores import free_all
 from traces.compiled import compiled
 
-__all__ = ["GIVEN"]
-
 
 @compiled(inner=True)
 def _whole_units(request: PlacementRequest) -> bool:

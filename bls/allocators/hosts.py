@@ -6,8 +6,6 @@ from bls.allocators.contract import PlacementRequest
 from bls.availability.free_cores import free_count, free_lowest, free_next
 from traces.compiled import compiled
 
-__all__ = ["take_in_order", "usable"]
-
 
 @compiled()
 def usable(offered: int, unit_cores: int) -> int:

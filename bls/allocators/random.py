@@ -29,8 +29,6 @@ from bls.availability.bitset import bits_of, lowest_bit
 from bls.availability.free_cores import free_count
 from traces.compiled import Array, compiled
 
-__all__ = ["RANDOM"]
-
 # Products and sums modulo 2**64 are made of 32-bit halves, so that nothing overflows: numpy warns of it, without the JIT.
 _U27, _U30, _U31, _U32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
 _U1, _LOW = np.uint64(1), np.uint64(0xFFFFFFFF)

@@ -28,8 +28,6 @@ from bls.allocators.hosts import take_in_order, usable
 from traces.algorithms.sorting import sort_first
 from traces.compiled import Array, compiled
 
-__all__ = ["TOPOLOGY"]
-
 
 @compiled(inner=True, makes_arrays=True)
 def _by_amount(leaf_lo: Array, leaf_hi: Array, sums: Array, lo: int, hi: int) -> tuple[Array, Array]:

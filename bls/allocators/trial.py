@@ -11,8 +11,6 @@ from bls.availability.free_cores import free_give, new_free
 from traces.trials.apart import rule_answers, try_rule
 from traces.trials.fences import Fences
 
-__all__ = ["try_out"]
-
 #: The first core of each of three hosts, and the number of cores; of those, which are taken; and how many jobs ask for.
 _HOST_FIRST: Final = (0, 4, 44, 76)
 _TAKEN: Final = (2, 6)

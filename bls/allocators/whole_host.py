@@ -11,8 +11,6 @@ from bls.allocators.contract import Allocator, PlacementRequest, allocator_kerne
 from bls.allocators.hosts import usable
 from bls.availability.free_cores import free_all
 
-__all__ = ["WHOLE_HOST"]
-
 
 @allocator_kernel
 def _place(request: PlacementRequest) -> int:

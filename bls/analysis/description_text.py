@@ -11,8 +11,6 @@ from traces.base.time import format_ns
 if TYPE_CHECKING:
     from bls.analysis.description import Description
 
-__all__ = ["as_text"]
-
 _FACTS_SHOWN = ("Computer", "Installation", "MaxJobs", "MaxNodes", "MaxProcs", "UnixStartTime", "TimeZoneString")
 _BAR = 30
 

@@ -34,8 +34,6 @@ from traces.base.ranges import parse_real
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
 
-__all__ = ["CYCLES", "QUANTITIES", "distributions", "gflop", "halves", "likeness", "likeness_table"]
-
 #: What goes round, with the number of its bins.
 CYCLES: Mapping[str, int] = {"hour": 24, "weekday": 7, "month": 12}
 

@@ -12,8 +12,6 @@ from bls.workloads.workload import Workload
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
 
-__all__ = ["Period", "periods"]
-
 _WEEK = 7
 
 

@@ -16,22 +16,6 @@ from bls.workloads.workload import Workload
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
 
-__all__ = [
-    "Arrivals",
-    "Estimates",
-    "Members",
-    "Percentiles",
-    "Spread",
-    "Users",
-    "arrivals",
-    "estimates",
-    "members",
-    "percentiles",
-    "spread",
-    "users",
-    "work_core_s",
-]
-
 #: Bars of the histogram of run time / estimate: one for every 5 % up to 100 %.
 _PARTS = 20
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from traces.compiled import Array, compiled
 
-__all__ = ["bits_of", "lowest_bit", "new_tree", "next_number"]
-
 # Words are int64 with 32 bits used: signed arithmetic then never meets the sign bit.
 
 # A number whose bits, shifted left by 0 to 31 places, all differ in the top five of 32 (a de Bruijn sequence), and how

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from traces.compiled import Array, compiled
 
-__all__ = ["PROFILE_NEVER", "profile_add", "profile_at", "profile_earliest", "profile_move", "profile_pack"]
-
 #: The instant that never comes: the end of what lasts for ever.
 PROFILE_NEVER = 2**63 - 1
 

@@ -11,19 +11,6 @@ from bls.availability.bitset import bits_of, lowest_bit, new_tree, next_number
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Ints
 
-__all__ = [
-    "count_hosts",
-    "free_all",
-    "free_count",
-    "free_give",
-    "free_lowest",
-    "free_next",
-    "free_run",
-    "free_stop",
-    "free_take",
-    "new_free",
-]
-
 _FULL = (1 << 32) - 1
 
 #: The smallest free core >= ``core`` (from 0), or -1: ``free_next(words, starts, core)``.

@@ -44,8 +44,6 @@ from traces.intervals import OPEN, intervals_text, parse_intervals
 if TYPE_CHECKING:
     from bls.machine.platform import Platform
 
-__all__ = ["KINDS", "Window", "Windows", "load_windows", "parse_windows", "windows"]
-
 #: What a window is.
 KINDS = ("maintenance", "reservation")
 

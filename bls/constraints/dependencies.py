@@ -15,8 +15,6 @@ from traces.base.columns import Columns
 from traces.base.errors import InputError
 from traces.compiled import Array
 
-__all__ = ["Dependencies", "dependencies"]
-
 _SHOWN = 10
 
 

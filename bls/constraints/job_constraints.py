@@ -17,8 +17,6 @@ from bls.machine.platform import Platform
 from traces.base.time import MAX_NS
 from traces.compiled import Array
 
-__all__ = ["JobConstraints", "core_mask", "planned_outages"]
-
 _WORD = 32
 
 

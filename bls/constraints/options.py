@@ -25,8 +25,6 @@ from traces.base.shared_options import SEED
 from traces.base.time import parse_duration_ns
 from traces.compiled import Array
 
-__all__ = ["Surroundings", "surround", "switch_limit"]
-
 
 @dataclass(frozen=True)
 class Surroundings:

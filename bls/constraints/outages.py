@@ -40,8 +40,6 @@ from traces.compiled import Array
 if TYPE_CHECKING:
     from bls.machine.platform import Platform
 
-__all__ = ["DRAIN", "NEVER", "OutageModel", "Outages", "drainable", "modelled_outages", "outages", "read_outages"]
-
 #: The instant of what does not happen any more.
 NEVER = MAX_NS
 

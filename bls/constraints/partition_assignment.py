@@ -12,8 +12,6 @@ from traces.base.errors import InputError
 from traces.base.time import MAX_NS
 from traces.compiled import Array
 
-__all__ = ["BEYOND_LIMITS", "NO_PARTITION", "assign", "partitions_of"]
-
 NO_PARTITION = "no partition"
 BEYOND_LIMITS = "beyond its partition's limits"
 

@@ -27,8 +27,6 @@ from traces.base.errors import InputError, one_of, shown
 from traces.base.given_file import read_csv
 from traces.compiled import Array
 
-__all__ = ["read_request_file"]
-
 _WHOLE = re.compile(r"[0-9]{1,18}")
 
 

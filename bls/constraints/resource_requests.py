@@ -26,8 +26,6 @@ from traces.compiled import Array
 if TYPE_CHECKING:
     from bls.machine.platform import Platform
 
-__all__ = ["ASKS_TOO_MUCH", "Requests", "fit_requests", "never_fits", "requests"]
-
 ASKS_TOO_MUCH = "asks for more than the hosts have"
 
 # More of anything than a host can have; a job that asks for it is a reject.

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from bls.power.signals import Signals
     from bls.workloads.workload import Workload
 
-__all__ = ["UNAWARE", "check_aware", "check_signals", "unaware_of"]
-
 #: What a policy may know nothing of, and what is allowed then.
 UNAWARE: Final[Mapping[str, str]] = {
     "allocator": "first-fit, as the policy places jobs itself",

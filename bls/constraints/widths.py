@@ -26,8 +26,6 @@ from traces.base.errors import InputError, shown
 from traces.base.ranges import parse_real
 from traces.compiled import Array
 
-__all__ = ["Share", "Widths", "share_of", "widths"]
-
 #: Names the stream that malleable jobs are drawn from.
 _STREAM = 0x6D616C6C6561626C65
 

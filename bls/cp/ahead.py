@@ -25,8 +25,6 @@ from traces.base.errors import InputError, PluginError, one_of
 from traces.base.ranges import whole
 from traces.compiled import Array, own
 
-__all__ = ["GOALS_AHEAD", "Ahead", "plan_ahead"]
-
 #: What a plan may minimise: users are no part of it.
 GOALS_AHEAD: Final = tuple(goal for goal in GOALS if goal != "weighted")
 

@@ -11,8 +11,6 @@ import numpy as np
 from bls.cp.problem import Problem
 from traces.compiled import Array
 
-__all__ = ["best_fit"]
-
 
 def best_fit(problem: Problem, free: Array, starting: Array) -> tuple[dict[int, Array], list[int]]:
     """Put jobs on nodes.

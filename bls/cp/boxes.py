@@ -31,8 +31,6 @@ from bls.cp.serial import Schedule
 from bls.cp.solver import cp_model
 from traces.compiled import Array
 
-__all__ = ["BoxesModel", "count_variables"]
-
 #: So many nodes are told apart by gaps in the domain of a position; of more, variables are quicker than gaps.
 _MOST_GAPS: Final = 128
 

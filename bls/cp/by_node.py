@@ -17,8 +17,6 @@ from bls.cp.problem import Problem
 from bls.cp.scheduling import Scheduling, scheduling
 from bls.cp.serial import Schedule
 
-__all__ = ["ByNodeModel", "count_variables"]
-
 
 def count_variables(problem: Problem) -> int:
     """How many variables the model has: a start for every job, and whether each unit that fits a node is there."""

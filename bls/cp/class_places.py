@@ -17,8 +17,6 @@ from bls.cp.parameters import Parameters
 from bls.cp.solver import cp_model, solve
 from traces.compiled import Array
 
-__all__ = ["Places", "class_places"]
-
 
 class Places(NamedTuple):
     """Where who starts now is.

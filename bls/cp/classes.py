@@ -25,8 +25,6 @@ from bls.cp.scheduling import Scheduling, scheduling
 from bls.cp.serial import Schedule
 from traces.compiled import Array
 
-__all__ = ["ClassesModel", "NodeClasses"]
-
 #: By so many kinds of units, beside single pieces, a class is measured: those that fill it most. Each is a constraint.
 _MOST_MEASURES: Final = 24
 

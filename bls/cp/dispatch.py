@@ -37,8 +37,6 @@ from bls.cp.solver import cp_model, solve
 from traces.base.errors import one_of
 from traces.compiled import Array
 
-__all__ = ["dispatch", "fitted", "plan"]
-
 _Model: TypeAlias = PooledModel | ClassesModel | ByNodeModel | BoxesModel
 
 #: Of each dispatcher: its model, and the room of its lists.

@@ -20,8 +20,6 @@ import numpy as np
 from bls.cp.problem import Held, Problem
 from traces.compiled import Array
 
-__all__ = ["Follower", "placed", "without_followers"]
-
 
 class Follower(NamedTuple):
     """A kind of resource that follows another one.

@@ -22,8 +22,6 @@ from traces.base.errors import PluginError
 from traces.base.time import NS_PER_S
 from traces.compiled import Array, own
 
-__all__ = ["FAULT", "Instance", "Queue", "Running", "up_s"]
-
 #: How a message of what is wrong with an instance begins.
 FAULT: Final = "constraint programming: the policy's instance: "
 

@@ -21,8 +21,6 @@ from bls.cp.objective import Objective
 from bls.cp.problem import Problem
 from bls.cp.serial import ORDERS, Schedule, SerialGeneration
 
-__all__ = ["bettered"]
-
 #: The most jobs that are taken out at once.
 _MOST: Final = 8
 

@@ -28,8 +28,6 @@ from bls.cp.prices import Piecewise
 from bls.cp.problem import Problem
 from traces.compiled import Array
 
-__all__ = ["BOUND_S", "LARGEST", "PART", "Objective"]
-
 #: What counts as the duration of shorter jobs where slowdowns are bounded, as Feitelson and others have it.
 BOUND_S: Final = 10
 

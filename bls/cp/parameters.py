@@ -8,8 +8,6 @@ from typing import Final, NamedTuple
 from traces.base.errors import InputError, one_of
 from traces.base.ranges import real, whole
 
-__all__ = ["GOALS", "MODELS", "SEARCHES", "SLOWDOWNS", "WHICH", "Parameters", "Weights"]
-
 #: The models, by the names of the papers: HCP'19, PCP'19 and PCP'20.
 OF_PAPERS: Final = ("hcp19", "pcp19", "pcp20")
 

@@ -12,8 +12,6 @@ from bls.cp.problem import Problem
 from bls.cp.serial import Schedule
 from traces.compiled import Array
 
-__all__ = ["Plan", "Start", "starts_of"]
-
 
 class Start(NamedTuple):
     """A job that starts at t.

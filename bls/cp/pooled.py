@@ -12,8 +12,6 @@ from bls.cp.problem import Problem
 from bls.cp.scheduling import Scheduling, scheduling
 from bls.cp.serial import Schedule
 
-__all__ = ["PooledModel"]
-
 
 class PooledModel:
     """The model of a problem.

@@ -21,8 +21,6 @@ from bls.cp.problem import Problem
 from traces.base.errors import InputError
 from traces.compiled import Array
 
-__all__ = ["PricedObjective", "objective_of"]
-
 
 def objective_of(problem: Problem, parameters: Parameters) -> Objective:
     """What the plans of a problem are compared by.

@@ -11,8 +11,6 @@ from bls.cp.serial_kernel import Room, first_slice, not_before, start
 from traces.compiled import State, compiled
 from traces.kernels.signatures import Ints
 
-__all__ = ["Costs", "generate_priced"]
-
 
 class Costs(State):
     """What starts of k jobs cost.

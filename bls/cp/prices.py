@@ -17,8 +17,6 @@ from traces.base.columns import Columns
 from traces.base.time import NS_PER_S
 from traces.compiled import Array, own
 
-__all__ = ["Piecewise", "Prices", "Weighed"]
-
 #: Prices are whole millionths for a kWh, weights whole millionths, and a kg is a thousand g: so many parts of a weighed
 #: price per kWh are whole.
 _PARTS: Final = 10**15

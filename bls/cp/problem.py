@@ -16,8 +16,6 @@ from bls.cp.prices import Prices
 from traces.base.columns import Columns
 from traces.compiled import Array
 
-__all__ = ["Held", "Problem", "in_large_pieces", "problem_of"]
-
 
 @dataclass(frozen=True)
 class Held(Columns):

@@ -14,8 +14,6 @@ import numpy as np
 from bls.cp.instance import Instance, Queue
 from traces.compiled import Array
 
-__all__ = ["holders", "ranked", "select"]
-
 #: Distinct fractions a/b whose a·b' is below this are distinct, and in the same order, as floats.
 _EXACT = float(2**52)
 

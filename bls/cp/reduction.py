@@ -20,8 +20,6 @@ from bls.cp.problem import Held, Problem
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Ints, Ints2
 
-__all__ = ["reduced"]
-
 #: Of nodes of more positions, as of memory in small pieces, those are one that nothing tells apart; if there are more even
 #: then, nodes are not compared.
 _MOST_POSITIONS: Final = 4096

@@ -15,8 +15,6 @@ from bls.cp.prices import Piecewise
 from bls.cp.problem import Problem
 from bls.cp.solver import cp_model
 
-__all__ = ["Scheduling", "scheduling"]
-
 
 @dataclass
 class Scheduling:

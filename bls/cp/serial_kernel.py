@@ -12,8 +12,6 @@ from typing import Final
 from traces.compiled import State, compiled
 from traces.kernels.signatures import Ints, Ints2
 
-__all__ = ["BOXES", "NODES", "POOL", "Room", "first_slice", "generate", "not_before", "start"]
-
 POOL: Final = 0
 NODES: Final = 1
 BOXES: Final = 2

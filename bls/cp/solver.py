@@ -13,8 +13,6 @@ from typing import Any, Final
 
 from traces.base.errors import InputError
 
-__all__ = ["Solved", "cp_model", "solve"]
-
 #: What became of a solve, by CP-SAT's words.
 _STATUS: Final = {"OPTIMAL": "optimal", "FEASIBLE": "feasible", "UNKNOWN": "unknown", "INFEASIBLE": "infeasible"}
 

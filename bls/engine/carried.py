@@ -16,8 +16,6 @@ from traces.compiled import Array
 from traces.kernels.signatures import Number
 from traces.kernels.state import fields_of
 
-__all__ = ["carry_over"]
-
 #: Numbers that name a row.
 _NAME_ROWS = ("arrived_job", "due_job", "blocked_head")
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import IntEnum, IntFlag
 
-__all__ = ["Cut", "Directs", "HostState", "Order", "Power", "Refusal", "Release", "Resize", "SlowOrder", "Telling"]
-
 
 class Order(IntEnum):
     """In which order jobs wait: ranks that never change, scores of each pass; or who decides in Python; or nobody starts."""

@@ -18,8 +18,6 @@ from bls.engine.power_of_jobs import cores_mw, cores_mw_within
 from bls.engine.state import BatchState, CoreProfile, Offer
 from traces.compiled import Array, compiled
 
-__all__ = ["AMOUNT", "apply_changes", "hold_amount", "hold_cores", "move_profile"]
-
 #: A change is (lo, hi, amount): the cores [lo, hi) are given back (1) or taken (-1); with this as hi, amount number lo becomes
 #: so much more. Where nothing at all changes, (0, 0, 0), a window begins or ends.
 AMOUNT = -1

@@ -9,8 +9,6 @@ from traces.compiled import Array, compiled
 from traces.kernels.signatures import Ints
 from traces.kernels.state import State, column
 
-__all__ = ["Heap", "drop_top", "move", "push", "remove_keys", "replace_top"]
-
 
 class Heap(State, dim="entries"):
     """Pairs of an instant and a key, the smallest first."""

@@ -8,8 +8,6 @@ from traces.compiled import caller, types
 from traces.hooks import Hooks
 from traces.kernels.signatures import StateKind
 
-__all__ = ["HOOK", "HOOKS", "call_hook", "wanted"]
-
 #: ``hook(state, job, begin, stop, sign)``, of which each takes what it needs.
 HOOK = types.int64(StateKind(BatchState), types.int64, types.int64, types.int64, types.int64)
 

@@ -20,8 +20,6 @@ from bls.engine.status import BatchStatus
 from traces.compiled import Array, own
 from traces.kernels.state import fields_of
 
-__all__ = ["GROW", "Given", "grow_releases", "grow_wishes", "intervals_of", "keep_reservations", "new_state"]
-
 _LONGEST_NS = 2**62 - 1
 
 

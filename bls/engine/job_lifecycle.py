@@ -13,33 +13,6 @@ from bls.policies.contract import ACCOUNT
 from traces.base.time import MAX_NS
 from traces.compiled import Array, compiled, value_from
 
-__all__ = [
-    "account_for",
-    "answer",
-    "arrive",
-    "cores_on_host",
-    "count_cores",
-    "earliest_by_counts",
-    "end_job",
-    "for_good",
-    "hold_pool",
-    "hold_until",
-    "is_open",
-    "leave_queue",
-    "log_job",
-    "next_down_ns",
-    "planned_until",
-    "send_away",
-    "set_free",
-    "set_stop",
-    "take_cores",
-    "tally",
-    "tally_cores",
-    "tried_again",
-    "under_way",
-]
-
-
 _account = value_from(ACCOUNT)
 
 

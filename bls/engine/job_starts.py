@@ -11,8 +11,6 @@ from bls.engine.job_lifecycle import hold_pool, leave_queue, log_job, take_cores
 from bls.engine.state import BatchState
 from traces.compiled import Array, compiled, value_from
 
-__all__ = ["ask_allocator", "held_back", "start", "suggest", "suggest_now", "why_now"]
-
 _place: Callable[..., Callable[..., int]] = value_from(PLACE)
 
 

@@ -9,8 +9,6 @@ from traces.kernels.signatures import Ints
 from traces.kernels.state import State, column, fields_of
 from traces.lifecycle import Ending, Reason
 
-__all__ = ["BECOMES", "Jobs", "copy_given"]
-
 
 class Jobs(State, dim="rows"):
     """A row for each job, in workload order (ascending submit), then one for each later attempt.

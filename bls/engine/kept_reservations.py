@@ -9,8 +9,6 @@ from bls.engine.queue import queue_next
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
-__all__ = ["drop_plan", "drop_slot", "drop_slots"]
-
 
 @compiled(inner=True)
 def drop_slot(state: BatchState, job: int) -> None:

@@ -38,8 +38,6 @@ from bls.policies.contract import DECIDE
 from traces.base.time import MAX_NS
 from traces.compiled import compiled, value_from
 
-__all__ = ["advance", "outcome", "promise"]
-
 _wall_clock, _decide = value_from(CLOCK), value_from(DECIDE)
 
 #: So many passes in a row may start nothing while only outages and wake-ups are to come.

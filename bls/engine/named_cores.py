@@ -16,8 +16,6 @@ from bls.engine.planned_time import planned_ns
 from bls.engine.state import BatchState
 from traces.compiled import Array, compiled
 
-__all__ = ["put_named"]
-
 
 @compiled(inner=True)
 def _refuse(state: BatchState, why: int, at: int, of: int) -> bool:

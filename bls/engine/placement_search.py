@@ -19,8 +19,6 @@ from bls.engine.state import BatchState, CoreProfile, Offer
 from traces.algorithms.copying import copy_first
 from traces.compiled import Array, compiled
 
-__all__ = ["copy_cores", "earliest_place", "fill_levels"]
-
 
 @compiled(inner=True)
 def fill_levels(words: Array, starts: Array) -> None:

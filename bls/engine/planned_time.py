@@ -9,8 +9,6 @@ from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
 from traces.compiled import compiled
 
-__all__ = ["planned_ns", "planned_with", "scaled"]
-
 
 @compiled(inner=True)
 def scaled(rest_ns: int, before: int, after: int, most: int) -> int:

@@ -10,31 +10,6 @@ from bls.engine.state import BatchState
 from traces.base.scale import WHOLE
 from traces.compiled import Array, compiled
 
-__all__ = [
-    "MACHINE",
-    "core_mw",
-    "cores_mw",
-    "cores_mw_within",
-    "drawn_mw",
-    "fits_within",
-    "held_in",
-    "held_mw",
-    "held_within",
-    "interval_mw",
-    "least_mw",
-    "left_mw",
-    "more_mw",
-    "next_limit_ns",
-    "place_of",
-    "planned_level",
-    "planned_more_mw",
-    "planned_state",
-    "power_left",
-    "room_mw",
-    "speed_in",
-    "sum_within",
-]
-
 #: Instead of a domain, the whole machine.
 MACHINE = -1
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 from bls.availability.bitset import new_tree, next_number
 from traces.compiled import Array, compiled
 
-__all__ = ["new_queue", "queue_add", "queue_next", "queue_remove"]
-
 #: An empty queue for ranks 0 … n-1, ``new_queue(n)``: its words, and where each level starts in them (leaves first).
 new_queue = new_tree
 

@@ -33,8 +33,6 @@ from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.compiled import compiled
 
-__all__ = ["make_pass", "move_on", "prepare"]
-
 
 @compiled(merged=True)
 def move_on(state: BatchState) -> None:

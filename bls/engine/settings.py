@@ -6,8 +6,6 @@ from bls.availability.count_profile import PROFILE_NEVER as NEVER
 from bls.engine import codes
 from traces.kernels.state import State
 
-__all__ = ["Settings"]
-
 
 class Settings(State):
     """Rules and sizes of a run; of what is either so or not, 1 where it is.

@@ -5,8 +5,6 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
-__all__ = ["FAULTS", "BatchStatus"]
-
 
 class BatchStatus(IntEnum):
     """What ``bls.engine.loop.advance`` returns; its parts answer in the same words."""

@@ -14,8 +14,6 @@ from bls.engine.named_cores import put_named
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
-__all__ = ["begin_trial", "try_allocator", "try_named"]
-
 
 @compiled()
 def begin_trial(state: BatchState) -> int:

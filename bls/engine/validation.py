@@ -19,8 +19,6 @@ from traces.checks.faults import Checks
 from traces.compiled import Array
 from traces.lifecycle import NEVER_RAN, RAN
 
-__all__ = ["validate"]
-
 #: The columns that an error shows of a job in which something is wrong.
 _INSTANTS = ("submit", "begin", "eligible", "start", "promise", "end", "stop", "expected_end", "slot")
 _SAID = [*(f"{name}_ns" for name in _INSTANTS), "why", "state"]

@@ -8,8 +8,6 @@ from typing import Any
 
 from traces.compiled import CFunction, types
 
-__all__ = ["CLOCK", "wall_clock"]
-
 #: The signature of ``clock_gettime``: (clock number, address of two int64) → 0.
 CLOCK = types.int64(types.int64, types.uintp)
 

@@ -29,19 +29,6 @@ from traces.compiled import Array
 if TYPE_CHECKING:
     from bls.constraints.resource_requests import Requests
 
-__all__ = [
-    "ALIKE",
-    "BY_NAME",
-    "CORRECTIONS_NS",
-    "AnyEstimator",
-    "HistoryEstimator",
-    "KnowingEstimator",
-    "alike_in",
-    "groups",
-    "name_prefix",
-    "planned_ns",
-]
-
 #: What the jobs of a group may have in common: columns of the workload, and what is made of them (:func:`alike_in`).
 ALIKE = (
     "user", "group", "queue", "partition", "qos", "application", "cores", "estimate_ns",

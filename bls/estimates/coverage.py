@@ -14,8 +14,6 @@ from traces.base.errors import InputError
 if TYPE_CHECKING:
     from bls.constraints.resource_requests import Requests
 
-__all__ = ["check_predicts", "predictable", "predictable_by_name", "recommended"]
-
 #: The estimators that predict from history, in the order in which they are recommended.
 _HISTORY = (LAST_TWO, PROFILE, DATA_DRIVEN)
 

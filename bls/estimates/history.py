@@ -7,8 +7,6 @@ from dataclasses import replace
 from bls.estimates.contract import HistoryEstimator
 from traces.base.errors import InputError, shown
 
-__all__ = ["DATA_DRIVEN", "LAST_TWO", "PROFILE", "last_two"]
-
 #: The mean of the run times of the last two jobs of the same user that have ended, once there are two.
 #: D. Tsafrir, Y. Etsion and D. Feitelson, "Backfilling using system-generated predictions rather than user runtime
 #: estimates", IEEE TPDS 18(6) 2007, doi:10.1109/TPDS.2007.70606.

@@ -12,8 +12,6 @@ from traces.base.ranges import parse_real
 from traces.base.time import MAX_NS
 from traces.compiled import Array
 
-__all__ = ["EXACT", "PROMISED", "REQUESTED", "Exact", "Promised", "Requested", "Within", "within"]
-
 #: Names the stream that errors are drawn from.
 _STREAM = 0x77697468696E
 

@@ -29,8 +29,6 @@ from traces.base.parsing import parse_json
 from traces.base.ranges import real, whole
 from traces.base.shared_options import CORE_GFLOPS
 
-__all__ = ["PROCESSOR_GFLOPS", "parse_accasim"]
-
 #: The default speed of a processor, in GFLOP/s: 3 TFLOP/s for 64 cores.
 PROCESSOR_GFLOPS = CORE_GFLOPS.default
 

@@ -11,8 +11,6 @@ from traces.base.errors import InputError, shown
 from traces.base.instants import given_duration_ns
 from traces.base.scale import WHOLE, scale_of
 
-__all__ = ["MAX_W", "HostPower", "milliwatts"]
-
 #: The most that a core, or a host, may draw, W.
 MAX_W: Final = 10**9
 

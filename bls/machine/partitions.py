@@ -22,8 +22,6 @@ from traces.intervals import intervals_text, parse_intervals
 if TYPE_CHECKING:
     from bls.machine.platform import Platform
 
-__all__ = ["NO_LIMIT", "Partition", "PartitionTable", "interval_columns", "partition_table"]
-
 #: What stands in a table where there is no limit.
 NO_LIMIT = MAX_NS
 

@@ -32,17 +32,6 @@ from traces.compiled import Array
 from traces.intervals import parse_intervals
 from traces.ledger import Machine
 
-__all__ = [
-    "MAX_CORES",
-    "TOPOLOGIES",
-    "HostGroup",
-    "Network",
-    "Platform",
-    "from_keys",
-    "load_platform",
-    "parse_platform",
-]
-
 T = TypeVar("T")
 
 #: The most cores a platform may have.

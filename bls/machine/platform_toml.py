@@ -10,8 +10,6 @@ from traces.base.naming import split_parameters
 if TYPE_CHECKING:
     from bls.machine.platform import Platform
 
-__all__ = ["platform_text"]
-
 # What a topology is.
 _DRAWN = {
     "full": "every pair of hosts has a link of its own",

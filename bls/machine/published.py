@@ -8,8 +8,6 @@ from typing import Final
 from bls.machine.host_power import HostPower
 from bls.machine.platform import HostGroup, Platform
 
-__all__ = ["PUBLISHED", "demand_response"]
-
 
 def demand_response() -> Platform:
     """151 hosts of 14 cores that draw 66 W idle and 240 W at work: 139.5 kW and 507.4 kW together.

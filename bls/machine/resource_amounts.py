@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from traces.base.errors import InputError, shown
 from traces.base.ranges import whole
 
-__all__ = ["MAX_AMOUNT", "MEMORY", "MEMORY_UNITS_KB", "Amounts", "amounts", "given_names", "memory_unit"]
-
 #: The most there may be of anything on one host (256 TB of memory), so that a machine's total is an int64.
 MAX_AMOUNT = 2**38
 

@@ -17,8 +17,6 @@ from traces.base.errors import InputError, one_of, shown
 from traces.compiled import Array
 from traces.intervals import intervals_text, parse_intervals
 
-__all__ = ["Switch", "Topology", "printable_name", "topology"]
-
 
 def printable_name(key: str, value: object) -> str:
     """``value`` as a name: 1 to 100 printable characters, or an InputError that begins with ``key``."""

@@ -11,20 +11,6 @@ import numpy as np
 
 from traces.compiled import Array
 
-__all__ = [
-    "Limbs",
-    "blocks",
-    "exact_mean",
-    "exact_product_sum",
-    "exact_quantile",
-    "exact_quantiles",
-    "exact_sum",
-    "limbs",
-    "limbs_product",
-    "limbs_sum",
-    "limbs_total",
-]
-
 _HALF = 31
 _LOW = (1 << _HALF) - 1
 

@@ -10,15 +10,6 @@ from bls.metrics.exact import blocks, exact_mean, limbs, limbs_product, limbs_su
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
 
-__all__ = [
-    "BOUND_NS",
-    "bounded_slowdown",
-    "per_processor_slowdown",
-    "slowdown",
-    "specific_response_sums",
-    "unfairness",
-]
-
 #: τ of the bounded slowdown (Feitelson et al.; 10 s is what the field uses).
 BOUND_NS = 10 * NS_PER_S
 

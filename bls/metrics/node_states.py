@@ -26,8 +26,6 @@ from traces.compiled import Array, compiled, own
 from traces.kernels.signatures import Ints, Ints2
 from traces.kernels.state import State
 
-__all__ = ["HOST_STATES", "NO_WINDOWS", "HostStates", "Windows", "core_windows", "host_states", "host_windows"]
-
 #: ``HostStates.state`` is a number of these.
 HOST_STATES = ("idle", "mixed", "allocated", "down", "maintenance", "reserved")
 

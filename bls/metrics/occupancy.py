@@ -17,8 +17,6 @@ from traces.compiled import Array, compiled, own
 from traces.kernels.signatures import Ints, Ints2
 from traces.kernels.state import State
 
-__all__ = ["FreeBlocks", "Occupancy", "free_blocks", "lasting_ns", "occupancy"]
-
 
 @dataclass(frozen=True)
 class Occupancy:

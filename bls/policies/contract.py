@@ -27,34 +27,6 @@ from traces.base.errors import PluginError, TwolevelError, blamed_on, shown
 from traces.base.time import NS_PER_S
 from traces.compiled import Array, as_value, compiled, types
 
-__all__ = [
-    "ACCOUNT",
-    "DECIDE",
-    "SCORE",
-    "AnyPolicy",
-    "BatchPolicy",
-    "DecidingPolicy",
-    "FollowingPolicy",
-    "KnownJobs",
-    "OtherProgram",
-    "Policy",
-    "PredictedPolicy",
-    "ScorePolicy",
-    "Scoring",
-    "ScoringPolicy",
-    "account_kernel",
-    "by_prediction",
-    "no_account",
-    "no_decision",
-    "no_numbers",
-    "no_score",
-    "ranks",
-    "same_memory",
-    "score_kernel",
-    "scoring",
-    "unscored",
-]
-
 _COLUMN = types.Column(types.int64, 1)
 _VALUES = types.Column(types.float64, 1)
 _NUMBERS = types.Column(types.float64, 2)

@@ -24,8 +24,6 @@ from typing import Any, Final
 from bls.policies.contract import BatchPolicy, DecidingPolicy
 from traces.base.errors import PluginError, blamed_on, shown
 
-__all__ = ["EXACT", "NOTED", "PASS_COLUMNS", "columns_declared", "for_one_run", "may_not_fit", "policy_totals"]
-
 #: The types of what a policy notes of a decision.
 NOTED: Final[tuple[type, ...]] = (int, float, str, Fraction)
 _TYPES = ", ".join(one.__name__ for one in NOTED)

@@ -11,8 +11,6 @@ from typing import ClassVar
 from bls.policies.contract import KnownJobs
 from traces.compiled import Array
 
-__all__ = ["Edf"]
-
 
 @dataclass(frozen=True)
 class Edf:

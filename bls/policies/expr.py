@@ -13,8 +13,6 @@ from bls.policies.expression import POWERED, Program, evaluate, parse
 from traces.base.errors import InputError, shown
 from traces.compiled import Array, own
 
-__all__ = ["StaticExpression", "expression", "prepared", "score_expression", "values"]
-
 
 @score_kernel
 def score_expression(

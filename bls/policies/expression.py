@@ -37,8 +37,6 @@ from traces.base.naming import is_number
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Floats, Floats2, Ints
 
-__all__ = ["FUNCTIONS", "MAX_DEPTH", "MAX_LENGTH", "NAMES", "POWERED", "Program", "evaluate", "parse"]
-
 NAMES = ("s", "t", "n", "w", "z", "l", "power_w", "energy_j")
 
 #: Those that the platform has to know.

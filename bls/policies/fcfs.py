@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from bls.policies.contract import KnownJobs
 from traces.compiled import Array
 
-__all__ = ["Fcfs"]
-
 
 @dataclass(frozen=True)
 class Fcfs:

@@ -13,8 +13,6 @@ import numpy as np
 from bls.policies.contract import KnownJobs, ScorePolicy, same_memory, score_kernel
 from traces.compiled import Array
 
-__all__ = ["LJF", "SAF", "SJF", "JobSize"]
-
 _LARGEST = 2**63 - 1
 
 

@@ -15,8 +15,6 @@ from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
 
-__all__ = ["LEAST_ENERGY", "LEAST_POWER", "MOST_POWER", "PowerOrder", "power_w"]
-
 
 @score_kernel
 def _score(

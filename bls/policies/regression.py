@@ -20,8 +20,6 @@ from bls.policies.expr import prepared, score_expression, values
 from bls.policies.expression import Program, parse
 from traces.compiled import Array
 
-__all__ = ["F1", "F2", "F3", "F4", "Regression"]
-
 
 @dataclass(frozen=True)
 class Regression:

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from bls.policies.contract import KnownJobs
 from traces.compiled import Array
 
-__all__ = ["Reject"]
-
 
 @dataclass(frozen=True)
 class Reject:

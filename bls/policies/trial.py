@@ -12,8 +12,6 @@ from traces.compiled import Array
 from traces.trials.apart import rule_answers, try_rule
 from traces.trials.fences import Fences
 
-__all__ = ["try_out"]
-
 #: So many jobs wait.
 _WAITING: Final = 16
 

@@ -18,8 +18,6 @@ from functools import partial
 from bls.policies.contract import ScorePolicy, same_memory, score_kernel
 from traces.compiled import Array
 
-__all__ = ["UNICEF", "WFP3"]
-
 # What stands for log2(1).
 _LOG2_ONE = math.log2(1 + 1e-15)
 

@@ -24,22 +24,6 @@ from traces.compiled import Array
 from traces.holdings import core_spans, holdings
 from traces.ledger import Ledger
 
-__all__ = [
-    "PJ_PER_J",
-    "Energy",
-    "HostStates",
-    "PowerAccounts",
-    "PowerSeries",
-    "account",
-    "ascending",
-    "away_hosts",
-    "drawn_by_jobs",
-    "drawn_within",
-    "held_cores",
-    "step_series",
-    "working_cores",
-]
-
 #: pJ in a joule, and in a megajoule, which is a billion billion of them.
 PJ_PER_J = 10**12
 _BILLION = 10**9

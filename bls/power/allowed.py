@@ -14,8 +14,6 @@ from bls.workloads.workload import Workload
 from traces.base.errors import InputError, shown
 from traces.compiled import Array
 
-__all__ = ["allowed_jobs", "unknown_users"]
-
 #: Names the stream that the jobs of a share are drawn from.
 _STREAM = 0x616C6C6F776564
 _SHARE = re.compile(r"[0-9]*\.?[0-9]+(e-?[0-9]+)?", re.IGNORECASE)

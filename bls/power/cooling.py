@@ -22,8 +22,6 @@ from bls.options import PUE
 from bls.power.accounting import PowerSeries
 from traces.base.errors import InputError, shown
 
-__all__ = ["Facility", "Pue", "facility", "parse_pue"]
-
 _MOST: Final = 100
 _NUMBER: Final = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,6})?")
 _ALLOWED: Final = f"1 to {_MOST}, as 1.4, or such numbers at ascending loads from 0% to 100%, as 0%:2 50%:1.5 100%:1.3"

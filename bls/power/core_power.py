@@ -14,8 +14,6 @@ from traces.compiled import Array
 if TYPE_CHECKING:
     from bls.power.options import PowerPlan
 
-__all__ = ["core_mw", "idle_mw"]
-
 
 def core_mw(platform: Platform, n_jobs: int, plan: PowerPlan | None) -> Array:
     """The mean over all cores of the machine of what one draws at full speed for each job: int64 (n,), mW, rounded half up; -1

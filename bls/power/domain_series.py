@@ -14,8 +14,6 @@ from bls.power.table import PowerTable
 from traces.compiled import Array
 from traces.ledger import Ledger
 
-__all__ = ["domain_series", "every_instant"]
-
 
 def domain_series(
     ledger: Ledger,

@@ -16,8 +16,6 @@ from traces.base.errors import InputError, one_of, shown
 from traces.compiled import Array
 from traces.intervals import intervals_text, parse_intervals
 
-__all__ = ["Domain", "domain_named", "domains_of", "limits_of"]
-
 _ALLOWED = "allowed: nothing, for the machine, partition:NAME, switch:NAME, or hosts:4-7"
 
 

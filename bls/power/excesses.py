@@ -11,8 +11,6 @@ from bls.power.accounting import PowerSeries
 from bls.power.limits import Limits
 from traces.compiled import Array
 
-__all__ = ["REASONS", "Excess", "excesses_of"]
-
 #: Why more is drawn than a limit allows, the first that holds.
 REASONS: Final = {
     "ignored": "limits are ignored",

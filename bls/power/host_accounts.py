@@ -16,8 +16,6 @@ from traces.base.columns import Columns
 from traces.compiled import Array
 from traces.ledger import Ledger
 
-__all__ = ["HostEnergies", "HostIntervals", "host_energies"]
-
 
 class HostIntervals(NamedTuple):
     """Half-open intervals of hosts: int64 (n,) each; by host, then by time, those of a host without a gap."""

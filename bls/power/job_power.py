@@ -33,20 +33,6 @@ from traces.base.ranges import real
 from traces.base.scale import WHOLE
 from traces.compiled import Array
 
-__all__ = [
-    "HIGHEST",
-    "MEMORY_BOUND",
-    "POWER",
-    "JobPower",
-    "PowerClasses",
-    "active_mw",
-    "factored",
-    "given_columns",
-    "job_power",
-    "part_of",
-    "power_classes",
-]
-
 #: The columns.
 POWER, MEMORY_BOUND = "power", "memory_bound"
 

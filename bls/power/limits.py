@@ -31,8 +31,6 @@ from traces.base.ranges import real, whole
 from traces.base.time import MAX_NS, parse_instant_ns
 from traces.compiled import Array
 
-__all__ = ["NO_LIMITS", "Limit", "Limits", "Stairs", "given_limits", "joined", "read_limits"]
-
 _COLUMNS = ["from", "to", "limit_w"]
 _WHERE = "where"
 _SHARE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,9})?)\s*%")

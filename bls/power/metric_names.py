@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["FACILITY_METRICS", "LIMIT_METRICS", "METRICS", "PREDICTION_METRICS", "SIGNAL_METRICS", "SLEEP_METRICS"]
-
 #: The metrics of a run of which it is known what its hosts draw.
 METRICS: Final = (
     "energy_j",

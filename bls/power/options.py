@@ -33,8 +33,6 @@ from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
 from traces.compiled import Array
 
-__all__ = ["FALLBACKS", "SLOW", "PowerOptions", "PowerPlan", "power_plan"]
-
 #: What is done under a limit.
 FALLBACKS: Final = ("none", "hold", "submit", "dvfs", "stop:idle", "stop:off")
 

@@ -43,8 +43,6 @@ from traces.holdings import Holdings, holdings
 from traces.ledger import STATES, WHY, Ledger, PowerRecords
 from traces.tables import ALLOWED, BOOT_WAIT, ENERGY, PREDICTED_POWER
 
-__all__ = ["NO_LIMIT", "PowerReport"]
-
 #: In tables, where there is no limit.
 NO_LIMIT: Final = -1
 

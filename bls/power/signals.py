@@ -28,8 +28,6 @@ from traces.base.given_file import read_csv
 from traces.base.time import parse_instant_ns
 from traces.compiled import Array
 
-__all__ = ["KINDS", "Spending", "Signals", "read_signals", "spent"]
-
 #: What a signal is of: the column of its file, and what energies come to, as a metric is called.
 KINDS: Final = {"price_per_kwh": "cost", "g_co2e_per_kwh": "co2e_g"}
 

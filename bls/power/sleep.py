@@ -14,8 +14,6 @@ from bls.power.options import PowerPlan
 from bls.power.table import PowerTable
 from traces.base.time import format_ns
 
-__all__ = ["SleepTotals", "break_even_ns", "sleep_totals", "sleep_words"]
-
 
 def break_even_ns(table: PowerTable) -> list[int | None]:
     """For how long a host of each group has to idle at the least so that it uses no more if it shuts down as it begins to, and

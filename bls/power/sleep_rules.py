@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from bls.power.table import PowerTable
     from bls.scheduler_options import Rules
 
-__all__ = ["check_sleeping", "sleep_passages", "sleep_settings"]
-
 
 def sleep_settings(plan: PowerPlan) -> dict[str, int]:
     """Those of the engine (``bls.engine.settings``)."""

@@ -10,8 +10,6 @@ from bls.power.table import PowerTable
 from traces.compiled import Array
 from traces.ledger import Ledger
 
-__all__ = ["slowed_over_time"]
-
 
 def slowed_over_time(
     ledger: Ledger, table: PowerTable, classes: PowerClasses | None, begin_ns: int, until_ns: int

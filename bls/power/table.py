@@ -16,8 +16,6 @@ from traces.base.errors import InputError
 from traces.base.scale import WHOLE
 from traces.compiled import Array
 
-__all__ = ["MOST_MW", "PowerTable", "power_table"]
-
 #: The most that all hosts may draw together: twice as much is an int64, and so is its energy in MJ over all time that there is.
 MOST_MW: Final = 2**60
 

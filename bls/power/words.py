@@ -12,8 +12,6 @@ from traces.base.time import format_ns
 if TYPE_CHECKING:
     from bls.power.report import PowerReport
 
-__all__ = ["grams_text", "joules_text", "summary_of", "watts_text"]
-
 
 def summary_of(report: PowerReport) -> list[tuple[str, str]]:
     """What a person looks at first: (name, text)."""

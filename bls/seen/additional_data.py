@@ -14,8 +14,6 @@ from traces.base.errors import RAISED_BY_PLUGINS, PluginError, one_of, raised_te
 if TYPE_CHECKING:
     from bls.view import View
 
-__all__ = ["AdditionalData", "DataOfNow", "data_by_name", "gives_data"]
-
 
 @runtime_checkable
 class AdditionalData(Protocol):

@@ -13,18 +13,6 @@ from traces.base.printable import printable
 from traces.base.ranges import whole
 from traces.intervals import intervals_text
 
-__all__ = [
-    "LONGEST_REASON",
-    "AnswerError",
-    "Cores",
-    "Start",
-    "check_apart",
-    "cores_text",
-    "placed",
-    "put_answer",
-    "reason_text",
-]
-
 #: Cores as half-open intervals, ascending and disjoint.
 Cores = list[tuple[int, int]]
 

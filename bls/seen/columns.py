@@ -18,8 +18,6 @@ from bls.seen.machine import Present
 from traces.base.columns import read_only
 from traces.compiled import Array
 
-__all__ = ["RunningColumns", "WaitingColumns"]
-
 
 class _Columns:
     """What jobs that wait and jobs that run have in common.

@@ -11,8 +11,6 @@ from heapq import heapify, heappop, heappush
 
 from bls.engine.state import BatchState
 
-__all__ = ["Corrections"]
-
 
 class Corrections:
     """The running jobs that may be expected to end too early, by the instant at which that is found out."""

@@ -13,8 +13,6 @@ from traces.base.errors import InputError, PluginError, shown
 from traces.base.ranges import whole
 from traces.base.scale import scale_of
 
-__all__ = ["Directions"]
-
 #: All cores of a job.
 _ALL = -1
 

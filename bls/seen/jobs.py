@@ -17,8 +17,6 @@ from bls.workloads.workload import Workload
 from traces.base.errors import PluginError
 from traces.compiled import Array
 
-__all__ = ["JobFacts", "JobRequest", "JobWidth", "SeenJob"]
-
 
 @dataclass(frozen=True)
 class JobRequest:

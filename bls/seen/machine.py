@@ -23,8 +23,6 @@ from bls.seen.jobs import JobFacts, SeenJob
 from traces.base.columns import read_only
 from traces.compiled import Array
 
-__all__ = ["Present", "SeenHost", "SeenPartition", "SeenWindow", "seen_hosts", "seen_partitions", "seen_windows"]
-
 
 class Present:
     """What is free and what runs, as the engine left it; each column is found when it is first asked for.

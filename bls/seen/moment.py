@@ -12,8 +12,6 @@ from bls.engine.state import BatchState
 from traces.compiled import Array
 from traces.ledger import STATES
 
-__all__ = ["Counts", "JobColumns", "Moment", "columns_of", "moment_of"]
-
 
 class JobColumns(NamedTuple):
     """Jobs in columns, int64 (rows,), a row for each attempt; they change as the simulation goes on.

@@ -20,19 +20,6 @@ from traces.ledger import STATES
 if TYPE_CHECKING:
     from bls.view import View
 
-__all__ = [
-    "AnyNews",
-    "CoresGiven",
-    "CoresReleased",
-    "HostChanged",
-    "JobEligible",
-    "JobEnded",
-    "JobExpected",
-    "JobStarted",
-    "JobSubmitted",
-    "News",
-]
-
 
 class JobSubmitted(NamedTuple):
     """A job is known from now on: it waits, or, where its ``eligible_ns`` is -1, is held until another job has ended, or until

@@ -12,8 +12,6 @@ from traces.base.errors import PluginError, one_of, shown
 from traces.base.printable import printable
 from traces.tables import ColumnKind, Values
 
-__all__ = ["DecisionNotes"]
-
 #: The longest text, and the largest numerator or denominator of a fraction, in bits: what a hundred durations in ns have in
 #: common is below that, and Python writes no numbers of more than 4,300 digits.
 _LONGEST, _MOST_BITS = 200, 14_000

@@ -14,8 +14,6 @@ from bls.seen.answers import cores_text
 from traces.base.errors import shown
 from traces.base.time import format_ns
 
-__all__ = ["refusal"]
-
 
 def refusal(
     state: BatchState, row: int, platform: Platform, windows: Windows | None, domains: Sequence[str] = ()

@@ -11,8 +11,6 @@ from bls.seen.answers import placed
 from bls.seen.jobs import SeenJob
 from traces.base.errors import PluginError, shown
 
-__all__ = ["Trial"]
-
 
 class Trial:
     """Places jobs that wait, one beside the other, as the engine would now; nothing of the run changes.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 
-__all__ = ["WakeUps"]
-
 
 class WakeUps:
     """Instants, each once however often it is asked for, the earliest first.

@@ -19,17 +19,6 @@ from traces.base.errors import InputError, one_of, shown
 from traces.base.ranges import whole
 from traces.base.toml import parse_toml
 
-__all__ = [
-    "Archive",
-    "ArchivedLog",
-    "catalogue",
-    "catalogue_rows",
-    "catalogue_table",
-    "find_log",
-    "parse_catalogue",
-    "thanks",
-]
-
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _PATH = re.compile(r"l_[a-z0-9_]+/[A-Za-z0-9.-]+\.swf\.gz")
 _SUM = re.compile(r"[0-9a-f]{64}")

@@ -22,8 +22,6 @@ from traces.base.errors import shown
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
 
-__all__ = ["Calendar", "header_facts"]
-
 _HOUR_S, _DAY_S = 3600, 86_400
 
 #: Where time 0 is taken to be in a log that does not say: the month and the week begin there.

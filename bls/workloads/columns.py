@@ -15,22 +15,6 @@ from traces.base.columns import read_only
 from traces.base.errors import InputError, shown
 from traces.compiled import Array
 
-__all__ = [
-    "BEGIN",
-    "CANCELLED",
-    "COLUMNS",
-    "FAILED",
-    "NAME_LENGTH",
-    "OPTIONAL",
-    "ascends",
-    "ends",
-    "further_column",
-    "kept_column",
-    "kept_names",
-    "packed",
-    "taken_rows",
-]
-
 #: The longest name of a further column.
 NAME_LENGTH = 100
 

@@ -6,8 +6,6 @@ import numpy as np
 
 from traces.compiled import Array
 
-__all__ = ["distinct"]
-
 
 def distinct(values: Array) -> tuple[Array, Array]:
     """``np.unique(values, return_inverse=True)``; found by counting where the numbers are close together, as users' are.

@@ -14,21 +14,6 @@ from traces.base.printable import unescaped
 from traces.base.time import MAX_NS, NS_PER_S
 from traces.compiled import Array
 
-__all__ = [
-    "FACT",
-    "NAMED_FIELD",
-    "NAMED_JOB",
-    "TITLES",
-    "has_begin",
-    "header_start_s",
-    "log_name",
-    "merged_header",
-    "moved_header",
-    "names_in",
-    "with_start",
-    "without_job_names",
-]
-
 #: A comment that states a fact, and the fact's name and value; the value may have blanks at its end.
 FACT = re.compile(r";\s*([A-Za-z]+):(?!//)\s*(.*)\s*")
 

@@ -26,8 +26,6 @@ from traces.base.errors import InputError, did_you_mean, shown
 from traces.compiled import Array
 from traces.intervals import OPEN, intervals_text, parse_intervals
 
-__all__ = ["JobWords"]
-
 _WORD = re.compile(r"[^\s,\[]+(?:\[[^\]]*\])?")
 _BY_NUMBER = re.compile(r"-?[0-9]+-?[0-9]*")
 _TASKS = re.compile(r"([0-9]{1,18})_\[([0-9]{1,18}(?:-[0-9]{1,18})?(?:,[0-9]{1,18}(?:-[0-9]{1,18})?)*)\]")

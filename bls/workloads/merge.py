@@ -18,8 +18,6 @@ from traces.base.errors import InputError, one_of, shown
 from traces.base.time import MAX_NS, NS_PER_S
 from traces.compiled import Array
 
-__all__ = ["merge", "numbers_of"]
-
 #: Columns whose numbers stand for names.
 NAMED = ("user", "group", "application", "queue", "partition", "qos")
 

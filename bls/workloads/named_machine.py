@@ -10,8 +10,6 @@ from bls.workloads.calendar import header_facts
 from bls.workloads.workload import Workload
 from traces.base.shared_options import CORE_GFLOPS
 
-__all__ = ["named_machine", "named_size"]
-
 #: A number, behind which may stand in parentheses how it is divided among partitions.
 _NUMBER = re.compile(r"([0-9]{1,18})(?:\s*\(.*\))?")
 

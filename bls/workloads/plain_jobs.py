@@ -12,8 +12,6 @@ from bls.workloads.columns import CANCELLED, FAILED, OPTIONAL
 from traces.base.errors import InputError, one_of, shown
 from traces.base.time import MAX_NS, NS_PER_S
 
-__all__ = ["job_row", "numbered", "with_one_preceding"]
-
 _KEYS = ("job_id", "submit_s", "run_s", "cores", "estimate_s")
 _OPTIONAL_KEYS = tuple(f"{name.removesuffix('_ns')}_s" if name.endswith("_ns") else name for name in OPTIONAL)
 

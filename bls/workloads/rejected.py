@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from traces.base.errors import shown
 
-__all__ = ["KEPT", "Reject", "first_rejects", "rejects_text"]
-
 #: Lines of each reason that are kept with what is wrong in them.
 KEPT = 10
 

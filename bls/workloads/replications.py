@@ -15,8 +15,6 @@ from traces.base.errors import InputError
 from traces.base.ranges import whole as whole_number
 from traces.base.time import MAX_NS, format_ns
 
-__all__ = ["replication", "shaken", "window_begins"]
-
 #: Most windows of a log.
 _MOST = 100_000
 

@@ -11,8 +11,6 @@ from bls.workloads.workload import Workload
 from traces.base.errors import InputError, PluginError, blamed_on, shown
 from traces.base.plugins import resolve
 
-__all__ = ["SeededWorkload", "given_workload", "is_seeded"]
-
 
 @runtime_checkable
 class SeededWorkload(Protocol):

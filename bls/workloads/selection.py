@@ -21,8 +21,6 @@ from traces.base.errors import InputError, shown
 from traces.base.time import MAX_NS, NS_PER_S, format_ns, parse_duration_ns, parse_instant_ns
 from traces.compiled import Array
 
-__all__ = ["WINDOWS", "busiest_window", "check_preset", "fit", "heaviest_window", "running_and_queued", "select"]
-
 _FORMS = (
     "all, first:N, busiest:LENGTH, heaviest:LENGTH, window:START+LENGTH or window:START..END, as first:1000, busiest:24h, "
     "heaviest:7d, window:7d+24h or window:2003-01-01T12:00..2003-02-01"

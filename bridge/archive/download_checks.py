@@ -12,19 +12,6 @@ from typing import Protocol
 from bls.workloads.archive import ArchivedLog
 from traces.base.errors import TwolevelError
 
-__all__ = [
-    "MAX_TEXT_BYTES",
-    "MOST_TIMES",
-    "Damaged",
-    "FetchError",
-    "Response",
-    "Unpacked",
-    "check_kind",
-    "check_sum",
-    "one_line",
-    "reported",
-]
-
 #: No log is longer, unpacked, and none that is longer than the second is so many times as long as its file.
 MAX_TEXT_BYTES = 16 << 30
 MOST_TIMES = 100

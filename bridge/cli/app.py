@@ -21,8 +21,6 @@ from traces.base.interrupts import INTERRUPTS
 from traces.base.printable import printable
 from traces.base.written_file import code_of, of_system
 
-__all__ = ["main"]
-
 _STDOUT = 1
 
 #: What the shell sees if the reader of stdout has gone, as ``head`` does.

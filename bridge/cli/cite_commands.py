@@ -6,8 +6,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["cite_command"]
-
 
 def cite_command(
     bibtex: Annotated[bool, typer.Option("--bibtex", help="As BibTeX, for a file of references.")] = False,

@@ -14,8 +14,6 @@ from bridge.options.bundles import bundled
 from bridge.options.declared import FORCE, OUT, TOP
 from bridge.standard_error import lined_up, say
 
-__all__ = ["compare_command"]
-
 
 @bundled
 def compare_command(

@@ -16,8 +16,6 @@ from traces.base.errors import one_of
 from traces.base.given_file import read_text
 from traces.base.toml import parse_toml
 
-__all__ = ["options_of_file", "with_place"]
-
 #: What a file cannot say.
 _NOT_THERE = ("config",)
 

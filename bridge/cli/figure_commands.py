@@ -9,8 +9,6 @@ import typer
 
 from bridge.standard_error import put
 
-__all__ = ["figures_command", "power_command"]
-
 
 def figures_command(
     results: Annotated[str, typer.Argument(metavar="DIR", help="The --out of a run, a study or a grid.")],

@@ -18,8 +18,6 @@ from traces.base.shared_options import CORE_GFLOPS, LINK_BANDWIDTH, LINK_LATENCY
 if TYPE_CHECKING:
     from bridge.single.graph_options import GraphOptions
 
-__all__ = ["graph_command"]
-
 AnyOption = TypeVar("AnyOption", bound=Option[Any])
 
 

@@ -11,8 +11,6 @@ import typer
 
 from bridge.standard_error import say
 
-__all__ = ["warm_up_command"]
-
 
 def warm_up_command(
     everything: Annotated[

@@ -25,8 +25,6 @@ from bridge.standard_error import put_text, say
 if TYPE_CHECKING:
     from traces.compiled import Array
 
-__all__ = ["loop_command"]
-
 
 @dataclass(frozen=True)
 class LoopTasks:

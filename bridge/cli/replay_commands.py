@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from bridge.replay.chosen import SlurmChoice
     from bridge.scenarios.options import ScenarioOptions
 
-__all__ = ["replay_command"]
-
 _RECORDED = "recorded"
 
 

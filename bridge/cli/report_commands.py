@@ -14,8 +14,6 @@ from bridge.standard_error import say
 if TYPE_CHECKING:
     from bridge.report.page import Page
 
-__all__ = ["report_command"]
-
 #: The page's name where none is given, in the folder of the result.
 _NAME = "report.html"
 

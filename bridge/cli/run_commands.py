@@ -22,8 +22,6 @@ from bridge.scenarios.options import ApplicationOptions, ScenarioOptions, Schedu
 from bridge.standard_error import lined_up, put, say
 from traces.base.option import Panel
 
-__all__ = ["COMMANDS", "command_line"]
-
 
 @dataclass(frozen=True)
 class _Command:

@@ -9,8 +9,6 @@ import typer
 
 from bridge.standard_error import put_text
 
-__all__ = ["story_command"]
-
 
 def story_command(
     results: Annotated[str, typer.Argument(metavar="DIR", help="The --out of a twolevel run.")],

@@ -51,8 +51,6 @@ from bridge.standard_error import lined_up, say
 from traces.base.errors import InputError
 from traces.base.option import Option
 
-__all__ = ["stream_run"]
-
 #: Options of a scenario that need all jobs at once, or jobs that are not in the order of their submits.
 _WHOLE: tuple[Option[Any], ...] = (
     SELECT, PRESET, CANCELLED, REQUESTS, WINDOWS, DEPENDENCIES, SWITCHES,

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from bridge.studies.run_study import Report
     from bridge.studies.study import Study
 
-__all__ = ["grid_command", "repeat_command", "study_command"]
-
 DataOption = Annotated[
     list[str] | None, typer.Option(metavar="DIR", help="A further folder with logs and other files; may be repeated.")
 ]

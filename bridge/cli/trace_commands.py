@@ -13,8 +13,6 @@ from bridge.options.bundles import bundled
 from bridge.options.declared import OUT, PART_CORES, PART_DETAIL, PART_FORMATS, PART_JOBS, PART_WINDOW
 from traces.base.option import Panel
 
-__all__ = ["trace_app"]
-
 trace_app = typer.Typer(
     help="Say what is in a trace, cut a part out, convert it.",
     no_args_is_help=True,

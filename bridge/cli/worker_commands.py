@@ -8,8 +8,6 @@ from bridge.options.bundles import bundled
 from bridge.options.declared import CERTIFICATE, HOST_WORKERS, PATIENCE, RUN_ADDRESS, TOKEN_FILE
 from bridge.standard_error import say
 
-__all__ = ["worker_command"]
-
 
 @bundled
 def worker_command(

@@ -22,19 +22,6 @@ if TYPE_CHECKING:
 
     from bridge.report.page import Page
 
-__all__ = [
-    "BOOT_COLUMNS",
-    "CUT_COLUMNS",
-    "RUNS",
-    "START_COLUMNS",
-    "Comparison",
-    "Link",
-    "chain",
-    "compare_jobs",
-    "overtakers",
-    "ranked",
-]
-
 #: What the two runs are called.
 RUNS = ("A", "B")
 

@@ -17,8 +17,6 @@ from traces.tables import BOOT_WAIT, CUT_BECAUSE, STARTED_BECAUSE
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CAUSES", "LINKS", "Causes", "StartedJobs", "find_causes"]
-
 #: Why a job started at its instant and not before; ``Causes.kind`` counts in this order.
 CAUSES = (
     "submit", "eligible", "dependency", "retry", "release", "unmatched", "pass", "freed", "hinted", "asked", "wished", "lost",

@@ -11,8 +11,6 @@ import numpy as np
 
 from traces.compiled import Array
 
-__all__ = ["ChainSums", "followers", "sums_along"]
-
 
 class ChainSums(NamedTuple):
     """What there is on the way from each job back to the first of its chain: arrays of int64.

@@ -28,8 +28,6 @@ from traces.timeline import timeline_text
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["RECORD", "comparison_page", "page_of_comparison", "page_of_two"]
-
 RECORD = "comparison.json"
 
 #: The columns that one sees first.

@@ -27,8 +27,6 @@ from traces.tables import read_power
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["METRICS", "Increase", "PowerIndexes", "index_rows", "indexes_of", "power_indexes"]
-
 #: Those of the two runs that are shown beside each other: what they are called, and how they are written.
 METRICS: Final = {
     "energy_j": ("energy", joules_text),

@@ -23,8 +23,6 @@ from traces.tables import read_jobs, write_rows
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["METRICS", "RunFolder", "differing", "job_rows", "rankings", "read_run", "write_comparison"]
-
 #: Those of the two runs that are shown beside each other.
 METRICS = ("makespan_ns", "mean_wait_ns")
 

@@ -20,8 +20,6 @@ from traces.compiled import Array
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Rates", "Rewards", "parse_rates", "reward_row", "rewards"]
-
 _NUMBER: Final = re.compile(r"[0-9]{1,7}(?:\.[0-9]{1,6})?")
 _MOST: Final = 10**6
 _NS_PER_HOUR: Final = 3600 * 10**9

@@ -21,15 +21,6 @@ from bridge.compare.delay_causes import LINKS
 from bridge.standard_error import text_table
 from traces.base.time import NS_PER_S, format_ns
 
-__all__ = [
-    "ONE_SAMPLE",
-    "chain_table",
-    "delay_lines",
-    "overrun_lines",
-    "runs_rows",
-    "summary_rows",
-]
-
 #: What is said below a comparison of runs that another seed could change.
 ONE_SAMPLE = "This compares two single runs. Use several seeds for a confidence interval (twolevel grid --seeds)."
 

@@ -8,8 +8,6 @@ from typing import Protocol
 from bls.engine.status import BatchStatus
 from traces.compiled import Array
 
-__all__ = ["BatchLevel"]
-
 
 class BatchLevel(Protocol):
     """The batch level of one simulation, seen from a coupling; jobs are named by their rows.

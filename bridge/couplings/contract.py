@@ -20,8 +20,6 @@ from traces.base.errors import InputError, shown
 from traces.compiled import Array
 from traces.ledger import TaskRecords, TransferRecords
 
-__all__ = ["Applications", "Coupling", "Pace", "PeerOptions", "RunWatch", "Watch", "core_gflop", "nothing_done"]
-
 #: Wall time between two readings of the clock, s: a fraction of what a person at a screen notices.
 _PAUSE_S = 0.05
 

@@ -32,8 +32,6 @@ from traces.compiled import Array
 from traces.kernels.slabs import give_again
 from traces.ledger import TaskRecords, TransferRecords
 
-__all__ = ["InlineRun", "run_inline"]
-
 
 def run_inline(
     scenario: Scenario, simulator: BatchSimulator, *, keep_tasks: bool, watch: Watch, peers: PeerOptions

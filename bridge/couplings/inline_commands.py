@@ -13,8 +13,6 @@ from bridge.couplings.inline_state import InlineState
 from bridge.couplings.inline_widths import slot_of
 from traces.compiled import compiled
 
-__all__ = ["advance_to", "apply_scales", "commanded_at", "run_to"]
-
 _advance, _run_until_stop, _rescale, _set_scale = engine.advance, engine.run_until_stop, rescale, set_scale
 
 

@@ -22,8 +22,6 @@ from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
 from traces.compiled import compiled
 
-__all__ = ["apply_deferred", "defer", "look_ahead"]
-
 _advance, _first_and_last_work = engine.advance, first_and_last_work
 _rescale_all, _set_scale = rescale_all, set_scale
 

@@ -9,8 +9,6 @@ from bls.engine.state import BatchState
 from bridge.couplings.inline_state import HOOK, InlineState
 from traces.compiled import compiled
 
-__all__ = ["measure", "note_transfers"]
-
 
 @compiled(inner=True)
 def _any_graph(phases: Phases) -> bool:

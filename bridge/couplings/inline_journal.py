@@ -16,8 +16,6 @@ from bridge.couplings.inline_state import HOOK, InlineState
 from bridge.couplings.inline_widths import apply_widths, slot_of
 from traces.compiled import compiled
 
-__all__ = ["note", "replay"]
-
 _hint = hint
 
 

@@ -14,8 +14,6 @@ from traces.kernels.signatures import Bytes, Floats, Ints
 from traces.kernels.slabs import WHOLE
 from traces.kernels.state import State, column
 
-__all__ = ["MOST_DEFERRED", "Journal", "Running", "SavedStates", "Sizes"]
-
 #: The most scales that are deferred for a job.
 MOST_DEFERRED = 64
 

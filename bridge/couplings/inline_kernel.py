@@ -46,19 +46,6 @@ from traces.algorithms.copying import copy_first
 from traces.compiled import Array, caller, compiled
 from traces.kernels.signatures import Ints, Shorts
 
-__all__ = [
-    "bind",
-    "drive",
-    "fault_of",
-    "keep_rows",
-    "reorder",
-    "report_end",
-    "report_releases",
-    "run_application",
-    "set_up",
-    "stops_later",
-]
-
 _PAUSED = int(BatchStatus.PAUSED)  # a kernel that returns members of two enumerations has no type
 _end_ns, _total_gflop = application.end_ns, application.total_gflop
 _FULL, _REFUSED, _TOLD = releases.FULL, releases.REFUSED, releases.TOLD

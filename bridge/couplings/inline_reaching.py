@@ -43,8 +43,6 @@ from traces.algorithms.copying import copy_first
 from traces.compiled import caller, compiled
 from traces.kernels.slabs import CHANGING
 
-__all__ = ["drive_and_reach"]
-
 _PAUSED = int(BatchStatus.PAUSED)  # a kernel that returns members of two enumerations has no type
 _batch_advance, _batch_take_back, _batch_promise = (
     caller(ENGINES[place][1]) for place in (BATCH_ADVANCE, BATCH_TAKE_BACK, BATCH_PROMISE)

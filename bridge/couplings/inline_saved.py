@@ -17,8 +17,6 @@ from bridge.couplings.inline_widths import show
 from traces.compiled import compiled, copy_columns, copy_words, lay_out, relocate, reset_numbers, slab_words, state_at
 from traces.kernels.slabs import CHANGING, WHOLE
 
-__all__ = ["copy_out", "keep", "leave", "running_of", "settle"]
-
 _whole_memo = app.whole_memo
 
 

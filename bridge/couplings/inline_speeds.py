@@ -8,8 +8,6 @@ from bls.engine.state import BatchState
 from bridge.couplings.inline_state import HOOK, InlineState
 from traces.compiled import compiled
 
-__all__ = ["run", "set_speeds"]
-
 
 @compiled(HOOK)
 def set_speeds(_: BatchState, inline: InlineState, n_cores: int, t_ns: int) -> int:

@@ -29,40 +29,6 @@ from traces.hooks import Hooks
 from traces.kernels.signatures import Floats, Floats2, Ints, Ints2, Shorts, StateKind, Words
 from traces.kernels.state import State, column
 
-__all__ = [
-    "APP_BEGIN",
-    "APP_RUN",
-    "BATCH_ADVANCE",
-    "BATCH_LOSS",
-    "BATCH_OUTCOME",
-    "BATCH_PROMISE",
-    "BATCH_RELEASE",
-    "BATCH_STOP_AFTER",
-    "BATCH_TAKE_BACK",
-    "BATCH_WISH",
-    "ENGINES",
-    "GRAPHS",
-    "HOOK",
-    "HOOKS",
-    "REPLAY",
-    "SPEEDS",
-    "TRANSFERS",
-    "VARYING",
-    "WISHES",
-    "Costs",
-    "InlineState",
-    "Outcomes",
-    "TransferColumns",
-    "call_hook",
-    "forked",
-    "grow_rows",
-    "grow_transfers",
-    "new_inline_state",
-    "with_application",
-    "with_records",
-    "with_room",
-]
-
 # The engines' functions are called through pointers: places in InlineState.engines
 BATCH_ADVANCE, BATCH_OUTCOME, APP_BEGIN, APP_RUN, BATCH_RELEASE, BATCH_STOP_AFTER, BATCH_LOSS = range(7)
 BATCH_TAKE_BACK, BATCH_PROMISE, BATCH_WISH = range(7, 10)

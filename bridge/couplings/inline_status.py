@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-__all__ = ["InlineStatus"]
-
 
 class InlineStatus(IntEnum):
     """What ``bridge.couplings.inline_kernel.drive`` returns besides the batch engine's statuses; all are below 0."""

@@ -13,8 +13,6 @@ from traces.checks.jobs import InvariantError
 from traces.compiled import Array
 from traces.kernels.slabs import LAID_AT, WHOLE, slab_fault
 
-__all__ = ["validate_inline"]
-
 
 def validate_inline(state: BatchState, inline: InlineState) -> None:
     """Check the inline state between two calls of ``bridge.couplings.inline_kernel.drive``; the batch state is sound.

@@ -14,8 +14,6 @@ from bls.engine.state import BatchState
 from bridge.couplings.inline_state import HOOK, InlineState
 from traces.compiled import compiled, resized
 
-__all__ = ["apply_widths", "bind_wishes", "show", "slot_of"]
-
 _give, _open_slot, _resize, _slot_for, _take = give, open_slot, resize, slot_for, take
 _lose_for_good, _whole_memo, _wished_cores = engine.lose_for_good, app.whole_memo, wished_cores
 

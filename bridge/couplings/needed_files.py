@@ -12,8 +12,6 @@ from bridge.protocol.host_messages import MAX_FILES, NeededFile
 from traces.base.errors import InputError
 from traces.base.parsing import parse_json
 
-__all__ = ["needed_files"]
-
 #: Where the names of a choice among techniques end.
 _BETWEEN = re.compile(r"[,()]")
 

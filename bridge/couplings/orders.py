@@ -46,8 +46,6 @@ from traces.base.scale import HIGHEST, factor_of
 from traces.base.time import MAX_NS
 from traces.compiled import Array
 
-__all__ = ["Orders"]
-
 
 @dataclass(frozen=True)
 class _Commands:

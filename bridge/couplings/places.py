@@ -9,8 +9,6 @@ import numpy as np
 from traces.base.time import MAX_NS
 from traces.compiled import Array
 
-__all__ = ["Places"]
-
 
 @dataclass(frozen=True, eq=False)
 class Places:

@@ -35,8 +35,6 @@ from traces.compiled import Array
 if TYPE_CHECKING:
     from bridge.workers.hosts import Wanted
 
-__all__ = ["run_pool", "run_process"]
-
 #: Ends between two readings of the clock.
 _PAUSE_JOBS = 500
 

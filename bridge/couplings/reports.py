@@ -22,8 +22,6 @@ from traces.base.errors import PeerError
 from traces.compiled import Array
 from traces.ledger import TaskRecords, TransferRecords
 
-__all__ = ["Reports"]
-
 #: A table in parts, each with the same columns.
 _Parts = list[tuple[Array, ...]]
 

@@ -18,24 +18,6 @@ from traces.base.errors import InputError, shown
 from traces.base.parsing import parsing
 from traces.base.written_file import naming
 
-__all__ = [
-    "FILE",
-    "FINISHING",
-    "PHASES",
-    "SIMULATING",
-    "STARTING",
-    "Cells",
-    "Live",
-    "LiveFile",
-    "Look",
-    "Process",
-    "Pulse",
-    "Resource",
-    "RunningJob",
-    "Setting",
-    "read_live",
-]
-
 #: Its name.
 FILE = "live.json"
 

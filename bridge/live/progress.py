@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from bridge.live.screen import LiveScreen
     from bridge.scenarios.scenario import Scenario
 
-__all__ = ["Broadcast", "Progress", "StudyProgress", "TimeLeft"]
-
 _log = logging.getLogger("twolevel.live")
 
 #: A run shorter than this shows no bar; no time left is shown sooner after the first is done, s.

@@ -12,8 +12,6 @@ from bridge.live.file import Cells, Look, Pulse, Resource, RunningJob, Setting
 from traces.compiled import Array
 from traces.ledger import STATES
 
-__all__ = ["FEW_HOSTS", "Sampler", "cells", "occupy"]
-
 #: Machines of up to so many hosts are shown host by host, each in up to so many cells.
 FEW_HOSTS, _CELLS_A_HOST = 32, 64
 

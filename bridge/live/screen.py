@@ -20,8 +20,6 @@ from bls.machine.resource_amounts import MEMORY
 from bridge.live.file import FINISHING, STARTING, Live, Look, Pulse, Resource, Setting
 from traces.base.time import NS_PER_S, format_ns
 
-__all__ = ["LiveScreen", "console_on", "screen_lines", "status_line"]
-
 #: Okabe and Ito's colours, without black and yellow: told apart by the colour-blind, and on light and dark screens.
 _COLOURS = ("#E69F00", "#56B4E9", "#009E73", "#D55E00", "#CC79A7", "#0072B2")
 

@@ -20,8 +20,6 @@ from traces.base.errors import InputError
 from traces.base.parsing import parsing
 from traces.base.time import format_ns
 
-__all__ = ["DIED", "ENDED", "STOPPED", "UNDER_WAY", "Found", "find_run", "watch_run"]
-
 #: What can have become of a run: it goes on; its results are there; its process has gone; it has removed itself.
 UNDER_WAY, ENDED, DIED, STOPPED = "under way", "ended", "died", "stopped"
 

@@ -13,8 +13,6 @@ import typer
 
 from traces.base.option import Choice, Option
 
-__all__ = ["bundled", "declaration"]
-
 
 def bundled(command: Callable[..., None]) -> Callable[..., None]:
     """A command as Typer takes it, of one whose options are declared, or are the fields of dataclasses.

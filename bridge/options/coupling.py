@@ -8,8 +8,6 @@ from typing import Annotated
 from bridge.options.declared import ALS_COMMAND, ALS_TIMEOUT, CERTIFICATE, COUPLING, LISTEN, SOCKET, TOKEN_FILE, WORKERS
 from traces.base.errors import InputError
 
-__all__ = ["CouplingOptions", "HostOptions"]
-
 
 @dataclass(frozen=True)
 class CouplingOptions:

@@ -10,8 +10,6 @@ import typer
 from bls.options import JOBS, METHOD, NODES_FACTOR, PLATFORM, SPEED_FACTOR
 from traces.base.shared_options import SEED
 
-__all__ = ["Wanted"]
-
 
 @dataclass(frozen=True)
 class Wanted:

@@ -13,8 +13,6 @@ from typing import Any, ParamSpec, TypeVar
 from traces.base.errors import TwolevelError, shown
 from traces.base.naming import is_number
 
-__all__ = ["errors_name_keywords", "made_with_keywords"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")

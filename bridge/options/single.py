@@ -9,8 +9,6 @@ from als.options import ASSIGNMENT, CORES, LATENCY, OVERHEAD, SPEEDS
 from bridge.options.declared import CORE_SPEED, FORCE, HOSTS, OUT, TRACE
 from traces.base.shared_options import SEED
 
-__all__ = ["ChunkCosts", "Cores", "Written"]
-
 
 @dataclass(frozen=True)
 class Cores:

@@ -8,8 +8,6 @@ from typing import Annotated, Any
 
 from bridge.options.declared import NO_TRACE, TRACE_CORES, TRACE_DETAIL, TRACE_FORMATS, TRACE_WINDOW
 
-__all__ = ["NO_FORMATS", "TraceOptions"]
-
 #: What ``--trace`` takes in place of formats: none.
 NO_FORMATS = "none"
 

@@ -18,8 +18,6 @@ from traces.base.errors import InputError, shown
 from traces.base.option import Option, Panel
 from traces.base.ranges import parse_real, parse_whole
 
-__all__ = ["QuickCommand", "QuickGroup"]
-
 #: From so many options on they are shown by what they are about.
 _MANY = 25
 

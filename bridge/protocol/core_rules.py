@@ -10,8 +10,6 @@ from bridge.protocol.packing import unpack_int32, unpack_int64
 from traces.base.time import MAX_NS
 from traces.compiled import Array
 
-__all__ = ["check_cores"]
-
 _OF_TWO_BYTES = 2**15
 
 

@@ -9,16 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-__all__ = [
-    "HEADER_BYTES",
-    "MAX_FRAME",
-    "MAX_FRAME_BEFORE_HELLO",
-    "READ_AT_MOST",
-    "FrameError",
-    "FrameReader",
-    "frame",
-]
-
 #: Bytes of the length that opens every frame.
 HEADER_BYTES: Final = 4
 

@@ -10,8 +10,6 @@ from bridge.protocol.packing import unpack_int32, unpack_int64
 from traces.base.time import MAX_NS
 from traces.compiled import Array
 
-__all__ = ["check_graph", "edges_rule", "transfers_rule"]
-
 
 def edges_rule(message: Edges, job: JobSession) -> None:
     """A slice of the edges: each within its part, in order, and no more than were announced."""

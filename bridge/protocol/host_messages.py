@@ -15,33 +15,6 @@ from bridge.protocol.messages import MessageError, decoded
 from bridge.protocol.repeated_keys import repeated_key
 from traces.base.errors import shown
 
-__all__ = [
-    "APPLICATION_ALPN",
-    "HOST_ALPN",
-    "HOST_MESSAGES",
-    "MAX_FILES",
-    "MAX_HOST_WORKERS",
-    "Admitted",
-    "Declined",
-    "Dismissed",
-    "FromHost",
-    "Gone",
-    "HostGreeting",
-    "HostMessage",
-    "HostRole",
-    "Join",
-    "Kill",
-    "Launch",
-    "NeededFile",
-    "Over",
-    "Ready",
-    "Unborn",
-    "decode_host",
-    "decode_host_greeting",
-    "encode_host",
-    "host_message_name",
-]
-
 #: What the two kinds of connections are called when TLS is agreed upon (ALPN): a host's own, and those of its processes.
 HOST_ALPN: Final = "twolevel-host"
 APPLICATION_ALPN: Final = "twolevel-application"

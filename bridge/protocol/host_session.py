@@ -24,8 +24,6 @@ from bridge.protocol.messages import PROTOCOL_VERSION
 from bridge.protocol.session import Refusal
 from traces.base.errors import PeerError
 
-__all__ = ["HOST_TABLE", "HostProtocolError", "HostSession", "HostState"]
-
 
 class HostState(StrEnum):
     """Where a host's connection is."""

@@ -46,8 +46,6 @@ from bridge.protocol.messages import (
 from bridge.protocol.packing import unpack_int32, unpack_int64
 from traces.algorithms.extremes import extremes
 
-__all__ = ["RULES"]
-
 #: How far a peer's sums may be from exact ones, relatively.
 _ROUNDED: Final = 1e-9
 

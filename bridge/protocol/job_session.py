@@ -14,18 +14,6 @@ from traces.base.errors import shown
 from traces.base.time import MAX_NS
 from traces.compiled import Array
 
-__all__ = [
-    "BrokenRule",
-    "JobSession",
-    "at_least",
-    "check_durations",
-    "check_orders",
-    "check_positive",
-    "taken",
-    "takes_away",
-    "whole_column",
-]
-
 
 class BrokenRule(ValueError):
     """A message that may not be sent as it is. The text is one line and does not name the job."""

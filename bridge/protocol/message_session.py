@@ -23,8 +23,6 @@ from bridge.protocol.messages import MessageError
 from bridge.protocol.session import NEED_DATA, ConnectionClosed, LocalProtocolError, Pause
 from traces.base.errors import PeerError
 
-__all__ = ["END", "Form", "MessageSession"]
-
 #: The end of the stream, as tables of states have it beside the names of messages.
 END: Final = "end of stream"
 

@@ -10,8 +10,6 @@ from als.network import topology
 from als.network.state import NetworkState, new_network
 from bridge.protocol.messages import Network
 
-__all__ = ["network_of", "state_of"]
-
 _KINDS: Final[dict[int, Literal["none", "hockney", "sharing"]]] = {
     n.NONE: "none",
     n.HOCKNEY: "hockney",

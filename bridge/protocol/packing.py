@@ -8,8 +8,6 @@ import numpy as np
 
 from traces.compiled import Array
 
-__all__ = ["pack_float64", "pack_int32", "pack_int64", "unpack_float64", "unpack_int32", "unpack_int64"]
-
 
 def pack_float64(values: Any) -> bytes:
     """A column of float64 as it is sent, from anything that numpy can make an array of."""

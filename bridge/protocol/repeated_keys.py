@@ -6,8 +6,6 @@ from typing import Final
 
 from bridge.encoding import msgpack
 
-__all__ = ["entries", "repeated_key"]
-
 _MAP, _ARRAY, _STR, _NIL = 0x80, 0x90, 0xA0, 0xC0  # where the short forms begin, and where they end
 _NEGATIVE: Final = 0xE0
 _ARRAYS, _MAPS = (0xDC, 0xDD), (0xDE, 0xDF)

@@ -16,50 +16,6 @@ from bridge.protocol.repeated_keys import repeated_key
 from traces.base.errors import shown
 from traces.base.scale import HIGHEST, LOWEST
 
-__all__ = [
-    "MAX_ANSWERS",
-    "MAX_INTERVALS",
-    "MAX_MACHINE_CORES",
-    "MAX_WAKE_UPS",
-    "SCHEDULER_MESSAGES",
-    "SCHEDULER_ROLE",
-    "SCHEDULER_VERSION",
-    "Decide",
-    "Decided",
-    "EndJob",
-    "Eligible",
-    "Ended",
-    "Expected",
-    "FromScheduler",
-    "Given",
-    "GivenUp",
-    "Greeting",
-    "HintJob",
-    "Host",
-    "HostGroupOfMachine",
-    "How",
-    "Machine",
-    "PartitionOfMachine",
-    "Quit",
-    "Reject",
-    "Released",
-    "ResizeJob",
-    "ScaleJob",
-    "SchedulerFailed",
-    "SchedulerHello",
-    "SchedulerMessage",
-    "SchedulerRole",
-    "SchedulerWelcome",
-    "StartJob",
-    "Started",
-    "Submitted",
-    "WindowOfMachine",
-    "decode_scheduler",
-    "decode_scheduler_greeting",
-    "encode_scheduler",
-    "scheduler_message_name",
-]
-
 #: The version of this part of the protocol, which has a number of its own.
 SCHEDULER_VERSION: Final = 4
 

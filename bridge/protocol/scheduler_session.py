@@ -47,17 +47,6 @@ from bridge.protocol.scheduler_messages import (
 )
 from traces.base.errors import PeerError, shown
 
-__all__ = [
-    "SCHEDULED_JOB_TABLE",
-    "SCHEDULER_TABLE",
-    "ScheduledJob",
-    "SchedulerProtocolError",
-    "SchedulerRefusal",
-    "SchedulerSession",
-    "SchedulerState",
-    "intervals",
-]
-
 
 class SchedulerState(StrEnum):
     """Where a scheduler's connection is."""

@@ -49,20 +49,6 @@ from bridge.protocol.tables import (
 )
 from traces.base.errors import PeerError
 
-__all__ = [
-    "IS_SCHEDULER",
-    "NEED_DATA",
-    "STORY_LINES",
-    "SUPPORTED_VERSIONS",
-    "ConnectionClosed",
-    "LocalProtocolError",
-    "Pause",
-    "ProtocolError",
-    "Refusal",
-    "Session",
-    "StoryLine",
-]
-
 #: Why a hello of the other role is refused, whatever its version.
 IS_SCHEDULER: Final = "it is a scheduler; allowed: an application simulator (--bls-command is for schedulers)"
 

@@ -11,17 +11,6 @@ from typing import Final
 from bridge.protocol.job_session import JobSession
 from bridge.protocol.messages import Edges, Lengths, Message, Start, name_of
 
-__all__ = [
-    "CONNECTION_EVENTS",
-    "CONNECTION_TABLE",
-    "JOB_TABLE",
-    "ConnectionEvent",
-    "ConnectionState",
-    "JobEvent",
-    "JobState",
-    "job_event",
-]
-
 
 class ConnectionState(StrEnum):
     """Where a connection is."""

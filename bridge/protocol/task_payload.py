@@ -14,8 +14,6 @@ from bridge.protocol.packing import pack_float64, pack_int32, unpack_float64, un
 from bridge.protocol.session import ProtocolError
 from traces.compiled import Array
 
-__all__ = ["TaskPayload", "check_payload"]
-
 
 @dataclass(frozen=True, eq=False)
 class TaskPayload:

@@ -11,8 +11,6 @@ from bls.workloads.workload import Workload
 from bridge.replay.book import Book
 from traces.compiled import Array
 
-__all__ = ["DRAIN", "END", "LOOK", "NODE", "SUBMIT", "WITHDRAWN", "Agenda"]
-
 #: A row ends; a host goes down or comes back; one is drained, or no longer; a job of the workload comes, or leaves; Slurm may
 #: find something by itself.
 END, NODE, DRAIN, SUBMIT, WITHDRAWN, LOOK = range(6)

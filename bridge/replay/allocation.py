@@ -11,8 +11,6 @@ from bridge.replay.messages import Launch
 from traces.base.errors import PeerError
 from traces.compiled import Array
 
-__all__ = ["Cores"]
-
 
 class Cores:
     """The cores of a machine, and which of them are free; host h has ``first_core[h]`` up to ``first_core[h + 1]``."""

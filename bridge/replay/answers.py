@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["Answers"]
-
 
 class Answers:
     """Rows of jobs whose end is wanted: of those that Slurm starts, and of those that it cuts.

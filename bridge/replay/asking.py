@@ -13,8 +13,6 @@ from bridge.scenarios.scenario import Scenario
 from traces.base.errors import InputError, PeerError
 from traces.base.time import NS_PER_S
 
-__all__ = ["Asking"]
-
 _MINUTE_NS = 60 * NS_PER_S
 
 

@@ -14,8 +14,6 @@ from bridge.replay.messages import Launch
 from traces.compiled import Array
 from traces.lifecycle import Ending, Reason
 
-__all__ = ["Book"]
-
 #: What slurmctld writes when its backfilling, or its main scheduler, starts a job.
 _STARTED = re.compile(r"(sched/backfill: _start_job: Started|sched: Allocate) JobId=(\d+)")
 

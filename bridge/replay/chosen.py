@@ -18,8 +18,6 @@ from bridge.scenarios.scenario import Options, Scenario
 from traces.base.errors import InputError
 from traces.base.time import NS_PER_S, format_ns
 
-__all__ = ["SlurmChoice", "given_choice", "phase_of", "replay_options"]
-
 #: Two passes of backfilling are made in this time, and one of all else that Slurm does by itself, but for priorities.
 _SETTLE_S = 70.0
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 
-__all__ = ["Cleaning"]
-
 
 class Cleaning:
     """Nodes that clean up. Instants are a workload's, ns; numbers are Slurm's.

@@ -10,8 +10,6 @@ import mmap
 import time
 from pathlib import Path
 
-__all__ = ["NEVER", "Clock"]
-
 #: No instant: nobody waits for any.
 NEVER = 2**63 - 1
 

@@ -8,8 +8,6 @@ from pathlib import Path
 from bridge.replay.configuration import Configuration
 from traces.base.errors import InputError
 
-__all__ = ["check_taken", "complaints"]
-
 #: As "Invalid SchedulerParameters bf_interval: 0", or "ignoring SchedulerParameters: default_queue_depth value of -2".
 _COMPLAINT = re.compile(r"^\[[^]]*\] (?:error: |warning: )?((?:invalid|ignoring) \w*Parameters\b.*)$", re.I | re.M)
 

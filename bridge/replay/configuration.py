@@ -22,8 +22,6 @@ from traces.base.shared_options import CORE_GFLOPS
 from traces.base.time import NS_PER_S
 from traces.intervals import parse_intervals
 
-__all__ = ["HERE", "Configuration", "Node", "of_machine", "over", "partition_names", "settings", "slurm_partition"]
-
 #: The folder that a program runs in, as Slurm takes it, whatever its name.
 HERE = "/proc/self/cwd"
 

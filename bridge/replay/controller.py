@@ -22,8 +22,6 @@ from bridge.replay.nodes import NodeController
 from bridge.replay.sockets import connected, listening
 from traces.base.errors import InputError, PeerError
 
-__all__ = ["Controller", "Refused"]
-
 #: Between two looks at whether slurmctld is alive.
 _LOOK_S = 0.5
 

@@ -34,8 +34,6 @@ from traces.base.errors import InputError, PeerError
 from traces.base.time import NS_PER_S, format_ns
 from traces.lifecycle import Ending
 
-__all__ = ["Course"]
-
 _MINUTE_NS = 60 * NS_PER_S
 
 #: If nothing runs and nothing comes for so long, and Slurm starts nothing, it never will: its longest cycle is an hour.

@@ -9,8 +9,6 @@ from math import prod
 
 from traces.base.errors import shown
 
-__all__ = ["MAX_HOSTS", "compressed", "counted", "expanded", "is_plain"]
-
 #: The most hosts of a list: as many as Slurm 22.05 takes of one range.
 MAX_HOSTS = 1 << 16
 

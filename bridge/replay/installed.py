@@ -12,8 +12,6 @@ from pathlib import Path
 from bridge.replay.messages import LAYOUTS
 from traces.base.errors import InputError
 
-__all__ = ["PACKAGES", "Slurm", "installed_slurm"]
-
 #: Debian's names of what is needed.
 PACKAGES = "slurmctld slurm-client slurm-wlm-basic-plugins libslurm-dev"
 

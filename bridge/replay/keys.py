@@ -11,23 +11,6 @@ from dataclasses import dataclass
 
 from traces.base.errors import InputError, did_you_mean, shown
 
-__all__ = [
-    "BY_CORES",
-    "BY_HOSTS",
-    "DEFAULTS",
-    "LINES",
-    "NODES",
-    "NODE_SETS",
-    "OWN",
-    "PARTITIONS",
-    "TOP",
-    "Form",
-    "Key",
-    "known",
-    "line_of",
-    "whole",
-]
-
 #: Keys that hold unless a site's file or the user says otherwise: any job may have any cores, in the order of their submits,
 #: with Slurm's backfilling.
 DEFAULTS = {"SchedulerType": "sched/backfill", "PriorityType": "priority/basic"}

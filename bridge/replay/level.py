@@ -12,8 +12,6 @@ from bridge.replay.course import Course
 from bridge.scenarios.scenario import Scenario
 from traces.compiled import Array
 
-__all__ = ["SlurmLevel"]
-
 
 class SlurmLevel:
     """The batch level of a replay.

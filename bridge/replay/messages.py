@@ -12,24 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-__all__ = [
-    "LAYOUTS",
-    "Kind",
-    "Launch",
-    "MessageError",
-    "Reader",
-    "answered_code",
-    "epilog_complete",
-    "framed",
-    "launch_of",
-    "opened",
-    "ping_answer",
-    "registration",
-    "return_code",
-    "stopped_job",
-    "whole_messages",
-]
-
 #: Release → number of its protocol. Layouts differ between releases; those of others are not known.
 LAYOUTS = {"22.05": 38 << 8}
 

@@ -14,8 +14,6 @@ from pathlib import Path
 from traces.base.errors import InputError
 from traces.kernels import store
 
-__all__ = ["clock_library", "requests_program"]
-
 _SOURCES = Path(__file__).with_name("native")
 _LONGEST_WORDS = 300
 

@@ -20,8 +20,6 @@ from bridge.replay.messages import (
 )
 from bridge.replay.sockets import listening
 
-__all__ = ["Happenings", "NodeController", "node_address", "node_of"]
-
 #: What a slurmd answers when it is to end a job whose processes are gone: the node is free at once.
 _ALREADY_COMPLETE = 4002
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["Pace"]
-
 
 class Pace(NamedTuple):
     """How the clock goes.

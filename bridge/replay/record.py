@@ -13,8 +13,6 @@ from bridge.runs.record import write_run
 from bridge.runs.tracing import TraceRequest
 from traces.base.time import NS_PER_S, format_ns
 
-__all__ = ["replay_account", "replay_rows", "write_replay"]
-
 
 def write_replay(
     done: Replay,

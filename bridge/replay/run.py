@@ -35,8 +35,6 @@ from traces.base.written_file import write_text
 if TYPE_CHECKING:
     from bridge.report.page import Page
 
-__all__ = ["Replay", "ReplayOptions", "replay"]
-
 #: Under a clock that runs it has so much real time more to come up, and nodes to register.
 _STARTS_S = 5
 

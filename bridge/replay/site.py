@@ -11,8 +11,6 @@ from bridge.replay.host_names import MAX_HOSTS, counted, expanded, is_plain
 from bridge.replay.keys import LINES, NODE_SETS, NODES, PARTITIONS, TOP, Key, known, line_of, whole
 from traces.base.errors import InputError, shown
 
-__all__ = ["of_site"]
-
 #: The file of switches, beside slurm.conf.
 _SWITCHES = "topology.conf"
 

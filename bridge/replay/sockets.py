@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["connected", "listening"]
-
 
 @contextmanager
 def _address(folder: Path, name: str) -> Iterator[str]:

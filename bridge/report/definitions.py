@@ -8,8 +8,6 @@ from importlib.resources import files
 
 from traces.base.parsing import parse_json
 
-__all__ = ["definition", "heading"]
-
 #: What the first word of a name says of the metric of a job that follows it.
 _FIGURES = {
     "mean": "mean",

@@ -11,8 +11,6 @@ from bridge.scratch import scratch_folder
 if TYPE_CHECKING:
     from traces.figures.drawing.canvas import Figure
 
-__all__ = ["figure_address", "file_address"]
-
 #: From so many bytes on a figure is a picture of points, not of lines.
 _MOST_SVG = 250_000
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from html import escape
 
-__all__ = ["element", "listed", "text"]
-
 
 def text(words: str) -> str:
     """Words as they are to be read, whatever is in them."""

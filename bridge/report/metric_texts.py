@@ -10,8 +10,6 @@ from bridge.report.definitions import definition, heading
 from traces.base.time import format_ns
 from traces.metric_units import four_digits, shown_as
 
-__all__ = ["Metric", "all_metrics", "chosen_metrics", "distributions", "metric_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Metric:

@@ -16,8 +16,6 @@ from bridge.report.metric_texts import Metric
 from bridge.report.parts import MainMetrics, Section
 from traces.base.written_file import write_text
 
-__all__ = ["Page"]
-
 #: How high a page is in a notebook.
 _FRAME_PX = 720
 

@@ -13,21 +13,6 @@ from bridge.report.table_columns import table_text
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "AllMetrics",
-    "Command",
-    "Distributions",
-    "Explorer",
-    "Facts",
-    "Figures",
-    "Lines",
-    "MainMetrics",
-    "Part",
-    "Section",
-    "Table",
-    "Timeline",
-]
-
 _CARRIED = "application/x-twolevel-columns"
 
 

@@ -15,8 +15,6 @@ from traces.compiled import Array
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["kind_of", "table_text"]
-
 #: Instants, which are -1 of what never happened; all other times are durations.
 _INSTANT = re.compile(r"(submit|eligible|start|end|deadline|fair_start)(_[ab])?_ns")
 

@@ -16,8 +16,6 @@ from bridge.options.tracing import TraceOptions
 from bridge.scenarios.options import ApplicationOptions, ScenarioOptions, SchedulerOptions
 from traces.base.option import Option
 
-__all__ = ["command_again", "path_word", "run_options"]
-
 _BUNDLES = (SchedulerOptions, ApplicationOptions, ScenarioOptions, CouplingOptions, HostOptions)
 
 #: Options that a record has under another name.

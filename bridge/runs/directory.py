@@ -20,18 +20,6 @@ from traces.base.given_file import near_files
 from traces.base.parsing import parse_json
 from traces.base.written_file import NO_ROOM, under_its_name, write_text
 
-__all__ = [
-    "check_place",
-    "check_target",
-    "fresh_directory",
-    "made_beside",
-    "metric",
-    "named_folder",
-    "read_record",
-    "unusable",
-    "write_record",
-]
-
 
 def named_folder(out: str | None, *, why: str = "empty", instead: str = "") -> Path:
     """The folder that ``--out`` names.

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from traces.figures.drawing.canvas import Figure
     from traces.figures.run.gantt import Intervals
 
-__all__ = ["RUN_FIGURES", "RunFigure", "RunView", "draw_run_figures", "figure_table"]
-
 
 class RunView(NamedTuple):
     """What of a run is drawn, beside a table.

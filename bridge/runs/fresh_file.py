@@ -9,8 +9,6 @@ from pathlib import Path
 from bridge.runs.directory import check_place, made_beside, unusable
 from traces.base.errors import InputError, shown
 
-__all__ = ["check_file", "fresh_file"]
-
 
 def check_file(target: Path, force: bool, where: str = "-o") -> None:
     """Refuse a file that cannot or must not be written, before anything is computed.

@@ -17,8 +17,6 @@ from traces.figures.study.combinations import batch_label
 from traces.intervals import parse_intervals
 from traces.tables import read_numbers
 
-__all__ = ["draw_results", "hosts", "no_tasks", "run_title", "slurm_title"]
-
 
 def draw_results(folder: Path, output: Path, jobs: str | None, cores: str | None, title: str | None) -> Path:
     """Draw the tasks of a result into a png, svg or pdf file.

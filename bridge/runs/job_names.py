@@ -9,8 +9,6 @@ from typing import Any
 from bls.workloads.job_words import JobWords
 from traces.tables import NAME, job_names
 
-__all__ = ["IDS", "ids_of", "job_words"]
-
 #: The key of a record's workload that says that the names of the table of jobs are ids of single jobs.
 IDS = "ids"
 

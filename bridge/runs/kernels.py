@@ -6,8 +6,6 @@ from typing import Final
 
 from traces.kernels.units import prepare
 
-__all__ = ["APPLICATION", "BATCH", "INLINE", "WORKER", "prepare_run", "prepare_workers"]
-
 # How many kernels each module's machine code is made of; a test holds the numbers, which those who wait are shown, and which
 # say what a plain run costs: whoever adds to it sees it here.
 

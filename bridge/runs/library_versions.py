@@ -8,8 +8,6 @@ import re
 import sys
 from collections.abc import Iterable
 
-__all__ = ["NOT_INSTALLED", "versions", "versions_of"]
-
 NOT_INSTALLED = "not installed"
 
 _LIBRARIES = ("numpy", "numba", "llvmlite", "pandas", "pyarrow", "otf2", "matplotlib", "msgspec", "typer", "rich")

@@ -17,8 +17,6 @@ from traces.base.errors import InputError, PluginError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["LogFacts", "facts_of_log", "facts_of_record"]
-
 
 class LogFacts(NamedTuple):
     """What a log says of its jobs.

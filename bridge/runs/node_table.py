@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from bls.power.report import PowerReport
     from bridge.runs.result import Result
 
-__all__ = ["POWER_STATES", "node_columns"]
-
 #: What a host that no job uses can be as power is limited, called as in the table of power; by ``bls.engine.state``'s numbers.
 POWER_STATES: Final = ("", "out", "stopping", "off", "booting")
 

@@ -10,8 +10,6 @@ from typing import Any
 from traces.base.errors import InputError
 from traces.base.parsing import parse_json
 
-__all__ = ["CELL", "FIGURES", "RECORDS", "files_in", "is_ours", "move_others", "ours_in", "put_aside", "remove_files"]
-
 #: The files that say whose a folder is.
 RECORDS = ("run.json", "study.json", "comparison.json")
 

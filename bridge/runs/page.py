@@ -39,18 +39,6 @@ if TYPE_CHECKING:
 
     from bridge.runs.result import Result
 
-__all__ = [
-    "MAIN_METRICS",
-    "MOST_TASKS",
-    "RunParts",
-    "left_out",
-    "page_of_run",
-    "parts_of_folder",
-    "parts_of_result",
-    "run_page",
-    "timeline_of",
-]
-
 #: The metrics that stand on top.
 MAIN_METRICS = (
     *("makespan_ns", "mean_wait_ns", "mean_bounded_slowdown", "computing_utilisation", "utilisation"),

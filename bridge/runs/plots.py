@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from bridge.runs.result import Result
     from traces.figures.drawing.canvas import Figure
 
-__all__ = ["Plots"]
-
 
 class Plots:
     """Draws a result: each method gives a matplotlib figure, which a notebook shows and ``savefig`` writes.

@@ -9,8 +9,6 @@ from bridge.runs.gantt import run_title
 from traces.base.errors import InputError
 from traces.tables import read_jobs, read_power, read_power_domains
 
-__all__ = ["draw_power"]
-
 
 def draw_power(folder: Path, target: Path) -> Path:
     """Draw what the machine of a run has drawn into one file, ``png``, ``svg`` or ``pdf`` by its name; returns it.

@@ -10,8 +10,6 @@ from traces.holdings import core_spans
 from traces.ledger import Ledger
 from traces.lifecycle import Ending
 
-__all__ = ["efficient"]
-
 _EFFICIENCY = [name for name, _ in LOOP_METRICS].index("efficiency")
 
 

@@ -20,8 +20,6 @@ from traces.base.processor import processor_model
 from traces.ledger_tables import HINTS, RELEASES, SCALES, TASKS, TRANSFERS, WIDTHS
 from traces.tables import write_frame, write_jobs, write_rows
 
-__all__ = ["run_record", "write_run"]
-
 
 def _workload_record(workload: Workload) -> dict[str, Any]:
     return {

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from bridge.report.page import Page
     from bridge.runs.plots import Plots
 
-__all__ = ["BatchNotes", "Result", "summary_rows"]
-
 
 @dataclass(frozen=True, eq=False)
 class BatchNotes:

@@ -14,8 +14,6 @@ from traces.tables import read_frame
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["SameTables", "check_other", "note_same"]
-
 #: The one that every run has, and is named first; and the one in which columns are not simulated: what deciding has taken,
 #: and what a policy that decides has noted of time: all that are ns, but for the simulated instant.
 _JOBS, _DECISIONS, _INSTANT = "jobs.parquet", "decisions.parquet", "now_ns"

@@ -17,8 +17,6 @@ from bridge.couplings import Applications
 from bridge.runs.result import Result
 from bridge.scenarios.scenario import Scenario
 
-__all__ = ["all_completed", "lasting_as_in", "outcomes_of", "same_anywhere"]
-
 
 def same_anywhere(scenario: Scenario) -> bool:
     """Whether what becomes of each application depends neither on the cores that its job gets nor on when it starts."""

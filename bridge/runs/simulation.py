@@ -60,8 +60,6 @@ from traces.ledger import HintRecords, JobRecords, Ledger, PassRecords, ReleaseR
 if TYPE_CHECKING:
     from bls.power.options import PowerOptions
 
-__all__ = ["application_notes", "batch_simulator", "check_records", "ledger_of", "result_of", "run", "simulate"]
-
 #: Memory of one task's record while it is made, and of one transfer's.
 _RECORD_BYTES, _TRANSFER_BYTES = 36, 32
 

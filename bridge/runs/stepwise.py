@@ -19,8 +19,6 @@ from traces.base.ranges import whole
 from traces.base.time import MAX_NS, format_ns
 from traces.intervals import check_ends, parse_intervals
 
-__all__ = ["Simulation"]
-
 
 class Simulation:
     """A simulation of both levels that can be paused at any instant, forked, and continued.

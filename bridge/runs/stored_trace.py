@@ -38,8 +38,6 @@ from traces.tables import CUT_BECAUSE, read_jobs, read_power, read_rows
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ARCHIVE", "ledger_of_results"]
-
 #: The OTF2 trace of a run, in its folder.
 ARCHIVE = Path("trace") / "traces.otf2"
 

@@ -25,8 +25,6 @@ from traces.tables import BEGIN, BOOT_WAIT, CUT_BECAUSE, NAME, REJECTED_BECAUSE,
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["job_story", "story_of_results"]
-
 #: A table: a frame, or columns by name.
 Table: TypeAlias = "Mapping[str, Any] | pd.DataFrame"
 

@@ -47,8 +47,6 @@ from traces.tables import (
     job_blocks,
 )
 
-__all__ = ["Streamed", "run_stream"]
-
 
 @dataclass(frozen=True)
 class Streamed:

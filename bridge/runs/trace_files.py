@@ -15,8 +15,6 @@ from traces.base.time import MAX_NS, format_ns
 from traces.exporters.shown.part import Part
 from traces.ledger import Machine
 
-__all__ = ["write_part"]
-
 
 def write_part(folder: Path, out: str, formats: str, detail: str, part: Part, say: Callable[[str], None]) -> list[Path]:
     """Write a part of a result as traces into a new folder; returned are the files that viewers are to open.

@@ -15,8 +15,6 @@ from traces.base.given_file import near_files
 from traces.base.time import format_ns
 from traces.tables import read_jobs, table_rows
 
-__all__ = ["described", "info_rows"]
-
 #: Traces by what is to be opened, and the format of each.
 _TRACES = {
     "trace/traces.otf2": "otf2",

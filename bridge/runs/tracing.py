@@ -20,8 +20,6 @@ from traces.exporters.shown.part import WHOLE, Part
 from traces.intervals import check_ends, parse_intervals
 from traces.ledger import Ledger, Machine
 
-__all__ = ["TraceRequest", "further_traces", "part_of", "requested", "technique_labels", "window_ns"]
-
 
 @dataclass(frozen=True)
 class TraceRequest:

@@ -10,8 +10,6 @@ from als.options import ASSIGNMENT, LATENCY, LENGTHS, NETWORK, RESIZE_COST, SPEE
 from bridge.options.keywords import made_with_keywords
 from bridge.scenarios.application_map import ApplicationMap, load_application_map
 
-__all__ = ["ASSIGNMENTS", "NO_NETWORK", "ApplicationLevel"]
-
 #: Data are at once where they are needed.
 NO_NETWORK = NETWORK.default
 

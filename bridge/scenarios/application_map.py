@@ -43,8 +43,6 @@ from traces.compiled import Array, compiled, own
 from traces.intervals import intervals_text, parse_intervals
 from traces.kernels.signatures import Floats, Ints
 
-__all__ = ["Application", "ApplicationMap", "Match", "load_application_map", "parse_application_map"]
-
 #: The name under which the jobs that no application matches are counted.
 DEFAULT = "default"
 

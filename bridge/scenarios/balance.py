@@ -8,8 +8,6 @@ from als.lengths import lengths
 from als.options import TASKS_PER_CORE
 from bridge.scenarios.scenario import RECORDED, Options
 
-__all__ = ["balance_words"]
-
 
 def balance_words(options: Iterable[Options]) -> str:
     """What techniques cannot balance, as jobs have one task per core; empty if they have more, or tasks of equal length.

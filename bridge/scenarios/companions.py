@@ -12,8 +12,6 @@ from bls.policies import POLICIES, WRITTEN, reads_deadlines
 from traces.base.errors import InputError
 from traces.base.option import Option
 
-__all__ = ["COMPANIONS", "Companion", "Values", "check_used"]
-
 #: What a run is given, by the names of options without dashes, as ``on_failure``.
 Values = Mapping[str, Any]
 

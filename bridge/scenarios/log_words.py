@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from bls.machine.platform import Platform
     from bridge.scenarios.scenario import Options
 
-__all__ = ["held_words", "log_words"]
-
 #: Further columns of logs that say how many GPUs a job had.
 _GPUS = ("gpus", "gpu")
 

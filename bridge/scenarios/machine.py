@@ -12,8 +12,6 @@ from bls.workloads.named_machine import named_machine
 from bls.workloads.workload import TOO_WIDE, Workload
 from traces.base.errors import InputError
 
-__all__ = ["given_platform", "is_word", "machine_words", "platform_for", "warn_of_paper_machine"]
-
 #: The machine of the two-level paper, and that which the log names. A file that is called so, or as that of another paper, is
 #: ``./paper``, ``./log``.
 _PAPER, _LOG = "paper", "log"

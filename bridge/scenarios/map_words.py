@@ -7,8 +7,6 @@ from bridge.scenarios.application_map import DEFAULT
 from bridge.scenarios.scenario import Scenario
 from traces.base.errors import listed
 
-__all__ = ["unmatched_words"]
-
 
 def unmatched_words(scenario: Scenario) -> str:
     """Name the applications of the map that no job has; empty if every application has a job, or there is no map."""

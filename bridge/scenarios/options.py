@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from bls.workloads.workload import Workload
     from bridge.scenarios.scenario import Options
 
-__all__ = ["ApplicationOptions", "ScenarioOptions", "SchedulerOptions"]
-
 
 @dataclass(frozen=True)
 class SchedulerOptions:

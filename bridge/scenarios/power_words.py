@@ -12,8 +12,6 @@ from bls.power.sleep import sleep_words
 if TYPE_CHECKING:
     from bridge.scenarios.scenario import Scenario
 
-__all__ = ["power_words"]
-
 #: So many users are named at most.
 _MOST = 20
 

@@ -14,8 +14,6 @@ from bls.policies import POLICIES
 from bls.workloads.seeded import is_seeded
 from bridge.scenarios.scenario import RECORDED
 
-__all__ = ["draws"]
-
 
 def _unset(value: object) -> bool:
     return value in (None, False, "", "none", []) or value == ()

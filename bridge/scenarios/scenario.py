@@ -57,8 +57,6 @@ from traces.compiled import Array
 if TYPE_CHECKING:
     from bls.power.options import PowerOptions, PowerPlan
 
-__all__ = ["RECORDED", "Options", "Scenario", "load_workload", "platform_network"]
-
 T = TypeVar("T")
 
 #: The name that skips the application level.

@@ -13,8 +13,6 @@ from bls.policies.contract import goes_by_estimates
 from bls.workloads.workload import Workload
 from bridge.scenarios.scenario import Options
 
-__all__ = ["time_limit_words"]
-
 
 def time_limit_words(jobs: Workload, options: Iterable[Options]) -> str:
     """Which policies plan with the true run times, as the log has no time limits, and an estimator that predicts them; empty

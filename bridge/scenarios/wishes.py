@@ -5,8 +5,6 @@ from __future__ import annotations
 from bls.options import RESIZE
 from bridge.scenarios.scenario import Scenario
 
-__all__ = ["wish_words"]
-
 
 def wish_words(scenario: Scenario) -> str:
     """That wishes are not heard, or that there are none; empty if all is as it should be."""

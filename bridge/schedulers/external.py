@@ -22,8 +22,6 @@ from bridge.schedulers.telling import in_mw, machine_of, messages_of
 from traces.base.errors import InputError, PeerError, PluginError, TwolevelError, shown
 from traces.base.printable import printable
 
-__all__ = ["ExternalScheduler"]
-
 log = logging.getLogger("twolevel.bridge")
 
 #: So much of a command is shown: it may begin with long paths.

@@ -27,8 +27,6 @@ from bridge.schedulers.process import SchedulerProcess
 from bridge.scratch import Scratch
 from traces.base.errors import InputError, PeerError
 
-__all__ = ["Address", "Interrupted", "Line", "Silence", "meet", "welcome"]
-
 log = logging.getLogger("twolevel.bridge")
 
 #: How many may be connected without having said hello; of more, the one that has been silent longest must go.

@@ -17,8 +17,6 @@ from bridge.protocol.messages import ADDRESS_VARIABLE, TOKEN_VARIABLE
 from bridge.workers.process_names import how_ended
 from traces.base.errors import InputError, shown
 
-__all__ = ["SchedulerProcess", "words_of"]
-
 #: What is run first in the new process, by an interpreter that reads nothing of the user's.
 _LAUNCH: Final = (sys.executable, "-I", "-S", str(Path(__file__).with_name("launch.py")))
 

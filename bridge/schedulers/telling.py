@@ -40,8 +40,6 @@ from bridge.protocol.scheduler_messages import (
 )
 from traces.base.time import MAX_NS
 
-__all__ = ["in_mw", "machine_of", "messages_of"]
-
 
 def _column(intervals: Iterable[tuple[int, int]]) -> bytes:
     return pack_int32(list(chain.from_iterable(intervals)))

@@ -21,8 +21,6 @@ from traces.base.errors import InputError, shown
 from traces.base.shared_options import LINK_BANDWIDTH, LINK_LATENCY, MEMORY_BANDWIDTH, SEED
 from traces.compiled import Array
 
-__all__ = ["GraphOptions"]
-
 
 @dataclass(frozen=True)
 class GraphOptions(OwnCores):

@@ -21,8 +21,6 @@ from traces.tables import write_rows
 if TYPE_CHECKING:
     from traces.figures.application.schedule import ScheduleTransfers
 
-__all__ = ["summary", "write_graph"]
-
 
 def write_graph(result: GraphResult, folder: Path, arguments: Mapping[str, Any], *, trace: TraceRequest | None) -> None:
     """Write run.json, tasks.parquet, transfers.parquet where there is a network, graph.png and schedule.png, and where asked

@@ -31,8 +31,6 @@ from traces.compiled import Array
 if TYPE_CHECKING:
     from traces.ledger import Ledger
 
-__all__ = ["GraphResult", "check_memory", "critical_path", "simulate_graph"]
-
 #: What a task and an edge take while a graph is simulated and written, without their names and a planner's work space; and
 #: what an edge takes for each link of its way, in both directions.
 _TASK_BYTES, _EDGE_BYTES, _LINK_BYTES = 400, 150, 64

@@ -21,8 +21,6 @@ from traces.base.naming import split_parameters
 from traces.base.plugins import entry_points
 from traces.base.shared_options import CORE_GFLOPS
 
-__all__ = ["GraphSource"]
-
 #: Formats whose files say how long tasks ran, on a core of a certain speed.
 _TIMED = ("wfformat", "dax")
 

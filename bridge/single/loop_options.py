@@ -12,8 +12,6 @@ from bridge.options.declared import HOSTS
 from bridge.single.own_cores import OwnCores
 from traces.base.shared_options import SEED
 
-__all__ = ["LoopOptions"]
-
 
 @dataclass(frozen=True)
 class LoopOptions(OwnCores):

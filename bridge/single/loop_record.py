@@ -14,8 +14,6 @@ from bridge.standard_error import lined_up
 from traces.base.time import format_ns
 from traces.tables import write_rows
 
-__all__ = ["summary", "write_loop"]
-
 
 def write_loop(result: LoopResult, folder: Path, arguments: Mapping[str, Any], *, trace: TraceRequest | None) -> None:
     """Write run.json, tasks.parquet, chunks.parquet and loop.png, and where asked for traces."""

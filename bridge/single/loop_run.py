@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from traces.figures.application.loop import LoopChunks
     from traces.ledger import Ledger
 
-__all__ = ["LoopResult", "drawn_tasks", "simulate_loop"]
-
 
 @dataclass(frozen=True)
 class LoopResult:

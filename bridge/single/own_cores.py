@@ -25,8 +25,6 @@ from traces.compiled import Array, own
 if TYPE_CHECKING:
     from traces.ledger import Ledger, TransferRecords
 
-__all__ = ["OwnCores", "advance_to_end", "given_speeds", "one_job_ledger", "record_head"]
-
 #: So many instants of changing speeds are looked at together.
 _INSTANTS = 10_000
 

@@ -17,8 +17,6 @@ from traces.tables import joined_frames, write_frame
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COMPARISONS", "base_of", "compare_study", "compared", "metric_names", "why_no_comparison"]
-
 COMPARISONS = "comparisons.parquet"
 
 #: Of more cells only what the file names is compared: every pair takes a millisecond.

@@ -30,18 +30,6 @@ if TYPE_CHECKING:
 
     from traces.figures.drawing.canvas import Figure
 
-__all__ = [
-    "MEASURES",
-    "OF_RESULTS",
-    "STUDY_FIGURES",
-    "Part",
-    "draw_study_figures",
-    "fresh",
-    "missing",
-    "parts_of",
-    "read_results",
-]
-
 #: Of more parts than that of a study only figures that are asked for are drawn.
 _MOST_PARTS = 12
 

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from bridge.report.page import Page
     from bridge.studies.plots import StudyPlots
 
-__all__ = ["Cell", "Grid", "Rows", "run_grid"]
-
 #: One run's row: its place on the axes and its metrics.
 Cell = dict[str, Any]
 

@@ -25,8 +25,6 @@ from traces.base.errors import InputError, shown, shown_name
 from traces.base.parsing import parsing
 from traces.base.written_file import NO_ROOM
 
-__all__ = ["FORMAT", "JOURNAL", "Entry", "Journal", "at_work", "is_journal"]
-
 #: The file's name within the folder of a study.
 JOURNAL = "journal.jsonl"
 

@@ -23,8 +23,6 @@ from traces.tables import BEGIN, read_columns, read_rows, rows_frame
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["KEPT_FIGURES", "kept_frames"]
-
 #: The figures of kept tables, and the word of ``[study] keep`` that each needs.
 KEPT_FIGURES = {
     "slowdown-boxes": "jobs",

@@ -27,8 +27,6 @@ from traces.tables import read_rows
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["StudyState", "page_of_rows", "state_of", "study_page"]
-
 #: The metrics of cells that are shown first.
 _SHOWN = (
     *("makespan_ns", "mean_wait_ns", "p95_wait_ns", "max_wait_ns", "mean_bounded_slowdown"),

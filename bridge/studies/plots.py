@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from bridge.studies.drawing import Part
     from traces.figures.drawing.canvas import Figure
 
-__all__ = ["StudyPlots"]
-
 
 class StudyPlots:
     """Draws a study: each method gives a matplotlib figure, which a notebook shows and ``savefig`` writes.

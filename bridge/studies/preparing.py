@@ -35,8 +35,6 @@ from bridge.studies.study import Cell, Study, WorkloadSource
 from traces.base.errors import InputError, TwolevelError, shown_path
 from traces.base.given_file import GivenFile
 
-__all__ = ["Inputs", "Preparation", "find_inputs", "needed_elsewhere", "options_of", "settled", "workload_path"]
-
 #: The options of the batch level that no application can notice.
 _BATCH_ONLY = (
     *("bls", "bls-command", "bls-timeout", "backfill", "conservative", "allocator", "slack"),

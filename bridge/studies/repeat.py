@@ -21,8 +21,6 @@ from traces.tables import read_rows
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Repetition", "repeat_study"]
-
 #: So many differences are shown.
 _SHOWN = 10
 

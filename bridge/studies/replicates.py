@@ -20,19 +20,6 @@ if TYPE_CHECKING:
     from bls.machine.platform import Platform
     from bridge.studies.study import Cell, Study, WorkloadSource
 
-__all__ = [
-    "REPLICATION",
-    "Replicates",
-    "check_shaken",
-    "given_replicates",
-    "nothing_drawn",
-    "same_for_all_seeds",
-    "of_windows",
-    "replicate",
-    "replicates_words",
-    "with_windows",
-]
-
 #: The keys of a study, and options of a grid, that say what its seeds stand for.
 REPLICATION = ("replicate", "warmup", "shake")
 

@@ -17,8 +17,6 @@ from traces.base.errors import InputError
 from traces.statistics.comparisons import WINDOW_BEGIN
 from traces.tables import ColumnKind, write_blocks
 
-__all__ = ["COSTS", "RESULTS", "ended_rows", "write_tables"]
-
 RESULTS, COSTS = "results.parquet", "costs.parquet"
 
 #: So many rows are held at once.

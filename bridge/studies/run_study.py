@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from bridge.report.page import Page
     from bridge.studies.plots import StudyPlots
 
-__all__ = ["Report", "Watch", "run_study"]
-
 #: Room on the disk that a cell and seed takes, bytes: its line in the journal, and its row.
 _ROW_BYTES = 4000
 

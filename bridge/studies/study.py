@@ -32,20 +32,6 @@ from traces.base.ranges import whole
 from traces.base.shared_options import SEED
 from traces.figures.study.combinations import batch_label
 
-__all__ = [
-    "ALWAYS",
-    "KEEP",
-    "MOST_RUNS",
-    "Cell",
-    "Comparison",
-    "Study",
-    "WorkloadSource",
-    "every_combination",
-    "option_column",
-    "seeds_of",
-    "short_word",
-]
-
 #: What may be kept of a cell and seed beside its metrics, and the file that ``run`` writes it into.
 KEEP = {
     "jobs": "jobs.parquet",

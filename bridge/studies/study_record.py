@@ -20,8 +20,6 @@ from traces.base.errors import InputError, shown, shown_path
 from traces.base.processor import processor_model
 from traces.base.ranges import parse_whole
 
-__all__ = ["RECORD", "StudyRecord", "drawn_in", "list_drawn", "read_study_record", "write_study_record"]
-
 RECORD = "study.json"
 
 

@@ -12,8 +12,6 @@ from bridge.studies.study import ALWAYS, Study, short_word
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Subset", "subsets"]
-
 
 @dataclass(frozen=True, eq=False)
 class Subset:

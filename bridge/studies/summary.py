@@ -20,8 +20,6 @@ from traces.statistics import MIN_SEEDS, comparison_table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["study_text"]
-
 #: Of more combinations the tables are not printed; the file has them all.
 _MOST_LINES = 200
 

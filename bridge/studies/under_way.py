@@ -17,8 +17,6 @@ from traces.tables import rows_frame
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["follow", "results_so_far"]
-
 #: So often the journal is looked at, s.
 LOOK_S = 1.0
 

@@ -30,19 +30,6 @@ from traces.base.errors import RAISED_BY_PLUGINS, TwolevelError, one_of
 from traces.base.written_file import is_full_disk
 from traces.kernels.progress import spent_s, working_s
 
-__all__ = [
-    "check_metrics",
-    "SCRATCH",
-    "LikeRuns",
-    "NoRoomError",
-    "all_metrics",
-    "do_unit",
-    "remove_partial",
-    "remove_scratch",
-    "warm_up",
-]
-
-
 #: How the folders begin in which Slurm's files are while a cell is replayed of which nothing is kept.
 SCRATCH = ".slurm-"
 

@@ -11,8 +11,6 @@ from traces.base.errors import InputError, shown
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["HANDSHAKE_S", "PARTING_TLS_S", "dial", "keep_alive", "tls_address"]
-
 #: How long a TLS handshake, and a TLS farewell, may take, s.
 HANDSHAKE_S: Final = 10.0
 PARTING_TLS_S: Final = 2.0

@@ -37,8 +37,6 @@ from bridge.workers.process_names import PROCESS_NAME
 from bridge.workers.slices import record_slices, transfer_slices
 from traces.base.errors import RAISED_BY_PLUGINS, InputError, PluginError
 
-__all__ = ["ApplicationPeer"]
-
 
 @dataclass
 class _Job:

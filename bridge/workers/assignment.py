@@ -11,8 +11,6 @@ from bridge.protocol.messages import Change, Hello, Outcome, Records, Start, Tra
 from bridge.protocol.task_payload import TaskPayload
 from bridge.workers.connection import Connection
 
-__all__ = ["Ahead", "Assignment", "Order", "Report", "Worker", "changed"]
-
 
 @dataclass(frozen=True)
 class Ahead:

@@ -14,8 +14,6 @@ from bridge.protocol.framing import READ_AT_MOST
 from bridge.protocol.session import NEED_DATA, Session
 from bridge.workers.address import PARTING_TLS_S
 
-__all__ = ["BlockingConnection", "run"]
-
 
 class BlockingConnection:
     """One end of one connection; waiting messages are written together before the next read.

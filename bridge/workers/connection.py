@@ -10,8 +10,6 @@ from bridge.protocol.framing import READ_AT_MOST
 from bridge.protocol.host_session import HostSession
 from bridge.protocol.session import NEED_DATA, Session
 
-__all__ = ["Connection", "Streams"]
-
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 

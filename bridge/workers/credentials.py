@@ -24,17 +24,6 @@ from bridge.protocol.host_messages import APPLICATION_ALPN, HOST_ALPN
 from bridge.scratch import scratch_folder
 from traces.base.errors import InputError, shown, shown_path
 
-__all__ = [
-    "CERTIFICATE_ENDING",
-    "Certificate",
-    "TlsError",
-    "bridge_context",
-    "make_certificate",
-    "pinned_context",
-    "read_token",
-    "why_not",
-]
-
 #: What goes wrong with TLS, for those who do not import ``ssl``.
 TlsError = ssl.SSLError
 

@@ -15,8 +15,6 @@ from bridge.protocol.messages import Recipe, WidthRange
 from traces.base.time import duration_ns
 from traces.compiled import Array
 
-__all__ = ["DrawnJob", "Drawing"]
-
 
 @dataclass(frozen=True, eq=False)
 class DrawnJob:

@@ -31,8 +31,6 @@ from typing import Any, NamedTuple, NoReturn
 from bridge.standard_error import keep_standard_streams
 from bridge.workers.process_names import PROCESS_NAME, SERVER_NAME, die_with_parent, how_ended, name_process
 
-__all__ = ["main"]
-
 #: Exit status of a command that cannot be executed, as in a shell.
 _NOT_EXECUTED = 127
 

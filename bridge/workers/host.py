@@ -42,8 +42,6 @@ from traces.base.errors import InputError, PeerError, TwolevelError, shown
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["connect", "serve_run"]
-
 #: How long to wait between two attempts to reach a run, s.
 _BETWEEN_S: Final = 0.25
 

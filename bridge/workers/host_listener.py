@@ -25,8 +25,6 @@ from bridge.workers.credentials import TlsError, why_not
 from bridge.workers.listener import Listener, settle
 from traces.base.errors import InputError, shown
 
-__all__ = ["HostListener"]
-
 #: How long to wait where a connection could not be accepted, as no more files may be open, s.
 _PAUSE_S: Final = 0.2
 

@@ -36,8 +36,6 @@ from bridge.workers.host_listener import HostListener
 from bridge.workers.launchers import READY_S, Owner
 from bridge.workers.places import Place
 
-__all__ = ["HostOwner", "Hosts", "Wanted"]
-
 log = logging.getLogger("twolevel.bridge")
 
 #: How long hosts may take to end their processes when the run is over, s.

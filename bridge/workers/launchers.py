@@ -17,8 +17,6 @@ from typing import Protocol
 from bridge.workers.process_names import SERVER_NAME, how_ended
 from traces.base.errors import InputError, PeerError, TwolevelError, shown
 
-__all__ = ["READY_S", "Launcher", "Owner"]
-
 #: How often the fork server may die in one run.
 _SERVER_DEATHS = 3
 

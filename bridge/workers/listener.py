@@ -26,8 +26,6 @@ from bridge.workers.connection import Connection
 from bridge.workers.other_end import process_at, process_of_tcp
 from traces.base.errors import InputError, shown
 
-__all__ = ["HELLO_S", "LINES", "STRANGERS", "Listener", "Stranger", "settle"]
-
 log = logging.getLogger("twolevel.bridge")
 
 #: How long somebody who has connected may take to say hello, s.

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from bls.options import COORDINATION, FALLBACK, MALLEABLE, RESIZE
 from bridge.protocol.messages import Hello
 
-__all__ = ["Needs"]
-
 
 @dataclass(frozen=True)
 class Needs:

@@ -9,8 +9,6 @@ import sys
 from collections.abc import Iterable
 from typing import Final
 
-__all__ = ["process_at", "process_of_tcp"]
-
 _CREDENTIALS: Final = struct.Struct("3i")  # process, user, group
 
 #: Where the kernel lists TCP sockets: a line each, of which these fields are used.

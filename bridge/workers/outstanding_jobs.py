@@ -33,8 +33,6 @@ from bridge.workers.connection import Connection
 from bridge.workers.places import Place
 from traces.base.errors import InputError, PeerError
 
-__all__ = ["RETRIES", "OutstandingJobs"]
-
 log = logging.getLogger("twolevel.bridge")
 
 #: How often a job is simulated again after its process died or hung.

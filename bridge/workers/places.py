@@ -11,8 +11,6 @@ from bridge.workers.assignment import Assignment
 from bridge.workers.connection import Connection
 from bridge.workers.listener import STRANGERS
 
-__all__ = ["Place", "Processes", "room_for"]
-
 log = logging.getLogger("twolevel.bridge")
 
 #: Open files for other things than connections.

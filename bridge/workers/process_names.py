@@ -7,8 +7,6 @@ import os
 import signal
 from typing import Final
 
-__all__ = ["PROCESS_NAME", "SERVER_NAME", "die_with_parent", "how_ended", "name_process"]
-
 #: What ``ps`` shows for an application process of ours, and for the server that forks them; at most 15 bytes.
 PROCESS_NAME: Final = "twolevel-als"
 SERVER_NAME: Final = "twolevel-fork"

@@ -8,8 +8,6 @@ from bridge.protocol.messages import RECORDS_PER_FRAME, Records, Transfers
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64
 from traces.compiled import Array
 
-__all__ = ["record_slices", "transfer_slices"]
-
 
 def record_slices(
     job: int, start_ns: Array, end_ns: Array, core: Array, chunk: Array, lengths: Array

@@ -30,8 +30,6 @@ from traces.base.errors import InputError
 if TYPE_CHECKING:
     from bridge.workers.hosts import Hosts, Wanted
 
-__all__ = ["Supervisor"]
-
 log = logging.getLogger("twolevel.bridge")
 
 #: How many jobs a persistent worker may hold, so that it need not wait for the bridge between them.

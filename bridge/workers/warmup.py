@@ -24,8 +24,6 @@ from bridge.workers.application_peer import ApplicationPeer
 from bridge.workers.blocking import BlockingConnection, run
 from bridge.workers.worker import serve
 
-__all__ = ["warm_up"]
-
 _TOKEN: Final = "warm-up"
 _S: Final = 10**9
 

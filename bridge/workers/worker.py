@@ -36,8 +36,6 @@ from traces.base.errors import PeerError, TwolevelError
 if TYPE_CHECKING:
     from bridge.workers.connection import Connection
 
-__all__ = ["Peer", "run_peer", "serve"]
-
 #: Before a job of more tasks than this begins, the answers about other jobs are written.
 _LONG_TASKS: Final = 2_000
 

@@ -20,8 +20,6 @@ from traces.base.errors import PeerError
 if TYPE_CHECKING:
     from bridge.workers.hosts import Hosts
 
-__all__ = ["Workforce"]
-
 log = logging.getLogger("twolevel.bridge")
 
 #: How long a process may take to connect before another takes its place, s, once one of the run has connected. Until then the

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from traces.compiled import Array, compiled
 
-__all__ = ["copy_first"]
-
 
 @compiled(inner=True)
 def copy_first(target: Array, source: Array, n: int) -> None:

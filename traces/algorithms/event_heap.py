@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from traces.compiled import Array, compiled
 
-__all__ = ["heap_drop_top", "heap_order", "heap_push", "heap_remove_keys", "heap_replace_top", "heap_settle"]
-
 
 @compiled(inner=True)
 def _rise(time: Array, key: Array, top: int, hole: int, t: int, k: int) -> None:

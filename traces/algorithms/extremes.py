@@ -7,8 +7,6 @@ import numpy as np
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Floats, Ints
 
-__all__ = ["extremes"]
-
 
 def extremes(values: Array) -> tuple[float, float]:
     """The lowest and the highest of at least one number, both NaN if there is one among them; of int64, as int64.

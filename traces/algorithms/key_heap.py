@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from traces.compiled import Array, compiled
 
-__all__ = ["key_pop", "key_push"]
-
 
 @compiled(merged=True)
 def key_push(keys: Array, first: int, size: int, key: int) -> int:

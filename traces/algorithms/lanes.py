@@ -8,8 +8,6 @@ from traces.algorithms.key_heap import key_pop, key_push
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Ints
 
-__all__ = ["pack_lanes"]
-
 
 @compiled()
 def _pack(begin: Ints, end: Ints, by_begin: Ints, by_end: Ints, lane: Ints, free: Ints) -> int:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from traces.compiled import Array, compiled
 
-__all__ = ["sort_first", "sort_places"]
-
 #: Runs of so many are sorted by insertion.
 _RUN = 16
 

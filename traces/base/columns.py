@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Columns", "read_only"]
-
 
 def read_only(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The very array, which nobody can write to from now on."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, BinaryIO, NamedTuple
 
-__all__ = ["ENDINGS", "Compression", "Truncated", "compression_of", "without_ending"]
-
 #: How much of a compressed file is read at once.
 _BLOCK_BYTES = 1 << 16
 

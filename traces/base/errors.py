@@ -16,24 +16,6 @@ from typing import Final
 
 from traces.base.printable import printable
 
-__all__ = [
-    "RAISED_BY_PLUGINS",
-    "InputError",
-    "PeerError",
-    "PluginError",
-    "TwolevelError",
-    "blamed_on",
-    "did_you_mean",
-    "listed",
-    "one_of",
-    "raised_text",
-    "shown",
-    "shown_name",
-    "shown_path",
-    "where_defined",
-    "where_raised",
-]
-
 #: What a plug-in's code may raise: ``sys.exit()`` in it is a fault like any other, and no end of the program.
 RAISED_BY_PLUGINS: Final = (Exception, SystemExit)
 

@@ -14,8 +14,6 @@ from pathlib import Path
 from traces.base.compressed import Truncated, compression_of
 from traces.base.errors import InputError, did_you_mean
 
-__all__ = ["GivenFile", "near_files", "read_csv", "read_given", "read_text"]
-
 #: What may stand in place of a file, by its kind.
 _WORDS = {"workload file": ("sample",)}
 

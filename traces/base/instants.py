@@ -6,8 +6,6 @@ from traces.base.errors import InputError, shown
 from traces.base.ranges import whole
 from traces.base.time import MAX_NS, NS_PER_S, parse_instant_ns
 
-__all__ = ["given_duration_ns", "given_instant_ns"]
-
 _MAX_S = MAX_NS // NS_PER_S
 
 

@@ -11,8 +11,6 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import TypeVar
 
-__all__ = ["INTERRUPTS", "called_by_kernels"]
-
 _Function = TypeVar("_Function", bound=Callable[..., object])
 
 

@@ -6,8 +6,6 @@ import contextlib
 import ctypes
 from pathlib import Path
 
-__all__ = ["free_memory_bytes", "give_back_memory"]
-
 #: From so many rows on, columns are of a size that matters.
 _MANY_ROWS = 50_000
 

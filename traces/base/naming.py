@@ -13,8 +13,6 @@ from traces.base.errors import InputError, blamed_on, one_of, shown
 from traces.base.ranges import parse_real, parse_whole
 from traces.base.time import Seconds, parse_duration_ns, time_in
 
-__all__ = ["is_number", "split_names", "split_parameters", "with_parameters"]
-
 P = TypeVar("P")
 
 _PARAMETERS = re.compile(r"(.+?):\s*([A-Za-z_]\w*\s*=.*)", re.DOTALL)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-__all__ = ["html_table"]
-
 
 def html_table(rows: Sequence[tuple[str, str]]) -> str:
     """Names and what there is to say of each, in two columns."""

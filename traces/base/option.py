@@ -15,8 +15,6 @@ from typing import Any, Generic, TypeVar
 from traces.base.errors import one_of
 from traces.base.ranges import real, whole
 
-__all__ = ["Choice", "Option", "Panel", "Real", "Whole", "number_text"]
-
 T = TypeVar("T")
 
 

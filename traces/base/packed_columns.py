@@ -15,8 +15,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["packed_bytes", "packed_text"]
-
 _MAGIC = b"2LCOLS01"
 #: What JavaScript has arrays for.
 _TYPES = frozenset({"i1", "u1", "i2", "u2", "i4", "u4", "i8", "f4", "f8"})

@@ -11,8 +11,6 @@ from traces.base.errors import InputError
 from traces.base.naming import split_parameters, with_parameters
 from traces.base.plugins import resolve
 
-__all__ = ["at_its_place", "parameterised", "without_parameter"]
-
 T = TypeVar("T")
 
 # A file's name may hold a comma; what follows the last ones and is key=value belongs to how it is taken.

@@ -10,8 +10,6 @@ from typing import Any
 
 from traces.base.errors import InputError, TwolevelError, shown_name
 
-__all__ = ["parse_json", "parsing"]
-
 #: What Python says of a number of more digits than it converts.
 _TOO_LONG = "set_int_max_str_digits"
 

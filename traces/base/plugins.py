@@ -27,8 +27,6 @@ from traces.base.given_file import near_files
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoints
 
-__all__ = ["entry_points", "resolve"]
-
 T = TypeVar("T")
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from urllib.parse import quote, unquote
 
-__all__ = ["escaped", "printable", "unescaped"]
-
 _UNESCAPED = "!\"#$&'()*+,-./:;<=>?@[\\]^_`{|}~"  # the punctuation of ASCII but "%"
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["processor_model"]
-
 
 def processor_model() -> str:
     """The model as the system names it, ``AMD EPYC 7763``; the kind of machine where it does not (Linux on ARM)."""

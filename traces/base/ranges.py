@@ -7,8 +7,6 @@ from numbers import Integral, Real
 
 from traces.base.errors import InputError, shown
 
-__all__ = ["parse_real", "parse_whole", "real", "whole"]
-
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _REAL = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE)
 

@@ -9,8 +9,6 @@ from typing import Any
 from traces.base.errors import InputError
 from traces.compiled import compiled, types
 
-__all__ = ["compiled_rule"]
-
 
 def compiled_rule(
     function: Callable[..., Any], decorator: str, *forms: tuple[types.Signature, tuple[str, ...]]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from traces.base.ranges import real
 
-__all__ = ["HIGHEST", "LOWEST", "WHOLE", "factor_of", "scale_of"]
-
 #: The scale of a core that runs at its own speed.
 WHOLE = 1_000_000_000
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from traces.base.option import Real, Whole
 
-__all__ = ["CORE_GFLOPS", "LINK_BANDWIDTH", "LINK_LATENCY", "MEMORY_BANDWIDTH", "SEED"]
-
 SEED = Whole(
     name="--seed",
     default=0,

@@ -15,17 +15,6 @@ from traces.base.errors import InputError, shown
 from traces.base.ranges import parse_real, parse_whole
 from traces.compiled import compiled
 
-__all__ = [
-    "MAX_NS",
-    "NS_PER_S",
-    "Seconds",
-    "duration_ns",
-    "format_ns",
-    "parse_duration_ns",
-    "parse_instant_ns",
-    "time_in",
-]
-
 NS_PER_S = 1_000_000_000
 
 #: No simulated instant or duration may exceed this (146 years), so that sums of two never overflow int64.

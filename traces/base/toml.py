@@ -9,8 +9,6 @@ from typing import Any
 from traces.base.errors import InputError, one_of, shown, shown_name
 from traces.base.parsing import parsing
 
-__all__ = ["check_keys", "list_of_tables", "parse_toml"]
-
 
 def parse_toml(text: str, source: str) -> dict[str, Any]:
     """The content of a TOML text; ``source`` is its name for messages, as of :func:`traces.base.parsing.parsing`.

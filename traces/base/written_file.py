@@ -11,18 +11,6 @@ from pathlib import Path
 
 from traces.base.errors import InputError
 
-__all__ = [
-    "NO_ROOM",
-    "FullDiskError",
-    "code_of",
-    "is_full_disk",
-    "naming",
-    "of_system",
-    "under_its_name",
-    "whole_file",
-    "write_text",
-]
-
 #: How an operating system says that there is no more room: on the disk, in one's quota, in a file.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 

@@ -13,8 +13,6 @@ from traces.compiled import State, compiled
 from traces.kernels.signatures import Flags, Ints, Shorts
 from traces.ledger import JobRecords, TaskRecords
 
-__all__ = ["CoreBars", "JobTimes", "TaskTimes", "count_bars", "first_holding_clash", "first_task_outside", "place_bars"]
-
 
 class CoreBars(State):
     """What each core did, in the order of time, never two things at once.

@@ -12,8 +12,6 @@ from traces.checks.jobs import InvariantError
 from traces.compiled import Array
 from traces.kernels.state import State
 
-__all__ = ["Checks"]
-
 
 class Checks:
     """Checks whose errors all begin with the same words.

@@ -6,8 +6,6 @@ import numpy as np
 
 from traces.compiled import Array
 
-__all__ = ["first_out_of_order"]
-
 
 def first_out_of_order(*columns: Array) -> int:
     """The first entry that comes before its parent, or -1; entries are compared column by column, as tuples are."""

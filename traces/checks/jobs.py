@@ -8,8 +8,6 @@ from traces.base.errors import TwolevelError
 from traces.ledger import STATES, WHY, JobRecords
 from traces.lifecycle import NEVER_RAN, RAN, Ending, Reason
 
-__all__ = ["InvariantError", "check_jobs"]
-
 
 class InvariantError(TwolevelError):
     """Ours, or an application simulator's: a record that no correct run can make. The message names the first."""

@@ -12,8 +12,6 @@ from traces.compiled import compiled
 from traces.kernels.signatures import Floats, Ints, Shorts
 from traces.ledger import JobRecords, TaskRecords, TransferRecords
 
-__all__ = ["check_transfers"]
-
 _FAULTS = {
     1: "leads to or from a task that does not exist; the job has {n_tasks} tasks",
     2: "leads to or from a task that never ran",

@@ -33,8 +33,6 @@ from traces.exporters.shown.written import fresh
 from traces.intervals import intervals_text
 from traces.ledger import STATES, Ledger
 
-__all__ = ["COLUMNS", "FILE", "write_batsim_jobs"]
-
 #: Name of the file that is written.
 FILE = "jobs.csv"
 

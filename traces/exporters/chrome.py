@@ -38,8 +38,6 @@ from traces.exporters.shown.rows import BLOCK, Rows, Words, words
 from traces.exporters.shown.written import check_begin, fresh
 from traces.ledger import Ledger
 
-__all__ = ["FILE", "write_chrome"]
-
 #: Name of the file that is written.
 FILE = "trace.json"
 

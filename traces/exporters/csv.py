@@ -33,8 +33,6 @@ from traces.exporters.shown.rows import BLOCK, Rows, words
 from traces.exporters.shown.written import check_begin, fresh
 from traces.ledger import STATES, WHY, Ledger
 
-__all__ = ["COLUMNS", "FOLDER", "write_csv"]
-
 #: Name of the folder that is written, and what is in it.
 FOLDER = "csv"
 

@@ -12,8 +12,6 @@ from traces.compiled import Array
 from traces.intervals import parse_texts
 from traces.ledger import STATES, WHY, JobRecords, Ledger, Machine
 
-__all__ = ["stored_ledger"]
-
 _PLAIN = ("job_id", "submit_ns", "start_ns", "end_ns", "estimate_ns", "deadline_ns", "cores", "tasks", "chunks")
 _LATER = ("attempt", "eligible_ns", "held_cores")
 _REAL = ("length_gflop", "imbalance", "cov")

@@ -17,8 +17,6 @@ from traces.exporters.shown.written import fresh
 from traces.exporters.swf_lines import STATUS, job_comments, swf_lines
 from traces.ledger import STATES, Ledger
 
-__all__ = ["FILE", "write_swf_jobs"]
-
 #: Name of the file that is written.
 FILE = "jobs.swf"
 

@@ -17,8 +17,6 @@ from traces.base.printable import escaped
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Chars, Ints, Ints2
 
-__all__ = ["FIELDS", "STATUS", "job_comments", "swf_lines"]
-
 #: The fields of a line, in their order; those that end in ``_ns`` are times, written in seconds.
 FIELDS = (
     "job_id",

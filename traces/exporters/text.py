@@ -32,8 +32,6 @@ from traces.exporters.shown.written import fresh
 from traces.intervals import intervals_texts
 from traces.ledger import STATES, WHY, Ledger
 
-__all__ = ["APPLICATIONS", "APPLICATION_EVENTS", "BATCH_EVENTS", "FILE", "FOLDER", "write_text"]
-
 #: The folder that is written, the batch simulator's file in it, and the folder of the application simulators' files.
 FOLDER, FILE, APPLICATIONS = "text", "batch.txt", "applications"
 

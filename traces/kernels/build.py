@@ -37,8 +37,6 @@ from traces.kernels.lowering import Lowered, lower
 from traces.kernels.numba_types import entry_of, flat, flat_types, from_flat, numba_type, target_context
 from traces.kernels.signatures import CODES, Kind, Number, Tuple
 
-__all__ = ["BuildError", "Entry", "emit"]
-
 _I64 = ir.IntType(64)
 
 

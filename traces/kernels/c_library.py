@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["KNOWN", "MEMORY"]
-
 #: What the code may call, of the C library.
 _BLOCKS = ("malloc", "free", "memset", "memcpy", "memmove", "abort", "perror")
 _ROUNDING = ("ceil", "floor", "rint", "round", "trunc", "fmod", "modf", "frexp", "ldexp", "nextafter", "fabs")

@@ -9,8 +9,6 @@ from pathlib import Path
 from traces.kernels.declared import OURS
 from traces.kernels.units import module_entries
 
-__all__ = ["kernel_modules"]
-
 # A kernel is made by a decorator: ``@compiled(…)``, or one that a contract makes of it, as ``@technique_kernel`` and ``@hook``.
 _DECORATED = re.compile(rb"^@[\w.]*(?:compiled|kernel|hook)\b", re.MULTILINE)
 

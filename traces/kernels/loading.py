@@ -6,8 +6,6 @@ import functools
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["load", "load_runtime"]
-
 
 @functools.cache
 def _engine() -> Any:

@@ -30,8 +30,6 @@ from traces.kernels import intrinsics  # noqa: F401, of which kernels that are l
 from traces.kernels.declared import Kernel
 from traces.kernels.numba_types import numba_type, target_context, told_apart
 
-__all__ = ["Lowered", "lower"]
-
 
 class KernelType(types.Callable, types.Opaque):  # type: ignore[misc]
     """A kernel that another one calls by its name."""

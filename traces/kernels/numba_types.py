@@ -26,20 +26,6 @@ from traces.kernels.declared import OURS, Caller
 from traces.kernels.signatures import Column, FunctionKind, Kind, Number, Signature, StateKind
 from traces.kernels.state import State, fields_of, layout_of
 
-__all__ = [
-    "FunctionType",
-    "StateType",
-    "array_at",
-    "entry_of",
-    "flat",
-    "flat_types",
-    "from_flat",
-    "numba_type",
-    "tag",
-    "target_context",
-    "told_apart",
-]
-
 _I64 = ir.IntType(64)
 
 

@@ -9,8 +9,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import TextIO
 
-__all__ = ["Compiling", "compiling", "note", "not_kept", "spent_s", "unit_done", "unit_kept", "working_s"]
-
 #: So long nothing is said, s.
 _QUIET_S = 1.5
 

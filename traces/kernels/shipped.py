@@ -18,8 +18,6 @@ from typing import Any
 
 from traces.kernels import store
 
-__all__ = ["FOLDER", "Library", "library", "library_files", "unit", "units", "write_index"]
-
 #: Where it is; a package that was not built with it has no such folder.
 FOLDER = Path(__file__).resolve().with_name("machine_code")
 

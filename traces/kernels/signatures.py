@@ -11,38 +11,6 @@ from typing import Annotated, Any
 
 import numpy as np
 
-__all__ = [
-    "CODES",
-    "Array",
-    "Bytes",
-    "Chars",
-    "Column",
-    "Entry",
-    "Flags",
-    "Floats",
-    "Floats2",
-    "Floats3",
-    "FunctionKind",
-    "Ints",
-    "Ints2",
-    "Ints3",
-    "Kind",
-    "Number",
-    "Shorts",
-    "Signature",
-    "StateKind",
-    "Tuple",
-    "Words",
-    "boolean",
-    "float64",
-    "int32",
-    "int64",
-    "int8",
-    "uint8",
-    "uint64",
-    "uintp",
-]
-
 #: A numpy array; shapes and dtypes are said where one is used.
 Array = np.ndarray[Any, np.dtype[Any]]
 

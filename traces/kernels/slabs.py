@@ -33,25 +33,6 @@ from traces.kernels.state import (
     tree_of,
 )
 
-__all__ = [
-    "CHANGING",
-    "HEADER",
-    "LAID_AT",
-    "WHOLE",
-    "copy_columns",
-    "copy_words",
-    "give_again",
-    "keep_numbers",
-    "lay_out",
-    "put_numbers",
-    "relocate",
-    "reset_numbers",
-    "resized",
-    "slab_fault",
-    "slab_words",
-    "state_at",
-]
-
 # The first words of a slab: where it was laid out, and how many words change, and how many there are.
 LAID_AT, CHANGING, WHOLE = range(3)
 HEADER = 3

@@ -38,23 +38,6 @@ import numpy as np
 
 from traces.kernels.signatures import Array, Column, Number, float64, int64
 
-__all__ = [
-    "Field",
-    "State",
-    "Tree",
-    "address_of",
-    "column",
-    "fields_of",
-    "first_numbers",
-    "jit_enabled",
-    "layout_of",
-    "memory_at",
-    "numbers_of",
-    "parts_of",
-    "tree_of",
-]
-
-
 _NUMBERS = {int: int64, float: float64}
 
 _COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")

@@ -23,8 +23,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Kept", "cache_directory", "has", "keep", "kept", "locked", "source_digest", "unit_names", "why_unused"]
-
 # Where kernels are, and the numbers that they read: of the bridge and of figures, those files that hold either.
 _PACKAGES = ("als", "bls", "bridge", "traces")
 _FEW = ("bridge", "traces/figures", "traces/statistics")

@@ -23,8 +23,6 @@ from traces.kernels import loading, progress, shipped, store
 from traces.kernels.declared import OURS, Kernel, jit_enabled
 from traces.kernels.signatures import Kind
 
-__all__ = ["CannotCompile", "MachineCode", "machine_code", "module_entries", "prepare"]
-
 
 class CannotCompile(Exception):
     """A kernel that numba does not take: what is wrong with it, in a line."""

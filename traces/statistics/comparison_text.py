@@ -15,8 +15,6 @@ from traces.statistics.intervals import MIN_SEEDS
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["comparison_table"]
-
 #: What stands where nothing can be said.
 _NONE = "–"
 

@@ -18,16 +18,6 @@ from traces.tables import rows_frame
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "WINDOW_BEGIN",
-    "check_one_base",
-    "combination_columns",
-    "finished",
-    "metric_values",
-    "option_columns",
-    "paired_comparisons",
-]
-
 #: The column behind the seed where each seed is a window of a log: the instant of the log at which the window begins (ns).
 WINDOW_BEGIN = "window_begin_ns"
 

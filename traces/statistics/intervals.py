@@ -24,8 +24,6 @@ from traces.base.errors import InputError
 from traces.base.ranges import real
 from traces.compiled import Array
 
-__all__ = ["CONFIDENCE", "MIN_SEEDS", "RESAMPLES", "Estimate", "mean_interval", "mean_intervals"]
-
 #: The share of intervals that hold the true value.
 CONFIDENCE = 0.95
 

@@ -11,8 +11,6 @@ from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.statistics.intervals import CONFIDENCE, MIN_SEEDS, mean_interval
 
-__all__ = ["Paired", "paired"]
-
 #: Two numbers this close, as a share of their size, are equal but for rounding.
 _ROUNDING = 8 * np.finfo(np.float64).eps
 

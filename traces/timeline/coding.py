@@ -14,8 +14,6 @@ import numpy as np
 
 from traces.compiled import Array
 
-__all__ = ["coded", "coded_columns"]
-
 
 def coded(numbers: Array, *, differences: bool = False) -> tuple[Array, dict[str, Any]]:
     """Planes of bytes, and how to read them.

@@ -14,8 +14,6 @@ from traces.intervals import parse_texts
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Held", "held_cores"]
-
 
 class Held(NamedTuple):
     """A row is a run of cores that a job held for a time: int64 (k,) each, by job, then core, then time."""

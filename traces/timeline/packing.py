@@ -24,8 +24,6 @@ from traces.timeline.tables import TimelineTables
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["timeline_text"]
-
 _JOB_COLUMNS = (
     "job_id",
     "attempt",

@@ -17,8 +17,6 @@ from traces.tables import read_jobs, read_power
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["TimelineTables", "folder_tables"]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TimelineTables:

@@ -15,8 +15,6 @@ from traces.base.errors import RAISED_BY_PLUGINS, PluginError, where_defined, wh
 from traces.compiled import as_value, jit_enabled
 from traces.kernels.signatures import Signature
 
-__all__ = ["rule_answers", "try_rule"]
-
 #: So long may a trial take, s; those of rules that are well take less than a hundredth of a second.
 _LONGEST_S: Final = 60
 

@@ -12,8 +12,6 @@ import numpy as np
 from traces.base.errors import PluginError
 from traces.compiled import Array
 
-__all__ = ["Fences"]
-
 #: Numbers before and behind each array; what goes astray is likely to go no farther.
 _BEFORE: Final = 2**10
 _BEHIND: Final = 2**17

@@ -16,8 +16,6 @@ from als.graphs.generators.wanted import equal_weights, fits, wanted, wanted_tas
 from als.graphs.generators.weights import Weights
 from traces.base.ranges import whole
 
-__all__ = ["Chain"]
-
 
 @graph_kernel
 def _make(draft: GraphDraft) -> int:

@@ -28,8 +28,6 @@ from typing import ClassVar
 from als.graphs.contract import NO_ROOM, GraphDraft, GraphModel, graph_kernel
 from als.graphs.generators.tiles import Tiled, tiles_with_room
 
-__all__ = ["Cholesky"]
-
 _TRIANGLES = 1  # of the matrix that are kept
 _POTRF, _TRSM, _SYRK, _GEMM = 1.0 / 3.0, 1.0, 1.0, 2.0
 

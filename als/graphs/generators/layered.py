@@ -35,8 +35,6 @@ from traces.base.errors import InputError
 from traces.base.ranges import real, whole
 from traces.compiled import Array, compiled
 
-__all__ = ["Layered"]
-
 #: Producers of a task in the mean, if neither they nor the density are given.
 _DEGREE = 3.0
 

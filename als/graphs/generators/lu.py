@@ -28,8 +28,6 @@ from typing import ClassVar
 from als.graphs.contract import NO_ROOM, GraphDraft, GraphModel, graph_kernel
 from als.graphs.generators.tiles import Tiled, tiles_with_room
 
-__all__ = ["LU"]
-
 _TRIANGLES = 2  # of the matrix that are kept
 _GETRF, _TRSM, _GEMM = 2.0 / 3.0, 1.0, 2.0
 

@@ -18,8 +18,6 @@ from als.graphs.generators.weights import Weights
 from traces.base.errors import InputError, shown
 from traces.base.ranges import whole
 
-__all__ = ["Stencil"]
-
 
 @graph_kernel
 def _make(draft: GraphDraft) -> int:

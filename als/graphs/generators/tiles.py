@@ -15,8 +15,6 @@ from als.graphs.generators.weights import Weights
 from traces.base.ranges import whole
 from traces.compiled import compiled
 
-__all__ = ["Tiled", "tiles_with_room"]
-
 
 def _tiled(tiles: int, least: int, triangles: int) -> tuple[int, int, int]:
     """T, N and E; with ``tiles`` = 0 the smallest T that has ``least`` tasks or more."""

@@ -19,8 +19,6 @@ from als.graphs.generators.weights import Weights
 from traces.base.errors import one_of
 from traces.base.ranges import whole
 
-__all__ = ["DIRECTIONS", "Tree"]
-
 #: Which way data go: to the root, or from it.
 DIRECTIONS = ("in", "out")
 

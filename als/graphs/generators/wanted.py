@@ -5,8 +5,6 @@ from __future__ import annotations
 from als.graphs.contract import GraphDraft
 from traces.compiled import compiled
 
-__all__ = ["equal_weights", "fits", "wanted", "wanted_tasks"]
-
 
 def wanted_tasks(own: int, n_tasks: int, n_cores: int) -> int:
     """How many tasks are wanted: the generator's ``own`` number, else the job's, else one a core; 0 stands for none given."""

@@ -11,8 +11,6 @@ import numpy as np
 from als.graphs.contract import MAX_CCR, MAX_COV, GraphModel
 from traces.base.ranges import real
 
-__all__ = ["Weights"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Weights:

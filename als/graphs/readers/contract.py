@@ -15,8 +15,6 @@ from traces.base.errors import InputError, shown
 from traces.base.ranges import parse_real
 from traces.base.shared_options import CORE_GFLOPS as MEASURED
 
-__all__ = ["CORE_GFLOPS", "GraphRows", "Reader", "text_of"]
-
 #: Speed in GFLOP/s of the core on which run times were measured, where a format says times and no work: a core of the
 #: default platform.
 CORE_GFLOPS = MEASURED.default

@@ -11,8 +11,6 @@ from als.graphs.readers.files import Files
 from als.graphs.readers.xml_events import Place, read_xml
 from traces.base.errors import shown
 
-__all__ = ["read_dax"]
-
 _WRITES = ("output", "inout")
 _READS = ("input", "inout")
 _LINKS = ("input", "output", "inout")

@@ -6,8 +6,6 @@ import re
 
 from traces.base.errors import shown
 
-__all__ = ["FORMATS", "format_of", "look_of"]
-
 #: The formats and what they are written in.
 FORMATS = {"wfformat": "WfFormat (JSON)", "dax": "Pegasus DAX (XML)", "graphml": "GraphML (XML)", "dot": "DOT"}
 

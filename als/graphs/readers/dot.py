@@ -14,8 +14,6 @@ from als.graphs.readers.dot_language import DotNode, parse_dot
 from als.graphs.readers.work import edge_bytes, task_gflop
 from traces.base.errors import shown
 
-__all__ = ["read_dot"]
-
 # SimGrid makes these of no work where only edges name them, one before all tasks and one behind them.
 _MADE_BY_SIMGRID = ("root", "end")
 

@@ -13,8 +13,6 @@ from itertools import pairwise
 from als.graphs.readers.dot_tokens import END, ID, Tokens
 from traces.base.errors import InputError
 
-__all__ = ["MAX_DEPTH", "DotEdges", "DotGraph", "DotNode", "parse_dot"]
-
 #: How deep subgraphs may be within each other.
 MAX_DEPTH = 100
 

@@ -11,8 +11,6 @@ from collections.abc import Callable
 
 from traces.base.errors import InputError, shown
 
-__all__ = ["END", "ID", "Tokens"]
-
 _KEYWORDS = ("strict", "digraph", "graph", "subgraph", "node", "edge")
 
 # Every character beyond ASCII is a letter.

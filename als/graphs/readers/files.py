@@ -7,8 +7,6 @@ import math
 from als.graphs.readers.contract import GraphRows
 from traces.base.errors import shown
 
-__all__ = ["Files"]
-
 
 class Files:
     """The files of a workflow.

@@ -11,8 +11,6 @@ from als.graphs.readers.work import edge_bytes, task_gflop
 from als.graphs.readers.xml_events import Place, read_xml
 from traces.base.errors import shown
 
-__all__ = ["read_graphml"]
-
 _GRAPH, _ITEM = 2, 3  # how deep elements are
 
 

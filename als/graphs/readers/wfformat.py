@@ -12,8 +12,6 @@ from als.graphs.readers.files import Files
 from traces.base.errors import shown
 from traces.base.parsing import parse_json
 
-__all__ = ["VERSION", "read_wfformat"]
-
 #: The only version that is read: older ones name tasks and files in other ways.
 VERSION = "1.5"
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 
 from als.graphs.readers.contract import GraphRows
 
-__all__ = ["edge_bytes", "task_gflop"]
-
 #: Names of a task's work, and how many GFLOP each unit is. ``size`` is what SimGrid calls it.
 _WORK = {"flops": 1e9, "gflop": 1.0, "size": 1e9}
 _DATA = ("bytes", "size")

@@ -8,8 +8,6 @@ from xml.parsers import expat
 from als.graphs.readers.contract import GraphRows
 from traces.base.parsing import parsing
 
-__all__ = ["Place", "read_xml"]
-
 #: What says where the parser is, as ``"line 12"``.
 Place = Callable[[], str]
 

@@ -24,8 +24,6 @@ from traces.base.errors import InputError, one_of
 from traces.base.ranges import whole
 from traces.compiled import Array, compiled
 
-__all__ = ["Dragonfly", "dragonfly_cables", "dragonfly_route"]
-
 # Entries of NetworkState.parameters.
 GROUPS = 0
 CHASSIS = GROUPS + 1  # of a group

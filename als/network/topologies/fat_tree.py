@@ -29,8 +29,6 @@ from als.network.state import FAT_TREE, MAX_LEVELS
 from traces.base.errors import InputError, shown_name
 from traces.compiled import Array, compiled
 
-__all__ = ["FatTree", "fat_tree_route"]
-
 # Entries of NetworkState.parameters.
 LEVELS = 0
 DOWN = LEVELS + 1  # of each level

@@ -8,8 +8,6 @@ from typing import ClassVar
 from als.network.state import FULL
 from traces.compiled import Array, compiled
 
-__all__ = ["Full", "full_route"]
-
 
 @compiled(inner=True)
 def full_route(n_hosts: int, src: int, dst: int, keys: Array) -> int:

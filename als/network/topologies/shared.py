@@ -8,8 +8,6 @@ from typing import ClassVar
 from als.network.state import SHARED
 from traces.compiled import Array, compiled
 
-__all__ = ["Shared", "shared_route"]
-
 
 @compiled(inner=True)
 def shared_route(n_hosts: int, src: int, dst: int, keys: Array) -> int:

@@ -11,8 +11,6 @@ from typing import ClassVar
 from als.network.state import STAR
 from traces.compiled import Array, compiled
 
-__all__ = ["Star", "star_route"]
-
 
 @compiled(inner=True)
 def star_route(src: int, dst: int, keys: Array) -> int:

@@ -60,8 +60,6 @@ from traces.base.ranges import real
 from traces.base.time import Seconds
 from traces.compiled import Array, compiled
 
-__all__ = ["AF", "MAF", "AdaptiveFactoring"]
-
 _EPSILON = 1e-9
 _NS = 1e9  # times are taken in s here: D by the deviation depends on the unit
 

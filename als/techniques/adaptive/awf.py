@@ -67,8 +67,6 @@ from als.techniques.contract import Technique, technique_kernel
 from als.techniques.parameter_checks import chosen, count
 from traces.compiled import Array, compiled
 
-__all__ = ["AWF", "AWF_B", "AWF_C", "AWF_D", "AWF_E", "BatchWeights", "ChunkWeights", "StepWeights"]
-
 _SOURCE = (
     "Banicescu, Velusamy and Devaprasad, Cluster Computing 6, 2003; Cariño and Banicescu, J. Supercomputing 44, 2008"
 )

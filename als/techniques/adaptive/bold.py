@@ -38,8 +38,6 @@ from als.techniques.parameter_checks import above_zero, chosen, not_negative
 from traces.base.time import Seconds
 from traces.compiled import compiled
 
-__all__ = ["BOLD", "BoldParameters"]
-
 _ROUNDS = ("floor", "ceil")
 
 # memo: M, N, the tasks a second expected of all chunks under way, when N was brought up to date; then of each core's chunk

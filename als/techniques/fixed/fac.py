@@ -28,8 +28,6 @@ from als.techniques.arithmetic import ROUNDINGS, clamped, rounded_ratio
 from als.techniques.contract import Technique, technique_kernel
 from als.techniques.parameter_checks import chosen, count
 
-__all__ = ["FAC", "FAC2", "FacParameters"]
-
 _RULES = ("remaining", "closed", "halving")
 
 # From this batch on N/P · 0.5^(j+1) is below one half for every N that fits into memory, and the product stays within 64 bits.

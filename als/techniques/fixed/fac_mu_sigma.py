@@ -34,8 +34,6 @@ from als.techniques.parameter_checks import above_zero, not_negative
 from traces.base.time import Seconds
 from traces.compiled import compiled
 
-__all__ = ["FAC_MU_SIGMA", "MFAC", "FacMuSigmaParameters"]
-
 
 @compiled(inner=True)
 def _factored(left: int, n_cores: int, sigma: float, mu: float, first: bool) -> int:

@@ -23,8 +23,6 @@ from als.techniques.contract import Technique, technique_kernel
 from als.techniques.parameter_checks import chosen
 from traces.base.ranges import whole
 
-__all__ = ["FISS", "FissParameters"]
-
 _REST = ("run-on", "last")
 
 #: More stages would be more than 64 bits have room for, and every chunk a single task.

@@ -22,8 +22,6 @@ from als.techniques.parameter_checks import above_zero, chosen, not_negative
 from traces.base.time import Seconds
 from traces.compiled import compiled
 
-__all__ = ["FSC", "FscParameters"]
-
 _ROUNDS = ("ceil", "floor")
 
 

@@ -20,8 +20,6 @@ from als.techniques.arithmetic import ceiling, clamped
 from als.techniques.contract import Technique, technique_kernel
 from als.techniques.parameter_checks import chosen, count
 
-__all__ = ["GSS", "GssParameters"]
-
 _ROUNDS = ("ceil", "floor", "closed")
 
 

@@ -14,8 +14,6 @@ from typing import Any
 
 from als.techniques.contract import Technique, technique_kernel
 
-__all__ = ["MFSC"]
-
 
 @technique_kernel
 def _next_chunk(

@@ -20,8 +20,6 @@ from als.techniques.arithmetic import ceiling, clamped
 from als.techniques.contract import Technique, technique_kernel
 from traces.base.ranges import real
 
-__all__ = ["PLS", "PlsParameters"]
-
 
 @technique_kernel
 def _next_chunk(

@@ -16,8 +16,6 @@ from als.techniques.contract import UNIFORM, Technique, technique_kernel
 from als.techniques.parameter_checks import count
 from traces.base.errors import InputError
 
-__all__ = ["RND", "RndParameters"]
-
 
 @technique_kernel
 def _next_chunk(

@@ -11,8 +11,6 @@ from typing import Any, ClassVar
 from als.techniques.contract import Technique, technique_kernel
 from als.techniques.parameter_checks import count
 
-__all__ = ["SS", "SsParameters"]
-
 
 @technique_kernel
 def _next_chunk(

@@ -23,8 +23,6 @@ from als.techniques.contract import FIRST, Technique, technique_kernel
 from als.techniques.parameter_checks import chosen, count
 from traces.base.errors import InputError
 
-__all__ = ["STATIC", "StaticParameters"]
-
 _ROUNDS = ("block", "ceil")
 
 

@@ -27,8 +27,6 @@ from als.techniques.contract import FIRST, Technique, technique_kernel
 from traces.base.ranges import whole
 from traces.compiled import Array, compiled
 
-__all__ = ["STATIC_STEAL", "Stealing"]
-
 # Places in ``memo`` of each core.
 _NEXT = 0  # its next chunk
 _STOP = 1  # the chunk after its last one

@@ -22,8 +22,6 @@ from als.techniques.contract import MEAN_S, SIGMA_S, Technique, technique_kernel
 from als.techniques.parameter_checks import above_zero, not_negative
 from traces.base.time import Seconds
 
-__all__ = ["TAP", "TapParameters"]
-
 
 @technique_kernel
 def _next_chunk(

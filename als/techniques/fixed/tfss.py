@@ -15,8 +15,6 @@ from typing import Any
 from als.techniques.arithmetic import clamped
 from als.techniques.contract import Technique, technique_kernel
 
-__all__ = ["TFSS"]
-
 
 @technique_kernel
 def _next_chunk(

@@ -28,8 +28,6 @@ from als.techniques.contract import Technique, technique_kernel
 from als.techniques.parameter_checks import chosen, count
 from traces.base.errors import InputError
 
-__all__ = ["TSS", "TssParameters"]
-
 _STEP = ("integer", "real")
 _FIRST_ROUND = ("floor", "ceil")
 _STEPS = ("ceil", "floor")

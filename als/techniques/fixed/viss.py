@@ -16,8 +16,6 @@ from als.techniques.arithmetic import clamped
 from als.techniques.contract import Technique, technique_kernel
 from als.techniques.parameter_checks import count
 
-__all__ = ["VISS", "VissParameters"]
-
 
 @technique_kernel
 def _next_chunk(

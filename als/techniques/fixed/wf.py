@@ -29,8 +29,6 @@ from als.techniques.parameter_checks import chosen
 from traces.base.errors import InputError, shown
 from traces.base.ranges import parse_real
 
-__all__ = ["WF", "WfParameters"]
-
 _RULES = ("remaining", "halving")
 _ROUNDS = ("ceil", "floor")
 

@@ -12,8 +12,6 @@ from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.compiled import compiled
 
-__all__ = ["earliest", "hold_host_cores", "hold_kept_cores", "hold_pool_cores", "move", "room"]
-
 
 @compiled(HOOK)
 def hold_pool_cores(state: BatchState, job: int, begin: int, stop: int, sign: int) -> int:

@@ -12,8 +12,6 @@ from bls.engine.planned_time import planned_ns
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
-__all__ = ["free_now_for", "may_come", "may_have", "tells_apart"]
-
 
 @compiled(inner=True)
 def tells_apart(state: BatchState, job: int) -> bool:

@@ -13,8 +13,6 @@ from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.compiled import compiled
 
-__all__ = ["start_chosen"]
-
 
 @compiled(inner=True)
 def _powered(state: BatchState, job: int, count: int) -> int:

@@ -24,8 +24,6 @@ from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
 from traces.compiled import compiled
 
-__all__ = ["carry_out", "direct_running", "expect"]
-
 
 @compiled(inner=True)
 def _holds(state: BatchState, job: int, core: int) -> bool:

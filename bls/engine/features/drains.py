@@ -12,8 +12,6 @@ from bls.engine.job_lifecycle import count_cores, hold_pool, planned_until, set_
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
-__all__ = ["move_cores"]
-
 
 @compiled(HOOK)
 def move_cores(state: BatchState, host: int, now: int, _stop: int, sign: int) -> int:

@@ -18,8 +18,6 @@ from bls.engine.hooks import HOOK
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
-__all__ = ["hint_as_decided", "hint_running"]
-
 
 @compiled(inner=True)
 def _is_asked(state: BatchState, core: int) -> bool:

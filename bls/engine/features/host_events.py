@@ -16,8 +16,6 @@ from bls.engine.kept_reservations import drop_plan
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
-__all__ = ["again", "gone", "handle_host_events", "log_host", "outages_short"]
-
 
 @compiled(HOOK)
 def outages_short(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:

@@ -11,8 +11,6 @@ from bls.engine.job_lifecycle import answer, is_open
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
-__all__ = ["CAME_AND_WENT", "tell_loss"]
-
 #: Instead of the core that was the last: none was, they came and went.
 CAME_AND_WENT = -1
 

@@ -26,8 +26,6 @@ from bls.engine.state import BatchState, Slices
 from traces.base.time import MAX_NS
 from traces.compiled import compiled
 
-__all__ = ["mold", "mold_beside"]
-
 
 @compiled(inner=True)
 def _reserved_ns(state: BatchState, job: int) -> int:

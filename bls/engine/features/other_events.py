@@ -12,8 +12,6 @@ from bls.engine.queue import queue_next
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
-__all__ = ["next_other", "others"]
-
 
 @compiled(HOOK)
 def next_other(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:

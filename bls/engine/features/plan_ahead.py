@@ -22,8 +22,6 @@ from bls.engine.status import BatchStatus
 from traces.algorithms.copying import copy_first
 from traces.compiled import compiled
 
-__all__ = ["plan"]
-
 
 @compiled(inner=True)
 def _hold_overdue(state: BatchState, sign: int) -> None:

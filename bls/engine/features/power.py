@@ -38,8 +38,6 @@ from bls.engine.power_of_jobs import (
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
-__all__ = ["change_limits", "fits_power", "put_into", "room_in_pass", "set_level"]
-
 
 @compiled(inner=True)
 def _plan_limit(state: BatchState, domain: int, k: int, now: int, sign: int) -> None:

@@ -23,8 +23,6 @@ from bls.engine.power_of_jobs import MACHINE, left_mw, planned_state, sum_within
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
-__all__ = ["set_states"]
-
 
 @compiled(inner=True)
 def _compare(a: int, c: int, other_a: int, other_c: int) -> int:

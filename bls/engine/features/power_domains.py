@@ -15,8 +15,6 @@ from bls.engine.power_of_jobs import core_mw, cores_mw_within, fits_within, room
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
-__all__ = ["fits_domains", "offer_of_domains"]
-
 
 @compiled(inner=True)
 def _keep(state: BatchState, lo: int, hi: int, keep: int) -> None:

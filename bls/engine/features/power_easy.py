@@ -21,8 +21,6 @@ from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.compiled import compiled
 
-__all__ = ["plan_with_power"]
-
 
 @compiled(inner=True)
 def _set_shadow(state: BatchState, job: int) -> int:

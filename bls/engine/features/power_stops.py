@@ -24,8 +24,6 @@ from bls.engine.power_of_jobs import next_limit_ns
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
-__all__ = ["stop_hosts"]
-
 
 @compiled(inner=True)
 def _become(state: BatchState, host: int, what: int, due: int, now: int) -> None:

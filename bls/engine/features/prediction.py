@@ -10,8 +10,6 @@ from bls.engine.state import BatchState
 from traces.base.scale import WHOLE
 from traces.compiled import compiled
 
-__all__ = ["learn", "predict"]
-
 
 @compiled(inner=True)
 def _predict_power(state: BatchState, job: int) -> None:

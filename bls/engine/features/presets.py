@@ -9,8 +9,6 @@ from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.compiled import compiled
 
-__all__ = ["start_presets"]
-
 
 @compiled(HOOK)
 def start_presets(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:

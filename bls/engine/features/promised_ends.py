@@ -10,8 +10,6 @@ from bls.engine.kept_reservations import drop_plan
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
-__all__ = ["hear"]
-
 
 @compiled(HOOK)
 def hear(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:

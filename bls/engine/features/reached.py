@@ -16,23 +16,6 @@ from bls.engine.state import BatchState
 from traces.base.time import MAX_NS
 from traces.compiled import compiled
 
-__all__ = [
-    "behind_last_working",
-    "drop_wishes",
-    "end_as_directed",
-    "free_for",
-    "head_of_queue",
-    "hears",
-    "masked",
-    "room_in_limits",
-    "set_stop_again",
-    "stretch_walltime",
-    "take_back",
-    "usable",
-    "walltime_end",
-    "write_down",
-]
-
 
 @compiled(inner=True)
 def head_of_queue(state: BatchState) -> int:

@@ -25,18 +25,6 @@ from bls.engine.state import BatchState
 from traces.compiled import compiled
 from traces.kernels.signatures import Ints
 
-__all__ = [
-    "FULL",
-    "REFUSED",
-    "TOLD",
-    "give_up",
-    "handle_releases",
-    "hold_left_cores",
-    "stop_after",
-    "take_up",
-    "tell_releases",
-]
-
 #: What :func:`tell_releases` answers: they cannot be; they will happen; the table of releases must grow first.
 REFUSED, TOLD, FULL = 0, 1, 2
 

@@ -15,8 +15,6 @@ from traces.algorithms.copying import copy_first
 from traces.algorithms.sorting import sort_places
 from traces.compiled import Array, compiled, value_from
 
-__all__ = ["put_in_order"]
-
 _score: Callable[..., Callable[..., int]] = value_from(SCORE)
 
 

@@ -24,8 +24,6 @@ from bls.engine.kept_reservations import drop_plan
 from bls.engine.state import BatchState
 from traces.compiled import Array, compiled
 
-__all__ = ["boot_hosts", "late_on", "let_sleep"]
-
 
 @compiled(inner=True)
 def _mark(state: BatchState, words: Array, host: int, there: bool) -> None:

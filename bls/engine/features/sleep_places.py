@@ -17,8 +17,6 @@ from bls.engine.placement_search import copy_cores, fill_levels
 from bls.engine.state import BatchState
 from traces.compiled import Array, compiled
 
-__all__ = ["place_awake", "slot_awake"]
-
 
 @compiled(inner=True)
 def _offer_awake(state: BatchState, among: Array) -> int:

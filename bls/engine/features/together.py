@@ -11,8 +11,6 @@ from bls.engine.hooks import HOOK, call_hook
 from bls.engine.state import BatchState, Told
 from traces.compiled import compiled
 
-__all__ = ["tell_together"]
-
 
 @compiled(inner=True)
 def _once_each(state: BatchState, first: int) -> int:

@@ -8,8 +8,6 @@ from bls.engine.queue import queue_next
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
-__all__ = ["turn_away"]
-
 
 @compiled(HOOK)
 def turn_away(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:

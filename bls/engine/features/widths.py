@@ -40,8 +40,6 @@ from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
 from traces.compiled import compiled
 
-__all__ = ["resize_running"]
-
 
 @compiled(inner=True)
 def _stay(state: BatchState, job: int) -> int:

@@ -16,8 +16,6 @@ from bls.engine.state import BatchState
 from traces.compiled import compiled
 from traces.kernels.signatures import Ints
 
-__all__ = ["hear_wish", "tell_wishes"]
-
 
 @compiled(inner=True)
 def _push_next(state: BatchState, job: int) -> None:

@@ -40,8 +40,6 @@ import numpy as np
 from traces.base.time import NS_PER_S
 from traces.compiled import Array, compiled
 
-__all__ = ["CLASSIC", "FAIR_TREE", "HEAD", "charge", "factor", "forward", "new_memory", "usage_core_s"]
-
 #: The rules, as :func:`new_memory` takes them.
 FAIR_TREE, CLASSIC = 0, 1
 

@@ -37,8 +37,6 @@ from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
 
-__all__ = ["multifactor", "prepare", "score_policy"]
-
 _WEIGHT_AGE, _MAX_AGE_NS, _WEIGHT_FAIRSHARE = range(OWN, OWN + 3)
 _NODE, _STATIC = range(2)
 

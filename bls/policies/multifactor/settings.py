@@ -30,8 +30,6 @@ from traces.base.ranges import parse_real, parse_whole, real, whole
 from traces.base.time import MAX_NS, NS_PER_S, format_ns, parse_duration_ns
 from traces.base.toml import check_keys, list_of_tables, parse_toml
 
-__all__ = ["ALGORITHMS", "SETTINGS", "TABLES", "WEIGHTS", "Multifactor", "Partition", "Qos"]
-
 #: The factors that have a weight. ``cpu`` and ``node`` are Slurm's TRES.
 WEIGHTS = ("age", "assoc", "fairshare", "size", "partition", "qos", "cpu", "node")
 

@@ -12,8 +12,6 @@ from traces.base.errors import InputError, one_of, shown
 from traces.base.ranges import whole
 from traces.compiled import Array
 
-__all__ = ["MAX_LEVELS", "ROOT", "Account", "AccountTree", "Nodes", "User"]
-
 #: The account that every tree has, and that is in no file.
 ROOT = "root"
 

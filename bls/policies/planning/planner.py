@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from bls.policies.planning.run import PlannedRun
     from bls.view import View
 
-__all__ = ["CP_CLASSES", "HCP19", "PCP19", "PCP20", "Planner"]
-
 
 @dataclass(frozen=True)
 class Planner(Parameters):

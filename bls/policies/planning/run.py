@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from bls.seen.columns import RunningColumns, WaitingColumns
     from bls.view import View
 
-__all__ = ["PlannedRun"]
-
 #: So many of the jobs that a start goes past are named.
 _NAMED = 8
 

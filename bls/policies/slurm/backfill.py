@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from bls.policies.slurm.parameters import Slurm
 from bls.policies.slurm.places import Places, SlurmJob
 
-__all__ = ["Cycle", "NodeSpace"]
-
 _MINUTE_S = 60
 
 

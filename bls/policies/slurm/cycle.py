@@ -19,8 +19,6 @@ from bls.policies.slurm.parameters import Slurm
 from bls.policies.slurm.places import Places, SlurmJob
 from traces.base.time import NS_PER_S
 
-__all__ = ["NEVER", "Threads"]
-
 #: No instant.
 NEVER: Final = 2**63 - 1
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from bls.policies.slurm.run import SlurmRun
     from bls.view import View
 
-__all__ = ["LEAD_NS", "PRIORITIES", "SCHEDULERS", "SELECTS", "Slurm"]
-
 SCHEDULERS = ("backfill", "builtin")
 SELECTS = ("auto", "linear", "cons_tres")
 PRIORITIES = ("basic", "multifactor")

@@ -9,8 +9,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-__all__ = ["ConsTres", "Linear", "Places", "SlurmJob", "nodes_of"]
-
 #: How long after its limit a job that is still there is expected to end (``KillWait``), s.
 _KILL_WAIT_S = 30
 

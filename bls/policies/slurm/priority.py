@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from bls.policies.slurm.parameters import Slurm
 
-__all__ = ["priority"]
-
 _MINUTE_S = 60
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from bls.seen.jobs import SeenJob
     from bls.view import View
 
-__all__ = ["SlurmRun"]
-
 
 class SlurmRun:
     """Slurm's cycle in one run."""

@@ -40,8 +40,6 @@ from traces.base.errors import InputError
 from traces.base.time import MAX_NS, NS_PER_S
 from traces.compiled import Array
 
-__all__ = ["METHODS", "generate_like"]
-
 #: How arrivals and widths are drawn.
 METHODS = METHOD.choices
 

@@ -43,8 +43,6 @@ from traces.base.time import NS_PER_S
 from traces.compiled import Array, compiled, own
 from traces.kernels.signatures import Floats, Ints, Ints2
 
-__all__ = ["accasim_arrivals", "calendar_arrivals", "fitted_weights"]
-
 _HALF_HOURS = 7 * SLOTS_PER_DAY
 _ROUNDS = 20
 _SLOT_NS = SLOT_NS  # a number of this file, for the kernel

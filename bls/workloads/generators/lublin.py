@@ -35,8 +35,6 @@ from traces.base.ranges import real, whole
 from traces.base.time import MAX_NS, NS_PER_S
 from traces.compiled import Array
 
-__all__ = ["BATCH", "INTERACTIVE", "TYPELESS", "Lublin", "LublinJobs", "gamma_cdf", "generate_lublin"]
-
 _SLOTS = 48
 _SLOT_S = 1800.0
 

@@ -16,8 +16,6 @@ from traces.base.errors import InputError, one_of, shown
 from traces.base.ranges import real, whole
 from traces.base.time import MAX_NS
 
-__all__ = ["LIMITS", "Gpus", "Limits", "Machine", "changed", "checked_limits", "machine_of"]
-
 #: What a job's request per node may be limited in.
 LIMITS = ("cores", "gpus", "memory_kb")
 

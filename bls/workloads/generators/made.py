@@ -9,8 +9,6 @@ import numpy as np
 from bls.workloads.workload import Workload
 from traces.compiled import Array
 
-__all__ = ["made_workload"]
-
 
 def made_workload(
     submit_ns: Array,

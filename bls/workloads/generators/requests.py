@@ -35,8 +35,6 @@ from traces.base.errors import InputError
 from traces.base.time import MAX_NS, NS_PER_S
 from traces.compiled import Array
 
-__all__ = ["DrawnRequests", "drawn_requests", "node_sizes", "run_times_ns"]
-
 
 class DrawnRequests(NamedTuple):
     """What jobs ask for: int64 arrays of shape (n,).

@@ -17,8 +17,6 @@ from traces.base.errors import InputError
 from traces.base.ranges import real
 from traces.compiled import Array
 
-__all__ = ["Sizes"]
-
 _MOST_LOG2 = 40.0
 
 

@@ -11,8 +11,6 @@ from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
 
-__all__ = ["SLOTS_PER_DAY", "SLOT_NS", "Slots", "checked_span", "grown", "slots"]
-
 SLOT_NS = 1800 * NS_PER_S
 SLOTS_PER_DAY = 48
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from traces.base.shared_options import SEED
 
-__all__ = ["stream"]
-
 
 def stream(seed: int, purpose: str) -> np.random.Generator:
     """The generator of this seed and purpose.

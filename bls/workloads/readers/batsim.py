@@ -49,8 +49,6 @@ from traces.base.given_file import GivenFile
 from traces.base.parsing import parse_json
 from traces.base.time import MAX_NS
 
-__all__ = ["RUN_TIME_NOT_KNOWN", "UNKNOWN_PROFILE", "read_batsim"]
-
 UNKNOWN_PROFILE = "unknown profile"
 RUN_TIME_NOT_KNOWN = "run time not known"
 

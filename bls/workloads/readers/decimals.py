@@ -9,8 +9,6 @@ from __future__ import annotations
 from traces.base.time import MAX_NS
 from traces.compiled import Array, compiled
 
-__all__ = ["NONE", "blank", "count", "kilobytes", "nanoseconds", "number"]
-
 _MAX = MAX_NS  # the limit of job numbers and processor counts too
 _NS_PER_S = 1_000_000_000
 _MAX_WHOLE_S = _MAX // _NS_PER_S

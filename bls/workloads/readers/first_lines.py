@@ -8,8 +8,6 @@ import re
 from traces.base.errors import InputError
 from traces.base.given_file import GivenFile
 
-__all__ = ["format_by_content", "other_format"]
-
 _LOOKED_AT = 1 << 16
 _GWF_FIELDS = 29
 _NAMES_A_JOB = re.compile(r"(?:^|[^a-z0-9_])jobid(?:raw)?(?:[^a-z0-9_]|$)", re.IGNORECASE)

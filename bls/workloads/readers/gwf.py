@@ -46,8 +46,6 @@ from bls.workloads.workload import MALFORMED, NO_PROCESSORS, NO_RUN_TIME, Worklo
 from traces.base.given_file import GivenFile
 from traces.base.time import MAX_NS, NS_PER_S
 
-__all__ = ["read_gwf"]
-
 _FIELDS = 29
 _SINCE_1970_S = 315_532_800  # 1980; no log lasts ten years
 

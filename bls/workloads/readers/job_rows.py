@@ -15,8 +15,6 @@ from bls.workloads.rejected import KEPT, Reject, first_rejects
 from bls.workloads.workload import MALFORMED, NO_PROCESSORS, NO_RUN_TIME, Workload
 from traces.base.time import MAX_NS, NS_PER_S
 
-__all__ = ["JobRows", "Names", "exact_ns", "kilobytes", "number", "seconds_ns", "text_lines", "whole"]
-
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,5})?")
 _DIGITS = re.compile(r"[0-9]{1,18}")
 _NANO = Decimal("1e-9")

@@ -14,8 +14,6 @@ from traces.base.columns import read_only
 from traces.base.errors import InputError
 from traces.compiled import Array
 
-__all__ = ["BLOCK_BYTES", "LINE_BYTES", "Column", "Readable", "line_blocks"]
-
 #: So much text is read at once.
 BLOCK_BYTES = 1 << 20
 

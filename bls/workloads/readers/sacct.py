@@ -82,8 +82,6 @@ from bls.workloads.workload import MALFORMED, NO_PROCESSORS, NO_RUN_TIME, Worklo
 from traces.base.given_file import GivenFile
 from traces.base.time import MAX_NS, NS_PER_S
 
-__all__ = ["JOB_STEP", "NOT_ENDED", "read_sacct"]
-
 JOB_STEP = "job step"
 NOT_ENDED = "not ended"
 

@@ -7,8 +7,6 @@ import re
 
 from traces.base.errors import InputError, shown
 
-__all__ = ["USES", "Columns", "further_columns"]
-
 #: What a word is used for, and the columns it is taken from: the first that the dump has.
 USES = {
     "job_id": ("JobID", "JobIDRaw"),

@@ -10,8 +10,6 @@ from bls.workloads.readers.sacct_columns import USES, Columns, further_columns
 from bls.workloads.readers.sacct_json import KEYS, json_jobs
 from bls.workloads.readers.sacct_values import is_step, is_waiting_tasks, job_number, time_ns
 
-__all__ = ["Dump"]
-
 #: The most lines of one job: Slurm keeps 255 characters of a name, each of which may end a line.
 _MOST_LINES = 256
 _MOST_CHARACTERS = 1 << 16

@@ -16,8 +16,6 @@ from bls.workloads.readers.line_blocks import BLOCK_BYTES, LINE_BYTES, Readable
 from bls.workloads.readers.sacct_columns import USES
 from traces.base.errors import InputError, shown
 
-__all__ = ["KEYS", "json_jobs"]
-
 #: The keys of what decides whether a job is rejected, by its use.
 KEYS = {
     "job_id": "job_id",

@@ -12,20 +12,6 @@ from typing import Any, TypeVar, cast
 from bls.workloads.readers.job_rows import exact_ns, kilobytes, number, seconds_ns, whole
 from traces.base.time import MAX_NS, NS_PER_S
 
-__all__ = [
-    "NO_LIMIT",
-    "gres_count",
-    "is_step",
-    "is_waiting_tasks",
-    "job_number",
-    "limit_ns",
-    "memory_kb",
-    "time_ns",
-    "timespan_ns",
-    "tres_count",
-    "tres_memory_kb",
-]
-
 _NUMBER = re.compile(r"([0-9]{1,18})(?:(_|\+)([0-9]{1,18}))?")
 _WAITING_TASKS = re.compile(r"[0-9]+_\[[^]]*\]")
 _STEP = re.compile(r"[0-9]+(?:[_+][0-9]+)?\.\S+")

@@ -13,8 +13,6 @@ from bls.workloads.readers.sacct_dump import Dump
 from bls.workloads.readers.sacct_values import job_number
 from traces.base.given_file import GivenFile
 
-__all__ = ["sacct_words"]
-
 
 def sacct_words(path: str | os.PathLike[str], jobs: Mapping[int, int]) -> dict[int, dict[str, str]]:
     """The words of some lines, by job number and then by their use (``bls.workloads.readers.sacct_columns``).

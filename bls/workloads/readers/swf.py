@@ -90,8 +90,6 @@ from traces.base.time import MAX_NS, NS_PER_S
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Chars, Ints, Ints2
 
-__all__ = ["parse_swf", "read_swf", "swf_blocks"]
-
 _FIELDS, _MOST_FIELDS = 18, 21
 _PRECEDING = 17
 _LONGEST_NUMBER = 18  # digits of a number in a list

@@ -33,8 +33,6 @@ from traces.compiled import Array
 from traces.exporters.swf_lines import STATUS, job_comments, swf_lines
 from traces.ledger import STATES
 
-__all__ = ["result_as_workload", "unwritten", "write_swf"]
-
 #: The most extra columns that are written: a line has up to 21 fields.
 MAX_EXTRAS = 3
 

@@ -21,8 +21,6 @@ from bridge.workers.drawn_job import DrawnJob
 from traces.base.errors import PluginError
 from traces.compiled import Array
 
-__all__ = ["Asked"]
-
 
 class Asked:
     """The techniques and planners of one job.

@@ -11,8 +11,6 @@ from als.network.topologies.fat_tree import FatTree
 from bridge.protocol.messages import Network
 from traces.base.errors import InputError
 
-__all__ = ["engine_settings", "network_order"]
-
 
 def engine_settings(network: Network | None) -> list[str]:
     """SimGrid's options for a network's model; all of its models of flows are one, with other numbers.

@@ -38,8 +38,6 @@ from bridge.workers.slices import record_slices, transfer_slices
 from traces.base.errors import RAISED_BY_PLUGINS, InputError, PeerError, PluginError
 from traces.compiled import Array
 
-__all__ = ["MAX_ACTORS", "SimGridPeer"]
-
 #: The most cores of a job: each is an actor, and each actor of a Python program a thread.
 MAX_ACTORS: Final = 8192
 

@@ -17,8 +17,6 @@ from bridge.adapters.simgrid.asked import Asked
 from bridge.workers.process_names import die_with_parent, how_ended
 from traces.base.errors import InputError, PeerError, PluginError, shown
 
-__all__ = ["SIMGRID", "Installation", "JobProcess", "find_simgrid"]
-
 #: What to install where there is no SimGrid.
 SIMGRID: Final = "Debian's python3-simgrid, or simgrid from PyPI (pip install 'twolevel[simgrid]')"
 

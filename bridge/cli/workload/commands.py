@@ -16,8 +16,6 @@ from bridge.options.declared import TIMEOUT, WORKLOAD
 from bridge.options.generation import Wanted
 from bridge.standard_error import put, put_text, say
 
-__all__ = ["workload_app"]
-
 workload_app = typer.Typer(
     help="Look at workloads, make others out of them, fetch them.", no_args_is_help=True, rich_markup_mode=None
 )

@@ -25,19 +25,6 @@ from traces.compiled import Array
 from traces.intervals import parse_intervals
 from traces.ledger import Machine
 
-__all__ = [
-    "EXPORTS",
-    "STATUSES",
-    "bounds",
-    "checked_output",
-    "export_result",
-    "machine_of_log",
-    "numbers",
-    "read",
-    "rejects_lines",
-    "save",
-]
-
 #: What a finished run can be written as, and the endings of such files.
 EXPORTS: dict[str, tuple[str, ...]] = {"swf": (".swf", ".swf.gz"), "batsim": (".csv",)}
 

@@ -21,8 +21,6 @@ from traces.base.errors import InputError, one_of, shown
 from traces.base.ranges import parse_real, parse_whole
 from traces.base.shared_options import SEED
 
-__all__ = ["MODELS", "check_wanted", "draw", "generated", "likeness_text", "write_requests"]
-
 #: The published models, by name.
 MODELS = ("lublin",)
 

@@ -26,8 +26,6 @@ from traces.base.option import Option
 from traces.base.ranges import parse_real
 from traces.compiled import Array
 
-__all__ = ["Asked", "given_plan"]
-
 
 @dataclass(frozen=True)
 class Asked:

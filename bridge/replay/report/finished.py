@@ -19,8 +19,6 @@ from traces.base.errors import InputError, shown
 from traces.base.parsing import parse_json
 from traces.tables import read_jobs
 
-__all__ = ["FOLDER", "Finished", "finished", "put_report"]
-
 #: The folder of a report in that of a replay.
 FOLDER = "report"
 

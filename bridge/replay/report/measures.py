@@ -18,17 +18,6 @@ from traces.tables import rows_frame
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "HIGH_SLOWDOWN",
-    "Interval",
-    "classes",
-    "differences",
-    "measures",
-    "median_side",
-    "submissions",
-    "submit_interval",
-]
-
 #: A slowdown above this is high (section VIII-B).
 HIGH_SLOWDOWN = 5.0
 

@@ -23,8 +23,6 @@ from traces.base.errors import InputError
 from traces.base.option import Option
 from traces.base.time import NS_PER_S, format_ns
 
-__all__ = ["page_of_replay", "replay_page", "slurm_section"]
-
 #: The options of ``twolevel replay`` that ``run`` does not have, by the names under which a record has them.
 _OPTIONS: Mapping[str, Option[Any]] = {
     "slurm_conf": SLURM_CONF,

@@ -17,8 +17,6 @@ from bridge.scenarios.scenario import Scenario
 from traces.base.errors import TwolevelError
 from traces.compiled import Array
 
-__all__ = ["LATE", "Attempt", "Plan", "attempts"]
-
 #: A replay whose makespan exceeds that of the exact one by more than this share has not kept up with its clock.
 LATE = 0.1
 

@@ -23,8 +23,6 @@ from traces.lifecycle import Reason
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["engines", "Side", "of_result", "of_table", "parse_beside", "recorded"]
-
 #: What the schedule of the log is called, and that of Slurm.
 LOG, SLURM = "log", "Slurm"
 

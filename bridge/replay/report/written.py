@@ -17,8 +17,6 @@ from traces.base.written_file import write_text
 from traces.figures.replay.makespans import rate_name
 from traces.tables import joined_frames, rows_frame
 
-__all__ = ["MEASURES", "REPORT", "Report", "write_report", "written"]
-
 REPORT = "report.md"
 
 #: Measures by their name in the tables: what they are called, and how they are written.

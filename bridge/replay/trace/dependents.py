@@ -5,8 +5,6 @@ from __future__ import annotations
 from bls.constraints.dependencies import Dependencies
 from traces.base.errors import InputError
 
-__all__ = ["Dependents"]
-
 
 class Dependents:
     """Which job waits for which, by row of the workload.

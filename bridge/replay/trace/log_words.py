@@ -13,8 +13,6 @@ from bls.workloads.readers.sacct_words import sacct_words
 from bls.workloads.workload import Workload
 from traces.base.compressed import without_ending
 
-__all__ = ["LogWords", "log_words"]
-
 
 @dataclass(frozen=True)
 class LogWords:

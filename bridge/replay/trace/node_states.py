@@ -11,8 +11,6 @@ from bls.constraints.outages import NEVER, Outages
 from bls.machine.platform import Platform
 from bls.metrics.schedule import Downtime
 
-__all__ = ["NodeStates"]
-
 
 class NodeStates:
     """Which hosts are down, or are drained, and what comes next of each.

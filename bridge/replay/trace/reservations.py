@@ -14,8 +14,6 @@ from bridge.replay.host_names import compressed
 from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
 
-__all__ = ["reservation_lines", "reservation_name"]
-
 
 def reservation_name(place: int) -> str:
     """What Slurm calls a window."""

@@ -21,8 +21,6 @@ from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
 
-__all__ = ["FIRST_USER", "Submissions", "configured", "submissions"]
-
 #: The users of a log are these of Slurm and those that follow; none needs to be one of this computer.
 FIRST_USER = 1_000_000
 

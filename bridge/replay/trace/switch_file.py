@@ -13,8 +13,6 @@ from traces.base.given_file import read_text
 from traces.base.toml import check_keys, list_of_tables, parse_toml
 from traces.intervals import parse_intervals
 
-__all__ = ["NamedSwitch", "given_switches", "read_switches", "switches_of", "switches_text"]
-
 _WORD = re.compile(r"([A-Za-z]\w*)\s*=\s*(\S*)")
 _OWN = "[[switches]]"
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-__all__ = ["Cluster"]
-
 
 class Cluster(NamedTuple):
     """A cluster that can be reached.

@@ -21,8 +21,6 @@ from typing import Any, Final, NoReturn
 from bridge.standard_error import keep_standard_streams
 from bridge.workers.process_names import die_with_parent
 
-__all__ = ["CERTIFICATE", "KEY", "main", "security_of"]
-
 #: Files of the cluster's folder: what its processes and its client know each other by.
 CERTIFICATE: Final = "certificate"
 KEY: Final = "key"

@@ -27,8 +27,6 @@ from bridge.studies.executors.slurm_cluster import slurm_cluster, slurm_settings
 from bridge.studies.study import Study
 from traces.base.errors import InputError, PeerError, one_of, shown
 
-__all__ = ["DaskCells", "cluster_executor"]
-
 #: Kinds of clusters that are started here.
 _STARTED = ("local", "slurm")
 

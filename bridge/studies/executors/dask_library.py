@@ -11,8 +11,6 @@ from typing import Any
 
 from traces.base.errors import InputError, PeerError
 
-__all__ = ["await_nanny", "dask_library", "leave_garbage_to_python"]
-
 #: Between two questions to a nanny, s.
 _PAUSE_S = 0.05
 

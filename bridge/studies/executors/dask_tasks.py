@@ -20,8 +20,6 @@ from bridge.studies.executors.executor import Outcome, Prepared, Unit
 from bridge.studies.executors.fitness import Terms, do_on_worker
 from traces.base.errors import PeerError
 
-__all__ = ["Tasks"]
-
 #: Without a worker for so long, s, there is none any more.
 _TIMEOUT_S = 30
 

@@ -15,8 +15,6 @@ from bridge.replay.chosen import SlurmChoice
 from bridge.scenarios.scenario import Options
 from traces.compiled import Array
 
-__all__ = ["Executor", "Needs", "Outcome", "Prepared", "Unit"]
-
 
 @dataclass(frozen=True, eq=False)
 class Prepared:

@@ -15,8 +15,6 @@ from bridge.studies.executors.dask_library import await_nanny
 from bridge.studies.executors.executor import Needs, Outcome, Prepared, Unit
 from bridge.studies.unit import LikeRuns, do_unit
 
-__all__ = ["Terms", "do_on_worker", "terms_of", "unfit"]
-
 
 @dataclass(frozen=True)
 class Terms:

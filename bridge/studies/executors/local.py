@@ -23,8 +23,6 @@ from bridge.studies.unit import LikeRuns, do_unit, warm_up
 from bridge.workers.process_names import die_with_parent, how_ended
 from traces.base.errors import PeerError
 
-__all__ = ["Here", "Workers", "local_executor"]
-
 #: A worker has up to so many groups of units at hand, so that it need not wait for the next.
 _AT_HAND = 2
 

@@ -24,8 +24,6 @@ from bridge.workers.process_names import how_ended
 from traces.base.errors import PeerError
 from traces.base.parsing import parse_json
 
-__all__ = ["checked_workers", "local_cluster"]
-
 #: How long a cluster may take to start, s: far longer than it takes, on a busy machine, too.
 _START_S = 600.0
 

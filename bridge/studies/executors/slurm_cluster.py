@@ -15,8 +15,6 @@ from bridge.studies.executors.dask_library import dask_library, leave_garbage_to
 from traces.base.errors import InputError, one_of, shown
 from traces.base.ranges import whole
 
-__all__ = ["slurm_cluster", "slurm_settings"]
-
 #: Keys of [cluster.slurm] that are ours; all others are dask_jobqueue's,
 _OURS = ("jobs", "adaptive")
 

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
 
-__all__ = ["deaf_children", "nothing_imported"]
-
 
 @contextmanager
 def deaf_children() -> Iterator[None]:

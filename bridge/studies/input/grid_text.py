@@ -19,8 +19,6 @@ from bridge.studies.study import seeds_of
 from traces.base.errors import InputError, shown
 from traces.base.ranges import parse_real, parse_whole
 
-__all__ = ["grid_text"]
-
 
 def grid_text(
     workload: str,

@@ -16,8 +16,6 @@ from traces.base.given_file import read_text
 from traces.base.naming import is_number
 from traces.base.toml import parse_toml
 
-__all__ = ["FileSums", "NamedFile", "find_file", "is_command", "is_path", "located", "located_command", "names_in"]
-
 #: Options whose whole text is a file's name, or may be.
 _PATHS = (
     *("platform", "applications", "requests", "windows", "failures", "malleable"),

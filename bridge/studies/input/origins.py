@@ -8,8 +8,6 @@ from typing import Any, TypeAlias
 
 from bridge.studies.input.run_options import Value, checked_value
 
-__all__ = ["Origins", "origins_of", "with_origin"]
-
 #: An option and its value → file, table and key; ``("file", NAME)`` is the log of a workload.
 Origins: TypeAlias = Mapping[tuple[str, Value], str]
 

@@ -22,26 +22,6 @@ from bridge.schedulers import scheduler_of
 from traces.base.errors import InputError, one_of, shown
 from traces.base.option import Option
 
-__all__ = [
-    "BATCH_OPTION",
-    "BLS_COMMAND_OPTION",
-    "BLS_OPTION",
-    "OF_ENGINE",
-    "OF_SLURM",
-    "SEED",
-    "SLURM",
-    "WITHOUT_EFFECT",
-    "RunOption",
-    "Value",
-    "checked_value",
-    "column_name",
-    "drawn",
-    "effects",
-    "kind_of",
-    "known_options",
-    "value_of_kind",
-]
-
 #: What an option's value may be.
 Value: TypeAlias = bool | int | float | str | tuple[str, ...] | None
 

@@ -46,8 +46,6 @@ from traces.base.errors import InputError, one_of, shown, shown_name
 from traces.base.given_file import read_text
 from traces.base.toml import parse_toml
 
-__all__ = ["COMPARED", "load_study", "parse_study"]
-
 #: What is compared where the file does not say.
 COMPARED = ("makespan_ns", "mean_wait_ns", "mean_bounded_slowdown")
 

@@ -14,8 +14,6 @@ from traces.compiled import Array
 from traces.exporters.otf2.library import reading
 from traces.exporters.shown.detail import MOST_CORES
 
-__all__ = ["ArchiveTasks", "read_tasks"]
-
 _OF_TASK = ("task", "chunk")
 
 

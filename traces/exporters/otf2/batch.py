@@ -12,15 +12,6 @@ from traces.exporters.otf2.library import AddAttribute, CloseEvtWriter, Enter, G
 from traces.exporters.shown.batch_level import STRING, BatchLevel, Spans, power_counters
 from traces.ledger import Ledger
 
-__all__ = [
-    "HOST_METRICS",
-    "POWER_METRICS",
-    "SCHEDULER_METRICS",
-    "Location",
-    "write_batch",
-    "write_spans",
-]
-
 # What the kernel below compares with; the attributes' types are OTF2's.
 _STRING = STRING
 

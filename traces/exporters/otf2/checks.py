@@ -11,8 +11,6 @@ from typing import Any
 from traces.checks.jobs import InvariantError
 from traces.exporters.otf2.library import reading
 
-__all__ = ["Messages", "check_nesting"]
-
 
 class Messages:
     """The messages of a trace, as its events tell of them one by one."""

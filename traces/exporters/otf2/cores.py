@@ -11,8 +11,6 @@ from traces.exporters.otf2.library import AddUint64, CloseEvtWriter, Enter, GetE
 from traces.exporters.otf2.messages import CoreMessages
 from traces.kernels.signatures import Ints
 
-__all__ = ["BarTimes", "CoreEvents", "write_cores"]
-
 # Messages have tags below this, and no more bytes than that.
 _TAGS = 2**31
 _MOST_BYTES = 2.0**62

@@ -24,8 +24,6 @@ from traces.exporters.shown.batch_level import (
 from traces.exporters.shown.job_names import JobNames
 from traces.ledger import STATES, WHY, Ledger, Machine
 
-__all__ = ["GROUP_MEMBERS", "CoreLocations", "longest_definition", "write_definitions"]
-
 #: Groups of regions have at most this number of members: OTF2 takes no record that is longer than a chunk (256 KiB).
 GROUP_MEMBERS = 1 << 15
 

@@ -26,19 +26,6 @@ from traces.exporters.otf2.library import (
 )
 from traces.kernels.signatures import Ints
 
-__all__ = [
-    "CHUNK",
-    "COMMUNICATOR",
-    "NO_WRITER",
-    "TASK",
-    "Calls",
-    "write_local_definitions",
-    "write_locations",
-    "write_metrics",
-    "write_regions",
-    "write_strings",
-]
-
 #: Returned where OTF2 gave no writer; it has no code for it.
 NO_WRITER = -100
 

@@ -8,8 +8,6 @@ from traces.compiled import Array, State, compiled
 from traces.kernels.signatures import Floats, Ints, Shorts
 from traces.ledger import Ledger, TransferRecords
 
-__all__ = ["CoreMessages", "core_messages", "place_messages", "ranked", "transfer_cores"]
-
 
 class CoreMessages(State):
     """The transfers of a run as their cores see them.

@@ -14,19 +14,6 @@ from traces.exporters.shown.job_names import JobNames
 from traces.exporters.shown.rows import BLOCK, Rows, words
 from traces.ledger import Ledger
 
-__all__ = [
-    "EVENT",
-    "LINK_END",
-    "LINK_START",
-    "POP",
-    "PUSH_JOB",
-    "PUSH_LANE",
-    "VARIABLE",
-    "header",
-    "palette",
-    "write_definitions",
-]
-
 _CONTAINER_TYPE, _STATE_TYPE, _VARIABLE_TYPE, _EVENT_TYPE, _LINK_TYPE, _VALUE, _CONTAINER = range(7)
 
 #: Numbers of the forms of events.

@@ -9,8 +9,6 @@ import numpy as np
 from traces.compiled import Array
 from traces.exporters.shown.rows import BLOCK
 
-__all__ = ["Timed", "boundaries"]
-
 #: Of so many intervals one is looked at, to see how many begin and end when.
 _SAMPLE = 64
 

@@ -53,8 +53,6 @@ from traces.holdings import holdings
 from traces.ledger import STATES, WHY, Ledger, TaskRecords
 from traces.waits import waits
 
-__all__ = ["FILE", "write_paje"]
-
 #: Name of the file that is written.
 FILE = "trace.paje"
 

@@ -13,8 +13,6 @@ from traces.exporters.shown.job_names import JobNames
 from traces.exporters.shown.rows import BLOCK, Rows
 from traces.ledger import Ledger
 
-__all__ = ["ANNOTATIONS", "CATEGORIES", "EVENTS", "JOBS", "TECHNIQUES", "write_names"]
-
 # InternedData's fields.
 _CATEGORIES, _EVENTS, _ANNOTATIONS, _STRINGS = b"\x0a", b"\x12", b"\x1a", b"\xea\x01"
 

@@ -15,8 +15,6 @@ from traces.exporters.shown.detail import shown_cores, shown_hosts
 from traces.exporters.shown.rows import BLOCK, Rows
 from traces.ledger import Ledger, Machine
 
-__all__ = ["Tracks", "write_tracks"]
-
 _DESCRIPTOR = b"\xe2\x03"
 
 

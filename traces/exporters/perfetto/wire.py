@@ -18,20 +18,6 @@ import numpy as np
 from traces.compiled import Array
 from traces.exporters.shown.rows import Rows, words
 
-__all__ = [
-    "BEGIN",
-    "COUNTER",
-    "END",
-    "INSTANT",
-    "annotation",
-    "event",
-    "interned",
-    "message",
-    "packet",
-    "text",
-    "varint",
-]
-
 #: TrackEvent.Type
 BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
 

@@ -54,8 +54,6 @@ from traces.exporters.shown.rows import BLOCK, Rows
 from traces.exporters.shown.written import check_begin, fresh
 from traces.ledger import Ledger
 
-__all__ = ["FILE", "write_perfetto"]
-
 #: Name of the file that is written.
 FILE = "trace.perfetto-trace"
 

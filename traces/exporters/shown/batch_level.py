@@ -14,31 +14,6 @@ from traces.kernels.signatures import Ints, Ints2
 from traces.ledger import STATES, WHY, Ledger, PowerRecords
 from traces.series import HostSeries, LoadSeries, computing_cores, host_series, load_series
 
-__all__ = [
-    "ATTRIBUTES",
-    "COMPUTING",
-    "CUT",
-    "HELD",
-    "INT64",
-    "JOB_NAME",
-    "MOST_LANES",
-    "PASS",
-    "QUEUED",
-    "REGIONS",
-    "RUNNING",
-    "STRING",
-    "SUBMIT",
-    "TOLD",
-    "UINT64",
-    "WORDS",
-    "BatchLevel",
-    "Counter",
-    "Spans",
-    "attributes_of",
-    "batch_level",
-    "power_counters",
-]
-
 #: Each lane is a row of a viewer, and in some formats a file, and thousands of them show nobody anything.
 MOST_LANES = 1000
 

@@ -10,8 +10,6 @@ from traces.compiled import Array
 from traces.holdings import holdings
 from traces.ledger import Ledger
 
-__all__ = ["Causes", "causes"]
-
 
 class Causes(NamedTuple):
     """One row a pair of jobs: ``cause`` left cores at the instant ``at_ns`` at which ``job`` started on some of them, for

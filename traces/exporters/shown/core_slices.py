@@ -13,8 +13,6 @@ from traces.exporters.shown.rows import BLOCK
 from traces.ledger import Ledger
 from traces.waits import bar_waits
 
-__all__ = ["KINDS", "CoreSlices", "core_slices"]
-
 #: What a slice is: a task; a job, of which no tasks are known; or the core's wait for what its next task needs.
 KINDS = ("task", "job", "wait for data")
 

@@ -11,8 +11,6 @@ from traces.compiled import Array
 from traces.exporters.shown.batch_level import COMPUTING, BatchLevel, power_counters
 from traces.ledger import Machine
 
-__all__ = ["Series", "machine_series", "series_of_hosts"]
-
 
 class Series(NamedTuple):
     """A step function of time: ``values`` (int64) times ten to the power of ``exponent``, in ``unit``, each holds until the

@@ -15,8 +15,6 @@ from traces.exporters.shown.part import Intervals, Part
 from traces.intervals import check_ends, intervals_text
 from traces.ledger import JobRecords, Ledger, Machine, PowerRecords, TaskRecords, TransferRecords
 
-__all__ = ["cut_ledger", "cut_machine"]
-
 T = TypeVar("T")
 
 

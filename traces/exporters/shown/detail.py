@@ -12,17 +12,6 @@ from traces.compiled import Array
 from traces.holdings import holdings
 from traces.ledger import Ledger, Machine, TaskRecords
 
-__all__ = [
-    "DETAILS",
-    "MOST_CORES",
-    "MOST_HOSTS",
-    "automatic_detail",
-    "shown_bars",
-    "shown_cores",
-    "shown_hosts",
-    "with_detail",
-]
-
 #: From the least to the most.
 DETAILS = ("lane", "host", "job", "chunk", "task")
 

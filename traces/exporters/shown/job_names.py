@@ -11,8 +11,6 @@ from traces.compiled import Array
 from traces.exporters.shown.rows import Rows
 from traces.ledger import Ledger
 
-__all__ = ["JobNames"]
-
 
 class JobNames:
     """The names of a ledger's jobs by row, each in one line (:func:`traces.base.printable.escaped`).

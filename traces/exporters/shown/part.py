@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
-__all__ = ["WHOLE", "Intervals", "Part"]
-
 #: Half-open intervals of numbers.
 Intervals: TypeAlias = Sequence[tuple[int, int]]
 

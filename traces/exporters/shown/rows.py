@@ -14,8 +14,6 @@ import numpy as np
 
 from traces.compiled import Array
 
-__all__ = ["BLOCK", "Rows", "Words", "merged", "words"]
-
 #: So many rows are built at once: enough to forget what a call costs, and few enough for the processor's cache.
 BLOCK = 1 << 14
 

@@ -12,8 +12,6 @@ from traces.base.written_file import whole_file
 from traces.exporters.shown.batch_level import BatchLevel
 from traces.ledger import JobRecords
 
-__all__ = ["check_begin", "fresh"]
-
 #: So many bytes are kept before they are written.
 _BUFFER = 1 << 20
 

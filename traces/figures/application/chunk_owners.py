@@ -11,8 +11,6 @@ from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Figure
 from traces.figures.drawing.panels import panel_grid, quiet, remark, short
 
-__all__ = ["chunk_owners_figure"]
-
 _PANELS_A_ROW = 3
 
 # One core's, and the others'.

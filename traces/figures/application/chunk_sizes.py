@@ -19,9 +19,6 @@ from traces.figures.drawing.panels import counted, panel_grid, quiet, remark, sh
 if TYPE_CHECKING:
     import pandas as pd
 
-
-__all__ = ["chunk_sizes_figure", "chunks_figure"]
-
 _PANELS_A_ROW = 4
 
 

@@ -10,8 +10,6 @@ from traces.base.errors import InputError
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Floats, Ints
 
-__all__ = ["GraphPlaces", "graph_places", "task_levels"]
-
 #: How often the order within the levels is improved, forth and back.
 _SWEEPS = 24
 

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-__all__ = ["imbalance_figure"]
-
-
 def imbalance_figure(
     results: pd.DataFrame, *, metric: str = "mean_imbalance", workload: str | None = None, title: str = ""
 ) -> Figure:

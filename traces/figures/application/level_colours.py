@@ -9,8 +9,6 @@ import numpy as np
 from traces.compiled import Array
 from traces.figures.drawing import canvas
 
-__all__ = ["level_colours"]
-
 
 def level_colours(level: Array, most: int) -> tuple[Array, list[Any]]:
     """Red, green and blue of each task by its level, and what the legend says of them: all levels up to ``most``, else four."""

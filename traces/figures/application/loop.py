@@ -16,8 +16,6 @@ from traces.figures.drawing.host_marks import mark_cores
 from traces.figures.drawing.panels import legend_above, quiet, remark, short
 from traces.figures.drawing.time_axis import time_unit
 
-__all__ = ["CHUNK_COLOURS", "IDLE_COLOUR", "SCHEDULING_COLOUR", "LoopChunks", "loop_figure", "loop_intervals"]
-
 #: A core's chunks take turns in the first two; the other two tell themselves from both, and on grey paper, too.
 CHUNK_COLOURS = ("#4477AA", "#A9C3DE")
 SCHEDULING_COLOUR = "#222222"

@@ -14,8 +14,6 @@ from traces.figures.drawing.canvas import Axes
 from traces.figures.drawing.host_marks import mark_cores
 from traces.figures.drawing.panels import short
 
-__all__ = ["ScheduleAxes", "ScheduleTasks", "ScheduleTransfers"]
-
 #: A bar has its task's name where there are no more tasks than this, and it is wide enough.
 NAMED_TASKS = 120
 

@@ -16,8 +16,6 @@ from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Axes, Figure
 from traces.figures.drawing.panels import legend_above, quiet, remark, short
 
-__all__ = ["MOST_NODES", "task_graph_figure"]
-
 #: Of a graph of more tasks than this, or of more edges than four times as many, only the levels are drawn.
 MOST_NODES = 2_000
 

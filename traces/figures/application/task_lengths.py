@@ -16,9 +16,6 @@ from traces.figures.drawing.panels import counted, quiet, remark, title_figure
 if TYPE_CHECKING:
     import pandas as pd
 
-
-__all__ = ["task_lengths_figure"]
-
 #: Lengths beyond so many times the mean make the axis logarithmic.
 _LONG = 12.0
 

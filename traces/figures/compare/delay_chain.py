@@ -16,9 +16,6 @@ from traces.figures.drawing.panels import quiet, small, title_figure
 if TYPE_CHECKING:
     import pandas as pd
 
-
-__all__ = ["MOST_JOBS", "delay_chain_figure"]
-
 #: Of a longer chain only the last so many jobs are drawn.
 MOST_JOBS = 12
 

@@ -15,9 +15,6 @@ from traces.figures.drawing.panels import quiet, small, title_figure
 if TYPE_CHECKING:
     import pandas as pd
 
-
-__all__ = ["start_delays_figure"]
-
 _HOUR_NS = 3600 * NS_PER_S
 
 #: Marks above so many are one picture within an SVG.

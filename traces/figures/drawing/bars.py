@@ -11,8 +11,6 @@ from traces.compiled import Array
 from traces.figures.drawing.canvas import Axes, PolyCollection
 from traces.figures.drawing.coverage import painted
 
-__all__ = ["draw_bars", "draw_covered", "rectangles"]
-
 #: Up to this many bars are drawn each by itself; above, as a picture of what they cover.
 SINGLE_BARS = 50_000
 

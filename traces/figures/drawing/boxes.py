@@ -17,8 +17,6 @@ from traces.compiled import Array
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Axes
 
-__all__ = ["LEGEND", "Box", "draw_boxes"]
-
 #: What a reader must be told.
 LEGEND = "box: quartiles and median; whiskers: 5 % to 95 %; diamond: mean"
 

@@ -10,8 +10,6 @@ import numpy as np
 from traces.compiled import Array, compiled, own
 from traces.kernels.signatures import Floats, Floats2, Floats3, Ints
 
-__all__ = ["painted"]
-
 
 @compiled()
 def _paint(

@@ -10,8 +10,6 @@ from traces.figures.drawing.panels import quiet
 from traces.figures.drawing.steps import Steps, in_columns
 from traces.figures.drawing.time_axis import TimeAxis
 
-__all__ = ["draw_steps"]
-
 _SHADE = 0.3
 
 

@@ -13,8 +13,6 @@ from traces.compiled import Array
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["arrays", "counted_values", "final_rows", "runs", "value_counts"]
-
 
 def arrays(frame: pd.DataFrame, names: Sequence[str], what: str) -> list[Array]:
     """Columns of a table.

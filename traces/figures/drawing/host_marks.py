@@ -9,8 +9,6 @@ import numpy as np
 from traces.compiled import Array
 from traces.figures.drawing.canvas import GREY, INK, Axes
 
-__all__ = ["mark_cores", "mark_hosts"]
-
 _MOST_TICKS = 32
 
 #: Up to so many hosts are parted by lines.

@@ -11,20 +11,6 @@ from traces.compiled import Array
 from traces.figures.drawing.canvas import GREY, INK, Axes, Figure
 from traces.figures.drawing.styles import UPSILON
 
-__all__ = [
-    "counted",
-    "draw_intervals",
-    "empty",
-    "legend_above",
-    "name_rows",
-    "panel_grid",
-    "quiet",
-    "remark",
-    "short",
-    "small",
-    "title_figure",
-]
-
 
 def panel_grid(figure: Figure, n: int, columns: int, *, sharex: bool = True) -> list[Axes]:
     """``n`` panels with one vertical axis, ``columns`` side by side; the lowest of each column have numbers below."""

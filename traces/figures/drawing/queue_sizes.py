@@ -6,8 +6,6 @@ import numpy as np
 
 from traces.compiled import Array
 
-__all__ = ["N_CLASSES", "class_of", "sums_by_class"]
-
 
 def _first_sizes() -> list[int]:
     sizes = list(range(11))

@@ -8,8 +8,6 @@ import numpy as np
 
 from traces.compiled import Array
 
-__all__ = ["Columns", "Steps", "in_columns", "mean", "steps"]
-
 
 class Steps(NamedTuple):
     """Row k holds from its instant until the next row's. Before the first, and from the last one on, all is 0.

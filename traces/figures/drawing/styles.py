@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["FEW", "PALETTE", "STYLES", "UPSILON", "Style", "style"]
-
 #: How the variation Υ is written in figures: a capital upsilon with its hooks, since the plain letter looks like a Latin Y.
 UPSILON = "ϒ"
 

@@ -9,8 +9,6 @@ import numpy as np
 from traces.base.time import format_ns
 from traces.compiled import Array
 
-__all__ = ["TimeAxis", "duration_marks", "time_axis", "time_unit"]
-
 _UNITS = ((86_400 * 10**9, "d"), (3600 * 10**9, "h"), (60 * 10**9, "min"), (10**9, "s"), (10**6, "ms"), (10**3, "µs"))
 
 _SECOND, _MINUTE, _HOUR, _DAY = 10**9, 60 * 10**9, 3600 * 10**9, 86_400 * 10**9

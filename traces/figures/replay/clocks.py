@@ -16,8 +16,6 @@ from traces.figures.replay.makespans import rate_name
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["replay_rates_figure", "replay_sizes_figure"]
-
 _MARKS_S = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000)
 
 

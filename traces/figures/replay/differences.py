@@ -17,8 +17,6 @@ from traces.figures.drawing.styles import style
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["differences_figure"]
-
 _PANELS = (("delta_submit_ns", "Δ submit"), ("delta_start_ns", "Δ start"), ("delta_duration_ns", "Δ duration"))
 
 #: The axis is linear up to a minute, and logarithmic beyond it on both sides.

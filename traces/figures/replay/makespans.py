@@ -18,8 +18,6 @@ from traces.figures.drawing.time_axis import time_unit
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["rate_name", "replay_makespans_figure"]
-
 #: Up to so many repeats are points, more are a box.
 _POINTS = 7
 

@@ -14,8 +14,6 @@ from traces.figures.drawing.panels import quiet, remark, title_figure
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["submissions_figure"]
-
 _DAY_H = 24
 
 #: Of longer logs the days are marked, of shorter ones some hours.

@@ -24,9 +24,6 @@ from traces.kernels.signatures import Floats, Floats2, Ints
 if TYPE_CHECKING:
     import pandas as pd
 
-
-__all__ = ["heat_figure"]
-
 #: With more cores than this, several are a row.
 MOST_ROWS = 512
 

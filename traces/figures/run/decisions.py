@@ -20,8 +20,6 @@ from traces.figures.drawing.queue_sizes import class_of, sums_by_class
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["decisions_figure"]
-
 
 def decisions_figure(decisions: pd.DataFrame, *, title: str = "") -> Figure:
     """Draw the time of a scheduling pass against the number of jobs that waited before it.

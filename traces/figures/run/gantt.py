@@ -25,9 +25,6 @@ from traces.intervals import check_ends
 if TYPE_CHECKING:
     import pandas as pd
 
-
-__all__ = ["Intervals", "chosen_cores", "core_gantt_figure", "gantt_figure", "select_bars", "within"]
-
 #: Half-open intervals of numbers, as ``traces.intervals.parse_intervals`` gives them.
 Intervals = Sequence[tuple[int, int]]
 

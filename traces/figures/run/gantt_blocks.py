@@ -10,8 +10,6 @@ from traces.compiled import Array
 from traces.figures.drawing.canvas import Axes
 from traces.figures.drawing.time_axis import TimeAxis
 
-__all__ = ["Blocks", "edge_blocks", "job_blocks", "large_jobs", "name_blocks"]
-
 _FONT_PT = 6.5
 # A digit's width and a line's height, in sizes of the font; and the room around a number.
 _DIGIT, _LINE, _AROUND_PT = 0.64, 0.8, 3.0

@@ -19,9 +19,6 @@ from traces.figures.drawing.styles import FEW, style
 if TYPE_CHECKING:
     import pandas as pd
 
-
-__all__ = ["imbalance_jobs_figure", "width_classes"]
-
 #: So few jobs are a point each, since a box would say more than is known.
 POINTS = 4
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from traces.compiled import Array
 
-__all__ = ["power_figure"]
-
 _KW = 1e6
 
 #: Up to this many steps each is drawn; with more, so many columns of time, each with its mean and its range.

@@ -18,8 +18,6 @@ from traces.figures.drawing.boxes import LEGEND, Box, draw_boxes
 from traces.figures.drawing.canvas import Figure
 from traces.figures.drawing.panels import name_rows, title_figure
 
-__all__ = ["Affected", "slowdown_share_figure"]
-
 
 @dataclass(frozen=True)
 class Affected:

@@ -19,9 +19,6 @@ from traces.figures.drawing.time_axis import time_axis
 if TYPE_CHECKING:
     import pandas as pd
 
-
-__all__ = ["utilisation_figure"]
-
 #: Up to this many steps a curve is drawn step by step; with more, as so many columns, each with its mean and its range.
 EXACT_STEPS = 1_000
 

@@ -21,9 +21,6 @@ from traces.figures.drawing.time_axis import duration_marks
 if TYPE_CHECKING:
     import pandas as pd
 
-
-__all__ = ["BOUND_NS", "bounded_slowdowns", "waits_figure"]
-
 #: τ of the bounded slowdown: a job counts as if it ran at least so long.
 BOUND_NS = 10 * 10**9
 

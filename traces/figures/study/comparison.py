@@ -22,9 +22,6 @@ from traces.statistics.intervals import MIN_SEEDS
 if TYPE_CHECKING:
     import pandas as pd
 
-
-__all__ = ["comparison_figure"]
-
 #: So many panels stand side by side.
 _PER_LINE = 3
 

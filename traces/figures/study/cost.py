@@ -19,9 +19,6 @@ from traces.statistics.intervals import CONFIDENCE, MIN_SEEDS, Estimate, mean_in
 if TYPE_CHECKING:
     import pandas as pd
 
-
-__all__ = ["cost_figure"]
-
 #: From such a ratio of most to fewest jobs on both axes are logarithmic.
 _WIDE = 8.0
 

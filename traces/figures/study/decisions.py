@@ -17,8 +17,6 @@ from traces.figures.drawing.styles import STYLES, style
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["MOST_LINES", "decision_cost_figure", "decision_lines_figure"]
-
 #: So many lines are drawn in one figure: each style with full markers, then with white ones.
 MOST_LINES = 2 * len(STYLES)
 

@@ -17,8 +17,6 @@ from traces.figures.drawing.panels import counted, name_rows, short, title_figur
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["distributions_figure"]
-
 _NUMBERS = tuple(Box.__dataclass_fields__)
 
 

@@ -14,8 +14,6 @@ from traces.figures.drawing.panels import draw_intervals, name_rows, panel_grid
 from traces.figures.study.combinations import Combinations
 from traces.metric_units import four_digits
 
-__all__ = ["BEST", "makespan_rows"]
-
 #: What is written beside the best: of a metric that is to be low, and of one that is to be high.
 BEST = ("lowest", "highest")
 

@@ -20,9 +20,6 @@ from traces.metric_units import four_digits, more_is_better
 if TYPE_CHECKING:
     import pandas as pd
 
-
-__all__ = ["beside_best", "makespans_figure"]
-
 #: The widths of characters above the bars, in inches (6.5 pt), that of all others, and the room between two texts.
 _WIDTHS_IN = {".": 0.029, ",": 0.029, " ": 0.029, "[": 0.035, "]": 0.035, "+": 0.076, "−": 0.076, "%": 0.086}
 _DIGIT_IN, _APART_IN = 0.0575, 0.06

@@ -14,8 +14,6 @@ from traces.figures.drawing.styles import UPSILON
 from traces.figures.study.combinations import FEW, style
 from traces.figures.study.variation_rows import variation_rows
 
-__all__ = ["legend_columns", "lines_figure"]
-
 #: So many panels stand side by side.
 _PER_LINE = 3
 

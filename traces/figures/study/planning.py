@@ -13,8 +13,6 @@ from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import PALETTE, Figure
 from traces.figures.drawing.panels import name_rows, title_figure
 
-__all__ = ["Planned", "planning_outcomes_figure", "planning_ratios_figure"]
-
 #: Bars begin here where the axis is logarithmic: a slowdown is 1 or more, and waits of less than a second are none.
 _FIRST_SLOWDOWN, _FIRST_WAIT_S = 1.0, 1.0
 

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-__all__ = ["ratio_figure"]
-
-
 def ratio_figure(
     results: pd.DataFrame,
     *,

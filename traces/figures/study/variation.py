@@ -12,9 +12,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-__all__ = ["variation_figure"]
-
-
 def variation_figure(
     results: pd.DataFrame, *, metric: str = "makespan_ns", workload: str | None = None, title: str = ""
 ) -> Figure:

@@ -13,8 +13,6 @@ from traces.figures.drawing.canvas import Figure
 from traces.figures.drawing.panels import draw_intervals, name_rows
 from traces.figures.drawing.styles import UPSILON
 
-__all__ = ["variation_rows"]
-
 _ROW_IN, _LETTER_IN = 0.17, 0.065
 
 #: The panels of a batch policy take so much room together, and each of them between so much and so much.

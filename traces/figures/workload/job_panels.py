@@ -10,8 +10,6 @@ from traces.figures.drawing.canvas import Axes
 from traces.figures.drawing.panels import empty, quiet, short, small
 from traces.figures.drawing.time_axis import duration_marks
 
-__all__ = ["accuracy", "classes", "lengths", "users", "widths"]
-
 #: Bars and headings for which the panel of classes has room.
 _CLASS_BARS = 11
 

@@ -16,8 +16,6 @@ from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Axes, Figure
 from traces.figures.drawing.panels import empty, remark, title_figure
 
-__all__ = ["PANELS", "likeness_figure"]
-
 #: What is drawn: the panel's name in the table, and the label of its axis.
 PANELS: Mapping[str, str] = {
     "hour": "hour of the day (local time)",

@@ -12,8 +12,6 @@ from traces.figures.drawing.canvas import Axes, Figure
 from traces.figures.drawing.panels import short
 from traces.figures.workload import job_panels, time_panels
 
-__all__ = ["Described", "overview_figure"]
-
 _HOUR_S = 3600
 
 #: Of a shorter log there is no panel of the months of the year: it has not even two whole ones to compare.

@@ -12,8 +12,6 @@ from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Axes
 from traces.figures.drawing.panels import counted, quiet, remark, small
 
-__all__ = ["by_month", "hours", "time_line", "week"]
-
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _DAY = 86_400

@@ -8,8 +8,6 @@ import simgrid
 
 from .world import World
 
-__all__ = ["GraphPart", "Sending"]
-
 
 class Sending(NamedTuple):
     """Data under way."""

@@ -8,8 +8,6 @@ from typing import Any
 
 import simgrid
 
-__all__ = ["Desk"]
-
 
 class Desk:
     """Requests that have arrived, and their answers.

@@ -6,8 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-__all__ = ["LastChunk", "moments"]
-
 
 class LastChunk(NamedTuple):
     """A core's last chunk; of size 0 if it has had none, or the technique has heard of it."""

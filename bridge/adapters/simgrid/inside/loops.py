@@ -7,8 +7,6 @@ from .facts import LastChunk, moments
 from .talk import put, say
 from .world import World
 
-__all__ = ["LoopPart", "SerialPart"]
-
 
 class SerialPart:
     """One task, which the first core computes alone."""

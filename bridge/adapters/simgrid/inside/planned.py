@@ -8,8 +8,6 @@ from .data import GraphPart
 from .talk import say
 from .world import World
 
-__all__ = ["PlannedPart"]
-
 
 class PlannedPart(GraphPart):
     """A part that is planned as it begins, at the speeds that the cores have then."""

@@ -11,8 +11,6 @@ from typing import Any
 
 import simgrid
 
-__all__ = ["PlatformFault", "build"]
-
 
 class PlatformFault(ValueError):
     """A platform file cannot be used; the message names it."""

@@ -13,8 +13,6 @@ from .rounds import RoundsPart
 from .talk import hear, put
 from .world import Part, World
 
-__all__ = ["main"]
-
 KINDS: Final[dict[str, Callable[[World, int, int, int], Part]]] = {
     "serial": SerialPart,
     "loop": LoopPart,

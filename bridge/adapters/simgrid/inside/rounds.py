@@ -10,8 +10,6 @@ from .facts import LastChunk, moments
 from .talk import put, say
 from .world import World
 
-__all__ = ["RoundsPart"]
-
 # What a core does.
 ASKS = 0
 IDLES = 1  # it waits for tasks

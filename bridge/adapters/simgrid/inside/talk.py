@@ -6,8 +6,6 @@ import json
 import sys
 from typing import Any
 
-__all__ = ["hear", "put", "say"]
-
 
 def hear() -> Any:
     """The next line from the adapter; the process ends quietly where there is none, as the adapter is gone."""

@@ -11,8 +11,6 @@ import simgrid
 from .platform import build
 from .talk import put, say
 
-__all__ = ["Part", "World"]
-
 #: Work is in GFLOP, and SimGrid's in flops.
 FLOP = 1e9
 
