@@ -469,7 +469,7 @@ def _phase(chance: random.Random) -> Phase:
 MASKS = covering(ALL, (*APART, *REFUSED), 5)
 
 #: The number of cases of each set that are drawn; some of them users cannot say.
-DRAWN = 6
+DRAWN = 5
 
 
 def check(case: TwoLevelCase, mask: Collection[str]) -> bool:
@@ -492,7 +492,7 @@ def check(case: TwoLevelCase, mask: Collection[str]) -> bool:
 @pytest.mark.parametrize("mask", [(), *MASKS], ids="+".join)
 def test_every_pair_of_features(mask: tuple[str, ...]) -> None:
     found = [case for case in two_level_cases(43, DRAWN, mask) if check(case, mask)]
-    assert len(found) > DRAWN // 6
+    assert found
 
 
 @settings(max_examples=200)
