@@ -20,7 +20,7 @@ from traces.compiled import compiled
 #: So many losses in a row that put tasks back, and not one task has ended: with the last of them the application ends.
 MOST_FRUITLESS = 100_000
 
-#: A task that has so many ns left at its speed, and such a part of its work, has not ended, whatever the rounding.
+#: A task with more than this time left (ns, at its speed) plus this part of its work has not ended, whatever the rounding.
 _SURE_NS, _SURE_PART = 2.0, 1e-12
 
 #: What :func:`go_on` returns where there is no instant.
@@ -199,7 +199,7 @@ def lose_for_good(state: ApplicationState, c: int) -> int:
 
 @compiled(inner=True)
 def _end_lost(state: ApplicationState, c: int) -> int:
-    """End the application now, since nobody is left, and core ``c`` was the last, or tasks never end, -1; returns how."""
+    """End the application now, and return its status; ``c`` is the last core that was lost, -1 if the tasks never end."""
     status = stop(state)
     if status == STOPPED:
         status = state.status = LOST

@@ -1,4 +1,4 @@
-"""What loops and graphs have in common: a heap of events, what a rule is told of a chunk, when that begins, task records."""
+"""Code shared by loops and graphs: the heap of events, what a rule is told of a chunk, the begin of a chunk, task records."""
 
 from __future__ import annotations
 

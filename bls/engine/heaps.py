@@ -22,9 +22,10 @@ class Heap(State, dim="entries"):
         return self.ns[: self.n], self.key[: self.n]
 
     def refill(self, ns: Array, key: Array) -> None:
-        """Have these entries only; ascending ones are a heap."""
-        order, self.n = np.lexsort((key, ns)), len(ns)
-        self.ns[: self.n], self.key[: self.n] = ns[order], key[order]
+        """Replace all entries; they are sorted, and sorted entries are a heap."""
+        order = np.lexsort((key, ns))
+        self.ns[: len(ns)], self.key[: len(ns)] = ns[order], key[order]
+        self.n = len(ns)
 
 
 @compiled(merged=True)

@@ -50,7 +50,7 @@ _MODULES_EACH = 10
 
 @contextmanager
 def _helpers(wanted: Mapping[str, int]) -> Iterator[None]:
-    # In here, other processes compile as well, each from another module on; what one compiles, the others find in the store.
+    # Compile in other processes, too. Each starts at another module, and finds in the store what the others have compiled.
     import multiprocessing
 
     from bridge.studies.executors.spawned import deaf_children, nothing_imported

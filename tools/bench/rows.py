@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
+import multiprocessing.connection
 import os
 import re
 import socket
@@ -149,7 +149,11 @@ class Slowness:
 
     def __enter__(self) -> Self:
         self._process.start()
-        self._first = self._times.get()  # the process is there, and disturbs no case by its own start
+        # Once the process is there, it disturbs no case by its own start.
+        multiprocessing.connection.wait([self._times._reader, self._process.sentinel])  # type: ignore[attr-defined]
+        if self._times.empty():
+            raise RuntimeError(f"the process that measures the machine ended with {self._process.exitcode}")
+        self._first = self._times.get()
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -163,8 +163,10 @@ def relocate(like: State, words: Array, at: int, n: int) -> None:
 def slab_fault(like: State, words: Array, at: int) -> str:
     """What is wrong with the slab that begins at a place: its header, or where a state or a column is; empty if nothing is."""
     tree, here = tree_of(type(like)), address_of(words) + 8 * at
-    laid_at, changing, whole = words[at : at + HEADER].tolist()
     begin = HEADER + tree.entries
+    if not 0 <= at <= len(words) - begin:
+        return f"begins at word {at} of {len(words)}; its blocks alone have {begin}"
+    laid_at, changing, whole = words[at : at + HEADER].tolist()
     if laid_at != here:
         return f"lies at {here:#x}; its header says {laid_at:#x}"
     if not begin <= changing <= whole <= len(words) - at:

@@ -67,7 +67,8 @@ def column(*dims: str | int, fill: float = 0, constant: bool = False, codes: typ
     ----------
     *dims : str or int
         What each axis is as long as: the name of a dimension (:meth:`State.new` is told their sizes), or a fixed size. None:
-        the dimension of the class. Of a state of several: what its own dimension is as long as; None: as the same name says.
+        the dimension of the class. Of a state: the size of that state's own dimension; None: of the
+        dimension of that name.
     fill : float, default 0
         The first value of each entry.
     constant : bool, default False
@@ -280,6 +281,7 @@ class State:
         fields, sizes = fields_of(cls), {} if sizes is None else sizes
         if unknown := given.keys() - fields.keys():
             raise TypeError(f"{cls.__name__}: {sorted(unknown)} unknown")
+        given = {name: value for name, value in given.items() if value is not None}
         plan = _plan_of(cls, given.keys() & cls._own)
         if missing := plan.needed - given.keys():
             raise TypeError(f"{cls.__name__}.{min(missing)}: not given")

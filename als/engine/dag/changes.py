@@ -40,7 +40,7 @@ def _forget_transfers(state: ApplicationState, k: int) -> None:
 
 @compiled(inner=True)
 def _give_up(state: ApplicationState, k: int) -> None:
-    """Task ``k``, which a core had or was to have, is anybody's, and begins anew somewhere."""
+    """Take task ``k`` from its core; any core may begin it again."""
     graph, tasks, task = state.graph, state.graph.tasks, state.graph.first_task + k
     if tasks.at[task] >= 0:
         tasks.at[task] = -1

@@ -129,7 +129,7 @@ def _plan_anew(state: ApplicationState, t: int) -> None:
 
 @compiled(inner=True)
 def _pose_rest(state: ApplicationState) -> int:
-    """Let the planning problem be what nobody has begun, if that is anything; returns how many tasks it is."""
+    """Make the tasks that have not begun the planning problem; return their number, with 0 of which the problem stays."""
     graph, first = state.graph, state.graph.first_task
     edge_0, anew, within = graph.first_edge, graph.anew, graph.tasks.scratch
     n = n_edges = 0
