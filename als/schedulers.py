@@ -42,10 +42,12 @@ def scheduler(name: str, *, where: str = "--als", also: tuple[str, ...] = ()) ->
         return MAPPED
     if plain in TECHNIQUES:
         return technique(name, where=where)
+    if name.startswith("select:"):
+        return technique(name, where=where)
     in_file = ".py:" in plain
     if plain in PLANNERS or (not in_file and any(one.name == plain for one in entry_points("twolevel.planners"))):
         return planner(name, where)
-    if in_file and not name.startswith("select:"):
+    if in_file:
         found: Any = resolve("application-level scheduler", plain, {}, "twolevel.planners", object, where)
         if isinstance(found, Planner):
             return planner(name, where)

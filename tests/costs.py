@@ -44,6 +44,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if hasattr(config, "workerinput"):  # a process of pytest-xdist, which has some of the tests
+        return
     costs = {
         report.nodeid: float(value)
         for report in (*terminalreporter.getreports(""), *terminalreporter.getreports("error"))

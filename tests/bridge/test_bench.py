@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -86,6 +87,12 @@ def test_the_slowness_is_relative_to_the_reference_machine(monkeypatch: pytest.M
     with Slowness("couplings") as thousandfold:
         pass
     assert 1 <= found.value < thousandfold.value
+
+
+def test_a_process_that_cannot_measure_the_slowness_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tools.bench.rows._python", sys.exit)
+    with pytest.raises(RuntimeError, match=r"measures the machine ended with 0$"), Slowness("couplings"):
+        pass
 
 
 def test_titles_name_one_case_and_the_page_has_no_others() -> None:

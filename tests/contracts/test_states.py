@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from bls.engine.codes import Order
+from bls.engine.heaps import Heap
 from bls.engine.jobs import Jobs
 from bls.engine.settings import Settings
 from bls.engine.state import BatchState
@@ -25,7 +26,7 @@ from traces.compiled import (
     state_at,
 )
 from traces.kernels.signatures import Floats, Ints, Ints2
-from traces.kernels.slabs import CHANGING, WHOLE
+from traces.kernels.slabs import CHANGING, WHOLE, slab_fault
 from traces.kernels.state import State, column, fields_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -157,6 +158,9 @@ def test_kernels_keep_states_and_run_copies_ahead(function: Callable[..., int]) 
     assert (kept.now_ns, kept.share, kept.load.tolist()) == (9, 0.5, [[0, 5], *[[0, 0]] * 4])
     assert (kept.part.given_ns[:2].tolist(), kept.part.found_ns[:2].tolist()) == ([5, 6], [4, 8])
     assert np.shares_memory(kept.weight, state.weight)
+    assert slab_fault(state, moved, 9) == ""
+    for at in (-1, len(moved)):
+        assert slab_fault(state, moved, at).startswith(f"begins at word {at} of {len(moved)}; its blocks alone have ")
 
 
 class Kind(IntEnum):
@@ -180,6 +184,29 @@ def test_a_state_says_what_its_columns_cannot_be() -> None:
         "way is 0; allowed: Kind, [1, 2]",
         "kind[1] is 3; allowed: Kind, [1, 2]",
     ]
+
+
+def test_what_is_none_is_as_declared() -> None:
+    assert Codes.new({"rows": 2}, kind=None, way=None).kind.tolist() == [1, 1]
+
+
+def test_the_front_of_a_state_has_the_first_entries_of_every_column() -> None:
+    state = Codes.new({"rows": 3})
+    state.kind[:] = 1, 2, 1
+    state.other = np.array([1, 2, -1])
+    front = state.front(2)
+    assert (front.kind.tolist(), front.other.tolist(), front.way, list(front.faults())) == ([1, 2], [1, 2], 2, [])
+    assert np.shares_memory(front.kind, state.kind)
+    assert len(state.kind) == len(state.front(5).kind) == 3
+
+
+def test_a_heap_is_refilled_in_order() -> None:
+    heap = Heap.new({"entries": 4})
+    heap.refill(np.array([7, 3, 3]), np.array([0, 2, 1]))
+    assert [column.tolist() for column in heap.entries()] == [[3, 3, 7], [1, 2, 0]]
+    with pytest.raises(ValueError):
+        heap.refill(np.arange(5), np.arange(5))
+    assert heap.n == 3
 
 
 def test_a_number_of_codes_may_begin_with_the_code_0() -> None:

@@ -398,24 +398,22 @@ class State:
     def faults(self) -> Iterator[str]:
         """What its columns, or those of states that are its own, have that they cannot: another size than the others of a
         dimension, or a value that is no code. Sizes may differ where a column has no room at all."""
-        extents = _extents_of(type(self))
-        sizes = self._block[extents.places]
+        extents, parts = _extents_of(type(self)), parts_of(self)
+        sizes = np.concatenate([part._block for part in parts.values()])[extents.places]
         there = np.flatnonzero(sizes)[::-1]
         first = np.zeros(len(extents.names), np.int64)  # the size of each dimension, as the first of its columns has it
         first[extents.dims[there]] = sizes[there]
-        for at in np.flatnonzero((sizes > 0) & (sizes != first[extents.dims])).tolist():
-            dim = extents.dims[at]
-            yield f"{extents.columns[at]} has {sizes[at]} {extents.names[dim]}; others have {first[dim]}"
-        for field in extents.coded:
-            value, known, entry = getattr(self, field.name), {*map(int, field.codes or ()), int(field.fill)}, ""
+        for k in np.flatnonzero((sizes > 0) & (sizes != first[extents.dims])).tolist():
+            dim = extents.dims[k]
+            yield f"{extents.columns[k]} has {sizes[k]} {extents.names[dim]}; others have {first[dim]}"
+        for at, called, field, known in extents.coded:
+            value, entry = getattr(parts[at], field.name), ""
             if field.dtype is not None:
-                bad = np.flatnonzero(~np.isin(value, list(known))) if value.size else value
-                value, entry = (int(value.flat[bad[0]]), f"[{bad[0]}]") if len(bad) else (int(field.fill), "")
+                bad = np.flatnonzero(_is_no_code(value, known))
+                value, entry = (int(value.flat[bad[0]]), f"[{bad[0]}]") if len(bad) else (known[0], "")
             if value not in known:
                 assert field.codes is not None
-                yield f"{field.name}{entry} is {value}; allowed: {field.codes.__name__}, {sorted(known)}"
-        for name in extents.states:
-            yield from (f"{name}.{what}" for what in getattr(self, name).faults())
+                yield f"{called}{entry} is {value}; allowed: {field.codes.__name__}, {known}"
 
     def entry(self, place: int) -> dict[str, Any]:
         """An entry of each column of one dimension, by the names of the columns; of codes their names."""
@@ -429,8 +427,17 @@ class State:
         return found
 
     def front(self, n: int) -> Self:
-        """A state that has in common with this one the first ``n`` entries of each column."""
-        return type(self)(*(getattr(self, name)[:n] for name in fields_of(type(self))))
+        """A state of columns only that has in common with this one the first ``n`` entries of each."""
+        front = type(self).__new__(type(self))
+        block = self._block.copy()
+        sizes = [field.place + 1 for field in fields_of(type(self)).values()]
+        block[sizes] = np.minimum(block[sizes], n)
+        front.__dict__.update(
+            {name: value if name[0] == "_" else value[:n] for name, value in self.__dict__.items()},
+            _block=block,
+            _address=address_of(block),
+        )
+        return front
 
     def take(self, places: Array) -> Self:
         """A state with copies of these entries of each column (places, or whether each is taken)."""
@@ -630,24 +637,31 @@ def _plan_of(state: type[State], given: Set[str]) -> _Plan:
 
 
 class _Extents:
-    # Where the sizes of a class's own columns are in the block, and of which dimensions they are.
+    # Of a class of states and those that are its own: where in their blocks the sizes of own columns are, of which dimensions
+    # they are, and which fields have codes.
 
     def __init__(self, state: type[State]) -> None:
-        fields = fields_of(state)
+        tree = tree_of(state)
+        path = {0: ""}
+        for parent, name, child in tree.names:
+            path[child] = f"{path[parent]}{name}."
+        fields = [(at, field) for at, kind in tree.nodes for field in fields_of(kind).values()]
         axes = [
-            (name, str(dim), field.place + 1 + k)
-            for name, field in fields.items()
+            (path[at] + field.name, (at, str(dim)), at + field.place + 1 + k)
+            for at, field in fields
             if field.dtype is not None
             for k, dim in enumerate(field.dims or ())
         ]
         self.columns = [name for name, _, _ in axes]
-        self.names = list(dict.fromkeys(dim for _, dim, _ in axes))
-        self.dims = np.array([self.names.index(dim) for _, dim, _ in axes], np.int64)
+        known = list(dict.fromkeys(dim for _, dim, _ in axes))
+        self.names = [dim for _, dim in known]
+        self.dims = np.array([known.index(dim) for _, dim, _ in axes], np.int64)
         self.places = np.array([place for _, _, place in axes], np.int64)
-        self.coded = [field for field in fields.values() if field.codes is not None]
-        own = (one for one in fields.items() if one[1].dims is not None and one[1].dtype is None)
-        inner = ((name, _extents_of(field.kind)) for name, field in own)
-        self.states: list[str] = [name for name, one in inner if one.columns or one.coded or one.states]
+        self.coded = [
+            (at, path[at] + field.name, field, sorted({*map(int, field.codes), int(field.fill)}))
+            for at, field in fields
+            if field.codes is not None
+        ]
 
 
 def _extents_of(state: type[State]) -> _Extents:
@@ -655,6 +669,13 @@ def _extents_of(state: type[State]) -> _Extents:
     if found is None:
         found = state._sizes = _Extents(state)
     return found
+
+
+def _is_no_code(values: Array, known: list[int]) -> Array:
+    # Which values are none of the known ones, which are sorted; without gaps their ends say it, and far sooner.
+    if known[-1] - known[0] == len(known) - 1:
+        return (values < known[0]) | (values > known[-1])
+    return np.isin(values, known, invert=True)
 
 
 def address_of(array: Array) -> int:
