@@ -62,7 +62,7 @@ def _helpers(wanted: Mapping[str, int]) -> Iterator[None]:
     helpers = []
     for k in range(1, n):
         first = k * len(missing) // n
-        helpers.append(context.Process(target=_compile, args=(missing[first:] + missing[:first],), daemon=True))
+        helpers.append(context.Process(target=_compile, args=(os.getpid(), missing[first:] + missing[:first])))
     with deaf_children(), nothing_imported():
         for helper in helpers:
             helper.start()
@@ -74,11 +74,13 @@ def _helpers(wanted: Mapping[str, int]) -> Iterator[None]:
             helper.join()
 
 
-def _compile(modules: list[str]) -> None:
+def _compile(parent: int, modules: list[str]) -> None:
     import io
     import sys
 
+    from bridge.workers.process_names import die_with_parent
     from traces.kernels.units import prepare
 
+    die_with_parent(parent)
     sys.stderr = io.StringIO()  # the process that this one helps says how far it is
     prepare(dict.fromkeys(modules, 0))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -235,10 +237,9 @@ def test_a_full_disk_is_not_warm(tmp_path: Path) -> None:
     assert "machine code of 1 of 1 modules is not kept" in done.stderr
 
 
-def test_processes_share_what_is_to_be_compiled(tmp_path: Path) -> None:
-    # The command compiles nothing itself here: it waits until another process has.
-    code = """
-import os, time
+#: ``warm-up`` of three modules, of which this process compiles none: it waits until another one has, and does WAITING meanwhile.
+_WAITS = """
+import multiprocessing, os, signal, time
 from bridge.cli import kernel_commands
 from bridge.runs import kernels
 from traces.kernels import store, units
@@ -246,6 +247,7 @@ from traces.kernels import store, units
 def wait(unit, *_):
     while (found := store.kept(unit)) is None:
         time.sleep(0.01)
+        WAITING
     return found
 
 units._built = wait
@@ -255,12 +257,34 @@ kernels.APPLICATION = dict.fromkeys(("als.lengths.equal", "als.engine.metrics", 
 kernel_commands._MODULES_EACH = 1
 kernel_commands.warm_up_command()
 """
-    env = os.environ | {"XDG_CACHE_HOME": str(tmp_path), "NUMBA_DISABLE_JIT": "0"}
+
+
+def _warmed(cache: Path, waiting: str) -> subprocess.CompletedProcess[str]:
+    env = os.environ | {"XDG_CACHE_HOME": str(cache), "NUMBA_DISABLE_JIT": "0"}
     env.pop("NUMBA_CACHE_DIR", None)
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False, timeout=60
-    )
+    command = [sys.executable, "-c", _WAITS.replace("WAITING", waiting)]
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_processes_share_what_is_to_be_compiled(tmp_path: Path) -> None:
+    done = _warmed(tmp_path, "pass")
     assert (done.returncode, done.stderr.splitlines()[-1].partition(", in ")[0]) == (0, "3 modules are compiled")
+
+
+def test_who_compiles_for_a_command_ends_with_it(tmp_path: Path) -> None:
+    dies = "print(multiprocessing.active_children()[0].pid, flush=True); os.kill(os.getpid(), signal.SIGKILL)"
+    done = _warmed(tmp_path, f"if store.has('als.engine.metrics'): {dies}")
+    assert done.returncode == -signal.SIGKILL
+    while _runs(done.stdout.strip()):
+        time.sleep(0.01)
+    assert len(list(tmp_path.rglob("*.code"))) < 3
+
+
+def _runs(pid: str) -> bool:
+    try:
+        return " Z " not in Path("/proc", pid, "stat").read_text()
+    except FileNotFoundError:
+        return False
 
 
 #: What tables, figures, graphs of files, studies, processes and terminals are for.
