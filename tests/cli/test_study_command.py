@@ -88,6 +88,7 @@ def test_by_default_everything_that_varies_is_compared(here: Path) -> None:
     assert not os.path.exists("out/figures")
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_with_few_seeds_nothing_is_compared(here: Path) -> None:
     ran = study(STUDY.replace("seeds = 5", "seeds = 4"))
     assert ran.code == 0, ran.err
@@ -102,6 +103,7 @@ def test_with_few_seeds_nothing_is_compared(here: Path) -> None:
     assert os.path.exists("out/comparisons.parquet")
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_figures_of_what_is_no_longer_there_go_and_others_stay(here: Path) -> None:
     text = STUDY.partition("[[compare]]")[0]
     assert study(text).code == 0
