@@ -20,11 +20,17 @@ from traces.compiled import compiled
 #: So many losses in a row that put tasks back, and not one task has ended: with the last of them the application ends.
 MOST_FRUITLESS = 100_000
 
-#: A task with more than this time left (ns, at its speed) plus this part of its work has not ended, whatever the rounding.
+#: A task with more than this time left (ns, at its speed) plus this part of its work has not ended.
 _SURE_NS, _SURE_PART = 2.0, 1e-12
 
 #: What :func:`go_on` returns where there is no instant.
 IDLES, OVERFLOWS = -1, -2
+
+
+@compiled(merged=True)
+def is_sure(left: float, work: float, speed: float) -> bool:
+    """Whether a task that had ``work`` left, and has ``left`` now, has not ended, whatever the rounding."""
+    return left > _SURE_NS * 1e-9 * speed + _SURE_PART * work
 
 
 @compiled(merged=True)
@@ -40,7 +46,7 @@ def settle(
         if not begun:
             cores.began_ns[c] = t
         left = work - (now - t) * 1e-9 * speed
-        if left > _SURE_NS * 1e-9 * speed + _SURE_PART * work:
+        if is_sure(left, work, speed):
             return k, now, left, True
         after = t + duration_ns(work, speed)
         if after > now:

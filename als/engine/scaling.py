@@ -12,8 +12,9 @@ from __future__ import annotations
 from als.engine import state as s
 from als.engine.chunk_dispatch import arrival_ns
 from als.engine.hooks import CHANGE_GRAPH, call_hook
-from als.engine.injected_changes import IDLES, OVERFLOWS, do_held, go_on, settle
+from als.engine.injected_changes import IDLES, OVERFLOWS, do_held, go_on, is_sure
 from als.engine.releases import rank_speed, released
+from als.engine.rule_table import LEARNS
 from als.engine.state import ApplicationState, part_kind
 from als.engine.status import OVERFLOW, SUSPENDED
 from traces.algorithms.event_heap import heap_order
@@ -100,44 +101,85 @@ def first_and_last_work(state: ApplicationState, at_ns: int) -> tuple[int, int]:
     return max(0, first), last
 
 
+@compiled()
+def hands_out(state: ApplicationState, until_ns: int) -> bool:
+    """Whether a request up to ``until_ns`` may concern others than the core that asks: it may get a task, or be learnt from."""
+    rules = state.table.flags[state.rule] | state.table.flags[state.phases.rule[state.part % state.phases.kind.size]]
+    return bool(state.n_left > 0 or rules & LEARNS != 0 or state.choose_ns <= until_ns or state.n_hinted + state.n_leaving > 0)
+
+
 @compiled(inner=True)
-def _go_on_through(state: ApplicationState, c: int, own: float, at_ns: Ints, factor: Floats, n: int) -> int:
-    """As ``go_on`` at each of several changes of core ``c``'s speed in turn, during which its chunk does not end."""
-    cores, held, last = state.cores, state.cores.held_work, n
-    k, t, work, begun, speed = cores.held_first[c], cores.held_from_ns[c], abs(held[c]), held[c] < 0.0, state.speed[c]
+def _left_through(state: ApplicationState, own: Floats, at_ns: Ints, factor: Floats, n: int, left: Floats) -> float:
+    """What each core has left of its task as the last speed begins, if the task lasts; returns the highest factor.
+
+    With the roundings of ``settle``, but each change for all cores before the next: a processor then does several cores at a
+    time. Returns 0 if a change is none, and so no rounding either.
+    """
+    cores, highest = state.cores, factor[0]
+    for j in range(1, n):
+        highest = max(highest, factor[j])
+        if factor[j] == factor[j - 1]:
+            return 0.0
+    for c in range(state.speed.size):
+        left[c] = abs(cores.held_work[c]) - (at_ns[0] - cores.held_from_ns[c]) * 1e-9 * state.speed[c]
+    for j in range(1, n):
+        s, scale = (at_ns[j] - at_ns[j - 1]) * 1e-9, factor[j - 1]
+        for c in range(state.speed.size):
+            left[c] -= s * (own[c] * scale)
+    return float(highest)
+
+
+@compiled(inner=True)
+def _go_on_through(state: ApplicationState, c: int, ends_ns: int, own: float, at_ns: Ints, factor: Floats, n: int) -> int:
+    """As ``go_on`` at each of several changes of core ``c``'s speed in turn, up to the end of its chunk, which it returns."""
     for j in range(n):
-        gflops = own * factor[j]
-        if gflops != speed:
-            k, t, work, begun = settle(state, c, k, t, work, begun, speed, at_ns[j])
-            speed, last = gflops, j
-    if last == n:
-        return IDLES  # nothing has changed
-    cores.held_first[c], cores.held_from_ns[c], held[c] = k, t, -work if begun else work
-    state.speed[c] = speed
-    state.now_ns = at_ns[last]
-    return int(do_held(state, c))
+        if ends_ns <= at_ns[j]:
+            break
+        if own * factor[j] != state.speed[c]:
+            state.now_ns = at_ns[j]
+            t = go_on(state, c, own * factor[j])
+            if t == OVERFLOWS:
+                return OVERFLOWS
+            if t != IDLES:
+                ends_ns = arrival_ns(state, t, c)
+    return ends_ns
 
 
 @compiled()
-def rescale_all(state: ApplicationState, own: Floats, at_ns: Ints, factor: Floats, n: int, asks_ns: Ints) -> int:
-    """As :func:`set_scale` of all cores and :func:`rescale`, ``n`` times in turn, where no request arrives up to the last.
+def rescale_all(state: ApplicationState, own: Floats, at_ns: Ints, factor: Floats, n: int, left: Floats) -> int:
+    """As :func:`set_scale` of all cores and :func:`rescale`, ``n`` times in turn, for the cores that ask.
 
-    A core is gone through all of it before the next one, in the order in which they lie in memory. The application was advanced
-    up to the first of the instants ``at_ns``, which ascend, or beyond; ``factor`` are the scales, as parts of a core's own
-    speed, and ``asks_ns`` is work space.
+    The application was advanced up to the first of the instants ``at_ns``, which ascend, or beyond. It is to be advanced beyond
+    the last one, and :func:`end_rescaling` follows. No request in between may concern another core (:func:`hands_out`).
+    ``factor`` are the scales, as parts of a core's own speed, and ``left`` is work space.
     """
-    asking = state.n_asking
-    for c in range(state.speed.size):
-        asks_ns[c] = IDLES
-        if state.speed[c] > 0.0 and not released(state, c):
-            t = _go_on_through(state, c, own[c], at_ns, factor, n)
-            if t == OVERFLOWS:
-                return OVERFLOW
-            if t != IDLES:
-                asks_ns[c] = arrival_ns(state, t, c)
-    state.now_ns = at_ns[n - 1]
-    for at in range(asking):
-        if asks_ns[state.ask_core[at]] != IDLES:
-            state.ask_ns[at] = asks_ns[state.ask_core[at]]
-    heap_order(state.ask_ns, state.ask_core, asking)
+    cores, speed, last_ns = state.cores, state.speed, at_ns[n - 1]
+    highest = _left_through(state, own, at_ns, factor, n, left)
+    for at in range(state.n_asking):
+        c = state.ask_core[at]
+        work, from_ns = cores.held_work[c], cores.held_from_ns[c]
+        runs = from_ns < at_ns[0] and own[c] * factor[0] != speed[c] and cores.held_first[c] < cores.held_stop[c]
+        if highest > 0.0 and runs and is_sure(left[c], abs(work), max(speed[c], own[c] * highest)):
+            if work >= 0.0:  # its first task has not been marked as begun
+                cores.began_ns[c] = from_ns
+            cores.held_work[c], cores.held_from_ns[c] = -left[c], last_ns
+            speed[c], state.now_ns = own[c] * factor[n - 1], last_ns
+            t = do_held(state, c)
+            state.ask_ns[at] = arrival_ns(state, t, c)
+        else:
+            t = state.ask_ns[at] = _go_on_through(state, c, state.ask_ns[at], own[c], at_ns, factor, n)
+        if t == OVERFLOWS:
+            return OVERFLOW
+    heap_order(state.ask_ns, state.ask_core, state.n_asking)
+    state.now_ns = at_ns[0]
     return SUSPENDED
+
+
+@compiled()
+def end_rescaling(state: ApplicationState, own: Floats, at_ns: int, factor: float) -> None:
+    """Let the clock be at the last change of :func:`rescale_all`, and the cores that have nothing to do have its speed, too."""
+    state.now_ns = at_ns
+    for c in range(state.speed.size):
+        if state.speed[c] > 0.0 and not released(state, c):
+            state.speed[c] = own[c] * factor
+            rank_speed(state, c, state.speed[c])

@@ -4,13 +4,14 @@ A power limit may set the speeds of all running jobs again and again, and so cha
 a scale shows only as a request arrives, or as the job ends. How much a core has left of its chunk is known, in ns at its own
 speed, and so the first instant at which anything can show, whatever the scales are by then. Until there a scale is deferred,
 with its instant. The application applies all deferred scales in one step, core by core, with the same roundings as if it had
-applied each at its instant. Commands other than one scale of all cores are applied at once, after those.
+applied each at its instant; while there are tasks to hand out, those between two requests. Commands other than one scale of all
+cores are applied at once, after those.
 """
 
 from __future__ import annotations
 
 from als.engine import loop as engine
-from als.engine.scaling import first_and_last_work, rescale_all, set_scale
+from als.engine.scaling import end_rescaling, first_and_last_work, hands_out, rescale_all, set_scale
 from als.engine.status import SUSPENDED
 from bls.engine import state as b
 from bls.engine.state import BatchState
@@ -23,7 +24,7 @@ from traces.base.time import MAX_NS
 from traces.compiled import compiled
 
 _advance, _first_and_last_work = engine.advance, first_and_last_work
-_rescale_all, _set_scale = rescale_all, set_scale
+_end_rescaling, _hands_out, _rescale_all, _set_scale = end_rescaling, hands_out, rescale_all, set_scale
 
 #: Each task of a chunk is rounded to a ns at the scale of now and at any to come, which is 2 at the most; in ns at scale 1 that
 #: is less than the first number per task, and the sums here are right but for the second, a part of what there was at first.
@@ -97,11 +98,17 @@ def apply_deferred(inline: InlineState) -> int:
     while k < n and status == SUSPENDED:
         status = int(_advance(run, at_ns[k] + 1))
         if status == SUSPENDED:
-            m = _before_requests(inline, k, scale) if all_busy else 1
+            m = n - k
+            if _hands_out(run, at_ns[n - 1]):
+                m = _before_requests(inline, k, scale) if all_busy else 1
             own = of.base_gflops[: run.speed.size]
-            status = int(_rescale_all(run, own, at_ns[k:], factor[k:], m, of.next_ns))
+            status = int(_rescale_all(run, own, at_ns[k:], factor[k:], m, inline.own_gflops))
             k += m
             scale = of.deferred[k - 1]
+        if status == SUSPENDED:
+            status = int(_advance(run, at_ns[k - 1] + 1))
+        if status == SUSPENDED:
+            _end_rescaling(run, own, at_ns[k - 1], factor[k - 1])
     _set_scale(run, -1, scale)
     of.n_deferred = 0
     return status
