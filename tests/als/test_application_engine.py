@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from applications import ran
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 from inside import code, column, number
 from pages import ROOT, section, table
 from tables import table_rows
@@ -20,13 +22,16 @@ from als.engine.dag.metrics import GRAPH_METRICS
 from als.engine.dag.parts import Edges, GraphPart
 from als.engine.injected_changes import MOST_FRUITLESS
 from als.engine.metrics import LOOP_METRICS, application_metrics, by_name, finish_cov, finish_imbalance, measure
+from als.engine.scaling import end_rescaling, hands_out, rescale_all, set_scale
 from als.engine.state import ApplicationState
+from als.engine.status import SUSPENDED
 from als.engine.validation import validate
 from als.planners import planner
 from als.planners.mapped import MAPPED
 from als.techniques import TECHNIQUES, Selection, Technique, technique, technique_kernel
 from als.techniques.python_technique import Ask, PythonTechnique
 from traces.base.errors import InputError, PluginError
+from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
 from traces.checks.jobs import InvariantError
 from traces.compiled import jit_enabled
@@ -233,6 +238,48 @@ def test_scales_are_of_some_cores_and_of_those_that_come() -> None:
     assert application.advance()
     assert application.state.start_ns.tolist() == [0, 0, 10, 10, 20, 30, 30, 31]
     assert application.state.end_ns.tolist() == [10, 10, 20, 30, 30, 70, 70, 51]
+
+
+@settings(max_examples=200)
+@given(st.integers(0, 2**32))
+def test_scales_at_many_instants_are_applied_in_one_step(seed: int) -> None:
+    """Where requests concern their core alone; some cores end in between, and others have nothing from the first."""
+    chance = np.random.default_rng(seed)
+    n_cores, factor = (
+        int(chance.integers(1, 9)),
+        chance.choice([0.25, 0.5, 0.999, 1.0, 1.5], int(chance.integers(1, 12))),
+    )
+    lengths = chance.integers(1, 60, int(chance.integers(1, 4)) * n_cores) * TEN
+    speed = chance.choice([1.0, 2.0, 3.0], n_cores)
+    scheduler = TECHNIQUES[chance.choice(["static", "gss", "fac"])]
+    at_ns = np.sort(chance.integers(0, 400, len(factor)))
+    one, all_at_once = (Application(lengths, speed, scheduler, overhead_ns=3) for _ in range(2))
+    for application in (one, all_at_once):
+        application.advance(int(at_ns[0]) + 1)
+    state = all_at_once.state
+    assume(not one.finished and not hands_out(state, int(at_ns[-1])))
+    set_scale(state, -1, WHOLE)
+    assert rescale_all(state, speed, at_ns, factor, len(factor), np.empty(n_cores)) == SUSPENDED
+    for instant, value in zip(at_ns.tolist(), factor.tolist(), strict=True):
+        one.advance(instant + 1)
+        assume(not one.finished)
+        one.scale(value, at_ns=instant)
+    all_at_once.advance(int(at_ns[-1]) + 1)
+    end_rescaling(state, speed, int(at_ns[-1]), float(factor[-1]))
+    for application in (one, all_at_once):
+        assert application.advance()
+    for name in ("start_ns", "end_ns", "core", "busy_ns", "finish_ns", "speed"):
+        assert column(one.state, name).tolist() == column(state, name).tolist(), name
+
+
+@pytest.mark.parametrize(("name", "concerns"), [("static", False), ("gss", False), ("awf-b", True)])
+def test_requests_concern_others_while_there_are_tasks_or_somebody_learns(name: str, concerns: bool) -> None:
+    application = Application([TEN] * 6, [1.0, 1.0], TECHNIQUES[name], overhead_ns=0)
+    assert hands_out(application.state, 0)  # no core has any task yet
+    while column(application.state, "taken")[:6].min() == 0:
+        application.advance(application.now_ns + 1)
+    assert not application.finished
+    assert hands_out(application.state, application.now_ns) == concerns
 
 
 def test_tasks_that_have_places_have_no_other_width() -> None:

@@ -237,7 +237,7 @@ def test_a_full_disk_is_not_warm(tmp_path: Path) -> None:
     assert "machine code of 1 of 1 modules is not kept" in done.stderr
 
 
-#: ``warm-up`` of three modules, of which this process compiles none: it waits until another one has, and does WAITING meanwhile.
+#: ``warm-up`` of three modules, of which this process compiles none: it waits until another has, and does WAITING meanwhile.
 _WAITS = """
 import multiprocessing, os, signal, time
 from bridge.cli import kernel_commands
