@@ -15,7 +15,7 @@ import subprocess
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
@@ -70,11 +70,14 @@ def _of_layer(said: settings, layer: str) -> settings:
     return settings(said, max_examples=examples, derandomize=False, database=settings.default.database)
 
 
+def _draws(item: pytest.Item) -> TypeGuard[pytest.Function]:
+    # Hypothesis gives these tests a mark, but only after they have been chosen.
+    return isinstance(item, pytest.Function) and is_hypothesis_test(item.obj)
+
+
 def _take_examples(items: list[pytest.Item], layer: str) -> None:
     taken: set[object] = set()
-    for item in items:
-        if not isinstance(item, pytest.Function) or not is_hypothesis_test(item.obj):
-            continue
+    for item in filter(_draws, items):
         # Hypothesis takes settings but once, from the decorator; a state machine has them in its class.
         machine = item.cls is not None and isinstance(getattr(item.cls, "settings", None), settings)
         owner, name = (item.cls, "settings") if machine else (item.function, "_hypothesis_internal_use_settings")
@@ -100,7 +103,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def _is_in(item: pytest.Item, layer: str) -> bool:
     if layer == "soak":
-        return item.get_closest_marker("hypothesis") is not None
+        return _draws(item) or item.get_closest_marker("hypothesis") is not None
     return (item.get_closest_marker("release") is not None) == (layer == "release")
 
 
