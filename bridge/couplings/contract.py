@@ -18,6 +18,8 @@ from bridge.options.keywords import made_with_keywords
 from bridge.scenarios.scenario import Scenario
 from traces.base.errors import InputError, shown
 from traces.compiled import Array
+from traces.kernels.signatures import Floats, Ints, Shorts
+from traces.kernels.state import State, column
 from traces.ledger import TaskRecords, TransferRecords
 
 #: Wall time between two readings of the clock, s: a fraction of what a person at a screen notices.
@@ -137,6 +139,17 @@ class PeerOptions:
         if self.workers is None and self.listen is not None:
             return 0
         return self.workers or len(os.sched_getaffinity(0))
+
+
+class TaskColumns(State, dim="records"):
+    """The columns of ``traces.ledger.TaskRecords``, job by job; of size 0 if none are kept."""
+
+    # The column of the same name there
+    start_ns: Ints = column()
+    end_ns: Ints = column()
+    core: Shorts = column()
+    chunk: Shorts = column()
+    length_gflop: Floats = column()
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from copy import copy
 
 import numpy as np
@@ -21,9 +21,9 @@ from bridge.couplings.inline_state import (
     HOOKS,
     forked,
     grow_rows,
+    grow_tasks,
     grow_transfers,
     new_inline_state,
-    with_records,
     with_room,
 )
 from bridge.couplings.inline_status import InlineStatus
@@ -112,9 +112,9 @@ class InlineRun:
         elif status in (InlineStatus.LENGTHS_FULL, InlineStatus.LENGTHS_FAULT):
             place = int(self.scenario.program[simulator.origin(row)])
             drawing = NO_ROOM if status == InlineStatus.LENGTHS_FULL else IMPOSSIBLE
-            raise programs.fault(drawing, place, inline.part_first, f"job {job}: ")
+            raise programs.fault(drawing, place, inline.application.part_first, f"job {job}: ")
         elif status == InlineStatus.LEDGER_FULL:
-            self.inline = with_records(inline)
+            grow_tasks(inline)
         elif status == InlineStatus.TRANSFERS_FULL:
             grow_transfers(inline)
         elif status == InlineStatus.JOURNAL_FULL:
@@ -143,9 +143,8 @@ class InlineRun:
         inline, keep_tasks, rows = self.inline, self.keep_tasks, self.simulator.rows
         if len(inline.outcomes.n_rows) < rows:
             grow_rows(inline, rows)
-        work, found = inline.application, inline.outcomes.front(rows)
-        records = work.start_ns, work.end_ns, work.core, work.chunk, inline.lengths
-        transfers = tuple(inline.transfers), found.n_transfers, found.transfer_first
+        found = inline.outcomes.front(rows)
+        transfers = inline.transfers, found.n_transfers, found.transfer_first
         return Applications(
             found.n_tasks,
             found.n_chunks,
@@ -153,13 +152,13 @@ class InlineRun:
             found.loops,
             found.chosen if programs.rules.selects else None,
             found.ahead_chunks,
-            TaskRecords(*_in_workload_order(records, found.n_rows, found.first)) if keep_tasks else None,
+            TaskRecords(*_in_workload_order(inline.tasks, found.n_rows, found.first)) if keep_tasks else None,
             graphs=found.graph_values if programs.has_graph else None,
             transfers=TransferRecords(*_in_workload_order(*transfers)) if keep_tasks and scenario.sends else None,
         )
 
 
-def _in_workload_order(columns: Sequence[Array], rows: Array, first: Array) -> list[Array]:
+def _in_workload_order(columns: Iterable[Array], rows: Array, first: Array) -> list[Array]:
     """Where each job's ``rows`` begin in workload order, and the columns so; they were at ``first``, as jobs started."""
     wanted = np.zeros(len(rows) + 1, np.int64)
     np.cumsum(rows, out=wanted[1:])
@@ -168,5 +167,6 @@ def _in_workload_order(columns: Sequence[Array], rows: Array, first: Array) -> l
         return [wanted, *(column[:used] for column in columns)]
     ordered = [np.empty(used, column.dtype) for column in columns]
     for source, target in zip(columns, ordered, strict=True):
-        reorder(source, target, first, wanted)
+        words = source.itemsize // 4
+        reorder(source.view(np.int32), target.view(np.int32), words * first, words * wanted)
     return [wanted, *ordered]

@@ -31,8 +31,7 @@ def measure(_: BatchState, inline: InlineState, job: int, stopped: int) -> int:
 @compiled(HOOK)
 def note_transfers(_: BatchState, inline: InlineState, job: int, _flag: int) -> int:
     """Keep the records of its transfers."""
-    at, to = inline.transfers_used, inline.transfers
-    stop = copy_transfers(inline.running.app, at, to.source, to.target, to.bytes, to.sent_ns, to.arrived_ns)
-    inline.transfers_used = stop
+    at = inline.transfers_used
+    stop = inline.transfers_used = copy_transfers(inline.running.app, inline.transfers, at)
     inline.outcomes.transfer_first[job], inline.outcomes.n_transfers[job] = at, stop - at
     return 0

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from als.engine import loop as application
 from als.engine import state as app
 from als.engine.master import message_ns_in_kernels as _message_ns
@@ -43,7 +41,7 @@ from bridge.couplings.inline_state import (
 )
 from bridge.couplings.inline_status import InlineStatus
 from traces.algorithms.copying import copy_first
-from traces.compiled import Array, caller, compiled
+from traces.compiled import caller, compiled
 from traces.kernels.signatures import Ints, Shorts
 
 _PAUSED = int(BatchStatus.PAUSED)  # a kernel that returns members of two enumerations has no type
@@ -125,15 +123,15 @@ def bind(state: BatchState, inline: InlineState, job: int, n: int, row: int, kee
     phases = app.phases
     show_phases(phases, table, place)
     app.lengths = work.lengths[:n]
-    app.part_first = inline.part_first[: phases.kind.size * table.steps[place] + 1]
+    app.part_first = work.part_first[: phases.kind.size * table.steps[place] + 1]
     app.speed, app.core_number = work.speed[:n_cores], work.core_number[:n_cores]
     app.latency_ns = work.latency_ns[:n_cores]
     app.ask_ns, app.ask_core = work.ask_ns[:n_cores], work.ask_core[:n_cores]
     app.finish_ns, app.busy_ns = work.finish_ns[:n_cores], work.busy_ns[:n_cores]
     app.memo = work.memo[: _whole_memo(phases, table.rules, n_cores)]
     app.chosen = inline.outcomes.chosen[job]
-    app.start_ns, app.end_ns = work.start_ns[row:stop], work.end_ns[row:stop]
-    app.core, app.chunk = work.core[row:stop], work.chunk[row:stop]
+    app.start_ns, app.end_ns = inline.tasks.start_ns[row:stop], inline.tasks.end_ns[row:stop]
+    app.core, app.chunk = inline.tasks.core[row:stop], inline.tasks.chunk[row:stop]
     if inline.width_range.size > 0:
         call_hook(inline.hooks[WISHES], (state, inline, state.jobs.origin[job], 0))
 
@@ -144,7 +142,7 @@ def set_up(state: BatchState, inline: InlineState, job: int, keep_tasks: bool, a
     work, jobs, table = inline.application, state.jobs, inline.table
     n_cores, origin = jobs.cores[job], jobs.origin[job]
     place = inline.program[origin]
-    drawing = work.lengths, inline.part_first, table, place, inline.seed[0], inline.job_id[origin], inline.room
+    drawing = work.lengths, work.part_first, table, place, inline.seed[0], inline.job_id[origin], inline.room
     speeds = inline.costs.slowest_gflops, inline.costs.bytes_per_gflop
     n = draw_program(*drawing, inline.asked[origin], inline.core_gflop[origin], *speeds)
     if n in (NO_ROOM, IMPOSSIBLE):
@@ -152,7 +150,7 @@ def set_up(state: BatchState, inline: InlineState, job: int, keep_tasks: bool, a
         return InlineStatus.LENGTHS_FULL if n == NO_ROOM else InlineStatus.LENGTHS_FAULT
     row = inline.outcomes.first[job] if again and keep_tasks else inline.ledger_used
     stop = row + n if keep_tasks else row
-    if stop > work.start_ns.size:
+    if stop > inline.tasks.start_ns.size:
         return InlineStatus.LEDGER_FULL
     parts = (table.phase_stop[place] - table.phase_first[place]) * table.steps[place]
     sends = keep_tasks and work.graph.net.kind != NONE and inline.room.first[parts] > 0
@@ -180,7 +178,7 @@ def keep_rows(inline: InlineState, job: int, keep_tasks: bool) -> None:
     found.first[job] = inline.ledger_used if keep_tasks else -1
     inline.ledger_used += app.start_ns.size
     if keep_tasks:
-        copy_first(inline.lengths[found.first[job] :], app.lengths, app.lengths.size)
+        copy_first(inline.tasks.length_gflop[found.first[job] :], app.lengths, app.lengths.size)
 
 
 @compiled(merged=True)
@@ -263,7 +261,7 @@ def run_application(state: BatchState, inline: InlineState, job: int, keep_tasks
 @compiled()
 def drive(state: BatchState, inline: InlineState, max_ends: int) -> int:
     """Run both levels until the end, a pause, a fault, or more room is needed; returns which."""
-    keep_tasks = inline.lengths.size > 0
+    keep_tasks = inline.tasks.start_ns.size > 0
     pause_at = state.n_ended + max_ends
     while True:
         while state.n_answered < state.n_started:
@@ -280,14 +278,8 @@ def drive(state: BatchState, inline: InlineState, max_ends: int) -> int:
             return _PAUSED  # what has started is answered for when it goes on
 
 
-def reorder(source: Array, target: Array, source_first: Array, target_first: Array) -> None:
-    """Copy each job's rows from where they are in ``source`` to where they belong in ``target``; numbers of 4 or 8 bytes."""
-    words = source.itemsize // 4
-    _reorder(source.view(np.int32), target.view(np.int32), words * source_first, words * target_first)
-
-
 @compiled()
-def _reorder(source: Shorts, target: Shorts, source_first: Ints, target_first: Ints) -> None:
+def reorder(source: Shorts, target: Shorts, source_first: Ints, target_first: Ints) -> None:
     """Copy the rows of each job that has started, from ``source_first`` to ``target_first``."""
     for job in range(source_first.size):
         if source_first[job] < 0:

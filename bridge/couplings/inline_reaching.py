@@ -103,14 +103,14 @@ def _report_end(state: BatchState, inline: InlineState, job: int, status: int, k
         need = report_end(state, inline, job, status, keep_tasks)
     if need != 0:
         return int(need)
-    run, work, row = inline.running.app, inline.application, inline.outcomes.first[job]
+    run, tasks, row = inline.running.app, inline.tasks, inline.outcomes.first[job]
     copy_first(inline.outcomes.chosen[job], run.chosen, run.chosen.size)
     if keep_tasks:
         n = run.start_ns.size
-        copy_first(work.start_ns[row:], run.start_ns, n)
-        copy_first(work.end_ns[row:], run.end_ns, n)
-        copy_first(work.core[row:], run.core, n)
-        copy_first(work.chunk[row:], run.chunk, n)
+        copy_first(tasks.start_ns[row:], run.start_ns, n)
+        copy_first(tasks.end_ns[row:], run.end_ns, n)
+        copy_first(tasks.core[row:], run.core, n)
+        copy_first(tasks.chunk[row:], run.chunk, n)
     return 0
 
 
@@ -303,7 +303,7 @@ def _reach(state: BatchState, inline: InlineState, keep_tasks: bool, replays: bo
 @compiled()
 def drive_and_reach(state: BatchState, inline: InlineState, max_ends: int) -> int:
     """Run both levels until the end, a pause, a fault, or more room is needed; returns which."""
-    keep_tasks = inline.lengths.size > 0
+    keep_tasks = inline.tasks.start_ns.size > 0
     replays = inline.saved.flags.size == 0
     pause_at = state.n_ended + max_ends
     while True:

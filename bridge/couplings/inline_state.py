@@ -9,7 +9,7 @@ from als.engine import hooks as application_hooks
 from als.engine import loop as application
 from als.engine.dag import hooks as graph_hooks
 from als.engine.dag import state as graphs
-from als.engine.dag.metrics import GRAPH_METRICS
+from als.engine.dag.metrics import GRAPH_METRICS, TransferColumns
 from als.engine.metrics import LOOP_METRICS
 from als.engine.state import ApplicationState
 from als.graphs.contract import MAX_EDGES_PER_JOB
@@ -21,12 +21,12 @@ from bls.engine.features import losses, reached, releases, wishes
 from bls.engine.state import BatchState
 from bls.estimates import Promised, estimator
 from bls.simulator import BatchSimulator
-from bridge.couplings.contract import core_gflop
+from bridge.couplings.contract import TaskColumns, core_gflop
 from bridge.couplings.inline_kept import Journal, Running, SavedStates
 from bridge.scenarios.scenario import Scenario
-from traces.compiled import Array, as_value, caller, function_table, own, types
+from traces.compiled import as_value, caller, function_table, own, types
 from traces.hooks import Hooks
-from traces.kernels.signatures import Floats, Floats2, Ints, Ints2, Shorts, StateKind, Words
+from traces.kernels.signatures import Floats, Floats2, Ints, Ints2, StateKind, Words
 from traces.kernels.state import State, column
 
 # The engines' functions are called through pointers: places in InlineState.engines
@@ -64,17 +64,6 @@ class Costs(State):
     resize_ns: int  # of a change of the width, for each core
     slowest_gflops: float  # of the machine's slowest core, GFLOP/s
     bytes_per_gflop: float  # how many bytes a network between two hosts carries while a core computes a GFLOP
-
-
-class TransferColumns(State, dim="transfers"):
-    """The columns of ``traces.ledger.TransferRecords``, job by job, as they started; of size 0 if none are kept."""
-
-    # The column of the same name there
-    source: Shorts = column()
-    target: Shorts = column()
-    bytes: Floats = column()
-    sent_ns: Ints = column()
-    arrived_ns: Ints = column()
 
 
 class Outcomes(State, dim="rows"):
@@ -115,14 +104,14 @@ class InlineState(State):
     program: Ints  # (n,): the place of each job's program
     table: ProgramTable  # the programs
     speeds: SpeedState  # how the speeds of cores change
-    part_first: Ints  # where the parts of a job begin
     room: DrawingRoom  # work space for drawing tasks
     own_gflops: Floats  # work space, where speeds change and are scaled
     # One application's arrays, as large as the largest job needs; the loop uses the front of each
     application: ApplicationState
     outcomes: Outcomes = column()  # what became of each job
-    transfers: TransferColumns = column()  # records of transfers
-    lengths: Floats  # the task lengths of the records; of size 0 if no records are kept
+    # Records, by jobs as they started
+    tasks: TaskColumns = column()
+    transfers: TransferColumns = column()
     # The application that runs: the front of the arrays of ``application``, or one that is kept of a job, or a copy of it
     running: Running
     shared: Running  # the one that is the front of the arrays of ``application``
@@ -154,14 +143,10 @@ HOOKS = Hooks(
 )
 
 
-#: The columns of an application state that are the records of tasks.
-_RECORDS = ("start_ns", "end_ns", "core", "chunk")
-
-
 def _application_room(
-    scenario: Scenario, rows: int, widest: int, memo: int, *, changes: bool, wishes: bool
+    scenario: Scenario, widest: int, memo: int, *, changes: bool, wishes: bool
 ) -> application.ApplicationState:
-    # Room for one application, as large as any needs, and for ``rows`` records of tasks.
+    # Room for one application, as large as any needs.
     programs, rules = scenario.programs, scenario.options.rules
     assert programs is not None
     resizes = rules.resizing > 0
@@ -169,9 +154,9 @@ def _application_room(
     graph = graphs.NO_GRAPH
     if programs.has_graph:
         graph = _graph_room(programs, room, edges, widest, scenario.network, resizes)
-    work = application.new_state(
+    return application.new_state(
         lengths=np.empty(room),
-        part_first=np.zeros(2, np.int64),
+        part_first=np.zeros(programs.most_parts + 1, np.int64),
         phases=programs.table.phases,
         table=programs.table.rules,
         speed=np.empty(widest),
@@ -191,8 +176,6 @@ def _application_room(
         graph=graph,
         wishes=np.zeros(len(programs.table.wishes), np.int64) if wishes else None,
     )
-    records = {name: np.empty(rows, getattr(work, name).dtype) for name in _RECORDS}
-    return work._replace(wished_ns=np.empty(programs.most_parts if wishes else 0, np.int64), **records)
 
 
 def new_inline_state(scenario: Scenario, simulator: BatchSimulator, *, keep_tasks: bool) -> InlineState:
@@ -211,7 +194,7 @@ def new_inline_state(scenario: Scenario, simulator: BatchSimulator, *, keep_task
     # The draws overshoot their sum by half a task or so a job.
     rows = expected + expected // 64 + 2 * n + room if keep_tasks else 0
     memo = programs.memo(program, most)
-    work = _application_room(scenario, rows, widest, memo, changes=simulator.cuts, wishes=wishes)
+    work = _application_room(scenario, widest, memo, changes=simulator.cuts, wishes=wishes)
     network, varies = scenario.network.kind != NONE, speeds.component.size > 0
     sends = keep_tasks and edges > 0 and network
     objects = not all(one.by_memo for one in programs.rules.techniques)
@@ -230,13 +213,12 @@ def new_inline_state(scenario: Scenario, simulator: BatchSimulator, *, keep_task
         program=own(program, np.int64),
         table=programs.table,
         speeds=speeds,
-        part_first=np.zeros(programs.most_parts + 1, np.int64),
         room=new_drawing_room(edges, programs.most_parts, memo=programs.draw_memo, keys=work.keys),
         own_gflops=np.zeros(widest),
         application=work,
         outcomes=Outcomes.new({"rows": n, "rules": n_rules, "graphs": n if programs.has_graph else 0}),
+        tasks=TaskColumns.new({"records": rows}),
         transfers=TransferColumns.new({"transfers": 2 * edges if sends else 0}),
-        lengths=np.empty(rows, np.float64),
         running=shared,
         shared=shared,
         seed=np.array([scenario.model.seed], np.uint64),
@@ -255,8 +237,10 @@ def new_inline_state(scenario: Scenario, simulator: BatchSimulator, *, keep_task
         ),
         engines=function_table([(not need or getattr(simulator, need)) and as_value(*one) for *one, need in ENGINES]),
         hooks=HOOKS.filled([slot for slot, there in used.items() if there]),
-        journal=Journal.new(_sizes(replays, rows=n, entries=n, wanted=16 * n, cores=widest)),
-        saved=SavedStates.new(_sizes(saves, rows=n, words=256 * min(n, 64), ahead=256, cores=widest)),
+        journal=Journal.none({"rows": n, "entries": n, "wanted": 16 * n, "cores": widest} if replays else None),
+        saved=SavedStates.none(
+            {"rows": n, "words": 256 * min(n, 64), "ahead": 256, "cores": widest} if saves else None
+        ),
         width_range=np.stack([widths.min_cores, widths.max_cores])
         if wishes and widths is not None
         else np.zeros((2, 0), np.int64),
@@ -264,18 +248,12 @@ def new_inline_state(scenario: Scenario, simulator: BatchSimulator, *, keep_task
     return with_application(state, work)
 
 
-def _sizes(there: bool, **sizes: int) -> dict[str, int]:
-    return sizes if there else dict.fromkeys(sizes, 0)
-
-
 def forked(inline: InlineState) -> InlineState:
     """A copy between two instants, at which no application is under way but those that are saved.
 
     Both share the room in which one application after another is simulated.
     """
-    work = inline.application
-    work = work._replace(**{name: getattr(work, name).copy() for name in _RECORDS})
-    return with_application(inline.fork()._replace(lengths=inline.lengths.copy()), work)
+    return with_application(inline.fork(), inline.application)
 
 
 def _graph_room(
@@ -323,18 +301,6 @@ def with_room(inline: InlineState, programs: Programs) -> InlineState:
     return with_application(inline._replace(room=room), grown._replace(graph=graph))
 
 
-def with_records(inline: InlineState) -> InlineState:
-    """The same with room for half as many task records again."""
-    work = inline.application
-    more = len(inline.lengths) // 2 + len(work.lengths)
-
-    def grown(column: Array) -> Array:
-        return np.concatenate([column, np.empty(more, column.dtype)])
-
-    work = work._replace(**{name: grown(getattr(work, name)) for name in _RECORDS})
-    return with_application(inline._replace(lengths=grown(inline.lengths)), work)
-
-
 def grow_rows(inline: InlineState, rows: int) -> None:
     """Have room for this number of rows of the batch state."""
     inline.outcomes.grow(rows=rows, graphs=rows if inline.application.graph.exists else 0)
@@ -342,6 +308,12 @@ def grow_rows(inline: InlineState, rows: int) -> None:
         inline.saved.grow(rows=rows)
     elif len(inline.journal.flags):
         inline.journal.grow(rows=rows)
+
+
+def grow_tasks(inline: InlineState) -> None:
+    """Have room for half as many task records again, and for those of one more job."""
+    n = len(inline.tasks.start_ns)
+    inline.tasks.grow(records=n + n // 2 + len(inline.application.lengths))
 
 
 def grow_transfers(inline: InlineState) -> None:

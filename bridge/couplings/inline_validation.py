@@ -45,7 +45,7 @@ def validate_inline(state: BatchState, inline: InlineState) -> None:
                 f"{inline.outcomes.n_chunks[row]} chunks",
                 int(row),
             )
-    if len(inline.lengths):
+    if len(inline.tasks.start_ns):
         _check_records(state, inline, jobs, np.flatnonzero(done))
     elif inline.ledger_used:
         _fault(state, f"{inline.ledger_used} records of tasks, where none are kept")
@@ -99,8 +99,8 @@ def _check_records(state: BatchState, inline: InlineState, jobs: Jobs, rows: Arr
     used = int(count.sum())
     if used != inline.ledger_used:
         _fault(state, f"{inline.ledger_used} records of tasks; the jobs have {used}")
-    work, owner = inline.application, np.repeat(order, count)
-    start, end, core = work.start_ns[:used], work.end_ns[:used], work.core[:used]
+    tasks, owner = inline.tasks.front(used), np.repeat(order, count)
+    start, end, core = tasks.start_ns, tasks.end_ns, tasks.core
     began = start >= 0
     beyond = (start < jobs.start_ns[owner]) | (end < start) | (end > jobs.end_ns[owner]) | (core < 0)
     wrong = began & np.isin(owner, rows) & beyond

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from als.engine.dag.metrics import GRAPH_METRICS, transfer_room
+from als.engine.dag.metrics import GRAPH_METRICS, TransferColumns
 from als.engine.metrics import LOOP_METRICS, measure
 from als.programs.table import Programs
 from bridge.couplings.batch_level import BatchLevel
-from bridge.couplings.contract import Applications
+from bridge.couplings.contract import Applications, TaskColumns
 from bridge.couplings.orders import Orders
 from bridge.couplings.places import Places
 from bridge.protocol.messages import Outcome, Records, Transfers
@@ -107,9 +108,11 @@ class Reports:
             loops,
             chosen,
             ahead_chunks,
-            TaskRecords(*_joined(records, _NO_TASKS)) if keep else None,
+            TaskRecords(*_joined(records, TaskColumns.none())) if keep else None,
             graphs=graphs,
-            transfers=TransferRecords(*_joined(transfers, transfer_room(0))) if keep and self._scenario.sends else None,
+            transfers=TransferRecords(*_joined(transfers, TransferColumns.none()))
+            if keep and self._scenario.sends
+            else None,
             cost=cost,
         )
 
@@ -125,9 +128,6 @@ class Reports:
         if len(outcome.chosen) > most:
             what = f"the outcome's chosen has {len(outcome.chosen)} numbers; allowed: up to {most}"
             raise PeerError(f"job {self._orders.job_number(row)}: {what}")
-
-
-_NO_TASKS = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0))
 
 
 def _task_columns(part: Records, places: Places) -> tuple[Array, ...]:
@@ -153,7 +153,7 @@ def _transfer_columns(part: Transfers) -> tuple[Array, ...]:
     )
 
 
-def _joined(rows: list[_Parts], none: tuple[Array, ...]) -> tuple[Array, ...]:
+def _joined(rows: list[_Parts], none: Iterable[Array]) -> tuple[Array, ...]:
     """The columns of all rows, and before them where each row's begin; ``none`` are columns of the same types."""
     first = np.zeros(len(rows) + 1, np.int64)
     np.cumsum([sum(len(part[0]) for part in parts) for parts in rows], out=first[1:])
