@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 
-from als.engine import loop as application
-from als.engine import state as app
+from als.engine.loop import end_ns, total_gflop
 from als.engine.master import message_ns_in_kernels as _message_ns
 from als.engine.metrics import measure
+from als.engine.state import whole_memo
 from als.engine.status import FINISHED, LOST, STOPPED
 from als.lengths.draw import IMPOSSIBLE, NO_ROOM, length_cov
 from als.network.state import NONE
@@ -20,40 +20,15 @@ from als.programs.table import draw_program
 from bls.engine.features import releases
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
-from bridge.couplings.inline_state import (
-    APP_BEGIN,
-    APP_RUN,
-    BATCH_ADVANCE,
-    BATCH_LOSS,
-    BATCH_OUTCOME,
-    BATCH_RELEASE,
-    BATCH_STOP_AFTER,
-    BATCH_WISH,
-    ENGINES,
-    GRAPHS,
-    REPLAY,
-    SPEEDS,
-    TRANSFERS,
-    VARYING,
-    WISHES,
-    InlineState,
-    call_hook,
-)
+from bridge.couplings import inline_state as i
+from bridge.couplings.inline_state import InlineState, call_hook
 from bridge.couplings.inline_status import InlineStatus
 from traces.algorithms.copying import copy_first
-from traces.compiled import caller, compiled
+from traces.compiled import compiled
 from traces.kernels.signatures import Ints, Shorts
 
 _PAUSED = int(BatchStatus.PAUSED)  # a kernel that returns members of two enumerations has no type
-_end_ns, _total_gflop = application.end_ns, application.total_gflop
 _FULL, _REFUSED, _TOLD = releases.FULL, releases.REFUSED, releases.TOLD
-_whole_memo = app.whole_memo
-_batch_advance, _batch_outcome, _begin, _run_until_stop = (
-    caller(ENGINES[place][1]) for place in (BATCH_ADVANCE, BATCH_OUTCOME, APP_BEGIN, APP_RUN)
-)
-_batch_release, _batch_stop_after, _batch_loss, _batch_wish = (
-    caller(ENGINES[place][1]) for place in (BATCH_RELEASE, BATCH_STOP_AFTER, BATCH_LOSS, BATCH_WISH)
-)
 
 
 @compiled(merged=True)
@@ -85,11 +60,13 @@ def _take_cores(state: BatchState, inline: InlineState, job: int, n_cores: int) 
 
 
 @compiled(merged=True)
-def stops_later(state: BatchState, inline: InlineState, job: int) -> bool:
-    """Whether a job that was cut had released the failing hosts by then, so that it is to be run again, for longer."""
+def stops_later(state: BatchState, inline: InlineState, job: int, status: int) -> bool:
+    """Whether a job that has ended so was cut, and had released the failing hosts by then: it is run again, for longer."""
+    if inline.costs.may_release == 0 or status != STOPPED:
+        return False
     app = inline.running.app
     released_ns = app.cores.released_ns[: app.core_number.size]
-    return bool(_batch_stop_after(inline.engines[BATCH_STOP_AFTER], (state, job, app.core_number, released_ns)))
+    return bool(i.stop_after(inline.engines[i.STOP_AFTER], (state, job, app.core_number, released_ns)))
 
 
 @compiled(merged=True)
@@ -103,15 +80,12 @@ def report_releases(state: BatchState, inline: InlineState, job: int, until_ns: 
     app, answer = inline.running.app, _TOLD
     released_ns = app.cores.released_ns[: app.core_number.size]
     if app.wishes.size > 0:
-        answer = _batch_wish(inline.engines[BATCH_WISH], (state, job, app.wished_ns, app.wishes, until_ns))
+        answer = i.wish(inline.engines[i.WISH], (state, job, app.wished_ns, app.wishes, until_ns))
     if answer == _TOLD:
-        answer = _batch_release(inline.engines[BATCH_RELEASE], (state, job, app.core_number, released_ns, until_ns))
+        answer = i.release(inline.engines[i.RELEASE], (state, job, app.core_number, released_ns, until_ns))
     if answer == _FULL:
         return InlineStatus.RELEASES_FULL
-    if answer == _REFUSED:
-        inline.fault_job = job
-        return InlineStatus.RELEASES_FAULT
-    return 0
+    return InlineStatus.RELEASES_FAULT if answer == _REFUSED else 0
 
 
 @compiled(merged=True)
@@ -128,12 +102,12 @@ def bind(state: BatchState, inline: InlineState, job: int, n: int, row: int, kee
     app.latency_ns = work.latency_ns[:n_cores]
     app.ask_ns, app.ask_core = work.ask_ns[:n_cores], work.ask_core[:n_cores]
     app.finish_ns, app.busy_ns = work.finish_ns[:n_cores], work.busy_ns[:n_cores]
-    app.memo = work.memo[: _whole_memo(phases, table.rules, n_cores)]
+    app.memo = work.memo[: whole_memo(phases, table.rules, n_cores)]
     app.chosen = inline.outcomes.chosen[job]
     app.start_ns, app.end_ns = inline.tasks.start_ns[row:stop], inline.tasks.end_ns[row:stop]
     app.core, app.chunk = inline.tasks.core[row:stop], inline.tasks.chunk[row:stop]
     if inline.width_range.size > 0:
-        call_hook(inline.hooks[WISHES], (state, inline, state.jobs.origin[job], 0))
+        call_hook(inline.hooks[i.WISHES], (state, inline, state.jobs.origin[job], 0))
 
 
 @compiled(merged=True)
@@ -146,7 +120,6 @@ def set_up(state: BatchState, inline: InlineState, job: int, keep_tasks: bool, a
     speeds = inline.costs.slowest_gflops, inline.costs.bytes_per_gflop
     n = draw_program(*drawing, inline.asked[origin], inline.core_gflop[origin], *speeds)
     if n in (NO_ROOM, IMPOSSIBLE):
-        inline.fault_job = job
         return InlineStatus.LENGTHS_FULL if n == NO_ROOM else InlineStatus.LENGTHS_FAULT
     row = inline.outcomes.first[job] if again and keep_tasks else inline.ledger_used
     stop = row + n if keep_tasks else row
@@ -159,7 +132,7 @@ def set_up(state: BatchState, inline: InlineState, job: int, keep_tasks: bool, a
     hosts = _take_cores(state, inline, job, n_cores)
     bind(state, inline, job, n, row, keep_tasks)
     if inline.speeds.component.size > 0:
-        call_hook(inline.hooks[SPEEDS], (state, inline, n_cores, jobs.start_ns[job]))
+        call_hook(inline.hooks[i.SPEEDS], (state, inline, n_cores, jobs.start_ns[job]))
     if work.graph.exists == 1:
         of, app = inline.running, inline.running.app
         app.graph.edge_first = inline.room.first[: parts + 1]
@@ -182,48 +155,38 @@ def keep_rows(inline: InlineState, job: int, keep_tasks: bool) -> None:
 
 
 @compiled(merged=True)
-def fault_of(inline: InlineState, job: int, status: int) -> int:
-    """An ``InlineStatus`` if the application of a job has come to another end than there is; else 0."""
-    if status != FINISHED and status != STOPPED and status != LOST:
-        inline.fault_job = job
-        inline.fault_status = status
-        return InlineStatus.APPLICATION_FAULT
-    return 0
-
-
-@compiled(merged=True)
 def report_end(state: BatchState, inline: InlineState, job: int, status: int, keep_tasks: bool) -> int:
     """Report to the batch level how the application that has run ends, and note its outcome; 0, or an ``InlineStatus``."""
+    if status != FINISHED and status != STOPPED and status != LOST:
+        inline.fault_status = status
+        return InlineStatus.APPLICATION_FAULT
     of, app, n_cores, found = inline.running, inline.running.app, inline.running.app.speed.size, inline.outcomes
-    start_ns, stop_ns = state.jobs.start_ns[job], _end_ns(app)
+    start_ns, stop_ns = state.jobs.start_ns[job], end_ns(app)
     need = report_releases(state, inline, job, stop_ns)
     if need != 0:
         return int(need)
     if inline.speeds.component.size > 0:  # the measures count with the speeds at the start
-        call_hook(inline.hooks[SPEEDS], (state, inline, n_cores, start_ns))
+        call_hook(inline.hooks[i.SPEEDS], (state, inline, n_cores, start_ns))
     elif app.scale != 0:
         for c in range(n_cores):
             app.speed[c] = of.base_gflops[c]
-    total = _total_gflop(app)
+    total = total_gflop(app)
     found.n_tasks[job], found.n_chunks[job], found.ahead_chunks[job] = app.n_ran, app.n_chunks, app.ahead_chunks
     found.length_gflop[job] = total
     done, cov = total if status == FINISHED else math.nan, length_cov(app.lengths, 0, app.lengths.size)
     what = found.loops[job], start_ns, app.finish_ns, app.busy_ns, app.speed, done, cov
     measure(*what, app.scheduling_ns, app.n_chunks)
     if app.graph.exists == 1:
-        call_hook(inline.hooks[GRAPHS], (state, inline, job, status != FINISHED))
+        call_hook(inline.hooks[i.GRAPHS], (state, inline, job, status != FINISHED))
         if keep_tasks and app.graph.net.kind != NONE and app.graph.edge_first[app.part_first.size - 1] > 0:
-            call_hook(inline.hooks[TRANSFERS], (state, inline, job, 0))
+            call_hook(inline.hooks[i.TRANSFERS], (state, inline, job, 0))
     if status == LOST:
         last = app.last_lost
         core = app.core_number[last] if last >= 0 else last
-        known = _batch_loss(inline.engines[BATCH_LOSS], (state, job, stop_ns, core))
+        known = i.loss(inline.engines[i.LOSS], (state, job, stop_ns, core))
     else:
-        known = _batch_outcome(inline.engines[BATCH_OUTCOME], (state, job, stop_ns, status == STOPPED))
-    if not known:
-        inline.fault_job = job
-        return InlineStatus.OUTCOME_FAULT
-    return 0
+        known = i.outcome(inline.engines[i.OUTCOME], (state, job, stop_ns, status == STOPPED))
+    return 0 if known else InlineStatus.OUTCOME_FAULT
 
 
 @compiled(inner=True)
@@ -235,23 +198,21 @@ def run_application(state: BatchState, inline: InlineState, job: int, keep_tasks
     app, jobs, costs, engines = inline.running.app, state.jobs, inline.costs, inline.engines
     start_ns = jobs.start_ns[job]
     while True:
-        _begin(engines[APP_BEGIN], (app, start_ns, costs.overhead_ns, costs.master != 0, costs.releases != 0))
+        i.begin(engines[i.BEGIN], (app, start_ns, costs.overhead_ns, costs.master != 0, costs.releases != 0))
         if again:
-            status = call_hook(inline.hooks[REPLAY], (state, inline, job, jobs.stop_ns[job]))
+            status = call_hook(inline.hooks[i.REPLAY], (state, inline, job, jobs.stop_ns[job]))
         elif inline.speeds.component.size == 0:
-            status = _run_until_stop(engines[APP_RUN], (app, jobs.stop_ns[job]))
+            status = i.run(engines[i.RUN], (app, jobs.stop_ns[job]))
         else:
-            status = call_hook(inline.hooks[VARYING], (state, inline, app.speed.size, jobs.stop_ns[job]))
-        if fault_of(inline, job, status) != 0:
-            return InlineStatus.APPLICATION_FAULT
-        if not (costs.may_release != 0 and status == STOPPED and stops_later(state, inline, job)):
+            status = call_hook(inline.hooks[i.VARYING], (state, inline, app.speed.size, jobs.stop_ns[job]))
+        if not stops_later(state, inline, job, status):
             break
         if again:  # its width may have changed
             need = set_up(state, inline, job, keep_tasks, again)
             if need != 0:
                 return int(need)
         elif inline.speeds.component.size > 0:
-            call_hook(inline.hooks[SPEEDS], (state, inline, app.speed.size, start_ns))
+            call_hook(inline.hooks[i.SPEEDS], (state, inline, app.speed.size, start_ns))
     need = report_end(state, inline, job, status, keep_tasks)
     if need == 0 and not again:
         keep_rows(inline, job, keep_tasks)
@@ -265,13 +226,13 @@ def drive(state: BatchState, inline: InlineState, max_ends: int) -> int:
     pause_at = state.n_ended + max_ends
     while True:
         while state.n_answered < state.n_started:
-            job = state.started[state.n_answered]
+            inline.job = job = state.started[state.n_answered]
             if job >= inline.outcomes.n_rows.size:
                 return InlineStatus.ROWS_SHORT
             need = run_application(state, inline, job, keep_tasks, False)
             if need != 0:
                 return int(need)
-        status = _batch_advance(inline.engines[BATCH_ADVANCE], (state, max_ends))
+        status = i.advance(inline.engines[i.ADVANCE], (state, max_ends))
         if status != BatchStatus.STARTED:
             return int(status)
         if state.n_ended >= pause_at:

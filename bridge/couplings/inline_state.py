@@ -11,7 +11,7 @@ from als.engine.dag import hooks as graph_hooks
 from als.engine.dag import state as graphs
 from als.engine.dag.metrics import GRAPH_METRICS, TransferColumns
 from als.engine.metrics import LOOP_METRICS
-from als.engine.state import ApplicationState
+from als.engine.state import ApplicationState, new_state
 from als.graphs.contract import MAX_EDGES_PER_JOB
 from als.lengths.contract import MAX_TASKS_PER_JOB
 from als.network.state import NONE, NetworkState
@@ -30,11 +30,10 @@ from traces.kernels.signatures import Floats, Floats2, Ints, Ints2, StateKind, W
 from traces.kernels.state import State, column
 
 # The engines' functions are called through pointers: places in InlineState.engines
-BATCH_ADVANCE, BATCH_OUTCOME, APP_BEGIN, APP_RUN, BATCH_RELEASE, BATCH_STOP_AFTER, BATCH_LOSS = range(7)
-BATCH_TAKE_BACK, BATCH_PROMISE, BATCH_WISH = range(7, 10)
+ADVANCE, OUTCOME, BEGIN, RUN, RELEASE, STOP_AFTER, LOSS, TAKE_BACK, PROMISE, WISH = range(10)
 
 _INSTANTS = types.Column(types.int64, 1)
-_BATCH, _APPLICATION = StateKind(BatchState), StateKind(application.ApplicationState)
+_BATCH, _APPLICATION = StateKind(BatchState), StateKind(ApplicationState)
 #: The functions, and which property a batch simulator has if they are needed: they are compiled only then.
 ENGINES = (
     (batch.advance, types.int64(_BATCH, types.int64), ""),
@@ -47,6 +46,10 @@ ENGINES = (
     (reached.take_back, types.boolean(_BATCH, types.int64), "reaches"),
     (batch.promise, types.boolean(_BATCH, types.int64, types.int64), "reaches"),
     (wishes.tell_wishes, types.int64(_BATCH, types.int64, _INSTANTS, _INSTANTS, types.int64), "evolves"),
+)
+# What calls each of them: ``advance(inline.engines[ADVANCE], arguments)``
+advance, outcome, begin, run, release, stop_after, loss, take_back, promise, wish = (
+    caller(signature) for _, signature, _ in ENGINES
 )
 
 
@@ -91,8 +94,8 @@ class InlineState(State):
     transfers_used: int = 0  # records of transfers
     journal_used: int = 0  # entries of the journal
     cores_used: int = 0  # cores for which others wait, by these
-    fault_job: int = 0  # the job at which the loop had to end
-    fault_status: int = 0  # why
+    job: int = 0  # the job whose application was run last
+    fault_status: int = 0  # how it ended, if that is a fault
     reached_at: int = 0  # how many of the jobs that receive commands after a pass have been dealt with
     n_noted: int = 0  # of how many of them the end was taken back
     applied_upto: int = 0  # how many of them have applied their commands
@@ -123,6 +126,24 @@ class InlineState(State):
     saved: SavedStates = column()  # applications that run, each as it was at an instant
     width_range: Ints2  # (2, n) or (2, 0): where jobs request cores, the fewest that each may have, and the most
 
+    def grow_rows(self, rows: int) -> None:
+        """Have room for this number of rows of the batch state."""
+        self.outcomes.grow(rows=rows, graphs=rows if self.application.graph.exists else 0)
+        if len(self.saved.flags):
+            self.saved.grow(rows=rows)
+        elif len(self.journal.flags):
+            self.journal.grow(rows=rows)
+
+    def grow_tasks(self) -> None:
+        """Have room for half as many task records again, and for those of one more job."""
+        n = len(self.tasks.start_ns)
+        self.tasks.grow(records=n + n // 2 + len(self.application.lengths))
+
+    def grow_transfers(self) -> None:
+        """Have room for half as many transfers again, and for those of one more job."""
+        n = len(self.transfers.source)
+        self.transfers.grow(transfers=n + n // 2 + len(self.room.source))
+
 
 #: ``hook(state, inline, job or cores, instant or flag)``
 HOOK = types.int64(_BATCH, StateKind(InlineState), types.int64, types.int64)
@@ -143,9 +164,7 @@ HOOKS = Hooks(
 )
 
 
-def _application_room(
-    scenario: Scenario, widest: int, memo: int, *, changes: bool, wishes: bool
-) -> application.ApplicationState:
+def _application_room(scenario: Scenario, widest: int, memo: int, *, changes: bool, wishes: bool) -> ApplicationState:
     # Room for one application, as large as any needs.
     programs, rules = scenario.programs, scenario.options.rules
     assert programs is not None
@@ -154,7 +173,7 @@ def _application_room(
     graph = graphs.NO_GRAPH
     if programs.has_graph:
         graph = _graph_room(programs, room, edges, widest, scenario.network, resizes)
-    return application.new_state(
+    return new_state(
         lengths=np.empty(room),
         part_first=np.zeros(programs.most_parts + 1, np.int64),
         phases=programs.table.phases,
@@ -266,7 +285,7 @@ def _graph_room(
         np.zeros(widest, np.int64),
         np.zeros(widest, np.int64),
         network,
-        graph_hooks.table(network),
+        graph_hooks.table(network.kind != NONE),
         n_tasks=n_tasks,
         plan_room=programs.rules.plan_room(n_tasks, n_edges, widest),
     )
@@ -276,7 +295,7 @@ def _graph_room(
     return made
 
 
-def with_application(inline: InlineState, work: application.ApplicationState) -> InlineState:
+def with_application(inline: InlineState, work: ApplicationState) -> InlineState:
     """The same with other arrays of an application, or other room for edges."""
     room, graph = inline.room, work.graph
     if graph.exists:
@@ -299,24 +318,3 @@ def with_room(inline: InlineState, programs: Programs) -> InlineState:
     graph = _graph_room(programs, more, edges, len(work.speed), work.graph.net, inline.costs.resizes != 0)
     room = new_drawing_room(edges, programs.most_parts, memo=programs.draw_memo, keys=work.keys)
     return with_application(inline._replace(room=room), grown._replace(graph=graph))
-
-
-def grow_rows(inline: InlineState, rows: int) -> None:
-    """Have room for this number of rows of the batch state."""
-    inline.outcomes.grow(rows=rows, graphs=rows if inline.application.graph.exists else 0)
-    if len(inline.saved.flags):
-        inline.saved.grow(rows=rows)
-    elif len(inline.journal.flags):
-        inline.journal.grow(rows=rows)
-
-
-def grow_tasks(inline: InlineState) -> None:
-    """Have room for half as many task records again, and for those of one more job."""
-    n = len(inline.tasks.start_ns)
-    inline.tasks.grow(records=n + n // 2 + len(inline.application.lengths))
-
-
-def grow_transfers(inline: InlineState) -> None:
-    """Have room for half as many transfers again, and for those of one more job."""
-    n = len(inline.transfers.source)
-    inline.transfers.grow(transfers=n + n // 2 + len(inline.room.source))

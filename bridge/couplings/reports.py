@@ -65,7 +65,7 @@ class Reports:
         """
         outcome, start_ns = report.outcome, self._simulator.start_ns(row)
         places = self._orders.ended(row)
-        self._check_chosen(row, outcome)
+        self._rules_of(row, outcome)
         loops = np.empty(len(LOOP_METRICS))
         measure(
             loops,
@@ -96,9 +96,8 @@ class Reports:
             tasks[row], chunks[row], ahead_chunks[row] = outcome.ran, outcome.chunks, outcome.ahead_chunks
             length_gflop[row], loops[row] = done.report.length_gflop, done.loops
             records[row], transfers[row] = done.records, done.transfers
-            if chosen is not None and outcome.chosen:
-                first = self._first_rule(row)
-                chosen[row, first : first + len(outcome.chosen)] = outcome.chosen
+            if chosen is not None:
+                chosen[row, self._rules_of(row, outcome)] = outcome.chosen
             if graphs is not None and outcome.graph is not None:  # None becomes NaN
                 graphs[row] = [getattr(outcome.graph, name) for name, _ in GRAPH_METRICS]
         return Applications(
@@ -116,18 +115,15 @@ class Reports:
             cost=cost,
         )
 
-    def _first_rule(self, row: int) -> int:
+    def _rules_of(self, row: int, outcome: Outcome) -> slice:
         # A worker counts the rules of one program; in the table they follow those of the programs before it.
-        return self._programs.rule_first(int(self._scenario.program[self._simulator.origin(row)]))
-
-    def _check_chosen(self, row: int, outcome: Outcome) -> None:
-        if not outcome.chosen:
-            return
-        rules = self._programs.rules
-        most = len(rules.names) - self._first_rule(row) if rules.selects else 0
-        if len(outcome.chosen) > most:
-            what = f"the outcome's chosen has {len(outcome.chosen)} numbers; allowed: up to {most}"
+        rules, n = self._programs.rules, len(outcome.chosen)
+        first = self._programs.rule_first(int(self._scenario.program[self._simulator.origin(row)]))
+        most = len(rules.names) - first if rules.selects else 0
+        if n > most:
+            what = f"the outcome's chosen has {n} numbers; allowed: up to {most}"
             raise PeerError(f"job {self._orders.job_number(row)}: {what}")
+        return slice(first, first + n)
 
 
 def _task_columns(part: Records, places: Places) -> tuple[Array, ...]:
