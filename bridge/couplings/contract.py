@@ -210,15 +210,9 @@ def nothing_done(scenario: Scenario, simulator: BatchSimulator) -> Applications:
     rows, jobs = simulator.rows, simulator.columns()
     length = (core_gflop(scenario) * scenario.workload.cores)[jobs.origin]
     length[jobs.start_ns < 0] = 0.0
-    return Applications(
-        np.zeros(rows, np.int64),
-        np.zeros(rows, np.int64),
-        length,
-        np.full((rows, len(LOOP_METRICS)), np.nan),
-        None,
-        np.zeros(rows, np.int64),
-        None,
-    )
+    tasks, chunks, ahead_chunks = np.zeros((3, rows), np.int64)
+    loops = np.full((rows, len(LOOP_METRICS)), np.nan)
+    return Applications(tasks, chunks, length, loops, None, ahead_chunks, None)
 
 
 def core_gflop(scenario: Scenario) -> Array:

@@ -66,12 +66,8 @@ class Orders:
         self._sure_phases = [
             [at for at, phase in enumerate(program.phases) if _is_sure(phase)] for program in scenario.applications
         ]
-        self._has_graph = [program.has_graph for program in scenario.applications]
-        self._plain = [_is_plain(program) for program in scenario.applications]
-        self._texts = [
-            "" if plain else program.to_json()
-            for plain, program in zip(self._plain, scenario.applications, strict=True)
-        ]
+        # Empty where a recipe says all of a program.
+        self._texts = ["" if _is_plain(program) else program.to_json() for program in scenario.applications]
         self._network = network_of(scenario.network, scenario.platform.network.topology)
         self._core_host = scenario.platform.core_host
         self._core_gflop = core_gflop(scenario)
@@ -136,8 +132,8 @@ class Orders:
             overhead_ns=options.overhead_ns,
             latency_ns=pack_int64(message_ns(host, host[0], latency)) if latency else None,
             master=options.level.master,
-            core_host=pack_int32(host) if self._has_graph[place] else None,
-            network=self._network if self._has_graph[place] else None,
+            core_host=pack_int32(host) if program.has_graph else None,
+            network=self._network if program.has_graph else None,
             records=self._records,
             releases=self.own_releases,
             recipe=recipe,
@@ -151,7 +147,7 @@ class Orders:
             scales=tuple(commands.scales),
             stop_ns=stop_ns,
         )
-        surely = total if self._plain[place] else _phases_gflop(program, cores, core_gflop, self._sure_phases[place])
+        surely = _phases_gflop(program, cores, core_gflop, self._sure_phases[place]) if recipe.program else total
         base = self._core_speed[numbers]
         highest = scenario.speeds.highest_factor * (HIGHEST if simulator.scales else 1.0)
         bound_ns = earliest_end_ns(start_ns, surely, surely / n, base * highest)
@@ -207,7 +203,7 @@ class Orders:
     def _work(self, place: int, cores: int, core_gflop: float) -> tuple[float, float, int]:
         """Mean task length, all the work (both GFLOP) and the number of tasks of a job that are expected."""
         program = self._scenario.applications[place]
-        if self._plain[place]:
+        if not self._texts[place]:
             tasks_per_core = program.loops[0].tasks_per_core or 1
             return core_gflop / tasks_per_core, core_gflop * cores, cores * tasks_per_core
         n = self._most_tasks.get((place, cores))

@@ -67,17 +67,10 @@ class Reports:
         places = self._orders.ended(row)
         self._rules_of(row, outcome)
         loops = np.empty(len(LOOP_METRICS))
-        measure(
-            loops,
-            start_ns,
-            np.array(unpack_int64(outcome.finish_ns)),
-            np.array(unpack_int64(outcome.busy_ns)),
-            self._orders.speed(places.latest, start_ns),
-            np.nan if outcome.stopped or outcome.last_lost is not None else report.length_gflop,
-            report.length_cov,
-            outcome.scheduling_ns,
-            outcome.chunks,
-        )
+        finish_ns, busy_ns = np.array(unpack_int64(outcome.finish_ns)), np.array(unpack_int64(outcome.busy_ns))
+        done = np.nan if outcome.stopped or outcome.last_lost is not None else report.length_gflop
+        what = loops, start_ns, finish_ns, busy_ns, self._orders.speed(places.latest, start_ns), done, report.length_cov
+        measure(*what, outcome.scheduling_ns, outcome.chunks)
         records = [_task_columns(part, places) for part in report.records]
         transfers = [_transfer_columns(part) for part in report.transfers]
         self._done[row] = _Done(replace(report, records=[], transfers=[]), loops, records, transfers)
@@ -100,20 +93,10 @@ class Reports:
                 chosen[row, self._rules_of(row, outcome)] = outcome.chosen
             if graphs is not None and outcome.graph is not None:  # None becomes NaN
                 graphs[row] = [getattr(outcome.graph, name) for name, _ in GRAPH_METRICS]
-        return Applications(
-            tasks,
-            chunks,
-            length_gflop,
-            loops,
-            chosen,
-            ahead_chunks,
-            TaskRecords(*_joined(records, TaskColumns.none())) if keep else None,
-            graphs=graphs,
-            transfers=TransferRecords(*_joined(transfers, TransferColumns.none()))
-            if keep and self._scenario.sends
-            else None,
-            cost=cost,
-        )
+        of_tasks = TaskRecords(*_joined(records, TaskColumns.none())) if keep else None
+        sent = TransferRecords(*_joined(transfers, TransferColumns.none())) if keep and self._scenario.sends else None
+        what = tasks, chunks, length_gflop, loops, chosen, ahead_chunks, of_tasks
+        return Applications(*what, graphs=graphs, transfers=sent, cost=cost)
 
     def _rules_of(self, row: int, outcome: Outcome) -> slice:
         # A worker counts the rules of one program; in the table they follow those of the programs before it.
