@@ -17,7 +17,7 @@ from bls.engine.status import BatchStatus
 from bls.simulator import BatchSimulator
 from bridge.couplings.contract import Applications, Pace, PeerOptions, Watch
 from bridge.couplings.inline_kernel import drive, reorder
-from bridge.couplings.inline_state import HOOKS, forked, new_inline_state, with_room
+from bridge.couplings.inline_state import HOOKS, new_inline_state, with_application, with_room
 from bridge.couplings.inline_status import InlineStatus
 from bridge.scenarios.scenario import Scenario
 from traces.compiled import Array
@@ -59,7 +59,8 @@ class InlineRun:
     def fork(self, simulator: BatchSimulator) -> InlineRun:
         """Return a copy that goes on by itself, with a fork of the batch simulator."""
         other = copy(self)
-        other.simulator, other.inline = simulator, forked(self.inline)
+        # Between two instants no application is under way but those that are saved: both share the room for another.
+        other.simulator, other.inline = simulator, with_application(self.inline.fork(), self.inline.application)
         other._settle()
         return other
 
@@ -136,18 +137,15 @@ class InlineRun:
         if len(inline.outcomes.n_rows) < rows:
             inline.grow_rows(rows)
         found = inline.outcomes.front(rows)
-        transfers = inline.transfers, found.n_transfers, found.transfer_first
-        return Applications(
-            found.n_tasks,
-            found.n_chunks,
-            found.length_gflop,
-            found.loops,
-            found.chosen if self.programs.rules.selects else None,
-            found.ahead_chunks,
-            TaskRecords(*_in_workload_order(inline.tasks, found.n_rows, found.first)) if keep_tasks else None,
-            graphs=found.graph_values if self.programs.has_graph else None,
-            transfers=TransferRecords(*_in_workload_order(*transfers)) if keep_tasks and self.scenario.sends else None,
-        )
+        tasks = transfers = None
+        if keep_tasks:
+            tasks = TaskRecords(*_in_workload_order(inline.tasks, found.n_rows, found.first))
+        if keep_tasks and self.scenario.sends:
+            transfers = TransferRecords(*_in_workload_order(inline.transfers, found.n_transfers, found.transfer_first))
+        chosen = found.chosen if self.programs.rules.selects else None
+        graphs = found.graph_values if self.programs.has_graph else None
+        what = found.n_tasks, found.n_chunks, found.length_gflop, found.loops, chosen, found.ahead_chunks, tasks
+        return Applications(*what, graphs=graphs, transfers=transfers)
 
 
 def _in_workload_order(columns: Iterable[Array], rows: Array, first: Array) -> list[Array]:

@@ -17,18 +17,17 @@ from als.lengths.draw import IMPOSSIBLE, NO_ROOM, length_cov
 from als.network.state import NONE
 from als.programs.drawing import show_phases
 from als.programs.table import draw_program
-from bls.engine.features import releases
+from bls.engine.features.releases import FULL, REFUSED, TOLD
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from bridge.couplings import inline_state as i
 from bridge.couplings.inline_state import InlineState, call_hook
 from bridge.couplings.inline_status import InlineStatus
 from traces.algorithms.copying import copy_first
-from traces.compiled import compiled
+from traces.compiled import compiled, resized
 from traces.kernels.signatures import Ints, Shorts
 
 _PAUSED = int(BatchStatus.PAUSED)  # a kernel that returns members of two enumerations has no type
-_FULL, _REFUSED, _TOLD = releases.FULL, releases.REFUSED, releases.TOLD
 
 
 @compiled(merged=True)
@@ -77,32 +76,37 @@ def report_releases(state: BatchState, inline: InlineState, job: int, until_ns: 
     """
     if inline.costs.may_release == 0:
         return 0
-    app, answer = inline.running.app, _TOLD
+    app, answer = inline.running.app, TOLD
     released_ns = app.cores.released_ns[: app.core_number.size]
     if app.wishes.size > 0:
         answer = i.wish(inline.engines[i.WISH], (state, job, app.wished_ns, app.wishes, until_ns))
-    if answer == _TOLD:
+    if answer == TOLD:
         answer = i.release(inline.engines[i.RELEASE], (state, job, app.core_number, released_ns, until_ns))
-    if answer == _FULL:
+    if answer == FULL:
         return InlineStatus.RELEASES_FULL
-    return InlineStatus.RELEASES_FAULT if answer == _REFUSED else 0
+    return InlineStatus.RELEASES_FAULT if answer == REFUSED else 0
+
+
+@compiled(inner=True)
+def show(inline: InlineState, slots: int) -> None:
+    """Let this number of slots of the application that runs be in use; there is room for all that it may ever have."""
+    run = inline.running.app
+    run.speed, run.core_number = resized(run.speed, slots), resized(run.core_number, slots)
+    run.latency_ns = resized(run.latency_ns, slots)
+    run.ask_ns, run.ask_core = resized(run.ask_ns, slots), resized(run.ask_core, slots)
+    run.finish_ns, run.busy_ns = resized(run.finish_ns, slots), resized(run.busy_ns, slots)
+    run.memo = resized(run.memo, whole_memo(run.phases, inline.table.rules, slots))
 
 
 @compiled(merged=True)
-def bind(state: BatchState, inline: InlineState, job: int, n: int, row: int, keep_tasks: bool) -> None:
+def bind(state: BatchState, inline: InlineState, job: int, n: int, row: int, stop: int) -> None:
     """Let the application that runs be the front of all arrays: the job's cores, ``n`` tasks, records from ``row`` on."""
     work, app, table = inline.application, inline.running.app, inline.table
-    n_cores, place = state.jobs.cores[job], inline.program[state.jobs.origin[job]]
-    stop = row + n if keep_tasks else row
-    phases = app.phases
-    show_phases(phases, table, place)
+    place = inline.program[state.jobs.origin[job]]
+    show_phases(app.phases, table, place)
     app.lengths = work.lengths[:n]
-    app.part_first = work.part_first[: phases.kind.size * table.steps[place] + 1]
-    app.speed, app.core_number = work.speed[:n_cores], work.core_number[:n_cores]
-    app.latency_ns = work.latency_ns[:n_cores]
-    app.ask_ns, app.ask_core = work.ask_ns[:n_cores], work.ask_core[:n_cores]
-    app.finish_ns, app.busy_ns = work.finish_ns[:n_cores], work.busy_ns[:n_cores]
-    app.memo = work.memo[: whole_memo(phases, table.rules, n_cores)]
+    app.part_first = work.part_first[: app.phases.kind.size * table.steps[place] + 1]
+    show(inline, state.jobs.cores[job])
     app.chosen = inline.outcomes.chosen[job]
     app.start_ns, app.end_ns = inline.tasks.start_ns[row:stop], inline.tasks.end_ns[row:stop]
     app.core, app.chunk = inline.tasks.core[row:stop], inline.tasks.chunk[row:stop]
@@ -111,7 +115,7 @@ def bind(state: BatchState, inline: InlineState, job: int, n: int, row: int, kee
 
 
 @compiled(merged=True)
-def set_up(state: BatchState, inline: InlineState, job: int, keep_tasks: bool, again: bool) -> int:
+def set_up(state: BatchState, inline: InlineState, job: int, again: bool) -> int:
     """Draw a started job's tasks, and put its application on its cores, ``again`` or not; returns 0, or an ``InlineStatus``."""
     work, jobs, table = inline.application, state.jobs, inline.table
     n_cores, origin = jobs.cores[job], jobs.origin[job]
@@ -121,6 +125,7 @@ def set_up(state: BatchState, inline: InlineState, job: int, keep_tasks: bool, a
     n = draw_program(*drawing, inline.asked[origin], inline.core_gflop[origin], *speeds)
     if n in (NO_ROOM, IMPOSSIBLE):
         return InlineStatus.LENGTHS_FULL if n == NO_ROOM else InlineStatus.LENGTHS_FAULT
+    keep_tasks = inline.tasks.start_ns.size > 0
     row = inline.outcomes.first[job] if again and keep_tasks else inline.ledger_used
     stop = row + n if keep_tasks else row
     if stop > inline.tasks.start_ns.size:
@@ -130,7 +135,7 @@ def set_up(state: BatchState, inline: InlineState, job: int, keep_tasks: bool, a
     if sends and inline.transfers_used + inline.room.first[parts] > inline.transfers.source.size:
         return InlineStatus.TRANSFERS_FULL
     hosts = _take_cores(state, inline, job, n_cores)
-    bind(state, inline, job, n, row, keep_tasks)
+    bind(state, inline, job, n, row, stop)
     if inline.speeds.component.size > 0:
         call_hook(inline.hooks[i.SPEEDS], (state, inline, n_cores, jobs.start_ns[job]))
     if work.graph.exists == 1:
@@ -144,9 +149,9 @@ def set_up(state: BatchState, inline: InlineState, job: int, keep_tasks: bool, a
 
 
 @compiled(merged=True)
-def keep_rows(inline: InlineState, job: int, keep_tasks: bool) -> None:
+def keep_rows(inline: InlineState, job: int) -> None:
     """What :func:`set_up` has drawn for a job that has started, and its rows in the records, are its from now on."""
-    app, found = inline.running.app, inline.outcomes
+    app, found, keep_tasks = inline.running.app, inline.outcomes, inline.tasks.start_ns.size > 0
     found.n_rows[job] = app.lengths.size
     found.first[job] = inline.ledger_used if keep_tasks else -1
     inline.ledger_used += app.start_ns.size
@@ -155,7 +160,7 @@ def keep_rows(inline: InlineState, job: int, keep_tasks: bool) -> None:
 
 
 @compiled(merged=True)
-def report_end(state: BatchState, inline: InlineState, job: int, status: int, keep_tasks: bool) -> int:
+def report_end(state: BatchState, inline: InlineState, job: int, status: int) -> int:
     """Report to the batch level how the application that has run ends, and note its outcome; 0, or an ``InlineStatus``."""
     if status != FINISHED and status != STOPPED and status != LOST:
         inline.fault_status = status
@@ -178,7 +183,7 @@ def report_end(state: BatchState, inline: InlineState, job: int, status: int, ke
     measure(*what, app.scheduling_ns, app.n_chunks)
     if app.graph.exists == 1:
         call_hook(inline.hooks[i.GRAPHS], (state, inline, job, status != FINISHED))
-        if keep_tasks and app.graph.net.kind != NONE and app.graph.edge_first[app.part_first.size - 1] > 0:
+        if app.start_ns.size > 0 and app.graph.net.kind != NONE and app.graph.edge_first[app.part_first.size - 1] > 0:
             call_hook(inline.hooks[i.TRANSFERS], (state, inline, job, 0))
     if status == LOST:
         last = app.last_lost
@@ -190,9 +195,9 @@ def report_end(state: BatchState, inline: InlineState, job: int, status: int, ke
 
 
 @compiled(inner=True)
-def run_application(state: BatchState, inline: InlineState, job: int, keep_tasks: bool, again: bool) -> int:
+def run_application(state: BatchState, inline: InlineState, job: int, again: bool) -> int:
     """Run a started job's application to its end, ``again`` if it receives commands; returns 0, or an ``InlineStatus``."""
-    need = set_up(state, inline, job, keep_tasks, again)
+    need = set_up(state, inline, job, again)
     if need != 0:
         return int(need)
     app, jobs, costs, engines = inline.running.app, state.jobs, inline.costs, inline.engines
@@ -208,28 +213,27 @@ def run_application(state: BatchState, inline: InlineState, job: int, keep_tasks
         if not stops_later(state, inline, job, status):
             break
         if again:  # its width may have changed
-            need = set_up(state, inline, job, keep_tasks, again)
+            need = set_up(state, inline, job, again)
             if need != 0:
                 return int(need)
         elif inline.speeds.component.size > 0:
             call_hook(inline.hooks[i.SPEEDS], (state, inline, app.speed.size, start_ns))
-    need = report_end(state, inline, job, status, keep_tasks)
+    need = report_end(state, inline, job, status)
     if need == 0 and not again:
-        keep_rows(inline, job, keep_tasks)
+        keep_rows(inline, job)
     return int(need)
 
 
 @compiled()
 def drive(state: BatchState, inline: InlineState, max_ends: int) -> int:
     """Run both levels until the end, a pause, a fault, or more room is needed; returns which."""
-    keep_tasks = inline.tasks.start_ns.size > 0
     pause_at = state.n_ended + max_ends
     while True:
         while state.n_answered < state.n_started:
             inline.job = job = state.started[state.n_answered]
             if job >= inline.outcomes.n_rows.size:
                 return InlineStatus.ROWS_SHORT
-            need = run_application(state, inline, job, keep_tasks, False)
+            need = run_application(state, inline, job, False)
             if need != 0:
                 return int(need)
         status = i.advance(inline.engines[i.ADVANCE], (state, max_ends))

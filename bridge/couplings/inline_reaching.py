@@ -85,15 +85,15 @@ def _goes_on_until(inline: InlineState, now: int) -> int:
 
 
 @compiled(inner=True)
-def _report_end(state: BatchState, inline: InlineState, job: int, status: int, keep_tasks: bool) -> int:
+def _report_end(state: BatchState, inline: InlineState, job: int, status: int) -> int:
     """Report how the application that runs, which is a copy, ends, and note its records; returns 0, or an ``InlineStatus``."""
-    need = report_end(state, inline, job, status, keep_tasks)
+    need = report_end(state, inline, job, status)
     if need != 0:
         return int(need)
     run, tasks, row = inline.running.app, inline.tasks, inline.outcomes.first[job]
     copy_first(inline.outcomes.chosen[job], run.chosen, run.chosen.size)
-    if keep_tasks:
-        n = run.start_ns.size
+    n = run.start_ns.size
+    if n > 0:
         copy_first(tasks.start_ns[row:], run.start_ns, n)
         copy_first(tasks.end_ns[row:], run.end_ns, n)
         copy_first(tasks.core[row:], run.core, n)
@@ -102,31 +102,31 @@ def _report_end(state: BatchState, inline: InlineState, job: int, status: int, k
 
 
 @compiled(inner=True)
-def _run_to_end(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
+def _run_to_end(state: BatchState, inline: InlineState, job: int) -> int:
     """Run the application, which is a copy, to its end, and report it; returns 0, or an ``InlineStatus``."""
     while True:
         status = run_to(inline, state.jobs.stop_ns[job])
         if not stops_later(state, inline, job, status):
-            return _report_end(state, inline, job, status, keep_tasks)
+            return _report_end(state, inline, job, status)
         copy_out(inline, job)
 
 
 @compiled(inner=True)
-def _start(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
+def _start(state: BatchState, inline: InlineState, job: int) -> int:
     """Run the application of a job that has started, and keep its state at its start; returns 0, or an ``InlineStatus``."""
     if inline.saved.first[job] < 0:  # otherwise the batch level had to make room for what it releases
-        need = set_up(state, inline, job, keep_tasks, False)
+        need = set_up(state, inline, job, False)
         if need != 0:
             return int(need)
         if not keep(state, inline, job):
             return InlineStatus.SAVED_FULL
-        keep_rows(inline, job, keep_tasks)
+        keep_rows(inline, job)
         of, costs = inline.running, inline.costs
         begin(of.app, state.jobs.start_ns[job], costs.overhead_ns, costs.master != 0, costs.releases != 0)
         if inline.speeds.component.size > 0:
             begin_varying(of.app, inline.speeds, of.next_ns, state.jobs.stop_ns[job])
     copy_out(inline, job)
-    return _run_to_end(state, inline, job, keep_tasks)
+    return _run_to_end(state, inline, job)
 
 
 @compiled(inner=True)
@@ -139,12 +139,10 @@ def _promise(state: BatchState, inline: InlineState, job: int, not_before_ns: in
 @compiled(inner=True)
 def _promise_rest(state: BatchState, inline: InlineState, job: int, until_ns: int) -> int:
     """Promise that nothing is visible before ``until_ns`` but what the application that runs releases, and requests."""
-    run = inline.running.app
+    run, need = inline.running.app, 0
     if run.n_released > 0 or run.wishes.size > 0:
         need = report_releases(state, inline, job, until_ns)
-        if need != 0:
-            return int(need)
-    return _promise(state, inline, job, until_ns)
+    return int(need) if need != 0 else _promise(state, inline, job, until_ns)
 
 
 @compiled(inner=True)
@@ -161,19 +159,19 @@ def _steps(state: BatchState, inline: InlineState, job: int, until: int) -> bool
 
 
 @compiled(inner=True)
-def _run_ahead(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
+def _run_ahead(state: BatchState, inline: InlineState, job: int) -> int:
     """Run a copy of a job's application ahead for a stride, and report what is sure by that; 0, or an ``InlineStatus``."""
     now, stop = commanded_at(state, job), state.jobs.stop_ns[job]
     copy_out(inline, job)
     stride = inline.running.stride_ns
     if stride >= stop - now or inline.costs.promises != 0:
-        return _run_to_end(state, inline, job, keep_tasks)
+        return _run_to_end(state, inline, job)
     status = advance_to(inline, now + stride)
     if status != SUSPENDED:
-        return _report_end(state, inline, job, status, keep_tasks)
+        return _report_end(state, inline, job, status)
     bound = _not_before(inline, now + stride)
     if bound <= now:
-        return _run_to_end(state, inline, job, keep_tasks)
+        return _run_to_end(state, inline, job)
     return _promise_rest(state, inline, job, bound)
 
 
@@ -202,11 +200,11 @@ def _arrive(inline: InlineState, now: int) -> int:
 
 
 @compiled(inner=True)
-def _command(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
+def _command(state: BatchState, inline: InlineState, job: int) -> int:
     """Give a running job its commands, and see how far it goes on; returns 0, or an ``InlineStatus``."""
     now, of = commanded_at(state, job), running_of(inline, job)
     if inline.applied_upto > inline.reached_at:  # room had to be made for what it releases
-        return _run_ahead(state, inline, job, keep_tasks)
+        return _run_ahead(state, inline, job)
     of.steps = 0
     if of.commanded_ns < now:
         since_start = now - state.jobs.start_ns[job]
@@ -222,27 +220,16 @@ def _command(state: BatchState, inline: InlineState, job: int, keep_tasks: bool)
     if status == SUSPENDED:
         status = _apply(state, inline, job, now)
     inline.applied_upto = inline.reached_at + 1
-    return _go_ahead(state, inline, job, keep_tasks, status)
+    return _go_ahead(state, inline, job, status)
 
 
 @compiled(inner=True)
-def _go_on(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
-    """A job has come to where nothing was visible before: go on from here; returns 0, or an ``InlineStatus``.
-
-    What it releases at this very instant is reported before the batch level inspects any; no command can come before.
-    """
-    inline.running = running_of(inline, job)
-    status = _arrive(inline, state.now_ns)
-    return _go_ahead(state, inline, job, keep_tasks, status)
-
-
-@compiled(inner=True)
-def _go_ahead(state: BatchState, inline: InlineState, job: int, keep_tasks: bool, status: int) -> int:
+def _go_ahead(state: BatchState, inline: InlineState, job: int, status: int) -> int:
     """See how far the application that runs, in place, goes on; returns 0, or an ``InlineStatus``."""
     now, of = commanded_at(state, job), inline.running
     if status != SUSPENDED:
         copy_out(inline, job)  # there may be commands at this very instant
-        return _report_end(state, inline, job, status, keep_tasks)
+        return _report_end(state, inline, job, status)
     until = _goes_on_until(inline, now)
     if inline.costs.directs != 0:
         look_ahead(state, inline, job)
@@ -251,13 +238,13 @@ def _go_ahead(state: BatchState, inline: InlineState, job: int, keep_tasks: bool
         return _promise_rest(state, inline, job, until)
     if of.steps > 0:  # many steps, and there were no commands meanwhile
         of.stride_ns = max(of.stride_ns, now - of.commanded_ns)
-    need = _run_ahead(state, inline, job, keep_tasks)
+    need = _run_ahead(state, inline, job)
     of.stride_ns *= 2
     return int(need)
 
 
 @compiled(inner=True)
-def _reach(state: BatchState, inline: InlineState, keep_tasks: bool, replays: bool) -> int:
+def _reach(state: BatchState, inline: InlineState, replays: bool) -> int:
     """Give running jobs the commands of the latest pass; returns 0, or an ``InlineStatus``."""
     while inline.reached_at < state.n_reached:
         inline.job = job = state.reached[inline.reached_at]
@@ -267,9 +254,9 @@ def _reach(state: BatchState, inline: InlineState, keep_tasks: bool, replays: bo
             i.take_back(inline.engines[i.TAKE_BACK], (state, job))
             inline.n_noted += 1
         if replays:
-            need = run_application(state, inline, job, keep_tasks, True)
+            need = run_application(state, inline, job, True)
         else:
-            need = _command(state, inline, job, keep_tasks)
+            need = _command(state, inline, job)
             leave(inline)
         if need != 0:
             return int(need)
@@ -281,7 +268,6 @@ def _reach(state: BatchState, inline: InlineState, keep_tasks: bool, replays: bo
 @compiled()
 def drive_and_reach(state: BatchState, inline: InlineState, max_ends: int) -> int:
     """Run both levels until the end, a pause, a fault, or more room is needed; returns which."""
-    keep_tasks = inline.tasks.start_ns.size > 0
     replays = inline.saved.flags.size == 0
     pause_at = state.n_ended + max_ends
     while True:
@@ -290,19 +276,20 @@ def drive_and_reach(state: BatchState, inline: InlineState, max_ends: int) -> in
             if job >= inline.outcomes.n_rows.size:
                 return InlineStatus.ROWS_SHORT
             if replays:
-                need = run_application(state, inline, job, keep_tasks, False)
+                need = run_application(state, inline, job, False)
             else:
-                need = _start(state, inline, job, keep_tasks)
+                need = _start(state, inline, job)
                 leave(inline)
             if need != 0:
                 return int(need)
-        need = _reach(state, inline, keep_tasks, replays)  # those that have just started, too
+        need = _reach(state, inline, replays)  # those that have just started, too
         if need != 0:
             return int(need)
         status = i.advance(inline.engines[i.ADVANCE], (state, max_ends))
         if status == BatchStatus.DUE and not replays:
-            inline.job = state.due_job
-            need = _go_on(state, inline, inline.job, keep_tasks)
+            # What it releases at this very instant is reported before the batch level inspects any.
+            inline.job, inline.running = state.due_job, running_of(inline, state.due_job)
+            need = _go_ahead(state, inline, inline.job, _arrive(inline, state.now_ns))
             leave(inline)
             if need != 0:
                 return int(need)

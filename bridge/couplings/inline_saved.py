@@ -12,8 +12,8 @@ from typing import Any
 from als.engine.state import NEVER, whole_memo
 from bls.engine.state import BatchState
 from bridge.couplings.inline_kept import MOST_DEFERRED
+from bridge.couplings.inline_kernel import show
 from bridge.couplings.inline_state import InlineState
-from bridge.couplings.inline_widths import show
 from traces.compiled import compiled, copy_columns, copy_words, lay_out, relocate, reset_numbers, slab_words, state_at
 from traces.kernels.slabs import CHANGING, WHOLE
 

@@ -267,20 +267,13 @@ def new_inline_state(scenario: Scenario, simulator: BatchSimulator, *, keep_task
     return with_application(state, work)
 
 
-def forked(inline: InlineState) -> InlineState:
-    """A copy between two instants, at which no application is under way but those that are saved.
-
-    Both share the room in which one application after another is simulated.
-    """
-    return with_application(inline.fork(), inline.application)
-
-
 def _graph_room(
     programs: Programs, n_tasks: int, n_edges: int, widest: int, network: NetworkState, resizes: bool
 ) -> graphs.GraphState:
     # The work space of one job's graphs, as large as any job needs.
     ends = np.empty(n_edges, np.int64)
-    made = graphs.new_graph_state(
+    plans = resizes and bool(programs.rules.planners)
+    return graphs.new_graph_state(
         graphs.Edges(np.zeros(0, np.int64), ends, ends, np.empty(n_edges)),
         np.zeros(widest, np.int64),
         np.zeros(widest, np.int64),
@@ -288,11 +281,8 @@ def _graph_room(
         graph_hooks.table(network.kind != NONE),
         n_tasks=n_tasks,
         plan_room=programs.rules.plan_room(n_tasks, n_edges, widest),
+        anew=graphs.anew_room(n_tasks if plans else 0, n_edges if plans else 0, widest if resizes else 0),
     )
-    if resizes:
-        plans = bool(programs.rules.planners)
-        made = made._replace(anew=graphs.anew_room(n_tasks if plans else 0, n_edges if plans else 0, widest))
-    return made
 
 
 def with_application(inline: InlineState, work: ApplicationState) -> InlineState:

@@ -7,22 +7,12 @@ from als.engine.features.width import give, open_slot, resize, slot_for, take
 from als.engine.features.wishes import wished_cores
 from als.engine.injected_changes import lose_for_good
 from als.engine.master import message_ns_in_kernels as _message_ns
-from als.engine.state import NEVER, ApplicationState, whole_memo
+from als.engine.state import NEVER, ApplicationState
 from bls.engine import state as b
 from bls.engine.state import BatchState
+from bridge.couplings.inline_kernel import show
 from bridge.couplings.inline_state import HOOK, InlineState
-from traces.compiled import compiled, resized
-
-
-@compiled(inner=True)
-def show(inline: InlineState, slots: int) -> None:
-    """Let this number of slots of the application that runs be in use; there is room for all that it may ever have."""
-    run = inline.running.app
-    run.speed, run.core_number = resized(run.speed, slots), resized(run.core_number, slots)
-    run.latency_ns = resized(run.latency_ns, slots)
-    run.ask_ns, run.ask_core = resized(run.ask_ns, slots), resized(run.ask_core, slots)
-    run.finish_ns, run.busy_ns = resized(run.finish_ns, slots), resized(run.busy_ns, slots)
-    run.memo = resized(run.memo, whole_memo(run.phases, inline.table.rules, slots))
+from traces.compiled import compiled
 
 
 @compiled(merged=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+from als.engine.loop import total_gflop
 from als.engine.state import ApplicationState
 from als.graphs.order import index_edges, topological_order, upward_ranks
 from traces.algorithms.copying import copy_first
@@ -90,10 +91,7 @@ def measure_graph(
     fastest : float
         Speed of its fastest core at the start, GFLOP/s; 0 if no core is there.
     """
-    critical, total = _critical_gflop(state), 0.0
-    for k in range(state.lengths.size):
-        total += state.lengths[k]
-    took = float(end_ns - start_ns)
+    critical, total, took = _critical_gflop(state), total_gflop(state), float(end_ns - start_ns)
     values[0] = critical / fastest * 1e9 if fastest > 0.0 else math.nan
     values[1] = total / critical if critical > 0.0 else math.nan
     values[2] = took / values[0] if values[0] > 0.0 and not stopped else math.nan
