@@ -17,6 +17,7 @@ from als.engine.dag.parts import Edges, GraphPart, edges_of_parts, graph_of
 from als.engine.features.hints import hint
 from als.engine.features.width import give, open_slot, resize, slot_for, take
 from als.engine.hooks import HOOKS, table
+from als.engine.injected_changes import lose_for_good, set_speed, stop
 from als.engine.scaling import rescale, scaled, set_scale
 from als.engine.status import ApplicationStatus
 from als.network.state import NO_NETWORK, NetworkState
@@ -308,7 +309,7 @@ class Application:
 
     def advance(self, until_ns: int | None = None) -> bool:
         """Simulate everything before ``until_ns`` (default: to the end); returns :attr:`finished`."""
-        return self._settle(engine.advance(self.state, engine.NEVER if until_ns is None else until_ns))
+        return self._settle(engine.advance(self.state, s.NEVER if until_ns is None else until_ns))
 
     def set_speed(self, speed_gflops: float, core: int | None = None) -> None:
         """From now on ``core`` (default: every core) runs at ``speed_gflops``, in the middle of a task too.
@@ -330,7 +331,7 @@ class Application:
         self._allow_changes()
         for c in range(n_cores) if core is None else (core,):
             self._own_gflops[c] = speed_gflops
-            self._settle(engine.set_speed(self.state, c, scaled(self.state, c, speed_gflops)))
+            self._settle(set_speed(self.state, c, scaled(self.state, c, speed_gflops)))
 
     def scale(self, factor: float, cores: Iterable[int] | None = None, *, at_ns: int | None = None) -> None:
         """From now on ``cores`` (default: every core, and those that come) run at ``factor`` times their own speeds.
@@ -380,7 +381,7 @@ class Application:
             raise InputError(f"core: {shown(core)}; allowed: 0 to {n_cores - 1}")
         self._allow_changes()
         for c in range(n_cores) if core is None else (core,):
-            self._settle(engine.lose_for_good(self.state, c))
+            self._settle(lose_for_good(self.state, c))
 
     def hint(self, cores: Iterable[int]) -> None:
         """From now on other jobs wait for these cores, and for no others: they are served last (``als.engine.features.hints``).
@@ -502,7 +503,7 @@ class Application:
         One whose last task ends at this very instant has completed, and is not :attr:`stopped`.
         """
         self._allow_changes()
-        self._settle(engine.stop(self.state))
+        self._settle(stop(self.state))
 
     def run_to_stop(self, stop_ns: int) -> bool:
         """Simulate to the end, or up to :meth:`stop` at ``stop_ns``; returns whether the application completed, and was neither

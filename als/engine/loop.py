@@ -19,29 +19,12 @@ from __future__ import annotations
 from als.engine import state as s
 from als.engine.chunk_dispatch import open_part, serve
 from als.engine.hooks import OPEN_GRAPH, SERVE_GRAPH, WISH, call_hook
-from als.engine.injected_changes import lose_for_good, set_speed, stop
+from als.engine.injected_changes import stop
 from als.engine.releases import begin_releases, clear_slot
 from als.engine.rule_selection import prepare
-from als.engine.state import ApplicationState, new_state, part_kind
+from als.engine.state import ApplicationState, part_kind
 from als.engine.status import CHOOSE, FINISHED, PART_DONE, SUSPENDED
 from traces.compiled import compiled, reset_numbers
-
-__all__ = [
-    "NEVER",
-    "ApplicationState",
-    "advance",
-    "begin",
-    "end_ns",
-    "lose_for_good",
-    "new_state",
-    "run_until_stop",
-    "set_speed",
-    "stop",
-    "total_gflop",
-]
-
-#: A limit that no instant reaches: advance to the end.
-NEVER = s.NEVER
 
 
 @compiled()

@@ -105,7 +105,9 @@ def first_and_last_work(state: ApplicationState, at_ns: int) -> tuple[int, int]:
 def hands_out(state: ApplicationState, until_ns: int) -> bool:
     """Whether a request up to ``until_ns`` may concern others than the core that asks: it may get a task, or be learnt from."""
     rules = state.table.flags[state.rule] | state.table.flags[state.phases.rule[state.part % state.phases.kind.size]]
-    return bool(state.n_left > 0 or rules & LEARNS != 0 or state.choose_ns <= until_ns or state.n_hinted + state.n_leaving > 0)
+    return bool(
+        state.n_left > 0 or rules & LEARNS != 0 or state.choose_ns <= until_ns or state.n_hinted + state.n_leaving > 0
+    )
 
 
 @compiled(inner=True)
@@ -130,7 +132,9 @@ def _left_through(state: ApplicationState, own: Floats, at_ns: Ints, factor: Flo
 
 
 @compiled(inner=True)
-def _go_on_through(state: ApplicationState, c: int, ends_ns: int, own: float, at_ns: Ints, factor: Floats, n: int) -> int:
+def _go_on_through(
+    state: ApplicationState, c: int, ends_ns: int, own: float, at_ns: Ints, factor: Floats, n: int
+) -> int:
     """As ``go_on`` at each of several changes of core ``c``'s speed in turn, up to the end of its chunk, which it returns."""
     for j in range(n):
         if ends_ns <= at_ns[j]:

@@ -86,10 +86,8 @@ class _Application(Checks):
         self.none(often, lambda c: f"core {c}, of speed {speed[c]}, is {times[c]} times among those that ask")
         if self.kind != s.GRAPH:
             away = state.cores.away[: self.n_cores] == 1
-            wrong, words = (times + away != (speed > 0)) & ~self.released, np.where(away, "", "not ")
-            self.none(
-                wrong, lambda c: f"core {c}, of speed {speed[c]}, asks {times[c]} times, and was {words[c]}sent away"
-            )
+            wrong, was = (times + away != (speed > 0)) & ~self.released, np.where(away, "was", "was not")
+            self.none(wrong, lambda c: f"core {c}, of speed {speed[c]}, asks {times[c]} times, and {was[c]} sent away")
 
     def _check_counts(self) -> None:
         state, taken, first, stop, following = self.state, self.state.taken, self.first, self.stop, self.state.next_task

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from als.core_speeds.state import SpeedState, comes_ns, factor, next_change_ns
-from als.engine.loop import advance, lose_for_good, run_until_stop, set_speed
+from als.engine.injected_changes import lose_for_good, set_speed
+from als.engine.loop import advance
 from als.engine.scaling import scaled
 from als.engine.state import NEVER, ApplicationState
 from als.engine.status import SUSPENDED
@@ -11,23 +12,10 @@ from traces.compiled import Array, compiled
 
 
 @compiled(inner=True)
-def run_varying(state: ApplicationState, speeds: SpeedState, base: Array, next_ns: Array, stop_ns: int) -> int:
-    """Run an application from its start as ``als.engine.loop.run_until_stop``, with changes of speeds before ``stop_ns``.
-
-    Each core is at its speed of the start; ``base`` are the speeds at factor 1 (GFLOP/s), and scales of the batch level come on
-    top; ``next_ns`` is work space. A core is lost for good if it never comes back, be it before ``stop_ns`` or later.
-    """
-    status = begin_varying(state, speeds, next_ns, stop_ns)
-    if status == SUSPENDED:
-        status = advance_varying(state, speeds, base, next_ns, stop_ns)
-    return int(run_until_stop(state, stop_ns)) if status == SUSPENDED else status
-
-
-@compiled(inner=True)
 def begin_varying(state: ApplicationState, speeds: SpeedState, next_ns: Array, stop_ns: int) -> int:
     """Look up when the speed of each core changes next, for :func:`advance_varying`; cores that never come are lost for good.
 
-    Returns ``SUSPENDED``, or how the application has ended by that.
+    Each core is at its speed of the start. Returns ``SUSPENDED``, or how the application has ended by that.
     """
     now = state.now_ns
     for c in range(state.speed.size):
@@ -41,7 +29,11 @@ def begin_varying(state: ApplicationState, speeds: SpeedState, next_ns: Array, s
 
 @compiled(inner=True)
 def advance_varying(state: ApplicationState, speeds: SpeedState, base: Array, next_ns: Array, until_ns: int) -> int:
-    """As ``als.engine.loop.advance``, with the changes of ``speeds`` before ``until_ns``."""
+    """As ``als.engine.loop.advance``, with the changes of ``speeds`` before ``until_ns``.
+
+    ``base`` are the speeds at factor 1 (GFLOP/s), and scales of the batch level come on top. A core is lost for good if it
+    never comes back, be it before ``until_ns`` or later.
+    """
     n = state.speed.size
     while True:
         now = NEVER

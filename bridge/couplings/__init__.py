@@ -43,13 +43,4 @@ def peers(how: CouplingOptions, hosts: HostOptions | None = None) -> PeerOptions
         If one of them is not allowed.
     """
     coupling(how.coupling)
-    hosts = hosts or HostOptions()
-    return PeerOptions(
-        workers=how.workers,
-        timeout_s=how.als_timeout,
-        command=how.als_command,
-        socket=how.socket,
-        listen=hosts.listen,
-        token_file=hosts.token_file,
-        certificate=hosts.certificate,
-    )
+    return PeerOptions(how.workers, how.als_timeout, how.als_command, how.socket, **vars(hosts or HostOptions()))

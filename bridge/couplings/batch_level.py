@@ -13,9 +13,9 @@ class BatchLevel(Protocol):
     """The batch level of one simulation, seen from a coupling; jobs are named by their rows.
 
     It is driven so: :meth:`advance`; on ``STARTED`` answer for every row of :meth:`started` with :meth:`outcome` or
-    :meth:`promise`; on ``DUE`` answer for :attr:`due`; until ``DONE``. ``bls.simulator.BatchSimulator`` is one, with a policy
-    of keys or scores, one in Python, or another program. The inline coupling calls its engine's kernels, and so takes no
-    other; the couplings with processes use only what is here.
+    :meth:`promise`; on ``DUE`` with the outcome of a job whose promise has come due; until ``DONE``.
+    ``bls.simulator.BatchSimulator`` is one, with a policy of keys or scores, one in Python, or another program. The inline
+    coupling calls its engine's kernels, and so takes no other; the couplings with processes use only what is here.
     """
 
     @property
@@ -29,10 +29,6 @@ class BatchLevel(Protocol):
     @property
     def rows(self) -> int:
         """How many rows there are: jobs, and later attempts of jobs that were cut."""
-
-    @property
-    def due(self) -> int:
-        """The row of the job whose promise has come due."""
 
     @property
     def releases(self) -> bool:

@@ -18,6 +18,8 @@ from bridge.options.keywords import made_with_keywords
 from bridge.scenarios.scenario import Scenario
 from traces.base.errors import InputError, shown
 from traces.compiled import Array
+from traces.kernels.signatures import Floats, Ints, Shorts
+from traces.kernels.state import State, column
 from traces.ledger import TaskRecords, TransferRecords
 
 #: Wall time between two readings of the clock, s: a fraction of what a person at a screen notices.
@@ -139,6 +141,17 @@ class PeerOptions:
         return self.workers or len(os.sched_getaffinity(0))
 
 
+class TaskColumns(State, dim="records"):
+    """The columns of ``traces.ledger.TaskRecords``, job by job; of size 0 if none are kept."""
+
+    # The column of the same name there
+    start_ns: Ints = column()
+    end_ns: Ints = column()
+    core: Shorts = column()
+    chunk: Shorts = column()
+    length_gflop: Floats = column()
+
+
 @dataclass(frozen=True)
 class Applications:
     """What became of the applications, by the rows of the simulator; the columns of ``traces.ledger.JobRecords``.
@@ -197,15 +210,9 @@ def nothing_done(scenario: Scenario, simulator: BatchSimulator) -> Applications:
     rows, jobs = simulator.rows, simulator.columns()
     length = (core_gflop(scenario) * scenario.workload.cores)[jobs.origin]
     length[jobs.start_ns < 0] = 0.0
-    return Applications(
-        np.zeros(rows, np.int64),
-        np.zeros(rows, np.int64),
-        length,
-        np.full((rows, len(LOOP_METRICS)), np.nan),
-        None,
-        np.zeros(rows, np.int64),
-        None,
-    )
+    tasks, chunks, ahead_chunks = np.zeros((3, rows), np.int64)
+    loops = np.full((rows, len(LOOP_METRICS)), np.nan)
+    return Applications(tasks, chunks, length, loops, None, ahead_chunks, None)
 
 
 def core_gflop(scenario: Scenario) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from copy import copy
 
 import numpy as np
@@ -17,15 +17,7 @@ from bls.engine.status import BatchStatus
 from bls.simulator import BatchSimulator
 from bridge.couplings.contract import Applications, Pace, PeerOptions, Watch
 from bridge.couplings.inline_kernel import drive, reorder
-from bridge.couplings.inline_state import (
-    HOOKS,
-    forked,
-    grow_rows,
-    grow_transfers,
-    new_inline_state,
-    with_records,
-    with_room,
-)
+from bridge.couplings.inline_state import HOOKS, new_inline_state, with_application, with_room
 from bridge.couplings.inline_status import InlineStatus
 from bridge.scenarios.scenario import Scenario
 from traces.compiled import Array
@@ -55,13 +47,20 @@ class InlineRun:
     """
 
     def __init__(self, scenario: Scenario, simulator: BatchSimulator, *, keep_tasks: bool) -> None:
-        self.scenario, self.simulator, self.keep_tasks = scenario, simulator, keep_tasks
+        assert scenario.programs is not None
+        self.scenario, self.simulator, self.keep_tasks, self.programs = (
+            scenario,
+            simulator,
+            keep_tasks,
+            scenario.programs,
+        )
         self.inline = new_inline_state(scenario, simulator, keep_tasks=keep_tasks)
 
     def fork(self, simulator: BatchSimulator) -> InlineRun:
         """Return a copy that goes on by itself, with a fork of the batch simulator."""
         other = copy(self)
-        other.simulator, other.inline = simulator, forked(self.inline)
+        # Between two instants no application is under way but those that are saved: both share the room for another.
+        other.simulator, other.inline = simulator, with_application(self.inline.fork(), self.inline.application)
         other._settle()
         return other
 
@@ -74,9 +73,7 @@ class InlineRun:
 
     def go_on(self, watch: Watch) -> bool:
         """Run until everything is done (true), or until the batch simulator pauses (false)."""
-        simulator, programs = self.simulator, self.scenario.programs
-        assert programs is not None
-        pace, run = Pace(), drive
+        simulator, pace, run = self.simulator, Pace(), drive
         self._check()
         if simulator.reaches:
             from bridge.couplings.inline_reaching import drive_and_reach as run  # which no other run need load
@@ -84,7 +81,7 @@ class InlineRun:
             status = run(simulator.state, self.inline, min(pace.ends(), simulator.most_ends))
             for hooks in (HOOKS, application_hooks.HOOKS, graph_hooks.HOOKS, program_drawing.HOOKS):
                 hooks.check()
-            programs.rules.forget_all()  # applications of which these keep objects run to their ends within drive()
+            self.programs.rules.forget_all()  # applications of which these keep objects run to their ends within drive()
             watch(simulator.ended, simulator.now_ns)
             simulator.check(status)
             if status < 0:
@@ -101,9 +98,7 @@ class InlineRun:
 
     def _make_room(self, status: int) -> None:
         # For what the loop has run out of room for; or raise its fault.
-        inline, simulator, programs = self.inline, self.simulator, self.scenario.programs
-        assert programs is not None
-        row = int(inline.fault_job)
+        inline, simulator, programs, row = self.inline, self.simulator, self.programs, int(self.inline.job)
         job = simulator.job_number(row)
         if status == InlineStatus.LENGTHS_FULL and len(inline.application.lengths) < MAX_TASKS_PER_JOB:
             self.inline = with_room(inline, programs)
@@ -112,11 +107,11 @@ class InlineRun:
         elif status in (InlineStatus.LENGTHS_FULL, InlineStatus.LENGTHS_FAULT):
             place = int(self.scenario.program[simulator.origin(row)])
             drawing = NO_ROOM if status == InlineStatus.LENGTHS_FULL else IMPOSSIBLE
-            raise programs.fault(drawing, place, inline.part_first, f"job {job}: ")
+            raise programs.fault(drawing, place, inline.application.part_first, f"job {job}: ")
         elif status == InlineStatus.LEDGER_FULL:
-            self.inline = with_records(inline)
+            inline.grow_tasks()
         elif status == InlineStatus.TRANSFERS_FULL:
-            grow_transfers(inline)
+            inline.grow_transfers()
         elif status == InlineStatus.JOURNAL_FULL:
             inline.journal.make_room(len(inline.core_speed))
         elif status == InlineStatus.SAVED_FULL:
@@ -126,7 +121,7 @@ class InlineRun:
             simulator.grow_releases()
             simulator.grow_wishes(len(inline.application.wished_ns))
         elif status == InlineStatus.ROWS_SHORT:
-            grow_rows(inline, len(simulator.state.jobs.number))
+            inline.grow_rows(len(simulator.state.jobs.number))
             self._settle()
         elif status == InlineStatus.RELEASES_FAULT:
             raise RuntimeError(f"job {job} releases cores that it does not hold, or wishes in the past")
@@ -138,28 +133,22 @@ class InlineRun:
 
     def applications(self) -> Applications:
         """What became of all applications, once everything is done."""
-        scenario, programs = self.scenario, self.scenario.programs
-        assert programs is not None
         inline, keep_tasks, rows = self.inline, self.keep_tasks, self.simulator.rows
         if len(inline.outcomes.n_rows) < rows:
-            grow_rows(inline, rows)
-        work, found = inline.application, inline.outcomes.front(rows)
-        records = work.start_ns, work.end_ns, work.core, work.chunk, inline.lengths
-        transfers = tuple(inline.transfers), found.n_transfers, found.transfer_first
-        return Applications(
-            found.n_tasks,
-            found.n_chunks,
-            found.length_gflop,
-            found.loops,
-            found.chosen if programs.rules.selects else None,
-            found.ahead_chunks,
-            TaskRecords(*_in_workload_order(records, found.n_rows, found.first)) if keep_tasks else None,
-            graphs=found.graph_values if programs.has_graph else None,
-            transfers=TransferRecords(*_in_workload_order(*transfers)) if keep_tasks and scenario.sends else None,
-        )
+            inline.grow_rows(rows)
+        found = inline.outcomes.front(rows)
+        tasks = transfers = None
+        if keep_tasks:
+            tasks = TaskRecords(*_in_workload_order(inline.tasks, found.n_rows, found.first))
+        if keep_tasks and self.scenario.sends:
+            transfers = TransferRecords(*_in_workload_order(inline.transfers, found.n_transfers, found.transfer_first))
+        chosen = found.chosen if self.programs.rules.selects else None
+        graphs = found.graph_values if self.programs.has_graph else None
+        what = found.n_tasks, found.n_chunks, found.length_gflop, found.loops, chosen, found.ahead_chunks, tasks
+        return Applications(*what, graphs=graphs, transfers=transfers)
 
 
-def _in_workload_order(columns: Sequence[Array], rows: Array, first: Array) -> list[Array]:
+def _in_workload_order(columns: Iterable[Array], rows: Array, first: Array) -> list[Array]:
     """Where each job's ``rows`` begin in workload order, and the columns so; they were at ``first``, as jobs started."""
     wanted = np.zeros(len(rows) + 1, np.int64)
     np.cumsum(rows, out=wanted[1:])
@@ -168,5 +157,6 @@ def _in_workload_order(columns: Sequence[Array], rows: Array, first: Array) -> l
         return [wanted, *(column[:used] for column in columns)]
     ordered = [np.empty(used, column.dtype) for column in columns]
     for source, target in zip(columns, ordered, strict=True):
-        reorder(source, target, first, wanted)
+        words = source.itemsize // 4
+        reorder(source.view(np.int32), target.view(np.int32), words * first, words * wanted)
     return [wanted, *ordered]

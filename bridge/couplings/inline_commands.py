@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from als.core_speeds.state import factor
-from als.engine import loop as engine
+from als.engine.loop import advance, run_until_stop
 from als.engine.scaling import rescale, set_scale
 from als.engine.status import SUSPENDED
 from als.engine.varying_speeds import advance_varying
@@ -12,8 +12,6 @@ from bls.engine.state import BatchState
 from bridge.couplings.inline_state import InlineState
 from bridge.couplings.inline_widths import slot_of
 from traces.compiled import compiled
-
-_advance, _run_until_stop, _rescale, _set_scale = engine.advance, engine.run_until_stop, rescale, set_scale
 
 
 @compiled(merged=True)
@@ -27,7 +25,7 @@ def advance_to(inline: InlineState, until_ns: int) -> int:
     """Advance the application that runs, with the changes of its cores' speeds."""
     of, run = inline.running, inline.running.app
     if inline.speeds.component.size == 0:
-        return int(_advance(run, until_ns))
+        return int(advance(run, until_ns))
     return int(advance_varying(run, inline.speeds, of.base_gflops[: run.speed.size], of.next_ns, until_ns))
 
 
@@ -35,7 +33,7 @@ def advance_to(inline: InlineState, until_ns: int) -> int:
 def run_to(inline: InlineState, stop_ns: int) -> int:
     """Run the application to its end, or to its stop."""
     status = advance_to(inline, stop_ns)
-    return int(_run_until_stop(inline.running.app, stop_ns)) if status == SUSPENDED else status
+    return int(run_until_stop(inline.running.app, stop_ns)) if status == SUSPENDED else status
 
 
 @compiled(inner=True)
@@ -47,12 +45,12 @@ def apply_scales(state: BatchState, inline: InlineState, first: int, stop: int, 
             scales, everywhere = True, told.core[k] < 0
             slot = -1 if everywhere else slot_of(run, told.core[k])
             if everywhere or slot >= 0:  # else it has released the core
-                _set_scale(run, slot, told.value[k])
+                set_scale(run, slot, told.value[k])
     if not scales:
         return int(SUSPENDED)
     if inline.speeds.component.size == 0:
-        return int(_rescale(run, base[: run.speed.size], at_ns))
+        return int(rescale(run, base[: run.speed.size], at_ns))
     own = inline.own_gflops[: run.speed.size]
     for slot in range(run.speed.size):
         own[slot] = base[slot] * factor(inline.speeds, run.core_number[slot], at_ns)
-    return int(_rescale(run, own, at_ns))
+    return int(rescale(run, own, at_ns))

@@ -10,7 +10,7 @@ cores are applied at once, after those.
 
 from __future__ import annotations
 
-from als.engine import loop as engine
+from als.engine.loop import advance
 from als.engine.scaling import end_rescaling, first_and_last_work, hands_out, rescale_all, set_scale
 from als.engine.status import SUSPENDED
 from bls.engine import state as b
@@ -22,9 +22,6 @@ from bridge.couplings.inline_state import InlineState
 from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
 from traces.compiled import compiled
-
-_advance, _first_and_last_work = engine.advance, first_and_last_work
-_end_rescaling, _hands_out, _rescale_all, _set_scale = end_rescaling, hands_out, rescale_all, set_scale
 
 #: Each task of a chunk is rounded to a ns at the scale of now and at any to come, which is 2 at the most; in ns at scale 1 that
 #: is less than the first number per task, and the sums here are right but for the second, a part of what there was at first.
@@ -95,21 +92,21 @@ def apply_deferred(inline: InlineState) -> int:
     for at in range(run.n_asking):
         c = run.ask_core[at]
         all_busy = all_busy and run.cores.held_first[c] < run.cores.held_stop[c]
+    own = of.base_gflops[: run.speed.size]
     while k < n and status == SUSPENDED:
-        status = int(_advance(run, at_ns[k] + 1))
+        status = int(advance(run, at_ns[k] + 1))
         if status == SUSPENDED:
             m = n - k
-            if _hands_out(run, at_ns[n - 1]):
+            if hands_out(run, at_ns[n - 1]):
                 m = _before_requests(inline, k, scale) if all_busy else 1
-            own = of.base_gflops[: run.speed.size]
-            status = int(_rescale_all(run, own, at_ns[k:], factor[k:], m, inline.own_gflops))
+            status = int(rescale_all(run, own, at_ns[k:], factor[k:], m, inline.own_gflops))
             k += m
             scale = of.deferred[k - 1]
         if status == SUSPENDED:
-            status = int(_advance(run, at_ns[k - 1] + 1))
+            status = int(advance(run, at_ns[k - 1] + 1))
         if status == SUSPENDED:
-            _end_rescaling(run, own, at_ns[k - 1], factor[k - 1])
-    _set_scale(run, -1, scale)
+            end_rescaling(run, own, at_ns[k - 1], factor[k - 1])
+    set_scale(run, -1, scale)
     of.n_deferred = 0
     return status
 
@@ -127,7 +124,7 @@ def look_ahead(state: BatchState, inline: InlineState, job: int) -> None:
     for c in range(run.speed.size):
         if run.scale > 0 and run.cores.scaled[c] != scale:
             return
-    first, last = _first_and_last_work(run, now)
+    first, last = first_and_last_work(run, now)
     shows = first if costs.may_release != 0 else last
     if shows > 0:
         of.scale, of.since_ns, of.left_ns = scale, now, _surely(inline, shows, scale)

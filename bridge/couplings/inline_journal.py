@@ -16,8 +16,6 @@ from bridge.couplings.inline_state import HOOK, InlineState
 from bridge.couplings.inline_widths import apply_widths, slot_of
 from traces.compiled import compiled
 
-_hint = hint
-
 
 @compiled(merged=True)
 def note(state: BatchState, inline: InlineState, job: int) -> bool:
@@ -27,11 +25,8 @@ def note(state: BatchState, inline: InlineState, job: int) -> bool:
     if entry == journal.instant.size or at + jobs.held_cores[job] > journal.core.size:
         return False
     journal.instant[entry], journal.after[entry] = commanded_at(state, job), -1
-    journal.told_first[entry], journal.told_stop[entry] = (
-        jobs.told_first[job],
-        jobs.told_first[job] + jobs.told_count[job],
-    )
-    journal.core_first[entry] = at
+    journal.told_first[entry], journal.core_first[entry] = jobs.told_first[job], at
+    journal.told_stop[entry] = jobs.told_first[job] + jobs.told_count[job]
     if jobs.wanted[job] > 0:
         for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
             for core in range(state.pool.lo[k], state.pool.hi[k]):
@@ -59,7 +54,7 @@ def _apply_again(state: BatchState, inline: InlineState, entry: int) -> int:
             slot = slot_of(run, journal.core[at])
             if slot >= 0:
                 journal.flags[slot] = 1
-        _hint(run, journal.flags[: run.speed.size])
+        hint(run, journal.flags[: run.speed.size])
     return int(apply_scales(state, inline, k, stop, journal.instant[entry]))
 
 

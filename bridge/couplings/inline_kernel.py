@@ -8,54 +8,26 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from als.engine import loop as application
-from als.engine import state as app
+from als.engine.loop import end_ns, total_gflop
 from als.engine.master import message_ns_in_kernels as _message_ns
 from als.engine.metrics import measure
+from als.engine.state import whole_memo
 from als.engine.status import FINISHED, LOST, STOPPED
 from als.lengths.draw import IMPOSSIBLE, NO_ROOM, length_cov
 from als.network.state import NONE
 from als.programs.drawing import show_phases
 from als.programs.table import draw_program
-from bls.engine.features import releases
+from bls.engine.features.releases import FULL, REFUSED, TOLD
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
-from bridge.couplings.inline_state import (
-    APP_BEGIN,
-    APP_RUN,
-    BATCH_ADVANCE,
-    BATCH_LOSS,
-    BATCH_OUTCOME,
-    BATCH_RELEASE,
-    BATCH_STOP_AFTER,
-    BATCH_WISH,
-    ENGINES,
-    GRAPHS,
-    REPLAY,
-    SPEEDS,
-    TRANSFERS,
-    VARYING,
-    WISHES,
-    InlineState,
-    call_hook,
-)
+from bridge.couplings import inline_state as i
+from bridge.couplings.inline_state import InlineState, call_hook
 from bridge.couplings.inline_status import InlineStatus
 from traces.algorithms.copying import copy_first
-from traces.compiled import Array, caller, compiled
+from traces.compiled import compiled, resized
 from traces.kernels.signatures import Ints, Shorts
 
 _PAUSED = int(BatchStatus.PAUSED)  # a kernel that returns members of two enumerations has no type
-_end_ns, _total_gflop = application.end_ns, application.total_gflop
-_FULL, _REFUSED, _TOLD = releases.FULL, releases.REFUSED, releases.TOLD
-_whole_memo = app.whole_memo
-_batch_advance, _batch_outcome, _begin, _run_until_stop = (
-    caller(ENGINES[place][1]) for place in (BATCH_ADVANCE, BATCH_OUTCOME, APP_BEGIN, APP_RUN)
-)
-_batch_release, _batch_stop_after, _batch_loss, _batch_wish = (
-    caller(ENGINES[place][1]) for place in (BATCH_RELEASE, BATCH_STOP_AFTER, BATCH_LOSS, BATCH_WISH)
-)
 
 
 @compiled(merged=True)
@@ -87,11 +59,13 @@ def _take_cores(state: BatchState, inline: InlineState, job: int, n_cores: int) 
 
 
 @compiled(merged=True)
-def stops_later(state: BatchState, inline: InlineState, job: int) -> bool:
-    """Whether a job that was cut had released the failing hosts by then, so that it is to be run again, for longer."""
+def stops_later(state: BatchState, inline: InlineState, job: int, status: int) -> bool:
+    """Whether a job that has ended so was cut, and had released the failing hosts by then: it is run again, for longer."""
+    if inline.costs.may_release == 0 or status != STOPPED:
+        return False
     app = inline.running.app
     released_ns = app.cores.released_ns[: app.core_number.size]
-    return bool(_batch_stop_after(inline.engines[BATCH_STOP_AFTER], (state, job, app.core_number, released_ns)))
+    return bool(i.stop_after(inline.engines[i.STOP_AFTER], (state, job, app.core_number, released_ns)))
 
 
 @compiled(merged=True)
@@ -102,66 +76,68 @@ def report_releases(state: BatchState, inline: InlineState, job: int, until_ns: 
     """
     if inline.costs.may_release == 0:
         return 0
-    app, answer = inline.running.app, _TOLD
+    app, answer = inline.running.app, TOLD
     released_ns = app.cores.released_ns[: app.core_number.size]
     if app.wishes.size > 0:
-        answer = _batch_wish(inline.engines[BATCH_WISH], (state, job, app.wished_ns, app.wishes, until_ns))
-    if answer == _TOLD:
-        answer = _batch_release(inline.engines[BATCH_RELEASE], (state, job, app.core_number, released_ns, until_ns))
-    if answer == _FULL:
+        answer = i.wish(inline.engines[i.WISH], (state, job, app.wished_ns, app.wishes, until_ns))
+    if answer == TOLD:
+        answer = i.release(inline.engines[i.RELEASE], (state, job, app.core_number, released_ns, until_ns))
+    if answer == FULL:
         return InlineStatus.RELEASES_FULL
-    if answer == _REFUSED:
-        inline.fault_job = job
-        return InlineStatus.RELEASES_FAULT
-    return 0
+    return InlineStatus.RELEASES_FAULT if answer == REFUSED else 0
+
+
+@compiled(inner=True)
+def show(inline: InlineState, slots: int) -> None:
+    """Let this number of slots of the application that runs be in use; there is room for all that it may ever have."""
+    run = inline.running.app
+    run.speed, run.core_number = resized(run.speed, slots), resized(run.core_number, slots)
+    run.latency_ns = resized(run.latency_ns, slots)
+    run.ask_ns, run.ask_core = resized(run.ask_ns, slots), resized(run.ask_core, slots)
+    run.finish_ns, run.busy_ns = resized(run.finish_ns, slots), resized(run.busy_ns, slots)
+    run.memo = resized(run.memo, whole_memo(run.phases, inline.table.rules, slots))
 
 
 @compiled(merged=True)
-def bind(state: BatchState, inline: InlineState, job: int, n: int, row: int, keep_tasks: bool) -> None:
+def bind(state: BatchState, inline: InlineState, job: int, n: int, row: int, stop: int) -> None:
     """Let the application that runs be the front of all arrays: the job's cores, ``n`` tasks, records from ``row`` on."""
     work, app, table = inline.application, inline.running.app, inline.table
-    n_cores, place = state.jobs.cores[job], inline.program[state.jobs.origin[job]]
-    stop = row + n if keep_tasks else row
-    phases = app.phases
-    show_phases(phases, table, place)
+    place = inline.program[state.jobs.origin[job]]
+    show_phases(app.phases, table, place)
     app.lengths = work.lengths[:n]
-    app.part_first = inline.part_first[: phases.kind.size * table.steps[place] + 1]
-    app.speed, app.core_number = work.speed[:n_cores], work.core_number[:n_cores]
-    app.latency_ns = work.latency_ns[:n_cores]
-    app.ask_ns, app.ask_core = work.ask_ns[:n_cores], work.ask_core[:n_cores]
-    app.finish_ns, app.busy_ns = work.finish_ns[:n_cores], work.busy_ns[:n_cores]
-    app.memo = work.memo[: _whole_memo(phases, table.rules, n_cores)]
+    app.part_first = work.part_first[: app.phases.kind.size * table.steps[place] + 1]
+    show(inline, state.jobs.cores[job])
     app.chosen = inline.outcomes.chosen[job]
-    app.start_ns, app.end_ns = work.start_ns[row:stop], work.end_ns[row:stop]
-    app.core, app.chunk = work.core[row:stop], work.chunk[row:stop]
+    app.start_ns, app.end_ns = inline.tasks.start_ns[row:stop], inline.tasks.end_ns[row:stop]
+    app.core, app.chunk = inline.tasks.core[row:stop], inline.tasks.chunk[row:stop]
     if inline.width_range.size > 0:
-        call_hook(inline.hooks[WISHES], (state, inline, state.jobs.origin[job], 0))
+        call_hook(inline.hooks[i.WISHES], (state, inline, state.jobs.origin[job], 0))
 
 
 @compiled(merged=True)
-def set_up(state: BatchState, inline: InlineState, job: int, keep_tasks: bool, again: bool) -> int:
+def set_up(state: BatchState, inline: InlineState, job: int, again: bool) -> int:
     """Draw a started job's tasks, and put its application on its cores, ``again`` or not; returns 0, or an ``InlineStatus``."""
     work, jobs, table = inline.application, state.jobs, inline.table
     n_cores, origin = jobs.cores[job], jobs.origin[job]
     place = inline.program[origin]
-    drawing = work.lengths, inline.part_first, table, place, inline.seed[0], inline.job_id[origin], inline.room
+    drawing = work.lengths, work.part_first, table, place, inline.seed[0], inline.job_id[origin], inline.room
     speeds = inline.costs.slowest_gflops, inline.costs.bytes_per_gflop
     n = draw_program(*drawing, inline.asked[origin], inline.core_gflop[origin], *speeds)
     if n in (NO_ROOM, IMPOSSIBLE):
-        inline.fault_job = job
         return InlineStatus.LENGTHS_FULL if n == NO_ROOM else InlineStatus.LENGTHS_FAULT
+    keep_tasks = inline.tasks.start_ns.size > 0
     row = inline.outcomes.first[job] if again and keep_tasks else inline.ledger_used
     stop = row + n if keep_tasks else row
-    if stop > work.start_ns.size:
+    if stop > inline.tasks.start_ns.size:
         return InlineStatus.LEDGER_FULL
     parts = (table.phase_stop[place] - table.phase_first[place]) * table.steps[place]
     sends = keep_tasks and work.graph.net.kind != NONE and inline.room.first[parts] > 0
     if sends and inline.transfers_used + inline.room.first[parts] > inline.transfers.source.size:
         return InlineStatus.TRANSFERS_FULL
     hosts = _take_cores(state, inline, job, n_cores)
-    bind(state, inline, job, n, row, keep_tasks)
+    bind(state, inline, job, n, row, stop)
     if inline.speeds.component.size > 0:
-        call_hook(inline.hooks[SPEEDS], (state, inline, n_cores, jobs.start_ns[job]))
+        call_hook(inline.hooks[i.SPEEDS], (state, inline, n_cores, jobs.start_ns[job]))
     if work.graph.exists == 1:
         of, app = inline.running, inline.running.app
         app.graph.edge_first = inline.room.first[: parts + 1]
@@ -173,121 +149,102 @@ def set_up(state: BatchState, inline: InlineState, job: int, keep_tasks: bool, a
 
 
 @compiled(merged=True)
-def keep_rows(inline: InlineState, job: int, keep_tasks: bool) -> None:
+def keep_rows(inline: InlineState, job: int) -> None:
     """What :func:`set_up` has drawn for a job that has started, and its rows in the records, are its from now on."""
-    app, found = inline.running.app, inline.outcomes
+    app, found, keep_tasks = inline.running.app, inline.outcomes, inline.tasks.start_ns.size > 0
     found.n_rows[job] = app.lengths.size
     found.first[job] = inline.ledger_used if keep_tasks else -1
     inline.ledger_used += app.start_ns.size
     if keep_tasks:
-        copy_first(inline.lengths[found.first[job] :], app.lengths, app.lengths.size)
+        copy_first(inline.tasks.length_gflop[found.first[job] :], app.lengths, app.lengths.size)
 
 
 @compiled(merged=True)
-def fault_of(inline: InlineState, job: int, status: int) -> int:
-    """An ``InlineStatus`` if the application of a job has come to another end than there is; else 0."""
+def report_end(state: BatchState, inline: InlineState, job: int, status: int) -> int:
+    """Report to the batch level how the application that has run ends, and note its outcome; 0, or an ``InlineStatus``."""
     if status != FINISHED and status != STOPPED and status != LOST:
-        inline.fault_job = job
         inline.fault_status = status
         return InlineStatus.APPLICATION_FAULT
-    return 0
-
-
-@compiled(merged=True)
-def report_end(state: BatchState, inline: InlineState, job: int, status: int, keep_tasks: bool) -> int:
-    """Report to the batch level how the application that has run ends, and note its outcome; 0, or an ``InlineStatus``."""
     of, app, n_cores, found = inline.running, inline.running.app, inline.running.app.speed.size, inline.outcomes
-    start_ns, stop_ns = state.jobs.start_ns[job], _end_ns(app)
+    start_ns, stop_ns = state.jobs.start_ns[job], end_ns(app)
     need = report_releases(state, inline, job, stop_ns)
     if need != 0:
         return int(need)
     if inline.speeds.component.size > 0:  # the measures count with the speeds at the start
-        call_hook(inline.hooks[SPEEDS], (state, inline, n_cores, start_ns))
+        call_hook(inline.hooks[i.SPEEDS], (state, inline, n_cores, start_ns))
     elif app.scale != 0:
         for c in range(n_cores):
             app.speed[c] = of.base_gflops[c]
-    total = _total_gflop(app)
+    total = total_gflop(app)
     found.n_tasks[job], found.n_chunks[job], found.ahead_chunks[job] = app.n_ran, app.n_chunks, app.ahead_chunks
     found.length_gflop[job] = total
     done, cov = total if status == FINISHED else math.nan, length_cov(app.lengths, 0, app.lengths.size)
     what = found.loops[job], start_ns, app.finish_ns, app.busy_ns, app.speed, done, cov
     measure(*what, app.scheduling_ns, app.n_chunks)
     if app.graph.exists == 1:
-        call_hook(inline.hooks[GRAPHS], (state, inline, job, status != FINISHED))
-        if keep_tasks and app.graph.net.kind != NONE and app.graph.edge_first[app.part_first.size - 1] > 0:
-            call_hook(inline.hooks[TRANSFERS], (state, inline, job, 0))
+        call_hook(inline.hooks[i.GRAPHS], (state, inline, job, status != FINISHED))
+        if app.start_ns.size > 0 and app.graph.net.kind != NONE and app.graph.edge_first[app.part_first.size - 1] > 0:
+            call_hook(inline.hooks[i.TRANSFERS], (state, inline, job, 0))
     if status == LOST:
         last = app.last_lost
         core = app.core_number[last] if last >= 0 else last
-        known = _batch_loss(inline.engines[BATCH_LOSS], (state, job, stop_ns, core))
+        known = i.loss(inline.engines[i.LOSS], (state, job, stop_ns, core))
     else:
-        known = _batch_outcome(inline.engines[BATCH_OUTCOME], (state, job, stop_ns, status == STOPPED))
-    if not known:
-        inline.fault_job = job
-        return InlineStatus.OUTCOME_FAULT
-    return 0
+        known = i.outcome(inline.engines[i.OUTCOME], (state, job, stop_ns, status == STOPPED))
+    return 0 if known else InlineStatus.OUTCOME_FAULT
 
 
 @compiled(inner=True)
-def run_application(state: BatchState, inline: InlineState, job: int, keep_tasks: bool, again: bool) -> int:
+def run_application(state: BatchState, inline: InlineState, job: int, again: bool) -> int:
     """Run a started job's application to its end, ``again`` if it receives commands; returns 0, or an ``InlineStatus``."""
-    need = set_up(state, inline, job, keep_tasks, again)
+    need = set_up(state, inline, job, again)
     if need != 0:
         return int(need)
     app, jobs, costs, engines = inline.running.app, state.jobs, inline.costs, inline.engines
     start_ns = jobs.start_ns[job]
     while True:
-        _begin(engines[APP_BEGIN], (app, start_ns, costs.overhead_ns, costs.master != 0, costs.releases != 0))
+        i.begin(engines[i.BEGIN], (app, start_ns, costs.overhead_ns, costs.master != 0, costs.releases != 0))
         if again:
-            status = call_hook(inline.hooks[REPLAY], (state, inline, job, jobs.stop_ns[job]))
+            status = call_hook(inline.hooks[i.REPLAY], (state, inline, job, jobs.stop_ns[job]))
         elif inline.speeds.component.size == 0:
-            status = _run_until_stop(engines[APP_RUN], (app, jobs.stop_ns[job]))
+            status = i.run(engines[i.RUN], (app, jobs.stop_ns[job]))
         else:
-            status = call_hook(inline.hooks[VARYING], (state, inline, app.speed.size, jobs.stop_ns[job]))
-        if fault_of(inline, job, status) != 0:
-            return InlineStatus.APPLICATION_FAULT
-        if not (costs.may_release != 0 and status == STOPPED and stops_later(state, inline, job)):
+            status = call_hook(inline.hooks[i.VARYING], (state, inline, app.speed.size, jobs.stop_ns[job]))
+        if not stops_later(state, inline, job, status):
             break
         if again:  # its width may have changed
-            need = set_up(state, inline, job, keep_tasks, again)
+            need = set_up(state, inline, job, again)
             if need != 0:
                 return int(need)
         elif inline.speeds.component.size > 0:
-            call_hook(inline.hooks[SPEEDS], (state, inline, app.speed.size, start_ns))
-    need = report_end(state, inline, job, status, keep_tasks)
+            call_hook(inline.hooks[i.SPEEDS], (state, inline, app.speed.size, start_ns))
+    need = report_end(state, inline, job, status)
     if need == 0 and not again:
-        keep_rows(inline, job, keep_tasks)
+        keep_rows(inline, job)
     return int(need)
 
 
 @compiled()
 def drive(state: BatchState, inline: InlineState, max_ends: int) -> int:
     """Run both levels until the end, a pause, a fault, or more room is needed; returns which."""
-    keep_tasks = inline.lengths.size > 0
     pause_at = state.n_ended + max_ends
     while True:
         while state.n_answered < state.n_started:
-            job = state.started[state.n_answered]
+            inline.job = job = state.started[state.n_answered]
             if job >= inline.outcomes.n_rows.size:
                 return InlineStatus.ROWS_SHORT
-            need = run_application(state, inline, job, keep_tasks, False)
+            need = run_application(state, inline, job, False)
             if need != 0:
                 return int(need)
-        status = _batch_advance(inline.engines[BATCH_ADVANCE], (state, max_ends))
+        status = i.advance(inline.engines[i.ADVANCE], (state, max_ends))
         if status != BatchStatus.STARTED:
             return int(status)
         if state.n_ended >= pause_at:
             return _PAUSED  # what has started is answered for when it goes on
 
 
-def reorder(source: Array, target: Array, source_first: Array, target_first: Array) -> None:
-    """Copy each job's rows from where they are in ``source`` to where they belong in ``target``; numbers of 4 or 8 bytes."""
-    words = source.itemsize // 4
-    _reorder(source.view(np.int32), target.view(np.int32), words * source_first, words * target_first)
-
-
 @compiled()
-def _reorder(source: Shorts, target: Shorts, source_first: Ints, target_first: Ints) -> None:
+def reorder(source: Shorts, target: Shorts, source_first: Ints, target_first: Ints) -> None:
     """Copy the rows of each job that has started, from ``source_first`` to ``target_first``."""
     for job in range(source_first.size):
         if source_first[job] < 0:

@@ -15,39 +15,28 @@ Python's, or transfers share a network, nothing is kept, and a job is simulated 
 
 from __future__ import annotations
 
-from als.engine import loop as engine
-from als.engine import state as app
 from als.engine.features.hints import hint
-from als.engine.status import STOPPED, SUSPENDED
+from als.engine.loop import begin
+from als.engine.state import GRAPH, NEVER
+from als.engine.status import SUSPENDED
 from als.engine.varying_speeds import begin_varying
 from bls.engine import state as b
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
+from bridge.couplings import inline_state as i
 from bridge.couplings.inline_commands import advance_to, apply_scales, commanded_at, run_to
 from bridge.couplings.inline_deferred import apply_deferred, defer, look_ahead
 from bridge.couplings.inline_journal import note
-from bridge.couplings.inline_kernel import (
-    fault_of,
-    keep_rows,
-    report_end,
-    report_releases,
-    run_application,
-    set_up,
-    stops_later,
-)
+from bridge.couplings.inline_kernel import keep_rows, report_end, report_releases, run_application, set_up, stops_later
 from bridge.couplings.inline_saved import copy_out, keep, leave, running_of
-from bridge.couplings.inline_state import BATCH_ADVANCE, BATCH_PROMISE, BATCH_TAKE_BACK, ENGINES, InlineState
+from bridge.couplings.inline_state import InlineState
 from bridge.couplings.inline_status import InlineStatus
 from bridge.couplings.inline_widths import apply_widths
 from traces.algorithms.copying import copy_first
-from traces.compiled import caller, compiled
+from traces.compiled import compiled
 from traces.kernels.slabs import CHANGING
 
 _PAUSED = int(BatchStatus.PAUSED)  # a kernel that returns members of two enumerations has no type
-_batch_advance, _batch_take_back, _batch_promise = (
-    caller(ENGINES[place][1]) for place in (BATCH_ADVANCE, BATCH_TAKE_BACK, BATCH_PROMISE)
-)
-_begin, _hint = engine.begin, hint
 
 #: The first stride is not shorter than this part of the time for which the job has run.
 _LEAST_STRIDE = 4096
@@ -66,7 +55,7 @@ def _not_before(inline: InlineState, until_ns: int) -> int:
     asking = run.n_asking
     if asking == 0:
         return until_ns
-    in_graph = run.phases.kind[run.part % run.phases.kind.size] == app.GRAPH
+    in_graph = run.phases.kind[run.part % run.phases.kind.size] == GRAPH
     latest = 0
     for at in range(asking):
         c = run.ask_core[at]
@@ -88,7 +77,7 @@ def _goes_on_until(inline: InlineState, now: int) -> int:
     of, run, costs = inline.running, inline.running.app, inline.costs
     if run.n_asking == 0 or costs.latency_ns != 0 or costs.master != 0 or run.graph.exists == 1:
         return now
-    until = run.ask_ns[0] if costs.may_release != 0 else _not_before(inline, app.NEVER)
+    until = run.ask_ns[0] if costs.may_release != 0 else _not_before(inline, NEVER)
     if inline.speeds.component.size > 0:
         for c in range(run.speed.size):
             until = min(until, of.next_ns[c])
@@ -96,70 +85,64 @@ def _goes_on_until(inline: InlineState, now: int) -> int:
 
 
 @compiled(inner=True)
-def _report_end(state: BatchState, inline: InlineState, job: int, status: int, keep_tasks: bool) -> int:
+def _report_end(state: BatchState, inline: InlineState, job: int, status: int) -> int:
     """Report how the application that runs, which is a copy, ends, and note its records; returns 0, or an ``InlineStatus``."""
-    need = fault_of(inline, job, status)
-    if need == 0:
-        need = report_end(state, inline, job, status, keep_tasks)
+    need = report_end(state, inline, job, status)
     if need != 0:
         return int(need)
-    run, work, row = inline.running.app, inline.application, inline.outcomes.first[job]
+    run, tasks, row = inline.running.app, inline.tasks, inline.outcomes.first[job]
     copy_first(inline.outcomes.chosen[job], run.chosen, run.chosen.size)
-    if keep_tasks:
-        n = run.start_ns.size
-        copy_first(work.start_ns[row:], run.start_ns, n)
-        copy_first(work.end_ns[row:], run.end_ns, n)
-        copy_first(work.core[row:], run.core, n)
-        copy_first(work.chunk[row:], run.chunk, n)
+    n = run.start_ns.size
+    if n > 0:
+        copy_first(tasks.start_ns[row:], run.start_ns, n)
+        copy_first(tasks.end_ns[row:], run.end_ns, n)
+        copy_first(tasks.core[row:], run.core, n)
+        copy_first(tasks.chunk[row:], run.chunk, n)
     return 0
 
 
 @compiled(inner=True)
-def _run_to_end(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
+def _run_to_end(state: BatchState, inline: InlineState, job: int) -> int:
     """Run the application, which is a copy, to its end, and report it; returns 0, or an ``InlineStatus``."""
     while True:
         status = run_to(inline, state.jobs.stop_ns[job])
-        if not (inline.costs.may_release != 0 and status == STOPPED and stops_later(state, inline, job)):
-            return _report_end(state, inline, job, status, keep_tasks)
+        if not stops_later(state, inline, job, status):
+            return _report_end(state, inline, job, status)
         copy_out(inline, job)
 
 
 @compiled(inner=True)
-def _start(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
+def _start(state: BatchState, inline: InlineState, job: int) -> int:
     """Run the application of a job that has started, and keep its state at its start; returns 0, or an ``InlineStatus``."""
     if inline.saved.first[job] < 0:  # otherwise the batch level had to make room for what it releases
-        need = set_up(state, inline, job, keep_tasks, False)
+        need = set_up(state, inline, job, False)
         if need != 0:
             return int(need)
         if not keep(state, inline, job):
             return InlineStatus.SAVED_FULL
-        keep_rows(inline, job, keep_tasks)
+        keep_rows(inline, job)
         of, costs = inline.running, inline.costs
-        _begin(of.app, state.jobs.start_ns[job], costs.overhead_ns, costs.master != 0, costs.releases != 0)
+        begin(of.app, state.jobs.start_ns[job], costs.overhead_ns, costs.master != 0, costs.releases != 0)
         if inline.speeds.component.size > 0:
             begin_varying(of.app, inline.speeds, of.next_ns, state.jobs.stop_ns[job])
     copy_out(inline, job)
-    return _run_to_end(state, inline, job, keep_tasks)
+    return _run_to_end(state, inline, job)
 
 
 @compiled(inner=True)
 def _promise(state: BatchState, inline: InlineState, job: int, not_before_ns: int) -> int:
     """Promise that nothing of a job is visible before an instant; returns 0, or an ``InlineStatus``."""
-    if not _batch_promise(inline.engines[BATCH_PROMISE], (state, job, not_before_ns)):
-        inline.fault_job = job
-        return InlineStatus.OUTCOME_FAULT
-    return 0
+    kept = i.promise(inline.engines[i.PROMISE], (state, job, not_before_ns))
+    return 0 if kept else InlineStatus.OUTCOME_FAULT
 
 
 @compiled(inner=True)
 def _promise_rest(state: BatchState, inline: InlineState, job: int, until_ns: int) -> int:
     """Promise that nothing is visible before ``until_ns`` but what the application that runs releases, and requests."""
-    run = inline.running.app
+    run, need = inline.running.app, 0
     if run.n_released > 0 or run.wishes.size > 0:
         need = report_releases(state, inline, job, until_ns)
-        if need != 0:
-            return int(need)
-    return _promise(state, inline, job, until_ns)
+    return int(need) if need != 0 else _promise(state, inline, job, until_ns)
 
 
 @compiled(inner=True)
@@ -176,40 +159,33 @@ def _steps(state: BatchState, inline: InlineState, job: int, until: int) -> bool
 
 
 @compiled(inner=True)
-def _run_ahead(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
+def _run_ahead(state: BatchState, inline: InlineState, job: int) -> int:
     """Run a copy of a job's application ahead for a stride, and report what is sure by that; 0, or an ``InlineStatus``."""
     now, stop = commanded_at(state, job), state.jobs.stop_ns[job]
     copy_out(inline, job)
     stride = inline.running.stride_ns
     if stride >= stop - now or inline.costs.promises != 0:
-        return _run_to_end(state, inline, job, keep_tasks)
+        return _run_to_end(state, inline, job)
     status = advance_to(inline, now + stride)
     if status != SUSPENDED:
-        return _report_end(state, inline, job, status, keep_tasks)
+        return _report_end(state, inline, job, status)
     bound = _not_before(inline, now + stride)
     if bound <= now:
-        return _run_to_end(state, inline, job, keep_tasks)
+        return _run_to_end(state, inline, job)
     return _promise_rest(state, inline, job, bound)
-
-
-@compiled(inner=True)
-def _apply_hint(state: BatchState, inline: InlineState, job: int) -> None:
-    """Mark for the application that runs for which of its cores others wait."""
-    run, flags = inline.running.app, inline.saved.flags
-    for slot in range(run.speed.size):
-        core, there = run.core_number[slot], run.cores.released_ns[slot] == app.NEVER
-        flags[slot] = 1 if there and state.hinted[core] == job + 1 and state.holder[core] == job else 0
-    _hint(run, flags)
 
 
 @compiled(inner=True)
 def _apply(state: BatchState, inline: InlineState, job: int, now: int) -> int:
     """Apply the latest commands of its job to the application that runs; returns its status."""
-    first = state.jobs.told_first[job]
+    run, flags, first = inline.running.app, inline.saved.flags, state.jobs.told_first[job]
     stop = first + state.jobs.told_count[job]
     k = apply_widths(state, inline, first, stop)
     if k < stop and state.told.what[k] == b.HINTED:
-        _apply_hint(state, inline, job)
+        for slot in range(run.speed.size):
+            core, there = run.core_number[slot], run.cores.released_ns[slot] == NEVER
+            flags[slot] = 1 if there and state.hinted[core] == job + 1 and state.holder[core] == job else 0
+        hint(run, flags)
     return int(apply_scales(state, inline, k, stop, now))
 
 
@@ -224,11 +200,11 @@ def _arrive(inline: InlineState, now: int) -> int:
 
 
 @compiled(inner=True)
-def _command(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
+def _command(state: BatchState, inline: InlineState, job: int) -> int:
     """Give a running job its commands, and see how far it goes on; returns 0, or an ``InlineStatus``."""
     now, of = commanded_at(state, job), running_of(inline, job)
     if inline.applied_upto > inline.reached_at:  # room had to be made for what it releases
-        return _run_ahead(state, inline, job, keep_tasks)
+        return _run_ahead(state, inline, job)
     of.steps = 0
     if of.commanded_ns < now:
         since_start = now - state.jobs.start_ns[job]
@@ -244,27 +220,16 @@ def _command(state: BatchState, inline: InlineState, job: int, keep_tasks: bool)
     if status == SUSPENDED:
         status = _apply(state, inline, job, now)
     inline.applied_upto = inline.reached_at + 1
-    return _go_ahead(state, inline, job, keep_tasks, status)
+    return _go_ahead(state, inline, job, status)
 
 
 @compiled(inner=True)
-def _go_on(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
-    """A job has come to where nothing was visible before: go on from here; returns 0, or an ``InlineStatus``.
-
-    What it releases at this very instant is reported before the batch level inspects any; no command can come before.
-    """
-    inline.running = running_of(inline, job)
-    status = _arrive(inline, state.now_ns)
-    return _go_ahead(state, inline, job, keep_tasks, status)
-
-
-@compiled(inner=True)
-def _go_ahead(state: BatchState, inline: InlineState, job: int, keep_tasks: bool, status: int) -> int:
+def _go_ahead(state: BatchState, inline: InlineState, job: int, status: int) -> int:
     """See how far the application that runs, in place, goes on; returns 0, or an ``InlineStatus``."""
     now, of = commanded_at(state, job), inline.running
     if status != SUSPENDED:
         copy_out(inline, job)  # there may be commands at this very instant
-        return _report_end(state, inline, job, status, keep_tasks)
+        return _report_end(state, inline, job, status)
     until = _goes_on_until(inline, now)
     if inline.costs.directs != 0:
         look_ahead(state, inline, job)
@@ -273,25 +238,25 @@ def _go_ahead(state: BatchState, inline: InlineState, job: int, keep_tasks: bool
         return _promise_rest(state, inline, job, until)
     if of.steps > 0:  # many steps, and there were no commands meanwhile
         of.stride_ns = max(of.stride_ns, now - of.commanded_ns)
-    need = _run_ahead(state, inline, job, keep_tasks)
+    need = _run_ahead(state, inline, job)
     of.stride_ns *= 2
     return int(need)
 
 
 @compiled(inner=True)
-def _reach(state: BatchState, inline: InlineState, keep_tasks: bool, replays: bool) -> int:
+def _reach(state: BatchState, inline: InlineState, replays: bool) -> int:
     """Give running jobs the commands of the latest pass; returns 0, or an ``InlineStatus``."""
     while inline.reached_at < state.n_reached:
-        job = state.reached[inline.reached_at]
+        inline.job = job = state.reached[inline.reached_at]
         if inline.n_noted == inline.reached_at:
             if replays and not note(state, inline, job):
                 return InlineStatus.JOURNAL_FULL
-            _batch_take_back(inline.engines[BATCH_TAKE_BACK], (state, job))
+            i.take_back(inline.engines[i.TAKE_BACK], (state, job))
             inline.n_noted += 1
         if replays:
-            need = run_application(state, inline, job, keep_tasks, True)
+            need = run_application(state, inline, job, True)
         else:
-            need = _command(state, inline, job, keep_tasks)
+            need = _command(state, inline, job)
             leave(inline)
         if need != 0:
             return int(need)
@@ -303,27 +268,28 @@ def _reach(state: BatchState, inline: InlineState, keep_tasks: bool, replays: bo
 @compiled()
 def drive_and_reach(state: BatchState, inline: InlineState, max_ends: int) -> int:
     """Run both levels until the end, a pause, a fault, or more room is needed; returns which."""
-    keep_tasks = inline.lengths.size > 0
     replays = inline.saved.flags.size == 0
     pause_at = state.n_ended + max_ends
     while True:
         while state.n_answered < state.n_started:
-            job = state.started[state.n_answered]
+            inline.job = job = state.started[state.n_answered]
             if job >= inline.outcomes.n_rows.size:
                 return InlineStatus.ROWS_SHORT
             if replays:
-                need = run_application(state, inline, job, keep_tasks, False)
+                need = run_application(state, inline, job, False)
             else:
-                need = _start(state, inline, job, keep_tasks)
+                need = _start(state, inline, job)
                 leave(inline)
             if need != 0:
                 return int(need)
-        need = _reach(state, inline, keep_tasks, replays)  # those that have just started, too
+        need = _reach(state, inline, replays)  # those that have just started, too
         if need != 0:
             return int(need)
-        status = _batch_advance(inline.engines[BATCH_ADVANCE], (state, max_ends))
+        status = i.advance(inline.engines[i.ADVANCE], (state, max_ends))
         if status == BatchStatus.DUE and not replays:
-            need = _go_on(state, inline, state.due_job, keep_tasks)
+            # What it releases at this very instant is reported before the batch level inspects any.
+            inline.job, inline.running = state.due_job, running_of(inline, state.due_job)
+            need = _go_ahead(state, inline, inline.job, _arrive(inline, state.now_ns))
             leave(inline)
             if need != 0:
                 return int(need)

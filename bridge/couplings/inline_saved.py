@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from als.engine import state as app
+from als.engine.state import NEVER, whole_memo
 from bls.engine.state import BatchState
 from bridge.couplings.inline_kept import MOST_DEFERRED
+from bridge.couplings.inline_kernel import show
 from bridge.couplings.inline_state import InlineState
-from bridge.couplings.inline_widths import show
 from traces.compiled import compiled, copy_columns, copy_words, lay_out, relocate, reset_numbers, slab_words, state_at
 from traces.kernels.slabs import CHANGING, WHOLE
-
-_whole_memo = app.whole_memo
 
 
 @compiled(inner=True)
@@ -28,7 +26,7 @@ def _measure(state: BatchState, inline: InlineState, job: int) -> int:
     n_cores = max(state.jobs.cores[job], state.jobs.max_cores[state.jobs.origin[job]])
     reset_numbers(sizes)
     sizes.tasks, sizes.bounds, sizes.cores = run.lengths.size, run.part_first.size, n_cores
-    sizes.memo, sizes.rules = _whole_memo(run.phases, inline.table.rules, n_cores), run.chosen.size
+    sizes.memo, sizes.rules = whole_memo(run.phases, inline.table.rules, n_cores), run.chosen.size
     sizes.records, sizes.wishes, sizes.wished = run.start_ns.size, run.wishes.size, run.wished_ns.size
     sizes.deferred = MOST_DEFERRED if inline.costs.directs != 0 else 0
     graph = run.graph
@@ -50,7 +48,7 @@ def keep(state: BatchState, inline: InlineState, job: int) -> bool:
     saved.first[job] = saved.used
     saved.used += saved.wanted
     running = running_of(inline, job)
-    copy_columns(running, inline.shared, app.NEVER)
+    copy_columns(running, inline.shared, NEVER)
     running.commanded_ns = state.jobs.start_ns[job]
     inline.running = running
     show(inline, slots)
@@ -79,7 +77,7 @@ def leave(inline: InlineState) -> None:
     """Let the application in the shared room be the current one again, with the fault of the one before, if it had one."""
     if inline.fault_status != 0:
         inline.shared.app.lengths = inline.application.lengths[: inline.running.app.lengths.size]
-        copy_columns(inline.shared, inline.running, app.NEVER)
+        copy_columns(inline.shared, inline.running, NEVER)
     inline.running = inline.shared
 
 

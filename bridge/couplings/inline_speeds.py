@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from als.core_speeds.state import factor
-from als.engine.varying_speeds import run_varying
+from als.engine.status import SUSPENDED
+from als.engine.varying_speeds import begin_varying
 from bls.engine.state import BatchState
+from bridge.couplings.inline_commands import run_to
 from bridge.couplings.inline_state import HOOK, InlineState
 from traces.compiled import compiled
 
@@ -19,7 +21,7 @@ def set_speeds(_: BatchState, inline: InlineState, n_cores: int, t_ns: int) -> i
 
 
 @compiled(HOOK)
-def run(_: BatchState, inline: InlineState, n_cores: int, stop_ns: int) -> int:
-    """Run the application as ``als.engine.varying_speeds.run_varying`` does."""
-    of = inline.running
-    return int(run_varying(of.app, inline.speeds, of.base_gflops[:n_cores], of.next_ns, stop_ns))
+def run(_: BatchState, inline: InlineState, _cores: int, stop_ns: int) -> int:
+    """Run the application, which is at its start, to its end or its stop."""
+    status = begin_varying(inline.running.app, inline.speeds, inline.running.next_ns, stop_ns)
+    return run_to(inline, stop_ns) if status == SUSPENDED else status

@@ -9,9 +9,9 @@ from als.engine import hooks as application_hooks
 from als.engine import loop as application
 from als.engine.dag import hooks as graph_hooks
 from als.engine.dag import state as graphs
-from als.engine.dag.metrics import GRAPH_METRICS
+from als.engine.dag.metrics import GRAPH_METRICS, TransferColumns
 from als.engine.metrics import LOOP_METRICS
-from als.engine.state import ApplicationState
+from als.engine.state import ApplicationState, new_state
 from als.graphs.contract import MAX_EDGES_PER_JOB
 from als.lengths.contract import MAX_TASKS_PER_JOB
 from als.network.state import NONE, NetworkState
@@ -21,20 +21,19 @@ from bls.engine.features import losses, reached, releases, wishes
 from bls.engine.state import BatchState
 from bls.estimates import Promised, estimator
 from bls.simulator import BatchSimulator
-from bridge.couplings.contract import core_gflop
+from bridge.couplings.contract import TaskColumns, core_gflop
 from bridge.couplings.inline_kept import Journal, Running, SavedStates
 from bridge.scenarios.scenario import Scenario
-from traces.compiled import Array, as_value, caller, function_table, own, types
+from traces.compiled import as_value, caller, function_table, own, types
 from traces.hooks import Hooks
-from traces.kernels.signatures import Floats, Floats2, Ints, Ints2, Shorts, StateKind, Words
+from traces.kernels.signatures import Floats, Floats2, Ints, Ints2, StateKind, Words
 from traces.kernels.state import State, column
 
 # The engines' functions are called through pointers: places in InlineState.engines
-BATCH_ADVANCE, BATCH_OUTCOME, APP_BEGIN, APP_RUN, BATCH_RELEASE, BATCH_STOP_AFTER, BATCH_LOSS = range(7)
-BATCH_TAKE_BACK, BATCH_PROMISE, BATCH_WISH = range(7, 10)
+ADVANCE, OUTCOME, BEGIN, RUN, RELEASE, STOP_AFTER, LOSS, TAKE_BACK, PROMISE, WISH = range(10)
 
 _INSTANTS = types.Column(types.int64, 1)
-_BATCH, _APPLICATION = StateKind(BatchState), StateKind(application.ApplicationState)
+_BATCH, _APPLICATION = StateKind(BatchState), StateKind(ApplicationState)
 #: The functions, and which property a batch simulator has if they are needed: they are compiled only then.
 ENGINES = (
     (batch.advance, types.int64(_BATCH, types.int64), ""),
@@ -47,6 +46,10 @@ ENGINES = (
     (reached.take_back, types.boolean(_BATCH, types.int64), "reaches"),
     (batch.promise, types.boolean(_BATCH, types.int64, types.int64), "reaches"),
     (wishes.tell_wishes, types.int64(_BATCH, types.int64, _INSTANTS, _INSTANTS, types.int64), "evolves"),
+)
+# What calls each of them: ``advance(inline.engines[ADVANCE], arguments)``
+advance, outcome, begin, run, release, stop_after, loss, take_back, promise, wish = (
+    caller(signature) for _, signature, _ in ENGINES
 )
 
 
@@ -64,17 +67,6 @@ class Costs(State):
     resize_ns: int  # of a change of the width, for each core
     slowest_gflops: float  # of the machine's slowest core, GFLOP/s
     bytes_per_gflop: float  # how many bytes a network between two hosts carries while a core computes a GFLOP
-
-
-class TransferColumns(State, dim="transfers"):
-    """The columns of ``traces.ledger.TransferRecords``, job by job, as they started; of size 0 if none are kept."""
-
-    # The column of the same name there
-    source: Shorts = column()
-    target: Shorts = column()
-    bytes: Floats = column()
-    sent_ns: Ints = column()
-    arrived_ns: Ints = column()
 
 
 class Outcomes(State, dim="rows"):
@@ -102,8 +94,8 @@ class InlineState(State):
     transfers_used: int = 0  # records of transfers
     journal_used: int = 0  # entries of the journal
     cores_used: int = 0  # cores for which others wait, by these
-    fault_job: int = 0  # the job at which the loop had to end
-    fault_status: int = 0  # why
+    job: int = 0  # the job whose application was run last
+    fault_status: int = 0  # how it ended, if that is a fault
     reached_at: int = 0  # how many of the jobs that receive commands after a pass have been dealt with
     n_noted: int = 0  # of how many of them the end was taken back
     applied_upto: int = 0  # how many of them have applied their commands
@@ -115,14 +107,14 @@ class InlineState(State):
     program: Ints  # (n,): the place of each job's program
     table: ProgramTable  # the programs
     speeds: SpeedState  # how the speeds of cores change
-    part_first: Ints  # where the parts of a job begin
     room: DrawingRoom  # work space for drawing tasks
     own_gflops: Floats  # work space, where speeds change and are scaled
     # One application's arrays, as large as the largest job needs; the loop uses the front of each
     application: ApplicationState
     outcomes: Outcomes = column()  # what became of each job
-    transfers: TransferColumns = column()  # records of transfers
-    lengths: Floats  # the task lengths of the records; of size 0 if no records are kept
+    # Records, by jobs as they started
+    tasks: TaskColumns = column()
+    transfers: TransferColumns = column()
     # The application that runs: the front of the arrays of ``application``, or one that is kept of a job, or a copy of it
     running: Running
     shared: Running  # the one that is the front of the arrays of ``application``
@@ -133,6 +125,24 @@ class InlineState(State):
     journal: Journal = column()  # the commands that running jobs received
     saved: SavedStates = column()  # applications that run, each as it was at an instant
     width_range: Ints2  # (2, n) or (2, 0): where jobs request cores, the fewest that each may have, and the most
+
+    def grow_rows(self, rows: int) -> None:
+        """Have room for this number of rows of the batch state."""
+        self.outcomes.grow(rows=rows, graphs=rows if self.application.graph.exists else 0)
+        if len(self.saved.flags):
+            self.saved.grow(rows=rows)
+        elif len(self.journal.flags):
+            self.journal.grow(rows=rows)
+
+    def grow_tasks(self) -> None:
+        """Have room for half as many task records again, and for those of one more job."""
+        n = len(self.tasks.start_ns)
+        self.tasks.grow(records=n + n // 2 + len(self.application.lengths))
+
+    def grow_transfers(self) -> None:
+        """Have room for half as many transfers again, and for those of one more job."""
+        n = len(self.transfers.source)
+        self.transfers.grow(transfers=n + n // 2 + len(self.room.source))
 
 
 #: ``hook(state, inline, job or cores, instant or flag)``
@@ -154,14 +164,8 @@ HOOKS = Hooks(
 )
 
 
-#: The columns of an application state that are the records of tasks.
-_RECORDS = ("start_ns", "end_ns", "core", "chunk")
-
-
-def _application_room(
-    scenario: Scenario, rows: int, widest: int, memo: int, *, changes: bool, wishes: bool
-) -> application.ApplicationState:
-    # Room for one application, as large as any needs, and for ``rows`` records of tasks.
+def _application_room(scenario: Scenario, widest: int, memo: int, *, changes: bool, wishes: bool) -> ApplicationState:
+    # Room for one application, as large as any needs.
     programs, rules = scenario.programs, scenario.options.rules
     assert programs is not None
     resizes = rules.resizing > 0
@@ -169,9 +173,9 @@ def _application_room(
     graph = graphs.NO_GRAPH
     if programs.has_graph:
         graph = _graph_room(programs, room, edges, widest, scenario.network, resizes)
-    work = application.new_state(
+    return new_state(
         lengths=np.empty(room),
-        part_first=np.zeros(2, np.int64),
+        part_first=np.zeros(programs.most_parts + 1, np.int64),
         phases=programs.table.phases,
         table=programs.table.rules,
         speed=np.empty(widest),
@@ -191,8 +195,6 @@ def _application_room(
         graph=graph,
         wishes=np.zeros(len(programs.table.wishes), np.int64) if wishes else None,
     )
-    records = {name: np.empty(rows, getattr(work, name).dtype) for name in _RECORDS}
-    return work._replace(wished_ns=np.empty(programs.most_parts if wishes else 0, np.int64), **records)
 
 
 def new_inline_state(scenario: Scenario, simulator: BatchSimulator, *, keep_tasks: bool) -> InlineState:
@@ -211,7 +213,7 @@ def new_inline_state(scenario: Scenario, simulator: BatchSimulator, *, keep_task
     # The draws overshoot their sum by half a task or so a job.
     rows = expected + expected // 64 + 2 * n + room if keep_tasks else 0
     memo = programs.memo(program, most)
-    work = _application_room(scenario, rows, widest, memo, changes=simulator.cuts, wishes=wishes)
+    work = _application_room(scenario, widest, memo, changes=simulator.cuts, wishes=wishes)
     network, varies = scenario.network.kind != NONE, speeds.component.size > 0
     sends = keep_tasks and edges > 0 and network
     objects = not all(one.by_memo for one in programs.rules.techniques)
@@ -230,13 +232,12 @@ def new_inline_state(scenario: Scenario, simulator: BatchSimulator, *, keep_task
         program=own(program, np.int64),
         table=programs.table,
         speeds=speeds,
-        part_first=np.zeros(programs.most_parts + 1, np.int64),
         room=new_drawing_room(edges, programs.most_parts, memo=programs.draw_memo, keys=work.keys),
         own_gflops=np.zeros(widest),
         application=work,
         outcomes=Outcomes.new({"rows": n, "rules": n_rules, "graphs": n if programs.has_graph else 0}),
+        tasks=TaskColumns.new({"records": rows}),
         transfers=TransferColumns.new({"transfers": 2 * edges if sends else 0}),
-        lengths=np.empty(rows, np.float64),
         running=shared,
         shared=shared,
         seed=np.array([scenario.model.seed], np.uint64),
@@ -255,8 +256,10 @@ def new_inline_state(scenario: Scenario, simulator: BatchSimulator, *, keep_task
         ),
         engines=function_table([(not need or getattr(simulator, need)) and as_value(*one) for *one, need in ENGINES]),
         hooks=HOOKS.filled([slot for slot, there in used.items() if there]),
-        journal=Journal.new(_sizes(replays, rows=n, entries=n, wanted=16 * n, cores=widest)),
-        saved=SavedStates.new(_sizes(saves, rows=n, words=256 * min(n, 64), ahead=256, cores=widest)),
+        journal=Journal.none({"rows": n, "entries": n, "wanted": 16 * n, "cores": widest} if replays else None),
+        saved=SavedStates.none(
+            {"rows": n, "words": 256 * min(n, 64), "ahead": 256, "cores": widest} if saves else None
+        ),
         width_range=np.stack([widths.min_cores, widths.max_cores])
         if wishes and widths is not None
         else np.zeros((2, 0), np.int64),
@@ -264,41 +267,25 @@ def new_inline_state(scenario: Scenario, simulator: BatchSimulator, *, keep_task
     return with_application(state, work)
 
 
-def _sizes(there: bool, **sizes: int) -> dict[str, int]:
-    return sizes if there else dict.fromkeys(sizes, 0)
-
-
-def forked(inline: InlineState) -> InlineState:
-    """A copy between two instants, at which no application is under way but those that are saved.
-
-    Both share the room in which one application after another is simulated.
-    """
-    work = inline.application
-    work = work._replace(**{name: getattr(work, name).copy() for name in _RECORDS})
-    return with_application(inline.fork()._replace(lengths=inline.lengths.copy()), work)
-
-
 def _graph_room(
     programs: Programs, n_tasks: int, n_edges: int, widest: int, network: NetworkState, resizes: bool
 ) -> graphs.GraphState:
     # The work space of one job's graphs, as large as any job needs.
     ends = np.empty(n_edges, np.int64)
-    made = graphs.new_graph_state(
+    plans = resizes and bool(programs.rules.planners)
+    return graphs.new_graph_state(
         graphs.Edges(np.zeros(0, np.int64), ends, ends, np.empty(n_edges)),
         np.zeros(widest, np.int64),
         np.zeros(widest, np.int64),
         network,
-        graph_hooks.table(network),
+        graph_hooks.table(network.kind != NONE),
         n_tasks=n_tasks,
         plan_room=programs.rules.plan_room(n_tasks, n_edges, widest),
+        anew=graphs.anew_room(n_tasks if plans else 0, n_edges if plans else 0, widest if resizes else 0),
     )
-    if resizes:
-        plans = bool(programs.rules.planners)
-        made = made._replace(anew=graphs.anew_room(n_tasks if plans else 0, n_edges if plans else 0, widest))
-    return made
 
 
-def with_application(inline: InlineState, work: application.ApplicationState) -> InlineState:
+def with_application(inline: InlineState, work: ApplicationState) -> InlineState:
     """The same with other arrays of an application, or other room for edges."""
     room, graph = inline.room, work.graph
     if graph.exists:
@@ -321,30 +308,3 @@ def with_room(inline: InlineState, programs: Programs) -> InlineState:
     graph = _graph_room(programs, more, edges, len(work.speed), work.graph.net, inline.costs.resizes != 0)
     room = new_drawing_room(edges, programs.most_parts, memo=programs.draw_memo, keys=work.keys)
     return with_application(inline._replace(room=room), grown._replace(graph=graph))
-
-
-def with_records(inline: InlineState) -> InlineState:
-    """The same with room for half as many task records again."""
-    work = inline.application
-    more = len(inline.lengths) // 2 + len(work.lengths)
-
-    def grown(column: Array) -> Array:
-        return np.concatenate([column, np.empty(more, column.dtype)])
-
-    work = work._replace(**{name: grown(getattr(work, name)) for name in _RECORDS})
-    return with_application(inline._replace(lengths=grown(inline.lengths)), work)
-
-
-def grow_rows(inline: InlineState, rows: int) -> None:
-    """Have room for this number of rows of the batch state."""
-    inline.outcomes.grow(rows=rows, graphs=rows if inline.application.graph.exists else 0)
-    if len(inline.saved.flags):
-        inline.saved.grow(rows=rows)
-    elif len(inline.journal.flags):
-        inline.journal.grow(rows=rows)
-
-
-def grow_transfers(inline: InlineState) -> None:
-    """Have room for half as many transfers again, and for those of one more job."""
-    n = len(inline.transfers.source)
-    inline.transfers.grow(transfers=n + n // 2 + len(inline.room.source))

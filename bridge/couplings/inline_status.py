@@ -10,12 +10,12 @@ class InlineStatus(IntEnum):
 
     LENGTHS_FULL = -1  #: A job has more tasks than there is room to draw.
     LEDGER_FULL = -2  #: The task records must grow.
-    APPLICATION_FAULT = -3  #: An application has failed: ``fault_job`` and ``fault_status`` say which, and how.
+    APPLICATION_FAULT = -3  #: An application has failed: ``job`` and ``fault_status`` say which, and how.
     ROWS_SHORT = -4  #: There are more attempts than rows.
-    LENGTHS_FAULT = -5  #: The tasks of ``FAULT_JOB`` cannot be drawn.
+    LENGTHS_FAULT = -5  #: The tasks of ``job`` cannot be drawn.
     TRANSFERS_FULL = -6  #: The records of transfers must grow.
     JOURNAL_FULL = -9  #: The journal of commands must grow.
     SAVED_FULL = -10  #: What is kept of running applications needs more room.
     RELEASES_FULL = -7  #: The batch level's table of releases must grow.
-    RELEASES_FAULT = -8  #: The batch level refuses what ``FAULT_JOB`` releases.
-    OUTCOME_FAULT = -11  #: The batch level refuses how ``FAULT_JOB`` ends, or what it promises.
+    RELEASES_FAULT = -8  #: The batch level refuses what ``job`` releases.
+    OUTCOME_FAULT = -11  #: The batch level refuses how ``job`` ends, or what it promises.

@@ -30,9 +30,12 @@ def validate_inline(state: BatchState, inline: InlineState) -> None:
     jobs, drawn = state.jobs.front(rows), inline.outcomes.n_rows[:rows]
     # Those whose run time is known beforehand are not computed.
     done = (jobs.start_ns >= 0) & (jobs.end_ns >= 0) & (jobs.run_ns < 0)
+    is_open = jobs.promise_ns >= 0  # they received commands, or are about to be run
+    if len(inline.saved.flags):
+        is_open |= (inline.saved.first[:rows] >= 0) & (jobs.end_ns < 0)
     ran, cut = inline.outcomes.n_tasks[:rows], jobs.cut != b.BY_ITSELF
     for wrong, what in (
-        ((done != (drawn > 0)) & ~_open(inline, jobs), "has tasks, and no end, or the other way round"),
+        ((done != (drawn > 0)) & ~is_open, "has tasks, and no end, or the other way round"),
         ((ran < 0) | (ran > drawn), "ran more tasks than it has"),
         (done & (ran < drawn) & ~cut, "was not cut, and did not run all of its tasks"),
         (inline.outcomes.n_chunks[:rows] < 0, "has fewer than no chunks"),
@@ -45,7 +48,7 @@ def validate_inline(state: BatchState, inline: InlineState) -> None:
                 f"{inline.outcomes.n_chunks[row]} chunks",
                 int(row),
             )
-    if len(inline.lengths):
+    if len(inline.tasks.start_ns):
         _check_records(state, inline, jobs, np.flatnonzero(done))
     elif inline.ledger_used:
         _fault(state, f"{inline.ledger_used} records of tasks, where none are kept")
@@ -58,14 +61,6 @@ def validate_inline(state: BatchState, inline: InlineState) -> None:
     if done.any() and status not in ended and inline.fault_status == 0 and not len(inline.saved.flags):
         _fault(state, f"the application that ran last has status {status}")
     _check_kept(state, inline)
-
-
-def _open(inline: InlineState, jobs: Jobs) -> Array:
-    # Of which jobs the end is open: they received commands, or are about to be run.
-    found = jobs.promise_ns >= 0
-    if len(inline.saved.flags):
-        found |= (inline.saved.first[: len(jobs.number)] >= 0) & (jobs.end_ns < 0)
-    return np.asarray(found)
 
 
 def _fault(state: BatchState, what: str, row: int = -1) -> None:
@@ -99,8 +94,8 @@ def _check_records(state: BatchState, inline: InlineState, jobs: Jobs, rows: Arr
     used = int(count.sum())
     if used != inline.ledger_used:
         _fault(state, f"{inline.ledger_used} records of tasks; the jobs have {used}")
-    work, owner = inline.application, np.repeat(order, count)
-    start, end, core = work.start_ns[:used], work.end_ns[:used], work.core[:used]
+    tasks, owner = inline.tasks.front(used), np.repeat(order, count)
+    start, end, core = tasks.start_ns, tasks.end_ns, tasks.core
     began = start >= 0
     beyond = (start < jobs.start_ns[owner]) | (end < start) | (end > jobs.end_ns[owner]) | (core < 0)
     wrong = began & np.isin(owner, rows) & beyond

@@ -3,37 +3,23 @@
 from __future__ import annotations
 
 from als.core_speeds.state import comes_ns, factor, next_change_ns
-from als.engine import loop as engine
-from als.engine import state as app
 from als.engine.features.width import give, open_slot, resize, slot_for, take
 from als.engine.features.wishes import wished_cores
+from als.engine.injected_changes import lose_for_good
 from als.engine.master import message_ns_in_kernels as _message_ns
-from als.engine.state import ApplicationState
+from als.engine.state import NEVER, ApplicationState
 from bls.engine import state as b
 from bls.engine.state import BatchState
+from bridge.couplings.inline_kernel import show
 from bridge.couplings.inline_state import HOOK, InlineState
-from traces.compiled import compiled, resized
-
-_give, _open_slot, _resize, _slot_for, _take = give, open_slot, resize, slot_for, take
-_lose_for_good, _whole_memo, _wished_cores = engine.lose_for_good, app.whole_memo, wished_cores
-
-
-@compiled(inner=True)
-def show(inline: InlineState, slots: int) -> None:
-    """Let this number of slots of the application that runs be in use; there is room for all that it may ever have."""
-    run = inline.running.app
-    run.speed, run.core_number = resized(run.speed, slots), resized(run.core_number, slots)
-    run.latency_ns = resized(run.latency_ns, slots)
-    run.ask_ns, run.ask_core = resized(run.ask_ns, slots), resized(run.ask_core, slots)
-    run.finish_ns, run.busy_ns = resized(run.finish_ns, slots), resized(run.busy_ns, slots)
-    run.memo = resized(run.memo, _whole_memo(run.phases, inline.table.rules, slots))
+from traces.compiled import compiled
 
 
 @compiled(merged=True)
 def slot_of(run: ApplicationState, number: int) -> int:
     """The slot of a core of the machine that an application has; -1 if it has none, or has released it."""
     for slot in range(run.speed.size):
-        if run.core_number[slot] == number and run.cores.released_ns[slot] == app.NEVER:
+        if run.core_number[slot] == number and run.cores.released_ns[slot] == NEVER:
             return slot
     return -1
 
@@ -42,10 +28,10 @@ def slot_of(run: ApplicationState, number: int) -> int:
 def _give_core(inline: InlineState, number: int) -> None:
     """A core comes to the application that runs, at the speed that it has then."""
     of, run = inline.running, inline.running.app
-    now, slot = run.now_ns, _slot_for(run)
+    now, slot = run.now_ns, slot_for(run)
     if slot == run.speed.size:
         show(inline, slot + 1)
-        _open_slot(run, slot)
+        open_slot(run, slot)
     gflops = inline.core_speed[number]
     of.base_gflops[slot] = gflops
     varies = inline.speeds.component.size > 0
@@ -53,9 +39,9 @@ def _give_core(inline: InlineState, number: int) -> None:
         gflops *= factor(inline.speeds, number, now)
         of.next_ns[slot] = next_change_ns(inline.speeds, number, now)
     latency = _message_ns(inline.core_host[number], of.master_host, inline.costs.latency_ns)
-    _give(run, slot, number, gflops, latency)
-    if varies and gflops == 0.0 and comes_ns(inline.speeds, number, now) == app.NEVER:
-        _lose_for_good(run, slot)
+    give(run, slot, number, gflops, latency)
+    if varies and gflops == 0.0 and comes_ns(inline.speeds, number, now) == NEVER:
+        lose_for_good(run, slot)
 
 
 @compiled(inner=True)
@@ -71,10 +57,10 @@ def apply_widths(state: BatchState, inline: InlineState, first: int, stop: int) 
         else:
             slot = slot_of(run, told.core[k])
             if slot >= 0:
-                _take(run, slot)
+                take(run, slot)
         k += 1
     if k > first:
-        _resize(run, inline.costs.resize_ns)
+        resize(run, inline.costs.resize_ns)
     return k
 
 
@@ -91,5 +77,5 @@ def bind_wishes(_: BatchState, inline: InlineState, row: int, _flag: int) -> int
     first = inline.table.phase_first[inline.program[row]]
     for phase in range(phases):
         share = inline.table.wishes[first + phase]
-        run.wishes[phase] = _wished_cores(share, inline.asked[row], least, most)
+        run.wishes[phase] = wished_cores(share, inline.asked[row], least, most)
     return 0

@@ -42,11 +42,8 @@ def needed_files(names: Iterable[str]) -> tuple[NeededFile, ...]:
 def _texts(content: Any) -> Iterator[str]:
     if isinstance(content, str):
         yield content
-    elif isinstance(content, dict):
-        for value in content.values():
-            yield from _texts(value)
-    elif isinstance(content, list):
-        for value in content:
+    elif isinstance(content, dict | list):
+        for value in content.values() if isinstance(content, dict) else content:
             yield from _texts(value)
 
 

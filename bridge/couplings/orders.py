@@ -18,24 +18,7 @@ from als.schedulers import AnyScheduler, scheduler_name
 from bridge.couplings.batch_level import BatchLevel
 from bridge.couplings.contract import core_gflop
 from bridge.couplings.places import Places
-from bridge.protocol.messages import (
-    MAX_CHANGES,
-    MAX_HINTED,
-    MAX_HINTS,
-    MAX_PARTS,
-    MAX_RESIZED,
-    MAX_RESIZES,
-    MAX_SCALED,
-    MAX_SCALES,
-    Change,
-    Hint,
-    Part,
-    Recipe,
-    Resize,
-    Scale,
-    Start,
-    WidthRange,
-)
+from bridge.protocol import messages as m
 from bridge.protocol.network_fields import network_of
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64
 from bridge.protocol.task_payload import TaskPayload
@@ -51,9 +34,9 @@ from traces.compiled import Array
 class _Commands:
     """The commands that the job of a row has received so far."""
 
-    hints: list[Hint] = field(default_factory=list)
-    resizes: list[Resize] = field(default_factory=list)
-    scales: list[Scale] = field(default_factory=list)
+    hints: list[m.Hint] = field(default_factory=list)
+    resizes: list[m.Resize] = field(default_factory=list)
+    scales: list[m.Scale] = field(default_factory=list)
 
 
 _NO_COMMANDS = _Commands()
@@ -75,16 +58,16 @@ class Orders:
         assert scenario.programs is not None
         self._scenario, self._simulator, self._records = scenario, simulator, records
         self._programs = scenario.programs
-        self._techniques = [_technique_names(program) for program in scenario.applications]
+        # What a worker can look each phase's technique up by; None for a serial part.
+        self._techniques = [
+            [None if isinstance(phase, Serial) else _technique_name(phase.technique) for phase in program.phases]
+            for program in scenario.applications
+        ]
         self._sure_phases = [
             [at for at, phase in enumerate(program.phases) if _is_sure(phase)] for program in scenario.applications
         ]
-        self._has_graph = [program.has_graph for program in scenario.applications]
-        self._plain = [_is_plain(program) for program in scenario.applications]
-        self._texts = [
-            "" if plain else program.to_json()
-            for plain, program in zip(self._plain, scenario.applications, strict=True)
-        ]
+        # Empty where a recipe says all of a program.
+        self._texts = ["" if _is_plain(program) else program.to_json() for program in scenario.applications]
         self._network = network_of(scenario.network, scenario.platform.network.topology)
         self._core_host = scenario.platform.core_host
         self._core_gflop = core_gflop(scenario)
@@ -123,7 +106,7 @@ class Orders:
         core_gflop = float(self._core_gflop[origin])
         program = scenario.applications[place]
         mean, total, n = self._work(place, cores, core_gflop)
-        recipe = Recipe(
+        recipe = m.Recipe(
             seed=model.seed,
             job_number=job,
             cores=cores,
@@ -139,7 +122,7 @@ class Orders:
         ahead = self._ahead(row, places, start_ns)
         gone = self._gone(places)
         latency, host = options.level.latency_ns, self._core_host[numbers]
-        start = Start(
+        start = m.Start(
             job=row,
             attempt=self._answered.get(row, -1) + 1,
             start_ns=start_ns,
@@ -149,8 +132,8 @@ class Orders:
             overhead_ns=options.overhead_ns,
             latency_ns=pack_int64(message_ns(host, host[0], latency)) if latency else None,
             master=options.level.master,
-            core_host=pack_int32(host) if self._has_graph[place] else None,
-            network=self._network if self._has_graph[place] else None,
+            core_host=pack_int32(host) if program.has_graph else None,
+            network=self._network if program.has_graph else None,
             records=self._records,
             releases=self.own_releases,
             recipe=recipe,
@@ -164,7 +147,7 @@ class Orders:
             scales=tuple(commands.scales),
             stop_ns=stop_ns,
         )
-        surely = total if self._plain[place] else _phases_gflop(program, cores, core_gflop, self._sure_phases[place])
+        surely = _phases_gflop(program, cores, core_gflop, self._sure_phases[place]) if recipe.program else total
         base = self._core_speed[numbers]
         highest = scenario.speeds.highest_factor * (HIGHEST if simulator.scales else 1.0)
         bound_ns = earliest_end_ns(start_ns, surely, surely / n, base * highest)
@@ -183,30 +166,30 @@ class Orders:
             lambda now_ns: self._ahead(row, places, max(now_ns - 1, start_ns)),
         )
 
-    def _width_range(self, row: int) -> WidthRange | None:
+    def _width_range(self, row: int) -> m.WidthRange | None:
         """Between which numbers of cores a row's job it may request others; None: it may not."""
         if not self._simulator.evolves:
             return None
         least, most = self._simulator.width_range(row)
-        return WidthRange(least=least, most=most) if least < most else None
+        return m.WidthRange(least=least, most=most) if least < most else None
 
-    def _payload(self, job: int, place: int, cores: int, core_gflop: float, width: WidthRange | None) -> TaskPayload:
+    def _payload(self, job: int, place: int, cores: int, core_gflop: float, width: m.WidthRange | None) -> TaskPayload:
         """A job's tasks for a worker that requests their lengths."""
         program, names = self._scenario.applications[place], self._techniques[place]
         seed, bytes_per_gflop = self._scenario.model.seed, self._scenario.bytes_per_gflop
         speed = self._scenario.platform.slowest_gflops
         drawn = drawn_program(self._programs, place, seed, job, cores, core_gflop, speed, bytes_per_gflop)
-        if len(drawn.part_tasks) > MAX_PARTS:
+        if len(drawn.part_tasks) > m.MAX_PARTS:
             raise InputError(
                 f"job {job}: {len(drawn.part_tasks)} parts, phases times steps; a simulator that asks for lengths can be told "
-                f"of {MAX_PARTS}; use inline"
+                f"of {m.MAX_PARTS}; use inline"
             )
         wishes = [0] if width is None else program.wishes_of(cores, width.least, width.most)
         if len(drawn.part_tasks) == 1 and isinstance(program.phases[0], Loop) and not any(wishes):
             return TaskPayload(drawn.lengths)
         columns = drawn.part_tasks, np.diff(drawn.edge_first), cycle(program.phases), cycle(names), cycle(wishes)
         parts = tuple(
-            Part(
+            m.Part(
                 tasks=int(tasks),
                 technique=name,
                 order="rank" if isinstance(phase, Graph) and phase.order == "rank" else "index",
@@ -220,7 +203,7 @@ class Orders:
     def _work(self, place: int, cores: int, core_gflop: float) -> tuple[float, float, int]:
         """Mean task length, all the work (both GFLOP) and the number of tasks of a job that are expected."""
         program = self._scenario.applications[place]
-        if self._plain[place]:
+        if not self._texts[place]:
             tasks_per_core = program.loops[0].tasks_per_core or 1
             return core_gflop / tasks_per_core, core_gflop * cores, cores * tasks_per_core
         n = self._most_tasks.get((place, cores))
@@ -236,19 +219,19 @@ class Orders:
         if speeds.steady:
             return Ahead()
         numbers = places.number
-        if len(numbers) > MAX_CHANGES:
+        if len(numbers) > m.MAX_CHANGES:
             raise InputError(
-                f"--speeds: a job of {len(numbers)} cores; a message holds {MAX_CHANGES} changes; use inline"
+                f"--speeds: a job of {len(numbers)} cores; a message holds {m.MAX_CHANGES} changes; use inline"
             )
         run_ns = int(self._scenario.workload.run_ns[self._simulator.origin(row)])
         horizon_ns = min(from_ns + max(2 * run_ns, from_ns - self._simulator.start_ns(row)), MAX_NS)
         base = self._core_speed[numbers]
-        found = speeds.changes(numbers, base, from_ns, horizon_ns, MAX_CHANGES // len(numbers))
+        found = speeds.changes(numbers, base, from_ns, horizon_ns, m.MAX_CHANGES // len(numbers))
         begin_ns, until_ns = places.from_ns, places.until_ns
         losses = [(at_ns, core) for at_ns, core, gflops in found.changes if gflops == 0.0]
         gone = self._for_good(numbers, losses)
         changes = tuple(
-            Change(at_ns=at_ns, core=int(places.place[core]), speed_gflops=None if (at_ns, core) in gone else gflops)
+            m.Change(at_ns=at_ns, core=int(places.place[core]), speed_gflops=None if (at_ns, core) in gone else gflops)
             for at_ns, core, gflops in found.changes
             if begin_ns[core] < at_ns < until_ns[core]
         )
@@ -264,7 +247,7 @@ class Orders:
         gone = self._scenario.speeds.for_good(numbers[core], at_ns)
         return {loss for loss, good in zip(losses, gone.tolist(), strict=True) if good}
 
-    def _gone(self, places: Places) -> tuple[Change, ...]:
+    def _gone(self, places: Places) -> tuple[m.Change, ...]:
         """Those of a job's cores that are lost for good as they come."""
         if not self._scenario.speeds.loses:
             return ()
@@ -274,7 +257,7 @@ class Orders:
             absent = here[self.speed(places.number[here], instant) == 0.0]
             lost += [(instant, core) for core in absent.tolist()]
         gone = sorted(self._for_good(places.number, lost))
-        return tuple(Change(at_ns=at_ns, core=int(places.place[k]), speed_gflops=None) for at_ns, k in gone)
+        return tuple(m.Change(at_ns=at_ns, core=int(places.place[k]), speed_gflops=None) for at_ns, k in gone)
 
     def speed(self, numbers: Array, now_ns: int) -> Array:
         """GFLOP/s of cores at an instant."""
@@ -298,26 +281,21 @@ class Orders:
         if scaled := simulator.scaled(row):
             self._scale(row, now_ns, commands.scales, scaled)
 
-    def _scale(self, row: int, now_ns: int, scales: list[Scale], scaled: Sequence[tuple[int, int]]) -> None:
-        numbers, there = self._there(row)
+    def _scale(self, row: int, now_ns: int, scales: list[m.Scale], scaled: Sequence[tuple[int, int]]) -> None:
+        places = self._placed(row)
         by_factor: dict[int, list[int]] = {}
         for core, scale in scaled:
             if core < 0:
-                scales.append(Scale(at_ns=now_ns, cores=None, factor=factor_of(scale)))
+                scales.append(m.Scale(at_ns=now_ns, cores=None, factor=factor_of(scale)))
             else:
                 by_factor.setdefault(scale, []).append(core)
         for scale, cores in by_factor.items():
-            places = np.flatnonzero(there & np.isin(numbers, cores))
-            scales.append(Scale(at_ns=now_ns, cores=pack_int32(places), factor=factor_of(scale)))
+            where = np.flatnonzero(places.last_there & np.isin(places.latest, cores))
+            scales.append(m.Scale(at_ns=now_ns, cores=pack_int32(where), factor=factor_of(scale)))
         named = sum(len(one.cores) // 4 for one in scales if one.cores is not None)
         what = f"--bls: the speeds of job {self.job_number(row)} are scaled"
         what += f" {len(scales)} times, of {named} cores by their numbers"
-        _check_room(what, len(scales), MAX_SCALES, named, MAX_SCALED)
-
-    def _there(self, row: int) -> tuple[Array, Array]:
-        """The core that each place of a job has, or had last, and which of them have not come to another place since."""
-        places = self._placed(row)
-        return places.latest, places.last_there
+        _check_room(what, len(scales), m.MAX_SCALES, named, m.MAX_SCALED)
 
     def _placed(self, row: int) -> Places:
         """The cores of a job; until it is given others, those that it has started with."""
@@ -326,7 +304,7 @@ class Orders:
             places = self._places[row] = Places.of(self._cores(row), self._simulator.start_ns(row))
         return places
 
-    def _resize(self, row: int, now_ns: int, resizes: list[Resize], given: list[int], asked: list[int]) -> None:
+    def _resize(self, row: int, now_ns: int, resizes: list[m.Resize], given: list[int], asked: list[int]) -> None:
         places = self._placed(row)
         latest = places.latest
         held = self._simulator.holds(row, latest) & places.last_there & ~np.isin(latest, given)
@@ -336,7 +314,7 @@ class Orders:
         host, options = self._core_host, self._scenario.options
         latency = message_ns(host[numbers], host[places.number[0]], options.level.latency_ns)
         resizes.append(
-            Resize(
+            m.Resize(
                 at_ns=now_ns,
                 places=pack_int32(wider.place[len(places.place) :]),
                 speed_gflops=pack_float64(self.speed(numbers, now_ns + 1)),
@@ -347,16 +325,16 @@ class Orders:
         changed = sum((len(one.places) + len(one.asked)) // 4 for one in resizes)
         what = f"--resize {options.rules.resize}: the width of job {self.job_number(row)} changes"
         what += f" {len(resizes)} times, by {changed} cores in all"
-        _check_room(what, len(resizes), MAX_RESIZES, changed, MAX_RESIZED)
+        _check_room(what, len(resizes), m.MAX_RESIZES, changed, m.MAX_RESIZED)
 
-    def _hint(self, row: int, now_ns: int, hints: list[Hint]) -> None:
-        numbers, there = self._there(row)
-        wanted = np.flatnonzero(there & self._simulator.wanted(row, numbers))
-        hints.append(Hint(at_ns=now_ns, cores=pack_int32(wanted)))
+    def _hint(self, row: int, now_ns: int, hints: list[m.Hint]) -> None:
+        places = self._placed(row)
+        wanted = np.flatnonzero(places.last_there & self._simulator.wanted(row, places.latest))
+        hints.append(m.Hint(at_ns=now_ns, cores=pack_int32(wanted)))
         hinted = sum(len(one.cores) // 4 for one in hints)
         what = f"--coordination {self._scenario.options.rules.coordination}: job {self.job_number(row)} is told"
         what += f" {len(hints)} times of {hinted} cores in all"
-        _check_room(what, len(hints), MAX_HINTS, hinted, MAX_HINTED)
+        _check_room(what, len(hints), m.MAX_HINTS, hinted, m.MAX_HINTED)
 
     def job_number(self, row: int) -> int:
         """The workload's number of a row's job."""
@@ -383,7 +361,7 @@ def _check_room(what: str, commands: int, most: int, cores: int, most_cores: int
         raise InputError(f"{what}; a message holds {most} and {most_cores}; use inline")
 
 
-def _lost_ns(n_cores: int, changes: Iterable[Change], until_ns: int | None) -> int:
+def _lost_ns(n_cores: int, changes: Iterable[m.Change], until_ns: int | None) -> int:
     """Before this instant a job does not lose the last of its cores, by what is known up to and without ``until_ns``."""
     gone: set[int] = set()
     for change in changes:
@@ -415,11 +393,6 @@ def _is_sure(phase: Serial | Loop | Graph) -> bool:
         return phase.found_graph().scale
     model = phase.found_lengths()
     return model.mode != COUNT or model.next_length is LENGTHS["equal"].lengths(0.0).next_length
-
-
-def _technique_names(program: Program) -> list[str | None]:
-    """What a worker can look each phase's technique up by; None for a serial part."""
-    return [None if isinstance(phase, Serial) else _technique_name(phase.technique) for phase in program.phases]
 
 
 def _technique_name(chosen: str | AnyScheduler) -> str:

@@ -54,7 +54,10 @@ def run_process(
 
 
 def _run(drive: _Drive) -> Applications:
-    if not _within_a_loop():
+    running = None
+    with contextlib.suppress(RuntimeError):
+        running = asyncio.get_running_loop()
+    if running is None:
         return _run_loop(drive)
     # Called from within a loop, as in a notebook: ours runs in another thread.
     with ThreadPoolExecutor(1, "twolevel-bridge") as thread:
@@ -64,14 +67,6 @@ def _run(drive: _Drive) -> Applications:
         except BaseException:  # the loop's, or an interrupt of this thread
             drive.interrupt()
             raise
-
-
-def _within_a_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
 
 
 def _run_loop(drive: _Drive) -> Applications:
@@ -156,23 +151,15 @@ class _Drive:
     async def run(self) -> Applications:
         """Open the supervisor, run to the end, and close it whatever happens."""
         peers = self._peers
-        supervisor = Supervisor(
-            peers.how_many(),
-            self._jobs_per_worker,
-            peers.timeout_s,
-            peers.command,
-            peers.socket,
-            self._orders.technique,
-            self._orders.program,
-            needs=Needs(
-                releases=self._orders.own_releases,
-                hints=self._simulator.hints,
-                resizes=self._simulator.resizes,
-                wishes=self._simulator.evolves,
-                scaled_by=self._scaled_by() if self._simulator.scales else "",
-            ),
-            hosts=self._wanted(),
+        needs = Needs(
+            releases=self._orders.own_releases,
+            hints=self._simulator.hints,
+            resizes=self._simulator.resizes,
+            wishes=self._simulator.evolves,
+            scaled_by=self._scaled_by() if self._simulator.scales else "",
         )
+        how = peers.how_many(), self._jobs_per_worker, peers.timeout_s, peers.command, peers.socket
+        supervisor = Supervisor(*how, self._orders.technique, self._orders.program, needs=needs, hosts=self._wanted())
         done = False
         try:
             await supervisor.open(len(self._scenario.workload))
@@ -199,13 +186,11 @@ class _Drive:
         from bridge.workers.hosts import Wanted
 
         assert peers.token_file is not None  # PeerOptions has seen to it
-        return Wanted(
-            peers.listen,
-            peers.token_file,
+        certificate, files = (
             peers.certificate or peers.token_file + CERTIFICATE_ENDING,
-            version("twolevel"),
             needed_files(self._orders.names()),
         )
+        return Wanted(peers.listen, peers.token_file, certificate, version("twolevel"), files)
 
     async def _drive(self, supervisor: Supervisor) -> None:
         simulator = self._simulator

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from als.engine.dag.metrics import GRAPH_METRICS, transfer_room
+from als.engine.dag.metrics import GRAPH_METRICS, TransferColumns
 from als.engine.metrics import LOOP_METRICS, measure
 from als.programs.table import Programs
 from bridge.couplings.batch_level import BatchLevel
-from bridge.couplings.contract import Applications
+from bridge.couplings.contract import Applications, TaskColumns
 from bridge.couplings.orders import Orders
 from bridge.couplings.places import Places
 from bridge.protocol.messages import Outcome, Records, Transfers
@@ -64,19 +65,12 @@ class Reports:
         """
         outcome, start_ns = report.outcome, self._simulator.start_ns(row)
         places = self._orders.ended(row)
-        self._check_chosen(row, outcome)
+        self._rules_of(row, outcome)
         loops = np.empty(len(LOOP_METRICS))
-        measure(
-            loops,
-            start_ns,
-            np.array(unpack_int64(outcome.finish_ns)),
-            np.array(unpack_int64(outcome.busy_ns)),
-            self._orders.speed(places.latest, start_ns),
-            np.nan if outcome.stopped or outcome.last_lost is not None else report.length_gflop,
-            report.length_cov,
-            outcome.scheduling_ns,
-            outcome.chunks,
-        )
+        finish_ns, busy_ns = np.array(unpack_int64(outcome.finish_ns)), np.array(unpack_int64(outcome.busy_ns))
+        done = np.nan if outcome.stopped or outcome.last_lost is not None else report.length_gflop
+        what = loops, start_ns, finish_ns, busy_ns, self._orders.speed(places.latest, start_ns), done, report.length_cov
+        measure(*what, outcome.scheduling_ns, outcome.chunks)
         records = [_task_columns(part, places) for part in report.records]
         transfers = [_transfer_columns(part) for part in report.transfers]
         self._done[row] = _Done(replace(report, records=[], transfers=[]), loops, records, transfers)
@@ -95,39 +89,24 @@ class Reports:
             tasks[row], chunks[row], ahead_chunks[row] = outcome.ran, outcome.chunks, outcome.ahead_chunks
             length_gflop[row], loops[row] = done.report.length_gflop, done.loops
             records[row], transfers[row] = done.records, done.transfers
-            if chosen is not None and outcome.chosen:
-                first = self._first_rule(row)
-                chosen[row, first : first + len(outcome.chosen)] = outcome.chosen
+            if chosen is not None:
+                chosen[row, self._rules_of(row, outcome)] = outcome.chosen
             if graphs is not None and outcome.graph is not None:  # None becomes NaN
                 graphs[row] = [getattr(outcome.graph, name) for name, _ in GRAPH_METRICS]
-        return Applications(
-            tasks,
-            chunks,
-            length_gflop,
-            loops,
-            chosen,
-            ahead_chunks,
-            TaskRecords(*_joined(records, _NO_TASKS)) if keep else None,
-            graphs=graphs,
-            transfers=TransferRecords(*_joined(transfers, transfer_room(0))) if keep and self._scenario.sends else None,
-            cost=cost,
-        )
+        of_tasks = TaskRecords(*_joined(records, TaskColumns.none())) if keep else None
+        sent = TransferRecords(*_joined(transfers, TransferColumns.none())) if keep and self._scenario.sends else None
+        what = tasks, chunks, length_gflop, loops, chosen, ahead_chunks, of_tasks
+        return Applications(*what, graphs=graphs, transfers=sent, cost=cost)
 
-    def _first_rule(self, row: int) -> int:
+    def _rules_of(self, row: int, outcome: Outcome) -> slice:
         # A worker counts the rules of one program; in the table they follow those of the programs before it.
-        return self._programs.rule_first(int(self._scenario.program[self._simulator.origin(row)]))
-
-    def _check_chosen(self, row: int, outcome: Outcome) -> None:
-        if not outcome.chosen:
-            return
-        rules = self._programs.rules
-        most = len(rules.names) - self._first_rule(row) if rules.selects else 0
-        if len(outcome.chosen) > most:
-            what = f"the outcome's chosen has {len(outcome.chosen)} numbers; allowed: up to {most}"
+        rules, n = self._programs.rules, len(outcome.chosen)
+        first = self._programs.rule_first(int(self._scenario.program[self._simulator.origin(row)]))
+        most = len(rules.names) - first if rules.selects else 0
+        if n > most:
+            what = f"the outcome's chosen has {n} numbers; allowed: up to {most}"
             raise PeerError(f"job {self._orders.job_number(row)}: {what}")
-
-
-_NO_TASKS = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0))
+        return slice(first, first + n)
 
 
 def _task_columns(part: Records, places: Places) -> tuple[Array, ...]:
@@ -153,7 +132,7 @@ def _transfer_columns(part: Transfers) -> tuple[Array, ...]:
     )
 
 
-def _joined(rows: list[_Parts], none: tuple[Array, ...]) -> tuple[Array, ...]:
+def _joined(rows: list[_Parts], none: Iterable[Array]) -> tuple[Array, ...]:
     """The columns of all rows, and before them where each row's begin; ``none`` are columns of the same types."""
     first = np.zeros(len(rows) + 1, np.int64)
     np.cumsum([sum(len(part[0]) for part in parts) for parts in rows], out=first[1:])

@@ -186,7 +186,7 @@ class ApplicationPeer:
             yield from record_slices(start.job, state.start_ns, state.end_ns, state.core, state.chunk, state.lengths)
             if start.network is not None and start.network.kind != "none":
                 columns = arrived_transfers(state)
-                transfers = len(columns[0])
+                transfers = len(columns.source)
                 yield from transfer_slices(start.job, *columns)
         n = len(state.lengths)
         cov = float(length_cov(state.lengths, 0, n))

@@ -76,11 +76,11 @@ def filled(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[int]]:
             return made(wanted)
 
         monkeypatch.setattr(table, "filled", spy)
-    for module in (a, graph_hooks):
-        module._table.cache_clear()
+    for cached in (a._table, graph_hooks.table):
+        cached.cache_clear()
     yield found
-    for module in (a, graph_hooks):
-        module._table.cache_clear()
+    for cached in (a._table, graph_hooks.table):
+        cached.cache_clear()
 
 
 def simulated(**options: Any) -> Any:

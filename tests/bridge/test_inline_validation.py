@@ -59,7 +59,7 @@ def place_of(state: BatchState, coupled: InlineState, name: str) -> tuple[Any, A
     """The array that has a value, and the value's place."""
     done = int(np.flatnonzero(column(state, "jobs.state") >= 0)[0])
     if name in ("start_ns", "end_ns"):
-        return getattr(coupled.application, name), coupled.outcomes.first[done]
+        return getattr(coupled.tasks, name), coupled.outcomes.first[done]
     if name == "status":
         return column(coupled.running.app, name), ...
     return (column(coupled, name), ...) if name.endswith("_used") else (getattr(coupled.outcomes, name), done)

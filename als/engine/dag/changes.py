@@ -28,19 +28,8 @@ def end_what_ends(state: ApplicationState, now: int) -> None:
 
 
 @compiled(inner=True)
-def _forget_transfers(state: ApplicationState, k: int) -> None:
-    """Forget the transfers of a task's data, and end those that are under way."""
-    graph, edge_0 = state.graph, state.graph.first_edge
-    for at in range(graph.in_first[k], graph.in_first[k + 1]):
-        edge = graph.in_edge[at]
-        if graph.has_data != 0:
-            call_hook(graph.hooks[CANCEL], (graph, edge, -1))
-        graph.sent_ns[edge_0 + edge] = graph.arrived_ns[edge_0 + edge] = -1
-
-
-@compiled(inner=True)
 def _give_up(state: ApplicationState, k: int) -> None:
-    """Take task ``k`` from its core; any core may begin it again."""
+    """Take task ``k`` from its core, and forget the transfers of its data; any core may begin it again."""
     graph, tasks, task = state.graph, state.graph.tasks, state.graph.first_task + k
     if tasks.at[task] >= 0:
         tasks.at[task] = -1
@@ -51,7 +40,11 @@ def _give_up(state: ApplicationState, k: int) -> None:
     if graph.mode == g.ON_HOSTS:
         tasks.since_ns[task] = state.now_ns  # its data are at the host
     else:
-        _forget_transfers(state, k)
+        for at in range(graph.in_first[k], graph.in_first[k + 1]):
+            edge = graph.in_edge[at]
+            if graph.has_data != 0:
+                call_hook(graph.hooks[CANCEL], (graph, edge, -1))
+            graph.sent_ns[graph.first_edge + edge] = graph.arrived_ns[graph.first_edge + edge] = -1
     if graph.mode == g.PLANNED:
         tasks.plan[task] = -1
     if tasks.pending[task] == 0:

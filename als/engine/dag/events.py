@@ -175,8 +175,9 @@ def serve_graph(state: ApplicationState, until_ns: int, _speed: float) -> int:
             continue
         if graph.n_undone == 0:
             return PART_DONE
-        if graph.has_data != 0 and _any_flying(state):
-            return OVERFLOW
+        for edge in range(graph.n_edges if graph.has_data != 0 else 0):
+            if graph.flows.edge_slot[edge] >= 0:  # a transfer is under way, and will not arrive before time ends
+                return OVERFLOW
         if state.n_present + state.n_released < state.speed.size:
             if graph.n_turned_away > 0 and state.away_ns < until_ns:
                 ask_again(state, state.away_ns, g.LEFT_OVER)  # for what was to be the absent cores'
@@ -195,13 +196,3 @@ def ask_again(state: ApplicationState, t: int, how: int) -> None:
     for c in range(state.speed.size):
         if graph.cores.does[c] == g.AWAY:
             request(state, c, t)
-
-
-@compiled(inner=True)
-def _any_flying(state: ApplicationState) -> bool:
-    """Whether a transfer is under way, though it will not arrive before time ends."""
-    graph = state.graph
-    flying = False
-    for edge in range(graph.n_edges):
-        flying = flying or graph.flows.edge_slot[edge] >= 0
-    return bool(flying)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 
 from als.engine.dag.state import GraphState
-from als.network.state import NONE, NetworkState
 from traces.compiled import Array, caller, types
 from traces.hooks import Hooks
 from traces.kernels.signatures import StateKind
@@ -33,10 +32,6 @@ HOOKS = Hooks(
 
 
 @functools.cache
-def _table(has_network: bool) -> Array:
+def table(has_network: bool) -> Array:
+    """The table of graphs of jobs on a machine that has a network, or has none."""
     return HOOKS.filled(HOOKS.slots if has_network else ())
-
-
-def table(network: NetworkState) -> Array:
-    """The table of graphs of jobs on a machine with this network."""
-    return _table(bool(network.kind != NONE))

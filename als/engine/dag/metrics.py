@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
+from als.engine.loop import total_gflop
 from als.engine.state import ApplicationState
 from als.graphs.order import index_edges, topological_order, upward_ranks
 from traces.algorithms.copying import copy_first
-from traces.compiled import Array, compiled
+from traces.compiled import compiled
 from traces.kernels.signatures import Floats, Ints, Shorts
+from traces.kernels.state import State, column
 
 #: Names and units of what :func:`measure_graph` finds, in its order; unit 1 is a ratio.
 GRAPH_METRICS = (
@@ -26,6 +26,17 @@ GRAPH_METRICS = (
     ("transfer_bytes", "bytes"),
     ("transfer_wait_ns", "ns"),
 )
+
+
+class TransferColumns(State, dim="transfers"):
+    """The columns of ``traces.ledger.TransferRecords``, application by application; of size 0 if none are kept."""
+
+    # The column of the same name there
+    source: Shorts = column()
+    target: Shorts = column()
+    bytes: Floats = column()
+    sent_ns: Ints = column()
+    arrived_ns: Ints = column()
 
 
 @compiled(inner=True)
@@ -80,10 +91,7 @@ def measure_graph(
     fastest : float
         Speed of its fastest core at the start, GFLOP/s; 0 if no core is there.
     """
-    critical, total = _critical_gflop(state), 0.0
-    for k in range(state.lengths.size):
-        total += state.lengths[k]
-    took = float(end_ns - start_ns)
+    critical, total, took = _critical_gflop(state), total_gflop(state), float(end_ns - start_ns)
     values[0] = critical / fastest * 1e9 if fastest > 0.0 else math.nan
     values[1] = total / critical if critical > 0.0 else math.nan
     values[2] = took / values[0] if values[0] > 0.0 and not stopped else math.nan
@@ -94,12 +102,10 @@ def measure_graph(
 
 
 @compiled()
-def copy_transfers(
-    state: ApplicationState, at: int, source: Shorts, target: Shorts, n_bytes: Floats, sent_ns: Ints, arrived_ns: Ints
-) -> int:
-    """Write the transfers between cores that have arrived, from row ``at`` on, as columns of ``traces.ledger.TransferRecords``.
+def copy_transfers(state: ApplicationState, to: TransferColumns, at: int) -> int:
+    """Write the transfers between cores that have arrived, from row ``at`` on; returns the row after the last one.
 
-    The application has task records. Returns the row after the last one.
+    The application has task records.
     """
     graph = state.graph
     for part in range(state.part_first.size - 1):
@@ -108,21 +114,13 @@ def copy_transfers(
             # What arrived for a task that never ran, as the job was cut, was of no use to anybody.
             ran = graph.arrived_ns[edge] >= 0 and state.start_ns[there] >= 0
             if ran and graph.tasks.at[here] != graph.tasks.at[there]:
-                source[at], target[at] = here, there
-                n_bytes[at] = graph.bytes[edge]
-                sent_ns[at] = graph.sent_ns[edge]
-                arrived_ns[at] = graph.arrived_ns[edge]
+                to.source[at], to.target[at], to.bytes[at] = here, there, graph.bytes[edge]
+                to.sent_ns[at], to.arrived_ns[at] = graph.sent_ns[edge], graph.arrived_ns[edge]
                 at += 1
     return at
 
 
-def transfer_room(rows: int) -> tuple[Array, ...]:
-    """Columns for so many transfers: those of ``traces.ledger.TransferRecords`` but the first."""
-    return tuple(np.empty(rows, kind) for kind in (np.int32, np.int32, np.float64, np.int64, np.int64))
-
-
-def arrived_transfers(state: ApplicationState) -> tuple[Array, ...]:
+def arrived_transfers(state: ApplicationState) -> TransferColumns:
     """The transfers of an application as :func:`copy_transfers` writes them."""
-    columns = transfer_room(len(state.graph.source))
-    size = copy_transfers(state, 0, *columns)
-    return tuple(column[:size] for column in columns)
+    columns = TransferColumns.new({"transfers": len(state.graph.source)})
+    return columns.front(copy_transfers(state, columns, 0))

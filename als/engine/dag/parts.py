@@ -13,7 +13,7 @@ from als.engine.dag import state as g
 from als.engine.dag.state import Edges
 from als.engine.rule_table import Rules
 from als.graphs.task_graph import TaskGraph
-from als.network.state import NetworkState
+from als.network.state import NONE, NetworkState
 from als.planners import Planner
 from als.planners.mapped import Mapped
 from als.techniques import Selection, Technique
@@ -142,7 +142,7 @@ def graph_of(
         np.pad(local, (0, room - n_cores)),
         np.array(list(place), np.int64),
         network,
-        graph_hooks.table(network),
+        graph_hooks.table(network.kind != NONE),
         n_tasks=n_tasks,
         plan_room=rules.plan_room(longest, most_edges, room),
         given=_given(kinds, part_first, place, n_cores),

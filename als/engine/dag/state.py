@@ -166,6 +166,7 @@ def new_graph_state(
     n_tasks: int,
     plan_room: tuple[int, int],
     given: Array | None = None,
+    anew: Anew | None = None,
 ) -> GraphState:
     """A state with columns of its own, of N tasks, with ``plan_room`` for the numbers and the places that planners need.
 
@@ -192,7 +193,7 @@ def new_graph_state(
         given=() if given is None else given,
         host_number=host_number,
         cores=GraphCores.new(sizes, host=core_host),
-        anew=Anew.none(),
+        anew=anew or Anew.none(),
         # Where the columns of a part are is set when it begins.
         problem=PlanningProblem.none(floats=np.empty(plan_room[0]), ints=np.empty(plan_room[1], np.int64)),
         net=net,

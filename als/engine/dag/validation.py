@@ -31,6 +31,7 @@ class GraphChecks(Checks):
             self.fault(f"the graph has tasks {self.first} to {self.stop - 1}, its part {part[0]} to {part[1] - 1}")
         self.tasks = self.graph.tasks.take(np.arange(self.first, self.stop))
         self.taken = self.state.taken[self.first : self.stop] == 1
+        self.assigned = np.where(self.taken, "assigned", "not assigned")
         self._check_tasks()
         self._check_cores()
         self._check_pools()
@@ -43,9 +44,7 @@ class GraphChecks(Checks):
         wrong = (tasks.pending < 0) | (tasks.missing < 0)
         self.none(wrong, lambda k: f"task {first + k} waits for {tasks.pending[k]} tasks and {tasks.missing[k]} data")
         wrong = taken != (tasks.at >= 0)
-        self.none(
-            wrong, lambda k: f"task {first + k} is {'' if taken[k] else 'not '}assigned, and core {tasks.at[k]} has it"
-        )
+        self.none(wrong, lambda k: f"task {first + k} is {self.assigned[k]}, and core {tasks.at[k]} has it")
         unlike = np.sort(tasks.position) != np.arange(stop - first)
         self.none(unlike, lambda k: f"no task has place {k} in the order of waiting, or two have")
         if not self.records:
@@ -106,8 +105,8 @@ class GraphChecks(Checks):
         self.none(
             (waiting > 1) | ((waiting == 1) & (taken | (tasks.pending > 0))),
             lambda k: (
-                f"task {first + k} is {waiting[k]} times among those that wait for a core; it is "
-                f"{'' if taken[k] else 'not '}assigned, and waits for {tasks.pending[k]} tasks"
+                f"task {first + k} is {waiting[k]} times among those that wait for a core; it is {self.assigned[k]}, "
+                f"and waits for {tasks.pending[k]} tasks"
             ),
         )
         queued = graph.cores.queued

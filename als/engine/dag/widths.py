@@ -79,19 +79,13 @@ def resize_in_graph(state: ApplicationState, t: int, _speed: float) -> int:
 @compiled(inner=True)
 def _share_out_anew(state: ApplicationState, t: int) -> None:
     """What nobody has begun is shared out anew among the cores that stay, and all forget what they have learned."""
+    graph = state.graph
     count_ranks(state)
     state.memo[:] = 0.0
     place_memo(state)
-    if state.graph.mode == g.BY_TECHNIQUE:
-        _end_round_early(state, t)
-    else:
+    if graph.mode != g.BY_TECHNIQUE:
         _plan_anew(state, t)
-
-
-@compiled(inner=True)
-def _end_round_early(state: ApplicationState, t: int) -> None:
-    """What of the round was not handed out waits again, and is part of the next one."""
-    graph = state.graph
+        return
     if graph.round >= 0:
         graph.repeats += 1
     graph.round = -1

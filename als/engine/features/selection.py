@@ -30,15 +30,13 @@ def _predicted_ns(state: ApplicationState, row: int, memo_lo: int, going_on: boo
     first, stop = state.part_first[state.part], state.part_first[state.part + 1]
     copy_first(ahead.taken[first:], state.taken[first:], stop - first)
     copy_first(ahead.memo, state.memo, state.memo.size)
-    facts, memo = state.facts, state.memo
+    facts, memo, cores, taken = state.facts, state.memo, state.cores, state.taken
     ask_ns, ask_core, finish_ns, busy_ns = state.ask_ns, state.ask_core, state.finish_ns, state.busy_ns
-    cores, taken = state.cores, state.taken
     start_ns, end_ns, core, chunk = state.start_ns, state.end_ns, state.core, state.chunk
     # For a while the application is the one that is simulated ahead.
-    state.facts, state.memo = ahead.facts, ahead.memo[: memo.size]
+    state.facts, state.memo, state.cores, state.taken = ahead.facts, ahead.memo[: memo.size], ahead.cores, ahead.taken
     state.ask_ns, state.ask_core = ahead.ask_ns[:n], ahead.ask_core[:n]
     state.finish_ns, state.busy_ns = ahead.finish_ns[:n], ahead.busy_ns[:n]
-    state.cores, state.taken = ahead.cores, ahead.taken
     state.start_ns, state.end_ns, state.core, state.chunk = start_ns[:0], end_ns[:0], core[:0], chunk[:0]
     if not going_on:
         begin_rule(state, row, memo_lo)
@@ -51,9 +49,8 @@ def _predicted_ns(state: ApplicationState, row: int, memo_lo: int, going_on: boo
         status = serve(state, s.NEVER)
     chunks, answer, left, end = state.n_chunks, state.answer, state.n_left, end_of(state)
     put_numbers(state, ahead.numbers, 0)
-    state.facts, state.memo = facts, memo
+    state.facts, state.memo, state.cores, state.taken = facts, memo, cores, taken
     state.ask_ns, state.ask_core, state.finish_ns, state.busy_ns = ask_ns, ask_core, finish_ns, busy_ns
-    state.cores, state.taken = cores, taken
     state.start_ns, state.end_ns, state.core, state.chunk = start_ns, end_ns, core, chunk
     state.ahead_chunks += chunks - state.n_chunks
     if status == OVERFLOW:
