@@ -20,7 +20,6 @@ from bls.engine.hooks import (
     ORDER,
     PLACE_AWAKE,
     PLAN,
-    POWER_FITS,
     POWER_PLAN,
     TURN_AWAY,
     call_hook,
@@ -164,8 +163,6 @@ def _easy(state: BatchState, n_order: int) -> int:
             continue
         if settings.molds == 1 and not blocked:
             n = call_hook(state.hooks[MOLD], (state, job, free, 0, 0))
-        if settings.powered > 0 and call_hook(state.hooks[POWER_FITS], (state, job, 0, 0, 0)) == 0:
-            n = free + 1
         if n > free:
             blocked = True
             if not waits:
@@ -208,7 +205,7 @@ def make_pass(state: BatchState) -> int:
     if settings.order == b.REJECTED:
         call_hook(state.hooks[TURN_AWAY], (state, -1, 0, 0, 0))
         return BatchStatus.RUNNING
-    planner = POWER_PLAN if settings.powered > 0 and settings.by_cores == 0 and settings.max_reservations == 1 else PLAN
+    planner = POWER_PLAN if settings.powered != b.UNPOWERED and settings.by_cores == 0 else PLAN
     simple = settings.by_cores == 0 and settings.max_reservations <= 1 and planner == PLAN
     if simple and settings.order == b.STATIC:
         status = _only_the_newcomer(state)

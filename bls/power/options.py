@@ -12,7 +12,7 @@ import numpy as np
 
 from bls import options as o
 from bls.engine import state as b
-from bls.engine.hooks import SET_LEVEL, SET_STATES
+from bls.engine.hooks import SET_STATES
 from bls.engine.state import DomainState, PowerState, StopState
 from bls.estimates import groups
 from bls.estimates.coverage import check_predicts
@@ -338,7 +338,7 @@ class PowerPlan:
         }
         if self.slows:
             found |= {
-                "after_levels": SET_STATES if self.one_by_one else SET_LEVEL,
+                "after_levels": SET_STATES,
                 "stretches": int(self.options.stretch_walltime),
                 "slow_order": SLOW[self.options.slow],
             }
@@ -406,7 +406,7 @@ class PowerPlan:
             {
                 "drawn": table.n_states,
                 "ends": most_running,
-                "slowing": most_running if self.one_by_one else 0,
+                "slowing": most_running if self.slows else 0,
                 "room": 3,
                 "predicted": n if self.predicts and not self.stops else 0,
                 # One group is of nobody, or there might be none.

@@ -87,24 +87,19 @@ def _earlier(state: BatchState, n: int, before: int) -> bool:
 
 
 @compiled(merged=True)
-def _earliest_slot(state: BatchState, job: int, before: int, is_copied: bool) -> int:
-    """The earliest slot of a job before an instant, ``NEVER`` if there is none; its cores as of the hook ``EARLIEST``."""
-    if state.settings.by_cores == 0:
-        length = state.jobs.estimate_ns[job]
-        return int(earliest_by_counts(state, state.jobs.cores[job], length, before, is_copied))
-    now = state.now_ns
-    slot = call_hook(state.hooks[EARLIEST], (state, job, now, before, 0))
-    if slot == b.NEVER and now + 1 < before < b.ALWAYS:
-        # An allocator that now refuses what it chose before.
-        slot = call_hook(state.hooks[EARLIEST], (state, job, now, b.ALWAYS, 0))
-    return int(slot)
-
-
-@compiled(merged=True)
 def _slot(state: BatchState, job: int, before: int, is_copied: bool) -> int:
-    """As ``_earliest_slot``; a job that would start now on hosts that have to boot has to fit for as much longer."""
+    """The earliest slot of a job before an instant, ``NEVER`` if there is none; its cores as of the hook ``EARLIEST``.
+
+    A job that would start now on hosts that have to boot has to fit for as much longer.
+    """
     now = state.now_ns
-    slot = _earliest_slot(state, job, before, is_copied)
+    if state.settings.by_cores == 0:
+        slot = earliest_by_counts(state, state.jobs.cores[job], state.jobs.estimate_ns[job], before, is_copied)
+    else:
+        slot = call_hook(state.hooks[EARLIEST], (state, job, now, before, 0))
+        if slot == b.NEVER and now + 1 < before < b.ALWAYS:
+            # An allocator that now refuses what it chose before.
+            slot = call_hook(state.hooks[EARLIEST], (state, job, now, b.ALWAYS, 0))
     if slot == now and state.n_away > 0:
         slot = call_hook(state.hooks[SLOT_AWAKE], (state, job, now, before, 1 if is_copied else 0))
     return int(slot)

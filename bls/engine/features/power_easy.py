@@ -1,8 +1,8 @@
-"""EASY under a limit to power, where all cores are alike: the head's slot is when there are cores enough, and power.
+"""EASY, or no backfilling, under a limit to power, where all cores are alike.
 
-As ``bls.engine.scheduling_pass`` does it with cores alone; what is free then beside the head is cores and power. Of limits
-those that are known now count, up to their ends, and of jobs that run the state that they are planned with, until they are
-expected to end; so both only grow.
+The head's slot is when there are cores enough, and power. As ``bls.engine.scheduling_pass`` does it with cores alone; what is
+free then beside the head is cores and power. Of limits those that are known now count, up to their ends, and of jobs that run
+the state that they are planned with, until they are expected to end; so both only grow.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _set_shadow(state: BatchState, job: int) -> int:
 
 @compiled(HOOK)
 def plan_with_power(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> int:
-    """A pass with one reservation, by counts; ``begin`` and what it returns are as of ``bls.engine.features.plan_ahead``."""
+    """A pass with one reservation or none, by counts; ``begin`` and the result are as of ``bls.engine.features.plan_ahead``."""
     settings, jobs = state.settings, state.jobs
     static, now = settings.order == b.STATIC, state.now_ns
     blocked, waits, extra_mw, position = False, False, 0, -1
@@ -82,13 +82,15 @@ def plan_with_power(state: BatchState, _job: int, n_order: int, _stop: int, _sig
             mw = least_mw(state, job)
             fits = n <= free and mw <= room_in_pass(state)
         if not fits:
+            if settings.max_reservations == 0:
+                return BatchStatus.RUNNING
             blocked = True
             extra_mw = _set_shadow(state, job)
             jobs.reserved[job] = 1
             continue
         if not start(state, job, suggest(state, job), why_now(state, job, blocked or waits)):
             return BatchStatus.ALLOCATOR_FAULT
-        if planned_ns(state, job) != jobs.estimate_ns[job]:
+        if settings.plans == 1 and planned_ns(state, job) != jobs.estimate_ns[job]:
             expect(state, job, now + planned_ns(state, job))
         if beyond:
             state.extra_cores -= n
