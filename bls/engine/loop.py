@@ -29,7 +29,7 @@ from bls.engine.hooks import (
 )
 from bls.engine.job_lifecycle import account_for, answer, arrive, end_job, hold_until, is_open, set_stop, tried_again
 from bls.engine.kept_reservations import drop_plan
-from bls.engine.queue import queue_next
+from bls.engine.queue import waiting_from
 from bls.engine.scheduling_pass import make_pass, move_on, prepare
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
@@ -239,8 +239,7 @@ def _arrivals(state: BatchState, t: int) -> None:
 @compiled(merged=True)
 def _stuck(state: BatchState) -> int:
     """Tell that nothing can happen any more, and which job is the head of the queue."""
-    head = queue_next(state.queue_words, state.queue_starts, 0)
-    state.due_job = state.by_rank[head] if head >= 0 else -1
+    state.due_job = waiting_from(state, 0)
     return BatchStatus.STUCK
 
 

@@ -185,15 +185,6 @@ def _trim(state: BatchState, job: int) -> bool:
 
 
 @compiled(inner=True)
-def _needs_others(state: BatchState, job: int) -> bool:
-    """Whether a job needs anything beside cores."""
-    needs = 0
-    for r in range(state.settings.n_resources + state.settings.n_licences):
-        needs += 1 if state.needs[r, job] > 0 else 0
-    return needs > 0
-
-
-@compiled(inner=True)
 def earliest_place(state: BatchState, job: int, before: int) -> tuple[int, int]:
     """The earliest slot of a job before an instant, and its cores, which are written behind what is used of the pool.
 
@@ -203,7 +194,9 @@ def earliest_place(state: BatchState, job: int, before: int) -> tuple[int, int]:
     ns, free, used = profile.ns, profile.free, profile.n_slices
     n, length, own = jobs.cores[job], planned_ns(state, job), jobs.window[job]
     powered = settings.powered != b.UNPOWERED
-    others = powered or _needs_others(state, job)
+    others = powered  # whether it needs anything beside cores
+    for r in range(settings.n_resources + settings.n_licences):
+        others = others or state.needs[r, job] > 0
     kept_off = own >= 0 or state.partitions.masked[jobs.partition[job]] == 1
     at, ahead, reached, tried, limit = 0, 0, 0, False, jobs.switch_limit[job]
     while at < used and ns[at] < before:

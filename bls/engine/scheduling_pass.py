@@ -27,7 +27,7 @@ from bls.engine.hooks import (
 from bls.engine.job_lifecycle import hold_pool
 from bls.engine.job_starts import held_back, start, suggest, why_now
 from bls.engine.kept_reservations import drop_plan
-from bls.engine.queue import queue_next
+from bls.engine.queue import next_in_order
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.compiled import compiled
@@ -139,18 +139,13 @@ def _set_shadow(state: BatchState, n: int) -> None:
 @compiled(merged=True)
 def _easy(state: BatchState, n_order: int) -> int:
     """The pass by counts with a depth of 0 or 1, where the profile holds running jobs only; returns a status."""
-    settings, jobs, by_rank = state.settings, state.jobs, state.by_rank
-    words, starts = state.queue_words, state.queue_starts
-    depth, static, now = settings.max_reservations, settings.order == b.STATIC, state.now_ns
+    settings, jobs, depth, now = state.settings, state.jobs, state.settings.max_reservations, state.now_ns
     state.blocked_head = -1
-    blocked, waits = False, False
-    free, shadow, extra = state.free_cores, b.NEVER, 0
-    position = -1
+    free, shadow, extra, blocked, waits, place = state.free_cores, b.NEVER, 0, False, False, -1
     while True:
-        position = queue_next(words, starts, position + 1) if static else position + 1
-        if position < 0 or (not static and position == n_order):
+        place, job = next_in_order(state, place, n_order)
+        if job < 0:
             return BatchStatus.RUNNING
-        job = by_rank[position] if static else state.order[position]
         n = jobs.cores[job]
         if blocked:
             if n > free:

@@ -49,8 +49,13 @@ def free_now_for(state: BatchState, job: int) -> int:
 
 
 @compiled(inner=True)
-def _amounts_suffice(state: BatchState, job: int, core: int, first: int) -> bool:
-    """Whether the host of a core has what the job needs for it, beside what it was told of from ``first`` on."""
+def may_come(state: BatchState, job: int, core: int, first: int) -> bool:
+    """Whether a core, which is free, may come to a running job, beside those that it was told of from ``first`` on.
+
+    Its host must have what the job needs for it, too.
+    """
+    if not may_have(state, job, core):
+        return False
     n, needs, host = state.settings.n_resources, state.needs, state.host_of[core]
     for r in range(n):
         if needs[r, job] == 0:
@@ -66,9 +71,3 @@ def _amounts_suffice(state: BatchState, job: int, core: int, first: int) -> bool
         if left < 0:
             return False
     return True
-
-
-@compiled(inner=True)
-def may_come(state: BatchState, job: int, core: int, first: int) -> bool:
-    """Whether a core, which is free, may come to a running job, beside those that it was told of from ``first`` on."""
-    return may_have(state, job, core) and _amounts_suffice(state, job, core, first)

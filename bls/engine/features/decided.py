@@ -8,7 +8,7 @@ from bls.engine.job_lifecycle import send_away
 from bls.engine.job_starts import held_back, start, suggest_now
 from bls.engine.named_cores import put_named
 from bls.engine.power_of_jobs import MACHINE, cores_mw, least_mw, room_mw
-from bls.engine.queue import queue_next
+from bls.engine.queue import waiting_from
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.compiled import compiled
@@ -67,8 +67,7 @@ def start_chosen(state: BatchState, _job: int, _begin: int, _stop: int, _sign: i
             state.refused = 0
             state.did_not_fit += 1
             continue
-        head = queue_next(state.queue_words, state.queue_starts, 0)
-        why = b.BY_HEAD if state.by_rank[head] == job else b.BY_BACKFILL
+        why = b.BY_HEAD if waiting_from(state, 0) == job else b.BY_BACKFILL
         if not start(state, job, count, why):
             return BatchStatus.ALLOCATOR_FAULT
     state.n_chosen = state.n_named = 0

@@ -16,7 +16,7 @@ from bls.engine.job_lifecycle import count_cores, earliest_by_counts, hold_pool
 from bls.engine.job_starts import held_back, start, suggest, why_now
 from bls.engine.kept_reservations import drop_slot, drop_slots
 from bls.engine.planned_time import planned_ns
-from bls.engine.queue import queue_next
+from bls.engine.queue import next_in_order, waiting_from
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.algorithms.copying import copy_first
@@ -48,10 +48,10 @@ def _begin(state: BatchState, is_copied: bool) -> None:
         partitions.blocked[p] = partitions.waits[p] = 0
     if state.settings.keeps_reservations == 1:
         # A slot that has passed, as while the scheduler was deciding: nothing is as planned.
-        position = -1 if lost else queue_next(state.queue_words, state.queue_starts, 0)
-        while position >= 0 and not lost:
-            lost = state.jobs.slot_ns[state.by_rank[position]] < now
-            position = queue_next(state.queue_words, state.queue_starts, position + 1)
+        job = waiting_from(state, 0)
+        while job >= 0 and not lost:
+            lost = state.jobs.slot_ns[job] < now
+            job = waiting_from(state, state.jobs.rank[job] + 1)
         if lost:
             drop_slots(state)
     if state.overdue_cores > 0:
@@ -156,7 +156,7 @@ def plan(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> 
     ``begin`` is the number of jobs in ``state.order``, where the order is not static. Returns a ``BatchStatus``.
     """
     settings, jobs, partitions = state.settings, state.jobs, state.partitions
-    depth, static, by_cores = settings.max_reservations, settings.order == b.STATIC, settings.by_cores == 1
+    depth, by_cores = settings.max_reservations, settings.by_cores == 1
     now, keep, gained = state.now_ns, settings.keeps_reservations == 1, state.gained == 1
     # A plan that is made anew in every pass is made on a copy, by counts; the cores of one are given back at its end.
     is_copied = not keep and depth > 0 and not by_cores
@@ -166,12 +166,11 @@ def plan(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> 
     # again: that is no reason to wake up at every one.
     awake = now + 1 if overdue else now
     hull, moved, wake = state.hull_ns, 0, b.NEVER
-    status, position, n_blocked, blocked = BatchStatus.RUNNING, -1, 0, False
+    status, place, n_blocked, blocked = BatchStatus.RUNNING, -1, 0, False
     while True:
-        position = queue_next(state.queue_words, state.queue_starts, position + 1) if static else position + 1
-        if position < 0 or (not static and position == n_order):
+        place, job = next_in_order(state, place, n_order)
+        if job < 0:
             break
-        job = state.by_rank[position] if static else state.order[position]
         limited = held_back(state, job)
         if settings.molds == 1 and not blocked and not limited:
             given_up = call_hook(state.hooks[MOLD_BESIDE], (state, job, 1 if is_copied else 0, 0, 0))

@@ -16,7 +16,7 @@ from bls.engine.job_lifecycle import under_way
 from bls.engine.job_starts import held_back, start, suggest, why_now
 from bls.engine.planned_time import planned_ns
 from bls.engine.power_of_jobs import MACHINE, held_mw, least_mw
-from bls.engine.queue import queue_next
+from bls.engine.queue import next_in_order
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.compiled import compiled
@@ -60,13 +60,11 @@ def _set_shadow(state: BatchState, job: int) -> int:
 def plan_with_power(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> int:
     """A pass with one reservation or none, by counts; ``begin`` and the result are as of ``bls.engine.features.plan_ahead``."""
     settings, jobs = state.settings, state.jobs
-    static, now = settings.order == b.STATIC, state.now_ns
-    blocked, waits, extra_mw, position = False, False, 0, -1
+    now, blocked, waits, extra_mw, place = state.now_ns, False, False, 0, -1
     while True:
-        position = queue_next(state.queue_words, state.queue_starts, position + 1) if static else position + 1
-        if position < 0 or (not static and position == n_order):
+        place, job = next_in_order(state, place, n_order)
+        if job < 0:
             return BatchStatus.RUNNING
-        job = state.by_rank[position] if static else state.order[position]
         n, mw, free = jobs.cores[job], least_mw(state, job), state.free_cores
         beyond = blocked and now + planned_ns(state, job) > state.shadow_ns
         fits = n <= free and mw <= room_in_pass(state)

@@ -138,16 +138,6 @@ def _plan_anew(
 
 
 @compiled(inner=True)
-def _comes_as_new(state: BatchState, job: int, core: int) -> None:
-    """A core that comes to a job is not wanted by anybody, and has the scale that all of the job's were told last."""
-    if state.hinted.size > 0:
-        state.hinted[core] = 0
-    if state.core_scale.row.size > 0:
-        scale = state.scaling.scale[job]
-        state.core_scale.row[core], state.core_scale.scale[core] = job + 1, scale if scale > 0 else WHOLE
-
-
-@compiled(inner=True)
 def _add_interval(state: BatchState, first: int, count: int, core: int) -> int:
     """Put a core behind the intervals of the pool from ``first`` on, which are ascending; returns how many there are then."""
     last = first + count - 1
@@ -210,7 +200,11 @@ def _give(state: BatchState, job: int, most: int, now: int) -> None:
         core = state.told.core[k]
         set_free(state, core, core + 1, -1)
         state.given_at[core], state.asked[core] = k + 1, 0
-        _comes_as_new(state, job, core)
+        if state.hinted.size > 0:
+            state.hinted[core] = 0
+        if state.core_scale.row.size > 0:  # it has the scale that all of the job's were told last
+            scale = state.scaling.scale[job]
+            state.core_scale.row[core], state.core_scale.scale[core] = job + 1, scale if scale > 0 else WHOLE
     state.free_cores -= n
     jobs.released[job] -= n
     jobs.released_held[job] -= n
