@@ -87,12 +87,12 @@ def carry_over(old: BatchState, new: BatchState, rows: Array) -> None:
     jobs.held_first[:n] = np.cumsum(count) - count
     new.pool_used = len(source)
     new.pool.lo[: len(source)], new.pool.hi[: len(source)] = old.pool.lo[source], old.pool.hi[source]
-    used, new.profile.end = slice(old.profile.first, old.profile.end), old.profile.end - old.profile.first
-    new.profile.ns[: new.profile.end], new.profile.free[: new.profile.end] = (
-        old.profile.ns[used],
-        old.profile.free[used],
+    first, end = old.profile.first, old.profile.end
+    new.profile.end = end - first
+    new.profile.ns[: end - first], new.profile.free[: end - first] = (
+        old.profile.ns[first:end],
+        old.profile.free[first:end],
     )
-
     if len(new.numbers):
         new.numbers[:, :n] = old.numbers[:, rows]
     new.memory[:] = old.memory

@@ -28,6 +28,14 @@ def set_free(state: BatchState, lo: int, hi: int, sign: int) -> None:
 
 
 @compiled(inner=True)
+def set_host_free(state: BatchState, host: int, sign: int) -> None:
+    """Have all cores of a host among those that are free (1), or not (-1)."""
+    lo, hi = state.host_first[host], state.host_first[host + 1]
+    set_free(state, lo, hi, sign)
+    state.free_cores += sign * (hi - lo)
+
+
+@compiled(inner=True)
 def cores_on_host(state: BatchState, lo: Array, hi: Array, stop: int, k: int, core: int) -> tuple[int, int, int]:
     """How many cores of ascending intervals, up to number ``stop``, are on the host of ``core``, which is in number ``k``.
 
@@ -274,7 +282,7 @@ def end_job(state: BatchState, job: int, now: int) -> None:
     elif settings.by_cores == 1:
         hold_pool(state, job, now, b.NEVER, 1)
     left = jobs.cores[job] - jobs.released[job]
-    tally(state, job, left, -1)
+    tally(state, job, -1, -left)
     account_for(state, job, now, left, -1)
     jobs.held_cores[job] += jobs.released_held[job]
     log_job(state, job, b.LOG_LEFT)
@@ -291,19 +299,11 @@ def end_job(state: BatchState, job: int, now: int) -> None:
 
 
 @compiled(inner=True)
-def tally(state: BatchState, job: int, cores: int, sign: int) -> None:
-    """Count a job and so many cores in (1) or out (-1) of what its partition and its user have running, if that is limited."""
+def tally(state: BatchState, job: int, jobs: int, cores: int) -> None:
+    """Count so many more jobs and cores among those that a job's partition and its user have running, if that is limited."""
     partition, user = state.jobs.partition[job], state.jobs.user[job]
     if state.settings.limited == 1:
-        state.partitions.running_jobs[partition] += sign
-        state.user_tally[partition, user, 0] += sign
-    tally_cores(state, job, sign * cores)
-
-
-@compiled(inner=True)
-def tally_cores(state: BatchState, job: int, cores: int) -> None:
-    """Count so many more cores among those that the partition and the user of a job have running, if that is limited."""
-    partition, user = state.jobs.partition[job], state.jobs.user[job]
-    if state.settings.limited == 1:
+        state.partitions.running_jobs[partition] += jobs
         state.partitions.running_cores[partition] += cores
+        state.user_tally[partition, user, 0] += jobs
         state.user_tally[partition, user, 1] += cores

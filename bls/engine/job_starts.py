@@ -88,7 +88,7 @@ def start(state: BatchState, job: int, count: int, why: int) -> bool:
         hold_pool(state, job, now, jobs.expected_end_ns[job], -1)
     elif settings.by_cores == 1:
         hold_pool(state, job, now, b.NEVER, -1)  # nobody plans ahead: it is free when the job has ended
-    tally(state, job, jobs.cores[job], 1)
+    tally(state, job, 1, jobs.cores[job])
     log_job(state, job, b.LOG_STARTED)
     state.started[state.n_started] = job
     state.n_started += 1

@@ -195,17 +195,6 @@ def power_left(state: BatchState) -> int:
     return room_mw(state, MACHINE)
 
 
-@compiled(inner=True)
-def planned_level(state: BatchState, job: int) -> int:
-    """The level that a job that waits is planned at, if it may be slowed: that of the machine, or of a domain that has all
-    cores of its partition."""
-    domains, partition, level = state.domains, state.jobs.partition[job], state.level
-    for domain in range(domains.level.size):
-        if domains.covers[partition, domain] == 1:
-            level = max(level, domains.level[domain])
-    return int(level)
-
-
 def planned_more_mw(state: BatchState, row: int) -> Array:
     """What a core of each group draws beyond an idle one, in the state that the job of a row is planned with: int64 (G,)."""
     power, origin = state.power, state.jobs.origin[row]

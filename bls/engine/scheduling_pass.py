@@ -10,20 +10,10 @@ Source: D. Lifka, "The ANL/IBM SP scheduling system", doi:10.1007/3-540-60153-8_
 from __future__ import annotations
 
 from bls.availability.count_profile import profile_move, profile_pack
+from bls.engine import hooks as h
 from bls.engine import state as b
 from bls.engine.heaps import drop_top, push
-from bls.engine.hooks import (
-    CHOSEN,
-    HOSTS_SLEEP,
-    MOLD,
-    MOVE_PROFILE,
-    ORDER,
-    PLACE_AWAKE,
-    PLAN,
-    POWER_PLAN,
-    TURN_AWAY,
-    call_hook,
-)
+from bls.engine.hooks import call_hook
 from bls.engine.job_lifecycle import hold_pool
 from bls.engine.job_starts import held_back, start, suggest, why_now
 from bls.engine.kept_reservations import drop_plan
@@ -39,7 +29,7 @@ def move_on(state: BatchState) -> None:
     settings = state.settings
     now = state.now_ns
     if settings.by_cores == 1:
-        call_hook(state.hooks[MOVE_PROFILE], (state, -1, now, now, 0))
+        call_hook(state.hooks[h.MOVE_PROFILE], (state, -1, now, now, 0))
     else:
         profile = state.profile
         profile.first = profile_move(profile.ns, profile.first, profile.end, now)
@@ -157,7 +147,7 @@ def _easy(state: BatchState, n_order: int) -> int:
             waits = True
             continue
         if settings.molds == 1 and not blocked:
-            n = call_hook(state.hooks[MOLD], (state, job, free, 0, 0))
+            n = call_hook(state.hooks[h.MOLD], (state, job, free, 0, 0))
         if n > free:
             blocked = True
             if not waits:
@@ -171,7 +161,7 @@ def _easy(state: BatchState, n_order: int) -> int:
                 return BatchStatus.RUNNING
             continue
         asleep = state.n_away > 0
-        count = call_hook(state.hooks[PLACE_AWAKE], (state, job, shadow, extra, 0)) if asleep else suggest(state, job)
+        count = call_hook(state.hooks[h.PLACE_AWAKE], (state, job, shadow, extra, 0)) if asleep else suggest(state, job)
         if count < 0:  # it would have to wait for hosts to boot, and then be in the head's way
             continue
         beyond = now + jobs.estimate_ns[job] + jobs.boot_wait_ns[job] > shadow
@@ -193,21 +183,21 @@ def make_pass(state: BatchState) -> int:
     if settings.plans == 1 or settings.by_cores == 1:
         prepare(state)
     if settings.sleeps == 1:
-        call_hook(state.hooks[HOSTS_SLEEP], (state, -1, state.now_ns, 0, 0))
+        call_hook(state.hooks[h.HOSTS_SLEEP], (state, -1, state.now_ns, 0, 0))
     status = -1
     if settings.order == b.DECIDED:
-        return int(call_hook(state.hooks[CHOSEN], (state, -1, 0, 0, 0)))
+        return int(call_hook(state.hooks[h.CHOSEN], (state, -1, 0, 0, 0)))
     if settings.order == b.REJECTED:
-        call_hook(state.hooks[TURN_AWAY], (state, -1, 0, 0, 0))
+        call_hook(state.hooks[h.TURN_AWAY], (state, -1, 0, 0, 0))
         return BatchStatus.RUNNING
-    planner = POWER_PLAN if settings.powered != b.UNPOWERED and settings.by_cores == 0 else PLAN
-    simple = settings.by_cores == 0 and settings.max_reservations <= 1 and planner == PLAN
+    planner = h.POWER_PLAN if settings.powered != b.UNPOWERED and settings.by_cores == 0 else h.PLAN
+    simple = settings.by_cores == 0 and settings.max_reservations <= 1 and planner == h.PLAN
     if simple and settings.order == b.STATIC:
         status = _only_the_newcomer(state)
     if status < 0:
         n_order = 0
         if settings.order == b.SCORED:
-            n_order = call_hook(state.hooks[ORDER], (state, -1, 0, 0, 0))
+            n_order = call_hook(state.hooks[h.ORDER], (state, -1, 0, 0, 0))
             if n_order < 0:
                 return BatchStatus.SCORE_FAULT
         if simple:

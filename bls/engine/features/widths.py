@@ -31,7 +31,7 @@ from bls.engine.features.coming_cores import free_now_for, may_come, may_have, t
 from bls.engine.features.reached import head_of_queue, hears, room_in_limits, stretch_walltime, write_down
 from bls.engine.heaps import drop_top, move, push
 from bls.engine.hooks import HOOK
-from bls.engine.job_lifecycle import account_for, hold_pool, planned_until, set_free, tally_cores
+from bls.engine.job_lifecycle import account_for, hold_pool, planned_until, set_free, tally
 from bls.engine.kept_reservations import drop_plan
 from bls.engine.planned_time import scaled
 from bls.engine.power_of_jobs import MACHINE, core_mw, room_mw
@@ -208,7 +208,7 @@ def _give(state: BatchState, job: int, most: int, now: int) -> None:
     state.free_cores -= n
     jobs.released[job] -= n
     jobs.released_held[job] -= n
-    tally_cores(state, job, n)
+    tally(state, job, 0, n)
     account_for(state, job, now, n, 1)
     hears(state, job, first)
 
