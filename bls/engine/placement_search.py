@@ -14,7 +14,7 @@ from bls.engine.core_profile import AMOUNT, apply_changes
 from bls.engine.hooks import DOMAIN_OFFER, call_hook
 from bls.engine.job_starts import ask_allocator
 from bls.engine.planned_time import planned_ns
-from bls.engine.power_of_jobs import cores_mw, least_mw
+from bls.engine.power_of_jobs import MACHINE, cores_mw, least_mw
 from bls.engine.state import BatchState, CoreProfile, Offer
 from traces.algorithms.copying import copy_first
 from traces.compiled import Array, compiled
@@ -251,7 +251,7 @@ def earliest_place(state: BatchState, job: int, before: int) -> tuple[int, int]:
                 count = ask_allocator(state, job, limit, state.offered.words, state.offered.hosts)
         if count > 0 and powered:
             lo, hi = state.pool.lo[state.pool_used :], state.pool.hi[state.pool_used :]
-            if cores_mw(state, job, lo, hi, count) > state.offered.amounts[settings.power_amount]:
+            if cores_mw(state, job, MACHINE, lo, hi, count) > state.offered.amounts[settings.power_amount]:
                 count = 0
         if count != 0:
             return begin, count

@@ -64,11 +64,18 @@ def interval_mw(state: BatchState, job: int, lo: int, hi: int) -> int:
 
 
 @compiled(inner=True)
-def cores_mw(state: BatchState, job: int, lo: Array, hi: Array, count: int) -> int:
-    """The same of ``count`` intervals of cores."""
-    total = 0
-    for i in range(count):
-        total += interval_mw(state, job, lo[i], hi[i])
+def cores_mw(state: BatchState, job: int, domain: int, lo: Array, hi: Array, count: int) -> int:
+    """The same of those of ``count`` intervals of cores that are in a domain."""
+    domains, total = state.domains, 0
+    if domain == MACHINE:
+        for i in range(count):
+            total += interval_mw(state, job, lo[i], hi[i])
+        return total
+    for part in range(domains.first[domain], domains.first[domain + 1]):
+        for i in range(count):
+            low, high = max(lo[i], domains.lo[part]), min(hi[i], domains.hi[part])
+            if low < high:
+                total += interval_mw(state, job, low, high)
     return total
 
 
@@ -106,19 +113,6 @@ def held_in(state: BatchState, job: int, begin: int, stop: int) -> int:
 
 
 @compiled(inner=True)
-def cores_mw_within(state: BatchState, job: int, domain: int, lo: Array, hi: Array, count: int) -> int:
-    """What those of ``count`` intervals of cores that are in a domain draw beyond idle ones, in the state that the job is
-    planned with."""
-    domains, total = state.domains, 0
-    for part in range(domains.first[domain], domains.first[domain + 1]):
-        for i in range(count):
-            low, high = max(lo[i], domains.lo[part]), min(hi[i], domains.hi[part])
-            if low < high:
-                total += interval_mw(state, job, low, high)
-    return total
-
-
-@compiled(inner=True)
 def fits_within(state: BatchState, job: int, domain: int, lo: Array, hi: Array, count: int, room: int) -> bool:
     """Whether ``count`` intervals of cores, as the job is planned on them, fit what is left of a domain; those with no core in
     it always do."""
@@ -126,7 +120,7 @@ def fits_within(state: BatchState, job: int, domain: int, lo: Array, hi: Array, 
     for part in range(domains.first[domain], domains.first[domain + 1]):
         for i in range(count):
             if lo[i] < domains.hi[part] and hi[i] > domains.lo[part]:
-                return bool(cores_mw_within(state, job, domain, lo, hi, count) <= room)
+                return bool(cores_mw(state, job, domain, lo, hi, count) <= room)
     return True
 
 

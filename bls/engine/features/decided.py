@@ -20,7 +20,8 @@ def _powered(state: BatchState, job: int, count: int) -> int:
     if count < 0 or state.settings.powered == b.UNPOWERED:
         return count
     lo, hi = state.pool.lo[state.pool_used :], state.pool.hi[state.pool_used :]
-    room, more = room_mw(state, MACHINE), cores_mw(state, job, lo, hi, count) if count > 0 else least_mw(state, job)
+    room = room_mw(state, MACHINE)
+    more = cores_mw(state, job, MACHINE, lo, hi, count) if count > 0 else least_mw(state, job)
     if more <= room:
         if count > 0 and state.domains.limit_mw.size > 0:
             fits = call_hook(state.hooks[DOMAIN_FITS], (state, job, 0, count, 0))

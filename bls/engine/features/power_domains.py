@@ -11,7 +11,7 @@ from __future__ import annotations
 from bls.availability.free_cores import free_count, free_take
 from bls.engine import state as b
 from bls.engine.hooks import HOOK
-from bls.engine.power_of_jobs import core_mw, cores_mw_within, fits_within, room_mw
+from bls.engine.power_of_jobs import core_mw, cores_mw, fits_within, room_mw
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
@@ -79,7 +79,7 @@ def fits_domains(state: BatchState, job: int, _begin: int, count: int, _sign: in
     for domain in range(state.domains.limit_mw.size):
         room = room_mw(state, domain)
         if not fits_within(state, job, domain, lo, hi, count, room):
-            more = cores_mw_within(state, job, domain, lo, hi, count)
+            more = cores_mw(state, job, domain, lo, hi, count)
             state.refused, state.refused_at, state.refused_of = b.NO_POWER_THERE, more, room
             state.refused_where = domain
             return 0

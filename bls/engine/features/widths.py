@@ -98,15 +98,6 @@ def _most_asked(state: BatchState, head: int, job: int, least: int) -> int:
 
 
 @compiled(inner=True)
-def _most_given(state: BatchState, job: int, most: int) -> int:
-    """How many free cores a running job can be given, by its most and the limits of its partition."""
-    jobs = state.jobs
-    if jobs.asked[job] > 0 or jobs.needs_no_more[job] == 1:
-        return 0
-    return int(max(0, min(most - jobs.held_cores[job], state.free_cores, room_in_limits(state, job))))
-
-
-@compiled(inner=True)
 def _plan_anew(
     state: BatchState, job: int, now: int, before: int, first: int, list_first: int, list_count: int
 ) -> None:
@@ -247,11 +238,13 @@ def _ask_for_the_rest(state: BatchState, n: int, now: int) -> None:
 
 @compiled(inner=True)
 def _give_up_to_most(state: BatchState, n: int, now: int) -> None:
-    """What is free goes to n jobs, in order, up to ``resizing.most`` of each."""
+    """What is free goes to n jobs, in order, up to ``resizing.most`` of each, and the limits of its partition."""
+    jobs = state.jobs
     for k in range(n):
-        most = _most_given(state, state.resizing.job[k], state.resizing.most[k])
-        if most > 0:
-            _give(state, state.resizing.job[k], most, now)
+        job = state.resizing.job[k]
+        most = min(state.resizing.most[k] - jobs.held_cores[job], state.free_cores, room_in_limits(state, job))
+        if most > 0 and jobs.asked[job] == 0 and jobs.needs_no_more[job] == 0:
+            _give(state, job, most, now)
 
 
 @compiled(inner=True)
