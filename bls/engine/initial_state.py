@@ -104,14 +104,13 @@ def _settings(given: Given) -> Settings:
     return settings
 
 
-def _host_status(outage_first: Array, outage_down: Array) -> tuple[b.HostStatus, Array, Array]:
-    # Of each list of outages; and their first ones: instants and keys.
-    n = max(0, len(outage_first) - 1)
-    first = outage_first[:n]
+def _host_status(outage_first: Array, outage_down: Array) -> b.HostStatus:
+    # Of each list of outages.
+    first = outage_first[:-1]
     some = np.flatnonzero(first < outage_first[1:])
-    begin = np.full(n, b.NEVER)
-    begin[some] = outage_down[first[some]]
-    return b.HostStatus.new({"outages": n}, next_outage=first, next_down_ns=begin), begin[some], n + some
+    status = b.HostStatus.new({"outages": len(first)}, next_outage=first)
+    status.next_down_ns[some] = outage_down[first[some]]
+    return status
 
 
 def _core_profile(sizes: dict[str, int], given: Given, boundaries: Array, words: Array) -> b.CoreProfile:
@@ -210,7 +209,7 @@ def new_state(given: Given) -> BatchState:
     boundaries = np.unique(given.windows)
     cancels = np.flatnonzero(jobs.cancel_ns < b.NEVER)
     alone = np.flatnonzero(jobs.depends_on < 0)
-    host_status, event_ns, event_key = _host_status(columns["outage_first"], columns["outage_down"])
+    host_status = _host_status(columns["outage_first"], columns["outage_down"])
     limits = 0 if given.power is None else len(given.power.ns)
     rarer = len(boundaries) + len(cancels) + len(host_status.next_outage) + limits > 0 or "child_first" in columns
     settings.has_others = int(
@@ -262,7 +261,8 @@ def new_state(given: Given) -> BatchState:
         functions=np.zeros(b.FUNCTIONS, np.int64),
     )
     state.by_rank[jobs.rank] = np.arange(n)
-    state.host_events.refill(event_ns, event_key)
+    down = np.flatnonzero(host_status.next_down_ns < b.NEVER)
+    state.host_events.refill(host_status.next_down_ns[down], len(host_status.next_down_ns) + down)
     state.placement.words = state.free_words
     state.hooks = HOOKS.filled(wanted(state))
     return state

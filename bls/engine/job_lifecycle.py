@@ -8,7 +8,7 @@ from bls.engine import state as b
 from bls.engine.heaps import push
 from bls.engine.hooks import AGAIN, GIVE_UP, HOLD_LEFT, HOLD_POOL, HOSTS_SLEEP, LEARN, PREDICT, TAKE_UP, call_hook
 from bls.engine.queue import queue_add, queue_remove
-from bls.engine.state import BatchState
+from bls.engine.state import BatchState, Slices
 from bls.policies.contract import ACCOUNT
 from traces.base.time import MAX_NS
 from traces.compiled import Array, compiled, value_from
@@ -88,9 +88,8 @@ def take_cores(state: BatchState, job: int, first: int, count: int) -> int:
 
 
 @compiled(merged=True)
-def count_cores(state: BatchState, begin: int, stop: int, cores: int) -> None:
-    """Have so many more cores free in the profile for [begin, stop); fewer, if ``cores`` is below 0."""
-    profile = state.profile
+def count_cores(profile: Slices, begin: int, stop: int, cores: int) -> None:
+    """Have so many more cores free in a profile for [begin, stop); fewer, if ``cores`` is below 0."""
     profile.end = profile_add(profile.ns, profile.free, profile.first, profile.end, begin, stop, cores)
 
 
@@ -116,7 +115,7 @@ def hold_pool(state: BatchState, job: int, begin: int, stop: int, sign: int) -> 
         else:
             call_hook(state.hooks[HOLD_POOL], (state, job, begin, stop, sign))
     else:
-        count_cores(state, begin, stop, sign * state.jobs.held_cores[job])
+        count_cores(state.profile, begin, stop, sign * state.jobs.held_cores[job])
 
 
 @compiled(inner=True)

@@ -18,7 +18,7 @@ def drop_slot(state: BatchState, job: int) -> None:
     if state.settings.by_cores == 1:
         call_hook(state.hooks[HOLD_KEPT], (state, job, begin, stop, 1))
     else:
-        count_cores(state, begin, stop, jobs.cores[job])
+        count_cores(state.profile, begin, stop, jobs.cores[job])
     jobs.slot_ns[job] = b.NEVER
 
 

@@ -7,7 +7,7 @@ that comes needs its amounts of what its host has, and so many must be free ther
 
 from __future__ import annotations
 
-from bls.engine.features.reached import masked, usable
+from bls.engine.features.reached import usable
 from bls.engine.planned_time import planned_ns
 from bls.engine.state import BatchState
 from traces.compiled import compiled
@@ -16,7 +16,7 @@ from traces.compiled import compiled
 @compiled(inner=True)
 def tells_apart(state: BatchState, job: int) -> bool:
     """Whether a job may have some of the cores only."""
-    return masked(state, job) or state.settings.n_windows > 0
+    return bool(state.partitions.masked[state.jobs.partition[job]] == 1 or state.settings.n_windows > 0)
 
 
 @compiled(inner=True)

@@ -52,6 +52,6 @@ def _move_of(state: BatchState, job: int, host: int, now: int, sign: int) -> Non
     if settings.by_cores == 1:
         hold_pool(state, job, now, until, -1)
     else:
-        count_cores(state, now, until, -sign * cores)
+        count_cores(state.profile, now, until, -sign * cores)
     if settings.plans == 1 and until == now and jobs.overdue[job] == 1:
         state.overdue_cores += sign * cores

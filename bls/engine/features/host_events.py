@@ -38,7 +38,7 @@ def gone(state: BatchState, host: int, begin: int, stop: int, sign: int) -> None
     if state.settings.by_cores == 1:
         call_hook(state.hooks[HOLD_HOST], (state, host, begin, stop, sign))
     else:
-        count_cores(state, begin, stop, sign * (state.host_first[host + 1] - state.host_first[host]))
+        count_cores(state.profile, begin, stop, sign * (state.host_first[host + 1] - state.host_first[host]))
 
 
 @compiled(inner=True)

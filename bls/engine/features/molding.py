@@ -133,6 +133,6 @@ def mold_beside(state: BatchState, job: int, is_copied: int, _stop: int, _sign: 
         _change(state, job, width)
         return int(kept + length if kept != b.NEVER else 0)
     if kept != b.NEVER:
-        count_cores(state, max(kept, now), kept + length, -asked)
+        count_cores(state.profile, max(kept, now), kept + length, -asked)
         jobs.slot_ns[job] = kept
     return 0

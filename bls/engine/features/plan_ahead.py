@@ -9,7 +9,6 @@ doi:10.1109/71.932708 (conservative, compression).
 
 from __future__ import annotations
 
-from bls.availability.count_profile import profile_add
 from bls.engine import state as b
 from bls.engine.hooks import EARLIEST, HOLD_KEPT, HOOK, MOLD_BESIDE, SLOT_AWAKE, call_hook
 from bls.engine.job_lifecycle import count_cores, earliest_by_counts, hold_pool
@@ -28,7 +27,7 @@ def _hold_overdue(state: BatchState, sign: int) -> None:
     """Take (-1) what overdue jobs hold until the next instant, when they are expected to end, or give it back (1)."""
     now = state.now_ns
     if state.settings.by_cores == 0:
-        count_cores(state, now, now + 1, sign * state.overdue_cores)
+        count_cores(state.profile, now, now + 1, sign * state.overdue_cores)
         return
     for k in range(state.running.n):
         job = state.running.key[k]
@@ -61,13 +60,6 @@ def _begin(state: BatchState, is_copied: bool) -> None:
         plan.end = profile.end - profile.first
         copy_first(plan.ns, profile.ns[profile.first :], plan.end)
         copy_first(plan.free, profile.free[profile.first :], plan.end)
-
-
-@compiled(merged=True)
-def _plan_with(state: BatchState, begin: int, stop: int, cores: int) -> None:
-    """Take so many cores from the copy of the profile for [begin, stop)."""
-    plan = state.plan
-    plan.end = profile_add(plan.ns, plan.free, 0, plan.end, begin, stop, -cores)
 
 
 @compiled(merged=True)
@@ -125,7 +117,7 @@ def _start_now(state: BatchState, job: int, is_copied: bool) -> bool:
     if not start(state, job, count, why_now(state, job, others_wait)):
         return False
     if is_copied:
-        _plan_with(state, now, jobs.expected_end_ns[job], jobs.held_cores[job])
+        count_cores(state.plan, now, jobs.expected_end_ns[job], -jobs.held_cores[job])
     return True
 
 
@@ -134,7 +126,7 @@ def _reserve(state: BatchState, job: int, slot: int, is_copied: bool) -> None:
     """Give a job a reservation, with what ``_slot`` has found."""
     jobs, stop = state.jobs, slot + state.jobs.estimate_ns[job]
     if is_copied:
-        _plan_with(state, slot, stop, jobs.cores[job])
+        count_cores(state.plan, slot, stop, -jobs.cores[job])
         return
     if state.settings.by_cores == 1:
         count, used, at = state.n_placed, state.pool_used, state.kept_used
@@ -145,7 +137,7 @@ def _reserve(state: BatchState, job: int, slot: int, is_copied: bool) -> None:
         state.kept_used = at + count
         call_hook(state.hooks[HOLD_KEPT], (state, job, slot, stop, -1))
     else:
-        count_cores(state, slot, stop, -jobs.cores[job])
+        count_cores(state.profile, slot, stop, -jobs.cores[job])
     jobs.slot_ns[job] = slot
 
 

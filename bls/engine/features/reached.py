@@ -37,15 +37,9 @@ def usable(state: BatchState, job: int, core: int) -> bool:
 
 
 @compiled(inner=True)
-def masked(state: BatchState, job: int) -> bool:
-    """Whether a job can use some of the cores only."""
-    return bool(state.partitions.masked[state.jobs.partition[job]] == 1)
-
-
-@compiled(inner=True)
 def free_for(state: BatchState, job: int) -> int:
     """How many free cores a job can use."""
-    if not masked(state, job):
+    if state.partitions.masked[state.jobs.partition[job]] == 0:
         return int(state.free_cores)
     n = 0
     for core in range(state.host_of.size):

@@ -119,7 +119,7 @@ def _release_of(state: BatchState, job: int, now: int) -> None:
     if settings.by_cores == 1:
         hold_pool(state, job, now, until, -1)
     else:
-        count_cores(state, now, until, cores)
+        count_cores(state.profile, now, until, cores)
     if settings.plans == 1 and until > now:
         state.gained, state.hull_ns = 1, max(state.hull_ns, until)
     elif settings.plans == 1 and jobs.overdue[job] == 1:
