@@ -70,10 +70,8 @@ def _begin(state: BatchState, cost_ns: int, presets: int) -> int:
         set_stop(state, job, start + jobs.walltime_ns[job] if settings.kills == 1 else b.NEVER)
         account_for(state, job, start, jobs.cores[job], 1)
         run = jobs.run_ns[job]
-        longer = run < 0 or run > jobs.estimate_ns[job]
-        if settings.kills == 1 and jobs.walltime_ns[job] <= jobs.estimate_ns[job]:
-            longer = False
-        if settings.plans == 1 and longer:
+        cut_before = settings.kills == 1 and jobs.walltime_ns[job] <= jobs.estimate_ns[job]
+        if settings.plans == 1 and (run < 0 or run > jobs.estimate_ns[job]) and not cut_before:
             push(state.expected, jobs.expected_end_ns[job], job)
         if run < 0:
             state.started[unanswered] = job
@@ -149,11 +147,9 @@ def _pass(state: BatchState) -> int:
     state.max_decide_ns = max(state.max_decide_ns, took)
     n = state.n_started
     if state.decisions.at_ns.size > 0:
-        k = state.n_decisions
-        state.decisions.at_ns[k] = state.now_ns
-        state.decisions.waiting[k] = waiting
-        state.decisions.started[k] = n - presets
-        state.decisions.wall_ns[k] = took
+        k, decisions = state.n_decisions, state.decisions
+        decisions.at_ns[k], decisions.wall_ns[k] = state.now_ns, took
+        decisions.waiting[k], decisions.started[k] = waiting, n - presets
         state.n_decisions = k + 1
     cost_ns = 0
     if settings.charges_decisions == 1:
