@@ -74,7 +74,7 @@ HOOKS = Hooks(
 def wanted(state: BatchState) -> set[int]:
     """The slots that a simulation has a use for, by its state before the first event."""
     settings, order = state.settings, state.settings.order
-    by_cores, domains, stops = settings.by_cores == 1, state.domains.limit_mw.size > 0, state.stops.host.state.size > 0
+    by_cores, domains, stops = settings.by_cores == 1, state.domains.limit_mw.size > 1, state.stops.host.state.size > 0
     powered, walks = settings.powered != b.UNPOWERED, order in (b.STATIC, b.SCORED)
     several = settings.max_reservations > 1
     found = {

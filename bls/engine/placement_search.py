@@ -243,7 +243,7 @@ def earliest_place(state: BatchState, job: int, before: int) -> tuple[int, int]:
                 enough = False  # whichever its cores
             if enough:
                 count = ask_allocator(state, job, limit, state.offered.words, state.offered.hosts)
-        if count > 0 and state.domains.limit_mw.size > 0:
+        if count > 0 and state.domains.limit_mw.size > 1:
             fits = call_hook(state.hooks[DOMAIN_OFFER], (state, job, 0, count, 0))
             if fits < 1:
                 count = 0

@@ -29,11 +29,11 @@ def planned_ns(state: BatchState, job: int) -> int:
 @compiled(inner=True)
 def planned_with(state: BatchState, job: int, estimate: int) -> int:
     """The same, if its estimate were another one."""
-    powered, domains, level = state.settings.powered, state.domains, state.level
+    powered, domains, level = state.settings.powered, state.domains, 0
     if powered <= b.HOLD:
         return int(estimate)
     planned = planned_state(state, job)
-    if powered == b.LEVELS:  # that of the machine, or of a domain that has all cores of its partition
+    if powered == b.LEVELS:  # that of the slowest domain that has all cores of its partition
         for domain in range(domains.level.size):
             if domains.covers[state.jobs.partition[job], domain] == 1:
                 level = max(level, domains.level[domain])

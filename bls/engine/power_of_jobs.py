@@ -1,4 +1,4 @@
-"""What the cores of jobs draw beyond idle ones: on the machine, or in a domain, a part whose power is limited by itself."""
+"""What the cores of jobs draw beyond idle ones in a domain: the machine, or a part whose power is limited by itself."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from bls.engine.state import BatchState
 from traces.base.scale import WHOLE
 from traces.compiled import Array, compiled
 
-#: Instead of a domain, the whole machine.
-MACHINE = -1
+#: The domain that is the whole machine.
+MACHINE = 0
 
 
 @compiled(inner=True)
@@ -67,10 +67,6 @@ def interval_mw(state: BatchState, job: int, lo: int, hi: int) -> int:
 def cores_mw(state: BatchState, job: int, domain: int, lo: Array, hi: Array, count: int) -> int:
     """The same of those of ``count`` intervals of cores that are in a domain."""
     domains, total = state.domains, 0
-    if domain == MACHINE:
-        for i in range(count):
-            total += interval_mw(state, job, lo[i], hi[i])
-        return total
     for part in range(domains.first[domain], domains.first[domain + 1]):
         for i in range(count):
             low, high = max(lo[i], domains.lo[part]), min(hi[i], domains.hi[part])
@@ -128,9 +124,8 @@ def fits_within(state: BatchState, job: int, domain: int, lo: Array, hi: Array, 
 def held_within(state: BatchState, job: int, domain: int, group: int) -> int:
     """How many cores of a group a job holds in a domain."""
     first, domains, cores = state.power.first_core, state.domains, 0
-    if domain == MACHINE:
-        one_group = first.size == 2
-        return int(state.jobs.held_cores[job] if one_group else held_in(state, job, first[group], first[group + 1]))
+    if domain == MACHINE and first.size == 2:
+        return int(state.jobs.held_cores[job])
     for part in range(domains.first[domain], domains.first[domain + 1]):
         lo, hi = max(domains.lo[part], first[group]), min(domains.hi[part], first[group + 1])
         if lo < hi:
@@ -166,10 +161,8 @@ def next_limit_ns(state: BatchState) -> int:
 @compiled(inner=True)
 def left_mw(state: BatchState, domain: int) -> int:
     """What the limit of a domain that is known leaves beside its idle cores; ``NEVER`` without a limit."""
-    limit, idle = state.limit_mw, state.settings.idle_mw
-    if domain != MACHINE:
-        limit, idle = state.domains.limit_mw[domain], state.domains.idle_mw[domain]
-    return int(limit - idle if limit != b.NEVER else limit)
+    limit = state.domains.limit_mw[domain]
+    return int(limit - state.domains.idle_mw[domain] if limit != b.NEVER else limit)
 
 
 @compiled(inner=True)
@@ -186,7 +179,7 @@ def room_mw(state: BatchState, domain: int) -> int:
 @compiled()
 def power_left(state: BatchState) -> int:
     """What more may be drawn under the limit of the machine that is known, for whoever looks from outside."""
-    return room_mw(state, MACHINE)
+    return room_mw(state, MACHINE) if state.domains.limit_mw.size > 0 else b.NEVER
 
 
 def planned_more_mw(state: BatchState, row: int) -> Array:

@@ -108,9 +108,7 @@ def room(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> i
     if settings.resizing != b.NO_RESIZE or settings.releases == b.BY_DRAIN:
         more += 2 * state.host_of.size  # what running jobs hold is given back, and held anew
     more = 2 * more + 2 * state.host_events.ns.size
-    amounts = settings.n_resources + settings.n_licences
-    if settings.powered != b.UNPOWERED:
-        amounts += 1 + state.domains.limit_mw.size
+    amounts = settings.n_resources + settings.n_licences + state.domains.limit_mw.size
     more *= 1 + amounts
     more += steps
     if profile.n_changes + more > profile.lo.size:

@@ -23,7 +23,7 @@ def _powered(state: BatchState, job: int, count: int) -> int:
     room = room_mw(state, MACHINE)
     more = cores_mw(state, job, MACHINE, lo, hi, count) if count > 0 else least_mw(state, job)
     if more <= room:
-        if count > 0 and state.domains.limit_mw.size > 0:
+        if count > 0 and state.domains.limit_mw.size > 1:
             fits = call_hook(state.hooks[DOMAIN_FITS], (state, job, 0, count, 0))
             return count if fits == 1 else -1
         return count

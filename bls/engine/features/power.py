@@ -28,40 +28,29 @@ from traces.compiled import compiled
 def _plan_limit(state: BatchState, domain: int, k: int, now: int, sign: int) -> None:
     """Take what the limits of a domain that are known from instant number ``k`` on leave out from the profile (-1), or give it
     back (1)."""
-    power, which = state.power, state.settings.power_amount + 1 + domain
-    for stair in range(power.first[domain + 1, k], power.first[domain + 1, k + 1]):
+    power, which = state.power, state.settings.power_amount + domain
+    for stair in range(power.first[domain, k], power.first[domain, k + 1]):
         until, step, since = power.stairs[0, stair], power.stairs[1, stair], max(now, power.stairs[2, stair])
         if until > now:
             hold_amount(state, which, step, since, until, sign)
 
 
-@compiled(inner=True)
-def _set_limit(state: BatchState, domain: int, k: int) -> bool:
-    """Have the limit of a domain that is known from instant number ``k`` on in force; whether it is lower than before."""
-    power, before, limit = state.power, state.limit_mw, state.power.known[domain + 1, k]
-    if domain == MACHINE:
-        state.limit_mw = limit
-    else:
-        before = state.domains.limit_mw[domain]
-        state.domains.limit_mw[domain] = limit
-    news = state.settings.noticed == 1 and power.first[domain + 1, k] < power.first[domain + 1, k + 1]
-    return bool(limit < before or news)
-
-
 @compiled(HOOK)
 def change_limits(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """Limits that are known from the present instant on, ``begin``, or are over."""
-    settings, domains = state.settings, range(MACHINE, state.domains.limit_mw.size)
+    settings, power, limits = state.settings, state.power, state.domains.limit_mw
     while next_limit_ns(state) <= now:
         k, lower = state.next_power, False
         state.next_power, state.changed, state.blocked_head = k + 1, 1, -1
-        for domain in domains:
-            lower = _set_limit(state, domain, k) or lower
+        for domain in range(limits.size):
+            news = settings.noticed == 1 and power.first[domain, k] < power.first[domain, k + 1]
+            lower = lower or news or power.known[domain, k] < limits[domain]
+            limits[domain] = power.known[domain, k]
         if settings.by_cores == 0:
             continue
         if lower:
             drop_plan(state)
-        for domain in domains:
+        for domain in range(limits.size):
             if k > 0 and settings.noticed == 0:
                 _plan_limit(state, domain, k - 1, now, 1)
             _plan_limit(state, domain, k, now, -1)

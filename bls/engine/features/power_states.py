@@ -141,13 +141,9 @@ def _set_level(state: BatchState, n: int, domain: int) -> None:
             _count(state, k, domain)
         while level < power.states - 1 and power.drawn[level] > left:
             level += 1
-    before = state.level if domain == MACHINE else levels[domain]
-    if level != before:
+    if level != levels[domain]:
         drop_plan(state)  # jobs are planned to run for longer, or shorter
-    if domain == MACHINE:
-        state.level = level
-    else:
-        levels[domain] = level
+    levels[domain] = level
     if level == 0:
         return
     for k in range(n):
@@ -212,16 +208,16 @@ def _expect_at_full_speed(state: BatchState, now: int) -> None:
 def set_states(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """After a pass: running jobs are in the states that they are to be in; returns 0, or a status."""
     settings, of, n = state.settings, state.power.slowing, state.running.n + state.n_started
-    levels, parts = settings.powered == b.LEVELS, state.domains.limit_mw.size
+    levels, domains, level = settings.powered == b.LEVELS, state.domains.limit_mw.size, state.domains.level[MACHINE]
     together = settings.slow_order == b.TOGETHER
-    if settings.plans == 1 and settings.by_cores == 0 and (not levels or state.level > 0):
+    if settings.plans == 1 and settings.by_cores == 0 and (not levels or level > 0):
         _expect_at_full_speed(state, now)
-    if levels and together and parts == 0 and state.limit_mw == b.NEVER and state.level == 0:
+    if levels and together and domains == 1 and left_mw(state, MACHINE) == b.NEVER and level == 0:
         return 0  # all are at full speed
     for k in range(n):  # all at full speed
         of.job[k], of.state[k] = under_way(state, k), 0
-    for one in range(parts + 1 if levels else 0):
-        domain = one if one < parts else MACHINE
+    for one in range(domains if levels else 0):
+        domain = (one + 1) % domains  # the machine is last
         if together:
             _set_level(state, n, domain)
             continue
