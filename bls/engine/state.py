@@ -254,7 +254,7 @@ class PowerState(State):
 
 
 class DomainState(State):
-    """The machine, whose power is limited, and D - 1 parts whose power is limited by itself; P partitions."""
+    """The machine, whose power is limited, and parts of it that have limits of their own: D domains; P partitions."""
 
     # (D + 1,) and two of one length: domain d has the cores of the intervals ``first[d]:first[d + 1]``, all cores of its hosts
     first: Ints
