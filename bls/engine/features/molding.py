@@ -73,14 +73,12 @@ def mold(state: BatchState, job: int, _begin: int, reserved: int, _sign: int) ->
 
     ``stop`` is when it could start with what it asks for; 0 where the profile of cores says that.
     """
-    jobs, asked, width, free = state.jobs, state.jobs.cores[job], state.jobs.cores[job], _free(state, job)
-    origin, begin = jobs.origin[job], b.NEVER
-    if jobs.min_cores[origin] < jobs.max_cores[origin] and asked <= free:
-        width = _wider(state, job, free)
-    elif jobs.min_cores[origin] < jobs.max_cores[origin]:
-        if state.settings.plans == 1:
-            begin = reserved if reserved > 0 else _reserved_ns(state, job)
-        width = _narrower(state, job, free, begin)
+    jobs, asked, free, begin = state.jobs, state.jobs.cores[job], _free(state, job), b.NEVER
+    if jobs.min_cores[jobs.origin[job]] == jobs.max_cores[jobs.origin[job]]:
+        return int(asked)
+    if asked > free and state.settings.plans == 1:
+        begin = reserved if reserved > 0 else _reserved_ns(state, job)
+    width = _wider(state, job, free) if asked <= free else _narrower(state, job, free, begin)
     if width != asked:
         _change(state, job, width)
     return int(width)

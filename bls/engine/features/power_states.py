@@ -213,7 +213,7 @@ def set_states(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -
     if settings.plans == 1 and settings.by_cores == 0 and (not levels or level > 0):
         _expect_at_full_speed(state, now)
     if levels and together and domains == 1 and left_mw(state, MACHINE) == b.NEVER and level == 0:
-        return 0  # all are at full speed
+        return 0  # nothing is limited, and nothing was
     for k in range(n):  # all at full speed
         of.job[k], of.state[k] = under_way(state, k), 0
     for one in range(domains if levels else 0):
