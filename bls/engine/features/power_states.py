@@ -208,7 +208,7 @@ def _expect_at_full_speed(state: BatchState, now: int) -> None:
 def set_states(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """After a pass: running jobs are in the states that they are to be in; returns 0, or a status."""
     settings, of, n = state.settings, state.power.slowing, state.running.n + state.n_started
-    levels, domains, level = settings.powered == b.LEVELS, state.domains.limit_mw.size, state.domains.level[MACHINE]
+    levels, domains, level = settings.powered == b.LEVELS, state.domains.limit_mw.size, state.domains.level[0]
     together = settings.slow_order == b.TOGETHER
     if settings.plans == 1 and settings.by_cores == 0 and (not levels or level > 0):
         _expect_at_full_speed(state, now)
