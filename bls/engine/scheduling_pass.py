@@ -192,8 +192,8 @@ def make_pass(state: BatchState) -> int:
         return BatchStatus.RUNNING
     planner = h.POWER_PLAN if settings.powered != b.UNPOWERED and settings.by_cores == 0 else h.PLAN
     simple = settings.by_cores == 0 and settings.max_reservations <= 1 and planner == h.PLAN
-    if simple and settings.order == b.STATIC:
-        status = _only_the_newcomer(state)
+    if settings.order == b.STATIC:
+        status = _only_the_newcomer(state)  # where a pass leaves a ``blocked_head``
     if status < 0:
         n_order = 0
         if settings.order == b.SCORED:

@@ -362,7 +362,7 @@ class BatchState(State):
     refused: int = 0  # why: HELD_BACK … NO_POWER_THERE; 0 while there are none
     refused_at: int = 0  # which core, host, window, licence … that is about
     refused_of: int = 0  # and which resource of the host, core of the window …
-    refused_where: int = 0  # the part of the machine whose power limit does not let the job have them
+    refused_where: int = 0  # the domain whose power limit does not let the job have them
     did_not_fit: int = 0  # how many jobs that a policy had chosen had no place, in all passes
     # Where power is limited:
     next_power: int = 0  # place in PowerState.ns

@@ -61,6 +61,7 @@ def plan_with_power(state: BatchState, _job: int, n_order: int, _stop: int, _sig
     """A pass with one reservation or none, by counts; ``begin`` and the result are as of ``bls.engine.features.plan_ahead``."""
     settings, jobs = state.settings, state.jobs
     now, blocked, waits, extra_mw, place = state.now_ns, False, False, 0, -1
+    state.blocked_head = -1
     while True:
         place, job = next_in_order(state, place, n_order)
         if job < 0:
@@ -81,6 +82,7 @@ def plan_with_power(state: BatchState, _job: int, n_order: int, _stop: int, _sig
             fits = n <= free and mw <= room_in_pass(state)
         if not fits:
             if settings.max_reservations == 0:
+                state.blocked_head = -1 if waits else job
                 return BatchStatus.RUNNING
             blocked = True
             extra_mw = _set_shadow(state, job)

@@ -148,7 +148,7 @@ def _set_level(state: BatchState, n: int, domain: int) -> None:
         return
     for k in range(n):
         job = of.job[k]
-        if sum_within(state, job, domain, power.speed, 0) > 0:
+        if domain == MACHINE or sum_within(state, job, domain, power.speed, 0) > 0:
             of.state[k] = max(of.state[k], min(level, planned_state(state, job)))
 
 
