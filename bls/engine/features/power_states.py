@@ -212,8 +212,6 @@ def set_states(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -
     together = settings.slow_order == b.TOGETHER
     if settings.plans == 1 and settings.by_cores == 0 and (not levels or level > 0):
         _expect_at_full_speed(state, now)
-    if levels and together and domains == 1 and left_mw(state, MACHINE) == b.NEVER and level == 0:
-        return 0  # nothing is limited, and nothing was
     for k in range(n):  # all at full speed
         of.job[k], of.state[k] = under_way(state, k), 0
     for one in range(domains if levels else 0):
@@ -228,6 +226,8 @@ def set_states(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -
             left -= sum_within(state, of.job[k], domain, state.power.more_mw, of.state[k])
         if left < 0:
             _slow(state, n, domain, -left)
+    if levels and together and domains == 1 and level == 0 and state.domains.level[0] == 0:
+        return 0  # all are at full speed, as before
     for k in range(n):
         _put_into(state, of.job[k], of.state[k])
     return int(carry_out(state, now))
