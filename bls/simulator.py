@@ -635,16 +635,15 @@ class BatchSimulator(RunningJobs):
             stopped = int(self.state.n_stopped)
             hosts = "hosts are" if stopped > 1 else "host is"
             reason = f"{stopped} {hosts} out of service under a limit to power that holds for ever"
-        elif (self.state.domains.limit_mw < b.NEVER).any():
-            limited = [("the machine", int(self.state.limit_mw))]
-            limited += list(zip(self._parts, self.state.domains.limit_mw.tolist(), strict=True))
+        elif (self.state.domains.limit_mw[1:] < b.NEVER).any():
+            limited = list(zip(("the machine", *self._parts), self.state.domains.limit_mw.tolist(), strict=True))
             limits = ", ".join(f"{mw / 1000:g} W of {name}" for name, mw in limited if mw < b.NEVER)
             reason = (
                 f"the limits to power that hold for ever, {limits}, leave too few cores for it even on the idle machine, "
                 "of which it is offered those that fit, host by host"
             )
-        elif self.state.limit_mw < b.NEVER:
-            limit = f"{self.state.limit_mw / 1000:g} W"
+        elif (self.state.domains.limit_mw < b.NEVER).any():
+            limit = f"{self.state.domains.limit_mw[0] / 1000:g} W"
             reason = f"it does not fit the limit to power that holds for ever, {limit}, even on the idle machine"
         else:
             reason = f"allocator {self.allocator.name} does not place it on the empty machine"

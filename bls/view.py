@@ -120,7 +120,7 @@ class View:
     @property
     def power_limit_w(self) -> float | None:
         """The limit to the power of the machine that is known now, W; None where there is none, or hosts are stopped for it."""
-        limit = self._simulator.state.limit_mw
+        limit = min(self._simulator.state.domains.limit_mw[:1].tolist(), default=b.NEVER)
         return None if limit == b.NEVER else limit / 1000
 
     @property

@@ -69,7 +69,10 @@ def carry_over(old: BatchState, new: BatchState, rows: Array) -> None:
             column[:] = values
 
     waits = (jobs.eligible_ns[:n] >= 0) & (jobs.start_ns[:n] < 0)
-    _fill_queue(new, jobs.rank[:n][waits])
+    ranks = jobs.rank[:n][waits]
+    for level in range(len(new.queue_starts) - 1):  # as ``bls.engine.queue`` adds them one by one
+        np.bitwise_or.at(new.queue_words, new.queue_starts[level] + (ranks >> 5), 1 << (ranks & 31))
+        ranks = np.unique(ranks >> 5)
     runs = np.flatnonzero(jobs.start_ns[:n] >= 0)
     np.add.at(new.user_tally[..., 0], (jobs.partition[runs], jobs.user[runs]), 1)
     np.add.at(new.user_tally[..., 1], (jobs.partition[runs], jobs.user[runs]), jobs.cores[runs])
@@ -84,22 +87,15 @@ def carry_over(old: BatchState, new: BatchState, rows: Array) -> None:
     jobs.held_first[:n] = np.cumsum(count) - count
     new.pool_used = len(source)
     new.pool.lo[: len(source)], new.pool.hi[: len(source)] = old.pool.lo[source], old.pool.hi[source]
-    used, new.profile.end = slice(old.profile.first, old.profile.end), old.profile.end - old.profile.first
-    new.profile.ns[: new.profile.end], new.profile.free[: new.profile.end] = (
-        old.profile.ns[used],
-        old.profile.free[used],
+    first, end = old.profile.first, old.profile.end
+    new.profile.end = end - first
+    new.profile.ns[: end - first], new.profile.free[: end - first] = (
+        old.profile.ns[first:end],
+        old.profile.free[first:end],
     )
-
     if len(new.numbers):
         new.numbers[:, :n] = old.numbers[:, rows]
     new.memory[:] = old.memory
     new.cores_profile = old.cores_profile
     if len(new.kept.lo):
         keep_reservations(new, old.kept)
-
-
-def _fill_queue(state: BatchState, ranks: Array) -> None:
-    # As ``bls.engine.queue`` adds them one by one.
-    for level in range(len(state.queue_starts) - 1):
-        np.bitwise_or.at(state.queue_words, state.queue_starts[level] + (ranks >> 5), 1 << (ranks & 31))
-        ranks = np.unique(ranks >> 5)

@@ -14,7 +14,7 @@ from bls.availability.count_profile import profile_at
 from bls.availability.free_cores import count_hosts, free_give, free_take
 from bls.engine import state as b
 from bls.engine.job_lifecycle import cores_on_host
-from bls.engine.power_of_jobs import cores_mw, cores_mw_within
+from bls.engine.power_of_jobs import cores_mw
 from bls.engine.state import BatchState, CoreProfile, Offer
 from traces.compiled import Array, compiled
 
@@ -182,13 +182,10 @@ def _change_amounts(
     """What a job needs beside its cores is taken (-1) or given back (1) as slice k begins, behind change ``before``."""
     needs, unit = state.needs, state.jobs.unit_cores[job]
     n_resources, n_licences = state.settings.n_resources, state.settings.n_licences
-    if state.settings.powered != b.UNPOWERED:
-        amount = sign * cores_mw(state, job, lo, hi, count)
-        before = _change(state, k, before, state.settings.power_amount, AMOUNT, amount, undo)
     for domain in range(state.domains.limit_mw.size):
-        amount = sign * cores_mw_within(state, job, domain, lo, hi, count)
+        amount = sign * cores_mw(state, job, domain, lo, hi, count)
         if amount != 0:
-            before = _change(state, k, before, state.settings.power_amount + 1 + domain, AMOUNT, amount, undo)
+            before = _change(state, k, before, state.settings.power_amount + domain, AMOUNT, amount, undo)
     licences = state.cores_profile.now.amounts.size - n_licences
     for r in range(n_licences):
         if needs[n_resources + r, job] > 0:

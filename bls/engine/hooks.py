@@ -14,13 +14,11 @@ HOOK = types.int64(StateKind(BatchState), types.int64, types.int64, types.int64,
 #: ``call_hook(state.hooks[SLOT], (state, job, begin, stop, sign))``
 call_hook = caller(HOOK)
 
-HOLD_POOL, HOLD_KEPT, HOLD_HOST, MOVE_PROFILE, EARLIEST, ROOM, OTHERS, NEXT_OTHER, HOST_EVENTS, OUTAGES_SHORT = range(
-    10
-)
-AGAIN, PREDICT, LEARN, PLAN, ORDER, PRESETS, CHOSEN, TURN_AWAY, HOLD_LEFT, TAKE_UP, GIVE_UP, RELEASE = range(10, 22)
-HEAR, HINT, RESIZE, MOLD, MOLD_BESIDE, WISH, DIRECT, HINT_AS_DECIDED, LIMITS, POWER_FITS, SET_LEVEL = range(22, 33)
-STOP_HOSTS, TOGETHER, POWER_PLAN, SET_STATES, HOSTS_SLEEP, PLACE_AWAKE, SLOT_AWAKE, BOOT_HOSTS = range(33, 41)
-DOMAIN_OFFER, DOMAIN_FITS, DRAIN = range(41, 44)
+HOLD_POOL, HOLD_KEPT, HOLD_HOST, MOVE_PROFILE, EARLIEST, ROOM, OTHERS, NEXT_OTHER, HOST_EVENTS = range(9)
+OUTAGES_SHORT, AGAIN, PREDICT, LEARN, PLAN, ORDER, PRESETS, CHOSEN, TURN_AWAY, HOLD_LEFT, TAKE_UP = range(9, 20)
+GIVE_UP, RELEASE, HEAR, HINT, RESIZE, MOLD, MOLD_BESIDE, WISH, DIRECT, HINT_AS_DECIDED, LIMITS = range(20, 31)
+STOP_HOSTS, TOGETHER, POWER_PLAN, SET_STATES, HOSTS_SLEEP, PLACE_AWAKE, SLOT_AWAKE, BOOT_HOSTS = range(31, 39)
+DOMAIN_OFFER, DOMAIN_FITS, DRAIN = range(39, 42)
 
 #: By its place in the table, what each slot is for, and its kernel.
 HOOKS = Hooks(
@@ -58,12 +56,10 @@ HOOKS = Hooks(
         DIRECT: ("what a policy does to running jobs", "bls.engine.features.directed:direct_running"),
         HINT_AS_DECIDED: ("what a policy tells running jobs", "bls.engine.features.hints:hint_as_decided"),
         LIMITS: ("limits to power", "bls.engine.features.power:change_limits"),
-        POWER_FITS: ("starts under a limit to power", "bls.engine.features.power:fits_power"),
-        SET_LEVEL: ("jobs that are slowed under a limit", "bls.engine.features.power:set_level"),
         STOP_HOSTS: ("hosts that are stopped under a limit", "bls.engine.features.power_stops:stop_hosts"),
         TOGETHER: ("running jobs that are told several things", "bls.engine.features.together:tell_together"),
-        POWER_PLAN: ("EASY under a limit to power", "bls.engine.features.power_easy:plan_with_power"),
-        SET_STATES: ("jobs that are slowed one by one", "bls.engine.features.power_by_job:set_states"),
+        POWER_PLAN: ("passes by counts under a limit to power", "bls.engine.features.power_easy:plan_with_power"),
+        SET_STATES: ("jobs that are slowed under a limit", "bls.engine.features.power_states:set_states"),
         HOSTS_SLEEP: ("hosts that fall asleep", "bls.engine.features.sleep:let_sleep"),
         PLACE_AWAKE: ("cores of hosts that are awake before others", "bls.engine.features.sleep_places:place_awake"),
         SLOT_AWAKE: ("slots on hosts that have to boot", "bls.engine.features.sleep_places:slot_awake"),
@@ -78,9 +74,9 @@ HOOKS = Hooks(
 def wanted(state: BatchState) -> set[int]:
     """The slots that a simulation has a use for, by its state before the first event."""
     settings, order = state.settings, state.settings.order
-    by_cores, domains, stops = settings.by_cores == 1, state.domains.limit_mw.size > 0, state.stops.host.state.size > 0
+    by_cores, domains, stops = settings.by_cores == 1, state.domains.limit_mw.size > 1, state.stops.host.state.size > 0
     powered, walks = settings.powered != b.UNPOWERED, order in (b.STATIC, b.SCORED)
-    several, planner = settings.max_reservations > 1, POWER_PLAN if settings.max_reservations == 1 else POWER_FITS
+    several = settings.max_reservations > 1
     found = {
         *(settings.after_pass, settings.after_widths, settings.after_hints),
         *(settings.after_directions, settings.after_levels),
@@ -99,7 +95,7 @@ def wanted(state: BatchState) -> set[int]:
         (settings.molds == 1, {MOLD_BESIDE if several else MOLD}),
         (settings.resizing == b.EVOLVE, {WISH}),
         (powered, {LIMITS}),
-        (powered and not by_cores and walks, {planner}),
+        (powered and not by_cores and walks, {POWER_PLAN}),
         (domains, {DOMAIN_OFFER}),
         (domains and order == b.DECIDED, {DOMAIN_FITS}),
         (stops, {STOP_HOSTS}),

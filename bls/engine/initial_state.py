@@ -18,7 +18,7 @@ from bls.engine.settings import Settings
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.compiled import Array, own
-from traces.kernels.state import fields_of
+from traces.kernels.state import State, fields_of
 
 _LONGEST_NS = 2**62 - 1
 
@@ -77,7 +77,17 @@ def _settings(given: Given) -> Settings:
     n_hosts, n_cores = len(given.host_first) - 1, int(given.host_first[-1])
     # A job may be given all the cores.
     settings.widest = n_cores if settings.resizing or settings.molds else int(given.jobs["cores"].max())
-    _set_after_pass(settings, n_cores)
+    settings.after_widths = RESIZE if settings.resizing else 0
+    # What running jobs are told after a pass, and how much of it there may be: of a policy's directions each core of a job, all
+    # of them, and its end.
+    most = {settings.after_widths: 1, settings.after_hints: 1, settings.after_directions: 3, settings.after_levels: 2}
+    there = [slot for slot in most if slot]
+    settings.max_told = n_cores * sum(most[slot] for slot in there)
+    if len(there) == 1:
+        settings.after_pass = there[0]
+    elif there:
+        settings.after_pass = TOGETHER
+        settings.max_told *= 2  # to put it in order
     settings.plans = int(settings.max_reservations > 0)
     learns = given.power is not None and len(given.power.seen) > 0
     settings.predicts = int("history_least" in given.state or learns)
@@ -94,28 +104,13 @@ def _settings(given: Given) -> Settings:
     return settings
 
 
-def _set_after_pass(settings: Settings, n_cores: int) -> None:
-    # What running jobs are told after a pass, and how much of it there may be.
-    settings.after_widths = RESIZE if settings.resizing else 0
-    # Of a policy's directions: each core of a job, all of them, and its end.
-    most = {settings.after_widths: 1, settings.after_hints: 1, settings.after_directions: 3, settings.after_levels: 2}
-    there = [slot for slot in most if slot]
-    settings.max_told = n_cores * sum(most[slot] for slot in there)
-    if len(there) == 1:
-        settings.after_pass = there[0]
-    elif there:
-        settings.after_pass = TOGETHER
-        settings.max_told *= 2  # to put it in order
-
-
-def _host_status(outage_first: Array, outage_down: Array) -> tuple[b.HostStatus, Array, Array]:
-    # Of each list of outages; and their first ones: instants and keys.
-    n = max(0, len(outage_first) - 1)
-    first = outage_first[:n]
+def _host_status(outage_first: Array, outage_down: Array) -> b.HostStatus:
+    # Of each list of outages.
+    first = outage_first[:-1]
     some = np.flatnonzero(first < outage_first[1:])
-    begin = np.full(n, b.NEVER)
-    begin[some] = outage_down[first[some]]
-    return b.HostStatus.new({"outages": n}, next_outage=first, next_down_ns=begin), begin[some], n + some
+    status = b.HostStatus.new({"outages": len(first)}, next_outage=first)
+    status.next_down_ns[some] = outage_down[first[some]]
+    return status
 
 
 def _core_profile(sizes: dict[str, int], given: Given, boundaries: Array, words: Array) -> b.CoreProfile:
@@ -214,7 +209,7 @@ def new_state(given: Given) -> BatchState:
     boundaries = np.unique(given.windows)
     cancels = np.flatnonzero(jobs.cancel_ns < b.NEVER)
     alone = np.flatnonzero(jobs.depends_on < 0)
-    host_status, event_ns, event_key = _host_status(columns["outage_first"], columns["outage_down"])
+    host_status = _host_status(columns["outage_first"], columns["outage_down"])
     limits = 0 if given.power is None else len(given.power.ns)
     rarer = len(boundaries) + len(cancels) + len(host_status.next_outage) + limits > 0 or "child_first" in columns
     settings.has_others = int(
@@ -266,7 +261,8 @@ def new_state(given: Given) -> BatchState:
         functions=np.zeros(b.FUNCTIONS, np.int64),
     )
     state.by_rank[jobs.rank] = np.arange(n)
-    state.host_events.refill(event_ns, event_key)
+    down = np.flatnonzero(host_status.next_down_ns < b.NEVER)
+    state.host_events.refill(host_status.next_down_ns[down], len(host_status.next_down_ns) + down)
     state.placement.words = state.free_words
     state.hooks = HOOKS.filled(wanted(state))
     return state
@@ -324,9 +320,15 @@ def grow_rows(state: BatchState) -> None:
             part.grow(**room)
 
 
+def _double(table: State, more: int = 0) -> None:
+    # Twice as much room for all that a table has, and ``more``.
+    fields = [(name, field.dims[0]) for name, field in fields_of(type(table)).items() if field.dtype and field.dims]
+    table.grow(**{str(dim): 2 * len(getattr(table, name)) + more for name, dim in fields})
+
+
 def grow_releases(state: BatchState) -> None:
     """More room for the table of releases, and for those of one more job."""
-    state.releases.grow(releases=2 * len(state.releases.job) + len(state.holder))
+    _double(state.releases, len(state.holder))
 
 
 def grow_wishes(state: BatchState, more: int) -> None:
@@ -340,12 +342,8 @@ def grow_wishes(state: BatchState, more: int) -> None:
 GROW: dict[int, Callable[[BatchState], None]] = {
     BatchStatus.POOL_FULL: grow_pool,
     BatchStatus.ROWS_FULL: grow_rows,
-    BatchStatus.PROFILE_FULL: lambda state: state.cores_profile.grow(
-        core_slices=2 * len(state.cores_profile.ns), changes=2 * len(state.cores_profile.lo)
-    ),
-    BatchStatus.DECISIONS_FULL: lambda state: state.decisions.grow(decisions=2 * len(state.decisions.at_ns)),
-    BatchStatus.TOLD_FULL: lambda state: state.told.grow(told=2 * len(state.told.job) + state.settings.max_told),
-    BatchStatus.HOST_LOG_FULL: lambda state: state.stops.log.grow(
-        host_log=2 * (len(state.stops.log.host) + state.settings.host_log_room)
-    ),
+    BatchStatus.PROFILE_FULL: lambda state: _double(state.cores_profile),
+    BatchStatus.DECISIONS_FULL: lambda state: _double(state.decisions),
+    BatchStatus.TOLD_FULL: lambda state: _double(state.told, state.settings.max_told),
+    BatchStatus.HOST_LOG_FULL: lambda state: _double(state.stops.log, 2 * state.settings.host_log_room),
 }

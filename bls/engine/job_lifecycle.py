@@ -8,7 +8,7 @@ from bls.engine import state as b
 from bls.engine.heaps import push
 from bls.engine.hooks import AGAIN, GIVE_UP, HOLD_LEFT, HOLD_POOL, HOSTS_SLEEP, LEARN, PREDICT, TAKE_UP, call_hook
 from bls.engine.queue import queue_add, queue_remove
-from bls.engine.state import BatchState
+from bls.engine.state import BatchState, Slices
 from bls.policies.contract import ACCOUNT
 from traces.base.time import MAX_NS
 from traces.compiled import Array, compiled, value_from
@@ -25,6 +25,14 @@ def set_free(state: BatchState, lo: int, hi: int, sign: int) -> None:
         free_take(state.free_words, state.free_starts, lo, hi)
     if state.settings.by_hosts == 1:
         count_hosts(state.host_of, state.host_first, state.host_free, lo, hi, sign)
+
+
+@compiled(inner=True)
+def set_host_free(state: BatchState, host: int, sign: int) -> None:
+    """Have all cores of a host among those that are free (1), or not (-1)."""
+    lo, hi = state.host_first[host], state.host_first[host + 1]
+    set_free(state, lo, hi, sign)
+    state.free_cores += sign * (hi - lo)
 
 
 @compiled(inner=True)
@@ -80,9 +88,8 @@ def take_cores(state: BatchState, job: int, first: int, count: int) -> int:
 
 
 @compiled(merged=True)
-def count_cores(state: BatchState, begin: int, stop: int, cores: int) -> None:
-    """Have so many more cores free in the profile for [begin, stop); fewer, if ``cores`` is below 0."""
-    profile = state.profile
+def count_cores(profile: Slices, begin: int, stop: int, cores: int) -> None:
+    """Have so many more cores free in a profile for [begin, stop); fewer, if ``cores`` is below 0."""
     profile.end = profile_add(profile.ns, profile.free, profile.first, profile.end, begin, stop, cores)
 
 
@@ -108,7 +115,7 @@ def hold_pool(state: BatchState, job: int, begin: int, stop: int, sign: int) -> 
         else:
             call_hook(state.hooks[HOLD_POOL], (state, job, begin, stop, sign))
     else:
-        count_cores(state, begin, stop, sign * state.jobs.held_cores[job])
+        count_cores(state.profile, begin, stop, sign * state.jobs.held_cores[job])
 
 
 @compiled(inner=True)
@@ -274,7 +281,7 @@ def end_job(state: BatchState, job: int, now: int) -> None:
     elif settings.by_cores == 1:
         hold_pool(state, job, now, b.NEVER, 1)
     left = jobs.cores[job] - jobs.released[job]
-    tally(state, job, left, -1)
+    tally(state, job, -1, -left)
     account_for(state, job, now, left, -1)
     jobs.held_cores[job] += jobs.released_held[job]
     log_job(state, job, b.LOG_LEFT)
@@ -291,19 +298,11 @@ def end_job(state: BatchState, job: int, now: int) -> None:
 
 
 @compiled(inner=True)
-def tally(state: BatchState, job: int, cores: int, sign: int) -> None:
-    """Count a job and so many cores in (1) or out (-1) of what its partition and its user have running, if that is limited."""
+def tally(state: BatchState, job: int, jobs: int, cores: int) -> None:
+    """Count so many more jobs and cores among those that a job's partition and its user have running, if that is limited."""
     partition, user = state.jobs.partition[job], state.jobs.user[job]
     if state.settings.limited == 1:
-        state.partitions.running_jobs[partition] += sign
-        state.user_tally[partition, user, 0] += sign
-    tally_cores(state, job, sign * cores)
-
-
-@compiled(inner=True)
-def tally_cores(state: BatchState, job: int, cores: int) -> None:
-    """Count so many more cores among those that the partition and the user of a job have running, if that is limited."""
-    partition, user = state.jobs.partition[job], state.jobs.user[job]
-    if state.settings.limited == 1:
+        state.partitions.running_jobs[partition] += jobs
         state.partitions.running_cores[partition] += cores
+        state.user_tally[partition, user, 0] += jobs
         state.user_tally[partition, user, 1] += cores

@@ -16,13 +16,9 @@ _place: Callable[..., Callable[..., int]] = value_from(PLACE)
 
 @compiled(merged=True)
 def held_back(state: BatchState, job: int) -> bool:
-    """Whether a limit of its partition keeps a job from starting, however much is free."""
-    return bool(state.settings.limited == 1 and _reaches_limit(state, job))
-
-
-@compiled(inner=True)
-def _reaches_limit(state: BatchState, job: int) -> bool:
-    """Whether with a job its partition, or its user there, would have more running than may be."""
+    """Whether a limit of its partition, or of its user there, keeps a job from starting, however much is free."""
+    if state.settings.limited == 0:
+        return False
     jobs, partitions, users = state.jobs, state.partitions, state.user_tally
     p, user, n = jobs.partition[job], jobs.user[job], jobs.cores[job]
     return bool(
@@ -92,7 +88,7 @@ def start(state: BatchState, job: int, count: int, why: int) -> bool:
         hold_pool(state, job, now, jobs.expected_end_ns[job], -1)
     elif settings.by_cores == 1:
         hold_pool(state, job, now, b.NEVER, -1)  # nobody plans ahead: it is free when the job has ended
-    tally(state, job, jobs.cores[job], 1)
+    tally(state, job, 1, jobs.cores[job])
     log_job(state, job, b.LOG_STARTED)
     state.started[state.n_started] = job
     state.n_started += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bls.engine import state as b
 from bls.engine.hooks import HOLD_KEPT, call_hook
 from bls.engine.job_lifecycle import count_cores
-from bls.engine.queue import queue_next
+from bls.engine.queue import waiting_from
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
@@ -18,7 +18,7 @@ def drop_slot(state: BatchState, job: int) -> None:
     if state.settings.by_cores == 1:
         call_hook(state.hooks[HOLD_KEPT], (state, job, begin, stop, 1))
     else:
-        count_cores(state, begin, stop, jobs.cores[job])
+        count_cores(state.profile, begin, stop, jobs.cores[job])
     jobs.slot_ns[job] = b.NEVER
 
 
@@ -26,12 +26,11 @@ def drop_slot(state: BatchState, job: int) -> None:
 def drop_slots(state: BatchState) -> None:
     """Give up the whole plan: no waiting job has a slot any more."""
     jobs = state.jobs
-    position = queue_next(state.queue_words, state.queue_starts, 0)
-    while position >= 0:
-        job = state.by_rank[position]
+    job = waiting_from(state, 0)
+    while job >= 0:
         if jobs.slot_ns[job] != b.NEVER:
             drop_slot(state, job)
-        position = queue_next(state.queue_words, state.queue_starts, position + 1)
+        job = waiting_from(state, jobs.rank[job] + 1)
     state.kept_used = state.hull_ns = 0
 
 

@@ -13,23 +13,13 @@ it starts: ``jobs.stop_ns``.
 
 from __future__ import annotations
 
+from bls.engine import hooks as h
 from bls.engine import state as b
 from bls.engine.heaps import drop_top, push, replace_top
-from bls.engine.hooks import (
-    BOOT_HOSTS,
-    HEAR,
-    NEXT_OTHER,
-    OTHERS,
-    OUTAGES_SHORT,
-    PREDICT,
-    PRESETS,
-    RELEASE,
-    ROOM,
-    call_hook,
-)
+from bls.engine.hooks import call_hook
 from bls.engine.job_lifecycle import account_for, answer, arrive, end_job, hold_until, is_open, set_stop, tried_again
 from bls.engine.kept_reservations import drop_plan
-from bls.engine.queue import queue_next
+from bls.engine.queue import waiting_from
 from bls.engine.scheduling_pass import make_pass, move_on, prepare
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
@@ -76,14 +66,12 @@ def _begin(state: BatchState, cost_ns: int, presets: int) -> int:
             start += late
             jobs.start_ns[job] = start
         if settings.sleeps == 1:
-            start = call_hook(state.hooks[BOOT_HOSTS], (state, job, start, 0, 0))
+            start = call_hook(state.hooks[h.BOOT_HOSTS], (state, job, start, 0, 0))
         set_stop(state, job, start + jobs.walltime_ns[job] if settings.kills == 1 else b.NEVER)
         account_for(state, job, start, jobs.cores[job], 1)
         run = jobs.run_ns[job]
-        longer = run < 0 or run > jobs.estimate_ns[job]
-        if settings.kills == 1 and jobs.walltime_ns[job] <= jobs.estimate_ns[job]:
-            longer = False
-        if settings.plans == 1 and longer:
+        cut_before = settings.kills == 1 and jobs.walltime_ns[job] <= jobs.estimate_ns[job]
+        if settings.plans == 1 and (run < 0 or run > jobs.estimate_ns[job]) and not cut_before:
             push(state.expected, jobs.expected_end_ns[job], job)
         if run < 0:
             state.started[unanswered] = job
@@ -101,7 +89,7 @@ def _begin(state: BatchState, cost_ns: int, presets: int) -> int:
         jobs.end_ns[job] = end
         push(state.running, end, job)
         if settings.promises == 1:
-            call_hook(state.hooks[HEAR], (state, job, 0, 0, 0))
+            call_hook(state.hooks[h.HEAR], (state, job, 0, 0, 0))
     state.n_started, state.n_answered = unanswered, 0
     return status
 
@@ -138,7 +126,7 @@ def _room(state: BatchState) -> int:
     if settings.after_pass != 0 and state.n_told + settings.max_told > state.told.job.size:
         return BatchStatus.TOLD_FULL
     if settings.by_cores == 1:
-        return int(call_hook(state.hooks[ROOM], (state, -1, 0, 0, 0)))
+        return int(call_hook(state.hooks[h.ROOM], (state, -1, 0, 0, 0)))
     return BatchStatus.RUNNING
 
 
@@ -159,11 +147,9 @@ def _pass(state: BatchState) -> int:
     state.max_decide_ns = max(state.max_decide_ns, took)
     n = state.n_started
     if state.decisions.at_ns.size > 0:
-        k = state.n_decisions
-        state.decisions.at_ns[k] = state.now_ns
-        state.decisions.waiting[k] = waiting
-        state.decisions.started[k] = n - presets
-        state.decisions.wall_ns[k] = took
+        k, decisions = state.n_decisions, state.decisions
+        decisions.at_ns[k], decisions.wall_ns[k] = state.now_ns, took
+        decisions.waiting[k], decisions.started[k] = waiting, n - presets
         state.n_decisions = k + 1
     cost_ns = 0
     if settings.charges_decisions == 1:
@@ -185,7 +171,7 @@ def _next_instant(state: BatchState) -> int:
     if state.releasing.n > 0:
         t = min(t, state.releasing.ns[0])
     if settings.has_others == 1:
-        t = min(t, call_hook(state.hooks[NEXT_OTHER], (state, -1, t, t, 0)))
+        t = min(t, call_hook(state.hooks[h.NEXT_OTHER], (state, -1, t, t, 0)))
     if settings.charges_decisions == 1 and state.changed == 1:
         # Not before now, where the rest of an instant that asked for something is still to be handled.
         t = min(t, max(state.busy_until_ns, state.now_ns))
@@ -216,7 +202,7 @@ def _end_jobs(state: BatchState, t: int) -> int:
         drop_top(running)
         end_job(state, job, t)
     if state.releasing.n > 0 and state.releasing.ns[0] == t:
-        call_hook(state.hooks[RELEASE], (state, -1, t, t, 0))
+        call_hook(state.hooks[h.RELEASE], (state, -1, t, t, 0))
     return BatchStatus.RUNNING
 
 
@@ -239,8 +225,7 @@ def _arrivals(state: BatchState, t: int) -> None:
 @compiled(merged=True)
 def _stuck(state: BatchState) -> int:
     """Tell that nothing can happen any more, and which job is the head of the queue."""
-    head = queue_next(state.queue_words, state.queue_starts, 0)
-    state.due_job = state.by_rank[head] if head >= 0 else -1
+    state.due_job = waiting_from(state, 0)
     return BatchStatus.STUCK
 
 
@@ -265,12 +250,12 @@ def _events(state: BatchState) -> int:
     while state.n_predicted < state.n_rows:
         # An attempt that joins again knows of all that have ended by now, and not only of those before it.
         if settings.predicts == 1:
-            call_hook(state.hooks[PREDICT], (state, state.n_predicted, t, t, 0))
+            call_hook(state.hooks[h.PREDICT], (state, state.n_predicted, t, t, 0))
         state.n_predicted += 1
     if settings.has_others == 1:
-        if settings.more_outages == 1 and call_hook(state.hooks[OUTAGES_SHORT], (state, -1, t, t, 0)) != 0:
+        if settings.more_outages == 1 and call_hook(state.hooks[h.OUTAGES_SHORT], (state, -1, t, t, 0)) != 0:
             return BatchStatus.OUTAGES_SHORT
-        call_hook(state.hooks[OTHERS], (state, -1, t, t, 0))
+        call_hook(state.hooks[h.OTHERS], (state, -1, t, t, 0))
     _arrivals(state, t)
     if settings.charges_decisions == 1 and t < state.busy_until_ns:
         # The scheduler is still at its latest decision: it will look at what happened when it is done.
@@ -296,7 +281,7 @@ def _before_pass(state: BatchState) -> int:
         # They run already: that is nothing to decide.
         if settings.plans == 1 or settings.by_cores == 1:
             prepare(state)
-        status = int(call_hook(state.hooks[PRESETS], (state, -1, state.now_ns, 0, 0)))
+        status = int(call_hook(state.hooks[h.PRESETS], (state, -1, state.now_ns, 0, 0)))
         if status != BatchStatus.RUNNING:
             return status
         state.changed = 1
@@ -374,7 +359,7 @@ def outcome(state: BatchState, job: int, end_ns: int, stopped: bool) -> bool:
     jobs.end_ns[job] = end_ns
     jobs.cut[job] = b.BY_OTHERS if stopped else b.BY_ITSELF
     if state.settings.promises == 1:
-        call_hook(state.hooks[HEAR], (state, job, 0, 0, 0))
+        call_hook(state.hooks[h.HEAR], (state, job, 0, 0, 0))
     if before < 0:
         answer(state, job, end_ns)
     return True

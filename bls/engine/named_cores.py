@@ -35,17 +35,11 @@ def _first_core(words: Array, lo: Array, hi: Array, within: bool) -> int:
 
 
 @compiled(inner=True)
-def _all_free(state: BatchState, lo: Array, hi: Array) -> bool:
-    """Whether all cores are free, on hosts that are up."""
+def _cores_do(state: BatchState, job: int, lo: Array, hi: Array) -> bool:
+    """Whether all cores are free, on hosts that are up, and of the job's partition, and no window keeps it off them."""
     for k in range(lo.size):
         if not free_all(state.free_words, lo[k], hi[k]):
             return _refuse(state, b.TAKEN, _first_core(state.free_words, lo[k : k + 1], hi[k : k + 1], False), -1)
-    return True
-
-
-@compiled(inner=True)
-def _all_allowed(state: BatchState, job: int, lo: Array, hi: Array) -> bool:
-    """Whether all are of the job's partition, and no window keeps it off them."""
     jobs, windows, masks = state.jobs, state.windows, state.masks
     partition, own, n_partitions = jobs.partition[job], jobs.window[job], state.partitions.tier.size
     begin = state.now_ns
@@ -153,9 +147,9 @@ def put_named(state: BatchState, job: int, first: int, stop: int) -> int:
     if held_back(state, job):
         _refuse(state, b.HELD_BACK, -1, -1)
         return -1
-    if not (_all_free(state, lo, hi) and _all_allowed(state, job, lo, hi)):
+    if not (_cores_do(state, job, lo, hi) and _hosts_do(state, job, lo, hi)):
         return -1
-    if not (_hosts_do(state, job, lo, hi) and _licences_do(state, job) and _switches_do(state, job, lo, hi)):
+    if not (_licences_do(state, job) and _switches_do(state, job, lo, hi)):
         return -1
     for k in range(stop - first):  # no more than there are free cores, for which the pool has room
         state.pool.lo[used + k], state.pool.hi[used + k] = lo[k], hi[k]

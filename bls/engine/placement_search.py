@@ -14,7 +14,7 @@ from bls.engine.core_profile import AMOUNT, apply_changes
 from bls.engine.hooks import DOMAIN_OFFER, call_hook
 from bls.engine.job_starts import ask_allocator
 from bls.engine.planned_time import planned_ns
-from bls.engine.power_of_jobs import cores_mw, least_mw
+from bls.engine.power_of_jobs import MACHINE, cores_mw, least_mw
 from bls.engine.state import BatchState, CoreProfile, Offer
 from traces.algorithms.copying import copy_first
 from traces.compiled import Array, compiled
@@ -185,15 +185,6 @@ def _trim(state: BatchState, job: int) -> bool:
 
 
 @compiled(inner=True)
-def _needs_others(state: BatchState, job: int) -> bool:
-    """Whether a job needs anything beside cores."""
-    needs = 0
-    for r in range(state.settings.n_resources + state.settings.n_licences):
-        needs += 1 if state.needs[r, job] > 0 else 0
-    return needs > 0
-
-
-@compiled(inner=True)
 def earliest_place(state: BatchState, job: int, before: int) -> tuple[int, int]:
     """The earliest slot of a job before an instant, and its cores, which are written behind what is used of the pool.
 
@@ -203,7 +194,9 @@ def earliest_place(state: BatchState, job: int, before: int) -> tuple[int, int]:
     ns, free, used = profile.ns, profile.free, profile.n_slices
     n, length, own = jobs.cores[job], planned_ns(state, job), jobs.window[job]
     powered = settings.powered != b.UNPOWERED
-    others = powered or _needs_others(state, job)
+    others = powered  # whether it needs anything beside cores
+    for r in range(settings.n_resources + settings.n_licences):
+        others = others or state.needs[r, job] > 0
     kept_off = own >= 0 or state.partitions.masked[jobs.partition[job]] == 1
     at, ahead, reached, tried, limit = 0, 0, 0, False, jobs.switch_limit[job]
     while at < used and ns[at] < before:
@@ -250,7 +243,7 @@ def earliest_place(state: BatchState, job: int, before: int) -> tuple[int, int]:
                 enough = False  # whichever its cores
             if enough:
                 count = ask_allocator(state, job, limit, state.offered.words, state.offered.hosts)
-        if count > 0 and state.domains.limit_mw.size > 0:
+        if count > 0 and state.domains.limit_mw.size > 1:
             fits = call_hook(state.hooks[DOMAIN_OFFER], (state, job, 0, count, 0))
             if fits < 1:
                 count = 0
@@ -258,7 +251,7 @@ def earliest_place(state: BatchState, job: int, before: int) -> tuple[int, int]:
                 count = ask_allocator(state, job, limit, state.offered.words, state.offered.hosts)
         if count > 0 and powered:
             lo, hi = state.pool.lo[state.pool_used :], state.pool.hi[state.pool_used :]
-            if cores_mw(state, job, lo, hi, count) > state.offered.amounts[settings.power_amount]:
+            if cores_mw(state, job, MACHINE, lo, hi, count) > state.offered.amounts[settings.power_amount]:
                 count = 0
         if count != 0:
             return begin, count

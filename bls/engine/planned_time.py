@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.power_of_jobs import planned_level, planned_state, speed_in
+from bls.engine.power_of_jobs import planned_state, speed_in
 from bls.engine.state import BatchState
 from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
@@ -29,12 +29,15 @@ def planned_ns(state: BatchState, job: int) -> int:
 @compiled(inner=True)
 def planned_with(state: BatchState, job: int, estimate: int) -> int:
     """The same, if its estimate were another one."""
-    powered = state.settings.powered
+    powered, domains, level = state.settings.powered, state.domains, 0
     if powered <= b.HOLD:
         return int(estimate)
     planned = planned_state(state, job)
-    if powered == b.LEVELS:
-        planned = min(planned, planned_level(state, job))
+    if powered == b.LEVELS:  # that of the slowest domain that has all cores of its partition
+        for domain in range(domains.level.size):
+            if domains.covers[state.jobs.partition[job], domain] == 1:
+                level = max(level, domains.level[domain])
+        planned = min(planned, level)
     if planned == 0:
         return int(estimate)
     speed = WHOLE

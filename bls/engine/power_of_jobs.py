@@ -1,4 +1,4 @@
-"""What the cores of jobs draw beyond idle ones: on the machine, or in a domain, a part whose power is limited by itself."""
+"""What the cores of jobs draw beyond idle ones in a domain: the machine, or a part whose power is limited by itself."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from bls.engine.state import BatchState
 from traces.base.scale import WHOLE
 from traces.compiled import Array, compiled
 
-#: Instead of a domain, the whole machine.
-MACHINE = -1
+#: The domain that is the whole machine.
+MACHINE = 0
 
 
 @compiled(inner=True)
@@ -64,11 +64,14 @@ def interval_mw(state: BatchState, job: int, lo: int, hi: int) -> int:
 
 
 @compiled(inner=True)
-def cores_mw(state: BatchState, job: int, lo: Array, hi: Array, count: int) -> int:
-    """The same of ``count`` intervals of cores."""
-    total = 0
-    for i in range(count):
-        total += interval_mw(state, job, lo[i], hi[i])
+def cores_mw(state: BatchState, job: int, domain: int, lo: Array, hi: Array, count: int) -> int:
+    """The same of those of ``count`` intervals of cores that are in a domain."""
+    domains, total = state.domains, 0
+    for part in range(domains.first[domain], domains.first[domain + 1]):
+        for i in range(count):
+            low, high = max(lo[i], domains.lo[part]), min(hi[i], domains.hi[part])
+            if low < high:
+                total += interval_mw(state, job, low, high)
     return total
 
 
@@ -106,19 +109,6 @@ def held_in(state: BatchState, job: int, begin: int, stop: int) -> int:
 
 
 @compiled(inner=True)
-def cores_mw_within(state: BatchState, job: int, domain: int, lo: Array, hi: Array, count: int) -> int:
-    """What those of ``count`` intervals of cores that are in a domain draw beyond idle ones, in the state that the job is
-    planned with."""
-    domains, total = state.domains, 0
-    for part in range(domains.first[domain], domains.first[domain + 1]):
-        for i in range(count):
-            low, high = max(lo[i], domains.lo[part]), min(hi[i], domains.hi[part])
-            if low < high:
-                total += interval_mw(state, job, low, high)
-    return total
-
-
-@compiled(inner=True)
 def fits_within(state: BatchState, job: int, domain: int, lo: Array, hi: Array, count: int, room: int) -> bool:
     """Whether ``count`` intervals of cores, as the job is planned on them, fit what is left of a domain; those with no core in
     it always do."""
@@ -126,7 +116,7 @@ def fits_within(state: BatchState, job: int, domain: int, lo: Array, hi: Array, 
     for part in range(domains.first[domain], domains.first[domain + 1]):
         for i in range(count):
             if lo[i] < domains.hi[part] and hi[i] > domains.lo[part]:
-                return bool(cores_mw_within(state, job, domain, lo, hi, count) <= room)
+                return bool(cores_mw(state, job, domain, lo, hi, count) <= room)
     return True
 
 
@@ -134,9 +124,8 @@ def fits_within(state: BatchState, job: int, domain: int, lo: Array, hi: Array, 
 def held_within(state: BatchState, job: int, domain: int, group: int) -> int:
     """How many cores of a group a job holds in a domain."""
     first, domains, cores = state.power.first_core, state.domains, 0
-    if domain == MACHINE:
-        one_group = first.size == 2
-        return int(state.jobs.held_cores[job] if one_group else held_in(state, job, first[group], first[group + 1]))
+    if domain == MACHINE and first.size == 2:
+        return int(state.jobs.held_cores[job])
     for part in range(domains.first[domain], domains.first[domain + 1]):
         lo, hi = max(domains.lo[part], first[group]), min(domains.hi[part], first[group + 1])
         if lo < hi:
@@ -172,10 +161,8 @@ def next_limit_ns(state: BatchState) -> int:
 @compiled(inner=True)
 def left_mw(state: BatchState, domain: int) -> int:
     """What the limit of a domain that is known leaves beside its idle cores; ``NEVER`` without a limit."""
-    limit, idle = state.limit_mw, state.settings.idle_mw
-    if domain != MACHINE:
-        limit, idle = state.domains.limit_mw[domain], state.domains.idle_mw[domain]
-    return int(limit - idle if limit != b.NEVER else limit)
+    limit = state.domains.limit_mw[domain]
+    return int(limit - state.domains.idle_mw[domain] if limit != b.NEVER else limit)
 
 
 @compiled(inner=True)
@@ -192,18 +179,7 @@ def room_mw(state: BatchState, domain: int) -> int:
 @compiled()
 def power_left(state: BatchState) -> int:
     """What more may be drawn under the limit of the machine that is known, for whoever looks from outside."""
-    return room_mw(state, MACHINE)
-
-
-@compiled(inner=True)
-def planned_level(state: BatchState, job: int) -> int:
-    """The level that a job that waits is planned at, if it may be slowed: that of the machine, or of a domain that has all
-    cores of its partition."""
-    domains, partition, level = state.domains, state.jobs.partition[job], state.level
-    for domain in range(domains.level.size):
-        if domains.covers[partition, domain] == 1:
-            level = max(level, domains.level[domain])
-    return int(level)
+    return room_mw(state, MACHINE) if state.domains.limit_mw.size > 0 else b.NEVER
 
 
 def planned_more_mw(state: BatchState, row: int) -> Array:

@@ -8,6 +8,8 @@ of ranks that wait. Adding, removing and finding the next rank cost one step a l
 from __future__ import annotations
 
 from bls.availability.bitset import new_tree, next_number
+from bls.engine import state as b
+from bls.engine.state import BatchState
 from traces.compiled import Array, compiled
 
 #: An empty queue for ranks 0 … n-1, ``new_queue(n)``: its words, and where each level starts in them (leaves first).
@@ -38,3 +40,22 @@ def queue_remove(words: Array, starts: Array, rank: int) -> None:
         if words[at] != 0:
             return
         rank >>= 5
+
+
+@compiled(merged=True)
+def waiting_from(state: BatchState, rank: int) -> int:
+    """The waiting job with the smallest rank that is not below one, -1 if there is none."""
+    found = queue_next(state.queue_words, state.queue_starts, rank)
+    return int(state.by_rank[found]) if found >= 0 else -1
+
+
+@compiled(merged=True)
+def next_in_order(state: BatchState, place: int, n_order: int) -> tuple[int, int]:
+    """The place after ``place`` in the order of the queue, and the job there, -1 behind the last one.
+
+    The order is that of ranks, or the first ``n_order`` entries of ``state.order``, where scores change it.
+    """
+    if state.settings.order == b.STATIC:
+        rank = queue_next(state.queue_words, state.queue_starts, place + 1)
+        return rank, int(state.by_rank[rank]) if rank >= 0 else -1
+    return place + 1, int(state.order[place + 1]) if place + 1 < n_order else -1

@@ -10,25 +10,14 @@ Source: D. Lifka, "The ANL/IBM SP scheduling system", doi:10.1007/3-540-60153-8_
 from __future__ import annotations
 
 from bls.availability.count_profile import profile_move, profile_pack
+from bls.engine import hooks as h
 from bls.engine import state as b
 from bls.engine.heaps import drop_top, push
-from bls.engine.hooks import (
-    CHOSEN,
-    HOSTS_SLEEP,
-    MOLD,
-    MOVE_PROFILE,
-    ORDER,
-    PLACE_AWAKE,
-    PLAN,
-    POWER_FITS,
-    POWER_PLAN,
-    TURN_AWAY,
-    call_hook,
-)
+from bls.engine.hooks import call_hook
 from bls.engine.job_lifecycle import hold_pool
 from bls.engine.job_starts import held_back, start, suggest, why_now
 from bls.engine.kept_reservations import drop_plan
-from bls.engine.queue import queue_next
+from bls.engine.queue import next_in_order
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.compiled import compiled
@@ -40,7 +29,7 @@ def move_on(state: BatchState) -> None:
     settings = state.settings
     now = state.now_ns
     if settings.by_cores == 1:
-        call_hook(state.hooks[MOVE_PROFILE], (state, -1, now, now, 0))
+        call_hook(state.hooks[h.MOVE_PROFILE], (state, -1, now, now, 0))
     else:
         profile = state.profile
         profile.first = profile_move(profile.ns, profile.first, profile.end, now)
@@ -140,18 +129,13 @@ def _set_shadow(state: BatchState, n: int) -> None:
 @compiled(merged=True)
 def _easy(state: BatchState, n_order: int) -> int:
     """The pass by counts with a depth of 0 or 1, where the profile holds running jobs only; returns a status."""
-    settings, jobs, by_rank = state.settings, state.jobs, state.by_rank
-    words, starts = state.queue_words, state.queue_starts
-    depth, static, now = settings.max_reservations, settings.order == b.STATIC, state.now_ns
+    settings, jobs, depth, now = state.settings, state.jobs, state.settings.max_reservations, state.now_ns
     state.blocked_head = -1
-    blocked, waits = False, False
-    free, shadow, extra = state.free_cores, b.NEVER, 0
-    position = -1
+    free, shadow, extra, blocked, waits, place = state.free_cores, b.NEVER, 0, False, False, -1
     while True:
-        position = queue_next(words, starts, position + 1) if static else position + 1
-        if position < 0 or (not static and position == n_order):
+        place, job = next_in_order(state, place, n_order)
+        if job < 0:
             return BatchStatus.RUNNING
-        job = by_rank[position] if static else state.order[position]
         n = jobs.cores[job]
         if blocked:
             if n > free:
@@ -163,9 +147,7 @@ def _easy(state: BatchState, n_order: int) -> int:
             waits = True
             continue
         if settings.molds == 1 and not blocked:
-            n = call_hook(state.hooks[MOLD], (state, job, free, 0, 0))
-        if settings.powered > 0 and call_hook(state.hooks[POWER_FITS], (state, job, 0, 0, 0)) == 0:
-            n = free + 1
+            n = call_hook(state.hooks[h.MOLD], (state, job, free, 0, 0))
         if n > free:
             blocked = True
             if not waits:
@@ -179,7 +161,7 @@ def _easy(state: BatchState, n_order: int) -> int:
                 return BatchStatus.RUNNING
             continue
         asleep = state.n_away > 0
-        count = call_hook(state.hooks[PLACE_AWAKE], (state, job, shadow, extra, 0)) if asleep else suggest(state, job)
+        count = call_hook(state.hooks[h.PLACE_AWAKE], (state, job, shadow, extra, 0)) if asleep else suggest(state, job)
         if count < 0:  # it would have to wait for hosts to boot, and then be in the head's way
             continue
         beyond = now + jobs.estimate_ns[job] + jobs.boot_wait_ns[job] > shadow
@@ -201,21 +183,21 @@ def make_pass(state: BatchState) -> int:
     if settings.plans == 1 or settings.by_cores == 1:
         prepare(state)
     if settings.sleeps == 1:
-        call_hook(state.hooks[HOSTS_SLEEP], (state, -1, state.now_ns, 0, 0))
+        call_hook(state.hooks[h.HOSTS_SLEEP], (state, -1, state.now_ns, 0, 0))
     status = -1
     if settings.order == b.DECIDED:
-        return int(call_hook(state.hooks[CHOSEN], (state, -1, 0, 0, 0)))
+        return int(call_hook(state.hooks[h.CHOSEN], (state, -1, 0, 0, 0)))
     if settings.order == b.REJECTED:
-        call_hook(state.hooks[TURN_AWAY], (state, -1, 0, 0, 0))
+        call_hook(state.hooks[h.TURN_AWAY], (state, -1, 0, 0, 0))
         return BatchStatus.RUNNING
-    planner = POWER_PLAN if settings.powered > 0 and settings.by_cores == 0 and settings.max_reservations == 1 else PLAN
-    simple = settings.by_cores == 0 and settings.max_reservations <= 1 and planner == PLAN
-    if simple and settings.order == b.STATIC:
-        status = _only_the_newcomer(state)
+    planner = h.POWER_PLAN if settings.powered != b.UNPOWERED and settings.by_cores == 0 else h.PLAN
+    simple = settings.by_cores == 0 and settings.max_reservations <= 1 and planner == h.PLAN
+    if settings.order == b.STATIC:
+        status = _only_the_newcomer(state)  # where a pass leaves a ``blocked_head``
     if status < 0:
         n_order = 0
         if settings.order == b.SCORED:
-            n_order = call_hook(state.hooks[ORDER], (state, -1, 0, 0, 0))
+            n_order = call_hook(state.hooks[h.ORDER], (state, -1, 0, 0, 0))
             if n_order < 0:
                 return BatchStatus.SCORE_FAULT
         if simple:

@@ -63,7 +63,6 @@ class Settings(State):
 
     # Where power is limited:
     powered: int = codes.Power.UNPOWERED  # what a limit to power does
-    idle_mw: int = 0  # what the idle machine draws
     power_amount: int = 0  # which of the amounts of the profile of cores is what is left of power
     power_alike: int = 0  # each state has the same speed in all groups
     power_stairs: int = 0  # by how many steps of limits the profile may change at one instant

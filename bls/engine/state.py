@@ -226,9 +226,9 @@ class PowerState(State):
     """
 
     ns: Ints  # (B,): when what is known of limits changes, ascending
-    # (1 + D, B), of the machine and D domains: the lowest limit that is known and in force from then on, mW; or ``NEVER``
+    # (D, B), of D domains: the lowest limit that is known and in force from then on, mW; or ``NEVER``
     known: Ints2
-    # (1 + D, B + 1) and (3, ·): what is known then of the time to come. Until ``stairs[0, k]`` so much less than full power,
+    # (D, B + 1) and (3, ·): what is known then of the time to come. Until ``stairs[0, k]`` so much less than full power,
     # ``stairs[1, k]``, for each k from ``first[d, i]`` up to ``first[d, i + 1]``. With ``Settings.noticed`` what comes to be
     # known then, beside what was known before: from ``stairs[2, k]`` on, else 0
     first: Ints2
@@ -254,7 +254,7 @@ class PowerState(State):
 
 
 class DomainState(State):
-    """Parts of the machine whose power is limited by itself, D of them; P partitions."""
+    """The machine, whose power is limited, and parts of it that have limits of their own: D domains; P partitions."""
 
     # (D + 1,) and two of one length: domain d has the cores of the intervals ``first[d]:first[d + 1]``, all cores of its hosts
     first: Ints
@@ -264,7 +264,7 @@ class DomainState(State):
     limit_mw: Ints = column("domains", fill=NEVER)  # the lowest of its limits that is known and in force
     level: Ints = column("domains")  # at which its jobs are that may be slowed, where all of them are at one
     covers: Ints2  # (P, D): 1 where a domain has all cores of a partition
-    # (hosts + 1,) and (·,): host h is in the domains ``of_host[of_first[h]:of_first[h + 1]]``
+    # (hosts + 1,) and (·,): host h is in the parts ``of_host[of_first[h]:of_first[h + 1]]``
     of_first: Ints
     of_host: Ints
     room: Ints = column("domains")  # work space
@@ -362,12 +362,10 @@ class BatchState(State):
     refused: int = 0  # why: HELD_BACK … NO_POWER_THERE; 0 while there are none
     refused_at: int = 0  # which core, host, window, licence … that is about
     refused_of: int = 0  # and which resource of the host, core of the window …
-    refused_where: int = 0  # the part of the machine whose power limit does not let the job have them
+    refused_where: int = 0  # the domain whose power limit does not let the job have them
     did_not_fit: int = 0  # how many jobs that a policy had chosen had no place, in all passes
     # Where power is limited:
     next_power: int = 0  # place in PowerState.ns
-    limit_mw: int = NEVER  # the lowest limit that is known and in force
-    level: int = 0  # at which running jobs are that may be slowed
     max_mw: int = 0  # what hosts draw if all that are in service work at full speed, and the others rest
     next_passage_ns: int = NEVER  # when the next host is off, or has booted
     power_at_ns: int = NEVER  # when anything of this happens next

@@ -19,9 +19,7 @@ class BatchStatus(IntEnum):
     OVERFLOW = 7  #: An end beyond ``traces.base.time.MAX_NS``.
     ROWS_FULL = 8  #: Room for later attempts is needed; call again.
     DECIDE_FAILED = 9  #: A Python policy could not decide.
-    LOOK = (
-        10  #: An observer looks at ``observe_after_ns``, before the next event; call again with one that is due later.
-    )
+    LOOK = 10  #: An observer looks at ``observe_after_ns``, before the next event; call again with a later instant.
     SCORE_FAULT = 11  #: A score that is no number.
     CHOICE_FAULT = 12  #: A Python policy chose a job that does not fit.
     ATTEMPTS = 13  #: A job was cut more often than is allowed.

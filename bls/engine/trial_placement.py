@@ -33,7 +33,7 @@ def _take(state: BatchState, job: int, count: int) -> int:
         return 0
     if settings.by_cores == 1:
         hold_pool(state, job, state.now_ns, b.NEVER, -1)
-    tally(state, job, jobs.cores[job], 1)
+    tally(state, job, 1, jobs.cores[job])
     jobs.held_first[job], jobs.held_count[job], jobs.held_cores[job] = first, held, cores
     return count
 

@@ -443,10 +443,9 @@ class _Batch(Checks):
         self.count("changes of the profile", profile.n_changes, int(seen.sum()))
         if self.settings.powered != b.UNPOWERED and profile.ns[0] == state.now_ns:
             begun, first = kept[self.jobs.slot_ns[kept] <= state.now_ns], self.settings.power_amount
-            self.count("mW that are left of power", int(profile.now.amounts[first]), self._power_left(begun))
             for domain in range(len(state.domains.limit_mw)):
-                left = int(profile.now.amounts[first + 1 + domain])
-                self.count("mW that are left of a part's power", left, self._power_left(begun, domain))
+                left, of = int(profile.now.amounts[first + domain]), "a part's power" if domain else "power"
+                self.count(f"mW that are left of {of}", left, self._power_left(begun, domain))
 
     def _planned_ns(self, rows: Array) -> Array:
         # For how long jobs that wait are planned to run: longer, rounded up, where that is at a slower state.
@@ -456,7 +455,7 @@ class _Batch(Checks):
             return estimate
         planned = state.power.planned[jobs.origin[rows]]
         if powered == b.LEVELS:
-            level = np.full(len(rows), state.level)
+            level = np.zeros(len(rows), np.int64)
             for domain, own in enumerate(state.domains.level.tolist()):
                 covered = state.domains.covers[jobs.partition[rows], domain] == 1
                 level = np.where(covered, np.maximum(level, own), level)
@@ -467,18 +466,15 @@ class _Batch(Checks):
         longer = [min(-(-ns * WHOLE // one), max(ns, MAX_NS)) for ns, one in zip(estimate.tolist(), speed, strict=True)]
         return np.array(longer, np.int64)
 
-    def _power_left(self, begun: Array, domain: int = -1) -> int:
+    def _power_left(self, begun: Array, domain: int) -> int:
         # What is left now of the limit that is known, or of full power, by what the jobs that hold cores are planned with, and
-        # those whose kept reservations have begun; of the machine, or of a domain.
+        # those whose kept reservations have begun; in a domain.
         state, power, domains, jobs, rows = self.state, self.state.power, self.state.domains, self.jobs, self.held
         if self.settings.plans == 1:
             rows = rows[jobs.expected_end_ns[rows] > state.now_ns]  # others are planned to give back what they hold
-        within = np.full(int(power.first_core[-1]), domain < 0)
-        most = state.limit_mw - self.settings.idle_mw
-        if domain >= 0:
-            parts = slice(domains.first[domain], domains.first[domain + 1])
-            within[intervals_of(domains.lo[parts], domains.hi[parts] - domains.lo[parts])] = True
-            most = int(domains.limit_mw[domain] - domains.idle_mw[domain])
+        within, parts = np.zeros(int(power.first_core[-1]), np.bool_), slice(*domains.first[domain : domain + 2])
+        within[intervals_of(domains.lo[parts], domains.hi[parts] - domains.lo[parts])] = True
+        most = int(domains.limit_mw[domain] - domains.idle_mw[domain])
         group = np.searchsorted(power.first_core, np.arange(len(within)), side="right") - 1
         full = power.more_mw[:: power.states].max(axis=0)
         left = min(int(full[group[within]].sum()), most)

@@ -12,7 +12,7 @@ import numpy as np
 
 from bls import options as o
 from bls.engine import state as b
-from bls.engine.hooks import SET_LEVEL, SET_STATES
+from bls.engine.hooks import SET_STATES
 from bls.engine.state import DomainState, PowerState, StopState
 from bls.estimates import groups
 from bls.estimates.coverage import check_predicts
@@ -333,12 +333,11 @@ class PowerPlan:
         found = {
             "powered": {"hold": b.HOLD, "submit": b.FIXED, "dvfs": b.LEVELS}[self.fallback] if self.slows else b.HOLD,
             "noticed": int(self.limits.notice_ns > 0),
-            "idle_mw": table.idle_total_mw,
             "power_alike": int(bool((table.speed == table.speed[:, :1]).all())),
         }
         if self.slows:
             found |= {
-                "after_levels": SET_STATES if self.one_by_one else SET_LEVEL,
+                "after_levels": SET_STATES,
                 "stretches": int(self.options.stretch_walltime),
                 "slow_order": SLOW[self.options.slow],
             }
@@ -362,8 +361,8 @@ class PowerPlan:
         )
 
     def domain_state(self, partitions: PartitionTable) -> DomainState | None:
-        """What the engine knows of parts of the machine that have limits of their own; None where there are none."""
-        if not self.domains:
+        """What the engine knows of the machine and its parts that have limits of their own; None where hosts are stopped."""
+        if self.stops:
             return None
         n_cores, n = int(self.table.first_core[-1]), len(self.domains)
         inside = np.zeros((n, n_cores + 1), np.int64)
@@ -371,20 +370,21 @@ class PowerPlan:
             for lo, hi in zip(one.core_lo.tolist(), one.core_hi.tolist(), strict=True):
                 inside[row, lo + 1 : hi + 1] = 1
         before = np.cumsum(inside, axis=1)  # how many cores of each domain are below each number
-        covers = np.ones((len(partitions), n), np.int64)
+        covers = np.ones((len(partitions), 1 + n), np.int64)
         for row in range(len(partitions)):
             for k in range(int(partitions.first[row]), int(partitions.first[row + 1])):
                 lo, hi = int(partitions.core_lo[k]), int(partitions.core_hi[k])
-                covers[row] &= before[:, hi] - before[:, lo] == hi - lo
+                covers[row, 1:] &= before[:, hi] - before[:, lo] == hi - lo
+        hosts = np.array([one.hosts for one in self.domains], np.bool_).reshape(n, int(self.table.first_host[-1])).T
         return DomainState.new(
-            {"domains": n},
-            first=np.cumsum([0] + [len(one.core_lo) for one in self.domains]),
-            lo=np.concatenate([one.core_lo for one in self.domains]),
-            hi=np.concatenate([one.core_hi for one in self.domains]),
-            idle_mw=np.array([one.idle_mw for one in self.domains], np.int64),
+            {"domains": 1 + n},
+            first=np.cumsum([0, 1] + [len(one.core_lo) for one in self.domains]),
+            lo=np.concatenate([np.array([0]), *(one.core_lo for one in self.domains)]),
+            hi=np.concatenate([np.array([n_cores]), *(one.core_hi for one in self.domains)]),
+            idle_mw=np.array([self.table.idle_total_mw, *(one.idle_mw for one in self.domains)], np.int64),
             covers=covers,
-            of_first=np.append(0, np.cumsum(np.sum([one.hosts for one in self.domains], axis=0))),
-            of_host=np.nonzero(np.stack([one.hosts for one in self.domains], axis=1))[1].astype(np.int64),
+            of_first=np.append(0, np.cumsum(hosts.sum(axis=1))),
+            of_host=1 + np.nonzero(hosts)[1],
         )
 
     def state(self) -> PowerState:
@@ -406,7 +406,7 @@ class PowerPlan:
             {
                 "drawn": table.n_states,
                 "ends": most_running,
-                "slowing": most_running if self.one_by_one else 0,
+                "slowing": most_running if self.slows else 0,
                 "room": 3,
                 "predicted": n if self.predicts and not self.stops else 0,
                 # One group is of nobody, or there might be none.

@@ -7,7 +7,7 @@ from bls.engine.core_profile import hold_cores, move_profile
 from bls.engine.hooks import HOOK
 from bls.engine.placement_search import earliest_place
 from bls.engine.planned_time import planned_ns
-from bls.engine.queue import queue_next
+from bls.engine.queue import waiting_from
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.compiled import compiled
@@ -64,11 +64,10 @@ def _planned_cores(state: BatchState) -> int:
     cores = most * settings.widest
     if state.kept_used + cores <= state.kept.lo.size:
         return int(cores)
-    cores = 0
-    position = queue_next(state.queue_words, state.queue_starts, 0)
-    while position >= 0:
-        cores += state.jobs.cores[state.by_rank[position]]
-        position = queue_next(state.queue_words, state.queue_starts, position + 1)
+    cores, job = 0, waiting_from(state, 0)
+    while job >= 0:
+        cores += state.jobs.cores[job]
+        job = waiting_from(state, state.jobs.rank[job] + 1)
     return int(min(cores, most * settings.widest))
 
 
@@ -109,9 +108,7 @@ def room(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> i
     if settings.resizing != b.NO_RESIZE or settings.releases == b.BY_DRAIN:
         more += 2 * state.host_of.size  # what running jobs hold is given back, and held anew
     more = 2 * more + 2 * state.host_events.ns.size
-    amounts = settings.n_resources + settings.n_licences
-    if settings.powered != b.UNPOWERED:
-        amounts += 1 + state.domains.limit_mw.size
+    amounts = settings.n_resources + settings.n_licences + state.domains.limit_mw.size
     more *= 1 + amounts
     more += steps
     if profile.n_changes + more > profile.lo.size:

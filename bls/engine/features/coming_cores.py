@@ -7,7 +7,7 @@ that comes needs its amounts of what its host has, and so many must be free ther
 
 from __future__ import annotations
 
-from bls.engine.features.reached import masked, usable
+from bls.engine.features.reached import usable
 from bls.engine.planned_time import planned_ns
 from bls.engine.state import BatchState
 from traces.compiled import compiled
@@ -16,7 +16,7 @@ from traces.compiled import compiled
 @compiled(inner=True)
 def tells_apart(state: BatchState, job: int) -> bool:
     """Whether a job may have some of the cores only."""
-    return masked(state, job) or state.settings.n_windows > 0
+    return bool(state.partitions.masked[state.jobs.partition[job]] == 1 or state.settings.n_windows > 0)
 
 
 @compiled(inner=True)
@@ -49,8 +49,13 @@ def free_now_for(state: BatchState, job: int) -> int:
 
 
 @compiled(inner=True)
-def _amounts_suffice(state: BatchState, job: int, core: int, first: int) -> bool:
-    """Whether the host of a core has what the job needs for it, beside what it was told of from ``first`` on."""
+def may_come(state: BatchState, job: int, core: int, first: int) -> bool:
+    """Whether a core, which is free, may come to a running job, beside those that it was told of from ``first`` on.
+
+    Its host must have what the job needs for it, too.
+    """
+    if not may_have(state, job, core):
+        return False
     n, needs, host = state.settings.n_resources, state.needs, state.host_of[core]
     for r in range(n):
         if needs[r, job] == 0:
@@ -66,9 +71,3 @@ def _amounts_suffice(state: BatchState, job: int, core: int, first: int) -> bool
         if left < 0:
             return False
     return True
-
-
-@compiled(inner=True)
-def may_come(state: BatchState, job: int, core: int, first: int) -> bool:
-    """Whether a core, which is free, may come to a running job, beside those that it was told of from ``first`` on."""
-    return may_have(state, job, core) and _amounts_suffice(state, job, core, first)

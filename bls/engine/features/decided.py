@@ -8,7 +8,7 @@ from bls.engine.job_lifecycle import send_away
 from bls.engine.job_starts import held_back, start, suggest_now
 from bls.engine.named_cores import put_named
 from bls.engine.power_of_jobs import MACHINE, cores_mw, least_mw, room_mw
-from bls.engine.queue import queue_next
+from bls.engine.queue import waiting_from
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.compiled import compiled
@@ -20,9 +20,10 @@ def _powered(state: BatchState, job: int, count: int) -> int:
     if count < 0 or state.settings.powered == b.UNPOWERED:
         return count
     lo, hi = state.pool.lo[state.pool_used :], state.pool.hi[state.pool_used :]
-    room, more = room_mw(state, MACHINE), cores_mw(state, job, lo, hi, count) if count > 0 else least_mw(state, job)
+    room = room_mw(state, MACHINE)
+    more = cores_mw(state, job, MACHINE, lo, hi, count) if count > 0 else least_mw(state, job)
     if more <= room:
-        if count > 0 and state.domains.limit_mw.size > 0:
+        if count > 0 and state.domains.limit_mw.size > 1:
             fits = call_hook(state.hooks[DOMAIN_FITS], (state, job, 0, count, 0))
             return count if fits == 1 else -1
         return count
@@ -67,8 +68,7 @@ def start_chosen(state: BatchState, _job: int, _begin: int, _stop: int, _sign: i
             state.refused = 0
             state.did_not_fit += 1
             continue
-        head = queue_next(state.queue_words, state.queue_starts, 0)
-        why = b.BY_HEAD if state.by_rank[head] == job else b.BY_BACKFILL
+        why = b.BY_HEAD if waiting_from(state, 0) == job else b.BY_BACKFILL
         if not start(state, job, count, why):
             return BatchStatus.ALLOCATOR_FAULT
     state.n_chosen = state.n_named = 0

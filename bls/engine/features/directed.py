@@ -122,16 +122,6 @@ def expect(state: BatchState, job: int, end: int) -> None:
 
 
 @compiled(inner=True)
-def _stretch(state: BatchState, job: int, now: int, before: int, after: int) -> None:
-    """What is left of a job's walltime is as much longer, or shorter, as its mean scale has changed."""
-    jobs = state.jobs
-    stretch_walltime(state, job, now, before, after)
-    # Else as what was told of it is taken back; of a job that has just started nothing has been.
-    if jobs.run_ns[job] >= 0 or (jobs.end_ns[job] < 0 and jobs.promise_ns[job] < 0):
-        set_stop_again(state, job)
-
-
-@compiled(inner=True)
 def _direct(state: BatchState, job: int, now: int, first: int, stop: int) -> bool:
     """What was decided about a job, from ``first`` up to ``stop`` in the table; False if it would end beyond all time."""
     jobs, given = state.jobs, state.directed
@@ -152,7 +142,10 @@ def _direct(state: BatchState, job: int, now: int, first: int, stop: int) -> boo
         if thought > at:
             expect(state, job, at + scaled(thought - at, before, after, max(thought, MAX_NS) - at))
         if state.settings.stretches == 1:
-            _stretch(state, job, at, before, after)
+            stretch_walltime(state, job, at, before, after)
+            # Else as what was told of it is taken back; of a job that has just started nothing has been.
+            if jobs.run_ns[job] >= 0 or (jobs.end_ns[job] < 0 and jobs.promise_ns[job] < 0):
+                set_stop_again(state, job)
         if jobs.run_ns[job] >= 0 and not _run_on(state, job, at, before, after):
             return False
     if jobs.run_ns[job] >= 0:

@@ -16,8 +16,11 @@ from traces.compiled import compiled
 @compiled(HOOK)
 def move_cores(state: BatchState, host: int, now: int, _stop: int, sign: int) -> int:
     """Before a host is drained: its running jobs hold its cores no longer (``sign`` -1); when it is back, they do again (1)."""
+    jobs = state.jobs
     for k in range(state.running.n + state.n_started):  # the engine has not gone on yet since those have started
-        _move_of(state, under_way(state, k), host, now, sign)
+        job = under_way(state, k)
+        if jobs.start_ns[job] >= 0 and jobs.state[job] < 0:
+            _move_of(state, job, host, now, sign)
     return 0
 
 
@@ -25,8 +28,6 @@ def move_cores(state: BatchState, host: int, now: int, _stop: int, sign: int) ->
 def _move_of(state: BatchState, job: int, host: int, now: int, sign: int) -> None:
     """What one job has of a host."""
     settings, jobs, holder = state.settings, state.jobs, state.holder
-    if jobs.start_ns[job] < 0 or jobs.state[job] >= 0:
-        return
     first, stop = jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]
     lo, hi = state.host_first[host], state.host_first[host + 1]
     before, after = (job, -1) if sign < 0 else (-1, job)
@@ -51,6 +52,6 @@ def _move_of(state: BatchState, job: int, host: int, now: int, sign: int) -> Non
     if settings.by_cores == 1:
         hold_pool(state, job, now, until, -1)
     else:
-        count_cores(state, now, until, -sign * cores)
+        count_cores(state.profile, now, until, -sign * cores)
     if settings.plans == 1 and until == now and jobs.overdue[job] == 1:
         state.overdue_cores += sign * cores

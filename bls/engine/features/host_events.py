@@ -10,7 +10,7 @@ from __future__ import annotations
 from bls.engine import state as b
 from bls.engine.heaps import drop_top, push
 from bls.engine.hooks import DRAIN, HOLD_HOST, HOOK, HOSTS_SLEEP, STOP_HOSTS, call_hook
-from bls.engine.job_lifecycle import arrive, count_cores, set_free
+from bls.engine.job_lifecycle import arrive, count_cores, set_host_free
 from bls.engine.jobs import copy_given
 from bls.engine.kept_reservations import drop_plan
 from bls.engine.state import BatchState
@@ -38,7 +38,7 @@ def gone(state: BatchState, host: int, begin: int, stop: int, sign: int) -> None
     if state.settings.by_cores == 1:
         call_hook(state.hooks[HOLD_HOST], (state, host, begin, stop, sign))
     else:
-        count_cores(state, begin, stop, sign * (state.host_first[host + 1] - state.host_first[host]))
+        count_cores(state.profile, begin, stop, sign * (state.host_first[host + 1] - state.host_first[host]))
 
 
 @compiled(inner=True)
@@ -113,9 +113,7 @@ def handle_host_events(state: BatchState, _job: int, now: int, _stop: int, _sign
             gone(state, host, now, before, 1)
             gone(state, host, now, after, -1)
         if sign != 0:
-            lo, hi = state.host_first[host], state.host_first[host + 1]
-            set_free(state, lo, hi, sign)
-            state.free_cores += sign * (hi - lo)
+            set_host_free(state, host, sign)
             state.n_down -= sign
         if sign > 0:
             _call_hooks(state, host, now, sign)

@@ -49,25 +49,22 @@ def _free(state: BatchState, job: int) -> int:
 
 
 @compiled(inner=True)
-def _width(state: BatchState, job: int, reserved: int) -> int:
-    """With how many cores a job that may have others should start now; what it asks for if that is all the same."""
-    jobs, free = state.jobs, _free(state, job)
-    asked = jobs.cores[job]
-    least, most = jobs.min_cores[jobs.origin[job]], jobs.max_cores[jobs.origin[job]]
-    if least == most:
+def _wider(state: BatchState, job: int, free: int) -> int:
+    """With how many cores a job starts that fits now, with ``free`` that it may have."""
+    jobs, asked = state.jobs, state.jobs.cores[job]
+    if state.n_waiting > 1:
         return int(asked)
-    if asked <= free:
-        if state.n_waiting > 1:
-            return int(asked)
-        return int(max(asked, min(most, free, room_in_limits(state, job))))
-    if free < least:
+    return int(max(asked, min(jobs.max_cores[jobs.origin[job]], free, room_in_limits(state, job))))
+
+
+@compiled(inner=True)
+def _narrower(state: BatchState, job: int, free: int, begin: int) -> int:
+    """With how many cores a job starts that does not fit now, but at ``begin``, by what is planned: with ``free``, or later."""
+    jobs, asked, rest = state.jobs, state.jobs.cores[job], state.jobs.estimate_ns[job]
+    if free < jobs.min_cores[jobs.origin[job]]:
         return int(asked)
-    if state.settings.plans == 1:
-        begin, rest = reserved if reserved > 0 else _reserved_ns(state, job), jobs.estimate_ns[job]
-        longer = planned_with(state, job, scaled(rest, asked, free, max(rest, MAX_NS)))
-        if begin < b.NEVER and state.now_ns + longer > begin + planned_ns(state, job):
-            return int(asked)
-    return int(free)
+    longer = planned_with(state, job, scaled(rest, asked, free, max(rest, MAX_NS)))
+    return int(asked if begin < b.NEVER and state.now_ns + longer > begin + planned_ns(state, job) else free)
 
 
 @compiled(HOOK)
@@ -76,10 +73,15 @@ def mold(state: BatchState, job: int, _begin: int, reserved: int, _sign: int) ->
 
     ``stop`` is when it could start with what it asks for; 0 where the profile of cores says that.
     """
-    width = _width(state, job, reserved)
-    if width != state.jobs.cores[job]:
+    jobs, asked, free, begin = state.jobs, state.jobs.cores[job], _free(state, job), b.NEVER
+    if jobs.min_cores[jobs.origin[job]] == jobs.max_cores[jobs.origin[job]]:
+        return int(asked)
+    if asked > free and state.settings.plans == 1:
+        begin = reserved if reserved > 0 else _reserved_ns(state, job)
+    width = _wider(state, job, free) if asked <= free else _narrower(state, job, free, begin)
+    if width != asked:
         _change(state, job, width)
-    return width
+    return int(width)
 
 
 @compiled(inner=True)
@@ -104,23 +106,6 @@ def _most_beside(slices: Slices, now: int, asked: int, length: int) -> int:
     return int(max(0, width))
 
 
-@compiled(inner=True)
-def _beside(state: BatchState, job: int, slot: int, is_copied: bool) -> int:
-    """With how many cores a job that could start at ``slot`` with what it asks for should start now, or at that instant."""
-    jobs, now = state.jobs, state.now_ns
-    asked, length, origin = jobs.cores[job], jobs.estimate_ns[job], jobs.origin[job]
-    if slot == now:
-        if state.n_waiting > 1:
-            return int(asked)
-        return int(max(asked, min(jobs.max_cores[origin], state.free_cores, room_in_limits(state, job))))
-    width = _most_beside(state.plan if is_copied else state.profile, now, asked, length)
-    if width < jobs.min_cores[origin]:
-        return int(asked)
-    if slot < b.NEVER and now + scaled(length, asked, width, max(length, MAX_NS)) > slot + length:
-        return int(asked)
-    return int(width)
-
-
 @compiled(HOOK)
 def mold_beside(state: BatchState, job: int, is_copied: int, _stop: int, _sign: int) -> int:
     """As :func:`mold`, with reservations of several jobs, all cores alike; ``begin`` says whether the plan is a copy, 1 or 0.
@@ -137,11 +122,15 @@ def mold_beside(state: BatchState, job: int, is_copied: int, _stop: int, _sign: 
     if kept == b.NEVER or state.gained == 1:
         before = b.ALWAYS if kept == b.NEVER else kept + 1
         slot = earliest_by_counts(state, asked, length, before, is_copied == 1)
-    width = _beside(state, job, slot, is_copied == 1)
+    if slot == now:
+        width = _wider(state, job, state.free_cores)
+    else:
+        free = _most_beside(state.plan if is_copied == 1 else state.profile, now, asked, length)
+        width = _narrower(state, job, free, slot)
     if width != asked:
         _change(state, job, width)
         return int(kept + length if kept != b.NEVER else 0)
     if kept != b.NEVER:
-        count_cores(state, max(kept, now), kept + length, -asked)
+        count_cores(state.profile, max(kept, now), kept + length, -asked)
         jobs.slot_ns[job] = kept
     return 0

@@ -9,14 +9,13 @@ doi:10.1109/71.932708 (conservative, compression).
 
 from __future__ import annotations
 
-from bls.availability.count_profile import profile_add
 from bls.engine import state as b
 from bls.engine.hooks import EARLIEST, HOLD_KEPT, HOOK, MOLD_BESIDE, SLOT_AWAKE, call_hook
 from bls.engine.job_lifecycle import count_cores, earliest_by_counts, hold_pool
 from bls.engine.job_starts import held_back, start, suggest, why_now
 from bls.engine.kept_reservations import drop_slot, drop_slots
 from bls.engine.planned_time import planned_ns
-from bls.engine.queue import queue_next
+from bls.engine.queue import next_in_order, waiting_from
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.algorithms.copying import copy_first
@@ -28,7 +27,7 @@ def _hold_overdue(state: BatchState, sign: int) -> None:
     """Take (-1) what overdue jobs hold until the next instant, when they are expected to end, or give it back (1)."""
     now = state.now_ns
     if state.settings.by_cores == 0:
-        count_cores(state, now, now + 1, sign * state.overdue_cores)
+        count_cores(state.profile, now, now + 1, sign * state.overdue_cores)
         return
     for k in range(state.running.n):
         job = state.running.key[k]
@@ -48,10 +47,10 @@ def _begin(state: BatchState, is_copied: bool) -> None:
         partitions.blocked[p] = partitions.waits[p] = 0
     if state.settings.keeps_reservations == 1:
         # A slot that has passed, as while the scheduler was deciding: nothing is as planned.
-        position = -1 if lost else queue_next(state.queue_words, state.queue_starts, 0)
-        while position >= 0 and not lost:
-            lost = state.jobs.slot_ns[state.by_rank[position]] < now
-            position = queue_next(state.queue_words, state.queue_starts, position + 1)
+        job = waiting_from(state, 0)
+        while job >= 0 and not lost:
+            lost = state.jobs.slot_ns[job] < now
+            job = waiting_from(state, state.jobs.rank[job] + 1)
         if lost:
             drop_slots(state)
     if state.overdue_cores > 0:
@@ -61,13 +60,6 @@ def _begin(state: BatchState, is_copied: bool) -> None:
         plan.end = profile.end - profile.first
         copy_first(plan.ns, profile.ns[profile.first :], plan.end)
         copy_first(plan.free, profile.free[profile.first :], plan.end)
-
-
-@compiled(merged=True)
-def _plan_with(state: BatchState, begin: int, stop: int, cores: int) -> None:
-    """Take so many cores from the copy of the profile for [begin, stop)."""
-    plan = state.plan
-    plan.end = profile_add(plan.ns, plan.free, 0, plan.end, begin, stop, -cores)
 
 
 @compiled(merged=True)
@@ -87,24 +79,19 @@ def _earlier(state: BatchState, n: int, before: int) -> bool:
 
 
 @compiled(merged=True)
-def _earliest_slot(state: BatchState, job: int, before: int, is_copied: bool) -> int:
-    """The earliest slot of a job before an instant, ``NEVER`` if there is none; its cores as of the hook ``EARLIEST``."""
-    if state.settings.by_cores == 0:
-        length = state.jobs.estimate_ns[job]
-        return int(earliest_by_counts(state, state.jobs.cores[job], length, before, is_copied))
-    now = state.now_ns
-    slot = call_hook(state.hooks[EARLIEST], (state, job, now, before, 0))
-    if slot == b.NEVER and now + 1 < before < b.ALWAYS:
-        # An allocator that now refuses what it chose before.
-        slot = call_hook(state.hooks[EARLIEST], (state, job, now, b.ALWAYS, 0))
-    return int(slot)
-
-
-@compiled(merged=True)
 def _slot(state: BatchState, job: int, before: int, is_copied: bool) -> int:
-    """As ``_earliest_slot``; a job that would start now on hosts that have to boot has to fit for as much longer."""
+    """The earliest slot of a job before an instant, ``NEVER`` if there is none; its cores as of the hook ``EARLIEST``.
+
+    A job that would start now on hosts that have to boot has to fit for as much longer.
+    """
     now = state.now_ns
-    slot = _earliest_slot(state, job, before, is_copied)
+    if state.settings.by_cores == 0:
+        slot = earliest_by_counts(state, state.jobs.cores[job], state.jobs.estimate_ns[job], before, is_copied)
+    else:
+        slot = call_hook(state.hooks[EARLIEST], (state, job, now, before, 0))
+        if slot == b.NEVER and now + 1 < before < b.ALWAYS:
+            # An allocator that now refuses what it chose before.
+            slot = call_hook(state.hooks[EARLIEST], (state, job, now, b.ALWAYS, 0))
     if slot == now and state.n_away > 0:
         slot = call_hook(state.hooks[SLOT_AWAKE], (state, job, now, before, 1 if is_copied else 0))
     return int(slot)
@@ -130,7 +117,7 @@ def _start_now(state: BatchState, job: int, is_copied: bool) -> bool:
     if not start(state, job, count, why_now(state, job, others_wait)):
         return False
     if is_copied:
-        _plan_with(state, now, jobs.expected_end_ns[job], jobs.held_cores[job])
+        count_cores(state.plan, now, jobs.expected_end_ns[job], -jobs.held_cores[job])
     return True
 
 
@@ -139,7 +126,7 @@ def _reserve(state: BatchState, job: int, slot: int, is_copied: bool) -> None:
     """Give a job a reservation, with what ``_slot`` has found."""
     jobs, stop = state.jobs, slot + state.jobs.estimate_ns[job]
     if is_copied:
-        _plan_with(state, slot, stop, jobs.cores[job])
+        count_cores(state.plan, slot, stop, -jobs.cores[job])
         return
     if state.settings.by_cores == 1:
         count, used, at = state.n_placed, state.pool_used, state.kept_used
@@ -150,7 +137,7 @@ def _reserve(state: BatchState, job: int, slot: int, is_copied: bool) -> None:
         state.kept_used = at + count
         call_hook(state.hooks[HOLD_KEPT], (state, job, slot, stop, -1))
     else:
-        count_cores(state, slot, stop, -jobs.cores[job])
+        count_cores(state.profile, slot, stop, -jobs.cores[job])
     jobs.slot_ns[job] = slot
 
 
@@ -161,7 +148,7 @@ def plan(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> 
     ``begin`` is the number of jobs in ``state.order``, where the order is not static. Returns a ``BatchStatus``.
     """
     settings, jobs, partitions = state.settings, state.jobs, state.partitions
-    depth, static, by_cores = settings.max_reservations, settings.order == b.STATIC, settings.by_cores == 1
+    depth, by_cores = settings.max_reservations, settings.by_cores == 1
     now, keep, gained = state.now_ns, settings.keeps_reservations == 1, state.gained == 1
     # A plan that is made anew in every pass is made on a copy, by counts; the cores of one are given back at its end.
     is_copied = not keep and depth > 0 and not by_cores
@@ -171,12 +158,11 @@ def plan(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> 
     # again: that is no reason to wake up at every one.
     awake = now + 1 if overdue else now
     hull, moved, wake = state.hull_ns, 0, b.NEVER
-    status, position, n_blocked, blocked = BatchStatus.RUNNING, -1, 0, False
+    status, place, n_blocked, blocked = BatchStatus.RUNNING, -1, 0, False
     while True:
-        position = queue_next(state.queue_words, state.queue_starts, position + 1) if static else position + 1
-        if position < 0 or (not static and position == n_order):
+        place, job = next_in_order(state, place, n_order)
+        if job < 0:
             break
-        job = state.by_rank[position] if static else state.order[position]
         limited = held_back(state, job)
         if settings.molds == 1 and not blocked and not limited:
             given_up = call_hook(state.hooks[MOLD_BESIDE], (state, job, 1 if is_copied else 0, 0, 0))

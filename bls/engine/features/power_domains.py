@@ -11,7 +11,7 @@ from __future__ import annotations
 from bls.availability.free_cores import free_count, free_take
 from bls.engine import state as b
 from bls.engine.hooks import HOOK
-from bls.engine.power_of_jobs import core_mw, cores_mw_within, fits_within, room_mw
+from bls.engine.power_of_jobs import core_mw, cores_mw, fits_within, room_mw
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
@@ -62,8 +62,8 @@ def offer_of_domains(state: BatchState, job: int, _begin: int, count: int, _sign
     domains, 1; if not, it is offered no more than does, and that may be enough, 0, or is not, -1."""
     lo, hi = state.pool.lo[state.pool_used :], state.pool.hi[state.pool_used :]
     fits, total, rooms = True, 0, state.domains.room
-    for domain in range(rooms.size):
-        rooms[domain] = state.offered.amounts[state.settings.power_amount + 1 + domain]
+    for domain in range(1, rooms.size):
+        rooms[domain] = state.offered.amounts[state.settings.power_amount + domain]
         fits = fits and fits_within(state, job, domain, lo, hi, count, rooms[domain])
     if fits:
         return 1
@@ -76,10 +76,10 @@ def offer_of_domains(state: BatchState, job: int, _begin: int, count: int, _sign
 def fits_domains(state: BatchState, job: int, _begin: int, count: int, _sign: int) -> int:
     """Whether (1 or 0) the ``stop`` intervals of cores at the end of the pool fit all limits of domains; if not it is noted."""
     lo, hi = state.pool.lo[state.pool_used :], state.pool.hi[state.pool_used :]
-    for domain in range(state.domains.limit_mw.size):
+    for domain in range(1, state.domains.limit_mw.size):
         room = room_mw(state, domain)
         if not fits_within(state, job, domain, lo, hi, count, room):
-            more = cores_mw_within(state, job, domain, lo, hi, count)
+            more = cores_mw(state, job, domain, lo, hi, count)
             state.refused, state.refused_at, state.refused_of = b.NO_POWER_THERE, more, room
             state.refused_where = domain
             return 0

@@ -1,8 +1,8 @@
-"""EASY under a limit to power, where all cores are alike: the head's slot is when there are cores enough, and power.
+"""EASY, or no backfilling, under a limit to power, where all cores are alike.
 
-As ``bls.engine.scheduling_pass`` does it with cores alone; what is free then beside the head is cores and power. Of limits
-those that are known now count, up to their ends, and of jobs that run the state that they are planned with, until they are
-expected to end; so both only grow.
+The head's slot is when there are cores enough, and power. As ``bls.engine.scheduling_pass`` does it with cores alone; what is
+free then beside the head is cores and power. Of limits those that are known now count, up to their ends, and of jobs that run
+the state that they are planned with, until they are expected to end; so both only grow.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bls.engine.job_lifecycle import under_way
 from bls.engine.job_starts import held_back, start, suggest, why_now
 from bls.engine.planned_time import planned_ns
 from bls.engine.power_of_jobs import MACHINE, held_mw, least_mw
-from bls.engine.queue import queue_next
+from bls.engine.queue import next_in_order
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.compiled import compiled
@@ -58,15 +58,14 @@ def _set_shadow(state: BatchState, job: int) -> int:
 
 @compiled(HOOK)
 def plan_with_power(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> int:
-    """A pass with one reservation, by counts; ``begin`` and what it returns are as of ``bls.engine.features.plan_ahead``."""
+    """A pass with one reservation or none, by counts; ``begin`` and the result are as of ``bls.engine.features.plan_ahead``."""
     settings, jobs = state.settings, state.jobs
-    static, now = settings.order == b.STATIC, state.now_ns
-    blocked, waits, extra_mw, position = False, False, 0, -1
+    now, blocked, waits, extra_mw, place = state.now_ns, False, False, 0, -1
+    state.blocked_head = -1
     while True:
-        position = queue_next(state.queue_words, state.queue_starts, position + 1) if static else position + 1
-        if position < 0 or (not static and position == n_order):
+        place, job = next_in_order(state, place, n_order)
+        if job < 0:
             return BatchStatus.RUNNING
-        job = state.by_rank[position] if static else state.order[position]
         n, mw, free = jobs.cores[job], least_mw(state, job), state.free_cores
         beyond = blocked and now + planned_ns(state, job) > state.shadow_ns
         fits = n <= free and mw <= room_in_pass(state)
@@ -82,13 +81,16 @@ def plan_with_power(state: BatchState, _job: int, n_order: int, _stop: int, _sig
             mw = least_mw(state, job)
             fits = n <= free and mw <= room_in_pass(state)
         if not fits:
+            if settings.max_reservations == 0:
+                state.blocked_head = -1 if waits else job
+                return BatchStatus.RUNNING
             blocked = True
             extra_mw = _set_shadow(state, job)
             jobs.reserved[job] = 1
             continue
         if not start(state, job, suggest(state, job), why_now(state, job, blocked or waits)):
             return BatchStatus.ALLOCATOR_FAULT
-        if planned_ns(state, job) != jobs.estimate_ns[job]:
+        if settings.plans == 1 and planned_ns(state, job) != jobs.estimate_ns[job]:
             expect(state, job, now + planned_ns(state, job))
         if beyond:
             state.extra_cores -= n

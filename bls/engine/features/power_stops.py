@@ -18,7 +18,7 @@ from bls.availability.free_cores import free_all
 from bls.engine import state as b
 from bls.engine.features.host_events import gone, log_host
 from bls.engine.hooks import HOOK
-from bls.engine.job_lifecycle import set_free
+from bls.engine.job_lifecycle import set_host_free
 from bls.engine.kept_reservations import drop_plan
 from bls.engine.power_of_jobs import next_limit_ns
 from bls.engine.state import BatchState
@@ -35,9 +35,8 @@ def _become(state: BatchState, host: int, what: int, due: int, now: int) -> None
 @compiled(inner=True)
 def _leave(state: BatchState, host: int, now: int) -> None:
     """An idle host is out of service from now on."""
-    lo, hi, takes = state.host_first[host], state.host_first[host + 1], state.stops.passages[0, host]
-    set_free(state, lo, hi, -1)
-    state.free_cores -= hi - lo
+    takes = state.stops.passages[0, host]
+    set_host_free(state, host, -1)
     state.n_stopped += 1
     if state.settings.shuts_down == 1 and takes > 0:
         _become(state, host, b.SHUTTING, now + takes, now)
@@ -48,9 +47,7 @@ def _leave(state: BatchState, host: int, now: int) -> None:
 @compiled(inner=True)
 def _come_back(state: BatchState, host: int, now: int) -> None:
     """A host is in service again."""
-    lo, hi = state.host_first[host], state.host_first[host + 1]
-    set_free(state, lo, hi, 1)
-    state.free_cores += hi - lo
+    set_host_free(state, host, 1)
     _become(state, host, b.UP, b.NEVER, now)
 
 

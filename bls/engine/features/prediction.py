@@ -11,40 +11,22 @@ from traces.base.scale import WHOLE
 from traces.compiled import compiled
 
 
-@compiled(inner=True)
-def _predict_power(state: BatchState, job: int) -> None:
-    """Set what a job that arrives is thought to draw: the mean of the latest two of its user's, else as the platform says."""
-    power, seen = state.power, state.power.seen
-    power.predicted[job] = WHOLE
-    group = power.alike[state.jobs.origin[job]]
-    if group >= 0 and seen[group, 0] >= 2:
-        power.predicted[job] = (seen[group, 1] + seen[group, 2]) // 2
-
-
-@compiled(inner=True)
-def _learn_power(state: BatchState, job: int) -> None:
-    """Remember what a job has drawn that ends."""
-    power, origin = state.power, state.jobs.origin[job]
-    group = power.alike[origin]
-    if group >= 0:
-        power.seen[group, 1 + power.seen[group, 0] % 2] = power.factor[origin]
-        power.seen[group, 0] += 1
-
-
 @compiled(HOOK)
 def predict(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
     """Set the estimate of a job that arrives: the mean of the latest in the closest group that tells, else the request.
 
     Never more than the request; else never less than ``shortest_ns``. The window of a reservation was checked to be long
-    enough for what its jobs ask for: they are planned with that.
+    enough for what its jobs ask for: they are planned with that. What it draws is the mean of the latest two of its user's,
+    else as the platform says.
     """
-    jobs, history = state.jobs, state.history
-    if state.power.seen.shape[0] > 0:
-        _predict_power(state, job)
+    jobs, history, power, seen = state.jobs, state.history, state.power, state.power.seen
+    origin, most = jobs.origin[job], history.shape[1] - 1
+    if seen.shape[0] > 0:
+        alike = power.alike[origin]
+        known = alike >= 0 and seen[alike, 0] >= 2
+        power.predicted[job] = (seen[alike, 1] + seen[alike, 2]) // 2 if known else WHOLE
     if state.history_least.size == 0:
         return 0
-    origin = jobs.origin[job]
-    most = history.shape[1] - 1
     jobs.estimate_ns[job] = jobs.walltime_ns[job]
     if jobs.window[job] >= 0:
         return 0
@@ -68,11 +50,12 @@ def predict(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) ->
 @compiled(HOOK)
 def learn(state: BatchState, job: int, now: int, _stop: int, _sign: int) -> int:
     """Remember how long a job has run that ends at ``begin``, and what it has drawn."""
-    history = state.history
-    if state.power.seen.shape[0] > 0:
-        _learn_power(state, job)
-    origin = state.jobs.origin[job]
+    history, seen, origin = state.history, state.power.seen, state.jobs.origin[job]
     most = history.shape[1] - 1
+    if seen.shape[0] > 0 and state.power.alike[origin] >= 0:
+        alike = state.power.alike[origin]
+        seen[alike, 1 + seen[alike, 0] % 2] = state.power.factor[origin]
+        seen[alike, 0] += 1
     for level in range(state.history_least.size):
         group = state.history_group[level, origin]
         if group >= 0:

@@ -11,7 +11,7 @@ from bls.engine.heaps import move, remove_keys
 from bls.engine.job_lifecycle import set_stop
 from bls.engine.job_starts import held_back
 from bls.engine.planned_time import scaled
-from bls.engine.queue import queue_next
+from bls.engine.queue import next_in_order
 from bls.engine.state import BatchState
 from traces.base.time import MAX_NS
 from traces.compiled import compiled
@@ -20,21 +20,12 @@ from traces.compiled import compiled
 @compiled(inner=True)
 def head_of_queue(state: BatchState) -> int:
     """The first job of the queue that no limit keeps back, -1 if there is none."""
-    jobs, static, position = state.jobs, state.settings.order == b.STATIC, -1
+    jobs, place = state.jobs, -1
     while True:
-        if static:
-            position = queue_next(state.queue_words, state.queue_starts, position + 1)
-            if position < 0:
-                return -1
-            job = state.by_rank[position]
-        else:
-            position += 1
-            if position >= state.n_waiting + state.n_started:
-                return -1
-            job = state.order[position]
-            if jobs.start_ns[job] >= 0 or jobs.state[job] >= 0:
-                continue  # it has just started
-        if not held_back(state, job):
+        place, job = next_in_order(state, place, state.n_waiting + state.n_started)
+        if job < 0:
+            return -1
+        if jobs.start_ns[job] < 0 and jobs.state[job] < 0 and not held_back(state, job):  # it has not just started
             return int(job)
 
 
@@ -46,15 +37,9 @@ def usable(state: BatchState, job: int, core: int) -> bool:
 
 
 @compiled(inner=True)
-def masked(state: BatchState, job: int) -> bool:
-    """Whether a job can use some of the cores only."""
-    return bool(state.partitions.masked[state.jobs.partition[job]] == 1)
-
-
-@compiled(inner=True)
 def free_for(state: BatchState, job: int) -> int:
     """How many free cores a job can use."""
-    if not masked(state, job):
+    if state.partitions.masked[state.jobs.partition[job]] == 0:
         return int(state.free_cores)
     n = 0
     for core in range(state.host_of.size):

@@ -19,7 +19,7 @@ from bls.engine.job_lifecycle import (
     next_down_ns,
     planned_until,
     set_free,
-    tally_cores,
+    tally,
 )
 from bls.engine.state import BatchState
 from traces.compiled import compiled
@@ -119,13 +119,13 @@ def _release_of(state: BatchState, job: int, now: int) -> None:
     if settings.by_cores == 1:
         hold_pool(state, job, now, until, -1)
     else:
-        count_cores(state, now, until, cores)
+        count_cores(state.profile, now, until, cores)
     if settings.plans == 1 and until > now:
         state.gained, state.hull_ns = 1, max(state.hull_ns, until)
     elif settings.plans == 1 and jobs.overdue[job] == 1:
         state.overdue_cores -= cores  # and while it runs on it is late: a loss in every pass
     state.changed = 1
-    tally_cores(state, job, -working)
+    tally(state, job, 0, -working)
     account_for(state, job, now, working, -1)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from bls.engine import state as b
 from bls.engine.hooks import HOOK
-from bls.engine.queue import queue_next
+from bls.engine.queue import waiting_from
 from bls.engine.state import BatchState
 from bls.policies.contract import SCORE
 from traces.algorithms.copying import copy_first
@@ -30,11 +30,11 @@ def _reorder(order: Array, places: Array, rows: Array, n: int) -> None:
 def put_in_order(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
     """The waiting jobs by (tier, score, submit, row) into state.order; -1 if a score is no number."""
     jobs, order, keys = state.jobs, state.order, state.keys
-    n, position = 0, queue_next(state.queue_words, state.queue_starts, 0)
-    while position >= 0:
-        order[n] = state.by_rank[position]
+    n, job = 0, waiting_from(state, 0)
+    while job >= 0:
+        order[n] = job
         n += 1
-        position = queue_next(state.queue_words, state.queue_starts, position + 1)
+        job = waiting_from(state, jobs.rank[job] + 1)
     if n == 0:
         return 0
     score = _score(state.functions[b.SCORE_AT])

@@ -121,16 +121,6 @@ def _place_by_cores(state: BatchState, job: int) -> int:
     return int(state.n_placed) if found else 0
 
 
-@compiled(inner=True)
-def _late(state: BatchState, count: int) -> int:
-    """For how long a job waits for the hosts of ``count`` intervals at the end of the pool."""
-    late = 0
-    for k in range(state.pool_used, state.pool_used + count):
-        for host in range(state.host_of[state.pool.lo[k]], state.host_of[state.pool.hi[k] - 1] + 1):
-            late = max(late, late_on(state, host, state.now_ns))
-    return late
-
-
 @compiled(HOOK)
 def place_awake(state: BatchState, job: int, shadow: int, extra: int, _sign: int) -> int:
     """A job's cores for now, at the end of the pool; the number of intervals, 0 if none will do. ``boot_wait_ns`` says how long
@@ -138,11 +128,12 @@ def place_awake(state: BatchState, job: int, shadow: int, extra: int, _sign: int
 
     -1 if it would then run beyond the slot of the head, ``begin``, with more cores than are free beside it then, ``stop``.
     """
-    jobs = state.jobs
-    by_cores = state.settings.by_cores == 1
+    jobs, late = state.jobs, 0
     jobs.boot_wait_ns[job] = 0
-    count = _place_by_cores(state, job) if by_cores else _place_by_counts(state, job)
-    late = _late(state, count)
+    count = _place_by_cores(state, job) if state.settings.by_cores == 1 else _place_by_counts(state, job)
+    for k in range(state.pool_used, state.pool_used + count):
+        for host in range(state.host_of[state.pool.lo[k]], state.host_of[state.pool.hi[k] - 1] + 1):
+            late = max(late, late_on(state, host, state.now_ns))
     if late > 0 and state.now_ns + jobs.estimate_ns[job] + late > shadow and jobs.cores[job] > extra:
         return -1
     jobs.boot_wait_ns[job] = late

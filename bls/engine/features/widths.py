@@ -31,7 +31,7 @@ from bls.engine.features.coming_cores import free_now_for, may_come, may_have, t
 from bls.engine.features.reached import head_of_queue, hears, room_in_limits, stretch_walltime, write_down
 from bls.engine.heaps import drop_top, move, push
 from bls.engine.hooks import HOOK
-from bls.engine.job_lifecycle import account_for, hold_pool, planned_until, set_free, tally_cores
+from bls.engine.job_lifecycle import account_for, hold_pool, planned_until, set_free, tally
 from bls.engine.kept_reservations import drop_plan
 from bls.engine.planned_time import scaled
 from bls.engine.power_of_jobs import MACHINE, core_mw, room_mw
@@ -98,15 +98,6 @@ def _most_asked(state: BatchState, head: int, job: int, least: int) -> int:
 
 
 @compiled(inner=True)
-def _most_given(state: BatchState, job: int, most: int) -> int:
-    """How many free cores a running job can be given, by its most and the limits of its partition."""
-    jobs = state.jobs
-    if jobs.asked[job] > 0 or jobs.needs_no_more[job] == 1:
-        return 0
-    return int(max(0, min(most - jobs.held_cores[job], state.free_cores, room_in_limits(state, job))))
-
-
-@compiled(inner=True)
 def _plan_anew(
     state: BatchState, job: int, now: int, before: int, first: int, list_first: int, list_count: int
 ) -> None:
@@ -135,16 +126,6 @@ def _plan_anew(
         state.overdue_cores += more
     state.lost = 1
     state.blocked_head = -1  # its slot is another now
-
-
-@compiled(inner=True)
-def _comes_as_new(state: BatchState, job: int, core: int) -> None:
-    """A core that comes to a job is not wanted by anybody, and has the scale that all of the job's were told last."""
-    if state.hinted.size > 0:
-        state.hinted[core] = 0
-    if state.core_scale.row.size > 0:
-        scale = state.scaling.scale[job]
-        state.core_scale.row[core], state.core_scale.scale[core] = job + 1, scale if scale > 0 else WHOLE
 
 
 @compiled(inner=True)
@@ -210,11 +191,15 @@ def _give(state: BatchState, job: int, most: int, now: int) -> None:
         core = state.told.core[k]
         set_free(state, core, core + 1, -1)
         state.given_at[core], state.asked[core] = k + 1, 0
-        _comes_as_new(state, job, core)
+        if state.hinted.size > 0:
+            state.hinted[core] = 0
+        if state.core_scale.row.size > 0:  # it has the scale that all of the job's were told last
+            scale = state.scaling.scale[job]
+            state.core_scale.row[core], state.core_scale.scale[core] = job + 1, scale if scale > 0 else WHOLE
     state.free_cores -= n
     jobs.released[job] -= n
     jobs.released_held[job] -= n
-    tally_cores(state, job, n)
+    tally(state, job, 0, n)
     account_for(state, job, now, n, 1)
     hears(state, job, first)
 
@@ -253,11 +238,13 @@ def _ask_for_the_rest(state: BatchState, n: int, now: int) -> None:
 
 @compiled(inner=True)
 def _give_up_to_most(state: BatchState, n: int, now: int) -> None:
-    """What is free goes to n jobs, in order, up to ``resizing.most`` of each."""
+    """What is free goes to n jobs, in order, up to ``resizing.most`` of each, and the limits of its partition."""
+    jobs = state.jobs
     for k in range(n):
-        most = _most_given(state, state.resizing.job[k], state.resizing.most[k])
-        if most > 0:
-            _give(state, state.resizing.job[k], most, now)
+        job = state.resizing.job[k]
+        most = min(state.resizing.most[k] - jobs.held_cores[job], state.free_cores, room_in_limits(state, job))
+        if most > 0 and jobs.asked[job] == 0 and jobs.needs_no_more[job] == 0:
+            _give(state, job, most, now)
 
 
 @compiled(inner=True)

@@ -17,12 +17,6 @@ from traces.compiled import compiled
 from traces.kernels.signatures import Ints
 
 
-@compiled(inner=True)
-def _push_next(state: BatchState, job: int) -> None:
-    """Have the first wish that a job is still to make happen at its instant."""
-    push(state.releasing, state.wishes.at_ns[state.wishing.first[job]], b.WISH_KEY + job)
-
-
 @compiled(HOOK)
 def hear_wish(state: BatchState, job: int, _now: int, _stop: int, _sign: int) -> int:
     """A job wishes now, and so is first in the heap."""
@@ -33,7 +27,7 @@ def hear_wish(state: BatchState, job: int, _now: int, _stop: int, _sign: int) ->
     wishing.first[job] += 1
     wishing.count[job] -= 1
     if wishing.count[job] > 0:
-        _push_next(state, job)
+        push(state.releasing, state.wishes.at_ns[k + 1], b.WISH_KEY + job)
     state.changed = 1
     return 0
 
@@ -72,5 +66,5 @@ def tell_wishes(state: BatchState, job: int, wished_ns: Ints, cores: Ints, until
     if n > 0:
         state.n_wishes = first + n
         state.wishing.first[job], state.wishing.count[job] = first, n
-        _push_next(state, job)
+        push(state.releasing, state.wishes.at_ns[first], b.WISH_KEY + job)
     return TOLD

@@ -1,0 +1,233 @@
+"""Running jobs that may be slowed under a limit to power: after each pass they are put into their states.
+
+That is the state that was set by their submit, or one level for all: the fastest at which what is drawn fits, or the slowest.
+Or each has a state of its own: all are at full speed, if what is drawn then fits. Otherwise they are put into their slowest
+state one by one, in the order of a rule, until it fits; the last of them is in the fastest state at which it does. Those who
+would save nothing are left alone. Who starts, and how long waiting jobs are planned to run, does not depend on that: a job
+starts if it fits with all of them in their slowest state, and is planned at full speed.
+
+Where parts of the machine have limits of their own, that is done for one after the other, for the machine last, with the jobs
+that have cores there and what these cores draw; nobody becomes faster again. Where all jobs of each have one level, a job is at
+the slowest of those of the domains that it has cores in; then waiting jobs are planned at the level that they will have at
+least. Jobs are told of a change as of any that a policy makes (``bls.engine.features.directed``).
+"""
+
+from __future__ import annotations
+
+from bls.engine import state as b
+from bls.engine.features.directed import carry_out, expect
+from bls.engine.hooks import HEAR, HOOK, call_hook
+from bls.engine.job_lifecycle import under_way
+from bls.engine.kept_reservations import drop_plan
+from bls.engine.power_of_jobs import MACHINE, drawn_mw, held_within, left_mw, planned_state, speed_in, sum_within
+from bls.engine.state import BatchState
+from traces.compiled import compiled
+
+
+@compiled(inner=True)
+def _compare(a: int, c: int, other_a: int, other_c: int) -> int:
+    """Whether a / c is greater (1) than another such fraction, as great (0), or less (-1); exactly, by continued fractions.
+
+    Nothing is below 0; a fraction by 0 is greater than any number.
+    """
+    sign = 1
+    while c > 0 and other_c > 0:
+        whole, other_whole = a // c, other_a // other_c
+        if whole != other_whole:
+            return sign if whole > other_whole else -sign
+        a, c, other_a, other_c = c, a - whole * c, other_c, other_a - other_whole * other_c
+        sign = -sign
+    if c > 0:
+        return -sign
+    return sign if other_c > 0 else 0
+
+
+@compiled(inner=True)
+def _goes_first(state: BatchState, k: int, other: int) -> bool:
+    """Whether entry k is slowed before another one."""
+    of, number = state.power.slowing, state.jobs.number
+    order = of.key[other] - of.key[k]
+    if state.settings.slow_order == b.LEAST_SENSITIVE:
+        order = _compare(of.saves[k], of.loses[k], of.saves[other], of.loses[other])
+    if order != 0:
+        return bool(order > 0)
+    return bool(number[of.job[k]] < number[of.job[other]])
+
+
+@compiled(inner=True)
+def _settle(state: BatchState, n: int, at: int) -> None:
+    """Let the entry at a place of the heap of n go down to where it belongs."""
+    heap = state.power.slowing.heap
+    while 2 * at + 1 < n:
+        child = 2 * at + 1
+        if child + 1 < n and _goes_first(state, heap[child + 1], heap[child]):
+            child += 1
+        if _goes_first(state, heap[at], heap[child]):
+            return
+        heap[at], heap[child] = heap[child], heap[at]
+        at = child
+
+
+@compiled(inner=True)
+def _enter(state: BatchState, k: int, domain: int) -> None:
+    """What entry k saves in its slowest state, and loses, and its place by the rule: the least is first."""
+    of, jobs, settings = state.power.slowing, state.jobs, state.settings
+    job, at = of.job[k], of.state[k]
+    slowest, rule, draws = planned_state(state, job), settings.slow_order, state.power.more_mw
+    saves = sum_within(state, job, domain, draws, at) - sum_within(state, job, domain, draws, slowest)
+    of.saves[k] = saves
+    if rule == b.LEAST_SENSITIVE:
+        speed = state.power.speed
+        of.loses[k] = sum_within(state, job, domain, speed, at) - sum_within(state, job, domain, speed, slowest)
+    key = -saves
+    if rule == b.WIDEST_FIRST:
+        key = -jobs.held_cores[job]
+    elif rule == b.NARROWEST_FIRST:
+        key = jobs.held_cores[job]
+    elif rule == b.LATEST:
+        key = -jobs.start_ns[job]
+    elif rule == b.EARLIEST:
+        key = jobs.start_ns[job]
+    of.key[k] = key
+
+
+@compiled(inner=True)
+def _slow(state: BatchState, n: int, domain: int, above: int) -> None:
+    """Of n entries slow so many that a domain draws ``above`` mW less, or all."""
+    of, heap, size, draws = state.power.slowing, state.power.slowing.heap, 0, state.power.more_mw
+    for k in range(n):
+        _enter(state, k, domain)
+        if of.saves[k] > 0:
+            heap[size] = k
+            size += 1
+    for back in range(size // 2):
+        _settle(state, size, size // 2 - 1 - back)
+    while size > 0 and above > 0:
+        k = heap[0]
+        size -= 1
+        heap[0] = heap[size]
+        _settle(state, size, 0)
+        job = of.job[k]
+        at, slowest = of.state[k], planned_state(state, job)
+        wanted, before = slowest, sum_within(state, job, domain, draws, at)
+        if of.saves[k] >= above:
+            wanted = at + 1
+            while wanted < slowest and before - sum_within(state, job, domain, draws, wanted) < above:
+                wanted += 1
+        of.state[k] = wanted
+        above -= before - sum_within(state, job, domain, draws, wanted)
+
+
+@compiled(inner=True)
+def _count(state: BatchState, k: int, domain: int) -> None:
+    """Add what the cores that entry k has in a domain draw beyond idle ones, if it is no faster than at each level."""
+    of, power = state.power.slowing, state.power
+    job, at = of.job[k], of.state[k]
+    slowest = planned_state(state, job)
+    for group in range(power.first_core.size - 1):
+        cores = held_within(state, job, domain, group)
+        for level in range(power.states):
+            power.drawn[level] += cores * drawn_mw(state, job, max(at, min(level, slowest)), group)
+
+
+@compiled(inner=True)
+def _set_level(state: BatchState, n: int, domain: int) -> None:
+    """Have all of n entries that are in a domain, and may be slowed, no faster than at the fastest level at which what it draws
+    fits, or at the slowest."""
+    of, power, levels, left, level = state.power.slowing, state.power, state.domains.level, left_mw(state, domain), 0
+    if left != b.NEVER:
+        power.drawn[:] = 0
+        for k in range(n):
+            _count(state, k, domain)
+        while level < power.states - 1 and power.drawn[level] > left:
+            level += 1
+    if level != levels[domain]:
+        drop_plan(state)  # jobs are planned to run for longer, or shorter
+    levels[domain] = level
+    if level == 0:
+        return
+    for k in range(n):
+        job = of.job[k]
+        if domain == MACHINE or sum_within(state, job, domain, power.speed, 0) > 0:
+            of.state[k] = max(of.state[k], min(level, planned_state(state, job)))
+
+
+@compiled(inner=True)
+def _direct_core(state: BatchState, job: int, core: int, scale: int) -> None:
+    """Have the speed of a core of a job scaled, or of all of them (-1)."""
+    k, given = state.n_directed, state.directed
+    given.job[k], given.what[k], given.core[k], given.value[k] = job, b.SCALED, core, scale
+    state.n_directed = k + 1
+
+
+@compiled(inner=True)
+def _put_into(state: BatchState, job: int, level: int) -> None:
+    """Have a job run in the state that it is to be in, if it does not."""
+    power, jobs, settings = state.power, state.jobs, state.settings
+    if jobs.stop_ns[job] <= jobs.start_ns[job]:
+        return  # it is cut as it starts
+    wanted = planned_state(state, job)
+    if settings.powered == b.LEVELS:
+        wanted = min(wanted, level)
+    changed = state.scaling.power_state[job] != wanted
+    # Cores that have come since are in that state by themselves only where it has one speed.
+    if not changed and (wanted == 0 or settings.power_alike == 1 or settings.resizing == b.NO_RESIZE):
+        return
+    state.scaling.power_state[job] = wanted
+    if settings.power_alike == 1:
+        _direct_core(state, job, -1, speed_in(state, job, wanted, 0))
+        return
+    for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
+        group = 0
+        for core in range(state.pool.lo[k], state.pool.hi[k]):
+            while core >= power.first_core[group + 1]:
+                group += 1
+            if state.settings.releases != b.NO_RELEASES and state.holder[core] != job:
+                continue
+            scale, has = speed_in(state, job, wanted, group), state.core_scale.row[core] == job + 1
+            if changed or not (has and state.core_scale.scale[core] == scale):
+                _direct_core(state, job, core, scale)
+
+
+@compiled(inner=True)
+def _expect_at_full_speed(state: BatchState, now: int) -> None:
+    """Jobs that start now are no more expected to end as they were planned: they are at full speed until they are slowed."""
+    jobs = state.jobs
+    for k in range(state.running.n):  # those that are only replayed are among them already
+        job = state.running.key[k]
+        if jobs.start_ns[job] >= now and state.scaling.power_state[job] == 0:  # else a pass before has told it
+            expect(state, job, jobs.start_ns[job] + jobs.estimate_ns[job])
+            if state.settings.promises == 1:
+                call_hook(state.hooks[HEAR], (state, job, 0, 0, 0))
+    for k in range(state.n_started):
+        job = state.started[k]
+        expect(state, job, jobs.start_ns[job] + jobs.estimate_ns[job])
+
+
+@compiled(HOOK)
+def set_states(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
+    """After a pass: running jobs are in the states that they are to be in; returns 0, or a status."""
+    settings, of, n = state.settings, state.power.slowing, state.running.n + state.n_started
+    levels, domains, level = settings.powered == b.LEVELS, state.domains.limit_mw.size, state.domains.level[0]
+    together = settings.slow_order == b.TOGETHER
+    if settings.plans == 1 and settings.by_cores == 0 and (not levels or level > 0):
+        _expect_at_full_speed(state, now)
+    for k in range(n):  # all at full speed
+        of.job[k], of.state[k] = under_way(state, k), 0
+    for one in range(domains if levels else 0):
+        domain = (one + 1) % domains  # the machine is last
+        if together:
+            _set_level(state, n, domain)
+            continue
+        left = left_mw(state, domain)
+        if left == b.NEVER:
+            continue
+        for k in range(n):
+            left -= sum_within(state, of.job[k], domain, state.power.more_mw, of.state[k])
+        if left < 0:
+            _slow(state, n, domain, -left)
+    if levels and together and domains == 1 and level == 0 and state.domains.level[0] == 0:
+        return 0  # all are at full speed, as before
+    for k in range(n):
+        _put_into(state, of.job[k], of.state[k])
+    return int(carry_out(state, now))
