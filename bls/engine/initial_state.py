@@ -261,7 +261,7 @@ def new_state(given: Given) -> BatchState:
         functions=np.zeros(b.FUNCTIONS, np.int64),
     )
     state.by_rank[jobs.rank] = np.arange(n)
-    down = np.flatnonzero(host_status.next_down_ns < b.NEVER)
+    down = np.flatnonzero(np.diff(state.outage_first))  # also of a drain that may be told later
     state.host_events.refill(host_status.next_down_ns[down], len(host_status.next_down_ns) + down)
     state.placement.words = state.free_words
     state.hooks = HOOKS.filled(wanted(state))

@@ -22,7 +22,7 @@ BATCH: Final = {
 
 #: The application level.
 APPLICATION: Final = {
-    "als.engine.loop": 54,
+    "als.engine.loop": 55,
     "als.engine.state": 3,
     "als.techniques.fixed.static": 2,
     "als.lengths.equal": 1,
