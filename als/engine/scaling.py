@@ -12,7 +12,7 @@ from __future__ import annotations
 from als.engine import state as s
 from als.engine.chunk_dispatch import arrival_ns
 from als.engine.hooks import CHANGE_GRAPH, call_hook
-from als.engine.injected_changes import IDLES, OVERFLOWS, do_held, go_on, is_sure
+from als.engine.injected_changes import IDLES, OVERFLOWS, do_held, go_on, is_sure, settle
 from als.engine.releases import rank_speed, released
 from als.engine.rule_table import LEARNS
 from als.engine.state import ApplicationState, part_kind
@@ -103,7 +103,7 @@ def first_and_last_work(state: ApplicationState, at_ns: int) -> tuple[int, int]:
 
 @compiled()
 def hands_out(state: ApplicationState, until_ns: int) -> bool:
-    """Whether a request up to ``until_ns`` may concern others than the core that asks: it may get a task, or be learnt from."""
+    """Whether a request up to ``until_ns`` can affect other cores: it may receive a task, or the technique learns from it."""
     rules = state.table.flags[state.rule] | state.table.flags[state.phases.rule[state.part % state.phases.kind.size]]
     return bool(
         state.n_left > 0 or rules & LEARNS != 0 or state.choose_ns <= until_ns or state.n_hinted + state.n_leaving > 0
@@ -112,10 +112,10 @@ def hands_out(state: ApplicationState, until_ns: int) -> bool:
 
 @compiled(inner=True)
 def _left_through(state: ApplicationState, own: Floats, at_ns: Ints, factor: Floats, n: int, left: Floats) -> float:
-    """What each core has left of its task as the last speed begins, if the task lasts; returns the highest factor.
+    """Compute the work left of each core's task at the last change, unless the task ends before; returns the highest factor.
 
     With the roundings of ``settle``, but each change for all cores before the next: a processor then does several cores at a
-    time. Returns 0 if a change is none, and so no rounding either.
+    time. Returns 0 if two successive factors are equal: then no rounding takes place.
     """
     cores, highest = state.cores, factor[0]
     for j in range(1, n):
@@ -125,9 +125,9 @@ def _left_through(state: ApplicationState, own: Floats, at_ns: Ints, factor: Flo
     for c in range(state.speed.size):
         left[c] = abs(cores.held_work[c]) - (at_ns[0] - cores.held_from_ns[c]) * 1e-9 * state.speed[c]
     for j in range(1, n):
-        s, scale = (at_ns[j] - at_ns[j - 1]) * 1e-9, factor[j - 1]
+        seconds, scale = (at_ns[j] - at_ns[j - 1]) * 1e-9, factor[j - 1]
         for c in range(state.speed.size):
-            left[c] -= s * (own[c] * scale)
+            left[c] -= seconds * (own[c] * scale)
     return float(highest)
 
 
@@ -135,27 +135,39 @@ def _left_through(state: ApplicationState, own: Floats, at_ns: Ints, factor: Flo
 def _go_on_through(
     state: ApplicationState, c: int, ends_ns: int, own: float, at_ns: Ints, factor: Floats, n: int
 ) -> int:
-    """As ``go_on`` at each of several changes of core ``c``'s speed in turn, up to the end of its chunk, which it returns."""
+    """As ``go_on`` at each of several changes of core ``c``'s speed in turn, as long as its chunk, which ends at ``ends_ns`` as
+    things are, lasts; returns when that ends, or ``OVERFLOWS``."""
+    cores, held, last = state.cores, state.cores.held_work, -1
+    k, t, work, begun, speed = cores.held_first[c], cores.held_from_ns[c], abs(held[c]), held[c] < 0.0, state.speed[c]
+    stop_at = cores.held_stop[c]
+    if k == stop_at:
+        return ends_ns
     for j in range(n):
-        if ends_ns <= at_ns[j]:
+        if own * factor[j] == speed:
+            continue
+        k, t, work, begun = settle(state, c, k, t, work, begun, speed, at_ns[j])
+        if k == stop_at:
             break
-        if own * factor[j] != state.speed[c]:
-            state.now_ns = at_ns[j]
-            t = go_on(state, c, own * factor[j])
-            if t == OVERFLOWS:
-                return OVERFLOWS
-            if t != IDLES:
-                ends_ns = arrival_ns(state, t, c)
-    return ends_ns
+        speed, last = own * factor[j], j
+    cores.held_first[c], cores.held_from_ns[c], held[c] = k, t, -work if begun else work
+    state.speed[c] = speed
+    if k == stop_at:
+        cores.squares[c] = cores.done_squares[c]
+        return arrival_ns(state, t, c)
+    if last < 0:
+        return ends_ns
+    state.now_ns = at_ns[last]
+    t = do_held(state, c)
+    return OVERFLOWS if t == OVERFLOWS else arrival_ns(state, t, c)
 
 
 @compiled()
 def rescale_all(state: ApplicationState, own: Floats, at_ns: Ints, factor: Floats, n: int, left: Floats) -> int:
-    """As :func:`set_scale` of all cores and :func:`rescale`, ``n`` times in turn, for the cores that ask.
+    """Apply ``n`` scales of all cores, in turn, to the cores that ask.
 
-    The application was advanced up to the first of the instants ``at_ns``, which ascend, or beyond. It is to be advanced beyond
-    the last one, and :func:`end_rescaling` follows. No request in between may concern another core (:func:`hands_out`).
-    ``factor`` are the scales, as parts of a core's own speed, and ``left`` is work space.
+    First advance up to the first of the instants ``at_ns``, which ascend; afterwards advance beyond the last one, and call
+    :func:`end_rescaling`. No request in between may affect another core (:func:`hands_out`). ``factor`` are the scales, as
+    parts of a core's own speed, and ``left`` is work space.
     """
     cores, speed, last_ns = state.cores, state.speed, at_ns[n - 1]
     highest = _left_through(state, own, at_ns, factor, n, left)
@@ -181,9 +193,10 @@ def rescale_all(state: ApplicationState, own: Floats, at_ns: Ints, factor: Float
 
 @compiled()
 def end_rescaling(state: ApplicationState, own: Floats, at_ns: int, factor: float) -> None:
-    """Let the clock be at the last change of :func:`rescale_all`, and the cores that have nothing to do have its speed, too."""
+    """Set the clock to the last change of :func:`rescale_all`, and give idle cores its speed."""
     state.now_ns = at_ns
     for c in range(state.speed.size):
         if state.speed[c] > 0.0 and not released(state, c):
-            state.speed[c] = own[c] * factor
+            if own[c] * factor != state.speed[c]:
+                go_on(state, c, own[c] * factor)
             rank_speed(state, c, state.speed[c])

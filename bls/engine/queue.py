@@ -44,14 +44,14 @@ def queue_remove(words: Array, starts: Array, rank: int) -> None:
 
 @compiled(merged=True)
 def waiting_from(state: BatchState, rank: int) -> int:
-    """The waiting job with the smallest rank that is not below one, -1 if there is none."""
+    """Return the waiting job of the lowest rank from ``rank`` on, or -1."""
     found = queue_next(state.queue_words, state.queue_starts, rank)
     return int(state.by_rank[found]) if found >= 0 else -1
 
 
 @compiled(merged=True)
 def next_in_order(state: BatchState, place: int, n_order: int) -> tuple[int, int]:
-    """The place after ``place`` in the order of the queue, and the job there, -1 behind the last one.
+    """Return the place after ``place`` in the order of the queue, and the job there; -1 after the last job.
 
     The order is that of ranks, or the first ``n_order`` entries of ``state.order``, where scores change it.
     """

@@ -63,7 +63,7 @@ class Settings(State):
 
     # Where power is limited:
     powered: int = codes.Power.UNPOWERED  # what a limit to power does
-    power_amount: int = 0  # which of the amounts of the profile of cores is what is left of power
+    power_amount: int = 0  # place of the machine's power among the amounts; domain d is d places later
     power_alike: int = 0  # each state has the same speed in all groups
     power_stairs: int = 0  # by how many steps of limits the profile may change at one instant
     noticed: int = 0  # limits are known before they begin

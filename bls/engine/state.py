@@ -209,7 +209,7 @@ class CoreProfile(State):
 
 
 class Slowing(State, dim="slowing"):
-    """Work space, where jobs are slowed one by one, of each running job."""
+    """Work space for slowing running jobs, one entry per job."""
 
     job: Ints = column()  # its row
     state: Ints = column()  # which it is to be in
@@ -264,7 +264,7 @@ class DomainState(State):
     limit_mw: Ints = column("domains", fill=NEVER)  # the lowest of its limits that is known and in force
     level: Ints = column("domains")  # at which its jobs are that may be slowed, where all of them are at one
     covers: Ints2  # (P, D): 1 where a domain has all cores of a partition
-    # (hosts + 1,) and (·,): host h is in the parts ``of_host[of_first[h]:of_first[h + 1]]``
+    # (hosts + 1,) and (·,): besides the machine, host h is in the domains ``of_host[of_first[h]:of_first[h + 1]]``
     of_first: Ints
     of_host: Ints
     room: Ints = column("domains")  # work space

@@ -63,15 +63,16 @@ def _helpers(wanted: Mapping[str, int]) -> Iterator[None]:
     for k in range(1, n):
         first = k * len(missing) // n
         helpers.append(context.Process(target=_compile, args=(os.getpid(), missing[first:] + missing[:first])))
-    with deaf_children(), nothing_imported():
-        for helper in helpers:
-            helper.start()
     try:
+        with deaf_children(), nothing_imported():
+            for helper in helpers:
+                helper.start()
         yield
     finally:
         for helper in helpers:
-            helper.kill()
-            helper.join()
+            if helper.pid is not None:
+                helper.kill()
+                helper.join()
 
 
 def _compile(parent: int, modules: list[str]) -> None:

@@ -3,9 +3,8 @@
 A power limit may set the speeds of all running jobs again and again, and so change every core of the machine each time. But
 a scale shows only as a request arrives, or as the job ends. How much a core has left of its chunk is known, in ns at its own
 speed, and so the first instant at which anything can show, whatever the scales are by then. Until there a scale is deferred,
-with its instant. The application applies all deferred scales in one step, core by core, with the same roundings as if it had
-applied each at its instant; while there are tasks to hand out, those between two requests. Commands other than one scale of all
-cores are applied at once, after those.
+with its instant. The application applies the deferred scales in one step, with the roundings of one after another. While tasks
+are left to hand out, one step covers only the scales between two requests. Other commands follow at once.
 """
 
 from __future__ import annotations

@@ -60,7 +60,8 @@ def _take_cores(state: BatchState, inline: InlineState, job: int, n_cores: int) 
 
 @compiled(merged=True)
 def stops_later(state: BatchState, inline: InlineState, job: int, status: int) -> bool:
-    """Whether a job that has ended so was cut, and had released the failing hosts by then: it is run again, for longer."""
+    """Return whether a job that ended with ``status`` was cut by a failure of hosts that it had released by then; it is then
+    simulated again with a later stop."""
     if inline.costs.may_release == 0 or status != STOPPED:
         return False
     app = inline.running.app

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from applications import ran
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from inside import code, column, number
 from pages import ROOT, section, table
@@ -240,36 +240,41 @@ def test_scales_are_of_some_cores_and_of_those_that_come() -> None:
     assert application.state.end_ns.tolist() == [10, 10, 20, 30, 30, 70, 70, 51]
 
 
-@settings(max_examples=200)
+@settings(max_examples=500)
 @given(st.integers(0, 2**32))
 def test_scales_at_many_instants_are_applied_in_one_step(seed: int) -> None:
-    """Where requests concern their core alone; some cores end in between, and others have nothing from the first."""
+    """Where requests concern their core alone; then one after another, so that all that cores held before counts."""
     chance = np.random.default_rng(seed)
-    n_cores, factor = (
-        int(chance.integers(1, 9)),
-        chance.choice([0.25, 0.5, 0.999, 1.0, 1.5], int(chance.integers(1, 12))),
-    )
-    lengths = chance.integers(1, 60, int(chance.integers(1, 4)) * n_cores) * TEN
+    n_cores, tasks = int(chance.integers(1, 7)), int(chance.integers(1, 5))
+    lengths = chance.integers(3, 40, tasks * n_cores) * TEN
     speed = chance.choice([1.0, 2.0, 3.0], n_cores)
-    scheduler = TECHNIQUES[chance.choice(["static", "gss", "fac"])]
-    at_ns = np.sort(chance.integers(0, 400, len(factor)))
-    one, all_at_once = (Application(lengths, speed, scheduler, overhead_ns=3) for _ in range(2))
-    for application in (one, all_at_once):
-        application.advance(int(at_ns[0]) + 1)
-    state = all_at_once.state
-    assume(not one.finished and not hands_out(state, int(at_ns[-1])))
-    set_scale(state, -1, WHOLE)
-    assert rescale_all(state, speed, at_ns, factor, len(factor), np.empty(n_cores)) == SUSPENDED
-    for instant, value in zip(at_ns.tolist(), factor.tolist(), strict=True):
-        one.advance(instant + 1)
-        assume(not one.finished)
-        one.scale(value, at_ns=instant)
-    all_at_once.advance(int(at_ns[-1]) + 1)
-    end_rescaling(state, speed, int(at_ns[-1]), float(factor[-1]))
-    for application in (one, all_at_once):
-        assert application.advance()
+    scheduler = TECHNIQUES[chance.choice(["static", "gss", "fac", "ss"])]
+    one, other = (Application(lengths, speed, scheduler, overhead_ns=3) for _ in range(2))
+    at = 0
+    for round_ in range(4):
+        at += int(chance.integers(1, 40))
+        factor = chance.choice([0.25, 0.5, 0.999, 1.0, 1.5], int(chance.integers(1, 6)))
+        at_ns = np.sort(at + chance.integers(0, 80, len(factor)))
+        at = int(at_ns[-1]) + 1
+        for application in (one, other):
+            application.advance(int(at_ns[0]) + 1)
+        in_one_step = round_ % 2 == 0 and not hands_out(other.state, at)
+        for application in (one,) if in_one_step else (one, other):
+            for instant, value in zip(at_ns.tolist(), factor.tolist(), strict=True):
+                if not application.advance(instant + 1):
+                    application.scale(value, at_ns=instant)
+        if one.finished:  # no step goes beyond the end
+            return
+        if in_one_step:
+            set_scale(other.state, -1, WHOLE)
+            assert rescale_all(other.state, speed, at_ns, factor, len(factor), np.empty(n_cores)) == SUSPENDED
+            other.advance(at)
+            end_rescaling(other.state, speed, at - 1, float(factor[-1]))
+            set_scale(other.state, -1, round(factor[-1] * WHOLE))
+    assert one.advance()
+    assert other.advance()
     for name in ("start_ns", "end_ns", "core", "busy_ns", "finish_ns", "speed"):
-        assert column(one.state, name).tolist() == column(state, name).tolist(), name
+        assert column(one.state, name).tolist() == column(other.state, name).tolist(), name
 
 
 @pytest.mark.parametrize(("name", "concerns"), [("static", False), ("gss", False), ("awf-b", True)])

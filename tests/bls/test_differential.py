@@ -54,7 +54,7 @@ def check(case: BatchCase) -> None:
 @pytest.mark.parametrize("mask", [(), *(mask for mask in MASKS if len(mask) == 1)], ids="+".join)
 def test_each_feature(mask: tuple[str, ...]) -> None:
     """Without others: most plans are by counts."""
-    for case in said_cases(1, 10 if mask else 60, (), always=mask):
+    for case in said_cases(1, 6 if mask else 30, (), always=mask):
         check(case)
 
 

@@ -469,7 +469,7 @@ def _phase(chance: random.Random) -> Phase:
 MASKS = covering(ALL, (*APART, *REFUSED), 5)
 
 #: The number of cases of each set that are drawn; some of them users cannot say.
-DRAWN = 5
+DRAWN = 4
 
 
 def check(case: TwoLevelCase, mask: Collection[str]) -> bool:

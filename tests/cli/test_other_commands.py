@@ -275,7 +275,9 @@ def test_who_compiles_for_a_command_ends_with_it(tmp_path: Path) -> None:
     dies = "print(multiprocessing.active_children()[0].pid, flush=True); os.kill(os.getpid(), signal.SIGKILL)"
     done = _warmed(tmp_path, f"if store.has('als.engine.metrics'): {dies}")
     assert done.returncode == -signal.SIGKILL
+    until = time.monotonic() + 10
     while _runs(done.stdout.strip()):
+        assert time.monotonic() < until
         time.sleep(0.01)
     assert len(list(tmp_path.rglob("*.code"))) < 3
 

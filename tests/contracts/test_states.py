@@ -197,6 +197,8 @@ def test_the_front_of_a_state_has_the_first_entries_of_every_column() -> None:
     front = state.front(2)
     assert (front.kind.tolist(), front.other.tolist(), front.way, list(front.faults())) == ([1, 2], [1, 2], 2, [])
     assert np.shares_memory(front.kind, state.kind)
+    unread = Codes.new({"rows": 3}).front(2)
+    assert (unread.kind.tolist(), unread.as_kernels_see("other").tolist()) == ([1, 1], [-1, -1])
     assert len(state.kind) == len(state.front(5).kind) == 3
 
 

@@ -136,6 +136,7 @@ def day(shared: Path) -> Workload:
     return busiest_day(shared, "W1")
 
 
+@pytest.mark.release
 def test_the_second_workload(shared: Path, tmp_path: Path) -> None:
     """Two variations of it give the rows of ``docs/data`` again."""
     study = load_study(STUDIES / "two-level-paper.toml", [shared / "traces"])

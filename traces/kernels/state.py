@@ -427,10 +427,10 @@ class State:
         return found
 
     def front(self, n: int) -> Self:
-        """A state of columns only that has in common with this one the first ``n`` entries of each."""
+        """A state that has in common with this one the first ``n`` entries of each column; it has no states of its own."""
         front = type(self).__new__(type(self))
         block = self._block.copy()
-        sizes = [field.place + 1 for field in fields_of(type(self)).values()]
+        sizes = [field.place + 1 for field in fields_of(type(self)).values() if field.dtype is not None]
         block[sizes] = np.minimum(block[sizes], n)
         front.__dict__.update(
             {name: value if name[0] == "_" else value[:n] for name, value in self.__dict__.items()},
@@ -672,7 +672,7 @@ def _extents_of(state: type[State]) -> _Extents:
 
 
 def _is_no_code(values: Array, known: list[int]) -> Array:
-    # Which values are none of the known ones, which are sorted; without gaps their ends say it, and far sooner.
+    # Which values are not in ``known``, which is sorted. If the codes have no gaps, comparing with both ends is faster.
     if known[-1] - known[0] == len(known) - 1:
         return (values < known[0]) | (values > known[-1])
     return np.isin(values, known, invert=True)

@@ -50,7 +50,7 @@ def _free(state: BatchState, job: int) -> int:
 
 @compiled(inner=True)
 def _wider(state: BatchState, job: int, free: int) -> int:
-    """With how many cores a job starts that fits now, with ``free`` that it may have."""
+    """Return the width of a job that fits now, if ``free`` cores are available to it."""
     jobs, asked = state.jobs, state.jobs.cores[job]
     if state.n_waiting > 1:
         return int(asked)
@@ -59,7 +59,7 @@ def _wider(state: BatchState, job: int, free: int) -> int:
 
 @compiled(inner=True)
 def _narrower(state: BatchState, job: int, free: int, begin: int) -> int:
-    """With how many cores a job starts that does not fit now, but at ``begin``, by what is planned: with ``free``, or later."""
+    """Return the width of a job that is planned to start at ``begin``: ``free`` cores now, or what it asks for later."""
     jobs, asked, rest = state.jobs, state.jobs.cores[job], state.jobs.estimate_ns[job]
     if free < jobs.min_cores[jobs.origin[job]]:
         return int(asked)

@@ -75,7 +75,7 @@ def plan_with_power(state: BatchState, _job: int, n_order: int, _stop: int, _sig
             waits = True
             continue
         if settings.molds == 1 and not blocked:
-            if not fits:
+            if not fits and settings.max_reservations > 0:
                 extra_mw = _set_shadow(state, job)
             n = call_hook(state.hooks[MOLD], (state, job, 0, state.now_ns if fits else state.shadow_ns, 0))
             mw = least_mw(state, job)

@@ -1,13 +1,13 @@
 """Running jobs that may be slowed under a limit to power: after each pass they are put into their states.
 
-That is the state that was set by their submit, or one level for all: the fastest at which what is drawn fits, or the slowest.
-Or each has a state of its own: all are at full speed, if what is drawn then fits. Otherwise they are put into their slowest
-state one by one, in the order of a rule, until it fits; the last of them is in the fastest state at which it does. Those who
-would save nothing are left alone. Who starts, and how long waiting jobs are planned to run, does not depend on that: a job
-starts if it fits with all of them in their slowest state, and is planned at full speed.
+A job runs in the state chosen when it was submitted, or all jobs share one level: the fastest that fits the limit, else the
+slowest. Or each has a state of its own: all are at full speed, if what is drawn then fits. Otherwise they are put into their
+slowest state one by one, in the order of a rule, until it fits; the last of them is in the fastest state at which it does.
+Jobs that would save nothing keep their state. Who starts, and how long waiting jobs are planned to run, does not depend on
+that: a job starts if it fits with all of them in their slowest state, and is planned at full speed.
 
 Where parts of the machine have limits of their own, that is done for one after the other, for the machine last, with the jobs
-that have cores there and what these cores draw; nobody becomes faster again. Where all jobs of each have one level, a job is at
+that have cores there and what these cores draw; no job becomes faster again. Where all jobs of each have one level, a job is at
 the slowest of those of the domains that it has cores in; then waiting jobs are planned at the level that they will have at
 least. Jobs are told of a change as of any that a policy makes (``bls.engine.features.directed``).
 """
@@ -120,7 +120,7 @@ def _slow(state: BatchState, n: int, domain: int, above: int) -> None:
 
 @compiled(inner=True)
 def _count(state: BatchState, k: int, domain: int) -> None:
-    """Add what the cores that entry k has in a domain draw beyond idle ones, if it is no faster than at each level."""
+    """Add the draw of entry k's cores in a domain beyond idle ones, for each level that its state may be limited to."""
     of, power = state.power.slowing, state.power
     job, at = of.job[k], of.state[k]
     slowest = planned_state(state, job)
@@ -132,8 +132,7 @@ def _count(state: BatchState, k: int, domain: int) -> None:
 
 @compiled(inner=True)
 def _set_level(state: BatchState, n: int, domain: int) -> None:
-    """Have all of n entries that are in a domain, and may be slowed, no faster than at the fastest level at which what it draws
-    fits, or at the slowest."""
+    """Slow the n entries in a domain to the fastest level at which its draw fits the limit, or to the slowest level."""
     of, power, levels, left, level = state.power.slowing, state.power, state.domains.level, left_mw(state, domain), 0
     if left != b.NEVER:
         power.drawn[:] = 0

@@ -16,8 +16,8 @@ def predict(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) ->
     """Set the estimate of a job that arrives: the mean of the latest in the closest group that tells, else the request.
 
     Never more than the request; else never less than ``shortest_ns``. The window of a reservation was checked to be long
-    enough for what its jobs ask for: they are planned with that. What it draws is the mean of the latest two of its user's,
-    else as the platform says.
+    enough for what its jobs ask for: they are planned with that. What it draws is the mean of the user's last two jobs
+    that ended, or the platform's value.
     """
     jobs, history, power, seen = state.jobs, state.history, state.power, state.power.seen
     origin, most = jobs.origin[job], history.shape[1] - 1
