@@ -21,7 +21,7 @@ pytestmark = pytest.mark.whole
 MASKS = covering((*FEATURES, *LATER), APART, 5)
 
 #: The number of cases of each set that are drawn; some of them users cannot say.
-DRAWN = 8
+DRAWN = 6
 
 
 def whole(case: BatchCase) -> list[Attempt]:

@@ -501,7 +501,7 @@ def test_any_features(drawn: tuple[TwoLevelCase, tuple[str, ...]]) -> None:
     check(*drawn)
 
 
-@pytest.mark.parametrize(("coupling", "step"), [("pool", 6), ("process", 40)])
+@pytest.mark.parametrize(("coupling", "step"), [("pool", 9), ("process", 40)])
 def test_in_processes(coupling: str, step: int) -> None:
     for mask in [mask for mask in MASKS if len(mask) > 1][::step]:
         case = max(two_level_cases(44, DRAWN, mask), key=lambda case: len(case.batch.jobs))
@@ -517,11 +517,11 @@ def test_a_simulator_that_is_told_of_parts_wishes_as_they_say() -> None:
 
 
 def plain_python() -> int:
-    return sum(any(check(case, mask) for case in two_level_cases(45, DRAWN, mask)[:2]) for mask in MASKS[::3])
+    return sum(any(check(case, mask) for case in two_level_cases(45, DRAWN, mask)[:2]) for mask in MASKS[::5])
 
 
 def test_without_compiled_code() -> None:
-    assert without_compiled_code("test_both_levels", "plain_python") == len(MASKS[::3])
+    assert without_compiled_code("test_both_levels", "plain_python") == len(MASKS[::5])
 
 
 class Places:

@@ -6,6 +6,7 @@ about must have happened. Each feature is simulated inline, and in every other w
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from dataclasses import dataclass, replace
@@ -95,13 +96,21 @@ MATRIX: dict[str, tuple[Any, list[dict[str, Any]]]] = {
 }
 
 
+#: Those of ``make test``; what they leave out is among the pairs of features of ``test_both_levels.py``.
+STAYS = re.compile("all|failures|another|planners")
+
+
 def _label(options: dict[str, Any]) -> str:
     return "-".join(str(options[key]) for key in ("coupling", "workers", "socket") if key in options)
 
 
 @pytest.mark.parametrize(
     ("name", "options"),
-    [pytest.param(name, way, id=f"{name}-{_label(way)}") for name, (_, ways) in MATRIX.items() for way in ways],
+    [
+        pytest.param(name, way, id=f"{name}-{_label(way)}", marks=() if STAYS.search(name) else pytest.mark.release)
+        for name, (_, ways) in MATRIX.items()
+        for way in ways
+    ],
 )
 def test_one_result(name: str, options: dict[str, Any], tmp_path: Path) -> None:
     feature, _ = MATRIX[name]

@@ -152,6 +152,7 @@ class Slowness:
         # Once the process is there, it disturbs no case by its own start.
         multiprocessing.connection.wait([self._times._reader, self._process.sentinel])  # type: ignore[attr-defined]
         if self._times.empty():
+            self._process.join()
             raise RuntimeError(f"the process that measures the machine ended with {self._process.exitcode}")
         self._first = self._times.get()
         return self
@@ -168,9 +169,9 @@ class Slowness:
 def _sample(work: Callable[[], None], times: SimpleQueue[float], over: Event) -> None:
     while True:
         times.put(statistics.median(_cpu_s(work) for _ in range(3)))
-        if over.wait(2.0):
-            break
-    times.put(statistics.median(_cpu_s(work) for _ in range(3)))
+        if over.is_set():
+            return
+        over.wait(2.0)
 
 
 def _cpu_s(work: Callable[[], None]) -> float:
