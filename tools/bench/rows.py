@@ -148,8 +148,7 @@ class Slowness:
         self.value = 1.0
 
     def __enter__(self) -> Self:
-        self._process.start()
-        # Once the process is there, it disturbs no case by its own start.
+        self._process.start()  # it is waited for, so that its start disturbs no case
         multiprocessing.connection.wait([self._times._reader, self._process.sentinel])  # type: ignore[attr-defined]
         if self._times.empty():
             self._process.join()
