@@ -2,7 +2,7 @@
 # make check   linters, types, the tests of the parts; a minute and a half on two processors, to run while one works
 # make test    every check and test: what must hold of every commit
 # make release what takes minutes: an installation into every Python, the whole site in a browser, all of SimGrid's cases
-# make soak    look for what nobody has seen: 250 times as many examples as make test takes, and others each time; and 100,000
+# make soak    look for what nobody has seen: 300 times as many examples as make test takes, and others each time; and 100,000
 #              runs of the bridge on a simulated network (tests/bridge/test_simulated_network.py); and 20 replays that are killed
 #              (tests/bridge/replay_soak.py); and 20 interrupts of a study on a Dask cluster (tests/bridge/interrupt_soak.py)
 # make faults  plant the faults of tests/faults, one at a time, and run the tests that must find each (tools/faults.py)

@@ -39,7 +39,7 @@ if not (SHARED / "cases").is_dir():
 #: looks at there. ``check`` has units and contracts; ``test`` has all behaviour, and in real_world the main job on whole logs;
 #: ``soak`` searches: it takes other examples in every run, and keeps what fails in ``.hypothesis``; ``release`` has what takes
 #: minutes: tests with the mark ``release``.
-LAYERS = {"check": 0.04, "test": 0.08, "soak": 20.0, "release": 0.1}
+LAYERS = {"check": 0.04, "test": 0.06, "soak": 20.0, "release": 0.1}
 
 #: The fewest examples that are worth the name of a search.
 FEWEST = 3
