@@ -49,7 +49,9 @@ def tell(state: ApplicationState, needs: int) -> None:
     if needs & MOMENTS != 0:
         # Where some were put back, the moments of the whole loop are as good.
         first = state.next_task if state.n_holes == 0 else state.part_first[state.part]
-        tell_moments(state, state.lengths[first : state.part_first[state.part + 1]], gflops)
+        stop = state.part_first[state.part + 1]
+        if first < stop:  # else it hands out nothing
+            tell_moments(state, state.lengths[first:stop], gflops)
 
 
 @compiled(inner=True)
