@@ -40,9 +40,7 @@ def scheduler(name: str, *, where: str = "--als", also: tuple[str, ...] = ()) ->
         raise InputError(f"{where}: {shown(name)}; allowed: {plain}, which has no parameters")
     if plain == MAPPED.name:
         return MAPPED
-    if plain in TECHNIQUES:
-        return technique(name, where=where)
-    if name.startswith("select:"):
+    if plain in TECHNIQUES or name.startswith("select:"):
         return technique(name, where=where)
     in_file = ".py:" in plain
     if plain in PLANNERS or (not in_file and any(one.name == plain for one in entry_points("twolevel.planners"))):

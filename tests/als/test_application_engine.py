@@ -22,6 +22,8 @@ from als.engine.dag.metrics import GRAPH_METRICS
 from als.engine.dag.parts import Edges, GraphPart
 from als.engine.injected_changes import MOST_FRUITLESS
 from als.engine.metrics import LOOP_METRICS, application_metrics, by_name, finish_cov, finish_imbalance, measure
+from als.engine.rule_selection import tell
+from als.engine.rule_table import MOMENTS
 from als.engine.scaling import end_rescaling, hands_out, rescale_all, set_scale
 from als.engine.state import ApplicationState
 from als.engine.status import SUSPENDED
@@ -285,6 +287,15 @@ def test_requests_concern_others_while_there_are_tasks_or_somebody_learns(name: 
         application.advance(application.now_ns + 1)
     assert not application.finished
     assert hands_out(application.state, application.now_ns) == concerns
+
+
+def test_a_technique_is_told_no_moments_where_no_task_is_left() -> None:
+    application = Application([TEN] * 2, [1.0, 1.0], TECHNIQUES["fac-mu-sigma"], overhead_ns=0)
+    while number(application.state, "n_left") > 0:
+        application.advance(application.now_ns + 1)
+    told = column(application.state, "facts").tolist()
+    tell(application.state, MOMENTS)
+    assert column(application.state, "facts").tolist() == told
 
 
 def test_tasks_that_have_places_have_no_other_width() -> None:

@@ -67,8 +67,7 @@ def column(*dims: str | int, fill: float = 0, constant: bool = False, codes: typ
     ----------
     *dims : str or int
         What each axis is as long as: the name of a dimension (:meth:`State.new` is told their sizes), or a fixed size. None:
-        the dimension of the class. Of a state: the size of that state's own dimension; None: of the
-        dimension of that name.
+        the dimension of the class. Of a state: the size of that state's own dimension; None: of the dimension of that name.
     fill : float, default 0
         The first value of each entry.
     constant : bool, default False
