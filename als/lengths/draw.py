@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
 
 import numpy as np
 
@@ -228,13 +227,14 @@ def fault(model: LengthModel, status: int) -> PluginError | InputError:
 
 
 @functools.lru_cache(maxsize=64)
-def _called(model: LengthModel) -> tuple[Any, Array]:
+def rule_of(model: LengthModel) -> tuple[Array, Array]:
+    """A model's rule, as a table of one function, and its parameters, as :func:`draw_loop` takes them."""
     # Most jobs of a process have lengths of one model; it keeps its rule alive.
     try:
         kernel = as_value(model.next_length, NEXT_LENGTH)
     except TypeError as error:
         raise PluginError(f"lengths {model.name}: next_length is not made by length_kernel: {error}") from error
-    return function_table([kernel])[0], np.array(model.params, np.float64)
+    return function_table([kernel]), np.array(model.params, np.float64)
 
 
 def drawn(
@@ -268,12 +268,12 @@ def drawn(
     PluginError
         If the model gives lengths that cannot be.
     """
-    entry, params = _called(model)
+    rule, params = rule_of(model)
     memo = np.empty(model.memo_size)
     keys, cursor, words = np.empty(20, np.uint64), np.empty(3, np.int64), np.empty(4, np.uint64)
     fill_round_keys(keys, np.uint64(seed), np.uint64(job))
     size, n = room(model, n), model.tasks(n)
-    stream, of_model = (keys, cursor, words, memo), (entry, params, model.pattern)
+    stream, of_model = (keys, cursor, words, memo), (rule[0], params, model.pattern)
     while True:
         lengths = np.empty(size, np.float64)
         start_stream(cursor, TASK_LENGTHS)

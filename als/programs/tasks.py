@@ -108,7 +108,8 @@ class TaskModel:
 
 
 @functools.lru_cache(maxsize=64)
-def _normal(variation: float) -> LengthModel:
+def normal_lengths(variation: float) -> LengthModel:
+    """The normal lengths of a variation, as of a recipe."""
     return length_model("normal", variation=variation)
 
 
@@ -138,7 +139,7 @@ def drawn_lengths(
         As for :func:`als.lengths.draw.draw_loop`; without them, durations are not rounded to ns.
     """
     return drawn(
-        *(_normal(variation), seed, job, n, mean_gflop, total_gflop),
+        *(normal_lengths(variation), seed, job, n, mean_gflop, total_gflop),
         n_cores=n_cores,
         core_ns=core_ns,
         speed_gflops=speed_gflops,

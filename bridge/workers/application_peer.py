@@ -33,6 +33,7 @@ from bridge.protocol.messages import (
 from bridge.protocol.network_fields import state_of
 from bridge.protocol.packing import pack_int64, unpack_float64, unpack_int32, unpack_int64
 from bridge.workers.drawn_job import Drawing
+from bridge.workers.plain_jobs import PlainJobs
 from bridge.workers.process_names import PROCESS_NAME
 from bridge.workers.slices import record_slices, transfer_slices
 from traces.base.errors import RAISED_BY_PLUGINS, InputError, PluginError
@@ -63,7 +64,7 @@ class ApplicationPeer:
 
     def __init__(self) -> None:
         self._jobs: dict[int, _Job] = {}
-        self._drawing = Drawing()
+        self._drawing, self._plain = Drawing(), PlainJobs()
 
     def answers(self, order: Message) -> Iterator[Message]:
         """What to answer to an order, in order."""
@@ -74,6 +75,10 @@ class ApplicationPeer:
 
     def _answers(self, order: Start | Resume) -> Iterator[Message]:
         try:
+            plain = self._plain.outcome(order, self._drawing) if isinstance(order, Start) else None
+            if plain is not None:
+                yield plain
+                return
             job = self._begun(order) if isinstance(order, Start) else self._jobs[order.job]
             yield from self._run(job, list(order.changes), order.until_ns, order.stop_ns)
         except InputError as error:

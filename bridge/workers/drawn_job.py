@@ -71,7 +71,7 @@ class Drawing:
                 core_ns=float(duration_ns(recipe.core_gflop, recipe.speed_gflops)),
                 speed_gflops=recipe.speed_gflops,
             )
-            return DrawnJob(lengths, [self._scheduler(technique)])
+            return DrawnJob(lengths, [self.scheduler_of(technique)])
         program, programs = self._program(recipe.program, recipe.variation)
         work = recipe.cores, recipe.core_gflop, recipe.speed_gflops, recipe.bytes_per_gflop
         found = drawn_program(programs, 0, recipe.seed, recipe.job_number, *work)
@@ -88,7 +88,8 @@ class Drawing:
         wishes = program.wishes_of(recipe.cores, width.least, width.most)
         return wishes if any(wishes) else None
 
-    def _scheduler(self, name: str) -> AnyScheduler:
+    def scheduler_of(self, name: str) -> AnyScheduler:
+        """The scheduler of this name."""
         known = self._schedulers.get(name)
         if known is None:
             known = self._schedulers[name] = scheduler(name, where="technique")

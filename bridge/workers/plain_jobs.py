@@ -1,0 +1,81 @@
+"""Jobs of one loop that nothing is told while they run: simulated in one call, as most jobs of most runs can be."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+
+from als.engine.state import NEVER
+from als.engine.status import FINISHED, STOPPED
+from als.plain_loops import PlainLoops, is_plain
+from als.programs.tasks import normal_lengths
+from als.schedulers import AnyScheduler
+from bridge.protocol.messages import Outcome, Start
+from bridge.protocol.packing import pack_int64, unpack_float64, unpack_int64
+from bridge.workers.drawn_job import Drawing
+from traces.base.time import duration_ns
+
+_NO_MESSAGES: Final = np.empty(0, np.int64)
+
+
+class PlainJobs:
+    """Simulates the plain ones among the jobs that a bridge orders."""
+
+    def __init__(self) -> None:
+        self._loops: dict[tuple[AnyScheduler, float], PlainLoops] = {}
+
+    def outcome(self, start: Start, drawing: Drawing) -> Outcome | None:
+        """The answer to an order; None if it is not plain, or cannot be simulated: then an ``als.application.Application`` does
+        it, or says why not."""
+        recipe = start.recipe
+        told = start.changes or start.hints or start.scales or start.resizes is not None or start.until_ns is not None
+        if recipe is None or recipe.program or told or start.records or start.releases:
+            return None
+        technique = drawing.scheduler_of(start.technique)
+        if not is_plain(technique):
+            return None
+        loops = self._loops.get((technique, recipe.variation))
+        if loops is None:
+            loops = self._loops[technique, recipe.variation] = PlainLoops(technique, normal_lengths(recipe.variation))
+        speed = unpack_float64(start.core_speed_gflops)
+        status = loops.run(
+            speed,
+            _NO_MESSAGES if start.latency_ns is None else unpack_int64(start.latency_ns),
+            recipe.n,
+            recipe.seed,
+            recipe.job_number,
+            recipe.mean_gflop,
+            recipe.total_gflop,
+            recipe.cores,
+            float(duration_ns(recipe.core_gflop, recipe.speed_gflops)),
+            recipe.speed_gflops,
+            start.start_ns,
+            start.overhead_ns,
+            start.master,
+            NEVER if start.stop_ns is None else start.stop_ns,
+        )
+        if status not in (FINISHED, STOPPED):
+            return None
+        found = loops.found
+        return Outcome(
+            job=start.job,
+            attempt=start.attempt,
+            end_ns=found.end_ns,
+            stopped=status == STOPPED,
+            last_lost=None,
+            tasks=found.tasks,
+            ran=found.ran,
+            chunks=found.chunks,
+            transfers=0,
+            length_gflop=found.total_gflop,
+            length_cov=None if math.isnan(found.cov) else found.cov,
+            finish_ns=pack_int64(loops.finish_ns[: len(speed)]),
+            busy_ns=pack_int64(loops.busy_ns[: len(speed)]),
+            released_ns=None,
+            scheduling_ns=found.scheduling_ns,
+            chosen=(),
+            ahead_chunks=0,
+            graph=None,
+        )
