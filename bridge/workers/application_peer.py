@@ -73,9 +73,13 @@ class ApplicationPeer:
         elif isinstance(order, Cancel):
             self._jobs.pop(order.job, None)
 
+    def plain_outcome(self, start: Start) -> Outcome | None:
+        """The answer to an order of a plain job (``bridge.workers.plain_jobs``); None if it is none, or cannot be simulated."""
+        return self._plain.outcome(start, self._drawing)
+
     def _answers(self, order: Start | Resume) -> Iterator[Message]:
         try:
-            plain = self._plain.outcome(order, self._drawing) if isinstance(order, Start) else None
+            plain = self.plain_outcome(order) if isinstance(order, Start) else None
             if plain is not None:
                 yield plain
                 return

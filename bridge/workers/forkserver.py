@@ -20,12 +20,14 @@ HOW`` is reported; when none could be started, ``unborn WORKER WHY``.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import json
 import os
 import select
 import signal
 import sys
+from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
 from bridge.standard_error import keep_standard_streams
@@ -33,6 +35,10 @@ from bridge.workers.process_names import PROCESS_NAME, SERVER_NAME, die_with_par
 
 #: Exit status of a command that cannot be executed, as in a shell.
 _NOT_EXECUTED = 127
+
+# Not os.fork: what modules have done in a new process (logging and threading make their locks anew, random draws another seed)
+# writes to hundreds of pages, each of which is then copied. There is one thread here, and no lock that it holds.
+_fork = ctypes.PyDLL(None, use_errno=True).fork
 
 
 class _Pipes(NamedTuple):
@@ -45,7 +51,7 @@ class _Pipes(NamedTuple):
     def taken(cls) -> _Pipes:
         """From stdin and stdout; what a plug-in prints then goes to stderr, and there is nothing for it to read."""
         pipes = cls(os.dup(0), os.dup(1))
-        nothing = os.open(os.devnull, os.O_RDONLY)
+        nothing = os.open(os.devnull, os.O_RDWR)
         os.dup2(nothing, 0)
         os.close(nothing)
         os.dup2(2, 1)
@@ -57,53 +63,43 @@ class _Pipes(NamedTuple):
         while data:
             data = data[os.write(self.reports, data) :]
 
-
-def _step_aside(pipes: _Pipes) -> None:
-    """In a new process: give up what is the server's alone."""
-    signal.set_wakeup_fd(-1)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    os.close(pipes.commands)
-    os.close(pipes.reports)
-    nothing = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nothing, 0)
-    os.dup2(nothing, 1)
-    os.close(nothing)
+    def step_aside(self, birth: str) -> None:
+        """In a new process: report its birth, give up what is the server's alone, and have nowhere to write to."""
+        os.write(self.reports, b'%b, "%d"]\n' % (birth.encode(), os.getpid()))
+        signal.set_wakeup_fd(-1)
+        os.close(self.commands)
+        os.close(self.reports)
+        os.dup2(0, 1)
 
 
-def _be_worker(server: int, pipes: _Pipes, peer: Any, context: Any, address: str, token: str, worker: str) -> NoReturn:
-    from bridge.protocol.messages import Role
-    from bridge.protocol.session import Session
-    from bridge.workers.address import dial
-    from bridge.workers.blocking import BlockingConnection, run
-    from bridge.workers.worker import serve
-    from traces.base.errors import TwolevelError
-
+def _be_worker(server: int, pipes: _Pipes, serve: Callable[..., None], birth: str, *words: str) -> NoReturn:
     try:
         die_with_parent(server)
         name_process(PROCESS_NAME)
-        pipes.report("born", worker, str(os.getpid()))
-        _step_aside(pipes)
-        run(serve(BlockingConnection(Session(Role.APPLICATION), dial(address, context)), token, worker, peer))
+        pipes.step_aside(birth)
+        serve(*words)
         os._exit(0)  # immediately: nothing needs an orderly shutdown
     except OSError:
         pass  # the bridge is gone
-    except TwolevelError as error:
-        print(f"{PROCESS_NAME}: {error}", file=sys.stderr, flush=True)
-    except BaseException:
-        sys.excepthook(*sys.exc_info())
-        sys.stderr.flush()
+    except BaseException as error:
+        from traces.base.errors import TwolevelError
+
+        if isinstance(error, TwolevelError):
+            print(f"{PROCESS_NAME}: {error}", file=sys.stderr, flush=True)
+        else:
+            sys.excepthook(*sys.exc_info())
+            sys.stderr.flush()
     # Not sys.exit: what the server has registered for its own exit is not ours to run.
     os._exit(1)
 
 
-def _be_command(server: int, pipes: _Pipes, address: str, token: str, worker: str, *words: str) -> NoReturn:
+def _be_command(server: int, pipes: _Pipes, birth: str, worker: str, address: str, token: str, *words: str) -> NoReturn:
     from bridge.protocol.messages import ADDRESS_VARIABLE, TOKEN_VARIABLE, WORKER_VARIABLE
 
     try:
         os.setsid()  # a group of its own, to be killed with all that it starts
         die_with_parent(server)
-        pipes.report("born", worker, str(os.getpid()))
-        _step_aside(pipes)
+        pipes.step_aside(birth)
         environment = {ADDRESS_VARIABLE: address, TOKEN_VARIABLE: token, WORKER_VARIABLE: worker}
         os.execvpe(words[0], words, {**os.environ, **environment})
     except OSError as error:
@@ -115,7 +111,7 @@ class _Server:
     def __init__(self, pipes: _Pipes) -> None:
         self._pipes = pipes
         self._context: Any = None
-        self._peer: Any = None  # our application simulator, warm; every worker starts as a copy of it
+        self._serve: Any = None  # what a worker does, with our application simulator, warm: every worker begins with a copy
         self._workers: dict[str, int] = {}
         self._names: dict[int, str] = {}
 
@@ -124,7 +120,7 @@ class _Server:
             from bridge.workers.warmup import warm_up
 
             gc.disable()
-            self._peer = warm_up(*words)
+            self._serve = warm_up(*words, context=self._context)
             gc.enable()
             gc.collect()
             gc.freeze()  # so that collections in the workers do not touch, and copy, every page
@@ -139,17 +135,16 @@ class _Server:
         elif command == "kill":
             self._kill(words[0])
 
-    def _launch(self, command: str, worker: str, address: str, token: str, *words: str) -> None:
-        server = os.getpid()
-        try:
-            pid = os.fork()
-        except OSError as error:
-            self._pipes.report("unborn", worker, str(error.strerror))
+    def _launch(self, command: str, worker: str, *words: str) -> None:
+        server, birth = os.getpid(), json.dumps(["born", worker])[:-1]
+        pid = _fork()
+        if pid < 0:
+            self._pipes.report("unborn", worker, os.strerror(ctypes.get_errno()))
             return
         if pid == 0:
             if command == "fork":
-                _be_worker(server, self._pipes, self._peer, self._context, address, token, worker)
-            _be_command(server, self._pipes, address, token, worker, *words)
+                _be_worker(server, self._pipes, self._serve, birth, worker, *words)
+            _be_command(server, self._pipes, birth, worker, *words)
         self._workers[worker], self._names[pid] = pid, worker
 
     def _kill(self, worker: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from bridge.protocol.messages import (
     PROTOCOL_VERSION,
@@ -20,12 +20,17 @@ from bridge.protocol.messages import (
 )
 from bridge.protocol.packing import pack_float64
 from bridge.protocol.session import Session
-from bridge.workers.application_peer import ApplicationPeer
 from bridge.workers.blocking import BlockingConnection, run
-from bridge.workers.worker import serve
+from bridge.workers.plain_worker import PlainWorker
+
+if TYPE_CHECKING:
+    import ssl
 
 _TOKEN: Final = "warm-up"
 _S: Final = 10**9
+
+#: How many plain jobs: Python writes to its code as it finds out, in the first dozen of calls, what to make of it.
+_PLAIN: Final = 20
 
 
 def _start(job: int, technique: str, program: str, *, records: bool) -> Start:
@@ -49,7 +54,7 @@ def _start(job: int, technique: str, program: str, *, records: bool) -> Start:
             cores=1,
             n=8,
             mean_gflop=1.0,
-            variation=0.25 * job,
+            variation=0.25 * (job % 2),
             total_gflop=8.0,
             core_gflop=2.0,
             speed_gflops=1.0,
@@ -72,7 +77,7 @@ async def _bridge(connection: BlockingConnection, technique: str, program: str) 
     try:
         assert isinstance(await connection.hear(), Hello)
         connection.say(Welcome(version=PROTOCOL_VERSION, run=_TOKEN))
-        for job, records in enumerate((False, False, True)):
+        for job, records in enumerate((*[False] * _PLAIN, True)):
             connection.say(_start(job, technique, program, records=records))
             while connection.session.open_jobs():
                 if isinstance(await connection.hear(), Suspended):
@@ -83,15 +88,16 @@ async def _bridge(connection: BlockingConnection, technique: str, program: str) 
         connection.close()
 
 
-def warm_up(technique: str, program: str = "") -> ApplicationPeer:
-    """Serve a few small jobs in this process, and return the peer that has served them.
+def warm_up(technique: str, program: str = "", context: ssl.SSLContext | None = None) -> PlainWorker:
+    """Serve a few small jobs in this process, and return the worker that has served them.
 
     A fault of the technique or program is not reported here, but where a run orders it.
     """
     ours, theirs = socket.socketpair()
-    bridge, peer = BlockingConnection(Session(Role.BRIDGE, _TOKEN), ours), ApplicationPeer()
+    bridge, worker = BlockingConnection(Session(Role.BRIDGE, _TOKEN), ours), PlainWorker(context)
     orders = threading.Thread(target=run, args=(_bridge(bridge, technique, program),))
     orders.start()
-    run(serve(BlockingConnection(Session(Role.APPLICATION), theirs), _TOKEN, _TOKEN, peer))
+    worker.serve(theirs, _TOKEN, _TOKEN)
+    theirs.close()
     orders.join()
-    return peer
+    return worker

@@ -97,38 +97,46 @@ async def serve(connection: Connection | BlockingConnection, token: str, worker:
     """
     peer = ApplicationPeer() if peer is None else peer
     try:
-        connection.say(
-            Hello(
-                version=PROTOCOL_VERSION,
-                token=token,
-                worker=worker,
-                name=peer.name,
-                tasks="recipe",
-                conserves_work=True,
-                releases=peer.releases,
-                hints=peer.hints,
-                resizes=peer.resizes,
-                wishes=peer.wishes,
-                scales=peer.scales,
-            )
-        )
-        while True:
-            try:
-                event = await connection.hear()
-            except ProtocolError:
-                if connection.ended:
-                    return  # the bridge is gone: there is no one to report to
-                raise
-            if isinstance(event, ConnectionClosed | Quit):
-                return
-            if isinstance(event, Refused) and event.reason == OVER:
-                return
-            if isinstance(event, Refused):
-                raise PeerError(f"the bridge refused this process: {event.reason}")
-            if not isinstance(event, Welcome | Refusal):
-                await _answer(connection, peer, event)
+        connection.say(hello_of(peer, token, worker))
+        await go_on(connection, peer)
     finally:
         connection.close()
+
+
+def hello_of(peer: Peer, token: str, worker: str) -> Hello:
+    """What a process says first of its simulator."""
+    return Hello(
+        version=PROTOCOL_VERSION,
+        token=token,
+        worker=worker,
+        name=peer.name,
+        tasks="recipe",
+        conserves_work=True,
+        releases=peer.releases,
+        hints=peer.hints,
+        resizes=peer.resizes,
+        wishes=peer.wishes,
+        scales=peer.scales,
+    )
+
+
+async def go_on(connection: Connection | BlockingConnection, peer: Peer) -> None:
+    """Answer the orders of a bridge that has had the hello; errors are as those of :func:`serve`."""
+    while True:
+        try:
+            event = await connection.hear()
+        except ProtocolError:
+            if connection.ended:
+                return  # the bridge is gone: there is no one to report to
+            raise
+        if isinstance(event, ConnectionClosed | Quit):
+            return
+        if isinstance(event, Refused) and event.reason == OVER:
+            return
+        if isinstance(event, Refused):
+            raise PeerError(f"the bridge refused this process: {event.reason}")
+        if not isinstance(event, Welcome | Refusal):
+            await _answer(connection, peer, event)
 
 
 async def _answer(connection: Connection | BlockingConnection, peer: Peer, order: Message) -> None:
