@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import TypeGuard
 
 import numpy as np
 
@@ -34,7 +35,7 @@ _DRAW = types.int64(
 _begin, _run, _draw = caller(_BEGIN), caller(_RUN), caller(_DRAW)
 
 #: Room at first; there is more once a job needs more.
-_CORES, _TASKS = 1024, 16_384
+_CORES, _TASKS = 256, 4096
 
 
 class LoopRoom(State):
@@ -49,6 +50,8 @@ class LoopRoom(State):
     scheduling_ns: int = 0  # what cores have spent between asking for a chunk and its first task
     total_gflop: float = 0.0  # work of its tasks
     cov: float = 0.0  # the coefficient of variation of their lengths
+    finish_ns: Ints  # (room,): of each core, as in ``ApplicationState``
+    busy_ns: Ints  # likewise
     application: ApplicationState
     lengths: Floats  # (room,): work of each task, GFLOP
     drawn: Words = column(20)  # the round keys of the job's streams
@@ -73,14 +76,31 @@ def show_slots(app: ApplicationState, slots: int) -> None:
 
 @compiled()
 def run_loop(
-    room: LoopRoom, speed: Floats, latency_ns: Ints, seed: np.uint64, job: np.uint64, n: int, mean_gflop: float,
-    total_gflop: float, n_cores: int, core_ns: float, speed_gflops: float, start_ns: int, overhead_ns: int,
-    master: bool, stop_ns: int,
+    room: LoopRoom, seed: np.uint64, job: np.uint64, n: int, mean_gflop: float, total_gflop: float, n_cores: int,
+    core_ns: float, speed_gflops: float, speed: Floats, latency_ns: Ints, overhead_ns: int, master: bool, start_ns: int,
+    stop_ns: int,
 ) -> int:  # fmt: skip
-    """Draw the tasks of a loop and run it to its end, or to ``stop_ns``; returns an ``ApplicationStatus``.
+    """Draw the tasks of a loop, and run it to its end or to a stop.
 
-    Parameters are as of ``als.lengths.draw.draw_loop`` and of the engine; messages take no time if ``latency_ns`` is empty.
-    What cannot be drawn, or has no room, returns a negative number.
+    Parameters
+    ----------
+    room : LoopRoom
+        Has what becomes of the loop.
+    seed, job : int
+        Key of the job's streams.
+    n, mean_gflop, total_gflop, n_cores, core_ns, speed_gflops
+        As of :func:`als.lengths.draw.draw_loop`.
+    speed : float64 (P,)
+        GFLOP/s of each core.
+    latency_ns : int64 (P,) or (0,)
+        What a message between each core and the master takes; empty: nothing.
+    overhead_ns, master, start_ns, stop_ns
+        As of ``als.engine.loop``; ``stop_ns`` may be ``NEVER``.
+
+    Returns
+    -------
+    int
+        An ``ApplicationStatus``; below 0 if the tasks cannot be drawn, as of ``draw_loop``.
     """
     app, width = room.application, speed.size
     fill_round_keys(room.drawn, seed, job)
@@ -106,30 +126,35 @@ def run_loop(
 
 
 class PlainLoops:
-    """Runs loops of one technique whose lengths are of one model.
+    """Loops of one technique whose lengths are of one model, in one room.
 
     Parameters
     ----------
     technique : Technique
-        A compiled one.
+        One of those that :func:`is_plain` accepts.
     model : LengthModel
 
     Attributes
     ----------
-    found : LoopRoom
-        What became of the latest loop.
-    finish_ns, busy_ns : int64 (room,)
-        Of its cores, as in ``ApplicationState``.
+    room : LoopRoom
     """
 
     def __init__(self, technique: Technique, model: LengthModel) -> None:
         self._rules, self._phases = phase_rules((phase_key(technique),))
         self._model = model
-        self._reserve(_CORES, _TASKS)
+        self.room = self._made(_CORES, _TASKS)
 
-    def _reserve(self, n_cores: int, n_tasks: int) -> None:
-        self._cores, self._tasks = n_cores, n_tasks
-        self.application = s.new_state(
+    def room_for(self, n_cores: int, n_tasks: int) -> LoopRoom:
+        """The room, large enough for a loop of ``n_tasks`` on so many cores."""
+        cores, tasks = len(self.room.application.cores.away), len(self.room.lengths)
+        needed = tasks_of(self._model, n_tasks)
+        if n_cores > cores or needed > tasks:
+            self.room = self._made(max(cores, 2 * n_cores), max(tasks, 2 * needed))
+        return self.room
+
+    def _made(self, n_cores: int, n_tasks: int) -> LoopRoom:
+        rule, params = rule_of(self._model)
+        application = s.new_state(
             lengths=np.empty(n_tasks),
             part_first=np.zeros(2, np.int64),
             phases=self._phases,
@@ -142,12 +167,12 @@ class PlainLoops:
             selects=False,
             hooks=table(self._phases, selects=False, changes=False),
         )
-        self.finish_ns, self.busy_ns = self.application.finish_ns, self.application.busy_ns
-        rule, params = rule_of(self._model)
-        self.found = LoopRoom.new(
+        return LoopRoom.new(
             {"memo": self._model.memo_size},
-            application=self.application,
+            application=application,
             lengths=np.empty(n_tasks),
+            finish_ns=application.finish_ns,
+            busy_ns=application.busy_ns,
             params=params,
             pattern=self._model.pattern,
             mode=self._model.mode,
@@ -155,20 +180,13 @@ class PlainLoops:
             engines=_engines(),
         )
 
-    def run(self, speed: Array, latency_ns: Array, n: int, *rest: float) -> int:
-        """Run one loop: the parameters of :func:`run_loop` behind the room, but ``n`` comes third."""
-        tasks = tasks_of(self._model, n)
-        if len(speed) > self._cores or tasks > self._tasks:
-            self._reserve(max(2 * len(speed), self._cores), max(2 * tasks, self._tasks))
-        seed, job, *others = rest
-        return int(run_loop(self.found, speed, latency_ns, seed, job, self._model.tasks(n), *others))
-
 
 @functools.cache
 def _engines() -> Array:
-    return function_table([as_value(engine.begin, _BEGIN), as_value(engine.run_until_stop, _RUN), as_value(draw_loop, _DRAW)])
+    kernels = (engine.begin, _BEGIN), (engine.run_until_stop, _RUN), (draw_loop, _DRAW)
+    return function_table([as_value(*one) for one in kernels])
 
 
-def is_plain(given: AnyScheduler) -> bool:
+def is_plain(given: AnyScheduler) -> TypeGuard[Technique]:
     """Whether loops of it can be run so: a compiled technique, for any number of cores."""
     return isinstance(given, Technique) and given.by_memo and given.only_cores is None

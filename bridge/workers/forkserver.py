@@ -111,16 +111,19 @@ class _Server:
     def __init__(self, pipes: _Pipes) -> None:
         self._pipes = pipes
         self._context: Any = None
-        self._serve: Any = None  # what a worker does, with our application simulator, warm: every worker begins with a copy
+        self._serve: Any = (
+            None  # what a worker does, with our application simulator, warm: every worker begins with a copy
+        )
         self._workers: dict[str, int] = {}
         self._names: dict[int, str] = {}
+        self._commanded = False
 
     def obey(self, command: str, *words: str) -> None:
         if command == "warm":
             from bridge.workers.warmup import warm_up
 
             gc.disable()
-            self._serve = warm_up(*words, context=self._context)
+            self._serve = warm_up(self._context, *words)
             gc.enable()
             gc.collect()
             gc.freeze()  # so that collections in the workers do not touch, and copy, every page
@@ -131,6 +134,7 @@ class _Server:
 
             self._context = pinned_context(words[0], APPLICATION_ALPN)
         elif command in ("fork", "start"):
+            self._commanded |= command == "start"
             self._launch(command, *words)
         elif command == "kill":
             self._kill(words[0])
@@ -163,12 +167,14 @@ class _Server:
     def reap(self, *, wait: bool = False) -> None:
         """Report the workers that have ended, or wait for all."""
         while self._workers:
-            flags = os.WEXITED | os.WNOWAIT | (0 if wait else os.WNOHANG)
-            ended = os.waitid(os.P_ALL, 0, flags)
-            if ended is None:
+            if self._commanded:
+                ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT | (0 if wait else os.WNOHANG))
+                if ended is None:
+                    return
+                self._kill_group(ended.si_pid)  # while the number is still taken
+            pid, status = os.waitpid(-1, 0 if wait else os.WNOHANG)
+            if pid == 0:
                 return
-            self._kill_group(ended.si_pid)  # while the number is still taken
-            pid, status = os.waitpid(ended.si_pid, 0)
             worker = self._names.pop(pid, None)
             if worker is not None:
                 del self._workers[worker]

@@ -9,12 +9,13 @@ import numpy as np
 
 from als.engine.state import NEVER
 from als.engine.status import FINISHED, STOPPED
-from als.plain_loops import PlainLoops, is_plain
+from als.plain_loops import PlainLoops, is_plain, run_loop
 from als.programs.tasks import normal_lengths
 from als.schedulers import AnyScheduler
 from bridge.protocol.messages import Outcome, Start
 from bridge.protocol.packing import pack_int64, unpack_float64, unpack_int64
 from bridge.workers.drawn_job import Drawing
+from traces.base.errors import TwolevelError
 from traces.base.time import duration_ns
 
 _NO_MESSAGES: Final = np.empty(0, np.int64)
@@ -33,48 +34,52 @@ class PlainJobs:
         told = start.changes or start.hints or start.scales or start.resizes is not None or start.until_ns is not None
         if recipe is None or recipe.program or told or start.records or start.releases:
             return None
-        technique = drawing.scheduler_of(start.technique)
+        try:
+            technique = drawing.scheduler_of(start.technique)
+        except TwolevelError:
+            return None
         if not is_plain(technique):
             return None
         loops = self._loops.get((technique, recipe.variation))
         if loops is None:
             loops = self._loops[technique, recipe.variation] = PlainLoops(technique, normal_lengths(recipe.variation))
         speed = unpack_float64(start.core_speed_gflops)
-        status = loops.run(
-            speed,
-            _NO_MESSAGES if start.latency_ns is None else unpack_int64(start.latency_ns),
+        room = loops.room_for(len(speed), recipe.n)
+        status = run_loop(
+            room,
+            np.uint64(recipe.seed),
+            np.uint64(recipe.job_number),
             recipe.n,
-            recipe.seed,
-            recipe.job_number,
             recipe.mean_gflop,
             recipe.total_gflop,
             recipe.cores,
             float(duration_ns(recipe.core_gflop, recipe.speed_gflops)),
             recipe.speed_gflops,
-            start.start_ns,
+            speed,
+            _NO_MESSAGES if start.latency_ns is None else unpack_int64(start.latency_ns),
             start.overhead_ns,
             start.master,
+            start.start_ns,
             NEVER if start.stop_ns is None else start.stop_ns,
         )
         if status not in (FINISHED, STOPPED):
             return None
-        found = loops.found
         return Outcome(
             job=start.job,
             attempt=start.attempt,
-            end_ns=found.end_ns,
+            end_ns=room.end_ns,
             stopped=status == STOPPED,
             last_lost=None,
-            tasks=found.tasks,
-            ran=found.ran,
-            chunks=found.chunks,
+            tasks=room.tasks,
+            ran=room.ran,
+            chunks=room.chunks,
             transfers=0,
-            length_gflop=found.total_gflop,
-            length_cov=None if math.isnan(found.cov) else found.cov,
-            finish_ns=pack_int64(loops.finish_ns[: len(speed)]),
-            busy_ns=pack_int64(loops.busy_ns[: len(speed)]),
+            length_gflop=room.total_gflop,
+            length_cov=None if math.isnan(room.cov) else room.cov,
+            finish_ns=pack_int64(room.finish_ns[: len(speed)]),
+            busy_ns=pack_int64(room.busy_ns[: len(speed)]),
             released_ns=None,
-            scheduling_ns=found.scheduling_ns,
+            scheduling_ns=room.scheduling_ns,
             chosen=(),
             ahead_chunks=0,
             graph=None,

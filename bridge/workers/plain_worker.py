@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import random
 import socket
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from msgspec import msgpack
-
-from bridge.protocol.framing import HEADER_BYTES, READ_AT_MOST
-from bridge.protocol.messages import FromBridge, Message, Quit, Role, Start, Welcome
+from bridge.protocol.framing import HEADER_BYTES, READ_AT_MOST, frame
+from bridge.protocol.messages import Message, MessageError, Quit, Role, Start, Welcome, decode, encode
 from bridge.protocol.session import Session
 from bridge.workers.address import dial
 from bridge.workers.application_peer import ApplicationPeer
@@ -23,9 +21,6 @@ from bridge.workers.worker import go_on, hello_of, serve
 
 if TYPE_CHECKING:
     import ssl
-
-_ENCODER: Final = msgpack.Encoder()
-_DECODER: Final = msgpack.Decoder(FromBridge)
 
 
 class PlainWorker:
@@ -52,17 +47,20 @@ class PlainWorker:
     def serve(self, plug: socket.socket, worker: str, token: str) -> None:
         """Serve the bridge at the other end of a socket."""
         hello, welcome, heard = hello_of(self._peer, token, worker), b"", b""
-        _say(plug, hello)
+        plug.sendall(frame(encode(hello)))
         while data := plug.recv(READ_AT_MOST):
             heard += data
-            while len(heard) >= (stop := HEADER_BYTES + int.from_bytes(heard[:HEADER_BYTES], "big")) > HEADER_BYTES:
-                message = _DECODER.decode(heard[HEADER_BYTES:stop])
+            while len(heard) >= (stop := HEADER_BYTES + int.from_bytes(heard[:HEADER_BYTES], "big")):
+                try:
+                    message = decode(heard[HEADER_BYTES:stop], Role.BRIDGE)
+                except MessageError:
+                    message = None
                 if isinstance(message, Quit):
                     return
                 if isinstance(message, Welcome):
                     welcome = heard[:stop]
                 elif isinstance(message, Start) and (outcome := self._peer.plain_outcome(message)) is not None:
-                    _say(plug, outcome)
+                    plug.sendall(frame(encode(outcome)))
                 else:
                     self._hand_over(plug, hello, welcome + heard)
                     return
@@ -79,8 +77,3 @@ class PlainWorker:
             run(go_on(connection, self._peer))
         finally:
             connection.close()
-
-
-def _say(plug: socket.socket, message: Message) -> None:
-    payload = _ENCODER.encode(message)
-    plug.sendall(len(payload).to_bytes(HEADER_BYTES, "big") + payload)

@@ -88,8 +88,10 @@ async def _bridge(connection: BlockingConnection, technique: str, program: str) 
         connection.close()
 
 
-def warm_up(technique: str, program: str = "", context: ssl.SSLContext | None = None) -> PlainWorker:
+def warm_up(context: ssl.SSLContext | None, technique: str, program: str = "") -> PlainWorker:
     """Serve a few small jobs in this process, and return the worker that has served them.
+
+    ``context`` verifies a bridge on another host; None: it is on this one.
 
     A fault of the technique or program is not reported here, but where a run orders it.
     """
@@ -97,7 +99,7 @@ def warm_up(technique: str, program: str = "", context: ssl.SSLContext | None = 
     bridge, worker = BlockingConnection(Session(Role.BRIDGE, _TOKEN), ours), PlainWorker(context)
     orders = threading.Thread(target=run, args=(_bridge(bridge, technique, program),))
     orders.start()
-    worker.serve(theirs, _TOKEN, _TOKEN)
-    theirs.close()
+    with theirs:
+        worker.serve(theirs, _TOKEN, _TOKEN)
     orders.join()
     return worker

@@ -9,6 +9,8 @@ from typing import Any
 import conversation
 import pytest
 from conversation import Pair, changed, recipe
+from hypothesis import given
+from hypothesis import strategies as st
 
 from als.programs.program import Loop, Program
 from bridge.protocol import messages
@@ -18,6 +20,9 @@ from bridge.workers import application_peer
 from bridge.workers.application_peer import ApplicationPeer
 
 START_NS, S = 5 * 10**9, 10**9
+
+#: Its room grows with the jobs of all examples.
+PEER = ApplicationPeer()
 
 
 def start(seed: int = 1, how: str = "ss", program: str = "", **fields: Any) -> Start:
@@ -74,6 +79,40 @@ def test_a_stop_at_the_start() -> None:
     assert (told.end_ns, told.stopped, told.ran, told.chunks) == (START_NS, True, 0, 0)
     assert told.tasks > 0
     assert told.length_gflop >= 12.0
+
+
+@given(
+    how=st.sampled_from(["static", "ss", "gss", "fac", "rnd", "awf-c", "fac-mu-sigma", "static-steal"]),
+    work=st.tuples(st.integers(1, 300), st.integers(1, 40), st.sampled_from([0.0, 0.3, 2.0])),
+    costs=st.fixed_dictionaries({"overhead_ns": st.sampled_from([0, S // 3]), "master": st.booleans()}),
+    latency_ns=st.sampled_from([None, 7]),
+    stop=st.sampled_from([None, 0, S, 20 * S]),
+    seed=st.integers(0, 9),
+)
+def test_a_plain_job_ends_as_one_whose_tasks_are_recorded(
+    how: str, work: tuple[int, int, float], costs: dict[str, Any], latency_ns: int | None, stop: int | None, seed: int
+) -> None:
+    cores, tasks_per_core, variation = work
+    n, speeds = cores * tasks_per_core, [1.0 + c % 3 for c in range(cores)]
+    drawn = {
+        "cores": cores,
+        "n": n,
+        "variation": variation,
+        "total_gflop": float(n),
+        "core_gflop": float(tasks_per_core),
+    }
+    order = start(
+        how=how,
+        core_speed_gflops=pack_float64(speeds),
+        recipe=recipe(seed=seed, **drawn),
+        latency_ns=None if latency_ns is None else pack_int64([latency_ns] * cores),
+        stop_ns=None if stop is None else START_NS + stop,
+        **costs,
+    )
+    plain = PEER.plain_outcome(changed(order, records=False))
+    assert plain is not None
+    *_, told = Played().run(order)
+    assert plain == told
 
 
 def test_a_suspended_job_promises_what_its_cores_hold() -> None:

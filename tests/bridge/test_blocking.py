@@ -10,12 +10,14 @@ from contextlib import nullcontext
 from typing import Any
 
 import pytest
-from conversation import TOKEN, hello, lengths, records, start
+from conversation import TOKEN, changed, hello, lengths, records, start
 
-from bridge.protocol.messages import OVER, PROTOCOL_VERSION, Records, Refused, Role, Welcome
+from bridge.protocol.framing import frame
+from bridge.protocol.messages import OVER, PROTOCOL_VERSION, Outcome, Quit, Records, Refused, Role, Welcome, encode
 from bridge.protocol.session import ConnectionClosed, ProtocolError, Session
 from bridge.workers import warmup, worker
 from bridge.workers.blocking import BlockingConnection, run
+from bridge.workers.plain_worker import PlainWorker
 from traces.base.errors import PeerError
 
 
@@ -101,6 +103,33 @@ def test_a_refusal_is_an_error_unless_the_run_is_over(reason: str, ends: tuple[s
     assert ends[0].fileno() == -1
 
 
+def test_a_forked_worker_serves_with_a_session_from_the_first_order_on_that_is_not_plain(
+    ends: tuple[socket.socket, socket.socket],
+) -> None:
+    bridge = BlockingConnection(Session(Role.BRIDGE, TOKEN), ends[1])
+    forked = threading.Thread(target=PlainWorker().serve, args=(ends[0], "w", TOKEN))
+    forked.start()
+    heard(bridge)
+    bridge.say(Welcome(version=PROTOCOL_VERSION, run="r"))
+    found = []
+    for job, with_records in enumerate((False, False, True, False)):
+        bridge.say(start("recipe", job=job, records=with_records))
+        while not isinstance(event := heard(bridge), Outcome):
+            assert isinstance(event, Records)
+        found.append(changed(event, job=0))
+    assert found == found[:1] * 4
+    bridge.say(Quit())
+    assert heard(bridge) == ConnectionClosed()
+    forked.join()
+
+
+@pytest.mark.parametrize("wrong", [b"\x00\x00\x00\x00", frame(b"\xc1"), frame(encode(start()))])
+def test_a_forked_worker_refuses_what_is_no_order(wrong: bytes, ends: tuple[socket.socket, socket.socket]) -> None:
+    ends[1].sendall(frame(encode(Welcome(version=PROTOCOL_VERSION, run="r"))) + wrong)
+    with pytest.raises(ProtocolError):
+        PlainWorker().serve(ends[0], "w", TOKEN)
+
+
 def test_a_coroutine_that_needs_an_event_loop_is_refused() -> None:
     with pytest.raises(RuntimeError, match="awaits an event loop"):
         run(asyncio.sleep(0))
@@ -109,4 +138,4 @@ def test_a_coroutine_that_needs_an_event_loop_is_refused() -> None:
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_warm_up_that_fails_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warmup, "_start", lambda *given, **records: 1 // 0)
-    warmup.warm_up("ss")
+    warmup.warm_up(None, "ss")
