@@ -32,7 +32,13 @@ APPLICATION: Final = {
 INLINE: Final = {"bridge.couplings.inline_kernel": 42}
 
 #: An application simulator in a process of its own.
-WORKER: Final = {"als.programs.drawing": 19, "als.engine.injected_changes": 28, "als.engine.metrics": 3}
+WORKER: Final = {
+    "als.plain_loops": 12,
+    "als.lengths.draw": 10,
+    "als.programs.drawing": 19,
+    "als.engine.injected_changes": 29,
+    "als.engine.metrics": 3,
+}
 
 
 def prepare_run(*, applications: bool) -> None:
