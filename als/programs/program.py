@@ -8,6 +8,7 @@ S time steps has 1/S of everything. A job of one loop is the plain case, that of
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import InitVar, dataclass, replace
 
@@ -90,7 +91,7 @@ class Program:
         """The phases that are loops or graphs, in order."""
         return tuple(phase for phase in self.phases if not isinstance(phase, Serial))
 
-    @property
+    @functools.cached_property
     def has_graph(self) -> bool:
         """Whether a phase is a graph, or planned as if it were one."""
         return any(isinstance(phase, Graph) or is_planned(phase) for phase in self.phases)

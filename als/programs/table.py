@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -116,9 +117,12 @@ class Programs:
 
     def rule_first(self, place: int) -> int:
         """The row of the first rule of a program."""
-        loops = self._phases(place)
-        rows = loops.rule[loops.kind != SERIAL]
-        return int(rows.min()) if len(rows) else 0
+        return self._first_rules[place]
+
+    @functools.cached_property
+    def _first_rules(self) -> list[int]:
+        loops = [self._phases(place) for place in range(len(self._programs))]
+        return [int(one.rule[one.kind != SERIAL].min(initial=len(self.rules.names))) for one in loops]
 
     def _phases(self, place: int) -> Phases:
         return self.table.phases.take(np.arange(self.table.phase_first[place], self.table.phase_stop[place]))
