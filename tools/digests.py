@@ -1,4 +1,4 @@
-"""The proof that a change of the code changes no result: digests of some six hundred small runs, column by column.
+"""The proof that a change of the code changes no result: digests of some seven hundred small runs, column by column.
 
     python -m tools.digests write FILE        # run all, and write what came of it
     python -m tools.digests compare FILE      # run all again; list every column that differs, and exit with 1 if one does

@@ -81,6 +81,14 @@ _COMMANDS: dict[str, str] = {
     "work: grid": "grid sample --select first:30 --als static,fac --variation 0.25 --seeds 2 --workers 1 --tasks-per-core 4",
 }
 
+#: What is done under limits to power; hosts are stopped under those of the whole machine alone.
+for _fallback in ("hold", "submit:state=1", "dvfs", "dvfs:slow=fewest", "stop:off", "stop:idle"):
+    for _backfill, _als in (("none", "fac"), ("easy", "gss"), ("conservative", "static")):
+        _COMMANDS[f"{_fallback}, {_backfill}"] = (
+            f"run sample --select first:300 --platform powered.toml --limits {_fallback.partition(':')[0]}.csv --fallback "
+            f"{_fallback} --backfill {_backfill} --als {_als} --power --tasks --no-trace"
+        )
+
 _WORKLOADS: dict[str, dict[str, Any]] = {
     "sample": {"read": "sample"},
     "swf": {"read": "withdrawn.swf"},
@@ -100,20 +108,11 @@ _WORKLOADS: dict[str, dict[str, Any]] = {
 _LEAVING = ("lost:cores=1-2,at=30s,until=70s", "lost:cores=4-6,at=55s", "late:cores=7,at=10s")
 _GRAPH_LEAVING = ("lost:cores=1,at=60ms,until=200ms", "lost:cores=4-6,at=150ms", "late:cores=7,at=20ms")
 
+_THAT_LOSE = "static", "ss:chunk=4", "gss", "tss", "fac-mu-sigma", "static-steal", "awf-e", "af", "bold", "tap"
+
 
 def _lost() -> Iterator[Case]:
-    for technique in (
-        "static",
-        "ss:chunk=4",
-        "gss",
-        "tss",
-        "fac-mu-sigma",
-        "static-steal",
-        "awf-e",
-        "af",
-        "bold",
-        "tap",
-    ):
+    for technique in _THAT_LOSE:
         for assignment in ("distributed", "master"):
             costs = {"assignment": assignment, "overhead_ns": 10**8, "latency_ns": 2 * 10**7, "hosts": 3}
             loop = {"als": technique, "lengths": "gamma:cov=0.8,draw=paper", "steps": 2, "speeds": _LEAVING, **costs}
@@ -136,8 +135,7 @@ def alone_cases() -> Iterator[Case]:
     for name, (graph, scheduler, network, hosts, options) in _GRAPHS.items():
         given = {"graph": graph, "als": scheduler, "network": network, "hosts": hosts, **options}
         yield Case(f"graph: {name}", "graph", given)
-    for name, given in _INJECTED.items():
-        yield Case(f"injected: {name}", "application", given)
+    yield from (Case(f"injected: {name}", "application", given) for name, given in _INJECTED.items())
     for name, given in _WORKLOADS.items():
         yield Case(f"workload: {name}", "workload", given)
     for name, words in _COMMANDS.items():

@@ -339,6 +339,8 @@ def files() -> dict[str, str]:
     return {
         "plain.toml": _HOSTS,
         "powered.toml": _HOSTS + "\n[hosts.power]\nidle_w = 1\nbase_w = 30\nstates = [[1, 4], [0.5, 2.5]]\n",
+        "stop.csv": (limits := "from,to,limit_w,where\n0s,2000d,560,\n1d,3d,470,\n"),
+        **dict.fromkeys(("hold.csv", "submit.csv", "dvfs.csv"), limits + "2h,30d,130,hosts:0-1\n"),
         "small.toml": _HOSTS.replace("count = 8", "count = 3"),
         "mixed.toml": _MIXED,
         "parts.toml": _HOSTS + _PARTITIONS,
