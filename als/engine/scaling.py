@@ -165,9 +165,9 @@ def _go_on_through(
 def rescale_all(state: ApplicationState, own: Floats, at_ns: Ints, factor: Floats, n: int, left: Floats) -> int:
     """Apply ``n`` scales of all cores, in turn, to the cores that ask.
 
-    First advance up to the first of the instants ``at_ns``, which ascend; afterwards advance beyond the last one, and call
-    :func:`end_rescaling`. No request in between may affect another core (:func:`hands_out`). ``factor`` are the scales, as
-    parts of a core's own speed, and ``left`` is work space.
+    First advance up to the first of the instants ``at_ns``, which ascend; afterwards advance beyond the last one, and have
+    :func:`rescale` apply the last scale to all cores. No request in between may affect another core (:func:`hands_out`).
+    ``factor`` are the scales, as parts of a core's own speed, and ``left`` is work space.
     """
     cores, speed, last_ns = state.cores, state.speed, at_ns[n - 1]
     highest = _left_through(state, own, at_ns, factor, n, left)
@@ -186,17 +186,7 @@ def rescale_all(state: ApplicationState, own: Floats, at_ns: Ints, factor: Float
             t = state.ask_ns[at] = _go_on_through(state, c, state.ask_ns[at], own[c], at_ns, factor, n)
         if t == OVERFLOWS:
             return OVERFLOW
+        rank_speed(state, c, speed[c])
     heap_order(state.ask_ns, state.ask_core, state.n_asking)
     state.now_ns = at_ns[0]
     return SUSPENDED
-
-
-@compiled()
-def end_rescaling(state: ApplicationState, own: Floats, at_ns: int, factor: float) -> None:
-    """Set the clock to the last change of :func:`rescale_all`, and give idle cores its speed."""
-    state.now_ns = at_ns
-    for c in range(state.speed.size):
-        if state.speed[c] > 0.0 and not released(state, c):
-            if own[c] * factor != state.speed[c]:
-                go_on(state, c, own[c] * factor)
-            rank_speed(state, c, state.speed[c])

@@ -48,12 +48,8 @@ class InlineRun:
 
     def __init__(self, scenario: Scenario, simulator: BatchSimulator, *, keep_tasks: bool) -> None:
         assert scenario.programs is not None
-        self.scenario, self.simulator, self.keep_tasks, self.programs = (
-            scenario,
-            simulator,
-            keep_tasks,
-            scenario.programs,
-        )
+        self.scenario, self.programs = scenario, scenario.programs
+        self.simulator, self.keep_tasks = simulator, keep_tasks
         self.inline = new_inline_state(scenario, simulator, keep_tasks=keep_tasks)
 
     def fork(self, simulator: BatchSimulator) -> InlineRun:

@@ -10,7 +10,7 @@ are left to hand out, one step covers only the scales between two requests. Othe
 from __future__ import annotations
 
 from als.engine.loop import advance
-from als.engine.scaling import end_rescaling, first_and_last_work, hands_out, rescale_all, set_scale
+from als.engine.scaling import first_and_last_work, hands_out, rescale, rescale_all, set_scale
 from als.engine.status import SUSPENDED
 from bls.engine import state as b
 from bls.engine.state import BatchState
@@ -104,8 +104,8 @@ def apply_deferred(inline: InlineState) -> int:
         if status == SUSPENDED:
             status = int(advance(run, at_ns[k - 1] + 1))
         if status == SUSPENDED:
-            end_rescaling(run, own, at_ns[k - 1], factor[k - 1])
-    set_scale(run, -1, scale)
+            set_scale(run, -1, scale)
+            status = int(rescale(run, own, at_ns[k - 1]))
     of.n_deferred = 0
     return status
 

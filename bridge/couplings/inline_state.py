@@ -154,8 +154,8 @@ HOOKS = Hooks(
     "inline coupling",
     HOOK,
     {
-        SPEEDS: ("speeds at an instant", "bridge.couplings.inline_speeds:set_speeds"),
-        VARYING: ("speeds that change", "bridge.couplings.inline_speeds:run"),
+        SPEEDS: ("speeds at an instant", "bridge.couplings.inline_commands:set_speeds"),
+        VARYING: ("speeds that change", "bridge.couplings.inline_commands:run_varying"),
         GRAPHS: ("measures of graphs", "bridge.couplings.inline_graphs:measure"),
         TRANSFERS: ("records of transfers", "bridge.couplings.inline_graphs:note_transfers"),
         REPLAY: ("applications that receive commands", "bridge.couplings.inline_journal:replay"),

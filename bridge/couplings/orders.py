@@ -15,7 +15,7 @@ from als.lengths import COUNT, LENGTHS
 from als.programs.program import Graph, Loop, Program, Serial, absolute_name
 from als.programs.table import drawn_program
 from als.schedulers import AnyScheduler, scheduler_name
-from bridge.couplings.batch_level import BatchLevel
+from bls.running_jobs import RunningJobs
 from bridge.couplings.contract import core_gflop
 from bridge.couplings.places import Places
 from bridge.protocol import messages as m
@@ -48,13 +48,13 @@ class Orders:
     Parameters
     ----------
     scenario : Scenario
-    simulator : BatchLevel
+    simulator : RunningJobs
         It is only read.
     records : bool
         Whether records are wanted.
     """
 
-    def __init__(self, scenario: Scenario, simulator: BatchLevel, *, records: bool) -> None:
+    def __init__(self, scenario: Scenario, simulator: RunningJobs, *, records: bool) -> None:
         assert scenario.programs is not None
         self._scenario, self._simulator, self._records = scenario, simulator, records
         self._programs = scenario.programs

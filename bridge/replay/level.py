@@ -1,4 +1,4 @@
-"""Slurm as the batch level: a ``bridge.couplings.batch_level.BatchLevel`` in which slurmctld decides."""
+"""Slurm as the batch level: what couplings with processes use of a ``bls.simulator.BatchSimulator``; slurmctld decides."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from als.engine.injected_changes import MOST_FRUITLESS
 from als.engine.metrics import LOOP_METRICS, application_metrics, by_name, finish_cov, finish_imbalance, measure
 from als.engine.rule_selection import tell
 from als.engine.rule_table import MOMENTS
-from als.engine.scaling import end_rescaling, hands_out, rescale_all, set_scale
+from als.engine.scaling import hands_out, rescale, rescale_all, set_scale
 from als.engine.state import ApplicationState
 from als.engine.status import SUSPENDED
 from als.engine.validation import validate
@@ -271,8 +271,8 @@ def test_scales_at_many_instants_are_applied_in_one_step(seed: int) -> None:
             set_scale(other.state, -1, WHOLE)
             assert rescale_all(other.state, speed, at_ns, factor, len(factor), np.empty(n_cores)) == SUSPENDED
             other.advance(at)
-            end_rescaling(other.state, speed, at - 1, float(factor[-1]))
             set_scale(other.state, -1, round(factor[-1] * WHOLE))
+            assert rescale(other.state, speed, at - 1) == SUSPENDED or other.finished
     assert one.advance()
     assert other.advance()
     for name in ("start_ns", "end_ns", "core", "busy_ns", "finish_ns", "speed"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from als.engine.dag import state as g
 from als.engine.dag.events import ask_again, end_task, take_arrivals
-from als.engine.dag.hooks import ARRIVED_BY, CANCEL, call_hook
+from als.engine.dag.hooks import CANCEL, call_hook
 from als.engine.dag.ready_pool import count_wait, put_in_pool, request, request_now, wake
 from als.engine.dag.tasks import next_of_chunk
 from als.engine.hooks import HOOK
@@ -110,7 +110,7 @@ def change_speed_in_graph(state: ApplicationState, c: int, speed_gflops: float) 
     """As ``als.engine.injected_changes.set_speed``, within a part that is a graph; the application has not ended."""
     graph, own, now = state.graph, state.cores, state.now_ns
     if graph.has_data != 0:
-        take_arrivals(state, now, ARRIVED_BY)
+        take_arrivals(state, now, 0)
     end_what_ends(state, now)
     before = state.speed[c]
     if speed_gflops == 0.0:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from als.engine import state as s
 from als.engine.dag import state as g
 from als.engine.dag.dispatch import serve_request, take_told
-from als.engine.dag.hooks import ARRIVED_AT, ARRIVED_BY, NEXT, call_hook
+from als.engine.dag.hooks import ARRIVED, NEXT, call_hook
 from als.engine.dag.ready_pool import idle, pop_waiting, request, wake
 from als.engine.dag.tasks import begin_planned, begin_task, fetch, make_ready, note_arrival, take_alone
 from als.engine.hooks import HOOK, LEAVE_GRAPH
@@ -126,13 +126,13 @@ def _serve(state: ApplicationState, c: int, t: int) -> None:
 
 
 @compiled(inner=True)
-def take_arrivals(state: ApplicationState, t: int, slot: int) -> None:
-    """Let the transfers end that end by ``t``, or at what is rounded to ``t``: ``ARRIVED_BY``, ``ARRIVED_AT``."""
+def take_arrivals(state: ApplicationState, t: int, rounded: int) -> None:
+    """Let the transfers end that end by ``t``, or with ``rounded`` (1, else 0) at what is rounded to ``t``."""
     graph = state.graph
-    edge = call_hook(graph.hooks[slot], (graph, -1, t))
+    edge = call_hook(graph.hooks[ARRIVED], (graph, rounded, t))
     while edge >= 0:
         note_arrival(state, edge, t)
-        edge = call_hook(graph.hooks[slot], (graph, -1, t))
+        edge = call_hook(graph.hooks[ARRIVED], (graph, rounded, t))
 
 
 @compiled(merged=True)
@@ -141,7 +141,7 @@ def _handle(state: ApplicationState, t: int) -> None:
     graph, slots = state.graph, state.graph.cores.does.size
     data = graph.has_data != 0
     if data:
-        take_arrivals(state, t, ARRIVED_BY)
+        take_arrivals(state, t, 0)
     while state.n_asking > 0 and state.ask_ns[0] == t and state.ask_core[0] < g.REQUESTS * slots:
         key = state.ask_core[0]
         state.n_asking = heap_drop_top(state.ask_ns, state.ask_core, state.n_asking)
@@ -150,7 +150,7 @@ def _handle(state: ApplicationState, t: int) -> None:
         else:
             take_told(state, key - slots, t)
     if data:
-        take_arrivals(state, t, ARRIVED_AT)
+        take_arrivals(state, t, 1)
     while state.n_asking > 0 and state.ask_ns[0] == t and state.ask_core[0] >= g.REQUESTS * slots:
         key = state.ask_core[0]
         state.n_asking = heap_drop_top(state.ask_ns, state.ask_core, state.n_asking)
