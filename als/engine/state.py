@@ -110,8 +110,8 @@ class ApplicationState(State):
     choose_ns: int = 0  # at the first request from this instant on, prepare the rule, or choose one
     ahead_chunks: int = 0  # chunks that were simulated to choose rules
     fruitless: int = 0  # losses in a row that put tasks back, without a task having ended in between
-    releases: int = 0  # 1 where cores that the job does not need any more are released
-    last_wide: int = 0  # if so: the last part that is not serial, -1 if all are
+    # Where cores that the job does not need any more are released: the last part that is not serial, -1 if all are
+    last_wide: int = NEVER
     n_released: int = 0  # cores that are
     n_gone: int = 0  # cores that are lost for good
     last_lost: int = 0  # once it has ended so: the core that was lost last for good; -1 where they came and went

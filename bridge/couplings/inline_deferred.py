@@ -17,7 +17,7 @@ from bls.engine.state import BatchState
 from bridge.couplings.inline_commands import commanded_at
 from bridge.couplings.inline_kept import MOST_DEFERRED
 from bridge.couplings.inline_saved import running_of
-from bridge.couplings.inline_state import InlineState
+from bridge.couplings.inline_state import RELEASE, InlineState
 from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
 from traces.compiled import compiled
@@ -124,7 +124,7 @@ def look_ahead(state: BatchState, inline: InlineState, job: int) -> None:
         if run.scale > 0 and run.cores.scaled[c] != scale:
             return
     first, last = first_and_last_work(run, now)
-    shows = first if costs.may_release != 0 else last
+    shows = first if inline.engines[RELEASE] != 0 else last
     if shows > 0:
         of.scale, of.since_ns, of.left_ns = scale, now, _surely(inline, shows, scale)
         of.farthest_ns = max(0, farthest - now) * (scale / WHOLE)

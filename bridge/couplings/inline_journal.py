@@ -19,9 +19,11 @@ from traces.compiled import compiled
 
 @compiled(merged=True)
 def note(state: BatchState, inline: InlineState, job: int) -> bool:
-    """Note the commands that a running job receives now; False if there is no room."""
-    journal, jobs = inline.journal, state.jobs
+    """Note the commands that a running job receives now, unless they are noted; False if there is no room."""
+    journal, jobs, last = inline.journal, state.jobs, inline.journal.last[job]
     entry, at = inline.journal_used, inline.cores_used
+    if last >= 0 and journal.told_first[last] == jobs.told_first[job]:
+        return True
     if entry == journal.instant.size or at + jobs.held_cores[job] > journal.core.size:
         return False
     journal.instant[entry], journal.after[entry] = commanded_at(state, job), -1
@@ -34,8 +36,8 @@ def note(state: BatchState, inline: InlineState, job: int) -> bool:
                     journal.core[at] = core
                     at += 1
     journal.core_stop[entry] = at
-    if journal.last[job] >= 0:
-        journal.after[journal.last[job]] = entry
+    if last >= 0:
+        journal.after[last] = entry
     else:
         journal.first[job] = entry
     journal.last[job] = entry

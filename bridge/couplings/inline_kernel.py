@@ -42,11 +42,11 @@ def _take_cores(state: BatchState, inline: InlineState, job: int, n_cores: int) 
         first, count = state.jobs.given_first[job], state.jobs.given_count[job]
     for k in range(first, first + count):
         for number in range(state.pool.lo[k], min(state.pool.hi[k], state.pool.lo[k] + n_cores - c)):
-            gflops, host = inline.core_speed[number], inline.core_host[number]
+            gflops, host = inline.core_speed[number], state.host_of[number]
             inline.running.base_gflops[c] = gflops
             work.speed[c] = gflops
             work.core_number[c] = number
-            work.latency_ns[c] = _message_ns(host, inline.core_host[work.core_number[0]], inline.costs.latency_ns)
+            work.latency_ns[c] = _message_ns(host, state.host_of[work.core_number[0]], inline.costs.latency_ns)
             if has_graph:
                 # A job holds its cores in order, and so its hosts.
                 if hosts == 0 or graph.host_number[hosts - 1] != host:
@@ -54,7 +54,7 @@ def _take_cores(state: BatchState, inline: InlineState, job: int, n_cores: int) 
                     hosts += 1
                 graph.cores.host[c] = hosts - 1
             c += 1
-    inline.running.master_host = inline.core_host[work.core_number[0]]
+    inline.running.master_host = state.host_of[work.core_number[0]]
     return hosts
 
 
@@ -62,7 +62,7 @@ def _take_cores(state: BatchState, inline: InlineState, job: int, n_cores: int) 
 def stops_later(state: BatchState, inline: InlineState, job: int, status: int) -> bool:
     """Return whether a job that ended with ``status`` was cut by a failure of hosts that it had released by then; it is then
     simulated again with a later stop."""
-    if inline.costs.may_release == 0 or status != STOPPED:
+    if inline.engines[i.RELEASE] == 0 or status != STOPPED:
         return False
     app = inline.running.app
     released_ns = app.cores.released_ns[: app.core_number.size]
@@ -75,7 +75,7 @@ def report_releases(state: BatchState, inline: InlineState, job: int, until_ns: 
 
     Returns 0, or an ``InlineStatus``.
     """
-    if inline.costs.may_release == 0:
+    if inline.engines[i.RELEASE] == 0:
         return 0
     app, answer = inline.running.app, TOLD
     released_ns = app.cores.released_ns[: app.core_number.size]
@@ -111,7 +111,7 @@ def bind(state: BatchState, inline: InlineState, job: int, n: int, row: int, sto
     app.chosen = inline.outcomes.chosen[job]
     app.start_ns, app.end_ns = inline.tasks.start_ns[row:stop], inline.tasks.end_ns[row:stop]
     app.core, app.chunk = inline.tasks.core[row:stop], inline.tasks.chunk[row:stop]
-    if inline.width_range.size > 0:
+    if work.wishes.size > 0:
         call_hook(inline.hooks[i.WISHES], (state, inline, state.jobs.origin[job], 0))
 
 
@@ -121,7 +121,7 @@ def set_up(state: BatchState, inline: InlineState, job: int, again: bool) -> int
     work, jobs, table = inline.application, state.jobs, inline.table
     n_cores, origin = jobs.cores[job], jobs.origin[job]
     place = inline.program[origin]
-    drawing = work.lengths, work.part_first, table, place, inline.seed[0], inline.job_id[origin], inline.room
+    drawing = work.lengths, work.part_first, table, place, inline.seed[0], jobs.number[job], inline.room
     speeds = inline.costs.slowest_gflops, inline.costs.bytes_per_gflop
     n = draw_program(*drawing, inline.asked[origin], inline.core_gflop[origin], *speeds)
     if n in (NO_ROOM, IMPOSSIBLE):

@@ -77,7 +77,7 @@ def _goes_on_until(inline: InlineState, now: int) -> int:
     of, run, costs = inline.running, inline.running.app, inline.costs
     if run.n_asking == 0 or costs.latency_ns != 0 or costs.master != 0 or run.graph.exists == 1:
         return now
-    until = run.ask_ns[0] if costs.may_release != 0 else _not_before(inline, NEVER)
+    until = run.ask_ns[0] if inline.engines[i.RELEASE] != 0 else _not_before(inline, NEVER)
     if inline.speeds.component.size > 0:
         for c in range(run.speed.size):
             until = min(until, of.next_ns[c])
@@ -152,7 +152,7 @@ def _steps(state: BatchState, inline: InlineState, job: int, until: int) -> bool
     A step is cheaper than a copy, but not if many follow.
     """
     now, saved, of = commanded_at(state, job), inline.saved, inline.running
-    if until <= now or until >= state.jobs.stop_ns[job] or inline.costs.promises != 0:
+    if until <= now or until >= state.jobs.stop_ns[job] or state.settings.promises != 0:
         return False
     few = of.steps <= saved.words[saved.first[job] + CHANGING] // _NUMBERS_A_STEP
     return bool(few or until - now > of.stride_ns)
@@ -164,7 +164,7 @@ def _run_ahead(state: BatchState, inline: InlineState, job: int) -> int:
     now, stop = commanded_at(state, job), state.jobs.stop_ns[job]
     copy_out(inline, job)
     stride = inline.running.stride_ns
-    if stride >= stop - now or inline.costs.promises != 0:
+    if stride >= stop - now or state.settings.promises != 0:
         return _run_to_end(state, inline, job)
     status = advance_to(inline, now + stride)
     if status != SUSPENDED:
@@ -192,11 +192,8 @@ def _apply(state: BatchState, inline: InlineState, job: int, now: int) -> int:
 @compiled(inner=True)
 def _arrive(inline: InlineState, now: int) -> int:
     """Let the application that runs, in place, be at an instant, after the requests at it; returns its status."""
-    if inline.costs.directs != 0:
-        status = apply_deferred(inline)
-        if status != SUSPENDED:
-            return int(status)
-    return advance_to(inline, now + 1)
+    status = apply_deferred(inline)
+    return advance_to(inline, now + 1) if status == SUSPENDED else int(status)
 
 
 @compiled(inner=True)
@@ -210,7 +207,7 @@ def _command(state: BatchState, inline: InlineState, job: int) -> int:
         since_start = now - state.jobs.start_ns[job]
         of.stride_ns = max(1, since_start // _LEAST_STRIDE, 2 * (now - of.commanded_ns))
         of.commanded_ns = now
-    if inline.costs.directs != 0 and inline.costs.promises == 0:
+    if state.settings.directs != 0 and state.settings.promises == 0:
         until = defer(state, inline, job)
         if until > 0:
             return _promise(state, inline, job, until)
@@ -231,7 +228,7 @@ def _go_ahead(state: BatchState, inline: InlineState, job: int, status: int) -> 
         copy_out(inline, job)  # there may be commands at this very instant
         return _report_end(state, inline, job, status)
     until = _goes_on_until(inline, now)
-    if inline.costs.directs != 0:
+    if state.settings.directs != 0:
         look_ahead(state, inline, job)
     if _steps(state, inline, job, until):
         of.steps += 1
@@ -248,11 +245,10 @@ def _reach(state: BatchState, inline: InlineState, replays: bool) -> int:
     """Give running jobs the commands of the latest pass; returns 0, or an ``InlineStatus``."""
     while inline.reached_at < state.n_reached:
         inline.job = job = state.reached[inline.reached_at]
-        if inline.n_noted == inline.reached_at:
-            if replays and not note(state, inline, job):
-                return InlineStatus.JOURNAL_FULL
-            i.take_back(inline.engines[i.TAKE_BACK], (state, job))
-            inline.n_noted += 1
+        # Where room had to be made for what follows, both are done again, and change nothing.
+        if replays and not note(state, inline, job):
+            return InlineStatus.JOURNAL_FULL
+        i.take_back(inline.engines[i.TAKE_BACK], (state, job))
         if replays:
             need = run_application(state, inline, job, True)
         else:
@@ -261,7 +257,7 @@ def _reach(state: BatchState, inline: InlineState, replays: bool) -> int:
         if need != 0:
             return int(need)
         inline.reached_at += 1
-    state.n_reached = inline.reached_at = inline.n_noted = inline.applied_upto = 0
+    state.n_reached = inline.reached_at = inline.applied_upto = 0
     return 0
 
 

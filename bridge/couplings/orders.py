@@ -119,8 +119,9 @@ class Orders:
             bytes_per_gflop=scenario.bytes_per_gflop,
             program=self._texts[place],
         )
-        ahead = self._ahead(row, places, start_ns)
-        gone = self._gone(places)
+        ahead, gone = self._ahead(row, places, start_ns), self._gone(places)
+        # Between which numbers of cores its job may request others, where it may.
+        least, most = simulator.width_range(row) if simulator.evolves else (0, 0)
         latency, host = options.level.latency_ns, self._core_host[numbers]
         start = m.Start(
             job=row,
@@ -143,7 +144,7 @@ class Orders:
             hints=tuple(commands.hints),
             resizes=resizes,
             resize_ns=0 if resizes is None else options.level.resize_ns,
-            wishes=self._width_range(row),
+            wishes=m.WidthRange(least=least, most=most) if least < most else None,
             scales=tuple(commands.scales),
             stop_ns=stop_ns,
         )
@@ -165,13 +166,6 @@ class Orders:
             lambda: self._payload(job, place, cores, core_gflop, start.wishes),
             lambda now_ns: self._ahead(row, places, max(now_ns - 1, start_ns)),
         )
-
-    def _width_range(self, row: int) -> m.WidthRange | None:
-        """Between which numbers of cores a row's job it may request others; None: it may not."""
-        if not self._simulator.evolves:
-            return None
-        least, most = self._simulator.width_range(row)
-        return m.WidthRange(least=least, most=most) if least < most else None
 
     def _payload(self, job: int, place: int, cores: int, core_gflop: float, width: m.WidthRange | None) -> TaskPayload:
         """A job's tasks for a worker that requests their lengths."""
