@@ -69,12 +69,10 @@ class InlineRun:
 
     def go_on(self, watch: Watch) -> bool:
         """Run until everything is done (true), or until the batch simulator pauses (false)."""
-        simulator, pace, run = self.simulator, Pace(), drive
+        simulator, pace = self.simulator, Pace()
         self._check()
-        if simulator.reaches:
-            from bridge.couplings.inline_reaching import drive_and_reach as run  # which no other run need load
         while True:
-            status = run(simulator.state, self.inline, min(pace.ends(), simulator.most_ends))
+            status = drive(simulator.state, self.inline, min(pace.ends(), simulator.most_ends))
             for hooks in (HOOKS, application_hooks.HOOKS, graph_hooks.HOOKS, program_drawing.HOOKS):
                 hooks.check()
             self.programs.rules.forget_all()  # applications of which these keep objects run to their ends within drive()

@@ -228,19 +228,30 @@ def run_application(state: BatchState, inline: InlineState, job: int, again: boo
 @compiled()
 def drive(state: BatchState, inline: InlineState, max_ends: int) -> int:
     """Run both levels until the end, a pause, a fault, or more room is needed; returns which."""
-    pause_at = state.n_ended + max_ends
+    pause_at, keeps = state.n_ended + max_ends, inline.saved.flags.size > 0
     while True:
         while state.n_answered < state.n_started:
             inline.job = job = state.started[state.n_answered]
             if job >= inline.outcomes.n_rows.size:
                 return InlineStatus.ROWS_SHORT
-            need = run_application(state, inline, job, False)
+            if keeps:
+                need = call_hook(inline.hooks[i.START], (state, inline, job, 0))
+            else:
+                need = run_application(state, inline, job, False)
+            if need != 0:
+                return int(need)
+        if state.n_reached > 0:  # those that have just started, too
+            need = call_hook(inline.hooks[i.REACH], (state, inline, 0, 0))
             if need != 0:
                 return int(need)
         status = i.advance(inline.engines[i.ADVANCE], (state, max_ends))
-        if status != BatchStatus.STARTED:
+        if status == BatchStatus.DUE and keeps:
+            need = call_hook(inline.hooks[i.COME_DUE], (state, inline, state.due_job, 0))
+            if need != 0:
+                return int(need)
+        elif status != BatchStatus.STARTED and status != BatchStatus.REACHED:
             return int(status)
-        if state.n_ended >= pause_at:
+        elif state.n_ended >= pause_at:
             return _PAUSED  # what has started is answered for when it goes on
 
 

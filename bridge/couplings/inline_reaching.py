@@ -1,6 +1,4 @@
-"""The loop of the inline coupling where running jobs receive commands: as ``bridge.couplings.inline_kernel``, and applies them.
-
-All other runs have a loop of their own, and pay nothing for this one.
+"""Running jobs that receive commands, in the inline coupling: hooks of the loop in ``bridge.couplings.inline_kernel``.
 
 A job that has started is run to its end at once, as there, and its state at its start is kept. When it receives commands, its
 reported end is taken back; it is advanced, in place, to that instant, and no further. Until its next request, or where nothing
@@ -22,21 +20,18 @@ from als.engine.status import SUSPENDED
 from als.engine.varying_speeds import begin_varying
 from bls.engine import state as b
 from bls.engine.state import BatchState
-from bls.engine.status import BatchStatus
 from bridge.couplings import inline_state as i
 from bridge.couplings.inline_commands import advance_to, apply_scales, commanded_at, run_to
 from bridge.couplings.inline_deferred import apply_deferred, defer, look_ahead
 from bridge.couplings.inline_journal import note
 from bridge.couplings.inline_kernel import keep_rows, report_end, report_releases, run_application, set_up, stops_later
 from bridge.couplings.inline_saved import copy_out, keep, leave, running_of
-from bridge.couplings.inline_state import InlineState
+from bridge.couplings.inline_state import HOOK, InlineState
 from bridge.couplings.inline_status import InlineStatus
 from bridge.couplings.inline_widths import apply_widths
 from traces.algorithms.copying import copy_first
 from traces.compiled import compiled
 from traces.kernels.slabs import CHANGING
-
-_PAUSED = int(BatchStatus.PAUSED)  # a kernel that returns members of two enumerations has no type
 
 #: The first stride is not shorter than this part of the time for which the job has run.
 _LEAST_STRIDE = 4096
@@ -111,8 +106,8 @@ def _run_to_end(state: BatchState, inline: InlineState, job: int) -> int:
         copy_out(inline, job)
 
 
-@compiled(inner=True)
-def _start(state: BatchState, inline: InlineState, job: int) -> int:
+@compiled(HOOK)
+def start(state: BatchState, inline: InlineState, job: int, _flag: int) -> int:
     """Run the application of a job that has started, and keep its state at its start; returns 0, or an ``InlineStatus``."""
     if inline.saved.first[job] < 0:  # otherwise the batch level had to make room for what it releases
         need = set_up(state, inline, job, False)
@@ -126,7 +121,9 @@ def _start(state: BatchState, inline: InlineState, job: int) -> int:
         if inline.speeds.component.size > 0:
             begin_varying(of.app, inline.speeds, of.next_ns, state.jobs.stop_ns[job])
     copy_out(inline, job)
-    return _run_to_end(state, inline, job)
+    need = _run_to_end(state, inline, job)
+    leave(inline)
+    return int(need)
 
 
 @compiled(inner=True)
@@ -240,9 +237,20 @@ def _go_ahead(state: BatchState, inline: InlineState, job: int, status: int) -> 
     return int(need)
 
 
-@compiled(inner=True)
-def _reach(state: BatchState, inline: InlineState, replays: bool) -> int:
+@compiled(HOOK)
+def come_due(state: BatchState, inline: InlineState, job: int, _flag: int) -> int:
+    """Advance a job to now, which its promise was for, and see how far it goes on; returns 0, or an ``InlineStatus``."""
+    # What it releases at this very instant is reported before the batch level inspects any.
+    inline.job, inline.running = job, running_of(inline, job)
+    need = _go_ahead(state, inline, job, _arrive(inline, state.now_ns))
+    leave(inline)
+    return int(need)
+
+
+@compiled(HOOK)
+def reach(state: BatchState, inline: InlineState, _job: int, _flag: int) -> int:
     """Give running jobs the commands of the latest pass; returns 0, or an ``InlineStatus``."""
+    replays = inline.saved.flags.size == 0
     while inline.reached_at < state.n_reached:
         inline.job = job = state.reached[inline.reached_at]
         # Where room had to be made for what follows, both are done again, and change nothing.
@@ -259,38 +267,3 @@ def _reach(state: BatchState, inline: InlineState, replays: bool) -> int:
         inline.reached_at += 1
     state.n_reached = inline.reached_at = inline.applied_upto = 0
     return 0
-
-
-@compiled()
-def drive_and_reach(state: BatchState, inline: InlineState, max_ends: int) -> int:
-    """Run both levels until the end, a pause, a fault, or more room is needed; returns which."""
-    replays = inline.saved.flags.size == 0
-    pause_at = state.n_ended + max_ends
-    while True:
-        while state.n_answered < state.n_started:
-            inline.job = job = state.started[state.n_answered]
-            if job >= inline.outcomes.n_rows.size:
-                return InlineStatus.ROWS_SHORT
-            if replays:
-                need = run_application(state, inline, job, False)
-            else:
-                need = _start(state, inline, job)
-                leave(inline)
-            if need != 0:
-                return int(need)
-        need = _reach(state, inline, replays)  # those that have just started, too
-        if need != 0:
-            return int(need)
-        status = i.advance(inline.engines[i.ADVANCE], (state, max_ends))
-        if status == BatchStatus.DUE and not replays:
-            # What it releases at this very instant is reported before the batch level inspects any.
-            inline.job, inline.running = state.due_job, running_of(inline, state.due_job)
-            need = _go_ahead(state, inline, inline.job, _arrive(inline, state.now_ns))
-            leave(inline)
-            if need != 0:
-                return int(need)
-            continue
-        if status != BatchStatus.STARTED and status != BatchStatus.REACHED:
-            return int(status)
-        if state.n_ended >= pause_at:
-            return _PAUSED  # what has started is answered for when it goes on
