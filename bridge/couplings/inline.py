@@ -103,9 +103,9 @@ class InlineRun:
             drawing = NO_ROOM if status == InlineStatus.LENGTHS_FULL else IMPOSSIBLE
             raise programs.fault(drawing, place, inline.application.part_first, f"job {job}: ")
         elif status == InlineStatus.LEDGER_FULL:
-            inline.grow_tasks()
+            inline.tasks.grow(records=_more(inline.tasks.start_ns, inline.application.lengths))
         elif status == InlineStatus.TRANSFERS_FULL:
-            inline.grow_transfers()
+            inline.transfers.grow(transfers=_more(inline.transfers.source, inline.room.source))
         elif status == InlineStatus.JOURNAL_FULL:
             inline.journal.make_room(len(inline.core_speed))
         elif status == InlineStatus.SAVED_FULL:
@@ -140,6 +140,11 @@ class InlineRun:
         graphs = found.graph_values if self.programs.has_graph else None
         what = found.n_tasks, found.n_chunks, found.length_gflop, found.loops, chosen, found.ahead_chunks, tasks
         return Applications(*what, graphs=graphs, transfers=transfers)
+
+
+def _more(column: Array, of_one: Array) -> int:
+    # Half as many entries again, and those of one more job.
+    return len(column) + len(column) // 2 + len(of_one)
 
 
 def _in_workload_order(columns: Iterable[Array], rows: Array, first: Array) -> list[Array]:

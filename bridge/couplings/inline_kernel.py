@@ -100,22 +100,6 @@ def show(inline: InlineState, slots: int) -> None:
 
 
 @compiled(merged=True)
-def bind(state: BatchState, inline: InlineState, job: int, n: int, row: int, stop: int) -> None:
-    """Let the application that runs be the front of all arrays: the job's cores, ``n`` tasks, records from ``row`` on."""
-    work, app, table = inline.application, inline.running.app, inline.table
-    place = inline.program[state.jobs.origin[job]]
-    show_phases(app.phases, table, place)
-    app.lengths = work.lengths[:n]
-    app.part_first = work.part_first[: app.phases.kind.size * table.steps[place] + 1]
-    show(inline, state.jobs.cores[job])
-    app.chosen = inline.outcomes.chosen[job]
-    app.start_ns, app.end_ns = inline.tasks.start_ns[row:stop], inline.tasks.end_ns[row:stop]
-    app.core, app.chunk = inline.tasks.core[row:stop], inline.tasks.chunk[row:stop]
-    if work.wishes.size > 0:
-        call_hook(inline.hooks[i.WISHES], (state, inline, state.jobs.origin[job], 0))
-
-
-@compiled(merged=True)
 def set_up(state: BatchState, inline: InlineState, job: int, again: bool) -> int:
     """Draw a started job's tasks, and put its application on its cores, ``again`` or not; returns 0, or an ``InlineStatus``."""
     work, jobs, table = inline.application, state.jobs, inline.table
@@ -136,11 +120,19 @@ def set_up(state: BatchState, inline: InlineState, job: int, again: bool) -> int
     if sends and inline.transfers_used + inline.room.first[parts] > inline.transfers.source.size:
         return InlineStatus.TRANSFERS_FULL
     hosts = _take_cores(state, inline, job, n_cores)
-    bind(state, inline, job, n, row, stop)
+    app, tasks = inline.running.app, inline.tasks
+    show_phases(app.phases, table, place)
+    app.lengths, app.part_first = work.lengths[:n], work.part_first[: parts + 1]
+    show(inline, n_cores)
+    app.chosen = inline.outcomes.chosen[job]
+    app.start_ns, app.end_ns = tasks.start_ns[row:stop], tasks.end_ns[row:stop]
+    app.core, app.chunk = tasks.core[row:stop], tasks.chunk[row:stop]
+    if work.wishes.size > 0:
+        call_hook(inline.hooks[i.WISHES], (state, inline, origin, 0))
     if inline.speeds.component.size > 0:
         call_hook(inline.hooks[i.SPEEDS], (state, inline, n_cores, jobs.start_ns[job]))
     if work.graph.exists == 1:
-        of, app = inline.running, inline.running.app
+        of = inline.running
         app.graph.edge_first = inline.room.first[: parts + 1]
         app.graph.host_number = work.graph.host_number[:hosts]
         of.fastest = 0.0

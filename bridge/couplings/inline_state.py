@@ -127,16 +127,6 @@ class InlineState(State):
         elif len(self.journal.flags):
             self.journal.grow(rows=rows)
 
-    def grow_tasks(self) -> None:
-        """Have room for half as many task records again, and for those of one more job."""
-        n = len(self.tasks.start_ns)
-        self.tasks.grow(records=n + n // 2 + len(self.application.lengths))
-
-    def grow_transfers(self) -> None:
-        """Have room for half as many transfers again, and for those of one more job."""
-        n = len(self.transfers.source)
-        self.transfers.grow(transfers=n + n // 2 + len(self.room.source))
-
 
 #: ``hook(state, inline, job or cores, instant or flag)``
 HOOK = types.int64(_BATCH, StateKind(InlineState), types.int64, types.int64)
