@@ -35,6 +35,11 @@ class Phases(State):
 class Cores(State, dim="cores"):
     """Of each core of the application; chunks are what the technique has handed out."""
 
+    # Heap of the cores whose requests will arrive, by (instant, core)
+    ask_ns: Ints = column()
+    ask_core: Ints = column()
+    finish_ns: Ints = column()  # when its last task ended; the start if it had none
+    busy_ns: Ints = column()  # time that it has spent on tasks, up to the end of its last noted chunk
     away: Ints = column()  # 1 where it was sent away, and waits for the barrier
     asked_ns: Ints = column()  # when it asked for its latest chunk
     work_ns: Ints = column()  # when that chunk's first task began, or is to begin
@@ -63,10 +68,6 @@ class Ahead(State, dim="cores"):
     numbers: Ints = column("numbers")  # what the application's numbers are meanwhile
     # As in ``ApplicationState``
     cores: Cores = column()
-    ask_ns: Ints = column()
-    ask_core: Ints = column()
-    finish_ns: Ints = column()
-    busy_ns: Ints = column()
     taken: Bytes = column("tasks")
     facts: Floats = column(FACTS)
     memo: Floats = column("memo")
@@ -128,11 +129,6 @@ class ApplicationState(State):
     speed: Floats = column("cores")  # GFLOP/s of each core, now; 0 for one that is not there
     core_number: Ints = column("cores")  # what the task records call each core
     latency_ns: Ints = column("cores")  # what a message between this core and the master takes
-    # Heap of the cores whose requests will arrive, by (instant, core)
-    ask_ns: Ints = column("cores")
-    ask_core: Ints = column("cores")
-    finish_ns: Ints = column("cores")  # when each core's last task ended; the start if it had none
-    busy_ns: Ints = column("cores")  # time that each core has spent on tasks, up to the end of its last noted chunk
     cores: Cores = column()  # each core
     taken: Bytes = column("tasks")  # 1 for a task that is assigned, 0 for one that is not, 2 for one that was put back
     facts: Floats = column(FACTS)  # what a rule is told, at the places of ``als.techniques.contract``

@@ -32,7 +32,7 @@ def _surely(inline: InlineState, ns: int, scale: int) -> float:
     """How long, at scale 1, what takes ``ns`` at ``scale`` takes at the least, whatever the scales to come."""
     run, tasks = inline.running.app, 1
     for at in range(run.n_asking):
-        c = run.ask_core[at]
+        c = run.cores.ask_core[at]
         tasks = max(tasks, 1 + run.cores.held_stop[c] - run.cores.held_first[c])
     return float(ns * (scale / WHOLE) * (1.0 - _PART) - _NS_A_TASK * tasks)
 
@@ -65,7 +65,7 @@ def _before_requests(inline: InlineState, k: int, scale: int) -> int:
     All cores that ask have a chunk, which began ``OVERHEAD`` from now at the latest.
     """
     run, at_ns, factor = inline.running.app, inline.running.deferred_ns, inline.saved.factor
-    first = run.ask_ns[0] - at_ns[k] - run.overhead_ns if run.n_asking > 0 else 0
+    first = run.cores.ask_ns[0] - at_ns[k] - run.overhead_ns if run.n_asking > 0 else 0
     left = _surely(inline, first, scale)
     j = k + 1
     while j < inline.running.n_deferred:
@@ -89,7 +89,7 @@ def apply_deferred(inline: InlineState) -> int:
     scale = run.scale if run.scale > 0 else WHOLE
     all_busy = True
     for at in range(run.n_asking):
-        c = run.ask_core[at]
+        c = run.cores.ask_core[at]
         all_busy = all_busy and run.cores.held_first[c] < run.cores.held_stop[c]
     own = of.base_gflops[: run.speed.size]
     while k < n and status == SUSPENDED:
@@ -119,7 +119,7 @@ def look_ahead(state: BatchState, inline: InlineState, job: int) -> None:
         return
     scale, farthest = run.scale if run.scale > 0 else WHOLE, 0
     for at in range(run.n_asking):
-        farthest = max(farthest, run.ask_ns[at])
+        farthest = max(farthest, run.cores.ask_ns[at])
     for c in range(run.speed.size):
         if run.scale > 0 and run.cores.scaled[c] != scale:
             return

@@ -94,8 +94,6 @@ def show(inline: InlineState, slots: int) -> None:
     run = inline.running.app
     run.speed, run.core_number = resized(run.speed, slots), resized(run.core_number, slots)
     run.latency_ns = resized(run.latency_ns, slots)
-    run.ask_ns, run.ask_core = resized(run.ask_ns, slots), resized(run.ask_core, slots)
-    run.finish_ns, run.busy_ns = resized(run.finish_ns, slots), resized(run.busy_ns, slots)
     run.memo = resized(run.memo, whole_memo(run.phases, inline.table.rules, slots))
 
 
@@ -172,7 +170,8 @@ def report_end(state: BatchState, inline: InlineState, job: int, status: int) ->
     found.n_tasks[job], found.n_chunks[job], found.ahead_chunks[job] = app.n_ran, app.n_chunks, app.ahead_chunks
     found.length_gflop[job] = total
     done, cov = total if status == FINISHED else math.nan, length_cov(app.lengths, 0, app.lengths.size)
-    what = found.loops[job], start_ns, app.finish_ns, app.busy_ns, app.speed, done, cov
+    finish_ns, busy_ns = app.cores.finish_ns[:n_cores], app.cores.busy_ns[:n_cores]
+    what = found.loops[job], start_ns, finish_ns, busy_ns, app.speed, done, cov
     measure(*what, app.scheduling_ns, app.n_chunks)
     if app.graph.exists == 1:
         call_hook(inline.hooks[i.GRAPHS], (state, inline, job, status != FINISHED))

@@ -53,12 +53,12 @@ def _not_before(inline: InlineState, until_ns: int) -> int:
     in_graph = run.phases.kind[run.part % run.phases.kind.size] == GRAPH
     latest = 0
     for at in range(asking):
-        c = run.ask_core[at]
+        c = run.cores.ask_core[at]
         if in_graph:
             if c < run.graph.cores.does.size:  # the kind of an event is in its key: a task ends
-                latest = max(latest, run.ask_ns[at])
+                latest = max(latest, run.cores.ask_ns[at])
         elif run.cores.held_size[c] > 0:
-            latest = max(latest, run.ask_ns[at] - run.latency_ns[c])
+            latest = max(latest, run.cores.ask_ns[at] - run.latency_ns[c])
     return min(until_ns, latest)
 
 
@@ -72,7 +72,7 @@ def _goes_on_until(inline: InlineState, now: int) -> int:
     of, run, costs = inline.running, inline.running.app, inline.costs
     if run.n_asking == 0 or costs.latency_ns != 0 or costs.master != 0 or run.graph.exists == 1:
         return now
-    until = run.ask_ns[0] if inline.engines[i.RELEASE] != 0 else _not_before(inline, NEVER)
+    until = run.cores.ask_ns[0] if inline.engines[i.RELEASE] != 0 else _not_before(inline, NEVER)
     if inline.speeds.component.size > 0:
         for c in range(run.speed.size):
             until = min(until, of.next_ns[c])

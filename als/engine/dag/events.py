@@ -31,7 +31,7 @@ def end_task(state: ApplicationState, c: int, t: int) -> None:
     took = t - own.began_ns[c]
     beyond = float(took - own.shift_ns[c])
     own.squares[c] += beyond * beyond
-    state.busy_ns[c] += took
+    state.cores.busy_ns[c] += took
     own.work_ns[c] += took
     graph.n_undone -= 1
     state.fruitless = 0
@@ -48,7 +48,7 @@ def end_task(state: ApplicationState, c: int, t: int) -> None:
             fetch(state, edge, t)
         elif ready:
             make_ready(state, target, t)
-    cores.free_ns[c] = state.finish_ns[c] = t
+    cores.free_ns[c] = state.cores.finish_ns[c] = t
     following = -1 if planned else tasks.next[first + k]
     if following >= 0:
         cores.task[c] = following
@@ -142,18 +142,18 @@ def _handle(state: ApplicationState, t: int) -> None:
     data = graph.has_data != 0
     if data:
         take_arrivals(state, t, 0)
-    while state.n_asking > 0 and state.ask_ns[0] == t and state.ask_core[0] < g.REQUESTS * slots:
-        key = state.ask_core[0]
-        state.n_asking = heap_drop_top(state.ask_ns, state.ask_core, state.n_asking)
+    while state.n_asking > 0 and state.cores.ask_ns[0] == t and state.cores.ask_core[0] < g.REQUESTS * slots:
+        key = state.cores.ask_core[0]
+        state.n_asking = heap_drop_top(state.cores.ask_ns, state.cores.ask_core, state.n_asking)
         if key < slots:
             end_task(state, key, t)
         else:
             take_told(state, key - slots, t)
     if data:
         take_arrivals(state, t, 1)
-    while state.n_asking > 0 and state.ask_ns[0] == t and state.ask_core[0] >= g.REQUESTS * slots:
-        key = state.ask_core[0]
-        state.n_asking = heap_drop_top(state.ask_ns, state.ask_core, state.n_asking)
+    while state.n_asking > 0 and state.cores.ask_ns[0] == t and state.cores.ask_core[0] >= g.REQUESTS * slots:
+        key = state.cores.ask_core[0]
+        state.n_asking = heap_drop_top(state.cores.ask_ns, state.cores.ask_core, state.n_asking)
         _serve(state, key - g.REQUESTS * slots, t)
 
 
@@ -165,7 +165,7 @@ def serve_graph(state: ApplicationState, until_ns: int, _speed: float) -> int:
     while True:
         if graph.fault != 0:
             return int(graph.fault)
-        t = state.ask_ns[0] if state.n_asking > 0 else MAX_NS
+        t = state.cores.ask_ns[0] if state.n_asking > 0 else MAX_NS
         if graph.has_data != 0:
             t = min(t, call_hook(graph.hooks[NEXT], (graph, -1, -1)))
         if t < MAX_NS:
