@@ -287,7 +287,7 @@ class Orders:
             where = np.flatnonzero(places.last_there & np.isin(places.latest, cores))
             scales.append(m.Scale(at_ns=now_ns, cores=pack_int32(where), factor=factor_of(scale)))
         named = sum(len(one.cores) // 4 for one in scales if one.cores is not None)
-        what = f"--bls: the speeds of job {self.job_number(row)} are scaled"
+        what = f"--bls: the speeds of job {self._simulator.job_number(row)} are scaled"
         what += f" {len(scales)} times, of {named} cores by their numbers"
         _check_room(what, len(scales), m.MAX_SCALES, named, m.MAX_SCALED)
 
@@ -317,7 +317,7 @@ class Orders:
             )
         )
         changed = sum((len(one.places) + len(one.asked)) // 4 for one in resizes)
-        what = f"--resize {options.rules.resize}: the width of job {self.job_number(row)} changes"
+        what = f"--resize {options.rules.resize}: the width of job {self._simulator.job_number(row)} changes"
         what += f" {len(resizes)} times, by {changed} cores in all"
         _check_room(what, len(resizes), m.MAX_RESIZES, changed, m.MAX_RESIZED)
 
@@ -326,13 +326,11 @@ class Orders:
         wanted = np.flatnonzero(places.last_there & self._simulator.wanted(row, places.latest))
         hints.append(m.Hint(at_ns=now_ns, cores=pack_int32(wanted)))
         hinted = sum(len(one.cores) // 4 for one in hints)
-        what = f"--coordination {self._scenario.options.rules.coordination}: job {self.job_number(row)} is told"
+        what = (
+            f"--coordination {self._scenario.options.rules.coordination}: job {self._simulator.job_number(row)} is told"
+        )
         what += f" {len(hints)} times of {hinted} cores in all"
         _check_room(what, len(hints), m.MAX_HINTS, hinted, m.MAX_HINTED)
-
-    def job_number(self, row: int) -> int:
-        """The workload's number of a row's job."""
-        return int(self._scenario.workload.job_id[self._simulator.origin(row)])
 
     def numbers(self, row: int) -> Array:
         """The global numbers of the cores of a job under way, by place."""

@@ -260,7 +260,7 @@ class _Drive:
                 known = simulator.loss(row, end_ns, int(numbers[last]) if last >= 0 else CAME_AND_WENT)
             if not known:
                 # One process has promised, died, and another has broken the promise; the session has only seen the latter.
-                job = self._orders.job_number(row)
+                job = simulator.job_number(row)
                 raise PeerError(f"job {job}: its end at {end_ns} ns is before what was promised by an earlier process")
 
     def _report_releases(self, supervisor: Supervisor, row: int, report: Report) -> bool:
@@ -275,9 +275,9 @@ class _Drive:
         if report.wishes:
             wished_ns, cores = np.array([(wish.at_ns, wish.cores) for wish in report.wishes], np.int64).T.copy()
             if not simulator.wish(row, wished_ns, cores, outcome.end_ns):
-                raise PeerError(f"job {self._orders.job_number(row)}: it wishes for cores at instants that have passed")
+                raise PeerError(f"job {simulator.job_number(row)}: it wishes for cores at instants that have passed")
         if not simulator.release(row, numbers, released_ns, outcome.end_ns):
-            raise PeerError(f"job {self._orders.job_number(row)}: it releases cores at instants that have passed")
+            raise PeerError(f"job {simulator.job_number(row)}: it releases cores at instants that have passed")
         return True
 
 

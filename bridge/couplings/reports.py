@@ -105,7 +105,7 @@ class Reports:
         most = len(rules.names) - first if rules.selects else 0
         if n > most:
             what = f"the outcome's chosen has {n} numbers; allowed: up to {most}"
-            raise PeerError(f"job {self._orders.job_number(row)}: {what}")
+            raise PeerError(f"job {self._simulator.job_number(row)}: {what}")
         return slice(first, first + n)
 
 

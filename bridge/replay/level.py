@@ -92,6 +92,10 @@ class SlurmLevel:
         """The row of the workload."""
         return int(self._book.columns.origin[row])
 
+    def job_number(self, row: int) -> int:
+        """The workload's number of a row's job."""
+        return int(self._scenario.workload.job_id[self.origin(row)])
+
     def start_ns(self, row: int) -> int:
         """When a row's job has started."""
         return int(self._book.columns.start_ns[row])
