@@ -175,8 +175,6 @@ def report_end(state: BatchState, inline: InlineState, job: int, status: int) ->
     measure(*what, app.scheduling_ns, app.n_chunks)
     if app.graph.exists == 1:
         call_hook(inline.hooks[i.GRAPHS], (state, inline, job, status != FINISHED))
-        if app.start_ns.size > 0 and app.graph.net.kind != NONE and app.graph.edge_first[app.part_first.size - 1] > 0:
-            call_hook(inline.hooks[i.TRANSFERS], (state, inline, job, 0))
     if status == LOST:
         last = app.last_lost
         core = app.core_number[last] if last >= 0 else last
@@ -187,31 +185,25 @@ def report_end(state: BatchState, inline: InlineState, job: int, status: int) ->
 
 
 @compiled(inner=True)
-def run_application(state: BatchState, inline: InlineState, job: int, again: bool) -> int:
-    """Run a started job's application to its end, ``again`` if it receives commands; returns 0, or an ``InlineStatus``."""
-    need = set_up(state, inline, job, again)
+def _run_application(state: BatchState, inline: InlineState, job: int) -> int:
+    """Run a started job's application to its end; returns 0, or an ``InlineStatus``."""
+    need = set_up(state, inline, job, False)
     if need != 0:
         return int(need)
     app, jobs, costs, engines = inline.running.app, state.jobs, inline.costs, inline.engines
-    start_ns = jobs.start_ns[job]
+    start_ns, varies = jobs.start_ns[job], inline.speeds.component.size > 0
     while True:
         i.begin(engines[i.BEGIN], (app, start_ns, costs.overhead_ns, costs.master != 0, costs.releases != 0))
-        if again:
-            status = call_hook(inline.hooks[i.REPLAY], (state, inline, job, jobs.stop_ns[job]))
-        elif inline.speeds.component.size == 0:
-            status = i.run(engines[i.RUN], (app, jobs.stop_ns[job]))
-        else:
+        if varies:
             status = call_hook(inline.hooks[i.VARYING], (state, inline, app.speed.size, jobs.stop_ns[job]))
+        else:
+            status = i.run(engines[i.RUN], (app, jobs.stop_ns[job]))
         if not stops_later(state, inline, job, status):
             break
-        if again:  # its width may have changed
-            need = set_up(state, inline, job, again)
-            if need != 0:
-                return int(need)
-        elif inline.speeds.component.size > 0:
+        if varies:
             call_hook(inline.hooks[i.SPEEDS], (state, inline, app.speed.size, start_ns))
     need = report_end(state, inline, job, status)
-    if need == 0 and not again:
+    if need == 0:
         keep_rows(inline, job)
     return int(need)
 
@@ -228,7 +220,7 @@ def drive(state: BatchState, inline: InlineState, max_ends: int) -> int:
             if keeps:
                 need = call_hook(inline.hooks[i.START], (state, inline, job, 0))
             else:
-                need = run_application(state, inline, job, False)
+                need = _run_application(state, inline, job)
             if need != 0:
                 return int(need)
         if state.n_reached > 0:  # those that have just started, too

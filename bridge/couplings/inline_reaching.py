@@ -23,8 +23,8 @@ from bls.engine.state import BatchState
 from bridge.couplings import inline_state as i
 from bridge.couplings.inline_commands import advance_to, apply_scales, commanded_at, run_to
 from bridge.couplings.inline_deferred import apply_deferred, defer, look_ahead
-from bridge.couplings.inline_journal import note
-from bridge.couplings.inline_kernel import keep_rows, report_end, report_releases, run_application, set_up, stops_later
+from bridge.couplings.inline_journal import note, run_again
+from bridge.couplings.inline_kernel import keep_rows, report_end, report_releases, set_up, stops_later
 from bridge.couplings.inline_saved import copy_out, keep, leave, running_of
 from bridge.couplings.inline_state import HOOK, InlineState
 from bridge.couplings.inline_status import InlineStatus
@@ -258,7 +258,7 @@ def reach(state: BatchState, inline: InlineState, _job: int, _flag: int) -> int:
             return InlineStatus.JOURNAL_FULL
         i.take_back(inline.engines[i.TAKE_BACK], (state, job))
         if replays:
-            need = run_application(state, inline, job, True)
+            need = run_again(state, inline, job)
         else:
             need = _command(state, inline, job)
             leave(inline)

@@ -132,19 +132,17 @@ class InlineState(State):
 HOOK = types.int64(_BATCH, StateKind(InlineState), types.int64, types.int64)
 call_hook = caller(HOOK)
 
-SPEEDS, VARYING, GRAPHS, TRANSFERS, START, COME_DUE, REACH, REPLAY, WISHES = range(9)
+SPEEDS, VARYING, GRAPHS, START, COME_DUE, REACH, WISHES = range(7)
 HOOKS = Hooks(
     "inline coupling",
     HOOK,
     {
         SPEEDS: ("speeds at an instant", "bridge.couplings.inline_commands:set_speeds"),
         VARYING: ("speeds that change", "bridge.couplings.inline_commands:run_varying"),
-        GRAPHS: ("measures of graphs", "bridge.couplings.inline_graphs:measure"),
-        TRANSFERS: ("records of transfers", "bridge.couplings.inline_graphs:note_transfers"),
+        GRAPHS: ("measures of graphs, and records of their transfers", "bridge.couplings.inline_graphs:measure"),
         START: ("applications that are kept as they start", "bridge.couplings.inline_reaching:start"),
         COME_DUE: ("promises of applications that come due", "bridge.couplings.inline_reaching:come_due"),
         REACH: ("applications that receive commands", "bridge.couplings.inline_reaching:reach"),
-        REPLAY: ("applications that are simulated again", "bridge.couplings.inline_journal:replay"),
         WISHES: ("applications that request cores", "bridge.couplings.inline_widths:bind_wishes"),
     },
 )
@@ -208,7 +206,7 @@ def new_inline_state(scenario: Scenario, simulator: BatchSimulator, *, keep_task
     n_rules = len(programs.rules.names) if programs.rules.selects else 0
     shared = Running.new({"cores": widest, "deferred": 0}, app=work)
     used = {SPEEDS: varies, VARYING: varies, GRAPHS: programs.has_graph}
-    used |= {TRANSFERS: sends, START: saves, COME_DUE: saves, REACH: saves or replays, REPLAY: replays, WISHES: wishes}
+    used |= {START: saves, COME_DUE: saves, REACH: simulator.reaches, WISHES: wishes}
     state = InlineState(
         core_speed=own(scenario.platform.core_speed_gflops, np.float64),
         asked=own(cores, np.int64),

@@ -188,13 +188,13 @@ APPLICATION_CASES: dict[str, tuple[str, dict[str, Any], dict[str, set[int]]]] = 
     "speeds": ("", {"speeds": SQUARE}, {"inline": {i.SPEEDS, i.VARYING}, "application": set()}),
     "graphs": (GRAPH_MAP, {}, {"application": GRAPHS, "drawing": {0}, "inline": {i.GRAPHS}, "graphs": set()}),
     "a network": (GRAPH_MAP, {"network": "lv08"},
-                  {"application": GRAPHS, "inline": {i.GRAPHS, i.TRANSFERS}, "graphs": set(graph_hooks.HOOKS.slots)}),
+                  {"application": GRAPHS, "inline": {i.GRAPHS}, "graphs": set(graph_hooks.HOOKS.slots)}),
     "walltimes of graphs": (GRAPH_MAP, {"rules": Rules(kill_at_walltime=True)}, CUT),
     "failures amid graphs": (GRAPH_MAP, {"surroundings": Surroundings(failures="mtbf:1d,mttr:1h")}, CUT),
     "speeds amid graphs": (GRAPH_MAP, {"speeds": SQUARE}, CUT),
     "widths of graphs": (GRAPH_MAP, EQUAL, {"application": GRAPHS | WIDTHS | {a.SERVE_LAST}, "inline": {i.GRAPHS, *KEPT}}),
     "a network, and who waits": (GRAPH_MAP, {"network": "lv08", "rules": Rules(coordination="hint")},
-                                 {"inline": {i.GRAPHS, i.TRANSFERS, i.REACH, i.REPLAY}}),
+                                 {"inline": {i.GRAPHS, i.REACH}}),
     "wishes that are not followed": (WISHES_MAP, EQUAL,
                                      {"batch": {*GIVES, b.RESIZE}, "application": WIDE, "inline": KEPT}),
     "wishes": (WISHES_MAP, EVOLVE,
@@ -222,7 +222,7 @@ def test_every_slot_of_every_table_is_filled_by_a_case_here() -> None:
     batch = set().union(*(wanted for _, wanted in BATCH_CASES.values())) | {b.CHOSEN, b.PRESETS, b.WISH, b.DRAIN}
     assert batch == set(b.HOOKS.slots)
     assert GRAPHS | CHANGES | WIDTHS | {a.SELECT, a.SERVE_LAST, a.WISH} == set(a.HOOKS.slots)
-    assert {i.SPEEDS, i.VARYING, i.GRAPHS, i.TRANSFERS, *KEPT, i.REPLAY, i.WISHES} == set(i.HOOKS.slots)
+    assert {i.SPEEDS, i.VARYING, i.GRAPHS, *KEPT, i.WISHES} == set(i.HOOKS.slots)
 
 
 SMALL = types.int64(types.int64, types.float64)
