@@ -163,8 +163,6 @@ def _application_room(scenario: Scenario, widest: int, memo: int, *, changes: bo
         phases=programs.table.phases,
         table=programs.table.rules,
         speed=np.empty(widest),
-        core_number=np.zeros(widest, np.int64),
-        latency_ns=np.zeros(widest, np.int64),
         memo=memo,
         keep_tasks=False,
         selects=programs.rules.selects,

@@ -39,9 +39,6 @@ class _Commands:
     scales: list[m.Scale] = field(default_factory=list)
 
 
-_NO_COMMANDS = _Commands()
-
-
 class Orders:
     """Makes the orders of a run.
 
@@ -101,7 +98,7 @@ class Orders:
         start_ns, stop_ns = simulator.start_ns(row), simulator.stop_ns(row)
         job, cores, place = int(workload.job_id[origin]), int(workload.cores[origin]), int(scenario.program[origin])
         numbers, places = self._cores(row), self._placed(row)
-        commands = self._commands.get(row, _NO_COMMANDS)
+        commands = self._commands.get(row) or _Commands()
         resizes = tuple(commands.resizes) if simulator.resizes else None
         core_gflop = float(self._core_gflop[origin])
         program = scenario.applications[place]
