@@ -138,22 +138,22 @@ def take_arrivals(state: ApplicationState, t: int, rounded: int) -> None:
 @compiled(merged=True)
 def _handle(state: ApplicationState, t: int) -> None:
     """Handle everything that happens at one instant."""
-    graph, slots = state.graph, state.graph.cores.does.size
+    graph, slots, ask_ns, ask_core = state.graph, state.graph.cores.does.size, state.cores.ask_ns, state.cores.ask_core
     data = graph.has_data != 0
     if data:
         take_arrivals(state, t, 0)
-    while state.n_asking > 0 and state.cores.ask_ns[0] == t and state.cores.ask_core[0] < g.REQUESTS * slots:
-        key = state.cores.ask_core[0]
-        state.n_asking = heap_drop_top(state.cores.ask_ns, state.cores.ask_core, state.n_asking)
+    while state.n_asking > 0 and ask_ns[0] == t and ask_core[0] < g.REQUESTS * slots:
+        key = ask_core[0]
+        state.n_asking = heap_drop_top(ask_ns, ask_core, state.n_asking)
         if key < slots:
             end_task(state, key, t)
         else:
             take_told(state, key - slots, t)
     if data:
         take_arrivals(state, t, 1)
-    while state.n_asking > 0 and state.cores.ask_ns[0] == t and state.cores.ask_core[0] >= g.REQUESTS * slots:
-        key = state.cores.ask_core[0]
-        state.n_asking = heap_drop_top(state.cores.ask_ns, state.cores.ask_core, state.n_asking)
+    while state.n_asking > 0 and ask_ns[0] == t and ask_core[0] >= g.REQUESTS * slots:
+        key = ask_core[0]
+        state.n_asking = heap_drop_top(ask_ns, ask_core, state.n_asking)
         _serve(state, key - g.REQUESTS * slots, t)
 
 
@@ -161,11 +161,11 @@ def _handle(state: ApplicationState, t: int) -> None:
 def serve_graph(state: ApplicationState, until_ns: int, _speed: float) -> int:
     """Let everything of the present part happen that happens before ``until_ns``; returns why it stopped, as
     ``als.engine.chunk_dispatch.serve``, or a fault of a planner."""
-    graph = state.graph
+    graph, ask_ns = state.graph, state.cores.ask_ns
     while True:
         if graph.fault != 0:
             return int(graph.fault)
-        t = state.cores.ask_ns[0] if state.n_asking > 0 else MAX_NS
+        t = ask_ns[0] if state.n_asking > 0 else MAX_NS
         if graph.has_data != 0:
             t = min(t, call_hook(graph.hooks[NEXT], (graph, -1, -1)))
         if t < MAX_NS:
