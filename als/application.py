@@ -37,7 +37,7 @@ from traces.compiled import Array, own, resized
 MAX_LATENCY_NS = LATENCY.highest
 
 #: The columns that have as many entries as cores.
-_BY_CORE = ("speed", "core_number", "latency_ns", "ask_ns", "ask_core", "finish_ns", "busy_ns")
+_BY_CORE = ("speed", "core_number", "latency_ns")
 
 #: What no number is within.
 _NONE = (math.nan, math.nan)
@@ -206,7 +206,7 @@ class Application:
     @property
     def end_ns(self) -> int:
         """When the last core finished; once :attr:`finished`."""
-        return int(self.state.finish_ns.max())
+        return int(self.state.cores.finish_ns[: len(self.state.speed)].max())
 
     @property
     def released_ns(self) -> Array:
@@ -278,13 +278,13 @@ class Application:
     def not_before_ns(self) -> int:
         """An instant before which it cannot end unless something is changed: the end of the last chunk under way."""
         state, asking = self.state, int(self.state.n_asking)
-        cores = state.ask_core[:asking]
+        cores = state.cores.ask_core[:asking]
         if self.in_graph:
             of_tasks = cores < state.graph.cores.does.size  # the kind of an event is in its key
-            ends = state.ask_ns[:asking][of_tasks]
+            ends = state.cores.ask_ns[:asking][of_tasks]
             return max(self.now_ns, int(ends.max(initial=0)))
         held = state.cores.held_size[cores] > 0
-        ends = state.ask_ns[:asking][held] - state.latency_ns[cores[held]]
+        ends = state.cores.ask_ns[:asking][held] - state.latency_ns[cores[held]]
         return max(self.now_ns, int(ends.max(initial=0)))
 
     @property
@@ -299,7 +299,7 @@ class Application:
         serial = state.phases.kind[state.part % len(state.phases.kind)] == s.SERIAL  # which needs no messages
         if serial or state.n_left > 0:
             return False
-        ask_ns, cores = (column[: state.n_asking] for column in (state.ask_ns, state.ask_core))
+        ask_ns, cores = (column[: state.n_asking] for column in (state.cores.ask_ns, state.cores.ask_core))
         held = state.cores.held_size[cores] > 0
         return bool((ask_ns[held] - latency_ns[cores[held]] < self.now_ns).all())
 

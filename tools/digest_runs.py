@@ -145,7 +145,7 @@ def _application(given: Mapping[str, Any]) -> Tables:
     ends = {"end_ns": application.end_ns, "ran": application.ran, "chunks": application.chunks}
     return {
         "tasks": {name: getattr(state, name) for name in names},
-        "cores": {"finish_ns": state.finish_ns, "busy_ns": state.busy_ns},
+        "cores": {"finish_ns": state.cores.finish_ns, "busy_ns": state.cores.busy_ns},
         "metrics": _metrics({**ends, "scheduling_ns": application.scheduling_ns, "stopped": application.stopped}),
     }
 

@@ -64,8 +64,8 @@ def open_part(state: ApplicationState, t: int) -> None:
 def note_end(state: ApplicationState, c: int, idle_ns: int) -> None:
     """Core ``c`` has ended its chunk, and been idle from ``idle_ns``."""
     work = idle_ns - state.cores.work_ns[c]
-    state.busy_ns[c] += work
-    state.finish_ns[c] = idle_ns
+    state.cores.busy_ns[c] += work
+    state.cores.finish_ns[c] = idle_ns
     state.fruitless = 0
     tell_chunk(state, c, work, idle_ns)
 
@@ -193,7 +193,7 @@ def _record(state: ApplicationState, lengths: Array, c: int, first: int, stop: i
 def serve(state: ApplicationState, until_ns: int) -> int:
     """Serve every request of the present part that arrives before ``until_ns``; returns why it stopped."""
     cores, facts, speed = state.cores, state.facts, state.speed
-    ask_ns, ask_core, latency_ns = state.ask_ns, state.ask_core, state.latency_ns
+    ask_ns, ask_core, latency_ns = state.cores.ask_ns, state.cores.ask_core, state.latency_ns
     lengths, taken = state.lengths, state.taken
     part, serial, keep = state.part, part_kind(state) == s.SERIAL, state.start_ns.size > 0
     rule, part_stop, overhead, master = state.rule, state.part_first[part + 1], state.overhead_ns, state.master != 0

@@ -90,8 +90,8 @@ def _lose(state: ApplicationState, c: int) -> None:
         if put_back == 0:  # its last message was still under way
             note_end(state, c, cores.held_from_ns[c])
         elif cores.work_ns[c] < now:
-            state.busy_ns[c] += now - cores.work_ns[c]
-            state.finish_ns[c] = now
+            state.cores.busy_ns[c] += now - cores.work_ns[c]
+            state.cores.finish_ns[c] = now
         state.taken[k:stop_at] = 2
         state.n_left += put_back
         state.n_holes += put_back
@@ -143,7 +143,7 @@ def set_speed(state: ApplicationState, c: int, speed_gflops: float) -> int:
             status = OVERFLOW
         elif t != IDLES:
             at = place_in_heap(state, c, state.speed.size)
-            heap_settle(state.ask_ns, state.ask_core, state.n_asking, at, arrival_ns(state, t, c))
+            heap_settle(state.cores.ask_ns, state.cores.ask_core, state.n_asking, at, arrival_ns(state, t, c))
     if state.fruitless == MOST_FRUITLESS and status == SUSPENDED:
         status = _end_lost(state, -1)
     return int(status)
@@ -243,7 +243,7 @@ def _cut_loop(state: ApplicationState) -> bool:
     completed = state.part == state.part_first.size - 2 and state.n_left == 0
     state.n_ran = state.part_first[state.part + 1] - state.n_left
     for at in range(state.n_asking):
-        c = state.ask_core[at]
+        c = state.cores.ask_core[at]
         if cores.held_size[c] == 0:
             continue
         _settle_held(state, c)
@@ -252,16 +252,16 @@ def _cut_loop(state: ApplicationState) -> bool:
             note_end(state, c, cores.held_from_ns[c])
             continue
         completed = False
-        state.busy_ns[c] += max(0, now - cores.work_ns[c])
+        state.cores.busy_ns[c] += max(0, now - cores.work_ns[c])
         cut = k + 1 if state.cores.held_work[c] < 0.0 else k
         state.n_ran -= stop_at - cut
         state.end_ns[k:cut] = now
         forget(state, cut, stop_at)
     if not completed:
         for at in range(state.n_asking):
-            state.finish_ns[state.ask_core[at]] = now
+            state.cores.finish_ns[state.cores.ask_core[at]] = now
         if state.n_asking == 0:  # between two parts, or nobody is there
             for c in range(state.speed.size):
                 if not released(state, c):
-                    state.finish_ns[c] = now
+                    state.cores.finish_ns[c] = now
     return bool(completed)

@@ -45,8 +45,8 @@ def begin(state: ApplicationState, start_ns: int, overhead_ns: int, master: bool
     state.chosen[:] = 0
     for c in range(state.speed.size):
         clear_slot(state, c)
-        state.finish_ns[c] = start_ns
-        state.busy_ns[c] = 0
+        state.cores.finish_ns[c] = start_ns
+        state.cores.busy_ns[c] = 0
         state.n_present += state.speed[c] > 0.0
     if releases:
         begin_releases(state)
@@ -88,7 +88,7 @@ def advance(state: ApplicationState, until_ns: int) -> int:
         else:
             status = serve(state, until_ns)
         if status == CHOOSE:
-            fault = prepare(state, state.ask_ns[0])
+            fault = prepare(state, state.cores.ask_ns[0])
             if fault != 0:
                 status = fault
                 break
@@ -127,9 +127,9 @@ def run_until_stop(state: ApplicationState, stop_ns: int) -> int:
 @compiled()
 def end_ns(state: ApplicationState) -> int:
     """When the last core finished: the job's end, once the engine says so."""
-    last = state.finish_ns[0]
-    for c in range(state.finish_ns.size):
-        last = max(last, state.finish_ns[c])
+    last = state.cores.finish_ns[0]
+    for c in range(state.speed.size):
+        last = max(last, state.cores.finish_ns[c])
     return int(last)
 
 

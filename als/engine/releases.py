@@ -18,7 +18,6 @@ from traces.compiled import compiled
 @compiled(inner=True)
 def begin_releases(state: ApplicationState) -> None:
     """See from which part on cores may be released; as the application begins."""
-    state.releases = 1
     state.last_wide = state.part_first.size - 2
     while state.last_wide >= 0 and state.phases.kind[state.last_wide % state.phases.kind.size] == s.SERIAL:
         state.last_wide -= 1
@@ -42,7 +41,7 @@ def released(state: ApplicationState, c: int) -> bool:
 @compiled(inner=True)
 def may_release(state: ApplicationState, c: int) -> bool:
     """Whether no part behind the present one needs core ``c``, where cores are released at all."""
-    if state.releases == 0 or state.part < state.last_wide:
+    if state.part < state.last_wide:
         return False
     if state.part < state.part_first.size - 2:
         first = 0

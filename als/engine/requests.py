@@ -15,14 +15,14 @@ from traces.compiled import compiled
 @compiled(merged=True)
 def push_event(state: ApplicationState, t: int, key: int) -> None:
     """Put an event at ``t`` into the heap: of a loop, the request of the core ``key``."""
-    state.n_asking = heap_push(state.ask_ns, state.ask_core, state.n_asking, t, key)
+    state.n_asking = heap_push(state.cores.ask_ns, state.cores.ask_core, state.n_asking, t, key)
 
 
 @compiled(inner=True)
 def place_in_heap(state: ApplicationState, c: int, slots: int) -> int:
     """Where the event of core ``c`` is in the heap, -1 if it has none; keys of each kind of event are for ``slots`` cores."""
     for at in range(state.n_asking):
-        key = state.ask_core[at]
+        key = state.cores.ask_core[at]
         if key == c or key == c + slots or key == c + 2 * slots:
             return at
     return -1
@@ -32,8 +32,8 @@ def place_in_heap(state: ApplicationState, c: int, slots: int) -> int:
 def drop_event(state: ApplicationState, at: int) -> None:
     """Remove the event at a place of the heap, if that is not -1."""
     if at >= 0:
-        heap_settle(state.ask_ns, state.ask_core, state.n_asking, at, -1)
-        state.n_asking = heap_drop_top(state.ask_ns, state.ask_core, state.n_asking)
+        heap_settle(state.cores.ask_ns, state.cores.ask_core, state.n_asking, at, -1)
+        state.n_asking = heap_drop_top(state.cores.ask_ns, state.cores.ask_core, state.n_asking)
 
 
 @compiled(merged=True)

@@ -56,7 +56,7 @@ def rescale(state: ApplicationState, own: Floats, at_ns: int) -> int:
     graph = part_kind(state) == s.GRAPH
     if not graph:
         for at in range(state.n_asking):
-            c = state.ask_core[at]
+            c = state.cores.ask_core[at]
             gflops = scaled(state, c, own[c])
             if gflops == state.speed[c]:
                 continue
@@ -64,9 +64,9 @@ def rescale(state: ApplicationState, own: Floats, at_ns: int) -> int:
             if t == OVERFLOWS:
                 return OVERFLOW
             if t != IDLES:
-                state.ask_ns[at] = arrival_ns(state, t, c)
+                state.cores.ask_ns[at] = arrival_ns(state, t, c)
             rank_speed(state, c, gflops)
-        heap_order(state.ask_ns, state.ask_core, state.n_asking)
+        heap_order(state.cores.ask_ns, state.cores.ask_core, state.n_asking)
     for c in range(state.speed.size):  # of a loop, those that wait for others, or for an answer
         gflops = scaled(state, c, own[c])
         if state.speed[c] == 0.0 or gflops == state.speed[c] or released(state, c):
@@ -93,10 +93,10 @@ def first_and_last_work(state: ApplicationState, at_ns: int) -> tuple[int, int]:
         return 0, 0
     first, last = s.NEVER, 0
     for at in range(state.n_asking):
-        c = state.ask_core[at]
+        c = state.cores.ask_core[at]
         takes = 0
         if cores.held_first[c] < cores.held_stop[c]:
-            takes = state.ask_ns[at] - max(at_ns, cores.held_from_ns[c]) - state.latency_ns[c]
+            takes = state.cores.ask_ns[at] - max(at_ns, cores.held_from_ns[c]) - state.latency_ns[c]
         first, last = min(first, takes), max(last, takes)
     return max(0, first), last
 
@@ -165,14 +165,14 @@ def _go_on_through(
 def rescale_all(state: ApplicationState, own: Floats, at_ns: Ints, factor: Floats, n: int, left: Floats) -> int:
     """Apply ``n`` scales of all cores, in turn, to the cores that ask.
 
-    First advance up to the first of the instants ``at_ns``, which ascend; afterwards advance beyond the last one, and call
-    :func:`end_rescaling`. No request in between may affect another core (:func:`hands_out`). ``factor`` are the scales, as
-    parts of a core's own speed, and ``left`` is work space.
+    First advance up to the first of the instants ``at_ns``, which ascend; afterwards advance beyond the last one, and have
+    :func:`rescale` apply the last scale to all cores. No request in between may affect another core (:func:`hands_out`).
+    ``factor`` are the scales, as parts of a core's own speed, and ``left`` is work space.
     """
     cores, speed, last_ns = state.cores, state.speed, at_ns[n - 1]
     highest = _left_through(state, own, at_ns, factor, n, left)
     for at in range(state.n_asking):
-        c = state.ask_core[at]
+        c = state.cores.ask_core[at]
         work, from_ns = cores.held_work[c], cores.held_from_ns[c]
         runs = from_ns < at_ns[0] and own[c] * factor[0] != speed[c] and cores.held_first[c] < cores.held_stop[c]
         if highest > 0.0 and runs and is_sure(left[c], abs(work), max(speed[c], own[c] * highest)):
@@ -181,22 +181,12 @@ def rescale_all(state: ApplicationState, own: Floats, at_ns: Ints, factor: Float
             cores.held_work[c], cores.held_from_ns[c] = -left[c], last_ns
             speed[c], state.now_ns = own[c] * factor[n - 1], last_ns
             t = do_held(state, c)
-            state.ask_ns[at] = arrival_ns(state, t, c)
+            state.cores.ask_ns[at] = arrival_ns(state, t, c)
         else:
-            t = state.ask_ns[at] = _go_on_through(state, c, state.ask_ns[at], own[c], at_ns, factor, n)
+            t = state.cores.ask_ns[at] = _go_on_through(state, c, state.cores.ask_ns[at], own[c], at_ns, factor, n)
         if t == OVERFLOWS:
             return OVERFLOW
-    heap_order(state.ask_ns, state.ask_core, state.n_asking)
+        rank_speed(state, c, speed[c])
+    heap_order(state.cores.ask_ns, state.cores.ask_core, state.n_asking)
     state.now_ns = at_ns[0]
     return SUSPENDED
-
-
-@compiled()
-def end_rescaling(state: ApplicationState, own: Floats, at_ns: int, factor: float) -> None:
-    """Set the clock to the last change of :func:`rescale_all`, and give idle cores its speed."""
-    state.now_ns = at_ns
-    for c in range(state.speed.size):
-        if state.speed[c] > 0.0 and not released(state, c):
-            if own[c] * factor != state.speed[c]:
-                go_on(state, c, own[c] * factor)
-            rank_speed(state, c, state.speed[c])

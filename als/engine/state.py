@@ -35,6 +35,11 @@ class Phases(State):
 class Cores(State, dim="cores"):
     """Of each core of the application; chunks are what the technique has handed out."""
 
+    # Heap of the cores whose requests will arrive, by (instant, core)
+    ask_ns: Ints = column()
+    ask_core: Ints = column()
+    finish_ns: Ints = column()  # when its last task ended; the start if it had none
+    busy_ns: Ints = column()  # time that it has spent on tasks, up to the end of its last noted chunk
     away: Ints = column()  # 1 where it was sent away, and waits for the barrier
     asked_ns: Ints = column()  # when it asked for its latest chunk
     work_ns: Ints = column()  # when that chunk's first task began, or is to begin
@@ -63,10 +68,6 @@ class Ahead(State, dim="cores"):
     numbers: Ints = column("numbers")  # what the application's numbers are meanwhile
     # As in ``ApplicationState``
     cores: Cores = column()
-    ask_ns: Ints = column()
-    ask_core: Ints = column()
-    finish_ns: Ints = column()
-    busy_ns: Ints = column()
     taken: Bytes = column("tasks")
     facts: Floats = column(FACTS)
     memo: Floats = column("memo")
@@ -110,8 +111,8 @@ class ApplicationState(State):
     choose_ns: int = 0  # at the first request from this instant on, prepare the rule, or choose one
     ahead_chunks: int = 0  # chunks that were simulated to choose rules
     fruitless: int = 0  # losses in a row that put tasks back, without a task having ended in between
-    releases: int = 0  # 1 where cores that the job does not need any more are released
-    last_wide: int = 0  # if so: the last part that is not serial, -1 if all are
+    # Where cores that the job does not need any more are released: the last part that is not serial, -1 if all are
+    last_wide: int = NEVER
     n_released: int = 0  # cores that are
     n_gone: int = 0  # cores that are lost for good
     last_lost: int = 0  # once it has ended so: the core that was lost last for good; -1 where they came and went
@@ -128,11 +129,6 @@ class ApplicationState(State):
     speed: Floats = column("cores")  # GFLOP/s of each core, now; 0 for one that is not there
     core_number: Ints = column("cores")  # what the task records call each core
     latency_ns: Ints = column("cores")  # what a message between this core and the master takes
-    # Heap of the cores whose requests will arrive, by (instant, core)
-    ask_ns: Ints = column("cores")
-    ask_core: Ints = column("cores")
-    finish_ns: Ints = column("cores")  # when each core's last task ended; the start if it had none
-    busy_ns: Ints = column("cores")  # time that each core has spent on tasks, up to the end of its last noted chunk
     cores: Cores = column()  # each core
     taken: Bytes = column("tasks")  # 1 for a task that is assigned, 0 for one that is not, 2 for one that was put back
     facts: Floats = column(FACTS)  # what a rule is told, at the places of ``als.techniques.contract``
@@ -164,8 +160,8 @@ def new_state(
 ) -> ApplicationState:
     """A state with columns of its own; ``memo`` numbers of memo for all phases, ``selects`` as of ``als.engine.hooks.table``.
 
-    ``given`` are what is not its own, and the columns that every application has at first: ``lengths``, ``part_first``,
-    ``speed``, ``core_number`` and ``latency_ns``.
+    ``given`` are what is not its own, and columns that have values at first: ``lengths``, ``part_first`` and ``speed``, and
+    perhaps others.
     """
     n_tasks, n_parts = len(given["lengths"]), len(given["part_first"]) - 1
     sizes = {

@@ -59,7 +59,8 @@ class _Application(Checks):
             self.fault(f"status {self.status}; allowed: suspended, finished, stopped, lost")
         if len(state.start_ns):
             self._check_records()
-        self.none(state.busy_ns < 0, lambda core: f"core {core} has been busy for {state.busy_ns[core]} ns")
+        busy = state.cores.busy_ns[: self.n_cores]
+        self.none(busy < 0, lambda core: f"core {core} has been busy for {busy[core]} ns")
 
     def _check_presence(self) -> None:
         state, speed, released = self.state, self.state.speed, self.released
@@ -77,7 +78,7 @@ class _Application(Checks):
         state, speed, n = self.state, self.state.speed, self.state.n_asking
         if not 0 <= n <= self.n_cores:
             self.fault(f"{n} cores ask; there are {self.n_cores}")
-        ns, key = state.ask_ns[:n], state.ask_core[:n]
+        ns, key = state.cores.ask_ns[:n], state.cores.ask_core[:n]
         core = key % state.graph.cores.does.size if self.kind == s.GRAPH else key
         self.heap("requests", ns, key)
         self.none(ns < state.now_ns, lambda k: f"core {core[k]} should have been served at {ns[k]} ns")
@@ -112,7 +113,7 @@ class _Application(Checks):
         # The tasks that cores are at.
         state, cores = self.state, self.state.cores
         holder = np.full(len(state.lengths), -1)
-        asks = state.ask_core[: state.n_asking]
+        asks = state.cores.ask_core[: state.n_asking]
         for c in asks[cores.held_size[asks] > 0].tolist():
             first, stop, size = int(cores.held_first[c]), int(cores.held_stop[c]), int(cores.held_size[c])
             if not self.first <= first <= stop <= self.stop or stop - first > size:
@@ -131,7 +132,7 @@ class _Application(Checks):
             self.none(state.taken[:n] != _TAKEN, lambda k: f"it has finished, and task {k} is not assigned")
         elif not 0 <= ran <= n:
             self.fault(f"{ran} tasks ran; there are {n}")
-        finish = state.finish_ns
+        finish = state.cores.finish_ns[: self.n_cores]
         self.none(finish > state.now_ns, lambda core: f"it has ended, and core {core} finishes at {finish[core]} ns")
 
     def _check_records(self) -> None:

@@ -48,12 +48,8 @@ class InlineRun:
 
     def __init__(self, scenario: Scenario, simulator: BatchSimulator, *, keep_tasks: bool) -> None:
         assert scenario.programs is not None
-        self.scenario, self.simulator, self.keep_tasks, self.programs = (
-            scenario,
-            simulator,
-            keep_tasks,
-            scenario.programs,
-        )
+        self.scenario, self.programs = scenario, scenario.programs
+        self.simulator, self.keep_tasks = simulator, keep_tasks
         self.inline = new_inline_state(scenario, simulator, keep_tasks=keep_tasks)
 
     def fork(self, simulator: BatchSimulator) -> InlineRun:
@@ -73,12 +69,10 @@ class InlineRun:
 
     def go_on(self, watch: Watch) -> bool:
         """Run until everything is done (true), or until the batch simulator pauses (false)."""
-        simulator, pace, run = self.simulator, Pace(), drive
+        simulator, pace = self.simulator, Pace()
         self._check()
-        if simulator.reaches:
-            from bridge.couplings.inline_reaching import drive_and_reach as run  # which no other run need load
         while True:
-            status = run(simulator.state, self.inline, min(pace.ends(), simulator.most_ends))
+            status = drive(simulator.state, self.inline, min(pace.ends(), simulator.most_ends))
             for hooks in (HOOKS, application_hooks.HOOKS, graph_hooks.HOOKS, program_drawing.HOOKS):
                 hooks.check()
             self.programs.rules.forget_all()  # applications of which these keep objects run to their ends within drive()
@@ -109,9 +103,9 @@ class InlineRun:
             drawing = NO_ROOM if status == InlineStatus.LENGTHS_FULL else IMPOSSIBLE
             raise programs.fault(drawing, place, inline.application.part_first, f"job {job}: ")
         elif status == InlineStatus.LEDGER_FULL:
-            inline.grow_tasks()
+            inline.tasks.grow(records=_more(inline.tasks.start_ns, inline.application.lengths))
         elif status == InlineStatus.TRANSFERS_FULL:
-            inline.grow_transfers()
+            inline.transfers.grow(transfers=_more(inline.transfers.source, inline.room.source))
         elif status == InlineStatus.JOURNAL_FULL:
             inline.journal.make_room(len(inline.core_speed))
         elif status == InlineStatus.SAVED_FULL:
@@ -146,6 +140,11 @@ class InlineRun:
         graphs = found.graph_values if self.programs.has_graph else None
         what = found.n_tasks, found.n_chunks, found.length_gflop, found.loops, chosen, found.ahead_chunks, tasks
         return Applications(*what, graphs=graphs, transfers=transfers)
+
+
+def _more(column: Array, of_one: Array) -> int:
+    # Half as many entries again, and those of one more job.
+    return len(column) + len(column) // 2 + len(of_one)
 
 
 def _in_workload_order(columns: Iterable[Array], rows: Array, first: Array) -> list[Array]:

@@ -1,4 +1,4 @@
-"""Running applications and their commands, in the inline coupling: advance them, and scale the speeds of their cores."""
+"""Running applications and their commands, in the inline coupling: advance them as speeds change, and scale speeds."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from als.core_speeds.state import factor
 from als.engine.loop import advance, run_until_stop
 from als.engine.scaling import rescale, set_scale
 from als.engine.status import SUSPENDED
-from als.engine.varying_speeds import advance_varying
+from als.engine.varying_speeds import advance_varying, begin_varying
 from bls.engine import state as b
 from bls.engine.state import BatchState
-from bridge.couplings.inline_state import InlineState
+from bridge.couplings.inline_state import HOOK, InlineState
 from bridge.couplings.inline_widths import slot_of
 from traces.compiled import compiled
 
@@ -34,6 +34,22 @@ def run_to(inline: InlineState, stop_ns: int) -> int:
     """Run the application to its end, or to its stop."""
     status = advance_to(inline, stop_ns)
     return int(run_until_stop(inline.running.app, stop_ns)) if status == SUSPENDED else status
+
+
+@compiled(HOOK)
+def set_speeds(_: BatchState, inline: InlineState, n_cores: int, t_ns: int) -> int:
+    """Give the cores of the application that runs their speeds of an instant, where these change."""
+    app, base = inline.running.app, inline.running.base_gflops
+    for c in range(n_cores):
+        app.speed[c] = base[c] * factor(inline.speeds, app.core_number[c], t_ns)
+    return 0
+
+
+@compiled(HOOK)
+def run_varying(_: BatchState, inline: InlineState, _cores: int, stop_ns: int) -> int:
+    """Run the application, which is at its start, to its end or its stop, where speeds change."""
+    status = begin_varying(inline.running.app, inline.speeds, inline.running.next_ns, stop_ns)
+    return run_to(inline, stop_ns) if status == SUSPENDED else status
 
 
 @compiled(inner=True)

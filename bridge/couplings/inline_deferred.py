@@ -10,14 +10,14 @@ are left to hand out, one step covers only the scales between two requests. Othe
 from __future__ import annotations
 
 from als.engine.loop import advance
-from als.engine.scaling import end_rescaling, first_and_last_work, hands_out, rescale_all, set_scale
+from als.engine.scaling import first_and_last_work, hands_out, rescale, rescale_all, set_scale
 from als.engine.status import SUSPENDED
 from bls.engine import state as b
 from bls.engine.state import BatchState
 from bridge.couplings.inline_commands import commanded_at
 from bridge.couplings.inline_kept import MOST_DEFERRED
 from bridge.couplings.inline_saved import running_of
-from bridge.couplings.inline_state import InlineState
+from bridge.couplings.inline_state import RELEASE, InlineState
 from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
 from traces.compiled import compiled
@@ -32,7 +32,7 @@ def _surely(inline: InlineState, ns: int, scale: int) -> float:
     """How long, at scale 1, what takes ``ns`` at ``scale`` takes at the least, whatever the scales to come."""
     run, tasks = inline.running.app, 1
     for at in range(run.n_asking):
-        c = run.ask_core[at]
+        c = run.cores.ask_core[at]
         tasks = max(tasks, 1 + run.cores.held_stop[c] - run.cores.held_first[c])
     return float(ns * (scale / WHOLE) * (1.0 - _PART) - _NS_A_TASK * tasks)
 
@@ -65,7 +65,7 @@ def _before_requests(inline: InlineState, k: int, scale: int) -> int:
     All cores that ask have a chunk, which began ``OVERHEAD`` from now at the latest.
     """
     run, at_ns, factor = inline.running.app, inline.running.deferred_ns, inline.saved.factor
-    first = run.ask_ns[0] - at_ns[k] - run.overhead_ns if run.n_asking > 0 else 0
+    first = run.cores.ask_ns[0] - at_ns[k] - run.overhead_ns if run.n_asking > 0 else 0
     left = _surely(inline, first, scale)
     j = k + 1
     while j < inline.running.n_deferred:
@@ -89,7 +89,7 @@ def apply_deferred(inline: InlineState) -> int:
     scale = run.scale if run.scale > 0 else WHOLE
     all_busy = True
     for at in range(run.n_asking):
-        c = run.ask_core[at]
+        c = run.cores.ask_core[at]
         all_busy = all_busy and run.cores.held_first[c] < run.cores.held_stop[c]
     own = of.base_gflops[: run.speed.size]
     while k < n and status == SUSPENDED:
@@ -104,8 +104,8 @@ def apply_deferred(inline: InlineState) -> int:
         if status == SUSPENDED:
             status = int(advance(run, at_ns[k - 1] + 1))
         if status == SUSPENDED:
-            end_rescaling(run, own, at_ns[k - 1], factor[k - 1])
-    set_scale(run, -1, scale)
+            set_scale(run, -1, scale)
+            status = int(rescale(run, own, at_ns[k - 1]))
     of.n_deferred = 0
     return status
 
@@ -119,12 +119,12 @@ def look_ahead(state: BatchState, inline: InlineState, job: int) -> None:
         return
     scale, farthest = run.scale if run.scale > 0 else WHOLE, 0
     for at in range(run.n_asking):
-        farthest = max(farthest, run.ask_ns[at])
+        farthest = max(farthest, run.cores.ask_ns[at])
     for c in range(run.speed.size):
         if run.scale > 0 and run.cores.scaled[c] != scale:
             return
     first, last = first_and_last_work(run, now)
-    shows = first if costs.may_release != 0 else last
+    shows = first if inline.engines[RELEASE] != 0 else last
     if shows > 0:
         of.scale, of.since_ns, of.left_ns = scale, now, _surely(inline, shows, scale)
         of.farthest_ns = max(0, farthest - now) * (scale / WHOLE)

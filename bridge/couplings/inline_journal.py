@@ -7,21 +7,25 @@ receives commands, and once more.
 from __future__ import annotations
 
 from als.engine.features.hints import hint
+from als.engine.loop import begin
 from als.engine.status import SUSPENDED
 from als.engine.varying_speeds import begin_varying
 from bls.engine import state as b
 from bls.engine.state import BatchState
 from bridge.couplings.inline_commands import advance_to, apply_scales, commanded_at, run_to
-from bridge.couplings.inline_state import HOOK, InlineState
+from bridge.couplings.inline_kernel import report_end, set_up, stops_later
+from bridge.couplings.inline_state import InlineState
 from bridge.couplings.inline_widths import apply_widths, slot_of
 from traces.compiled import compiled
 
 
 @compiled(merged=True)
 def note(state: BatchState, inline: InlineState, job: int) -> bool:
-    """Note the commands that a running job receives now; False if there is no room."""
-    journal, jobs = inline.journal, state.jobs
+    """Note the commands that a running job receives now, unless they are noted; False if there is no room."""
+    journal, jobs, last = inline.journal, state.jobs, inline.journal.last[job]
     entry, at = inline.journal_used, inline.cores_used
+    if last >= 0 and journal.told_first[last] == jobs.told_first[job]:
+        return True
     if entry == journal.instant.size or at + jobs.held_cores[job] > journal.core.size:
         return False
     journal.instant[entry], journal.after[entry] = commanded_at(state, job), -1
@@ -34,8 +38,8 @@ def note(state: BatchState, inline: InlineState, job: int) -> bool:
                     journal.core[at] = core
                     at += 1
     journal.core_stop[entry] = at
-    if journal.last[job] >= 0:
-        journal.after[journal.last[job]] = entry
+    if last >= 0:
+        journal.after[last] = entry
     else:
         journal.first[job] = entry
     journal.last[job] = entry
@@ -58,8 +62,8 @@ def _apply_again(state: BatchState, inline: InlineState, entry: int) -> int:
     return int(apply_scales(state, inline, k, stop, journal.instant[entry]))
 
 
-@compiled(HOOK)
-def replay(state: BatchState, inline: InlineState, job: int, stop_ns: int) -> int:
+@compiled(inner=True)
+def _replay(state: BatchState, inline: InlineState, job: int, stop_ns: int) -> int:
     """Run the application, which is at its start, to its end or its stop, with the commands of its job at their instants."""
     journal, entry = inline.journal, inline.journal.first[job]
     if inline.speeds.component.size > 0:
@@ -75,3 +79,17 @@ def replay(state: BatchState, inline: InlineState, job: int, stop_ns: int) -> in
             return int(status)
         entry = journal.after[entry]
     return int(run_to(inline, stop_ns))
+
+
+@compiled(inner=True)
+def run_again(state: BatchState, inline: InlineState, job: int) -> int:
+    """Run a job's application from its start to its end, with all its commands; returns 0, or an ``InlineStatus``."""
+    while True:
+        need = set_up(state, inline, job, True)  # again where it is to stop later: its width may have changed
+        if need != 0:
+            return int(need)
+        app, costs = inline.running.app, inline.costs
+        begin(app, state.jobs.start_ns[job], costs.overhead_ns, costs.master != 0, costs.releases != 0)
+        status = _replay(state, inline, job, state.jobs.stop_ns[job])
+        if not stops_later(state, inline, job, status):
+            return int(report_end(state, inline, job, status))

@@ -42,11 +42,11 @@ def _take_cores(state: BatchState, inline: InlineState, job: int, n_cores: int) 
         first, count = state.jobs.given_first[job], state.jobs.given_count[job]
     for k in range(first, first + count):
         for number in range(state.pool.lo[k], min(state.pool.hi[k], state.pool.lo[k] + n_cores - c)):
-            gflops, host = inline.core_speed[number], inline.core_host[number]
+            gflops, host = inline.core_speed[number], state.host_of[number]
             inline.running.base_gflops[c] = gflops
             work.speed[c] = gflops
             work.core_number[c] = number
-            work.latency_ns[c] = _message_ns(host, inline.core_host[work.core_number[0]], inline.costs.latency_ns)
+            work.latency_ns[c] = _message_ns(host, state.host_of[work.core_number[0]], inline.costs.latency_ns)
             if has_graph:
                 # A job holds its cores in order, and so its hosts.
                 if hosts == 0 or graph.host_number[hosts - 1] != host:
@@ -54,7 +54,7 @@ def _take_cores(state: BatchState, inline: InlineState, job: int, n_cores: int) 
                     hosts += 1
                 graph.cores.host[c] = hosts - 1
             c += 1
-    inline.running.master_host = inline.core_host[work.core_number[0]]
+    inline.running.master_host = state.host_of[work.core_number[0]]
     return hosts
 
 
@@ -62,7 +62,7 @@ def _take_cores(state: BatchState, inline: InlineState, job: int, n_cores: int) 
 def stops_later(state: BatchState, inline: InlineState, job: int, status: int) -> bool:
     """Return whether a job that ended with ``status`` was cut by a failure of hosts that it had released by then; it is then
     simulated again with a later stop."""
-    if inline.costs.may_release == 0 or status != STOPPED:
+    if inline.engines[i.RELEASE] == 0 or status != STOPPED:
         return False
     app = inline.running.app
     released_ns = app.cores.released_ns[: app.core_number.size]
@@ -75,7 +75,7 @@ def report_releases(state: BatchState, inline: InlineState, job: int, until_ns: 
 
     Returns 0, or an ``InlineStatus``.
     """
-    if inline.costs.may_release == 0:
+    if inline.engines[i.RELEASE] == 0:
         return 0
     app, answer = inline.running.app, TOLD
     released_ns = app.cores.released_ns[: app.core_number.size]
@@ -94,25 +94,7 @@ def show(inline: InlineState, slots: int) -> None:
     run = inline.running.app
     run.speed, run.core_number = resized(run.speed, slots), resized(run.core_number, slots)
     run.latency_ns = resized(run.latency_ns, slots)
-    run.ask_ns, run.ask_core = resized(run.ask_ns, slots), resized(run.ask_core, slots)
-    run.finish_ns, run.busy_ns = resized(run.finish_ns, slots), resized(run.busy_ns, slots)
     run.memo = resized(run.memo, whole_memo(run.phases, inline.table.rules, slots))
-
-
-@compiled(merged=True)
-def bind(state: BatchState, inline: InlineState, job: int, n: int, row: int, stop: int) -> None:
-    """Let the application that runs be the front of all arrays: the job's cores, ``n`` tasks, records from ``row`` on."""
-    work, app, table = inline.application, inline.running.app, inline.table
-    place = inline.program[state.jobs.origin[job]]
-    show_phases(app.phases, table, place)
-    app.lengths = work.lengths[:n]
-    app.part_first = work.part_first[: app.phases.kind.size * table.steps[place] + 1]
-    show(inline, state.jobs.cores[job])
-    app.chosen = inline.outcomes.chosen[job]
-    app.start_ns, app.end_ns = inline.tasks.start_ns[row:stop], inline.tasks.end_ns[row:stop]
-    app.core, app.chunk = inline.tasks.core[row:stop], inline.tasks.chunk[row:stop]
-    if inline.width_range.size > 0:
-        call_hook(inline.hooks[i.WISHES], (state, inline, state.jobs.origin[job], 0))
 
 
 @compiled(merged=True)
@@ -121,7 +103,7 @@ def set_up(state: BatchState, inline: InlineState, job: int, again: bool) -> int
     work, jobs, table = inline.application, state.jobs, inline.table
     n_cores, origin = jobs.cores[job], jobs.origin[job]
     place = inline.program[origin]
-    drawing = work.lengths, work.part_first, table, place, inline.seed[0], inline.job_id[origin], inline.room
+    drawing = work.lengths, work.part_first, table, place, inline.seed[0], jobs.number[job], inline.room
     speeds = inline.costs.slowest_gflops, inline.costs.bytes_per_gflop
     n = draw_program(*drawing, inline.asked[origin], inline.core_gflop[origin], *speeds)
     if n in (NO_ROOM, IMPOSSIBLE):
@@ -136,11 +118,19 @@ def set_up(state: BatchState, inline: InlineState, job: int, again: bool) -> int
     if sends and inline.transfers_used + inline.room.first[parts] > inline.transfers.source.size:
         return InlineStatus.TRANSFERS_FULL
     hosts = _take_cores(state, inline, job, n_cores)
-    bind(state, inline, job, n, row, stop)
+    app, tasks = inline.running.app, inline.tasks
+    show_phases(app.phases, table, place)
+    app.lengths, app.part_first = work.lengths[:n], work.part_first[: parts + 1]
+    show(inline, n_cores)
+    app.chosen = inline.outcomes.chosen[job]
+    app.start_ns, app.end_ns = tasks.start_ns[row:stop], tasks.end_ns[row:stop]
+    app.core, app.chunk = tasks.core[row:stop], tasks.chunk[row:stop]
+    if work.wishes.size > 0:
+        call_hook(inline.hooks[i.WISHES], (state, inline, origin, 0))
     if inline.speeds.component.size > 0:
         call_hook(inline.hooks[i.SPEEDS], (state, inline, n_cores, jobs.start_ns[job]))
     if work.graph.exists == 1:
-        of, app = inline.running, inline.running.app
+        of = inline.running
         app.graph.edge_first = inline.room.first[: parts + 1]
         app.graph.host_number = work.graph.host_number[:hosts]
         of.fastest = 0.0
@@ -180,12 +170,11 @@ def report_end(state: BatchState, inline: InlineState, job: int, status: int) ->
     found.n_tasks[job], found.n_chunks[job], found.ahead_chunks[job] = app.n_ran, app.n_chunks, app.ahead_chunks
     found.length_gflop[job] = total
     done, cov = total if status == FINISHED else math.nan, length_cov(app.lengths, 0, app.lengths.size)
-    what = found.loops[job], start_ns, app.finish_ns, app.busy_ns, app.speed, done, cov
+    finish_ns, busy_ns = app.cores.finish_ns[:n_cores], app.cores.busy_ns[:n_cores]
+    what = found.loops[job], start_ns, finish_ns, busy_ns, app.speed, done, cov
     measure(*what, app.scheduling_ns, app.n_chunks)
     if app.graph.exists == 1:
         call_hook(inline.hooks[i.GRAPHS], (state, inline, job, status != FINISHED))
-        if app.start_ns.size > 0 and app.graph.net.kind != NONE and app.graph.edge_first[app.part_first.size - 1] > 0:
-            call_hook(inline.hooks[i.TRANSFERS], (state, inline, job, 0))
     if status == LOST:
         last = app.last_lost
         core = app.core_number[last] if last >= 0 else last
@@ -196,31 +185,25 @@ def report_end(state: BatchState, inline: InlineState, job: int, status: int) ->
 
 
 @compiled(inner=True)
-def run_application(state: BatchState, inline: InlineState, job: int, again: bool) -> int:
-    """Run a started job's application to its end, ``again`` if it receives commands; returns 0, or an ``InlineStatus``."""
-    need = set_up(state, inline, job, again)
+def _run_application(state: BatchState, inline: InlineState, job: int) -> int:
+    """Run a started job's application to its end; returns 0, or an ``InlineStatus``."""
+    need = set_up(state, inline, job, False)
     if need != 0:
         return int(need)
     app, jobs, costs, engines = inline.running.app, state.jobs, inline.costs, inline.engines
-    start_ns = jobs.start_ns[job]
+    start_ns, varies = jobs.start_ns[job], inline.speeds.component.size > 0
     while True:
         i.begin(engines[i.BEGIN], (app, start_ns, costs.overhead_ns, costs.master != 0, costs.releases != 0))
-        if again:
-            status = call_hook(inline.hooks[i.REPLAY], (state, inline, job, jobs.stop_ns[job]))
-        elif inline.speeds.component.size == 0:
-            status = i.run(engines[i.RUN], (app, jobs.stop_ns[job]))
-        else:
+        if varies:
             status = call_hook(inline.hooks[i.VARYING], (state, inline, app.speed.size, jobs.stop_ns[job]))
+        else:
+            status = i.run(engines[i.RUN], (app, jobs.stop_ns[job]))
         if not stops_later(state, inline, job, status):
             break
-        if again:  # its width may have changed
-            need = set_up(state, inline, job, again)
-            if need != 0:
-                return int(need)
-        elif inline.speeds.component.size > 0:
+        if varies:
             call_hook(inline.hooks[i.SPEEDS], (state, inline, app.speed.size, start_ns))
     need = report_end(state, inline, job, status)
-    if need == 0 and not again:
+    if need == 0:
         keep_rows(inline, job)
     return int(need)
 
@@ -228,19 +211,30 @@ def run_application(state: BatchState, inline: InlineState, job: int, again: boo
 @compiled()
 def drive(state: BatchState, inline: InlineState, max_ends: int) -> int:
     """Run both levels until the end, a pause, a fault, or more room is needed; returns which."""
-    pause_at = state.n_ended + max_ends
+    pause_at, keeps = state.n_ended + max_ends, inline.saved.flags.size > 0
     while True:
         while state.n_answered < state.n_started:
             inline.job = job = state.started[state.n_answered]
             if job >= inline.outcomes.n_rows.size:
                 return InlineStatus.ROWS_SHORT
-            need = run_application(state, inline, job, False)
+            if keeps:
+                need = call_hook(inline.hooks[i.START], (state, inline, job, 0))
+            else:
+                need = _run_application(state, inline, job)
+            if need != 0:
+                return int(need)
+        if state.n_reached > 0:  # those that have just started, too
+            need = call_hook(inline.hooks[i.REACH], (state, inline, 0, 0))
             if need != 0:
                 return int(need)
         status = i.advance(inline.engines[i.ADVANCE], (state, max_ends))
-        if status != BatchStatus.STARTED:
+        if status == BatchStatus.DUE and keeps:
+            need = call_hook(inline.hooks[i.COME_DUE], (state, inline, state.due_job, 0))
+            if need != 0:
+                return int(need)
+        elif status != BatchStatus.STARTED and status != BatchStatus.REACHED:
             return int(status)
-        if state.n_ended >= pause_at:
+        elif state.n_ended >= pause_at:
             return _PAUSED  # what has started is answered for when it goes on
 
 

@@ -1,6 +1,4 @@
-"""The loop of the inline coupling where running jobs receive commands: as ``bridge.couplings.inline_kernel``, and applies them.
-
-All other runs have a loop of their own, and pay nothing for this one.
+"""Running jobs that receive commands, in the inline coupling: hooks of the loop in ``bridge.couplings.inline_kernel``.
 
 A job that has started is run to its end at once, as there, and its state at its start is kept. When it receives commands, its
 reported end is taken back; it is advanced, in place, to that instant, and no further. Until its next request, or where nothing
@@ -22,21 +20,18 @@ from als.engine.status import SUSPENDED
 from als.engine.varying_speeds import begin_varying
 from bls.engine import state as b
 from bls.engine.state import BatchState
-from bls.engine.status import BatchStatus
 from bridge.couplings import inline_state as i
 from bridge.couplings.inline_commands import advance_to, apply_scales, commanded_at, run_to
 from bridge.couplings.inline_deferred import apply_deferred, defer, look_ahead
-from bridge.couplings.inline_journal import note
-from bridge.couplings.inline_kernel import keep_rows, report_end, report_releases, run_application, set_up, stops_later
+from bridge.couplings.inline_journal import note, run_again
+from bridge.couplings.inline_kernel import keep_rows, report_end, report_releases, set_up, stops_later
 from bridge.couplings.inline_saved import copy_out, keep, leave, running_of
-from bridge.couplings.inline_state import InlineState
+from bridge.couplings.inline_state import HOOK, InlineState
 from bridge.couplings.inline_status import InlineStatus
 from bridge.couplings.inline_widths import apply_widths
 from traces.algorithms.copying import copy_first
 from traces.compiled import compiled
 from traces.kernels.slabs import CHANGING
-
-_PAUSED = int(BatchStatus.PAUSED)  # a kernel that returns members of two enumerations has no type
 
 #: The first stride is not shorter than this part of the time for which the job has run.
 _LEAST_STRIDE = 4096
@@ -58,12 +53,12 @@ def _not_before(inline: InlineState, until_ns: int) -> int:
     in_graph = run.phases.kind[run.part % run.phases.kind.size] == GRAPH
     latest = 0
     for at in range(asking):
-        c = run.ask_core[at]
+        c = run.cores.ask_core[at]
         if in_graph:
             if c < run.graph.cores.does.size:  # the kind of an event is in its key: a task ends
-                latest = max(latest, run.ask_ns[at])
+                latest = max(latest, run.cores.ask_ns[at])
         elif run.cores.held_size[c] > 0:
-            latest = max(latest, run.ask_ns[at] - run.latency_ns[c])
+            latest = max(latest, run.cores.ask_ns[at] - run.latency_ns[c])
     return min(until_ns, latest)
 
 
@@ -77,7 +72,7 @@ def _goes_on_until(inline: InlineState, now: int) -> int:
     of, run, costs = inline.running, inline.running.app, inline.costs
     if run.n_asking == 0 or costs.latency_ns != 0 or costs.master != 0 or run.graph.exists == 1:
         return now
-    until = run.ask_ns[0] if costs.may_release != 0 else _not_before(inline, NEVER)
+    until = run.cores.ask_ns[0] if inline.engines[i.RELEASE] != 0 else _not_before(inline, NEVER)
     if inline.speeds.component.size > 0:
         for c in range(run.speed.size):
             until = min(until, of.next_ns[c])
@@ -111,8 +106,8 @@ def _run_to_end(state: BatchState, inline: InlineState, job: int) -> int:
         copy_out(inline, job)
 
 
-@compiled(inner=True)
-def _start(state: BatchState, inline: InlineState, job: int) -> int:
+@compiled(HOOK)
+def start(state: BatchState, inline: InlineState, job: int, _flag: int) -> int:
     """Run the application of a job that has started, and keep its state at its start; returns 0, or an ``InlineStatus``."""
     if inline.saved.first[job] < 0:  # otherwise the batch level had to make room for what it releases
         need = set_up(state, inline, job, False)
@@ -126,7 +121,9 @@ def _start(state: BatchState, inline: InlineState, job: int) -> int:
         if inline.speeds.component.size > 0:
             begin_varying(of.app, inline.speeds, of.next_ns, state.jobs.stop_ns[job])
     copy_out(inline, job)
-    return _run_to_end(state, inline, job)
+    need = _run_to_end(state, inline, job)
+    leave(inline)
+    return int(need)
 
 
 @compiled(inner=True)
@@ -152,7 +149,7 @@ def _steps(state: BatchState, inline: InlineState, job: int, until: int) -> bool
     A step is cheaper than a copy, but not if many follow.
     """
     now, saved, of = commanded_at(state, job), inline.saved, inline.running
-    if until <= now or until >= state.jobs.stop_ns[job] or inline.costs.promises != 0:
+    if until <= now or until >= state.jobs.stop_ns[job] or state.settings.promises != 0:
         return False
     few = of.steps <= saved.words[saved.first[job] + CHANGING] // _NUMBERS_A_STEP
     return bool(few or until - now > of.stride_ns)
@@ -164,7 +161,7 @@ def _run_ahead(state: BatchState, inline: InlineState, job: int) -> int:
     now, stop = commanded_at(state, job), state.jobs.stop_ns[job]
     copy_out(inline, job)
     stride = inline.running.stride_ns
-    if stride >= stop - now or inline.costs.promises != 0:
+    if stride >= stop - now or state.settings.promises != 0:
         return _run_to_end(state, inline, job)
     status = advance_to(inline, now + stride)
     if status != SUSPENDED:
@@ -192,11 +189,8 @@ def _apply(state: BatchState, inline: InlineState, job: int, now: int) -> int:
 @compiled(inner=True)
 def _arrive(inline: InlineState, now: int) -> int:
     """Let the application that runs, in place, be at an instant, after the requests at it; returns its status."""
-    if inline.costs.directs != 0:
-        status = apply_deferred(inline)
-        if status != SUSPENDED:
-            return int(status)
-    return advance_to(inline, now + 1)
+    status = apply_deferred(inline)
+    return advance_to(inline, now + 1) if status == SUSPENDED else int(status)
 
 
 @compiled(inner=True)
@@ -210,7 +204,7 @@ def _command(state: BatchState, inline: InlineState, job: int) -> int:
         since_start = now - state.jobs.start_ns[job]
         of.stride_ns = max(1, since_start // _LEAST_STRIDE, 2 * (now - of.commanded_ns))
         of.commanded_ns = now
-    if inline.costs.directs != 0 and inline.costs.promises == 0:
+    if state.settings.directs != 0 and state.settings.promises == 0:
         until = defer(state, inline, job)
         if until > 0:
             return _promise(state, inline, job, until)
@@ -231,7 +225,7 @@ def _go_ahead(state: BatchState, inline: InlineState, job: int, status: int) -> 
         copy_out(inline, job)  # there may be commands at this very instant
         return _report_end(state, inline, job, status)
     until = _goes_on_until(inline, now)
-    if inline.costs.directs != 0:
+    if state.settings.directs != 0:
         look_ahead(state, inline, job)
     if _steps(state, inline, job, until):
         of.steps += 1
@@ -243,58 +237,33 @@ def _go_ahead(state: BatchState, inline: InlineState, job: int, status: int) -> 
     return int(need)
 
 
-@compiled(inner=True)
-def _reach(state: BatchState, inline: InlineState, replays: bool) -> int:
+@compiled(HOOK)
+def come_due(state: BatchState, inline: InlineState, job: int, _flag: int) -> int:
+    """Advance a job to now, which its promise was for, and see how far it goes on; returns 0, or an ``InlineStatus``."""
+    # What it releases at this very instant is reported before the batch level inspects any.
+    inline.job, inline.running = job, running_of(inline, job)
+    need = _go_ahead(state, inline, job, _arrive(inline, state.now_ns))
+    leave(inline)
+    return int(need)
+
+
+@compiled(HOOK)
+def reach(state: BatchState, inline: InlineState, _job: int, _flag: int) -> int:
     """Give running jobs the commands of the latest pass; returns 0, or an ``InlineStatus``."""
+    replays = inline.saved.flags.size == 0
     while inline.reached_at < state.n_reached:
         inline.job = job = state.reached[inline.reached_at]
-        if inline.n_noted == inline.reached_at:
-            if replays and not note(state, inline, job):
-                return InlineStatus.JOURNAL_FULL
-            i.take_back(inline.engines[i.TAKE_BACK], (state, job))
-            inline.n_noted += 1
+        # Where room had to be made for what follows, both are done again, and change nothing.
+        if replays and not note(state, inline, job):
+            return InlineStatus.JOURNAL_FULL
+        i.take_back(inline.engines[i.TAKE_BACK], (state, job))
         if replays:
-            need = run_application(state, inline, job, True)
+            need = run_again(state, inline, job)
         else:
             need = _command(state, inline, job)
             leave(inline)
         if need != 0:
             return int(need)
         inline.reached_at += 1
-    state.n_reached = inline.reached_at = inline.n_noted = inline.applied_upto = 0
+    state.n_reached = inline.reached_at = inline.applied_upto = 0
     return 0
-
-
-@compiled()
-def drive_and_reach(state: BatchState, inline: InlineState, max_ends: int) -> int:
-    """Run both levels until the end, a pause, a fault, or more room is needed; returns which."""
-    replays = inline.saved.flags.size == 0
-    pause_at = state.n_ended + max_ends
-    while True:
-        while state.n_answered < state.n_started:
-            inline.job = job = state.started[state.n_answered]
-            if job >= inline.outcomes.n_rows.size:
-                return InlineStatus.ROWS_SHORT
-            if replays:
-                need = run_application(state, inline, job, False)
-            else:
-                need = _start(state, inline, job)
-                leave(inline)
-            if need != 0:
-                return int(need)
-        need = _reach(state, inline, replays)  # those that have just started, too
-        if need != 0:
-            return int(need)
-        status = i.advance(inline.engines[i.ADVANCE], (state, max_ends))
-        if status == BatchStatus.DUE and not replays:
-            # What it releases at this very instant is reported before the batch level inspects any.
-            inline.job, inline.running = state.due_job, running_of(inline, state.due_job)
-            need = _go_ahead(state, inline, inline.job, _arrive(inline, state.now_ns))
-            leave(inline)
-            if need != 0:
-                return int(need)
-            continue
-        if status != BatchStatus.STARTED and status != BatchStatus.REACHED:
-            return int(status)
-        if state.n_ended >= pause_at:
-            return _PAUSED  # what has started is answered for when it goes on

@@ -28,7 +28,7 @@ def _measure(state: BatchState, inline: InlineState, job: int) -> int:
     sizes.tasks, sizes.bounds, sizes.cores = run.lengths.size, run.part_first.size, n_cores
     sizes.memo, sizes.rules = whole_memo(run.phases, inline.table.rules, n_cores), run.chosen.size
     sizes.records, sizes.wishes, sizes.wished = run.start_ns.size, run.wishes.size, run.wished_ns.size
-    sizes.deferred = MOST_DEFERRED if inline.costs.directs != 0 else 0
+    sizes.deferred = MOST_DEFERRED if state.settings.directs != 0 else 0
     graph = run.graph
     if graph.exists == 1:
         sizes.edge_bounds, sizes.edges = graph.edge_first.size, graph.edge_first[graph.edge_first.size - 1]

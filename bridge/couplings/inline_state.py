@@ -19,7 +19,6 @@ from als.programs.table import DrawingRoom, Programs, ProgramTable, new_drawing_
 from bls.engine import loop as batch
 from bls.engine.features import losses, reached, releases, wishes
 from bls.engine.state import BatchState
-from bls.estimates import Promised, estimator
 from bls.simulator import BatchSimulator
 from bridge.couplings.contract import TaskColumns, core_gflop
 from bridge.couplings.inline_kept import Journal, Running, SavedStates
@@ -60,10 +59,6 @@ class Costs(State):
     latency_ns: int  # of a message between two hosts
     master: int  # 1 where a master pays the overhead
     releases: int  # 1 where applications release cores that they need no more
-    may_release: int  # 1 where jobs may give cores back before their end, for whatever reason
-    resizes: int  # 1 where their widths change
-    directs: int  # 1 where they are directed: their speeds are scaled, or they are ended
-    promises: int  # 1 where jobs are planned with the ends that they promise
     resize_ns: int  # of a change of the width, for each core
     slowest_gflops: float  # of the machine's slowest core, GFLOP/s
     bytes_per_gflop: float  # how many bytes a network between two hosts carries while a core computes a GFLOP
@@ -97,11 +92,8 @@ class InlineState(State):
     job: int = 0  # the job whose application was run last
     fault_status: int = 0  # how it ended, if that is a fault
     reached_at: int = 0  # how many of the jobs that receive commands after a pass have been dealt with
-    n_noted: int = 0  # of how many of them the end was taken back
     applied_upto: int = 0  # how many of them have applied their commands
     core_speed: Floats  # (M,): GFLOP/s of each core of the machine at factor 1
-    core_host: Ints  # (M,): the host of each core
-    job_id: Ints  # (n,): keys of the jobs' streams
     asked: Ints  # (n,): how many cores each job asks for
     core_gflop: Floats  # (n,): length of each job over these
     program: Ints  # (n,): the place of each job's program
@@ -120,11 +112,12 @@ class InlineState(State):
     shared: Running  # the one that is the front of the arrays of ``application``
     seed: Words  # (1,): of the run
     costs: Costs  # of chunks and data
-    engines: Ints  # (10,): both engines' functions; 0 where a run does not need one
+    engines: (
+        Ints  # (10,): both engines' functions; 0 where a run does not need one, as RELEASE where no job releases cores
+    )
     hooks: Ints  # what only some runs do
     journal: Journal = column()  # the commands that running jobs received
     saved: SavedStates = column()  # applications that run, each as it was at an instant
-    width_range: Ints2  # (2, n) or (2, 0): where jobs request cores, the fewest that each may have, and the most
 
     def grow_rows(self, rows: int) -> None:
         """Have room for this number of rows of the batch state."""
@@ -134,31 +127,22 @@ class InlineState(State):
         elif len(self.journal.flags):
             self.journal.grow(rows=rows)
 
-    def grow_tasks(self) -> None:
-        """Have room for half as many task records again, and for those of one more job."""
-        n = len(self.tasks.start_ns)
-        self.tasks.grow(records=n + n // 2 + len(self.application.lengths))
-
-    def grow_transfers(self) -> None:
-        """Have room for half as many transfers again, and for those of one more job."""
-        n = len(self.transfers.source)
-        self.transfers.grow(transfers=n + n // 2 + len(self.room.source))
-
 
 #: ``hook(state, inline, job or cores, instant or flag)``
 HOOK = types.int64(_BATCH, StateKind(InlineState), types.int64, types.int64)
 call_hook = caller(HOOK)
 
-SPEEDS, VARYING, GRAPHS, TRANSFERS, REPLAY, WISHES = range(6)
+SPEEDS, VARYING, GRAPHS, START, COME_DUE, REACH, WISHES = range(7)
 HOOKS = Hooks(
     "inline coupling",
     HOOK,
     {
-        SPEEDS: ("speeds at an instant", "bridge.couplings.inline_speeds:set_speeds"),
-        VARYING: ("speeds that change", "bridge.couplings.inline_speeds:run"),
-        GRAPHS: ("measures of graphs", "bridge.couplings.inline_graphs:measure"),
-        TRANSFERS: ("records of transfers", "bridge.couplings.inline_graphs:note_transfers"),
-        REPLAY: ("applications that receive commands", "bridge.couplings.inline_journal:replay"),
+        SPEEDS: ("speeds at an instant", "bridge.couplings.inline_commands:set_speeds"),
+        VARYING: ("speeds that change", "bridge.couplings.inline_commands:run_varying"),
+        GRAPHS: ("measures of graphs, and records of their transfers", "bridge.couplings.inline_graphs:measure"),
+        START: ("applications that are kept as they start", "bridge.couplings.inline_reaching:start"),
+        COME_DUE: ("promises of applications that come due", "bridge.couplings.inline_reaching:come_due"),
+        REACH: ("applications that receive commands", "bridge.couplings.inline_reaching:reach"),
         WISHES: ("applications that request cores", "bridge.couplings.inline_widths:bind_wishes"),
     },
 )
@@ -179,8 +163,6 @@ def _application_room(scenario: Scenario, widest: int, memo: int, *, changes: bo
         phases=programs.table.phases,
         table=programs.table.rules,
         speed=np.empty(widest),
-        core_number=np.zeros(widest, np.int64),
-        latency_ns=np.zeros(widest, np.int64),
         memo=memo,
         keep_tasks=False,
         selects=programs.rules.selects,
@@ -222,11 +204,9 @@ def new_inline_state(scenario: Scenario, simulator: BatchSimulator, *, keep_task
     n_rules = len(programs.rules.names) if programs.rules.selects else 0
     shared = Running.new({"cores": widest, "deferred": 0}, app=work)
     used = {SPEEDS: varies, VARYING: varies, GRAPHS: programs.has_graph}
-    used |= {TRANSFERS: sends, REPLAY: replays, WISHES: wishes}
+    used |= {START: saves, COME_DUE: saves, REACH: simulator.reaches, WISHES: wishes}
     state = InlineState(
         core_speed=own(scenario.platform.core_speed_gflops, np.float64),
-        core_host=np.array(scenario.platform.core_host, np.int64),
-        job_id=own(workload.job_id, np.int64),
         asked=own(cores, np.int64),
         core_gflop=own(core_gflop(scenario), np.float64),
         program=own(program, np.int64),
@@ -246,10 +226,6 @@ def new_inline_state(scenario: Scenario, simulator: BatchSimulator, *, keep_task
             level.latency_ns,
             int(level.master),
             int(bool(rules.releases)),
-            int(simulator.releases),
-            int(resizes),
-            int(simulator.directs),
-            int(isinstance(estimator(rules.estimates), Promised)),
             level.resize_ns,
             scenario.platform.slowest_gflops,
             scenario.bytes_per_gflop,
@@ -260,9 +236,6 @@ def new_inline_state(scenario: Scenario, simulator: BatchSimulator, *, keep_task
         saved=SavedStates.none(
             {"rows": n, "words": 256 * min(n, 64), "ahead": 256, "cores": widest} if saves else None
         ),
-        width_range=np.stack([widths.min_cores, widths.max_cores])
-        if wishes and widths is not None
-        else np.zeros((2, 0), np.int64),
     )
     return with_application(state, work)
 
@@ -305,6 +278,6 @@ def with_room(inline: InlineState, programs: Programs) -> InlineState:
     if not programs.has_graph:
         return with_application(inline, grown)
     edges = min(2 * len(inline.room.source) + 16, MAX_EDGES_PER_JOB)
-    graph = _graph_room(programs, more, edges, len(work.speed), work.graph.net, inline.costs.resizes != 0)
+    graph = _graph_room(programs, more, edges, len(work.speed), work.graph.net, len(work.graph.anew.speed) > 0)
     room = new_drawing_room(edges, programs.most_parts, memo=programs.draw_memo, keys=work.keys)
     return with_application(inline._replace(room=room), grown._replace(graph=graph))

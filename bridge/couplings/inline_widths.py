@@ -25,7 +25,7 @@ def slot_of(run: ApplicationState, number: int) -> int:
 
 
 @compiled(inner=True)
-def _give_core(inline: InlineState, number: int) -> None:
+def _give_core(state: BatchState, inline: InlineState, number: int) -> None:
     """A core comes to the application that runs, at the speed that it has then."""
     of, run = inline.running, inline.running.app
     now, slot = run.now_ns, slot_for(run)
@@ -38,7 +38,7 @@ def _give_core(inline: InlineState, number: int) -> None:
     if varies:
         gflops *= factor(inline.speeds, number, now)
         of.next_ns[slot] = next_change_ns(inline.speeds, number, now)
-    latency = _message_ns(inline.core_host[number], of.master_host, inline.costs.latency_ns)
+    latency = _message_ns(state.host_of[number], of.master_host, inline.costs.latency_ns)
     give(run, slot, number, gflops, latency)
     if varies and gflops == 0.0 and comes_ns(inline.speeds, number, now) == NEVER:
         lose_for_good(run, slot)
@@ -53,7 +53,7 @@ def apply_widths(state: BatchState, inline: InlineState, first: int, stop: int) 
     run, told, k = inline.running.app, state.told, first
     while k < stop and (told.what[k] == b.GIVEN or told.what[k] == b.ASKED_FOR):
         if told.what[k] == b.GIVEN:
-            _give_core(inline, told.core[k])
+            _give_core(state, inline, told.core[k])
         else:
             slot = slot_of(run, told.core[k])
             if slot >= 0:
@@ -65,11 +65,11 @@ def apply_widths(state: BatchState, inline: InlineState, first: int, stop: int) 
 
 
 @compiled(HOOK)
-def bind_wishes(_: BatchState, inline: InlineState, row: int, _flag: int) -> int:
+def bind_wishes(state: BatchState, inline: InlineState, row: int, _flag: int) -> int:
     """Let the application that runs, of the job in a row of the workload, request cores as its program says, if it may have
     others than it asks for."""
     work, run = inline.application, inline.running.app
-    least, most = inline.width_range[0, row], inline.width_range[1, row]
+    least, most = state.jobs.min_cores[row], state.jobs.max_cores[row]
     phases, parts = run.phases.kind.size, run.part_first.size - 1
     if least == most:
         phases = parts = 0

@@ -15,7 +15,7 @@ from als.lengths import COUNT, LENGTHS
 from als.programs.program import Graph, Loop, Program, Serial, absolute_name
 from als.programs.table import drawn_program
 from als.schedulers import AnyScheduler, scheduler_name
-from bridge.couplings.batch_level import BatchLevel
+from bls.running_jobs import RunningJobs
 from bridge.couplings.contract import core_gflop
 from bridge.couplings.places import Places
 from bridge.protocol import messages as m
@@ -39,22 +39,19 @@ class _Commands:
     scales: list[m.Scale] = field(default_factory=list)
 
 
-_NO_COMMANDS = _Commands()
-
-
 class Orders:
     """Makes the orders of a run.
 
     Parameters
     ----------
     scenario : Scenario
-    simulator : BatchLevel
+    simulator : RunningJobs
         It is only read.
     records : bool
         Whether records are wanted.
     """
 
-    def __init__(self, scenario: Scenario, simulator: BatchLevel, *, records: bool) -> None:
+    def __init__(self, scenario: Scenario, simulator: RunningJobs, *, records: bool) -> None:
         assert scenario.programs is not None
         self._scenario, self._simulator, self._records = scenario, simulator, records
         self._programs = scenario.programs
@@ -101,7 +98,7 @@ class Orders:
         start_ns, stop_ns = simulator.start_ns(row), simulator.stop_ns(row)
         job, cores, place = int(workload.job_id[origin]), int(workload.cores[origin]), int(scenario.program[origin])
         numbers, places = self._cores(row), self._placed(row)
-        commands = self._commands.get(row, _NO_COMMANDS)
+        commands = self._commands.get(row) or _Commands()
         resizes = tuple(commands.resizes) if simulator.resizes else None
         core_gflop = float(self._core_gflop[origin])
         program = scenario.applications[place]
@@ -119,8 +116,9 @@ class Orders:
             bytes_per_gflop=scenario.bytes_per_gflop,
             program=self._texts[place],
         )
-        ahead = self._ahead(row, places, start_ns)
-        gone = self._gone(places)
+        ahead, gone = self._ahead(row, places, start_ns), self._gone(places)
+        # Between which numbers of cores its job may request others, where it may.
+        least, most = simulator.width_range(row) if simulator.evolves else (0, 0)
         latency, host = options.level.latency_ns, self._core_host[numbers]
         start = m.Start(
             job=row,
@@ -143,7 +141,7 @@ class Orders:
             hints=tuple(commands.hints),
             resizes=resizes,
             resize_ns=0 if resizes is None else options.level.resize_ns,
-            wishes=self._width_range(row),
+            wishes=m.WidthRange(least=least, most=most) if least < most else None,
             scales=tuple(commands.scales),
             stop_ns=stop_ns,
         )
@@ -165,13 +163,6 @@ class Orders:
             lambda: self._payload(job, place, cores, core_gflop, start.wishes),
             lambda now_ns: self._ahead(row, places, max(now_ns - 1, start_ns)),
         )
-
-    def _width_range(self, row: int) -> m.WidthRange | None:
-        """Between which numbers of cores a row's job it may request others; None: it may not."""
-        if not self._simulator.evolves:
-            return None
-        least, most = self._simulator.width_range(row)
-        return m.WidthRange(least=least, most=most) if least < most else None
 
     def _payload(self, job: int, place: int, cores: int, core_gflop: float, width: m.WidthRange | None) -> TaskPayload:
         """A job's tasks for a worker that requests their lengths."""
@@ -293,7 +284,7 @@ class Orders:
             where = np.flatnonzero(places.last_there & np.isin(places.latest, cores))
             scales.append(m.Scale(at_ns=now_ns, cores=pack_int32(where), factor=factor_of(scale)))
         named = sum(len(one.cores) // 4 for one in scales if one.cores is not None)
-        what = f"--bls: the speeds of job {self.job_number(row)} are scaled"
+        what = f"--bls: the speeds of job {self._simulator.job_number(row)} are scaled"
         what += f" {len(scales)} times, of {named} cores by their numbers"
         _check_room(what, len(scales), m.MAX_SCALES, named, m.MAX_SCALED)
 
@@ -323,7 +314,7 @@ class Orders:
             )
         )
         changed = sum((len(one.places) + len(one.asked)) // 4 for one in resizes)
-        what = f"--resize {options.rules.resize}: the width of job {self.job_number(row)} changes"
+        what = f"--resize {options.rules.resize}: the width of job {self._simulator.job_number(row)} changes"
         what += f" {len(resizes)} times, by {changed} cores in all"
         _check_room(what, len(resizes), m.MAX_RESIZES, changed, m.MAX_RESIZED)
 
@@ -332,13 +323,11 @@ class Orders:
         wanted = np.flatnonzero(places.last_there & self._simulator.wanted(row, places.latest))
         hints.append(m.Hint(at_ns=now_ns, cores=pack_int32(wanted)))
         hinted = sum(len(one.cores) // 4 for one in hints)
-        what = f"--coordination {self._scenario.options.rules.coordination}: job {self.job_number(row)} is told"
+        what = (
+            f"--coordination {self._scenario.options.rules.coordination}: job {self._simulator.job_number(row)} is told"
+        )
         what += f" {len(hints)} times of {hinted} cores in all"
         _check_room(what, len(hints), m.MAX_HINTS, hinted, m.MAX_HINTED)
-
-    def job_number(self, row: int) -> int:
-        """The workload's number of a row's job."""
-        return int(self._scenario.workload.job_id[self._simulator.origin(row)])
 
     def numbers(self, row: int) -> Array:
         """The global numbers of the cores of a job under way, by place."""

@@ -1,6 +1,10 @@
 """The couplings ``pool`` and ``process``: applications in processes of their own, at the other end of a socket.
 
 They differ by a number: how many jobs a process serves before another takes its place.
+
+The batch level is driven so: ``advance``; on ``STARTED`` and ``REACHED`` a promise for every job that has started or receives
+commands; on ``DUE``, as a promise comes due, the outcome of that job; until ``DONE``. The inline coupling calls the engine's
+kernels instead. A replay of Slurm has a batch level of its own, of what is used here and in ``bridge.couplings.orders``.
 """
 
 from __future__ import annotations
@@ -19,18 +23,15 @@ from bls.engine.features.losses import CAME_AND_WENT
 from bls.engine.status import BatchStatus
 from bls.options import BLS, FALLBACK
 from bls.simulator import BatchSimulator
-from bridge.couplings.batch_level import BatchLevel
 from bridge.couplings.contract import Applications, PeerOptions, Watch
 from bridge.couplings.orders import Orders
 from bridge.couplings.reports import Reports
-from bridge.protocol.messages import Outcome
 from bridge.protocol.packing import unpack_int64
 from bridge.scenarios.scenario import Scenario
 from bridge.workers.assignment import Report
 from bridge.workers.needs import Needs
 from bridge.workers.supervisor import Supervisor
 from traces.base.errors import PeerError
-from traces.compiled import Array
 
 if TYPE_CHECKING:
     from bridge.workers.hosts import Wanted
@@ -64,15 +65,16 @@ def _run(drive: _Drive) -> Applications:
         outcome = thread.submit(_run_loop, drive)
         try:
             return outcome.result()
-        except BaseException:  # the loop's, or an interrupt of this thread
-            drive.interrupt()
+        except BaseException:  # the loop's, which has ended, or an interrupt of this thread
+            with contextlib.suppress(RuntimeError):
+                drive.interrupt()
             raise
 
 
 def _run_loop(drive: _Drive) -> Applications:
     with asyncio.Runner() as runner:
         loop = runner.get_loop()
-        task = drive.begin(loop)
+        task = loop.create_task(drive.run())
         interrupted = False
 
         def interrupt() -> None:
@@ -81,6 +83,7 @@ def _run_loop(drive: _Drive) -> Applications:
                 interrupted = True
                 task.cancel()
 
+        drive.interrupt = lambda: loop.call_soon_threadsafe(interrupt)
         with _interrupts(loop, interrupt):
             try:
                 applications = loop.run_until_complete(task)
@@ -114,7 +117,7 @@ class _Drive:
     def __init__(
         self,
         scenario: Scenario,
-        simulator: BatchLevel,
+        simulator: BatchSimulator,
         keep_tasks: bool,
         watch: Watch,
         peers: PeerOptions,
@@ -128,35 +131,22 @@ class _Drive:
         self._suspends = self._injected = 0
         aside = peers.listen is not None or simulator.waits_for_others
         self._aside = ThreadPoolExecutor(1, "twolevel-batch") if aside else None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._task: asyncio.Task[Applications] | None = None
-
-    def begin(self, loop: asyncio.AbstractEventLoop) -> asyncio.Task[Applications]:
-        """The task that runs it all, in a loop that does not run yet."""
-        self._loop, self._task = loop, loop.create_task(self.run())
-        return self._task
-
-    def interrupt(self) -> None:
-        """From another thread: stop, and leave nothing behind."""
-        if self._loop is not None and self._task is not None:
-            with contextlib.suppress(RuntimeError):  # it has ended
-                self._loop.call_soon_threadsafe(self._task.cancel)
-
-    def _scaled_by(self) -> str:
-        power = self._scenario.power
-        if power is not None and power.slows:
-            return f"{FALLBACK.name} {power.options.fallback}"
-        return f"{BLS.name} {self._scenario.policy.name}, which directs speeds"
+        #: From another thread: stop, and leave nothing behind. RuntimeError if it has ended.
+        self.interrupt: Callable[[], object] = lambda: None
 
     async def run(self) -> Applications:
         """Open the supervisor, run to the end, and close it whatever happens."""
-        peers = self._peers
+        peers, power, scaled_by = self._peers, self._scenario.power, ""
+        if self._simulator.scales:
+            scaled_by = f"{BLS.name} {self._scenario.policy.name}, which directs speeds"
+            if power is not None and power.slows:
+                scaled_by = f"{FALLBACK.name} {power.options.fallback}"
         needs = Needs(
             releases=self._orders.own_releases,
             hints=self._simulator.hints,
             resizes=self._simulator.resizes,
             wishes=self._simulator.evolves,
-            scaled_by=self._scaled_by() if self._simulator.scales else "",
+            scaled_by=scaled_by,
         )
         how = peers.how_many(), self._jobs_per_worker, peers.timeout_s, peers.command, peers.socket
         supervisor = Supervisor(*how, self._orders.technique, self._orders.program, needs=needs, hosts=self._wanted())
@@ -169,9 +159,9 @@ class _Drive:
             await _to_its_end(supervisor.close(patient=done))
             if self._aside is not None:
                 self._aside.shutdown()
-        batch = {"suspends": self._suspends, "resumes": self._suspends, "injected": self._injected}
         cost = supervisor.cost
-        cost |= {name: cost[name] + number for name, number in batch.items()}
+        for name, number in (("suspends", self._suspends), ("resumes", self._suspends), ("injected", self._injected)):
+            cost[name] += number
         return self._reports.applications(self._simulator.rows, {"workers": supervisor.most_workers, **cost})
 
     def _wanted(self) -> Wanted | None:
@@ -262,19 +252,16 @@ class _Drive:
                 self._orders.answered(row, report.outcome.attempt)
             if simulator.releases and not self._report_releases(supervisor, row, report):
                 continue
-            numbers = self._orders.numbers(row)
+            numbers, end_ns, last = self._orders.numbers(row), report.outcome.end_ns, report.outcome.last_lost
             self._reports.note(row, report)
-            if not self._report_end(row, report.outcome, numbers):
+            if last is None:
+                known = simulator.outcome(row, end_ns, stopped=report.outcome.stopped)
+            else:
+                known = simulator.loss(row, end_ns, int(numbers[last]) if last >= 0 else CAME_AND_WENT)
+            if not known:
                 # One process has promised, died, and another has broken the promise; the session has only seen the latter.
-                job, end_ns = self._orders.job_number(row), report.outcome.end_ns
+                job = simulator.job_number(row)
                 raise PeerError(f"job {job}: its end at {end_ns} ns is before what was promised by an earlier process")
-
-    def _report_end(self, row: int, outcome: Outcome, numbers: Array) -> bool:
-        """Report to the batch level how a job ends; False if that cannot be."""
-        if outcome.last_lost is None:
-            return self._simulator.outcome(row, outcome.end_ns, stopped=outcome.stopped)
-        last = outcome.last_lost
-        return self._simulator.loss(row, outcome.end_ns, int(numbers[last]) if last >= 0 else CAME_AND_WENT)
 
     def _report_releases(self, supervisor: Supervisor, row: int, report: Report) -> bool:
         """Report to the batch level what a job releases; False if it is to be simulated again, for longer."""
@@ -288,9 +275,9 @@ class _Drive:
         if report.wishes:
             wished_ns, cores = np.array([(wish.at_ns, wish.cores) for wish in report.wishes], np.int64).T.copy()
             if not simulator.wish(row, wished_ns, cores, outcome.end_ns):
-                raise PeerError(f"job {self._orders.job_number(row)}: it wishes for cores at instants that have passed")
+                raise PeerError(f"job {simulator.job_number(row)}: it wishes for cores at instants that have passed")
         if not simulator.release(row, numbers, released_ns, outcome.end_ns):
-            raise PeerError(f"job {self._orders.job_number(row)}: it releases cores at instants that have passed")
+            raise PeerError(f"job {simulator.job_number(row)}: it releases cores at instants that have passed")
         return True
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from als.engine.dag.metrics import GRAPH_METRICS, TransferColumns
 from als.engine.metrics import LOOP_METRICS, measure
 from als.programs.table import Programs
-from bridge.couplings.batch_level import BatchLevel
+from bls.running_jobs import RunningJobs
 from bridge.couplings.contract import Applications, TaskColumns
 from bridge.couplings.orders import Orders
 from bridge.couplings.places import Places
@@ -42,14 +42,14 @@ class Reports:
     Parameters
     ----------
     scenario : Scenario
-    simulator : BatchLevel
+    simulator : RunningJobs
     orders : Orders
         The orders that were given.
     keep_tasks : bool
         Whether records were asked for.
     """
 
-    def __init__(self, scenario: Scenario, simulator: BatchLevel, orders: Orders, *, keep_tasks: bool) -> None:
+    def __init__(self, scenario: Scenario, simulator: RunningJobs, orders: Orders, *, keep_tasks: bool) -> None:
         assert scenario.programs is not None
         self._scenario, self._simulator, self._orders, self._keep_tasks = scenario, simulator, orders, keep_tasks
         self._programs: Programs = scenario.programs
@@ -105,7 +105,7 @@ class Reports:
         most = len(rules.names) - first if rules.selects else 0
         if n > most:
             what = f"the outcome's chosen has {n} numbers; allowed: up to {most}"
-            raise PeerError(f"job {self._orders.job_number(row)}: {what}")
+            raise PeerError(f"job {self._simulator.job_number(row)}: {what}")
         return slice(first, first + n)
 
 

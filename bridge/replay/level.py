@@ -1,4 +1,4 @@
-"""Slurm as the batch level: a ``bridge.couplings.batch_level.BatchLevel`` in which slurmctld decides."""
+"""Slurm as the batch level: what couplings with processes use of a ``bls.simulator.BatchSimulator``; slurmctld decides."""
 
 from __future__ import annotations
 
@@ -91,6 +91,10 @@ class SlurmLevel:
     def origin(self, row: int) -> int:
         """The row of the workload."""
         return int(self._book.columns.origin[row])
+
+    def job_number(self, row: int) -> int:
+        """The workload's number of a row's job."""
+        return int(self._scenario.workload.job_id[self.origin(row)])
 
     def start_ns(self, row: int) -> int:
         """When a row's job has started."""

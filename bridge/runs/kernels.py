@@ -29,7 +29,7 @@ APPLICATION: Final = {
 }
 
 #: Both in one process.
-INLINE: Final = {"bridge.couplings.inline_kernel": 42}
+INLINE: Final = {"bridge.couplings.inline_kernel": 41}
 
 #: An application simulator in a process of its own.
 WORKER: Final = {

@@ -244,8 +244,8 @@ def _result(graph: TaskGraph, options: GraphOptions, application: Application, a
     measure(
         loop_values,
         0,
-        state.finish_ns,
-        state.busy_ns,
+        state.cores.finish_ns,
+        state.cores.busy_ns,
         at_start,
         work,
         length_cov(graph.gflop, 0, n) if work > 0.0 else math.nan,

@@ -151,8 +151,8 @@ def simulate_loop(lengths_gflop: Array, options: LoopOptions) -> LoopResult:
     measure(
         values,
         0,
-        state.finish_ns,
-        state.busy_ns,
+        state.cores.finish_ns,
+        state.cores.busy_ns,
         at_start,
         float(all_lengths.sum()),
         length_cov(lengths, 0, n),

@@ -88,9 +88,9 @@ def ran(application: Application) -> Run:
     rows = zip(*(column.tolist() for column in columns), strict=True)
     return Run(
         [None if row[2:] == (-1, -1) else Ran(*row) for row in rows],
-        state.finish_ns.tolist(),
+        state.cores.finish_ns[: len(state.speed)].tolist(),
         application.chunks,
-        state.busy_ns.tolist(),
+        state.cores.busy_ns[: len(state.speed)].tolist(),
         application.scheduling_ns,
         application.chosen,
         application.ahead_chunks,

@@ -24,7 +24,7 @@ from als.engine.injected_changes import MOST_FRUITLESS
 from als.engine.metrics import LOOP_METRICS, application_metrics, by_name, finish_cov, finish_imbalance, measure
 from als.engine.rule_selection import tell
 from als.engine.rule_table import MOMENTS
-from als.engine.scaling import end_rescaling, hands_out, rescale_all, set_scale
+from als.engine.scaling import hands_out, rescale, rescale_all, set_scale
 from als.engine.state import ApplicationState
 from als.engine.status import SUSPENDED
 from als.engine.validation import validate
@@ -271,11 +271,11 @@ def test_scales_at_many_instants_are_applied_in_one_step(seed: int) -> None:
             set_scale(other.state, -1, WHOLE)
             assert rescale_all(other.state, speed, at_ns, factor, len(factor), np.empty(n_cores)) == SUSPENDED
             other.advance(at)
-            end_rescaling(other.state, speed, at - 1, float(factor[-1]))
             set_scale(other.state, -1, round(factor[-1] * WHOLE))
+            assert rescale(other.state, speed, at - 1) == SUSPENDED or other.finished
     assert one.advance()
     assert other.advance()
-    for name in ("start_ns", "end_ns", "core", "busy_ns", "finish_ns", "speed"):
+    for name in ("start_ns", "end_ns", "core", "cores.busy_ns", "cores.finish_ns", "speed"):
         assert column(one.state, name).tolist() == column(other.state, name).tolist(), name
 
 
@@ -324,7 +324,7 @@ def _graph() -> ApplicationState:
 
 
 def _ask_core(state: ApplicationState) -> int:
-    return int(state.ask_core[0])
+    return int(state.cores.ask_core[0])
 
 
 def _begun(state: ApplicationState) -> int:
@@ -366,16 +366,16 @@ def _waits(state: ApplicationState) -> None:
 #: Rows of a column, the place in it, what is added, and what is found; or a function, and what is found.
 IN_LOOPS: list[Any] = [
     *table_rows(__file__, "in_loops"),
-    ("ask_ns", 0, 10**12, "heap of requests: entry "),
-    ("ask_ns", 0, -(10**12), "should have been served at -9"),
-    (lambda one: np.copyto(one.ask_core[1:2], one.ask_core[:1]), "is 2 times among those that ask"),
+    ("cores.ask_ns", 0, 10**12, "heap of requests: entry "),
+    ("cores.ask_ns", 0, -(10**12), "should have been served at -9"),
+    (lambda one: np.copyto(one.cores.ask_core[1:2], one.cores.ask_core[:1]), "is 2 times among those that ask"),
     ("cores.away", _ask_core, 1, "asks 1 times, and was sent away"),
     (_held_twice, "hold the same task of "),
     (lambda one: one.taken.__setitem__(0, 0), "tasks that are left: "),
     ("start_ns", _begun, 10**18, " runs from "),
     ("core", _begun, 99, "is on core 99"),
     ("chunk", _begun, 99, "is of chunk 99"),
-    ("busy_ns", 1, -(10**18), "core 1 has been busy for -"),
+    ("cores.busy_ns", 1, -(10**18), "core 1 has been busy for -"),
     ("speed", 0, np.nan, "core 0 has speed nan"),
 ]
 

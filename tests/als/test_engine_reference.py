@@ -112,5 +112,5 @@ def never_used_again(application: Application) -> None:
     ran_at_all = state.core >= 0
     place = np.searchsorted(np.sort(state.core_number), state.core[ran_at_all])
     assert (state.end_ns[ran_at_all] <= at[np.argsort(state.core_number)[place]]).all()
-    assert (state.finish_ns <= at).all()
+    assert (state.cores.finish_ns <= at).all()
     assert (at == NEVER).any()

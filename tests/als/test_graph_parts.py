@@ -176,14 +176,14 @@ def compare(machine: GraphScenario, parts: list[Part], whole: Application, stop:
         assert over or start >= found.state.end_ns[:n].max()
         dummy = found.state.end_ns[-1] - start if start >= 0 else 0
         chunks += found.chunks - (start >= 0)
-        busy += int(found.state.busy_ns.sum()) - int(dummy)
+        busy += int(found.state.cores.busy_ns.sum()) - int(dummy)
         ran += found.ran if over else n
         if over and one is not parts[-1]:
-            assert state.finish_ns.max() == stop
+            assert state.cores.finish_ns.max() == stop
     if state.graph.exists:
         assert number(state, "graph.wait_ns") == waited
     assert whole.chunks == chunks
-    assert int(state.busy_ns.sum()) == busy
+    assert int(state.cores.busy_ns.sum()) == busy
     assert whole.ran == ran
 
 

@@ -111,7 +111,12 @@ TOLD = {
     b.HINT_AS_DECIDED: {"application": {a.SERVE_LAST}},
     b.RESIZE: {"application": {a.SERVE_LAST, a.RANK}},
     b.TOGETHER: {"application": {a.SERVE_LAST, a.RANK}},
+    b.DIRECT: {},
+    b.SET_STATES: {},
 }
+
+#: What runs fill in which running jobs receive commands, and applications are kept.
+KEPT = {i.START, i.COME_DUE, i.REACH}
 
 
 def limited(fallback: str, *where: str) -> dict[str, Any]:
@@ -168,7 +173,8 @@ def test_a_feature_of_the_batch_level_fills_its_slots(case: str, filled: dict[st
     simulated(**options)
     assert filled["batch"] == wanted
     others = {name: slots for name, slots in filled.items() if name != "batch" and slots}
-    assert others == TOLD.get(next(iter(wanted & TOLD.keys()), -1), {})
+    told = next(iter(wanted & TOLD.keys()), -1)
+    assert others == (TOLD[told] | {"inline": KEPT} if told >= 0 else {})
 
 
 SQUARE = ("square:period=10m,low=0.5,cores=0-63",)
@@ -182,17 +188,17 @@ APPLICATION_CASES: dict[str, tuple[str, dict[str, Any], dict[str, set[int]]]] = 
     "speeds": ("", {"speeds": SQUARE}, {"inline": {i.SPEEDS, i.VARYING}, "application": set()}),
     "graphs": (GRAPH_MAP, {}, {"application": GRAPHS, "drawing": {0}, "inline": {i.GRAPHS}, "graphs": set()}),
     "a network": (GRAPH_MAP, {"network": "lv08"},
-                  {"application": GRAPHS, "inline": {i.GRAPHS, i.TRANSFERS}, "graphs": set(graph_hooks.HOOKS.slots)}),
+                  {"application": GRAPHS, "inline": {i.GRAPHS}, "graphs": set(graph_hooks.HOOKS.slots)}),
     "walltimes of graphs": (GRAPH_MAP, {"rules": Rules(kill_at_walltime=True)}, CUT),
     "failures amid graphs": (GRAPH_MAP, {"surroundings": Surroundings(failures="mtbf:1d,mttr:1h")}, CUT),
     "speeds amid graphs": (GRAPH_MAP, {"speeds": SQUARE}, CUT),
-    "widths of graphs": (GRAPH_MAP, EQUAL, {"application": GRAPHS | WIDTHS | {a.SERVE_LAST}, "inline": {i.GRAPHS}}),
+    "widths of graphs": (GRAPH_MAP, EQUAL, {"application": GRAPHS | WIDTHS | {a.SERVE_LAST}, "inline": {i.GRAPHS, *KEPT}}),
     "a network, and who waits": (GRAPH_MAP, {"network": "lv08", "rules": Rules(coordination="hint")},
-                                 {"inline": {i.GRAPHS, i.TRANSFERS, i.REPLAY}}),
+                                 {"inline": {i.GRAPHS, i.REACH}}),
     "wishes that are not followed": (WISHES_MAP, EQUAL,
-                                     {"batch": {*GIVES, b.RESIZE}, "application": WIDE, "inline": set()}),
+                                     {"batch": {*GIVES, b.RESIZE}, "application": WIDE, "inline": KEPT}),
     "wishes": (WISHES_MAP, EVOLVE,
-               {"batch": {*GIVES, b.RESIZE, b.WISH}, "application": {*WIDE, a.WISH}, "inline": {i.WISHES}}),
+               {"batch": {*GIVES, b.RESIZE, b.WISH}, "application": {*WIDE, a.WISH}, "inline": {i.WISHES, *KEPT}}),
 }  # fmt: skip
 
 
@@ -216,7 +222,7 @@ def test_every_slot_of_every_table_is_filled_by_a_case_here() -> None:
     batch = set().union(*(wanted for _, wanted in BATCH_CASES.values())) | {b.CHOSEN, b.PRESETS, b.WISH, b.DRAIN}
     assert batch == set(b.HOOKS.slots)
     assert GRAPHS | CHANGES | WIDTHS | {a.SELECT, a.SERVE_LAST, a.WISH} == set(a.HOOKS.slots)
-    assert {i.SPEEDS, i.VARYING, i.GRAPHS, i.TRANSFERS, i.REPLAY, i.WISHES} == set(i.HOOKS.slots)
+    assert {i.SPEEDS, i.VARYING, i.GRAPHS, *KEPT, i.WISHES} == set(i.HOOKS.slots)
 
 
 SMALL = types.int64(types.int64, types.float64)

@@ -73,7 +73,7 @@ def test_tasks_and_cores_are_simgrids(shared: Path, theirs: str) -> None:
         assert (np.abs(state.start_ns - start * 1e9) <= ran).all(), name
         assert (np.abs(state.end_ns - end * 1e9) <= ran).all(), name
 
-        finish = np.sort(state.finish_ns)
+        finish = np.sort(state.cores.finish_ns)
         apart = np.abs(finish - np.sort(expected["core_finish"]) * 1e9)
         assert apart.max() <= max(expected["core_tasks"]), name
         assert sorted(np.bincount(state.core, minlength=case["P"]).tolist()) == sorted(expected["core_tasks"]), name

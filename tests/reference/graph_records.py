@@ -53,8 +53,8 @@ def graph_ran(application: Application) -> GraphRun:
         tasks,
         sent,
         arrived,
-        state.finish_ns.tolist(),
-        state.busy_ns.tolist(),
+        state.cores.finish_ns[: len(state.speed)].tolist(),
+        state.cores.busy_ns[: len(state.speed)].tolist(),
         application.chunks,
         number(state, "graph.wait_ns"),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from als.engine.dag import state as g
 from als.engine.dag.events import ask_again, end_task, take_arrivals
-from als.engine.dag.hooks import ARRIVED_BY, CANCEL, call_hook
+from als.engine.dag.hooks import CANCEL, call_hook
 from als.engine.dag.ready_pool import count_wait, put_in_pool, request, request_now, wake
 from als.engine.dag.tasks import next_of_chunk
 from als.engine.hooks import HOOK
@@ -21,9 +21,9 @@ from traces.compiled import compiled
 def end_what_ends(state: ApplicationState, now: int) -> None:
     """End the tasks that end at this very instant."""
     slots = state.graph.cores.does.size
-    while state.n_asking > 0 and state.ask_ns[0] == now and state.ask_core[0] < slots:
-        c = state.ask_core[0]
-        state.n_asking = heap_drop_top(state.ask_ns, state.ask_core, state.n_asking)
+    while state.n_asking > 0 and state.cores.ask_ns[0] == now and state.cores.ask_core[0] < slots:
+        c = state.cores.ask_core[0]
+        state.n_asking = heap_drop_top(state.cores.ask_ns, state.cores.ask_core, state.n_asking)
         end_task(state, c, now)
 
 
@@ -59,8 +59,8 @@ def _lose(state: ApplicationState, c: int) -> None:
     count_wait(state, c, now)
     does, planned, began = cores.does[c], graph.mode == g.PLANNED, state.cores.began_ns[c]
     if does == g.COMPUTES and began < now:
-        state.busy_ns[c] += now - began
-        state.finish_ns[c] = now
+        state.cores.busy_ns[c] += now - began
+        state.cores.finish_ns[c] = now
     state.speed[c] = 0.0
     cores.does[c] = g.ABSENT
     state.n_present -= 1
@@ -110,7 +110,7 @@ def change_speed_in_graph(state: ApplicationState, c: int, speed_gflops: float) 
     """As ``als.engine.injected_changes.set_speed``, within a part that is a graph; the application has not ended."""
     graph, own, now = state.graph, state.cores, state.now_ns
     if graph.has_data != 0:
-        take_arrivals(state, now, ARRIVED_BY)
+        take_arrivals(state, now, 0)
     end_what_ends(state, now)
     before = state.speed[c]
     if speed_gflops == 0.0:
@@ -135,7 +135,7 @@ def change_speed_in_graph(state: ApplicationState, c: int, speed_gflops: float) 
         state.status = OVERFLOW
         return OVERFLOW
     at = place_in_heap(state, c, graph.cores.does.size)
-    heap_settle(state.ask_ns, state.ask_core, state.n_asking, at, t)
+    heap_settle(state.cores.ask_ns, state.cores.ask_core, state.n_asking, at, t)
     return SUSPENDED
 
 
@@ -156,7 +156,7 @@ def _cut(state: ApplicationState) -> int:
         does, k = graph.cores.does[c], graph.cores.task[c]
         count_wait(state, c, now)
         if does == g.COMPUTES and state.cores.began_ns[c] < now:
-            state.busy_ns[c] += now - state.cores.began_ns[c]
+            state.cores.busy_ns[c] += now - state.cores.began_ns[c]
             cut += 1
             if state.start_ns.size > 0:
                 state.end_ns[graph.first_task + k] = now
@@ -191,5 +191,5 @@ def stop_in_graph(state: ApplicationState, _c: int, _speed: float) -> int:
         working = working or state.cores.away[c] == 0
     for c in range(n_cores):
         if (state.cores.away[c] == 0 or not working) and not released(state, c):
-            state.finish_ns[c] = now
+            state.cores.finish_ns[c] = now
     return 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 from als.engine import state as s
 from als.engine.dag import state as g
 from als.engine.dag.dispatch import serve_request, take_told
-from als.engine.dag.hooks import ARRIVED_AT, ARRIVED_BY, NEXT, call_hook
+from als.engine.dag.hooks import ARRIVED, NEXT, call_hook
 from als.engine.dag.ready_pool import idle, pop_waiting, request, wake
 from als.engine.dag.tasks import begin_planned, begin_task, fetch, make_ready, note_arrival, take_alone
 from als.engine.hooks import HOOK, LEAVE_GRAPH
@@ -31,7 +31,7 @@ def end_task(state: ApplicationState, c: int, t: int) -> None:
     took = t - own.began_ns[c]
     beyond = float(took - own.shift_ns[c])
     own.squares[c] += beyond * beyond
-    state.busy_ns[c] += took
+    state.cores.busy_ns[c] += took
     own.work_ns[c] += took
     graph.n_undone -= 1
     state.fruitless = 0
@@ -48,7 +48,7 @@ def end_task(state: ApplicationState, c: int, t: int) -> None:
             fetch(state, edge, t)
         elif ready:
             make_ready(state, target, t)
-    cores.free_ns[c] = state.finish_ns[c] = t
+    cores.free_ns[c] = state.cores.finish_ns[c] = t
     following = -1 if planned else tasks.next[first + k]
     if following >= 0:
         cores.task[c] = following
@@ -126,34 +126,34 @@ def _serve(state: ApplicationState, c: int, t: int) -> None:
 
 
 @compiled(inner=True)
-def take_arrivals(state: ApplicationState, t: int, slot: int) -> None:
-    """Let the transfers end that end by ``t``, or at what is rounded to ``t``: ``ARRIVED_BY``, ``ARRIVED_AT``."""
+def take_arrivals(state: ApplicationState, t: int, rounded: int) -> None:
+    """Let the transfers end that end by ``t``, or with ``rounded`` (1, else 0) at what is rounded to ``t``."""
     graph = state.graph
-    edge = call_hook(graph.hooks[slot], (graph, -1, t))
+    edge = call_hook(graph.hooks[ARRIVED], (graph, rounded, t))
     while edge >= 0:
         note_arrival(state, edge, t)
-        edge = call_hook(graph.hooks[slot], (graph, -1, t))
+        edge = call_hook(graph.hooks[ARRIVED], (graph, rounded, t))
 
 
 @compiled(merged=True)
 def _handle(state: ApplicationState, t: int) -> None:
     """Handle everything that happens at one instant."""
-    graph, slots = state.graph, state.graph.cores.does.size
+    graph, slots, ask_ns, ask_core = state.graph, state.graph.cores.does.size, state.cores.ask_ns, state.cores.ask_core
     data = graph.has_data != 0
     if data:
-        take_arrivals(state, t, ARRIVED_BY)
-    while state.n_asking > 0 and state.ask_ns[0] == t and state.ask_core[0] < g.REQUESTS * slots:
-        key = state.ask_core[0]
-        state.n_asking = heap_drop_top(state.ask_ns, state.ask_core, state.n_asking)
+        take_arrivals(state, t, 0)
+    while state.n_asking > 0 and ask_ns[0] == t and ask_core[0] < g.REQUESTS * slots:
+        key = ask_core[0]
+        state.n_asking = heap_drop_top(ask_ns, ask_core, state.n_asking)
         if key < slots:
             end_task(state, key, t)
         else:
             take_told(state, key - slots, t)
     if data:
-        take_arrivals(state, t, ARRIVED_AT)
-    while state.n_asking > 0 and state.ask_ns[0] == t and state.ask_core[0] >= g.REQUESTS * slots:
-        key = state.ask_core[0]
-        state.n_asking = heap_drop_top(state.ask_ns, state.ask_core, state.n_asking)
+        take_arrivals(state, t, 1)
+    while state.n_asking > 0 and ask_ns[0] == t and ask_core[0] >= g.REQUESTS * slots:
+        key = ask_core[0]
+        state.n_asking = heap_drop_top(ask_ns, ask_core, state.n_asking)
         _serve(state, key - g.REQUESTS * slots, t)
 
 
@@ -161,11 +161,11 @@ def _handle(state: ApplicationState, t: int) -> None:
 def serve_graph(state: ApplicationState, until_ns: int, _speed: float) -> int:
     """Let everything of the present part happen that happens before ``until_ns``; returns why it stopped, as
     ``als.engine.chunk_dispatch.serve``, or a fault of a planner."""
-    graph = state.graph
+    graph, ask_ns = state.graph, state.cores.ask_ns
     while True:
         if graph.fault != 0:
             return int(graph.fault)
-        t = state.ask_ns[0] if state.n_asking > 0 else MAX_NS
+        t = ask_ns[0] if state.n_asking > 0 else MAX_NS
         if graph.has_data != 0:
             t = min(t, call_hook(graph.hooks[NEXT], (graph, -1, -1)))
         if t < MAX_NS:

@@ -15,7 +15,7 @@ HOOK = types.int64(StateKind(GraphState), types.int64, types.int64)
 #: ``call_hook(graph.hooks[SLOT], (graph, edge, t))``
 call_hook = caller(HOOK)
 
-BEGIN, SEND, ARRIVED_BY, ARRIVED_AT, NEXT, CANCEL = range(6)
+BEGIN, SEND, ARRIVED, NEXT, CANCEL = range(5)
 
 HOOKS = Hooks(
     "task graphs",
@@ -23,8 +23,7 @@ HOOKS = Hooks(
     {
         BEGIN: ("a network for a graph's data", "als.engine.features.graph_data:begin"),
         SEND: ("a transfer that begins", "als.engine.features.graph_data:send_edge"),
-        ARRIVED_BY: ("transfers that arrive", "als.engine.features.graph_data:arrived_by"),
-        ARRIVED_AT: ("transfers that arrive within half a nanosecond", "als.engine.features.graph_data:arrived_at"),
+        ARRIVED: ("transfers that arrive", "als.engine.features.graph_data:arrived"),
         NEXT: ("the instant at which a transfer arrives", "als.engine.features.graph_data:next_ns"),
         CANCEL: ("a transfer that nobody waits for", "als.engine.features.graph_data:cancel_edge"),
     },

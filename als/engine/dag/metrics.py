@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 
+from als.engine.dag.setup import pose_part
 from als.engine.loop import total_gflop
 from als.engine.state import ApplicationState
-from als.graphs.order import index_edges, topological_order, upward_ranks
-from traces.algorithms.copying import copy_first
+from als.graphs.order import topological_order, upward_ranks
 from traces.compiled import compiled
 from traces.kernels.signatures import Floats, Ints, Shorts
 from traces.kernels.state import State, column
@@ -42,22 +42,14 @@ class TransferColumns(State, dim="transfers"):
 @compiled(inner=True)
 def _critical_gflop(state: ApplicationState) -> float:
     """The work on the critical path, GFLOP; in the engine's work space, which is free once the application has ended."""
-    graph, total = state.graph, 0.0
+    problem, total = state.graph.problem, 0.0
     for part in range(state.part_first.size - 1):
-        first, stop = state.part_first[part], state.part_first[part + 1]
-        edge_0, edge_1 = graph.edge_first[part], graph.edge_first[part + 1]
-        n = stop - first
-        ranks, lengths = graph.ranks[:n], state.lengths[first:stop]
-        if edge_0 < edge_1:
-            out_first, in_first = graph.out_first[: n + 1], graph.in_first[: n + 1]
-            target, order = graph.target[edge_0:edge_1], graph.listed[:n]
-            index_edges(graph.source[edge_0:edge_1], target, n, out_first, in_first, graph.in_edge[: edge_1 - edge_0])
-            topological_order(out_first, target, in_first, n, order, graph.tasks.scratch[first:stop])
-            upward_ranks(lengths, out_first, target, graph.bytes[edge_0:edge_1], order, ranks, 1.0, 0.0, 0.0)
-        else:
-            copy_first(ranks, lengths, n)
+        pose_part(state, part)
+        out_first, target, order, ranks = problem.out_first, problem.target, problem.order, problem.begin
+        topological_order(out_first, target, problem.in_first, ranks.size, order, state.graph.tasks.scratch)
+        upward_ranks(problem.gflop, out_first, target, problem.bytes, order, ranks, 1.0, 0.0, 0.0)
         longest = 0.0
-        for k in range(n):
+        for k in range(ranks.size):
             longest = max(longest, ranks[k])
         total += longest
     return total

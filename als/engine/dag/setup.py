@@ -55,6 +55,15 @@ def pose_problem(
 
 
 @compiled(inner=True)
+def pose_part(state: ApplicationState, part: int) -> None:
+    """Let the planning problem be a part of the application."""
+    graph, first, stop = state.graph, state.part_first[part], state.part_first[part + 1]
+    edge_0, edge_1 = graph.edge_first[part], graph.edge_first[part + 1]
+    source, target, n_bytes = graph.source[edge_0:edge_1], graph.target[edge_0:edge_1], graph.bytes[edge_0:edge_1]
+    pose_problem(state, graph, state.lengths[first:stop], source, target, n_bytes, graph.tasks.plan[first:stop])
+
+
+@compiled(inner=True)
 def plan(state: ApplicationState, position: Ints, at: Ints) -> int:
     """Have the problem planned that was posed, and put its tasks in order by their planned begins.
 
@@ -129,9 +138,8 @@ def open_graph(state: ApplicationState, t: int, _speed: float) -> int:
     graph.has_data = 1 if graph.net.kind != n.NONE and n_edges > 0 else 0
     state.rule = state.phases.rule[phase]
     place_memo(state)
-    problem, source, target = graph.problem, graph.source[edge_0:edge_1], graph.target[edge_0:edge_1]
-    data = graph.bytes[edge_0:edge_1]
-    pose_problem(state, graph, state.lengths[first:stop], source, target, data, tasks.plan[first:stop])
+    problem = graph.problem
+    pose_part(state, part)
     if graph.net.kind != n.NONE:
         call_hook(graph.hooks[BEGIN], (graph, n_edges, t))
     for c in range(state.speed.size):

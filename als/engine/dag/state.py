@@ -138,22 +138,12 @@ class GraphState(State):
 
 
 class Edges(NamedTuple):
-    """The edges of an application's graphs.
+    """The edges of an application's graphs, part by part; those of a part are sorted by (source, target), and make no cycle."""
 
-    Attributes
-    ----------
-    first : int64 (I + 1,)
-        Part ``i`` has the edges ``first[i]`` up to, not including, ``first[i + 1]``.
-    source, target : int64 (E,)
-        Producer and consumer, counted within their part; a part's edges are sorted by (source, target), and make no cycle.
-    bytes : float64 (E,)
-        What the consumer needs of the producer; 0: it only waits for it.
-    """
-
-    first: Array
-    source: Array
-    target: Array
-    bytes: Array
+    first: Array  # int64 (I + 1,): part ``i`` has the edges ``first[i]`` up to, not including, ``first[i + 1]``
+    source: Array  # int64 (E,): producer, counted within its part
+    target: Array  # int64 (E,): consumer, likewise
+    bytes: Array  # float64 (E,): what the consumer needs of the producer; 0: it only waits for it
 
 
 def new_graph_state(

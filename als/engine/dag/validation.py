@@ -64,7 +64,7 @@ class GraphChecks(Checks):
         # What each core does, and that it will be looked at again.
         state, graph, first = self.state, self.graph, self.first
         cores, n_cores = graph.cores, len(state.speed)
-        keys = state.ask_core[: state.n_asking]
+        keys = state.cores.ask_core[: state.n_asking]
         event = np.full(n_cores, -1)
         event[keys % cores.does.size] = keys // cores.does.size
         for c in range(n_cores):

@@ -7,10 +7,9 @@ import math
 from als.engine.dag.hooks import HOOK
 from als.engine.dag.state import GraphState
 from als.engine.dag.tasks import host_of
-from als.network.flows import FlowState, begin_flows, cancel, next_event, next_flow_ns, pop_flow, send, set_clock
+from als.network.flows import begin_flows, cancel, next_event, next_flow_ns, pop_flow, send, set_clock
 from als.network.routes import longest_route, mean_costs
 from als.network.sharing import share
-from als.network.state import NetworkState
 from traces.compiled import compiled
 
 
@@ -33,38 +32,27 @@ def send_edge(graph: GraphState, edge: int, t: int) -> int:
     return int(send(graph.flows, graph.net, edge, here, there, graph.bytes[at], t))
 
 
-@compiled(inner=True)
-def _take(flows: FlowState, net: NetworkState, until: float, t: int) -> int:
-    """Take the next edge whose bytes arrive by ``until`` on the transfers' clock, or else at what is rounded to ``t``; -1."""
-    # All that happens at one point happens before rates are worked out anew.
+@compiled(HOOK)
+def arrived(graph: GraphState, rounded: int, t: int) -> int:
+    """Take the next edge whose bytes have arrived by ``t``, or with ``rounded`` (1, else 0) arrive at what is rounded to ``t``;
+    -1 when there is none, and then, if not ``rounded``, transfers are as of ``t``."""
+    flows, net, until = graph.flows, graph.net, -math.inf if rounded != 0 else float(t - graph.flows.base_ns)
+    # All that happens at one point happens before rates are worked out again.
     while True:
         at = next_event(flows)
         if at != flows.instant:
             if flows.n_dirty > 0:
                 share(flows, net)
                 at = next_event(flows)
-            if not (at <= until or next_flow_ns(flows) == t):
+            if not (at <= until or (rounded != 0 and next_flow_ns(flows) == t)):
                 flows.instant = math.nan
+                if rounded == 0:
+                    set_clock(flows, t)
                 return -1
             flows.instant = at
         edge = pop_flow(flows)
         if edge >= 0:
             return int(edge)
-
-
-@compiled(HOOK)
-def arrived_by(graph: GraphState, _edge: int, t: int) -> int:
-    """Take the next edge whose bytes have arrived by ``t``; -1 when there is none, and then transfers are as of ``t``."""
-    edge = _take(graph.flows, graph.net, float(t - graph.flows.base_ns), -1)
-    if edge < 0:
-        set_clock(graph.flows, t)
-    return edge
-
-
-@compiled(HOOK)
-def arrived_at(graph: GraphState, _edge: int, t: int) -> int:
-    """Take the next edge whose bytes arrive at what is rounded to ``t``; -1 when there is none."""
-    return _take(graph.flows, graph.net, -math.inf, t)
 
 
 @compiled(HOOK)

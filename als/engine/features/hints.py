@@ -41,7 +41,7 @@ def serve_last(state: ApplicationState, asking: int, left: float) -> int:
     Returns ``YIELDS`` if there are none, and it leaves the tasks that are ``left`` to those who will still ask; ``LEAVES``, or
     ``STAYS`` if it was to leave and there is nobody else; else ``SERVED``.
     """
-    c, serial = state.ask_core[0], part_kind(state) == s.SERIAL
+    c, serial = state.cores.ask_core[0], part_kind(state) == s.SERIAL
     if state.cores.wanted[c] == s.TO_LEAVE:
         if not is_last(state):
             return LEAVES
@@ -49,7 +49,7 @@ def serve_last(state: ApplicationState, asking: int, left: float) -> int:
         return STAYS if state.choose_ns == 0 and not serial else SERVED
     if serial or state.table.flags[state.rule] & PLACES != 0 or _let_others_ask_first(state, asking):
         return SERVED
-    return YIELDS if _yields(state, state.ask_core[0], int(left), asking) else SERVED
+    return YIELDS if _yields(state, state.cores.ask_core[0], int(left), asking) else SERVED
 
 
 @compiled(inner=True)
@@ -58,18 +58,18 @@ def _let_others_ask_first(state: ApplicationState, asking: int) -> bool:
 
     The order of the rest is as it was. What is on top then is to be dropped or replaced next: it may not be the smallest.
     """
-    t = state.ask_ns[0]
-    if (asking < 2 or state.ask_ns[1] != t) and (asking < 3 or state.ask_ns[2] != t):
+    t = state.cores.ask_ns[0]
+    if (asking < 2 or state.cores.ask_ns[1] != t) and (asking < 3 or state.cores.ask_ns[2] != t):
         return False  # in a heap any other of this instant is below one
     at, first = -1, state.speed.size
     for k in range(1, asking):
-        c = state.ask_core[k]
-        if state.ask_ns[k] == t and c < first and state.cores.wanted[c] == 0:
+        c = state.cores.ask_core[k]
+        if state.cores.ask_ns[k] == t and c < first and state.cores.wanted[c] == 0:
             at, first = k, c
     if at < 0:
         return False
-    heap_settle(state.ask_ns, state.ask_core, asking, at, -1)
-    state.ask_ns[0] = t
+    heap_settle(state.cores.ask_ns, state.cores.ask_core, asking, at, -1)
+    state.cores.ask_ns[0] = t
     return True
 
 
@@ -82,5 +82,5 @@ def _yields(state: ApplicationState, c: int, left: int, asking: int) -> bool:
         return False
     others = 0
     for k in range(1, asking):
-        others += state.cores.wanted[state.ask_core[k]] == 0
+        others += state.cores.wanted[state.cores.ask_core[k]] == 0
     return bool(left <= others)

@@ -21,22 +21,17 @@ def _predicted_ns(state: ApplicationState, row: int, memo_lo: int, going_on: boo
     ``NEVER`` if the end is beyond time."""
     ahead, n = state.ahead, state.speed.size
     keep_numbers(state, ahead.numbers, 0)
-    copy_first(ahead.ask_ns, state.ask_ns, n)
-    copy_first(ahead.ask_core, state.ask_core, n)
     copy_columns(ahead.cores, state.cores, n)
     copy_first(ahead.facts, state.facts, state.facts.size)
     ahead.facts[f.AHEAD] = 1.0
-    ahead.finish_ns[:n] = 0
+    ahead.cores.finish_ns[:n] = 0
     first, stop = state.part_first[state.part], state.part_first[state.part + 1]
     copy_first(ahead.taken[first:], state.taken[first:], stop - first)
     copy_first(ahead.memo, state.memo, state.memo.size)
     facts, memo, cores, taken = state.facts, state.memo, state.cores, state.taken
-    ask_ns, ask_core, finish_ns, busy_ns = state.ask_ns, state.ask_core, state.finish_ns, state.busy_ns
     start_ns, end_ns, core, chunk = state.start_ns, state.end_ns, state.core, state.chunk
     # For a while the application is the one that is simulated ahead.
     state.facts, state.memo, state.cores, state.taken = ahead.facts, ahead.memo[: memo.size], ahead.cores, ahead.taken
-    state.ask_ns, state.ask_core = ahead.ask_ns[:n], ahead.ask_core[:n]
-    state.finish_ns, state.busy_ns = ahead.finish_ns[:n], ahead.busy_ns[:n]
     state.start_ns, state.end_ns, state.core, state.chunk = start_ns[:0], end_ns[:0], core[:0], chunk[:0]
     if not going_on:
         begin_rule(state, row, memo_lo)
@@ -50,7 +45,6 @@ def _predicted_ns(state: ApplicationState, row: int, memo_lo: int, going_on: boo
     chunks, answer, left, end = state.n_chunks, state.answer, state.n_left, end_of(state)
     put_numbers(state, ahead.numbers, 0)
     state.facts, state.memo, state.cores, state.taken = facts, memo, cores, taken
-    state.ask_ns, state.ask_core, state.finish_ns, state.busy_ns = ask_ns, ask_core, finish_ns, busy_ns
     state.start_ns, state.end_ns, state.core, state.chunk = start_ns, end_ns, core, chunk
     state.ahead_chunks += chunks - state.n_chunks
     if status == OVERFLOW:

@@ -57,8 +57,8 @@ def give(state: ApplicationState, c: int, number: int, gflops: float, latency_ns
 def open_slot(state: ApplicationState, c: int) -> None:
     """The columns have grown by slot ``c``, where nobody ever was."""
     state.cores.released_ns[c] = s.NEVER
-    state.finish_ns[c] = state.began_ns
-    state.busy_ns[c] = 0
+    state.cores.finish_ns[c] = state.began_ns
+    state.cores.busy_ns[c] = 0
     if state.graph.exists == 1:
         state.graph.cores.queued[c] = 0
         state.graph.cores.task[c] = state.graph.cores.sequence[c] = -1
