@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bls.engine.initial_state import intervals_of, keep_reservations
+from bls.engine.cores import intervals_of
+from bls.engine.growing import keep_reservations
 from bls.engine.jobs import BECOMES
 from bls.engine.state import BatchState
 from traces.compiled import Array

@@ -13,9 +13,10 @@ from __future__ import annotations
 from bls.availability.count_profile import profile_at
 from bls.availability.free_cores import count_hosts, free_give, free_take
 from bls.engine import state as b
+from bls.engine.cores import CoreProfile, Offer
 from bls.engine.job_lifecycle import cores_on_host
 from bls.engine.power_of_jobs import cores_mw
-from bls.engine.state import BatchState, CoreProfile, Offer
+from bls.engine.state import BatchState
 from traces.compiled import Array, compiled
 
 #: A change is (lo, hi, amount): the cores [lo, hi) are given back (1) or taken (-1); with this as hi, amount number lo becomes

@@ -5,10 +5,11 @@ from __future__ import annotations
 from bls.availability.count_profile import profile_add, profile_earliest
 from bls.availability.free_cores import count_hosts, free_all, free_give, free_take
 from bls.engine import state as b
+from bls.engine.cores import Slices
 from bls.engine.heaps import push
 from bls.engine.hooks import AGAIN, GIVE_UP, HOLD_LEFT, HOLD_POOL, HOSTS_SLEEP, LEARN, PREDICT, TAKE_UP, call_hook
 from bls.engine.queue import queue_add, queue_remove
-from bls.engine.state import BatchState, Slices
+from bls.engine.state import BatchState
 from bls.policies.contract import ACCOUNT
 from traces.base.time import MAX_NS
 from traces.compiled import Array, compiled, value_from

@@ -235,7 +235,7 @@ def _events(state: BatchState) -> int:
     settings = state.settings
     if state.n_ended == state.by_rank.size:
         return BatchStatus.DONE
-    if state.n_host_log + settings.host_log_room > state.stops.log.host.size:
+    if state.n_host_log + settings.host_log_room > state.host_log.host.size:
         return BatchStatus.HOST_LOG_FULL
     t = _next_instant(state)
     if t > state.observe_after_ns:

@@ -53,7 +53,7 @@ def _cores_do(state: BatchState, job: int, lo: Array, hi: Array) -> bool:
             return _refuse(state, b.OUT_OF_WINDOW, own, -1)
         core = _first_core(masks[n_partitions + own], lo, hi, False)
         return core < 0 or _refuse(state, b.OUT_OF_WINDOW, own, core)
-    for w in range(state.settings.n_windows):
+    for w in range(state.windows.begin_ns.size):
         if windows.begin_ns[w] < stop and windows.end_ns[w] > begin:
             core = _first_core(masks[n_partitions + w], lo, hi, True)
             if core >= 0:

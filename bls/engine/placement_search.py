@@ -11,11 +11,12 @@ from __future__ import annotations
 from bls.availability.free_cores import free_count, free_take
 from bls.engine import state as b
 from bls.engine.core_profile import AMOUNT, apply_changes
+from bls.engine.cores import CoreProfile, Offer
 from bls.engine.hooks import DOMAIN_OFFER, call_hook
 from bls.engine.job_starts import ask_allocator
 from bls.engine.planned_time import planned_ns
 from bls.engine.power_of_jobs import MACHINE, cores_mw, least_mw
-from bls.engine.state import BatchState, CoreProfile, Offer
+from bls.engine.state import BatchState
 from traces.algorithms.copying import copy_first
 from traces.compiled import Array, compiled
 
@@ -90,7 +91,7 @@ def _offer_cores(state: BatchState, free: Offer, job: int, at: int, until: int, 
     if own >= 0:
         for word in range(n_leaves):
             offered[word] &= masks[n_partitions + own, word]
-    for w in range(state.settings.n_windows):
+    for w in range(state.windows.begin_ns.size):
         if _meets(state, job, profile.ns[at], stop, w):
             masked = True
             for word in range(n_leaves):
@@ -227,7 +228,7 @@ def earliest_place(state: BatchState, job: int, before: int) -> tuple[int, int]:
             apply_changes(state, state.later, reached)
         free_here = state.later if at > 0 else profile.now
         less = kept_off or others or _takes(profile, at + 1, ahead, True)
-        for w in range(settings.n_windows):
+        for w in range(state.windows.begin_ns.size):
             less = less or _meets(state, job, begin, stop, w)
         count = 0
         if not less:

@@ -36,7 +36,6 @@ class Settings(State):
     whole_hosts: int = 0  # hosts are not shared
     n_resources: int = 0  # resources of each host
     n_licences: int = 0  # kinds of licences
-    n_windows: int = 0  # advance reservations and maintenance
     widest: int = 0  # cores of the widest job
     more_outages: int = 0  # a host's list of outages may be continued; 0 once its model ends
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from bls.engine import state as b
-from bls.engine.initial_state import intervals_of
+from bls.engine.cores import Pool, intervals_of
 from bls.engine.power_of_jobs import planned_more_mw
-from bls.engine.state import BatchState, Pool
+from bls.engine.state import BatchState
 from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
 from traces.checks.faults import Checks

@@ -12,8 +12,8 @@ import numpy as np
 
 from bls import options as o
 from bls.engine import state as b
+from bls.engine.features.power.state import DomainState, PowerState, StopState
 from bls.engine.hooks import SET_STATES
-from bls.engine.state import DomainState, PowerState, StopState
 from bls.estimates import groups
 from bls.estimates.coverage import check_predicts
 from bls.estimates.history import LAST_TWO
@@ -352,7 +352,7 @@ class PowerPlan:
         group = np.repeat(np.arange(len(table.cores)), table.n_hosts)
         passages = np.stack([table.shutdown_ns[group], table.boot_ns[group]])
         return StopState.new(
-            {"hosts": n_hosts, "host_log": 4 * n_hosts},
+            {"hosts": n_hosts},
             first=stairs.first.copy(),
             stairs=np.stack([_never(stairs.until_ns), stairs.power_mw]),
             saves_mw=(self._host_most_mw - (table.off_mw if off else table.host_idle_mw))[group],

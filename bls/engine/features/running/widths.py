@@ -11,15 +11,16 @@ rows. What is done about them is one of
   then one core after another goes to the one that has fewest below its most. Who has more is asked for the difference; who has
   less is given what is free now, when nobody waits; or
 - *evolve*: who has wished for fewer than it has is asked for the difference, and who has wished for more is given what is free
-  now, whoever waits (``bls.engine.features.wishes``); *decide* likewise, where a policy has said how many a job is to have.
+  now, whoever waits (``bls.engine.features.running.wishes``); *decide* likewise, where a policy has said how many a job is to
+  have.
 
 A core that was asked for goes when the application gives it up, at the end of a chunk. Until then its job is asked for others
 only, and given none; nor is a job given any that has released one by itself. A job is asked first for what it was given last,
 then for its last cores, never for its first.
 
 Where jobs ask for more than cores, or windows keep some, a core comes only where it may
-(``bls.engine.features.coming_cores``); a head that waits for anything but cores is nobody's to help. Under a limit to power no
-more come than may draw what they do in the state that their job is planned with.
+(``bls.engine.features.running.coming_cores``); a head that waits for anything but cores is nobody's to help. Under a limit to
+power no more come than may draw what they do in the state that their job is planned with.
 
 What a job had still to run is thought to take longer, or shorter, by as much as its width changes, and so is its walltime.
 """
@@ -27,8 +28,8 @@ What a job had still to run is thought to take longer, or shorter, by as much as
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.features.coming_cores import free_now_for, may_come, may_have, tells_apart
-from bls.engine.features.reached import head_of_queue, hears, room_in_limits, stretch_walltime, write_down
+from bls.engine.features.running.coming_cores import free_now_for, may_come, may_have, tells_apart
+from bls.engine.features.running.reached import head_of_queue, hears, room_in_limits, stretch_walltime, write_down
 from bls.engine.heaps import drop_top, move, push
 from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import account_for, hold_pool, planned_until, set_free, tally

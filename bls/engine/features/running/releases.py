@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bls.engine import state as b
 from bls.engine.core_profile import hold_cores
-from bls.engine.features.reached import behind_last_working, walltime_end
+from bls.engine.features.running.reached import behind_last_working, walltime_end
 from bls.engine.heaps import drop_top, push
 from bls.engine.hooks import HOOK, HOSTS_SLEEP, WISH, call_hook
 from bls.engine.job_lifecycle import (
@@ -163,7 +163,7 @@ def tell_releases(state: BatchState, job: int, core_number: Ints, released_ns: I
     goes at its own instant, or all that the job has of a host go as the last of those that it computes on does.
 
     Returns ``TOLD``; ``REFUSED`` if a core is not the job's, or an instant is in the past, but for cores that it has released
-    by then and says so again (``bls.engine.features.reached``); or ``FULL``. With the last two nothing has changed.
+    by then and says so again (``bls.engine.features.running.reached``); or ``FULL``. With the last two nothing has changed.
     """
     jobs, holder = state.jobs, state.holder
     n = core_number.size

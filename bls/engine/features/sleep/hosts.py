@@ -126,7 +126,7 @@ def _idles_no_more(state: BatchState, host: int, now: int) -> None:
 @compiled(inner=True)
 def _cut_short(state: BatchState, k: int, now: int) -> None:
     """What the log says of a sleep or a boot, at ``k`` and behind it, is over now."""
-    at_ns = state.stops.log.at_ns
+    at_ns = state.host_log.at_ns
     at_ns[k], at_ns[k + 1] = min(at_ns[k], now), min(at_ns[k + 1], now)
 
 

@@ -9,13 +9,13 @@ that: a job starts if it fits with all of them in their slowest state, and is pl
 Where parts of the machine have limits of their own, that is done for one after the other, for the machine last, with the jobs
 that have cores there and what these cores draw; no job becomes faster again. Where all jobs of each have one level, a job is at
 the slowest of those of the domains that it has cores in; then waiting jobs are planned at the level that they will have at
-least. Jobs are told of a change as of any that a policy makes (``bls.engine.features.directed``).
+least. Jobs are told of a change as of any that a policy makes (``bls.engine.features.running.directed``).
 """
 
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.features.directed import carry_out, expect
+from bls.engine.features.running.directed import carry_out, expect
 from bls.engine.hooks import HEAR, HOOK, call_hook
 from bls.engine.job_lifecycle import under_way
 from bls.engine.kept_reservations import drop_plan

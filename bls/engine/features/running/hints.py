@@ -12,7 +12,7 @@ Where a policy decides, it says itself which cores of whom are wanted, and by wh
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.features.reached import behind_last_working, free_for, head_of_queue, hears, usable, write_down
+from bls.engine.features.running.reached import behind_last_working, free_for, head_of_queue, hears, usable, write_down
 from bls.engine.heaps import drop_top, push
 from bls.engine.hooks import HOOK
 from bls.engine.state import BatchState

@@ -12,7 +12,7 @@ ends that their applications promise, these promise anew.
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.features.reached import end_as_directed, hears, set_stop_again, stretch_walltime, write_down
+from bls.engine.features.running.reached import end_as_directed, hears, set_stop_again, stretch_walltime, write_down
 from bls.engine.heaps import move
 from bls.engine.hooks import HEAR, HOOK, call_hook
 from bls.engine.job_lifecycle import hold_until

@@ -8,8 +8,8 @@ the state that they are planned with, until they are expected to end; so both on
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.features.directed import expect
-from bls.engine.features.power import room_in_pass
+from bls.engine.features.power.limits import room_in_pass
+from bls.engine.features.running.directed import expect
 from bls.engine.heaps import drop_top, push
 from bls.engine.hooks import HOOK, MOLD, call_hook
 from bls.engine.job_lifecycle import under_way

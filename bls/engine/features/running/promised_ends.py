@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.features.directed import expect
+from bls.engine.features.running.directed import expect
 from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import hold_pool
 from bls.engine.kept_reservations import drop_plan

@@ -7,7 +7,7 @@ same is an amount in the profile of cores, beside licences: of limits those that
 planned to run for as long as it takes in the state that was set for it, or at the level of now. Where limits are known before
 they begin, the profile has them from when they are known on, and a job fits if it does for as long as it is planned to run.
 
-After each pass running jobs are put into their states (``bls.engine.features.power_states``). Where what jobs draw is
+After each pass running jobs are put into their states (``bls.engine.features.power.slowing``). Where what jobs draw is
 predicted, they start, and are planned, by that; their states are by what is drawn.
 
 A host that is down is counted as if it were idle.
