@@ -126,7 +126,7 @@ def given_for(
     """
     table, windows = partition_table(platform), around.windows
     partition = np.zeros(len(workload), np.int64) if around.partition is None else around.partition
-    users, user = distinct(workload.user)
+    user = distinct(workload.user)[1]
     tier = table.priority[partition] if len(table) > 1 else None
     order = _order(policy, scored)
     limits = power if power is not None and power.limits_jobs else None
@@ -175,7 +175,6 @@ def given_for(
                 parameters=np.array(allocator.parameters, np.int64),
             ),
         },
-        n_users=len(users),
         settings=_settings(rules, allocator, around, scored, table, order, countable, recorded)
         | ({} if limits is None else limits.settings())
         | ({} if asleep is None else sleep_settings(asleep))
@@ -207,7 +206,7 @@ def given_for(
         given.settings["power_amount"] = place
         most = [limits.most_total_mw - limits.table.idle_total_mw]
         most += [limits.most_mw_of(one) - one.idle_mw for one in limits.domains]
-        given.amounts = np.insert(given.amounts, place, most)
+        given.state["totals"] = np.insert(given.state.get("totals", np.zeros(0, np.int64)), place, most)
     return given
 
 
@@ -414,7 +413,7 @@ def _add_constraints(given: Given, workload: Workload, platform: Platform, aroun
     if asked is not None:
         columns["unit_cores"], columns["switch_limit"] = asked.unit_cores, asked.switches
         given.state["needs"] = np.ascontiguousarray(np.concatenate([asked.per_unit, asked.licences], axis=1).T)
-        given.amounts = np.concatenate([platform.host_resources.ravel(), platform.licence_amounts])
+        given.state["totals"] = np.concatenate([platform.host_resources.ravel(), platform.licence_amounts])
     if windows is not None and len(windows):
         # A job of a reservation is withdrawn, or cut, when that ends.
         columns["window"] = windows.of_jobs(workload)

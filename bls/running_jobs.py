@@ -80,16 +80,10 @@ class RunningJobs:
 
         Parameters as of ``bls.engine.features.running.releases.tell_releases``.
         """
-        while (answer := tell_releases(self.state, row, core_number, released_ns, end_ns)) == FULL:
-            self.grow_releases()
-        return answer == TOLD
-
-    def grow_releases(self) -> None:
-        """Make room for more releases."""
-        growing.grow_releases(self.state)
+        return tell_releases(self.state, row, core_number, released_ns, end_ns) == TOLD
 
     def release_columns(self) -> tuple[Array, Array, Array]:
-        """All releases so far, or to come: rows, cores and instants, in the order of rows and cores."""
+        """All releases so far: rows, cores and instants, in the order of rows and cores."""
         row, core, instant = self.state.releases.front(self.state.n_released)
         order = np.lexsort((instant, core, row))
         return row[order], core[order], instant[order]

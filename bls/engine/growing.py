@@ -65,11 +65,6 @@ def _double(table: State, more: int = 0) -> None:
     table.grow(**{str(dim): 2 * len(getattr(table, name)) + more for name, dim in fields})
 
 
-def grow_releases(state: BatchState) -> None:
-    """More room for the table of releases, and for those of one more job."""
-    _double(state.releases, len(state.holder))
-
-
 def grow_wishes(state: BatchState, more: int) -> None:
     """Room for so many more wishes, where there is too little, and for as many again as there are."""
     needed = state.n_wishes + more
@@ -84,5 +79,6 @@ GROW: dict[int, Callable[[BatchState], None]] = {
     BatchStatus.PROFILE_FULL: lambda state: _double(state.cores_profile),
     BatchStatus.DECISIONS_FULL: lambda state: _double(state.decisions),
     BatchStatus.TOLD_FULL: lambda state: _double(state.told, state.settings.max_told),
+    BatchStatus.RELEASES_FULL: lambda state: _double(state.releases, len(state.holder)),
     BatchStatus.HOST_LOG_FULL: lambda state: _double(state.host_log, 2 * state.settings.host_log_room),
 }

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from bls.availability.bitset import new_tree
 from bls.availability.free_cores import new_free
+from bls.engine import hooks as h
 from bls.engine import state as b
 from bls.engine.features.sleep.state import all_awake
-from bls.engine.hooks import HINT_AS_DECIDED, HOOKS, RESIZE, TOGETHER, wanted
 from bls.engine.jobs import Jobs
-from bls.engine.queue import new_queue
 from bls.engine.settings import Settings
 from bls.engine.state import BatchState
 from traces.compiled import Array, own
@@ -34,9 +34,6 @@ class Given:
         Fields of ``Settings`` that differ from their defaults.
     state : mapping of str to array, int or state
         Further fields of ``BatchState`` by their names, among them the hosts and the outages; what is missing has no entries.
-    amounts : array
-        What there is of other resources, power and licences, as ``Offer.amounts`` has them.
-    n_users : int
     sleep_passages : (2, H), optional
         Where hosts that idle fall asleep, how long each takes to shut down, and to boot.
     keep_decisions : bool
@@ -46,8 +43,6 @@ class Given:
     partitions: dict[str, Array]
     settings: dict[str, int]
     state: dict[str, Any]
-    n_users: int = 1
-    amounts: Array = field(default_factory=lambda: np.zeros(0, np.int64))
     sleep_passages: Array | None = None
     keep_decisions: bool = False
 
@@ -57,17 +52,16 @@ def _settings(given: Given) -> Settings:
     n_hosts, n_cores = len(given.state["host_first"]) - 1, int(given.state["host_first"][-1])
     # A job may be given all the cores.
     settings.widest = n_cores if settings.resizing or settings.molds else int(given.jobs["cores"].max())
-    settings.after_widths = RESIZE if settings.resizing else 0
+    settings.after_widths = h.RESIZE if settings.resizing else 0
     # What running jobs are told after a pass, and how much of it there may be: of a policy's directions each core of a job, all
     # of them, and its end.
     most = {settings.after_widths: 1, settings.after_hints: 1, settings.after_directions: 3, settings.after_levels: 2}
-    there = [slot for slot in most if slot]
-    settings.max_told = n_cores * sum(most[slot] for slot in there)
-    if len(there) == 1:
-        settings.after_pass = there[0]
-    elif there:
-        settings.after_pass = TOGETHER
-        settings.max_told *= 2  # to put it in order
+    most.pop(0, None)
+    settings.max_told = n_cores * sum(most.values()) * (2 if len(most) > 1 else 1)  # to put it in order
+    settings.after_pass = h.TOGETHER if len(most) > 1 else sum(most)
+    by_counts = h.POWER_PLAN if settings.powered != b.UNPOWERED else h.PLAN if settings.max_reservations > 1 else 0
+    planners = {b.DECIDED: h.CHOSEN, b.REJECTED: h.TURN_AWAY}
+    settings.planner = planners.get(settings.order, h.PLAN if settings.by_cores else by_counts)
     settings.plans = int(settings.max_reservations > 0)
     settings.predicts = int("history_least" in given.state or (power is not None and len(power.seen) > 0))
     if power is not None:
@@ -75,10 +69,8 @@ def _settings(given: Given) -> Settings:
         # pass between such instants in which there could be seen to room.
         steps = np.diff(power.first, axis=1).sum(axis=0)
         settings.power_stairs = 2 * int(steps.sum() if settings.charges_decisions else steps.max(initial=0))
-    if "stops" in given.state:
-        settings.host_log_room = 2 * n_hosts
-    if settings.sleeps:
-        settings.host_log_room = 6 * n_hosts  # each may fall asleep, boot, and go down
+    # Each may fall asleep, boot, and go down.
+    settings.host_log_room = n_hosts * (6 if settings.sleeps else 2 if "stops" in given.state else 0)
     return settings
 
 
@@ -91,16 +83,13 @@ def _host_status(outage_first: Array, outage_down: Array) -> b.HostStatus:
     return status
 
 
-def _begin_profiles(state: BatchState, amounts: Array) -> None:
+def _begin_profiles(state: BatchState) -> None:
     # All is free. That of cores grows when it is full: most runs need far fewer slices than they could.
     profile, now = state.cores_profile, state.cores_profile.now
-    state.profile.end, state.profile.free[:], profile.free[:] = (
-        len(state.profile.ns) > 0,
-        state.free_cores,
-        state.free_cores,
-    )
+    state.profile.free[:] = profile.free[:] = state.free_cores
+    state.profile.end = min(1, len(state.profile.ns))
     now.words[:], now.hosts[:] = state.free_words[: len(now.words)], state.host_free[: len(now.hosts)]
-    now.amounts[:] = amounts
+    now.amounts[:] = state.totals
     if len(profile.ns):
         # A job may fit from the end of a window on: slices begin there, at a change of nothing.
         at = state.boundaries[state.boundaries > 0]
@@ -109,12 +98,12 @@ def _begin_profiles(state: BatchState, amounts: Array) -> None:
         profile.ns[1 : 1 + n], profile.first[1 : 1 + n] = at, np.arange(n)
 
 
-def _sizes(given: Given, settings: Settings, columns: dict[str, Any], n_boundaries: int) -> defaultdict[str, int]:
-    # How much room there is for what is the state's own; none for what is not here.
+def _needs(given: Given, settings: Settings, columns: dict[str, Any], bounds: int) -> tuple[dict[str, int], set[int]]:
+    # How much room there is for what is the state's own, none for what is not here; and which hooks there is a use for.
     n, host_first = len(given.jobs["rank"]), given.state["host_first"]
     n_hosts, n_cores = len(host_first) - 1, int(host_first[-1])
     running = min(n, n_cores) + 1  # no more jobs run at once than there are cores
-    words, steps = len(new_free(n_cores)[0]), n_boundaries + 2 * settings.power_stairs
+    words, steps = len(new_free(n_cores)[0]), bounds + 2 * settings.power_stairs
     by_cores, several = settings.by_cores == 1, settings.max_reservations > 1
     by_hosts = settings.by_hosts or (by_cores and (settings.whole_hosts or settings.n_resources > 0))
     # In a plan every waiting job may stand beside those that run.
@@ -122,19 +111,18 @@ def _sizes(given: Given, settings: Settings, columns: dict[str, Any], n_boundari
     slots = (settings.after_widths, settings.after_hints, settings.after_directions, settings.after_levels)
     resized, hinted, by_policy, by_level = (n_cores * (slot > 0) for slot in slots)
     directed = max(by_policy, by_level)
-    named = n_cores if settings.after_hints == HINT_AS_DECIDED else 0
+    named = n_cores if settings.after_hints == h.HINT_AS_DECIDED else 0
     found: defaultdict[str, int] = defaultdict(int)
     found |= {
         "jobs": n,
         "hosts": n_hosts,
         "outages": max(0, len(columns["outage_first"]) - 1),
         "partitions": len(given.partitions["tier"]),
-        "users": given.n_users,
+        "users": int(given.jobs["user"].max()) + 1,
         "running": running,
-        "queue_words": len(new_queue(n)[0]),
+        "queue_words": len(new_tree(n)[0]),
         "free_words": words,
         "pool": 4 * n + n_cores + 2 * settings.widest + 2,
-        "amounts": len(given.amounts),
         "host_log": 2 * settings.host_log_room,
         # Where running jobs are told something:
         "reached": n_cores * sum(slot > 0 for slot in slots),  # each may tell something to every job
@@ -142,32 +130,47 @@ def _sizes(given: Given, settings: Settings, columns: dict[str, Any], n_boundari
         "hinted": hinted,
         "resizing": resized,
         "wishing": n if resized else 0,
-        "totals": len(given.amounts) if resized else 0,
         "directed": 3 * directed + 2 * named,
         "scaled": directed,
         "scaling": n if directed else 0,
     }
-    for there, more in (
-        (settings.plans, {"expected": n}),
-        ("child_first" in columns or settings.switch_wait_ns < b.NEVER, {"arriving": 2 * n}),
-        (not by_cores, {"slices": slices}),
-        (not by_cores and several, {"plan_slices": slices}),
-        (by_cores, {"core_slices": 64 + steps, "changes": 256 + steps}),
-        (by_cores and settings.plans, {"kept": 2 * n + n_cores}),
-        (by_cores or settings.sleeps, {"offered_words": words, "offered_hosts": n_hosts if by_hosts else 0}),
-        (settings.order == b.SCORED, {"scored": n}),
-        (settings.order == b.DECIDED, {"chosen": n, "chosen_first": n + 1, "named": n_cores}),
-        (settings.logs, {"log": 3 * n + 16}),
-        (given.keep_decisions, {"decisions": 2 * n + 16}),
-        (settings.releases, {"held": n_cores, "releasing": n_cores, "releases": 4 * n_cores}),
-        (settings.resizing == b.EVOLVE, {"releasing": 2 * n_cores, "wishes": 4 * n_cores}),
+    hooks = {settings.planner, settings.after_pass, *slots} - {0}
+    outages, releases = found["outages"] > 0, settings.releases != b.NO_RELEASES
+    domains = "domains" in columns and len(columns["domains"].limit_mw) > 1
+    for there, needed, more in (
+        (settings.plans, (), {"expected": n}),
+        ("child_first" in columns or settings.switch_wait_ns < b.NEVER, (), {"arriving": 2 * n}),
+        (not by_cores, (), {"slices": slices, "plan_slices": slices if several else 0}),
+        (by_cores, (h.HOLD_POOL, h.HOLD_HOST, h.MOVE_PROFILE), {"core_slices": 64 + steps, "changes": 256 + steps}),
+        (by_cores, (h.HOLD_KEPT, h.EARLIEST, h.ROOM), {"kept": 2 * n + n_cores if settings.plans else 0}),
+        (by_cores or settings.sleeps, (), {"offered_words": words, "offered_hosts": n_hosts if by_hosts else 0}),
+        (settings.sleeps, (h.HOSTS_SLEEP, h.PLACE_AWAKE, h.SLOT_AWAKE, h.BOOT_HOSTS), {}),
+        (settings.order == b.SCORED, (h.ORDER,), {"scored": n}),
+        (settings.order == b.DECIDED, (), {"chosen": n, "chosen_first": n + 1, "named": n_cores}),
+        (settings.logs, (), {"log": 3 * n + 16}),
+        (given.keep_decisions, (), {"decisions": 2 * n + 16}),
+        (releases, (h.TAKE_UP, h.GIVE_UP), {"held": n_cores, "releasing": n_cores, "releases": 4 * n_cores}),
+        (releases, (h.DRAIN if settings.releases == b.BY_DRAIN else h.RELEASE,), {}),
+        (settings.resizing == b.EVOLVE, (h.WISH,), {"releasing": 2 * n_cores, "wishes": 4 * n_cores}),
+        (settings.molds, (h.MOLD_BESIDE if several else h.MOLD,), {}),
+        (outages, (h.HOST_EVENTS, h.OUTAGES_SHORT), {}),
+        (outages or settings.loses or settings.directs & b.CUTS, (h.AGAIN,), {}),
+        (settings.has_others, (h.OTHERS, h.NEXT_OTHER), {}),
+        (settings.predicts, (h.PREDICT, h.LEARN), {}),
+        (settings.promises, (h.HEAR,), {}),
+        (given.jobs["preset"].any(), (h.PRESETS,), {}),
+        (settings.powered != b.UNPOWERED, (h.LIMITS,), {}),
+        (domains, (h.DOMAIN_OFFER,), {}),
+        ("stops" in columns, (h.STOP_HOSTS,), {}),
     ):
-        found |= more if there else {}
+        if there:
+            hooks |= set(needed)
+            found |= more
     fields = fields_of(BatchState)
     for name, column in columns.items():
         if fields[name].dtype is not None:
             found |= {str(dim): long for dim, long in zip(fields[name].dims or (), column.shape, strict=False)}
-    return found
+    return found, hooks
 
 
 def new_state(given: Given) -> BatchState:
@@ -188,7 +191,7 @@ def new_state(given: Given) -> BatchState:
     rarer = len(boundaries) + len(cancels) + len(host_status.next_outage) + (0 if power is None else len(power.ns))
     waits = settings.keeps_reservations == 1 or settings.switch_wait_ns < b.NEVER or settings.order == b.DECIDED
     settings.has_others = int(rarer > 0 or waits or "child_first" in columns)
-    sizes = _sizes(given, settings, columns, len(boundaries))
+    sizes, needed = _needs(given, settings, columns, len(boundaries))
     masked = np.any(columns["masks"][: sizes["partitions"]] != leaves, axis=1)
     # Of features that are not here:
     for name in ("power", "domains", "stops", "sleep"):
@@ -207,7 +210,7 @@ def new_state(given: Given) -> BatchState:
         power_at_ns=b.NEVER if power is None else int(power.ns[0]),
         n_idle=n_hosts if settings.sleeps else 0,
         arrivals=alone[np.argsort(jobs.begin_ns[alone], kind="stable")],
-        queue_starts=new_queue(n)[1],
+        queue_starts=new_tree(n)[1],
         free_words=free_words,
         free_starts=free_starts,
         cancel_order=cancels[np.lexsort((cancels, jobs.cancel_ns[cancels]))],
@@ -216,13 +219,12 @@ def new_state(given: Given) -> BatchState:
         host_status=host_status,
         boundaries=boundaries,
         partitions=b.Partitions.new(sizes, masked=masked, **given.partitions),
-        totals=given.amounts if sizes["totals"] else 0,
         functions=np.zeros(b.FUNCTIONS, np.int64),
         **columns,
     )
-    _begin_profiles(state, given.amounts)
+    _begin_profiles(state)
     state.by_rank[jobs.rank] = np.arange(n)
     down = np.flatnonzero(np.diff(state.outage_first))  # also of a drain that may be told later
     state.host_events.refill(host_status.next_down_ns[down], len(host_status.next_down_ns) + down)
-    state.hooks = HOOKS.filled(wanted(state))
+    state.hooks = h.HOOKS.filled(needed)
     return state

@@ -15,6 +15,7 @@ class Settings(State):
 
     # Queue and plan:
     order: int = codes.Order.STATIC  # in which order jobs wait
+    planner: int = 0  # slot of who makes the passes; 0: they are by counts, with one reservation or none
     max_reservations: int = 0  # the most reservations at once
     keeps_reservations: int = 0  # reservations are kept from pass to pass
     plans: int = 0  # a profile of free cores over time is kept

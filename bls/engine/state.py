@@ -7,16 +7,7 @@ from bls.availability.count_profile import PROFILE_NEVER
 from bls.engine import codes
 from bls.engine.cores import CoreProfile, Offer, Pool, Slices
 from bls.engine.features.power.state import DomainState, PowerState, StopState
-from bls.engine.features.running.state import (
-    CoreScale,
-    Directed,
-    Releases,
-    Resizing,
-    Scaling,
-    Told,
-    Wishes,
-    Wishing,
-)
+from bls.engine.features.running.state import CoreScale, Directed, Releases, Resizing, Scaling, Told, Wishes, Wishing
 from bls.engine.features.sleep.state import SleepState
 from bls.engine.heaps import Heap
 from bls.engine.jobs import Jobs
@@ -39,7 +30,7 @@ TOGETHER, FEWEST, WIDEST_FIRST, NARROWEST_FIRST, LATEST, EARLIEST, LEAST_SENSITI
 UP, OUT, SHUTTING, OFF, BOOTING = map(int, codes.HostState)
 ASKED_FOR, GIVEN, SCALED, ENDED_BY, HINTED = map(int, codes.Telling)
 HELD_BACK, TAKEN, OUTSIDE, IN_WINDOW, OUT_OF_WINDOW, BROKEN_UNIT, SHARED_HOST = list(map(int, codes.Refusal))[:7]
-NO_RESOURCE, NO_LICENCE, TOO_FEW, TOO_MANY, SWITCHES, NO_POWER, NO_POWER_THERE = list(map(int, codes.Refusal))[7:]
+NO_RESOURCE, NO_LICENCE, TOO_FEW, TOO_MANY, SWITCHES, NO_POWER = list(map(int, codes.Refusal))[7:]
 BY_HEAD, BY_BACKFILL, BY_RESERVATION, BY_PRESET, NEVER_STARTED = map(int, Reason)
 COMPLETED, KILLED, CANCELLED, FAILED, REQUEUED, TURNED_AWAY = map(int, Ending)
 
@@ -139,7 +130,7 @@ class BatchState(State):
     max_decide_ns: int = 0  # wall time of the longest
     policy_ns: int = 0  # wall time that a Python policy took for the pass under way
     # Of cores that a Python policy has named, and that a job cannot have:
-    refused: int = 0  # why: HELD_BACK … NO_POWER_THERE; 0 while there are none
+    refused: int = 0  # why: HELD_BACK … NO_POWER; 0 while there are none
     refused_at: int = 0  # which core, host, window, licence … that is about
     refused_of: int = 0  # and which resource of the host, core of the window …
     refused_where: int = 0  # the domain whose power limit does not let the job have them
@@ -262,7 +253,9 @@ class BatchState(State):
     # Where widths change, of each core that is held: 1 + the column of ``told`` where it was given, 0 if that was at the start
     given_at: Ints = column("resizing")
     asked: Ints = column("resizing")  # likewise, 1 if it was asked for
-    totals: Ints = column("totals")  # where widths change: amounts of other resources, of which nobody has anything
+    totals: Ints = column(
+        "amounts"
+    )  # what there is of other resources, power and licences, as ``Offer.amounts`` has it
     resizing: Resizing = column()  # work space
     wishes: Wishes = column()  # wishes for cores that are still to come
     wishing: Wishing = column("wishing")  # of rows, what the jobs wish for

@@ -370,6 +370,9 @@ class PowerPlan:
             for lo, hi in zip(one.core_lo.tolist(), one.core_hi.tolist(), strict=True):
                 inside[row, lo + 1 : hi + 1] = 1
         before = np.cumsum(inside, axis=1)  # how many cores of each domain are below each number
+        ends = np.array([0, n_cores]) if self.alike else self.table.first_core
+        whole = np.array([0]), np.array([n_cores])
+        parts = [_in_groups(lo, hi, ends) for lo, hi in (whole, *((one.core_lo, one.core_hi) for one in self.domains))]
         covers = np.ones((len(partitions), 1 + n), np.int64)
         for row in range(len(partitions)):
             for k in range(int(partitions.first[row]), int(partitions.first[row + 1])):
@@ -378,9 +381,8 @@ class PowerPlan:
         hosts = np.array([one.hosts for one in self.domains], np.bool_).reshape(n, int(self.table.first_host[-1])).T
         return DomainState.new(
             {"domains": 1 + n},
-            first=np.cumsum([0, 1] + [len(one.core_lo) for one in self.domains]),
-            lo=np.concatenate([np.array([0]), *(one.core_lo for one in self.domains)]),
-            hi=np.concatenate([np.array([n_cores]), *(one.core_hi for one in self.domains)]),
+            first=np.cumsum([0] + [part.shape[1] for part in parts]),
+            **dict(zip(("lo", "hi", "group"), np.concatenate(parts, axis=1), strict=True)),
             idle_mw=np.array([self.table.idle_total_mw, *(one.idle_mw for one in self.domains)], np.int64),
             covers=covers,
             of_first=np.append(0, np.cumsum(hosts.sum(axis=1))),
@@ -425,6 +427,13 @@ class PowerPlan:
             factor=power,
             alike=self.of_user.copy() if learns and self.of_user is not None else nothing,
         )
+
+
+def _in_groups(lo: Array, hi: Array, first_core: Array) -> Array:
+    # Intervals of cores, cut where groups end: begins, ends and groups.
+    begin, end = np.maximum(lo, first_core[:-1, None]), np.minimum(hi, first_core[1:, None])
+    group, at = np.nonzero(begin < end)
+    return np.stack([begin[group, at], end[group, at], group])
 
 
 def power_plan(

@@ -77,7 +77,7 @@ def plan_with_power(state: BatchState, _job: int, n_order: int, _stop: int, _sig
         if settings.molds == 1 and not blocked:
             if not fits and settings.max_reservations > 0:
                 extra_mw = _set_shadow(state, job)
-            n = call_hook(state.hooks[MOLD], (state, job, 0, state.now_ns if fits else state.shadow_ns, 0))
+            n = call_hook(state.hooks[MOLD], (state, job, 0, state.shadow_ns, 0))
             mw = least_mw(state, job)
             fits = n <= free and mw <= room_in_pass(state)
         if not fits:

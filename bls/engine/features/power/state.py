@@ -58,10 +58,12 @@ class PowerState(State):
 class DomainState(State):
     """The machine, whose power is limited, and parts of it that have limits of their own: D domains; P partitions."""
 
-    # (D + 1,) and two of one length: domain d has the cores of the intervals ``first[d]:first[d + 1]``, all cores of its hosts
+    # (D + 1,) and three of one length: domain d has the cores of the intervals ``first[d]:first[d + 1]``, all cores of its
+    # hosts, and the cores of each interval are of one group
     first: Ints
     lo: Ints
     hi: Ints
+    group: Ints
     idle_mw: Ints  # (D,): what its hosts draw if all of their cores are idle
     limit_mw: Ints = column("domains", fill=NEVER)  # the lowest of its limits that is known and in force
     level: Ints = column("domains")  # at which its jobs are that may be slowed, where all of them are at one

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bls.engine.codes import Telling
+from traces.base.scale import WHOLE
 from traces.kernels.signatures import Ints
 from traces.kernels.state import State, column
 from traces.lifecycle import Ending
@@ -34,7 +35,7 @@ class Directed(State, dim="directed"):
 class Scaling(State, dim="rows"):
     """Of rows of jobs, where speeds are scaled or jobs are ended; scales in parts per billion."""
 
-    scale: Ints = column()  # of all cores, told last; 0 none
+    scale: Ints = column(fill=WHOLE)  # of all cores, told last
     apart: Ints = column()  # 1 where some have been told another one since
     cut_at: Ints = column()  # 1 + the instant at which the job is ended for its policy; 0 never
     cut_state: Ints = column(codes=Ending)  # the state that it has then
