@@ -103,8 +103,7 @@ def held_in(state: BatchState, job: int, part: int) -> int:
 
 @compiled(inner=True)
 def fits_within(state: BatchState, job: int, domain: int, lo: Array, hi: Array, count: int, room: int) -> bool:
-    """Whether ``count`` intervals of cores, as the job is planned on them, fit what is left of a domain; those with no core in
-    it always do."""
+    """Whether intervals of cores, as a job is planned on them, fit what is left of a domain; always with no core in it."""
     domains = state.domains
     for part in range(domains.first[domain], domains.first[domain + 1]):
         for i in range(count):

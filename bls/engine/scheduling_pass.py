@@ -117,12 +117,10 @@ def _set_shadow(state: BatchState, n: int) -> None:
     if k == last:
         state.shadow_ns, state.extra_cores = b.NEVER, -1
         return
-    state.shadow_ns = ns[k]
-    if k == profile.first:
-        # Only overdue jobs are in the way: they are expected to end at the next instant, with whatever else ends then.
-        state.shadow_ns = state.now_ns + 1
-        if k + 1 < last and ns[k + 1] == state.shadow_ns:
-            k += 1
+    # If only overdue jobs are in the way: they are expected to end at the next instant, with whatever else ends then.
+    state.shadow_ns = max(ns[k], state.now_ns + 1)
+    if k + 1 < last and ns[k + 1] == state.shadow_ns:
+        k += 1
     state.extra_cores = free[k] - n
 
 

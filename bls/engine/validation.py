@@ -152,16 +152,14 @@ class _Batch(Checks):
         )
         self.count("waiting jobs", self.state.n_waiting, int(self.waits.sum()))
 
-    def _in_pool(
-        self, pool: Pool, used: int, rows: Array, first: Array, count: Array, what: str
-    ) -> tuple[Array, Array]:
-        # The cores that rows have by their intervals in a pool, and of each the row.
-        wrong = (count < 1) | (first < 0) | (first + count > used)
+    def _in_pool(self, pool: Pool, n: int, rows: Array, first: Array, count: Array, what: str) -> tuple[Array, Array]:
+        # The cores that rows have by their intervals in a pool, of which n are used; and of each the row.
+        wrong = (count < 1) | (first < 0) | (first + count > n)
         self._no_job((self._are(rows) & wrong, what))
         owner, at = np.repeat(rows, count[rows]), intervals_of(first[rows], count[rows])
-        lo, hi, n = pool.lo[at], pool.hi[at], self.n_cores
-        wrong = (lo < 0) | (hi > n) | (lo >= hi)
-        self.none(wrong, lambda k: f"{self.name(owner[k])} has cores [{lo[k]}, {hi[k]}); there are {n}")
+        lo, hi, last = pool.lo[at], pool.hi[at], self.n_cores
+        wrong = (lo < 0) | (hi > last) | (lo >= hi)
+        self.none(wrong, lambda k: f"{self.name(owner[k])} has cores [{lo[k]}, {hi[k]}); there are {last}")
         return np.repeat(owner, hi - lo), intervals_of(lo, hi - lo)
 
     def _check_held(self) -> tuple[Array, Array]:
@@ -356,8 +354,7 @@ class _Batch(Checks):
     def _check_core_profile(self, reserved: tuple[Array, Array], held: tuple[Array, Array]) -> None:
         # With the cores of reservations that are kept, and of running jobs: of each the job, and the core.
         state, profile = self.state, self.state.cores_profile
-        slices, n_rows = profile.n_slices, state.n_rows
-        counts = np.bincount(reserved[0], minlength=n_rows)[self.kept]
+        slices, counts = profile.n_slices, np.bincount(reserved[0], minlength=state.n_rows)[self.kept]
         self._check_slices(profile.ns[:slices], profile.free[:slices], counts)
         free = self._numbers_in(profile.now.words, state.free_starts, "profile")
         seen = np.zeros(len(profile.lo), np.bool_)
@@ -387,13 +384,10 @@ class _Batch(Checks):
         if self.settings.powered != b.UNPOWERED and profile.ns[0] == state.now_ns:
             # What is left now of the limit that is known, or of full power, by what the jobs that hold cores are planned with,
             # and those whose kept reservations have begun; in a domain.
-            holds = np.full(n_rows, self.settings.plans == 0) | (self.jobs.expected_end_ns > state.now_ns)  # as planned
-            begun = self.jobs.slot_ns <= state.now_ns
-            pairs = [
-                (rows[counts[rows]], cores[counts[rows]])
-                for (rows, cores), counts in ((held, holds), (reserved, begun))
-            ]
-            owner, cores_of = (np.concatenate(columns) for columns in zip(*pairs, strict=True))
+            planned = (self.jobs.expected_end_ns > state.now_ns) | (self.settings.plans == 0)
+            there = np.where(self.holds, planned, self.jobs.slot_ns <= state.now_ns)
+            owner, cores_of = (np.concatenate(pair) for pair in zip(held, reserved, strict=True))
+            owner, cores_of = owner[there[owner]], cores_of[there[owner]]
             for domain in range(len(state.domains.limit_mw)):
                 left = int(profile.now.amounts[self.settings.power_amount + domain])
                 what = "a part's power" if domain else "power"

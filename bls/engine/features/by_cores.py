@@ -81,10 +81,8 @@ def room(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> i
         more += state.host_of.size  # what is left of running jobs lies in more intervals
     if settings.resizing != b.NO_RESIZE or settings.releases == b.BY_DRAIN:
         more += 2 * state.host_of.size  # what running jobs hold is given back, and held anew
-    more = 2 * more + 2 * state.host_events.ns.size
     amounts = settings.n_resources + settings.n_licences + state.domains.limit_mw.size
-    more *= 1 + amounts
-    more += steps
+    more = 2 * (more + state.host_events.ns.size) * (1 + amounts) + steps
     if profile.n_changes + more > profile.lo.size:
         return BatchStatus.PROFILE_FULL
     if state.kept_used + planned > state.kept.lo.size:

@@ -24,8 +24,7 @@ from traces.compiled import compiled
 
 @compiled(inner=True)
 def _set_shadow(state: BatchState, job: int) -> int:
-    """Find when the head can start, ``shadow_ns``, and how many cores are free beside it then, ``extra_cores``; returns the mW
-    then."""
+    """Find when the head can start, ``shadow_ns``, and the cores that are free beside it, ``extra_cores``; returns the mW."""
     power, ends = state.power, state.power.ends
     cores, need, mw = state.free_cores, state.jobs.cores[job], least_mw(state, job)
     left = room_in_pass(state)

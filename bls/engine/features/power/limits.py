@@ -22,8 +22,7 @@ from traces.compiled import compiled
 
 @compiled(inner=True)
 def _plan_limit(state: BatchState, domain: int, k: int, now: int, sign: int) -> None:
-    """Take what the limits of a domain that are known from instant number ``k`` on leave out from the profile (-1), or give it
-    back (1)."""
+    """Take (-1) what a domain's limits that are known from instant ``k`` on leave out from the profile, or give it back (1)."""
     power, which = state.power, state.settings.power_amount + domain
     for stair in range(power.first[domain, k], power.first[domain, k + 1]):
         until, step, since = power.stairs[0, stair], power.stairs[1, stair], max(now, power.stairs[2, stair])
