@@ -164,7 +164,7 @@ def _hopeless(state: BatchState) -> bool:
     Outages, and wake-ups that a policy asks for, may go on for ever: that is so at once if they change nothing, else when
     they have not for long.
     """
-    if _next_instant(state, False) < b.NEVER:
+    if state.running.n > 0 or _next_instant(state, False) < b.NEVER:
         state.idle_passes = 0
         return False
     state.idle_passes += 1

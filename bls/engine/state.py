@@ -253,9 +253,7 @@ class BatchState(State):
     # Where widths change, of each core that is held: 1 + the column of ``told`` where it was given, 0 if that was at the start
     given_at: Ints = column("resizing")
     asked: Ints = column("resizing")  # likewise, 1 if it was asked for
-    totals: Ints = column(
-        "amounts"
-    )  # what there is of other resources, power and licences, as ``Offer.amounts`` has it
+    totals: Ints = column("amounts")  # what there is of other resources, power and licences, as in ``Offer.amounts``
     resizing: Resizing = column()  # work space
     wishes: Wishes = column()  # wishes for cores that are still to come
     wishing: Wishing = column("wishing")  # of rows, what the jobs wish for
