@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bls.allocators import Allocator
+from bls.allocators.contract import PlacementRequest
 from bls.constraints.job_constraints import JobConstraints, masks, outage_columns
 from bls.constraints.unaware import check_aware, check_signals
 from bls.engine import state as b
@@ -29,7 +30,7 @@ from bls.workloads.distinct import distinct
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, shown
 from traces.base.time import MAX_NS
-from traces.compiled import Array
+from traces.compiled import Array, own
 from traces.intervals import parse_intervals
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def given_for(
     """
     table, windows = partition_table(platform), around.windows
     partition = np.zeros(len(workload), np.int64) if around.partition is None else around.partition
-    users, user = distinct(workload.user)
+    user = distinct(workload.user)[1]
     tier = table.priority[partition] if len(table) > 1 else None
     order = _order(policy, scored)
     limits = power if power is not None and power.limits_jobs else None
@@ -162,16 +163,17 @@ def given_for(
             "preset": workload.preset,
             "cancel_ns": np.where(workload.cancel_ns < 0, b.NEVER, workload.cancel_ns),
         },
-        host_first=platform.first_core,
         partitions={"tier": table.priority, **_limits(table)},
-        state={"corrections_ns": np.array(CORRECTIONS_NS)},
-        n_users=len(users),
-        placement={
-            "switch_lo": platform.topology.lo,
-            "switch_hi": platform.topology.hi,
-            "switch_level": platform.topology.level,
-            "switch_hosts": platform.topology.hosts,
-            "parameters": np.array(allocator.parameters, np.int64),
+        state={
+            "host_first": platform.first_core,
+            "corrections_ns": np.array(CORRECTIONS_NS),
+            "placement": PlacementRequest.none(
+                switch_lo=own(platform.topology.lo, np.int64),
+                switch_hi=own(platform.topology.hi, np.int64),
+                switch_level=own(platform.topology.level, np.int64),
+                switch_hosts=own(platform.topology.hosts, np.int64),
+                parameters=np.array(allocator.parameters, np.int64),
+            ),
         },
         settings=_settings(rules, allocator, around, scored, table, order, countable, recorded)
         | ({} if limits is None else limits.settings())
@@ -187,7 +189,7 @@ def given_for(
     if scored is not None:
         given.state |= {"numbers": scored.numbers, "memory": scored.memory}
     if not countable:
-        given.masks = masks(table, windows, platform.n_cores)
+        given.state["masks"] = masks(table, windows, platform.n_cores)
     if around.widths is not None and (rules.resizing != b.NO_RESIZE or rules.molds):
         given.jobs["min_cores"], given.jobs["max_cores"] = around.widths.min_cores, around.widths.max_cores
     _add_history(given, workload, rules, around)
@@ -195,15 +197,16 @@ def given_for(
     if asleep is not None:
         given.sleep_passages = sleep_passages(asleep.table)
     if limits is not None:
-        given.power, given.stops = limits.state(), limits.stop_state()
-        given.domains = limits.domain_state(table)
-        given.at_most_mw = limits.most_total_mw
-    if limits is not None and not limits.stops:
+        given.state["power"] = limits.state()
+    if limits is not None and limits.stops:
+        given.state |= {"stops": limits.stop_state(), "max_mw": limits.most_total_mw}
+    elif limits is not None:
+        given.state["domains"] = limits.domain_state(table)
         place = platform.n_hosts * given.settings["n_resources"]
         given.settings["power_amount"] = place
         most = [limits.most_total_mw - limits.table.idle_total_mw]
         most += [limits.most_mw_of(one) - one.idle_mw for one in limits.domains]
-        given.amounts = np.insert(given.amounts, place, most)
+        given.state["totals"] = np.insert(given.state.get("totals", np.zeros(0, np.int64)), place, most)
     return given
 
 
@@ -410,10 +413,12 @@ def _add_constraints(given: Given, workload: Workload, platform: Platform, aroun
     if asked is not None:
         columns["unit_cores"], columns["switch_limit"] = asked.unit_cores, asked.switches
         given.state["needs"] = np.ascontiguousarray(np.concatenate([asked.per_unit, asked.licences], axis=1).T)
-        given.amounts = np.concatenate([platform.host_resources.ravel(), platform.licence_amounts])
+        given.state["totals"] = np.concatenate([platform.host_resources.ravel(), platform.licence_amounts])
     if windows is not None and len(windows):
         # A job of a reservation is withdrawn, or cut, when that ends.
         columns["window"] = windows.of_jobs(workload)
         ends = np.where(columns["window"] < 0, b.NEVER, windows.end_ns[columns["window"]])
         columns["cancel_ns"] = np.minimum(columns["cancel_ns"], ends)
-        given.windows = np.stack([windows.begin_ns, windows.end_ns])
+        given.state["windows"] = b.Windows(
+            begin_ns=own(windows.begin_ns, np.int64), end_ns=own(windows.end_ns, np.int64)
+        )

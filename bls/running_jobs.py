@@ -6,14 +6,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bls.engine import initial_state as first_state
+from bls.engine import growing
 from bls.engine import loop as engine
 from bls.engine import state as b
-from bls.engine.features.losses import tell_loss
-from bls.engine.features.reached import take_back
-from bls.engine.features.releases import FULL, TOLD, stop_after, tell_releases
-from bls.engine.features.wishes import tell_wishes
-from bls.engine.state import BatchState, Told
+from bls.engine.cores import intervals_of
+from bls.engine.features.running.losses import tell_loss
+from bls.engine.features.running.reached import take_back
+from bls.engine.features.running.releases import FULL, TOLD, stop_after, tell_releases
+from bls.engine.features.running.state import Told
+from bls.engine.features.running.wishes import tell_wishes
+from bls.engine.state import BatchState
 from traces.compiled import Array
 
 
@@ -76,18 +78,12 @@ class RunningJobs:
     def release(self, row: int, core_number: Array, released_ns: Array, end_ns: int) -> bool:
         """Tell when a job that has started releases cores, before its outcome is told; False if that cannot be.
 
-        Parameters as of ``bls.engine.features.releases.tell_releases``.
+        Parameters as of ``bls.engine.features.running.releases.tell_releases``.
         """
-        while (answer := tell_releases(self.state, row, core_number, released_ns, end_ns)) == FULL:
-            self.grow_releases()
-        return answer == TOLD
-
-    def grow_releases(self) -> None:
-        """Make room for more releases."""
-        first_state.grow_releases(self.state)
+        return tell_releases(self.state, row, core_number, released_ns, end_ns) == TOLD
 
     def release_columns(self) -> tuple[Array, Array, Array]:
-        """All releases so far, or to come: rows, cores and instants, in the order of rows and cores."""
+        """All releases so far: rows, cores and instants, in the order of rows and cores."""
         row, core, instant = self.state.releases.front(self.state.n_released)
         order = np.lexsort((instant, core, row))
         return row[order], core[order], instant[order]
@@ -115,7 +111,7 @@ class RunningJobs:
     def wish(self, row: int, wished_ns: Array, cores: Array, until_ns: int) -> bool:
         """Tell for how many cores a job that has started wishes, before its outcome is told; False if that cannot be.
 
-        Parameters as of ``bls.engine.features.wishes.tell_wishes``.
+        Parameters as of ``bls.engine.features.running.wishes.tell_wishes``.
         """
         while (answer := tell_wishes(self.state, row, wished_ns, cores, until_ns)) == FULL:
             self.grow_wishes(len(wished_ns))
@@ -123,7 +119,7 @@ class RunningJobs:
 
     def grow_wishes(self, more: int) -> None:
         """Make room for so many more wishes, where there is too little."""
-        first_state.grow_wishes(self.state, more)
+        growing.grow_wishes(self.state, more)
 
     @property
     def directs(self) -> bool:
@@ -213,7 +209,7 @@ class RunningJobs:
 
     def take_back(self, row: int) -> bool:
         """Take back how a running job was to go on, since it was told something: it needs an outcome or a promise again, as of
-        ``bls.engine.features.reached.take_back``."""
+        ``bls.engine.features.running.reached.take_back``."""
         return bool(take_back(self.state, row))
 
     def hint_columns(self) -> tuple[Array, ...]:
@@ -264,7 +260,7 @@ class RunningJobs:
     def loss(self, row: int, end_ns: int, core: int) -> bool:
         """Tell when a running job ends because its cores are lost; False if that cannot be.
 
-        Parameters as of ``bls.engine.features.losses.tell_loss``.
+        Parameters as of ``bls.engine.features.running.losses.tell_loss``.
         """
         return bool(tell_loss(self.state, row, end_ns, core))
 
@@ -294,7 +290,7 @@ class RunningJobs:
         at, count = self._given_at_start()
         first = np.zeros(len(count) + 1, np.int64)
         np.cumsum(count, out=first[1:])
-        source = first_state.intervals_of(at, count)
+        source = intervals_of(at, count)
         return first, self.state.pool.lo[source], self.state.pool.hi[source]
 
     def _given_at_start(self) -> tuple[Array, Array]:

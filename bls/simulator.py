@@ -16,10 +16,11 @@ from bls.allocators import Allocator, placing
 from bls.constraints.job_constraints import JobConstraints, outage_columns
 from bls.constraints.outages import NEVER as NO_MORE
 from bls.constraints.outages import Outages
-from bls.engine import initial_state as first_state
 from bls.engine import loop as engine
 from bls.engine import state as b
+from bls.engine.growing import GROW
 from bls.engine.hooks import HOOKS
+from bls.engine.initial_state import new_state
 from bls.engine.status import FAULTS, BatchStatus
 from bls.engine.wall_clock import wall_clock
 from bls.estimates import ESTIMATORS, estimator
@@ -211,7 +212,7 @@ class BatchSimulator(RunningJobs):
             power=power,
         )
         given.settings |= {"logs": int(self.is_seen), "more_outages": int(self._may_go_on()), "loses": int(loses)}
-        self.state = first_state.new_state(given)
+        self.state = new_state(given)
         self._pause_ns = b.NEVER
         self.state.observe_after_ns = self._looks.next_ns
         self._looks.so_far = self._so_far()
@@ -362,8 +363,8 @@ class BatchSimulator(RunningJobs):
             if status == BatchStatus.DONE and isinstance(self.policy, FollowingPolicy):
                 self._finish(self.policy)
             return True
-        if status in first_state.GROW:
-            first_state.GROW[status](self.state)
+        if status in GROW:
+            GROW[status](self.state)
             return False
         if status == BatchStatus.DECIDE_FAILED:
             assert self._raised is not None
@@ -670,10 +671,10 @@ class BatchSimulator(RunningJobs):
         """What has become of hosts that were stopped as power was limited, or slept: instants, hosts, and states, ``UP`` and
         the others of ``bls.engine.state``."""
         if self.state.settings.sleeps:
-            from bls.engine.features.sleep import let_sleep  # which few runs need
+            from bls.engine.features.sleep.hosts import let_sleep  # which few runs need
 
             let_sleep(self.state, -1, self.now_ns, 0, 0)
-        log = self.state.stops.log.front(self.state.n_host_log)
+        log = self.state.host_log.front(self.state.n_host_log)
         log = log.take(log.at_ns <= self.now_ns)  # passages may be still to come
         return log.at_ns, log.host, log.state
 

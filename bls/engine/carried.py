@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bls.engine.initial_state import intervals_of, keep_reservations
+from bls.engine.cores import intervals_of
+from bls.engine.growing import keep_reservations
 from bls.engine.jobs import BECOMES
 from bls.engine.state import BatchState
 from traces.compiled import Array
@@ -19,14 +20,9 @@ from traces.kernels.state import fields_of
 #: Numbers that name a row.
 _NAME_ROWS = ("arrived_job", "due_job", "blocked_head")
 
-#: Numbers that are of the new state's own rows and pools, or of features that have none here: they do not go on.
-_OWN_NUMBERS = frozenset(
-    f"n_{what}"
-    for what in (
-        *("rows", "predicted", "ended", "started", "answered", "chosen", "log", "decisions", "placed", "released"),
-        *("named", "reached", "told", "hinted", "wishes", "directed", "stopped", "host_log", "away", "idle"),
-    )
-) | {"presets_left", "pool_used", "kept_used"}
+#: Numbers that are of the new state's own rows and pools, or of features that have none here, do not go on: all that count, but
+#: these, and some.
+_COUNTED, _OWN_NUMBERS = ("n_waiting", "n_down"), ("presets_left", "pool_used", "kept_used")
 
 #: Columns of what is given that may have changed since.
 _CHANGED = ("attempt", "walltime_ns")
@@ -51,7 +47,8 @@ def carry_over(old: BatchState, new: BatchState, rows: Array) -> None:
     for name in (*BECOMES, *_CHANGED):
         getattr(jobs, name)[:n] = getattr(old.jobs, name)[rows]
     for name, field in fields_of(BatchState).items():
-        if isinstance(field.kind, Number) and name not in _OWN_NUMBERS:
+        counts = name.startswith("n_") and name not in _COUNTED
+        if isinstance(field.kind, Number) and not counts and name not in _OWN_NUMBERS:
             setattr(new, name, getattr(old, name))
     # A job that may not join yet is still to come: those that have joined are before all others.
     joined = np.flatnonzero(jobs.eligible_ns[:n] >= 0)
@@ -87,12 +84,9 @@ def carry_over(old: BatchState, new: BatchState, rows: Array) -> None:
     jobs.held_first[:n] = np.cumsum(count) - count
     new.pool_used = len(source)
     new.pool.lo[: len(source)], new.pool.hi[: len(source)] = old.pool.lo[source], old.pool.hi[source]
-    first, end = old.profile.first, old.profile.end
-    new.profile.end = end - first
-    new.profile.ns[: end - first], new.profile.free[: end - first] = (
-        old.profile.ns[first:end],
-        old.profile.free[first:end],
-    )
+    used = slice(old.profile.first, old.profile.end)
+    k = new.profile.end = used.stop - used.start
+    new.profile.ns[:k], new.profile.free[:k] = old.profile.ns[used], old.profile.free[used]
     if len(new.numbers):
         new.numbers[:, :n] = old.numbers[:, rows]
     new.memory[:] = old.memory

@@ -107,5 +107,4 @@ class Refusal(IntEnum):
     TOO_FEW = 10  # how many cores its units can use of those that are named
     TOO_MANY = 11  # a host that it does not need, where hosts are not shared
     SWITCHES = 12  # how many leaf switches the cores are on
-    NO_POWER = 13  # what the job would draw beyond idle cores, and how much is left under the limit, mW
-    NO_POWER_THERE = 14  # likewise in a part of the machine, refused_where
+    NO_POWER = 13  # in domain refused_where, what the job would draw beyond idle cores, and how much is left, mW

@@ -13,9 +13,11 @@ from __future__ import annotations
 from bls.availability.count_profile import profile_at
 from bls.availability.free_cores import count_hosts, free_give, free_take
 from bls.engine import state as b
+from bls.engine.cores import CoreProfile, Offer
+from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import cores_on_host
 from bls.engine.power_of_jobs import cores_mw
-from bls.engine.state import BatchState, CoreProfile, Offer
+from bls.engine.state import BatchState
 from traces.compiled import Array, compiled
 
 #: A change is (lo, hi, amount): the cores [lo, hi) are given back (1) or taken (-1); with this as hi, amount number lo becomes
@@ -130,9 +132,9 @@ def _one_change(state: BatchState, offer: Offer, lo: int, hi: int, amount: int) 
         count_hosts(state.host_of, state.host_first, offer.hosts, lo, hi, amount)
 
 
-@compiled(inner=True)
-def move_profile(state: BatchState, now: int) -> None:
-    """Let time go on to ``now``."""
+@compiled(HOOK)
+def move_profile(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
+    """Let time go on to ``begin``."""
     profile, ns, used = state.cores_profile, state.cores_profile.ns, state.cores_profile.n_slices
     passed = 0
     while passed + 1 < used and ns[passed + 1] <= now:
@@ -150,13 +152,14 @@ def move_profile(state: BatchState, now: int) -> None:
         profile.first[0] = -1
         profile.n_slices = used - passed
     ns[0] = now
+    return 0
 
 
 @compiled(inner=True)
 def _slice_from(state: BatchState, begin: int) -> int:
     """The slice that begins at an instant, to which time goes on if that is now."""
     if begin == state.now_ns and state.cores_profile.ns[0] < begin:
-        move_profile(state, begin)
+        move_profile(state, -1, begin, begin, 0)
     return int(_split(state.cores_profile, begin))
 
 

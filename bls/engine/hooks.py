@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bls.engine import state as b
 from bls.engine.state import BatchState
 from traces.compiled import caller, types
 from traces.hooks import Hooks
@@ -15,10 +14,9 @@ HOOK = types.int64(StateKind(BatchState), types.int64, types.int64, types.int64,
 call_hook = caller(HOOK)
 
 HOLD_POOL, HOLD_KEPT, HOLD_HOST, MOVE_PROFILE, EARLIEST, ROOM, OTHERS, NEXT_OTHER, HOST_EVENTS = range(9)
-OUTAGES_SHORT, AGAIN, PREDICT, LEARN, PLAN, ORDER, PRESETS, CHOSEN, TURN_AWAY, HOLD_LEFT, TAKE_UP = range(9, 20)
-GIVE_UP, RELEASE, HEAR, HINT, RESIZE, MOLD, MOLD_BESIDE, WISH, DIRECT, HINT_AS_DECIDED, LIMITS = range(20, 31)
-STOP_HOSTS, TOGETHER, POWER_PLAN, SET_STATES, HOSTS_SLEEP, PLACE_AWAKE, SLOT_AWAKE, BOOT_HOSTS = range(31, 39)
-DOMAIN_OFFER, DOMAIN_FITS, DRAIN = range(39, 42)
+OUTAGES_SHORT, AGAIN, PREDICT, LEARN, PLAN, ORDER, PRESETS, CHOSEN, TURN_AWAY, TAKE_UP, GIVE_UP, RELEASE = range(9, 21)
+HEAR, HINT, RESIZE, MOLD, MOLD_BESIDE, WISH, DIRECT, HINT_AS_DECIDED, LIMITS, STOP_HOSTS, TOGETHER = range(21, 32)
+POWER_PLAN, SET_STATES, HOSTS_SLEEP, PLACE_AWAKE, SLOT_AWAKE, BOOT_HOSTS, DOMAIN_OFFER, DRAIN = range(32, 40)
 
 #: By its place in the table, what each slot is for, and its kernel.
 HOOKS = Hooks(
@@ -28,8 +26,8 @@ HOOKS = Hooks(
         HOLD_POOL: ("cores of running jobs in the profile", "bls.engine.features.by_cores:hold_pool_cores"),
         HOLD_KEPT: ("cores of reservations in the profile", "bls.engine.features.by_cores:hold_kept_cores"),
         HOLD_HOST: ("cores of hosts in the profile", "bls.engine.features.by_cores:hold_host_cores"),
-        MOVE_PROFILE: ("the profile of cores", "bls.engine.features.by_cores:move"),
-        EARLIEST: ("slots by cores", "bls.engine.features.by_cores:earliest"),
+        MOVE_PROFILE: ("the profile of cores", "bls.engine.core_profile:move_profile"),
+        EARLIEST: ("slots by cores", "bls.engine.placement_search:earliest_place"),
         ROOM: ("room in the profile of cores", "bls.engine.features.by_cores:room"),
         OTHERS: ("events beside ends and arrivals", "bls.engine.features.other_events:others"),
         NEXT_OTHER: ("the next of these events", "bls.engine.features.other_events:next_other"),
@@ -43,67 +41,27 @@ HOOKS = Hooks(
         PRESETS: ("jobs that run from the start", "bls.engine.features.presets:start_presets"),
         CHOSEN: ("decisions in Python", "bls.engine.features.decided:start_chosen"),
         TURN_AWAY: ("rejecting", "bls.engine.features.turning_away:turn_away"),
-        HOLD_LEFT: ("cores that jobs still hold, in the profile", "bls.engine.features.releases:hold_left_cores"),
-        TAKE_UP: ("who holds which core", "bls.engine.features.releases:take_up"),
-        GIVE_UP: ("cores that jobs still hold as they end", "bls.engine.features.releases:give_up"),
-        RELEASE: ("cores that running jobs release", "bls.engine.features.releases:handle_releases"),
-        HEAR: ("what running applications promise", "bls.engine.features.promised_ends:hear"),
-        HINT: ("what the head of the queue waits for", "bls.engine.features.hints:hint_running"),
-        RESIZE: ("running jobs whose width changes", "bls.engine.features.widths:resize_running"),
+        TAKE_UP: ("who holds which core", "bls.engine.features.running.releases:take_up"),
+        GIVE_UP: ("cores that jobs still hold as they end", "bls.engine.features.running.releases:give_up"),
+        RELEASE: ("cores that running jobs release", "bls.engine.features.running.releases:handle_releases"),
+        HEAR: ("what running applications promise", "bls.engine.features.running.promised_ends:hear"),
+        HINT: ("what the head of the queue waits for", "bls.engine.features.running.hints:hint_running"),
+        RESIZE: ("running jobs whose width changes", "bls.engine.features.running.widths:resize_running"),
         MOLD: ("the width with which a job starts", "bls.engine.features.molding:mold"),
         MOLD_BESIDE: ("the width beside several reservations", "bls.engine.features.molding:mold_beside"),
-        WISH: ("cores that running jobs wish for", "bls.engine.features.wishes:hear_wish"),
-        DIRECT: ("what a policy does to running jobs", "bls.engine.features.directed:direct_running"),
-        HINT_AS_DECIDED: ("what a policy tells running jobs", "bls.engine.features.hints:hint_as_decided"),
-        LIMITS: ("limits to power", "bls.engine.features.power:change_limits"),
-        STOP_HOSTS: ("hosts that are stopped under a limit", "bls.engine.features.power_stops:stop_hosts"),
-        TOGETHER: ("running jobs that are told several things", "bls.engine.features.together:tell_together"),
-        POWER_PLAN: ("passes by counts under a limit to power", "bls.engine.features.power_easy:plan_with_power"),
-        SET_STATES: ("jobs that are slowed under a limit", "bls.engine.features.power_states:set_states"),
-        HOSTS_SLEEP: ("hosts that fall asleep", "bls.engine.features.sleep:let_sleep"),
-        PLACE_AWAKE: ("cores of hosts that are awake before others", "bls.engine.features.sleep_places:place_awake"),
-        SLOT_AWAKE: ("slots on hosts that have to boot", "bls.engine.features.sleep_places:slot_awake"),
-        BOOT_HOSTS: ("hosts that boot for a job", "bls.engine.features.sleep:boot_hosts"),
-        DOMAIN_OFFER: ("cores of parts that are limited", "bls.engine.features.power_domains:offer_of_domains"),
-        DOMAIN_FITS: ("named cores of such parts", "bls.engine.features.power_domains:fits_domains"),
+        WISH: ("cores that running jobs wish for", "bls.engine.features.running.wishes:hear_wish"),
+        DIRECT: ("what a policy does to running jobs", "bls.engine.features.running.directed:direct_running"),
+        HINT_AS_DECIDED: ("what a policy tells running jobs", "bls.engine.features.running.hints:hint_as_decided"),
+        LIMITS: ("limits to power", "bls.engine.features.power.limits:change_limits"),
+        STOP_HOSTS: ("hosts that are stopped under a limit", "bls.engine.features.power.stops:stop_hosts"),
+        TOGETHER: ("running jobs that are told several things", "bls.engine.features.running.together:tell_together"),
+        POWER_PLAN: ("passes by counts under a limit to power", "bls.engine.features.power.easy:plan_with_power"),
+        SET_STATES: ("jobs that are slowed under a limit", "bls.engine.features.power.slowing:set_states"),
+        HOSTS_SLEEP: ("hosts that fall asleep", "bls.engine.features.sleep.hosts:let_sleep"),
+        PLACE_AWAKE: ("cores of hosts that are awake before others", "bls.engine.features.sleep.places:place_awake"),
+        SLOT_AWAKE: ("slots on hosts that have to boot", "bls.engine.features.sleep.places:slot_awake"),
+        BOOT_HOSTS: ("hosts that boot for a job", "bls.engine.features.sleep.hosts:boot_hosts"),
+        DOMAIN_OFFER: ("cores of parts that are limited", "bls.engine.features.power.domains:offer_of_domains"),
         DRAIN: ("hosts that are drained", "bls.engine.features.drains:move_cores"),
     },
 )
-
-
-def wanted(state: BatchState) -> set[int]:
-    """The slots that a simulation has a use for, by its state before the first event."""
-    settings, order = state.settings, state.settings.order
-    by_cores, domains, stops = settings.by_cores == 1, state.domains.limit_mw.size > 1, state.stops.host.state.size > 0
-    powered, walks = settings.powered != b.UNPOWERED, order in (b.STATIC, b.SCORED)
-    several = settings.max_reservations > 1
-    found = {
-        *(settings.after_pass, settings.after_widths, settings.after_hints),
-        *(settings.after_directions, settings.after_levels),
-    } - {0}
-    for there, slots in (
-        (by_cores, {HOLD_POOL, HOLD_KEPT, HOLD_HOST, MOVE_PROFILE, EARLIEST, ROOM}),
-        (state.host_events.ns.size > 0, {HOST_EVENTS, OUTAGES_SHORT, AGAIN}),
-        (settings.loses == 1 or settings.directs & b.CUTS, {AGAIN}),
-        (settings.has_others == 1, {OTHERS, NEXT_OTHER}),
-        (settings.predicts == 1, {PREDICT, LEARN}),
-        (settings.promises == 1, {HEAR}),
-        (state.presets_left > 0, {PRESETS}),
-        (settings.releases != b.NO_RELEASES, {TAKE_UP, GIVE_UP}),
-        (settings.releases != b.NO_RELEASES, {DRAIN if settings.releases == b.BY_DRAIN else RELEASE}),
-        (settings.releases != b.NO_RELEASES and by_cores, {HOLD_LEFT}),
-        (settings.molds == 1, {MOLD_BESIDE if several else MOLD}),
-        (settings.resizing == b.EVOLVE, {WISH}),
-        (powered, {LIMITS}),
-        (powered and not by_cores and walks, {POWER_PLAN}),
-        (domains, {DOMAIN_OFFER}),
-        (domains and order == b.DECIDED, {DOMAIN_FITS}),
-        (stops, {STOP_HOSTS}),
-        (settings.sleeps == 1, {HOSTS_SLEEP, PLACE_AWAKE, SLOT_AWAKE, BOOT_HOSTS}),
-        (walks and (by_cores or several), {PLAN}),
-        (order == b.SCORED, {ORDER}),
-        (order == b.DECIDED, {CHOSEN}),
-        (order == b.REJECTED, {TURN_AWAY}),
-    ):
-        found |= slots if there else set()
-    return found

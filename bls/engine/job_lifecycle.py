@@ -5,10 +5,11 @@ from __future__ import annotations
 from bls.availability.count_profile import profile_add, profile_earliest
 from bls.availability.free_cores import count_hosts, free_all, free_give, free_take
 from bls.engine import state as b
+from bls.engine.cores import Slices
 from bls.engine.heaps import push
-from bls.engine.hooks import AGAIN, GIVE_UP, HOLD_LEFT, HOLD_POOL, HOSTS_SLEEP, LEARN, PREDICT, TAKE_UP, call_hook
+from bls.engine.hooks import AGAIN, GIVE_UP, HOLD_POOL, HOSTS_SLEEP, LEARN, PREDICT, TAKE_UP, call_hook
 from bls.engine.queue import queue_add, queue_remove
-from bls.engine.state import BatchState, Slices
+from bls.engine.state import BatchState
 from bls.policies.contract import ACCOUNT
 from traces.base.time import MAX_NS
 from traces.compiled import Array, compiled, value_from
@@ -110,10 +111,7 @@ def under_way(state: BatchState, k: int) -> int:
 def hold_pool(state: BatchState, job: int, begin: int, stop: int, sign: int) -> None:
     """Take (-1) a running job's cores from the profile for [begin, stop), or give them back (1)."""
     if state.settings.by_cores == 1:
-        if state.settings.releases != b.NO_RELEASES:
-            call_hook(state.hooks[HOLD_LEFT], (state, job, begin, stop, sign))
-        else:
-            call_hook(state.hooks[HOLD_POOL], (state, job, begin, stop, sign))
+        call_hook(state.hooks[HOLD_POOL], (state, job, begin, stop, sign))
     else:
         count_cores(state.profile, begin, stop, sign * state.jobs.held_cores[job])
 
@@ -237,13 +235,14 @@ def for_good(state: BatchState, job: int, now: int) -> None:
 
 
 @compiled(inner=True)
-def send_away(state: BatchState, job: int) -> None:
-    """Reject a job that waits: it leaves the queue now, and never runs."""
+def send_away(state: BatchState, job: int, ending: int) -> None:
+    """A job never runs: it leaves the queue now, if it has arrived."""
     jobs, now = state.jobs, state.now_ns
-    leave_queue(state, job)
-    log_job(state, job, b.LOG_LEFT)
-    jobs.state[job], jobs.why[job] = b.TURNED_AWAY, b.NEVER_STARTED
-    jobs.cancel_ns[job] = now
+    if jobs.eligible_ns[job] >= 0:
+        leave_queue(state, job)
+        log_job(state, job, b.LOG_LEFT)
+    jobs.state[job], jobs.why[job] = ending, b.NEVER_STARTED
+    jobs.cancel_ns[job] = min(jobs.cancel_ns[job], now)
     for_good(state, job, now)
 
 

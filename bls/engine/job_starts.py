@@ -15,17 +15,25 @@ _place: Callable[..., Callable[..., int]] = value_from(PLACE)
 
 
 @compiled(merged=True)
+def room_in_limits(state: BatchState, job: int) -> int:
+    """How many cores the limits of its partition leave to a job, beside those that are counted already."""
+    if state.settings.limited == 0:
+        return int(state.host_of.size)
+    partitions, p = state.partitions, state.jobs.partition[job]
+    of_all = partitions.max_running_cores[p] - partitions.running_cores[p]
+    return int(min(of_all, partitions.max_user_cores[p] - state.user_tally[p, state.jobs.user[job], 1]))
+
+
+@compiled(merged=True)
 def held_back(state: BatchState, job: int) -> bool:
     """Whether a limit of its partition, or of its user there, keeps a job from starting, however much is free."""
     if state.settings.limited == 0:
         return False
-    jobs, partitions, users = state.jobs, state.partitions, state.user_tally
-    p, user, n = jobs.partition[job], jobs.user[job], jobs.cores[job]
+    partitions, p, user = state.partitions, state.jobs.partition[job], state.jobs.user[job]
     return bool(
         partitions.running_jobs[p] >= partitions.max_running_jobs[p]
-        or partitions.running_cores[p] + n > partitions.max_running_cores[p]
-        or users[p, user, 0] >= partitions.max_user_jobs[p]
-        or users[p, user, 1] + n > partitions.max_user_cores[p]
+        or state.user_tally[p, user, 0] >= partitions.max_user_jobs[p]
+        or state.jobs.cores[job] > room_in_limits(state, job)
     )
 
 

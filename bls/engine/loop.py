@@ -94,27 +94,6 @@ def _begin(state: BatchState, cost_ns: int, presets: int) -> int:
     return status
 
 
-@compiled(inner=True)
-def _hopeless(state: BatchState) -> bool:
-    """Whether nothing can happen any more, after a pass that has started nothing.
-
-    Outages, and wake-ups that a policy asks for, may go on for ever: that is so at once if they change nothing, else when
-    they have not for long.
-    """
-    if (
-        state.running.n > 0
-        or state.next_arrival < state.arrivals.size
-        or state.arriving.n > 0
-        or state.next_boundary < state.boundaries.size
-        or state.power_at_ns < b.NEVER
-        or state.next_cancel < state.cancel_order.size
-    ):
-        state.idle_passes = 0
-        return False
-    state.idle_passes += 1
-    return bool((state.n_down == 0 and state.wake_ns == b.NEVER) or state.idle_passes > _MOST_IDLE)
-
-
 @compiled(merged=True)
 def _room(state: BatchState) -> int:
     """Whether the arrays have room for whatever one pass may write; a status otherwise."""
@@ -160,8 +139,8 @@ def _pass(state: BatchState) -> int:
 
 
 @compiled(merged=True)
-def _next_instant(state: BatchState) -> int:
-    """The next instant at which anything happens, ``NEVER`` if nothing does."""
+def _next_instant(state: BatchState, any_event: bool) -> int:
+    """The next instant at which anything happens, but for outages and wake-ups if not ``any_event``; or ``NEVER``."""
     settings = state.settings
     t = b.NEVER
     if state.next_arrival < state.arrivals.size:
@@ -171,11 +150,25 @@ def _next_instant(state: BatchState) -> int:
     if state.releasing.n > 0:
         t = min(t, state.releasing.ns[0])
     if settings.has_others == 1:
-        t = min(t, call_hook(state.hooks[h.NEXT_OTHER], (state, -1, t, t, 0)))
+        t = min(t, call_hook(state.hooks[h.NEXT_OTHER], (state, -1, t, t, 1 if any_event else 0)))
     if settings.charges_decisions == 1 and state.changed == 1:
         # Not before now, where the rest of an instant that asked for something is still to be handled.
         t = min(t, max(state.busy_until_ns, state.now_ns))
     return int(t)
+
+
+@compiled(inner=True)
+def _hopeless(state: BatchState) -> bool:
+    """Whether nothing can happen any more, after a pass that has started nothing.
+
+    Outages, and wake-ups that a policy asks for, may go on for ever: that is so at once if they change nothing, else when
+    they have not for long.
+    """
+    if state.running.n > 0 or _next_instant(state, False) < b.NEVER:
+        state.idle_passes = 0
+        return False
+    state.idle_passes += 1
+    return bool((state.n_down == 0 and state.wake_ns == b.NEVER) or state.idle_passes > _MOST_IDLE)
 
 
 @compiled(merged=True)
@@ -202,7 +195,7 @@ def _end_jobs(state: BatchState, t: int) -> int:
         drop_top(running)
         end_job(state, job, t)
     if state.releasing.n > 0 and state.releasing.ns[0] == t:
-        call_hook(state.hooks[h.RELEASE], (state, -1, t, t, 0))
+        return int(call_hook(state.hooks[h.RELEASE], (state, -1, t, t, 0)))
     return BatchStatus.RUNNING
 
 
@@ -235,9 +228,9 @@ def _events(state: BatchState) -> int:
     settings = state.settings
     if state.n_ended == state.by_rank.size:
         return BatchStatus.DONE
-    if state.n_host_log + settings.host_log_room > state.stops.log.host.size:
+    if state.n_host_log + settings.host_log_room > state.host_log.host.size:
         return BatchStatus.HOST_LOG_FULL
-    t = _next_instant(state)
+    t = _next_instant(state, True)
     if t > state.observe_after_ns:
         state.observe_after_ns = t
         return BatchStatus.LOOK

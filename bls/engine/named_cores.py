@@ -18,7 +18,7 @@ from traces.compiled import Array, compiled
 
 
 @compiled(inner=True)
-def _refuse(state: BatchState, why: int, at: int, of: int) -> bool:
+def refuse(state: BatchState, why: int, at: int, of: int) -> bool:
     """Note why the cores cannot be the job's."""
     state.refused, state.refused_at, state.refused_of = why, at, of
     return False
@@ -39,7 +39,7 @@ def _cores_do(state: BatchState, job: int, lo: Array, hi: Array) -> bool:
     """Whether all cores are free, on hosts that are up, and of the job's partition, and no window keeps it off them."""
     for k in range(lo.size):
         if not free_all(state.free_words, lo[k], hi[k]):
-            return _refuse(state, b.TAKEN, _first_core(state.free_words, lo[k : k + 1], hi[k : k + 1], False), -1)
+            return refuse(state, b.TAKEN, _first_core(state.free_words, lo[k : k + 1], hi[k : k + 1], False), -1)
     jobs, windows, masks = state.jobs, state.windows, state.masks
     partition, own, n_partitions = jobs.partition[job], jobs.window[job], state.partitions.tier.size
     begin = state.now_ns
@@ -47,17 +47,17 @@ def _cores_do(state: BatchState, job: int, lo: Array, hi: Array) -> bool:
     if state.partitions.masked[partition] == 1:
         core = _first_core(masks[partition], lo, hi, False)
         if core >= 0:
-            return _refuse(state, b.OUTSIDE, core, -1)
+            return refuse(state, b.OUTSIDE, core, -1)
     if own >= 0:
         if begin < windows.begin_ns[own] or stop > windows.end_ns[own]:
-            return _refuse(state, b.OUT_OF_WINDOW, own, -1)
+            return refuse(state, b.OUT_OF_WINDOW, own, -1)
         core = _first_core(masks[n_partitions + own], lo, hi, False)
-        return core < 0 or _refuse(state, b.OUT_OF_WINDOW, own, core)
-    for w in range(state.settings.n_windows):
+        return core < 0 or refuse(state, b.OUT_OF_WINDOW, own, core)
+    for w in range(state.windows.begin_ns.size):
         if windows.begin_ns[w] < stop and windows.end_ns[w] > begin:
             core = _first_core(masks[n_partitions + w], lo, hi, True)
             if core >= 0:
-                return _refuse(state, b.IN_WINDOW, w, core)
+                return refuse(state, b.IN_WINDOW, w, core)
     return True
 
 
@@ -67,17 +67,17 @@ def _usable(state: BatchState, job: int, host: int, cores: int) -> int:
     amounts, needs, unit = state.cores_profile.now.amounts, state.needs, state.jobs.unit_cores[job]
     n_resources, whole = state.settings.n_resources, state.settings.whole_hosts == 1
     if whole and cores < state.host_first[host + 1] - state.host_first[host]:
-        _refuse(state, b.SHARED_HOST, host, cores)
+        refuse(state, b.SHARED_HOST, host, cores)
         return -1
     if not whole and cores % unit != 0:
-        _refuse(state, b.BROKEN_UNIT, host, cores)
+        refuse(state, b.BROKEN_UNIT, host, cores)
         return -1
     units = cores // unit
     for r in range(n_resources):
         if needs[r, job] > 0:
             room = max(amounts[host * n_resources + r], 0) // needs[r, job]
             if room < (1 if whole else units):
-                _refuse(state, b.NO_RESOURCE, host, r)
+                refuse(state, b.NO_RESOURCE, host, r)
                 return -1
             units = min(units, room)
     return int(units * unit)
@@ -98,9 +98,9 @@ def _hosts_do(state: BatchState, job: int, lo: Array, hi: Array) -> bool:
         if least < 0 or usable < least:
             least, spare = usable, host
     if total < n:
-        return _refuse(state, b.TOO_FEW, total, -1)
+        return refuse(state, b.TOO_FEW, total, -1)
     if total - least >= n:
-        return _refuse(state, b.TOO_MANY, spare, -1)
+        return refuse(state, b.TOO_MANY, spare, -1)
     return True
 
 
@@ -111,7 +111,7 @@ def _licences_do(state: BatchState, job: int) -> bool:
     n_resources, n_licences = state.settings.n_resources, state.settings.n_licences
     for r in range(n_licences):
         if amounts[amounts.size - n_licences + r] < needs[n_resources + r, job]:
-            return _refuse(state, b.NO_LICENCE, r, -1)
+            return refuse(state, b.NO_LICENCE, r, -1)
     return True
 
 
@@ -132,7 +132,7 @@ def _switches_do(state: BatchState, job: int, lo: Array, hi: Array) -> bool:
                 leaves += 1
                 break
         switch += 1
-    return leaves <= limit or _refuse(state, b.SWITCHES, leaves, -1)
+    return leaves <= limit or refuse(state, b.SWITCHES, leaves, -1)
 
 
 @compiled(inner=True)
@@ -145,7 +145,7 @@ def put_named(state: BatchState, job: int, first: int, stop: int) -> int:
     """
     lo, hi, used = state.chosen_lo[first:stop], state.chosen_hi[first:stop], state.pool_used
     if held_back(state, job):
-        _refuse(state, b.HELD_BACK, -1, -1)
+        refuse(state, b.HELD_BACK, -1, -1)
         return -1
     if not (_cores_do(state, job, lo, hi) and _hosts_do(state, job, lo, hi)):
         return -1

@@ -11,11 +11,12 @@ from __future__ import annotations
 from bls.availability.free_cores import free_count, free_take
 from bls.engine import state as b
 from bls.engine.core_profile import AMOUNT, apply_changes
-from bls.engine.hooks import DOMAIN_OFFER, call_hook
+from bls.engine.cores import CoreProfile, Offer
+from bls.engine.hooks import DOMAIN_OFFER, HOOK, call_hook
 from bls.engine.job_starts import ask_allocator
 from bls.engine.planned_time import planned_ns
 from bls.engine.power_of_jobs import MACHINE, cores_mw, least_mw
-from bls.engine.state import BatchState, CoreProfile, Offer
+from bls.engine.state import BatchState
 from traces.algorithms.copying import copy_first
 from traces.compiled import Array, compiled
 
@@ -64,9 +65,9 @@ def copy_cores(target: Offer, source: Offer) -> None:
 
 
 @compiled(inner=True)
-def _withhold(state: BatchState, by_hosts: bool, lo: int, hi: int) -> None:
+def _withhold(state: BatchState, lo: int, hi: int) -> None:
     """Take back the offer of cores [lo, hi), of as many of them as were offered."""
-    if by_hosts:
+    if state.offered.hosts.size > 0:
         host = state.host_of[lo]
         core = lo
         while core < hi:
@@ -90,7 +91,7 @@ def _offer_cores(state: BatchState, free: Offer, job: int, at: int, until: int, 
     if own >= 0:
         for word in range(n_leaves):
             offered[word] &= masks[n_partitions + own, word]
-    for w in range(state.settings.n_windows):
+    for w in range(state.windows.begin_ns.size):
         if _meets(state, job, profile.ns[at], stop, w):
             masked = True
             for word in range(n_leaves):
@@ -103,7 +104,7 @@ def _offer_cores(state: BatchState, free: Offer, job: int, at: int, until: int, 
         change = profile.first[k]
         while change >= 0:
             if profile.amount[change] < 0 and profile.hi[change] != AMOUNT:
-                _withhold(state, hosts.size > 0, profile.lo[change], profile.hi[change])
+                _withhold(state, profile.lo[change], profile.hi[change])
             change = profile.after[change]
 
 
@@ -114,11 +115,10 @@ def _offer_wanted(state: BatchState, job: int) -> None:
     first, stop = state.wanted_first[origin], state.wanted_first[origin + 1]
     if first == stop:
         return
-    by_hosts = state.offered.hosts.size > 0
     for k in range(first, stop + 1):
         until = state.wanted_lo[k] if k < stop else state.host_of.size
         if core < until:
-            _withhold(state, by_hosts, core, until)
+            _withhold(state, core, until)
         if k < stop:
             core = state.wanted_hi[k]
 
@@ -144,10 +144,23 @@ def _offer_amounts(state: BatchState, free: Offer, at: int, until: int) -> None:
 
 
 @compiled(inner=True)
+def keep_first(state: BatchState, lo: int, hi: int, cores: int, keep: int) -> None:
+    """Of the ``cores`` that are offered of [lo, hi) offer only the first ``keep``."""
+    offered, core = state.offered.words, hi - 1
+    if keep == 0:
+        free_take(offered, state.free_starts, lo, hi)
+        return
+    while cores > keep:
+        if offered[core >> 5] & (1 << (core & 31)) != 0:
+            free_take(offered, state.free_starts, core, core + 1)
+            cores -= 1
+        core -= 1
+
+
+@compiled(inner=True)
 def _trim(state: BatchState, job: int) -> bool:
     """Offer of a host no more cores than for the units that its other resources have room for; False if too few."""
-    offered, starts, hosts = state.offered.words, state.free_starts, state.offered.hosts
-    needs, amounts, unit = state.needs, state.offered.amounts, state.jobs.unit_cores[job]
+    hosts, needs, amounts, unit = state.offered.hosts, state.needs, state.offered.amounts, state.jobs.unit_cores[job]
     n_resources, n_licences = state.settings.n_resources, state.settings.n_licences
     for r in range(n_licences):
         if amounts[amounts.size - n_licences + r] < needs[n_resources + r, job]:
@@ -165,30 +178,22 @@ def _trim(state: BatchState, job: int) -> bool:
             if needs[r, job] > 0:
                 room = min(room, max(amounts[host * n_resources + r], 0) // needs[r, job])
         usable = room * unit if room < units else cores
-        if state.settings.whole_hosts == 1:
+        if state.settings.whole_hosts == 0:
+            keep_first(state, lo, hi, cores, usable)
+        elif cores < hi - lo or room == 0:
             # All of the host or nothing; how many of its cores are of use is said by offered_hosts.
-            if cores < hi - lo or room == 0:
-                usable = room = 0
-                free_take(offered, starts, lo, hi)
-        else:
-            # The highest cores that no unit has a use for are left out.
-            extra = cores - usable
-            core = hi - 1
-            while extra > 0:
-                if offered[core >> 5] & (1 << (core & 31)) != 0:
-                    free_take(offered, starts, core, core + 1)
-                    extra -= 1
-                core -= 1
+            usable = room = 0
+            keep_first(state, lo, hi, cores, 0)
         total += room * unit
         hosts[host] = usable
     return bool(total >= state.jobs.cores[job])
 
 
-@compiled(inner=True)
-def earliest_place(state: BatchState, job: int, before: int) -> tuple[int, int]:
-    """The earliest slot of a job before an instant, and its cores, which are written behind what is used of the pool.
+@compiled(HOOK)
+def earliest_place(state: BatchState, job: int, _begin: int, before: int, _sign: int) -> int:
+    """The earliest slot of a job before an instant, ``stop``; ``NEVER`` if there is none.
 
-    Returns when it can start, ``NEVER`` if not before that instant, and the number of intervals written.
+    Its cores are written behind what is used of the pool, in ``n_placed`` intervals.
     """
     jobs, settings, windows, profile = state.jobs, state.settings, state.windows, state.cores_profile
     ns, free, used = profile.ns, profile.free, profile.n_slices
@@ -227,7 +232,7 @@ def earliest_place(state: BatchState, job: int, before: int) -> tuple[int, int]:
             apply_changes(state, state.later, reached)
         free_here = state.later if at > 0 else profile.now
         less = kept_off or others or _takes(profile, at + 1, ahead, True)
-        for w in range(settings.n_windows):
+        for w in range(state.windows.begin_ns.size):
             less = less or _meets(state, job, begin, stop, w)
         count = 0
         if not less:
@@ -254,6 +259,8 @@ def earliest_place(state: BatchState, job: int, before: int) -> tuple[int, int]:
             if cores_mw(state, job, MACHINE, lo, hi, count) > state.offered.amounts[settings.power_amount]:
                 count = 0
         if count != 0:
-            return begin, count
+            state.n_placed = count
+            return int(begin)
         at, tried = at + 1, True
-    return b.NEVER, 0
+    state.n_placed = 0
+    return b.NEVER

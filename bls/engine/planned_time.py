@@ -21,8 +21,7 @@ def scaled(rest_ns: int, before: int, after: int, most: int) -> int:
 
 @compiled(inner=True)
 def planned_ns(state: BatchState, job: int) -> int:
-    """The estimate of a job that waits; under a limit to power as much longer as its cores, the slowest of them, are slower in
-    the state that is set for it, or at the level of now."""
+    """The estimate of a job that waits; longer as its slowest cores are slower in the state, or at the level, set for it."""
     return planned_with(state, job, state.jobs.estimate_ns[job]) + int(state.late_ns)
 
 

@@ -53,26 +53,17 @@ def speed_in(state: BatchState, job: int, at: int, group: int) -> int:
 
 
 @compiled(inner=True)
-def interval_mw(state: BatchState, job: int, lo: int, hi: int) -> int:
-    """What the cores [lo, hi) draw beyond idle ones, in the state that the job is planned with."""
-    first, at, total = state.power.first_core, planned_state(state, job), 0
-    for group in range(first.size - 1):
-        cores = min(hi, first[group + 1]) - max(lo, first[group])
-        if cores > 0:
-            total += cores * more_mw(state, job, at, group)
-    return int(total)
-
-
-@compiled(inner=True)
 def cores_mw(state: BatchState, job: int, domain: int, lo: Array, hi: Array, count: int) -> int:
-    """The same of those of ``count`` intervals of cores that are in a domain."""
-    domains, total = state.domains, 0
+    """What those of ``count`` intervals of cores that are in a domain draw beyond idle ones, in the state that the job is
+    planned with."""
+    domains, at, total = state.domains, planned_state(state, job), 0
     for part in range(domains.first[domain], domains.first[domain + 1]):
+        cores = 0
         for i in range(count):
-            low, high = max(lo[i], domains.lo[part]), min(hi[i], domains.hi[part])
-            if low < high:
-                total += interval_mw(state, job, low, high)
-    return total
+            cores += max(0, min(hi[i], domains.hi[part]) - max(lo[i], domains.lo[part]))
+        if cores > 0:
+            total += cores * more_mw(state, job, at, domains.group[part])
+    return int(total)
 
 
 @compiled(inner=True)
@@ -95,9 +86,11 @@ def least_mw(state: BatchState, job: int) -> int:
 
 
 @compiled(inner=True)
-def held_in(state: BatchState, job: int, begin: int, stop: int) -> int:
-    """How many of the cores [begin, stop) a job holds."""
-    jobs, total = state.jobs, 0
+def held_in(state: BatchState, job: int, part: int) -> int:
+    """How many cores a job holds in a part of a domain."""
+    jobs, begin, stop, total = state.jobs, state.domains.lo[part], state.domains.hi[part], 0
+    if begin == 0 and stop == state.host_of.size:
+        return int(jobs.held_cores[job])
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         lo, hi = max(state.pool.lo[k], begin), min(state.pool.hi[k], stop)
         if state.settings.releases == b.NO_RELEASES:
@@ -110,8 +103,7 @@ def held_in(state: BatchState, job: int, begin: int, stop: int) -> int:
 
 @compiled(inner=True)
 def fits_within(state: BatchState, job: int, domain: int, lo: Array, hi: Array, count: int, room: int) -> bool:
-    """Whether ``count`` intervals of cores, as the job is planned on them, fit what is left of a domain; those with no core in
-    it always do."""
+    """Whether intervals of cores, as a job is planned on them, fit what is left of a domain; always with no core in it."""
     domains = state.domains
     for part in range(domains.first[domain], domains.first[domain + 1]):
         for i in range(count):
@@ -121,33 +113,20 @@ def fits_within(state: BatchState, job: int, domain: int, lo: Array, hi: Array, 
 
 
 @compiled(inner=True)
-def held_within(state: BatchState, job: int, domain: int, group: int) -> int:
-    """How many cores of a group a job holds in a domain."""
-    first, domains, cores = state.power.first_core, state.domains, 0
-    if domain == MACHINE and first.size == 2:
-        return int(state.jobs.held_cores[job])
-    for part in range(domains.first[domain], domains.first[domain + 1]):
-        lo, hi = max(domains.lo[part], first[group]), min(domains.hi[part], first[group + 1])
-        if lo < hi:
-            cores += held_in(state, job, lo, hi)
-    return cores
-
-
-@compiled(inner=True)
 def held_mw(state: BatchState, job: int, domain: int) -> int:
     """What the cores that a job holds in a domain draw beyond idle ones, in the state that it is planned with."""
-    at, total = planned_state(state, job), 0
-    for group in range(state.power.first_core.size - 1):
-        total += held_within(state, job, domain, group) * more_mw(state, job, at, group)
+    domains, at, total = state.domains, planned_state(state, job), 0
+    for part in range(domains.first[domain], domains.first[domain + 1]):
+        total += held_in(state, job, part) * more_mw(state, job, at, domains.group[part])
     return int(total)
 
 
 @compiled(inner=True)
 def sum_within(state: BatchState, job: int, domain: int, table: Array, at: int) -> int:
     """Sum over the cores that a job holds in a domain what a table of states and groups has for them in a state."""
-    place, total = place_of(state, job, at), 0
-    for group in range(state.power.first_core.size - 1):
-        total += held_within(state, job, domain, group) * table[place, group]
+    domains, place, total = state.domains, place_of(state, job, at), 0
+    for part in range(domains.first[domain], domains.first[domain + 1]):
+        total += held_in(state, job, part) * table[place, domains.group[part]]
     return int(total)
 
 

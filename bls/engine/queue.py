@@ -1,4 +1,4 @@
-"""The batch queue: a set of job ranks, kept as ``bls.availability.bitset`` keeps it and walked in rank order.
+"""The batch queue: a set of job ranks, kept as ``bls.availability.bitset`` keeps it (leaves first) and walked in rank order.
 
 Every job has a rank of its own, its place in the policy's total order, so the queue needs no comparison: it is the set
 of ranks that wait. Adding, removing and finding the next rank cost one step a level, and there is a level per factor of
@@ -7,16 +7,10 @@ of ranks that wait. Adding, removing and finding the next rank cost one step a l
 
 from __future__ import annotations
 
-from bls.availability.bitset import new_tree, next_number
+from bls.availability.bitset import next_number
 from bls.engine import state as b
 from bls.engine.state import BatchState
 from traces.compiled import Array, compiled
-
-#: An empty queue for ranks 0 … n-1, ``new_queue(n)``: its words, and where each level starts in them (leaves first).
-new_queue = new_tree
-
-#: The smallest rank >= ``rank`` in the queue, or -1: ``queue_next(words, starts, rank)``.
-queue_next = next_number
 
 
 @compiled(inner=True)
@@ -45,7 +39,7 @@ def queue_remove(words: Array, starts: Array, rank: int) -> None:
 @compiled(merged=True)
 def waiting_from(state: BatchState, rank: int) -> int:
     """Return the waiting job of the lowest rank from ``rank`` on, or -1."""
-    found = queue_next(state.queue_words, state.queue_starts, rank)
+    found = next_number(state.queue_words, state.queue_starts, rank)
     return int(state.by_rank[found]) if found >= 0 else -1
 
 
@@ -56,6 +50,6 @@ def next_in_order(state: BatchState, place: int, n_order: int) -> tuple[int, int
     The order is that of ranks, or the first ``n_order`` entries of ``state.order``, where scores change it.
     """
     if state.settings.order == b.STATIC:
-        rank = queue_next(state.queue_words, state.queue_starts, place + 1)
+        rank = next_number(state.queue_words, state.queue_starts, place + 1)
         return rank, int(state.by_rank[rank]) if rank >= 0 else -1
     return place + 1, int(state.order[place + 1]) if place + 1 < n_order else -1

@@ -117,12 +117,10 @@ def _set_shadow(state: BatchState, n: int) -> None:
     if k == last:
         state.shadow_ns, state.extra_cores = b.NEVER, -1
         return
-    state.shadow_ns = ns[k]
-    if k == profile.first:
-        # Only overdue jobs are in the way: they are expected to end at the next instant, with whatever else ends then.
-        state.shadow_ns = state.now_ns + 1
-        if k + 1 < last and ns[k + 1] == state.shadow_ns:
-            k += 1
+    # If only overdue jobs are in the way: they are expected to end at the next instant, with whatever else ends then.
+    state.shadow_ns = max(ns[k], state.now_ns + 1)
+    if k + 1 < last and ns[k + 1] == state.shadow_ns:
+        k += 1
     state.extra_cores = free[k] - n
 
 
@@ -146,15 +144,16 @@ def _easy(state: BatchState, n_order: int) -> int:
         if held_back(state, job):
             waits = True
             continue
+        if n > free and depth > 0:
+            _set_shadow(state, n)
         if settings.molds == 1 and not blocked:
-            n = call_hook(state.hooks[h.MOLD], (state, job, free, 0, 0))
+            n = call_hook(state.hooks[h.MOLD], (state, job, 0, state.shadow_ns, 0))
         if n > free:
             blocked = True
             if not waits:
                 state.blocked_head = job
             if depth == 0:
                 return BatchStatus.RUNNING
-            _set_shadow(state, n)
             jobs.reserved[job] = 1
             shadow, extra = state.shadow_ns, state.extra_cores
             if free == 0:
@@ -184,26 +183,17 @@ def make_pass(state: BatchState) -> int:
         prepare(state)
     if settings.sleeps == 1:
         call_hook(state.hooks[h.HOSTS_SLEEP], (state, -1, state.now_ns, 0, 0))
-    status = -1
-    if settings.order == b.DECIDED:
-        return int(call_hook(state.hooks[h.CHOSEN], (state, -1, 0, 0, 0)))
-    if settings.order == b.REJECTED:
-        call_hook(state.hooks[h.TURN_AWAY], (state, -1, 0, 0, 0))
-        return BatchStatus.RUNNING
-    planner = h.POWER_PLAN if settings.powered != b.UNPOWERED and settings.by_cores == 0 else h.PLAN
-    simple = settings.by_cores == 0 and settings.max_reservations <= 1 and planner == h.PLAN
-    if settings.order == b.STATIC:
-        status = _only_the_newcomer(state)  # where a pass leaves a ``blocked_head``
+    if settings.order == b.DECIDED or settings.order == b.REJECTED:
+        return int(call_hook(state.hooks[settings.planner], (state, -1, 0, 0, 0)))
+    status = _only_the_newcomer(state) if settings.order == b.STATIC else -1  # where a pass leaves a ``blocked_head``
     if status < 0:
-        n_order = 0
-        if settings.order == b.SCORED:
-            n_order = call_hook(state.hooks[h.ORDER], (state, -1, 0, 0, 0))
-            if n_order < 0:
-                return BatchStatus.SCORE_FAULT
-        if simple:
+        n_order = call_hook(state.hooks[h.ORDER], (state, -1, 0, 0, 0)) if settings.order == b.SCORED else 0
+        if n_order < 0:
+            return BatchStatus.SCORE_FAULT
+        if settings.planner == 0:
             status = _easy(state, n_order)
         else:
-            status = call_hook(state.hooks[planner], (state, -1, n_order, 0, 0))
+            status = call_hook(state.hooks[settings.planner], (state, -1, n_order, 0, 0))
     state.gained = state.lost = 0
     state.last_pass_ns = state.now_ns
     return status

@@ -15,6 +15,7 @@ class Settings(State):
 
     # Queue and plan:
     order: int = codes.Order.STATIC  # in which order jobs wait
+    planner: int = 0  # slot of who makes the passes; 0: they are by counts, with one reservation or none
     max_reservations: int = 0  # the most reservations at once
     keeps_reservations: int = 0  # reservations are kept from pass to pass
     plans: int = 0  # a profile of free cores over time is kept
@@ -36,7 +37,6 @@ class Settings(State):
     whole_hosts: int = 0  # hosts are not shared
     n_resources: int = 0  # resources of each host
     n_licences: int = 0  # kinds of licences
-    n_windows: int = 0  # advance reservations and maintenance
     widest: int = 0  # cores of the widest job
     more_outages: int = 0  # a host's list of outages may be continued; 0 once its model ends
 

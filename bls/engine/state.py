@@ -5,10 +5,13 @@ from __future__ import annotations
 from bls.allocators.contract import PlacementRequest
 from bls.availability.count_profile import PROFILE_NEVER
 from bls.engine import codes
+from bls.engine.cores import CoreProfile, Offer, Pool, Slices
+from bls.engine.features.power.state import DomainState, PowerState, StopState
+from bls.engine.features.running.state import CoreScale, Directed, Releases, Resizing, Scaling, Told, Wishes, Wishing
+from bls.engine.features.sleep.state import SleepState
 from bls.engine.heaps import Heap
 from bls.engine.jobs import Jobs
 from bls.engine.settings import Settings
-from traces.base.scale import WHOLE
 from traces.kernels.signatures import Floats, Floats2, Ints, Ints2, Ints3
 from traces.kernels.state import State, column
 from traces.lifecycle import Ending, Reason
@@ -27,7 +30,7 @@ TOGETHER, FEWEST, WIDEST_FIRST, NARROWEST_FIRST, LATEST, EARLIEST, LEAST_SENSITI
 UP, OUT, SHUTTING, OFF, BOOTING = map(int, codes.HostState)
 ASKED_FOR, GIVEN, SCALED, ENDED_BY, HINTED = map(int, codes.Telling)
 HELD_BACK, TAKEN, OUTSIDE, IN_WINDOW, OUT_OF_WINDOW, BROKEN_UNIT, SHARED_HOST = list(map(int, codes.Refusal))[:7]
-NO_RESOURCE, NO_LICENCE, TOO_FEW, TOO_MANY, SWITCHES, NO_POWER, NO_POWER_THERE = list(map(int, codes.Refusal))[7:]
+NO_RESOURCE, NO_LICENCE, TOO_FEW, TOO_MANY, SWITCHES, NO_POWER = list(map(int, codes.Refusal))[7:]
 BY_HEAD, BY_BACKFILL, BY_RESERVATION, BY_PRESET, NEVER_STARTED = map(int, Reason)
 COMPLETED, KILLED, CANCELLED, FAILED, REQUEUED, TURNED_AWAY = map(int, Ending)
 
@@ -43,93 +46,6 @@ UNBOUNDED = 2**62
 # ---- places in BatchState.functions ----
 PLACE_AT, SCORE_AT, ACCOUNT_AT, CLOCK_AT, DECIDE_AT = range(5)
 FUNCTIONS = 5
-
-
-class Pool(State, dim="pool"):
-    """Cores of jobs, as intervals, job by job."""
-
-    lo: Ints = column()  # the first core
-    hi: Ints = column()  # one past the last core
-
-
-class Told(State, dim="told"):
-    """What running jobs were told, and when."""
-
-    job: Ints = column()  # its row
-    at_ns: Ints = column()  # when it was told
-    core: Ints = column()  # -1: all cores, or the end of the job; with HINTED the row that waits, -1 nobody any more
-    what: Ints = column(codes=codes.Telling)  # what it was told
-    value: Ints = column()  # the scale, the state of a job that is ended; with HINTED for how many cores it waits
-    wanted: Ints = column()  # with HINTED, how many of them are the job's own
-
-
-class Directed(State, dim="directed"):
-    """What a policy has decided about running jobs in the pass under way, job by job.
-
-    First what it hints: ``core`` is one that is wanted, -1 none, ``value`` the row that waits, -1 none.
-    """
-
-    job: Ints = column()  # its row
-    what: Ints = column(codes=codes.Telling)  # what it is told
-    core: Ints = column()  # -1: all
-    value: Ints = column()  # the scale, or the state
-
-
-class Scaling(State, dim="rows"):
-    """Of rows of jobs, where speeds are scaled or jobs are ended; scales in parts per billion."""
-
-    scale: Ints = column()  # of all cores, told last; 0 none
-    apart: Ints = column()  # 1 where some have been told another one since
-    cut_at: Ints = column()  # 1 + the instant at which the job is ended for its policy; 0 never
-    cut_state: Ints = column(codes=Ending)  # the state that it has then
-    # Of those that are only replayed:
-    left_ns: Ints = column()  # what was left to run at scale 1
-    left_parts: Ints = column()  # and parts per billion of a ns
-    left_since: Ints = column()  # 1 + the instant of that
-    runs_until_ns: Ints = column()  # when it ends by that; 0 as recorded
-    power_state: Ints = column()  # its state, where power is limited
-
-
-class Wishing(State, dim="rows"):
-    """Of rows of jobs, where they wish for cores, or a policy says how wide they are."""
-
-    wish: Ints = column()  # how many cores it wished for last, or its policy wants it to have; 0: as many as it has
-    wished: Ints = column()  # 1 + the place of its latest wish, of all that it is told to make from its start on
-    first: Ints = column()  # where in the table of wishes those are that it is still to make
-    count: Ints = column()  # how many these are
-
-
-class Wishes(State, dim="wishes"):
-    """Wishes of running jobs for cores that are still to come."""
-
-    job: Ints = column()  # its row; -1 of one that was taken back
-    at_ns: Ints = column()  # when it wishes
-    cores: Ints = column()  # for how many cores
-    place: Ints = column()  # among all wishes that the job is told to make
-
-
-class Releases(State, dim="releases"):
-    """Cores that running jobs have said to release."""
-
-    job: Ints = column()  # its row
-    core: Ints = column()  # the core
-    at_ns: Ints = column()  # when it is released
-
-
-class Resizing(State, dim="resizing"):
-    """Work space, where widths change."""
-
-    place: Ints = column()  # of each core, where it is in what is told of it
-    job: Ints = column()  # the row of a job, in order
-    least: Ints = column()  # its narrowest width
-    most: Ints = column()  # its widest width
-
-
-class CoreScale(State, dim="scaled"):
-    """Of each core whose job has scales of its own for some."""
-
-    row: Ints = column()  # 1 + the row of the job that it is of
-    scale: Ints = column()  # parts per billion
 
 
 class Decisions(State, dim="decisions"):
@@ -173,157 +89,12 @@ class HostStatus(State, dim="outages"):
     next_down_ns: Ints = column(fill=NEVER)  # when the next begins
 
 
-class Offer(State):
-    """Cores that are free at an instant, or offered to an allocator."""
-
-    words: Ints = column("offered_words")  # which these are (``bls.availability.free_cores``)
-    hosts: Ints = column("offered_hosts")  # how many of each host, where that is asked for
-    # What else is left: resource r of R of host h at ``h * R + r``, power of the machine and its parts, then the licences
-    amounts: Ints = column("amounts")
-
-
-class Slices(State, dim="slices"):
-    """How many cores are free over time (``bls.availability.count_profile``)."""
-
-    first: int = 0  # slices in use: first … end - 1
-    end: int = 0  # likewise
-    ns: Ints = column()  # begin of the slice
-    free: Ints = column()  # how many cores are free in it
-
-
-class CoreProfile(State):
-    """A profile of slices of time, each with its free cores, and of the changes between them (``bls.engine.core_profile``)."""
-
-    n_slices: int = 1  # slices in use, from 0
-    n_changes: int = 0  # changes in use
-    n_ever: int = 0  # changes that have ever been in use, from 0
-    spare: int = -1  # one of them that is not, -1 none; those after it follow by ``after``
-    ns: Ints = column("core_slices")  # begin of the slice
-    free: Ints = column("core_slices")  # how many cores are free in it
-    first: Ints = column("core_slices", fill=-1)  # one of the changes at its begin, -1 none; none in the first slice
-    lo: Ints = column("changes")  # the first core that is given back or taken; or which of ``amounts`` changes
-    hi: Ints = column("changes")  # one past the last core; or AMOUNT
-    amount: Ints = column("changes")  # 1 where cores are given back, -1 where they are taken; or what becomes more
-    after: Ints = column("changes", fill=-1)  # another change at the same begin, -1 none
-    now: Offer = column()  # what is free in the first slice
-
-
-class Slowing(State, dim="slowing"):
-    """Work space for slowing running jobs, one entry per job."""
-
-    job: Ints = column()  # its row
-    state: Ints = column()  # which it is to be in
-    saves: Ints = column()  # what it saves in its slowest one, mW
-    loses: Ints = column()  # what its cores lose of speed there
-    key: Ints = column()  # its place by a rule that is a number
-    heap: Ints = column()  # of entries
-
-
-class PowerState(State):
-    """Where the power of the machine is limited: what cores of G groups draw in S states, and what is known of limits.
-
-    What is known changes at B instants. Jobs are of K classes, of which the first one is as the platform says.
-    """
-
-    ns: Ints  # (B,): when what is known of limits changes, ascending
-    # (D, B), of D domains: the lowest limit that is known and in force from then on, mW; or ``NEVER``
-    known: Ints2
-    # (D, B + 1) and (3, ·): what is known then of the time to come. Until ``stairs[0, k]`` so much less than full power,
-    # ``stairs[1, k]``, for each k from ``first[d, i]`` up to ``first[d, i + 1]``. With ``Settings.noticed`` what comes to be
-    # known then, beside what was known before: from ``stairs[2, k]`` on, else 0
-    first: Ints2
-    stairs: Ints2
-    more_mw: Ints2  # (K · S, G): what a core draws beyond an idle one in each state, one class behind the other
-    speed: Ints2  # (K · S, G): its speed there, parts per billion
-    first_core: Ints  # (G + 1,): group g has the cores ``first_core[g]:first_core[g + 1]``
-    # By first attempts' rows, the state that a job is planned with; of size 0 where all are at full speed
-    planned: Ints
-    drawn: Ints = column("drawn")  # work space, of each state
-    ends: Heap = column("ends")  # work space: jobs by when they are expected to end, as many as may run at once
-    slowing: Slowing = column()  # work space
-    # Of the pass under way: its number, plus 1; how many that it has started are counted; what is left for others, mW
-    room: Ints = column("room")
-    states: int = 0  # S
-    kind: Ints  # by first attempts' rows, the job's class; of size 0 where all are of the first one
-    # By rows, what the job is thought to draw beyond idle cores, by what the platform says of that, parts per billion; of size
-    # 0 where it is known what each draws
-    predicted: Ints = column("predicted", fill=WHOLE)
-    factor: Ints  # by first attempts' rows, what the job draws, likewise; of size 0 where nothing is predicted
-    alike: Ints  # likewise, the group of jobs that have ended from which that is predicted, -1 none
-    seen: Ints2 = column("groups", 3)  # how many of each group have ended, and what the latest two have drawn
-
-
-class DomainState(State):
-    """The machine, whose power is limited, and parts of it that have limits of their own: D domains; P partitions."""
-
-    # (D + 1,) and two of one length: domain d has the cores of the intervals ``first[d]:first[d + 1]``, all cores of its hosts
-    first: Ints
-    lo: Ints
-    hi: Ints
-    idle_mw: Ints  # (D,): what its hosts draw if all of their cores are idle
-    limit_mw: Ints = column("domains", fill=NEVER)  # the lowest of its limits that is known and in force
-    level: Ints = column("domains")  # at which its jobs are that may be slowed, where all of them are at one
-    covers: Ints2  # (P, D): 1 where a domain has all cores of a partition
-    # (hosts + 1,) and (·,): besides the machine, host h is in the domains ``of_host[of_first[h]:of_first[h + 1]]``
-    of_first: Ints
-    of_host: Ints
-    room: Ints = column("domains")  # work space
-
-
-class StopHosts(State, dim="hosts"):
-    """Of each host, where some are stopped."""
-
-    state: Ints = column(fill=codes.HostState.UP)  # the state that it is in
-    due_ns: Ints = column(fill=NEVER)  # when it leaves that by itself
-    until_ns: Ints = column()  # until when it is planned to be gone, 0 where it is not
-
-
 class HostLog(State, dim="host_log"):
     """What has become of hosts that are stopped, or that fall asleep."""
 
     at_ns: Ints = column()  # when
     host: Ints = column()  # of which
     state: Ints = column(fill=codes.HostState.UP)  # the state that it is in from then on
-
-
-class StopState(State):
-    """Where hosts are stopped as the power of the machine is limited; H of them, else none."""
-
-    # (B + 1,) and (2, ·): what is known of limits from each of the B instants of ``PowerState.ns`` on. Until ``stairs[0, k]``
-    # no more than ``stairs[1, k]`` mW, ascending in both, for each k from ``first[i]`` up to ``first[i + 1]``
-    first: Ints
-    stairs: Ints2
-    # (H,): by how much less a host draws that is out of service, and idle or off, than one whose cores all work, mW
-    saves_mw: Ints
-    down_saves_mw: Ints  # (H,): and one that is down
-    # (2, H): how long a host takes to shut down, and to boot; both 0, and it stays idle, where hosts are not shut down
-    passages: Ints2
-    host: StopHosts = column()  # each host
-    log: HostLog = column()  # what has become of hosts
-
-
-class SleepHosts(State, dim="hosts"):
-    """Of each host, where hosts that idle fall asleep."""
-
-    state: Ints = column(fill=codes.HostState.UP)  # OFF: off or on its way; UP: awake
-    due_ns: Ints = column()  # when it is off, or up again
-    idle_since_ns: Ints = column()  # NEVER if it does not idle
-    is_sleepy: Ints = column(fill=1)  # whether it is in the heap of those that may fall asleep
-    slept_at: Ints = column()  # place of its latest sleep in the log
-    booted_at: Ints = column()  # and of its latest boot
-
-
-class SleepState(State):
-    """Where hosts that idle fall asleep; H of them, else none. The log is that of ``StopState``."""
-
-    passages: Ints2  # (2, H): how long a host takes to shut down, and to boot
-    host: SleepHosts = column()  # each host
-    sleepy: Heap = column("hosts")  # hosts by when they may fall asleep, or earlier; host h is H - 1 - h
-    boots: Heap = column("hosts")  # hosts by when they are up
-    away: Ints = column("free_words")  # the cores of hosts that are asleep or booting, 32 in a word
-    booting: Ints = column("free_words")  # and of those of these that boot
-    offered: Offer = column()  # work space: cores that are offered to the allocator
-    saved: Offer = column()  # work space: the first slice of the profile of cores, where there is one
 
 
 class BatchState(State):
@@ -359,7 +130,7 @@ class BatchState(State):
     max_decide_ns: int = 0  # wall time of the longest
     policy_ns: int = 0  # wall time that a Python policy took for the pass under way
     # Of cores that a Python policy has named, and that a job cannot have:
-    refused: int = 0  # why: HELD_BACK … NO_POWER_THERE; 0 while there are none
+    refused: int = 0  # why: HELD_BACK … NO_POWER; 0 while there are none
     refused_at: int = 0  # which core, host, window, licence … that is about
     refused_of: int = 0  # and which resource of the host, core of the window …
     refused_where: int = 0  # the domain whose power limit does not let the job have them
@@ -482,16 +253,17 @@ class BatchState(State):
     # Where widths change, of each core that is held: 1 + the column of ``told`` where it was given, 0 if that was at the start
     given_at: Ints = column("resizing")
     asked: Ints = column("resizing")  # likewise, 1 if it was asked for
-    totals: Ints = column("totals")  # where widths change: amounts of other resources, of which nobody has anything
+    totals: Ints = column("amounts")  # what there is of other resources, power and licences, as in ``Offer.amounts``
     resizing: Resizing = column()  # work space
     wishes: Wishes = column()  # wishes for cores that are still to come
-    wishing: Wishing = column()  # of rows, what the jobs wish for
+    wishing: Wishing = column("wishing")  # of rows, what the jobs wish for
     directed: Directed = column()  # what a policy has decided about running jobs
-    scaling: Scaling = column()  # of rows, the scales of speeds, and the ends that a policy sets
+    scaling: Scaling = column("scaling")  # of rows, the scales of speeds, and the ends that a policy sets
     core_scale: CoreScale = column()  # scales of single cores
     power: PowerState = column()  # of no group where power is not limited
     domains: DomainState = column()  # of none where no part of the machine has limits of its own
     stops: StopState = column()  # of no host where none are stopped for that
+    host_log: HostLog = column()  # what has become of hosts that are stopped, or that fall asleep
     sleep: SleepState = column()  # of no host where none fall asleep
     functions: Ints  # (FUNCTIONS,): the allocator, a policy's score and account, the clock, a decision
     hooks: Ints  # what only some runs do (``bls.engine.hooks``)

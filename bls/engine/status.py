@@ -29,6 +29,7 @@ class BatchStatus(IntEnum):
     REACHED = 18  #: There is something to tell running jobs, ``reached``.
     TOLD_FULL = 19  #: The table of what running jobs were told must grow; call again.
     HOST_LOG_FULL = 20  #: The table of states of hosts must grow; call again.
+    RELEASES_FULL = 21  #: The table of releases must grow; call again.
     RUNNING = 17  #: Nothing is needed: what a part of the engine answers, and never the engine.
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from bls.engine import state as b
-from bls.engine.initial_state import intervals_of
+from bls.engine.cores import Pool, intervals_of
 from bls.engine.power_of_jobs import planned_more_mw
-from bls.engine.state import BatchState, Pool
+from bls.engine.state import BatchState
 from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
 from traces.checks.faults import Checks
@@ -21,7 +21,7 @@ from traces.lifecycle import NEVER_RAN, RAN
 
 #: The columns that an error shows of a job in which something is wrong.
 _INSTANTS = ("submit", "begin", "eligible", "start", "promise", "end", "stop", "expected_end", "slot")
-_SAID = [*(f"{name}_ns" for name in _INSTANTS), "why", "state"]
+_SAID = [*(f"{name}_ns" for name in _INSTANTS), "why", "state", "depends_on"]
 
 
 def validate(state: BatchState) -> None:
@@ -50,55 +50,64 @@ class _Batch(Checks):
         self.left = self.jobs.state >= 0
         self.holds = ~self.left & started
         self.waits = ~self.left & ~started & (self.jobs.eligible_ns >= 0)
-        self.held = np.flatnonzero(self.holds)
+        self.held, self.kept = np.flatnonzero(self.holds), np.flatnonzero(self.jobs.slot_ns != b.NEVER)
         self.n_cores, self.n_hosts = len(state.host_of), len(state.host_first) - 1
 
     def check(self) -> None:
-        self._check_rows()
+        state, jobs = self.state, self.jobs
         self._check_jobs()
-        self._check_arrivals()
         self._check_queue()
-        holder = self._check_held()
+        owner, cores = self._check_held()
+        holder = np.full(self.n_cores, -1)
+        holder[cores] = owner
         self._check_free(holder)
         self._check_ends()
         self._check_heaps()
         self._check_tallies()
         if self.settings.sleeps == 1:
             self._check_sleep(holder)
-        self.count(
-            "cores of overdue jobs", self.state.overdue_cores, int(self.jobs.held_cores[self.jobs.overdue == 1].sum())
-        )
-        kept = np.flatnonzero(self.jobs.slot_ns != b.NEVER)
+        self.count("cores of overdue jobs", state.overdue_cores, int(jobs.held_cores[jobs.overdue == 1].sum()))
         if self.settings.by_cores == 1:
-            self._check_core_profile(kept)
+            what = "keeps a reservation that names no cores"
+            reserved = self._in_pool(state.kept, state.kept_used, self.kept, jobs.plan_first, jobs.plan_count, what)
+            self._check_core_profile(reserved, (owner, cores))
         elif self.settings.plans == 1:
-            used = slice(self.state.profile.first, self.state.profile.end)
-            self._check_slices(self.state.profile.ns[used], self.state.profile.free[used], kept)
+            used = slice(state.profile.first, state.profile.end)
+            self._check_slices(state.profile.ns[used], state.profile.free[used], jobs.cores[self.kept])
 
     def name(self, row: int) -> str:
         attempt = self.jobs.attempt[row]
         return f"job {self.jobs.number[row]}" + (f" attempt {attempt}" if attempt else "")
 
-    def _check_rows(self) -> None:
-        # Attempts, and how many jobs have ended for good.
-        jobs, latest, n = self.jobs, self.state.by_rank, len(self.state.by_rank)
-        again = jobs.state == b.REQUEUED
-        self.count("attempts", self.state.n_rows, n + int(again.sum()))
-        self.count("jobs that have ended", self.state.n_ended, int((self.left & ~again).sum()))
-        rank = jobs.rank[latest]
-        self.none(
-            rank != np.arange(n), lambda k: f"rank {k} is given to {self.name(latest[k])}, whose rank is {rank[k]}"
-        )
-        self.none(again[latest], lambda k: f"{self.name(latest[k])} was requeued, and no attempt follows")
+    def _no_job(self, *faults: tuple[Array, str]) -> None:
+        # Of rows: that none is wrong, and what is said of the first that is.
+        for wrong, what in faults:
+            for row in np.flatnonzero(wrong)[:1].tolist():
+                values = self.jobs.entry(row)
+                said = ", ".join(f"{name.removesuffix('_ns')} {values[name]}" for name in _SAID)
+                self.fault(f"{self.name(row)} {what}: {said}")
+
+    def _are(self, rows: Array) -> Array:
+        # Which of all rows are among these.
+        return np.isin(np.arange(self.state.n_rows), rows)
 
     def _check_jobs(self) -> None:
-        # What is known of each job is possible.
-        now, jobs, left = self.state.now_ns, self.jobs, self.left
-        started, ended = jobs.start_ns >= 0, jobs.end_ns >= 0
+        # Attempts, and how many jobs have ended for good; and what is known of each job is possible.
+        state, now, jobs, left = self.state, self.state.now_ns, self.jobs, self.left
+        latest, n, again = state.by_rank, len(state.by_rank), jobs.state == b.REQUEUED
+        self.count("attempts", state.n_rows, n + int(again.sum()))
+        self.count("jobs that have ended", state.n_ended, int((left & ~again).sum()))
+        rank = jobs.rank[latest]
+        wrong = rank != np.arange(n)
+        self.none(wrong, lambda k: f"rank {k} is given to {self.name(latest[k])}, whose rank is {rank[k]}")
+        arrived, started, ended = jobs.eligible_ns >= 0, jobs.start_ns >= 0, jobs.end_ns >= 0
         keeps, overdue = jobs.slot_ns != b.NEVER, jobs.overdue == 1
-        for wrong, what in (
-            (started & (jobs.eligible_ns < 0), "started, and was never eligible"),
-            ((jobs.eligible_ns >= 0) & (jobs.eligible_ns < jobs.begin_ns), "was eligible before it could be"),
+        come, coming = map(self._are, np.split(state.arrivals, [state.next_arrival]))
+        parent = latest[jobs.rank[jobs.depends_on]]
+        self._no_job(
+            (again & self._are(latest), "was requeued, and no attempt follows"),
+            (started & ~arrived, "started, and was never eligible"),
+            (arrived & (jobs.eligible_ns < jobs.begin_ns), "was eligible before it could be"),
             (jobs.eligible_ns > now, "is eligible in the future"),
             (started & (jobs.start_ns < jobs.eligible_ns), "started before it was eligible"),
             (ended & ~started, "ends, and has not started"),
@@ -118,27 +127,9 @@ class _Batch(Checks):
             (overdue & ~self.holds, "is overdue, and does not run"),
             (overdue & (jobs.expected_end_ns > now), "is overdue, and has not run for longer than is expected"),
             (overdue & (self.settings.plans == 0), "is overdue, where nobody plans"),
-        ):
-            if len(bad := np.flatnonzero(wrong)):
-                values = jobs.entry(bad[0])
-                said = ", ".join(f"{name.removesuffix('_ns')} {values[name]}" for name in _SAID)
-                self.fault(f"{self.name(bad[0])} {what}: {said}")
-
-    def _check_arrivals(self) -> None:
-        # Who has arrived: those whose turn has come, and nobody who waits for another.
-        state, jobs, arrived = self.state, self.jobs, self.jobs.eligible_ns >= 0
-        come, coming = np.split(state.arrivals, [state.next_arrival])
-        late = coming[arrived[coming] | (jobs.begin_ns[coming] < state.now_ns)]
-        for rows, what in (
-            (come[~arrived[come] & ~self.left[come]], "has been passed over"),
-            (late, "is still to arrive"),
-        ):
-            if len(rows):
-                self.fault(f"{self.name(rows[0])}, due at {jobs.begin_ns[rows[0]]} ns, {what}")
-        child = np.flatnonzero(arrived & (jobs.depends_on >= 0))
-        parent = state.by_rank[jobs.rank[jobs.depends_on[child]]]
-        self.none(
-            ~self.left[parent], lambda k: f"{self.name(child[k])} has arrived before the end of {self.name(parent[k])}"
+            (come & ~arrived & ~left, "has been passed over"),
+            (coming & (arrived | (jobs.begin_ns < now)), "is still to arrive"),
+            (arrived & (jobs.depends_on >= 0) & ~left[parent], "has arrived before the end of the job it depends on"),
         )
 
     def _numbers_in(self, words: Array, starts: Array, what: str) -> Array:
@@ -151,85 +142,70 @@ class _Batch(Checks):
         return _bits(words[: starts[1]])
 
     def _check_queue(self) -> None:
+        n = len(self.state.by_rank)
         queued = self._numbers_in(self.state.queue_words, self.state.queue_starts, "queue")
-        latest, rows = self.state.by_rank, np.flatnonzero(self.waits)
-        expected = np.zeros(len(queued), np.bool_)
-        expected[self.jobs.rank[rows]] = True
-        if len(bad := np.flatnonzero(queued != expected)):
-            rank = int(bad[0])
-            who = self.name(latest[rank]) if rank < len(latest) else f"rank {rank}"
-            self.fault(
-                f"{who} " + ("is in the queue and does not wait" if queued[rank] else "waits and is not in the queue")
-            )
-        self.count("waiting jobs", self.state.n_waiting, len(rows))
+        self.none(queued[n:], lambda k: f"rank {n + k} is in the queue; there are {n} jobs")
+        in_queue = self._are(self.state.by_rank[queued[:n]])
+        self._no_job(
+            (in_queue & ~self.waits, "is in the queue and does not wait"),
+            (self.waits & ~in_queue, "waits and is not in the queue"),
+        )
+        self.count("waiting jobs", self.state.n_waiting, int(self.waits.sum()))
 
-    def _check_held(self) -> Array:
-        # Which job holds each core, -1 none.
-        state, jobs, rows, n_cores = self.state, self.jobs, self.held, self.n_cores
-        first, count = jobs.held_first[rows], jobs.held_count[rows]
-        self.none(
-            (count < 1) | (first < 0) | (first + count > state.pool_used),
-            lambda k: f"{self.name(rows[k])} runs and has no cores in the pool of allocations",
-        )
-        owner, at = np.repeat(rows, count), intervals_of(first, count)
-        lo, hi = state.pool.lo[at], state.pool.hi[at]
-        self.none(
-            (lo < 0) | (hi > n_cores) | (lo >= hi),
-            lambda k: f"{self.name(owner[k])} holds cores [{lo[k]}, {hi[k]}); there are {n_cores}",
-        )
-        given = np.zeros(len(jobs.number), np.int64)
-        np.add.at(given, owner, hi - lo)
-        left = given
-        if self.settings.releases != b.NO_RELEASES:
-            owner, lo, hi = self._still_held(owner, lo, hi)
-            left = np.bincount(owner, minlength=len(jobs.number))
-            released = (jobs.cores if self.settings.resizing != b.NO_RESIZE else given) - left
-            self.counts(
-                lambda k: f"cores that {self.name(rows[k])} has released", jobs.released_held[rows], released[rows]
-            )
-        if self.settings.resizing != b.NO_RESIZE:
+    def _in_pool(self, pool: Pool, n: int, rows: Array, first: Array, count: Array, what: str) -> tuple[Array, Array]:
+        # The cores that rows have by their intervals in a pool, of which n are used; and of each the row.
+        wrong = (count < 1) | (first < 0) | (first + count > n)
+        self._no_job((self._are(rows) & wrong, what))
+        owner, at = np.repeat(rows, count[rows]), intervals_of(first[rows], count[rows])
+        lo, hi, last = pool.lo[at], pool.hi[at], self.n_cores
+        wrong = (lo < 0) | (hi > last) | (lo >= hi)
+        self.none(wrong, lambda k: f"{self.name(owner[k])} has cores [{lo[k]}, {hi[k]}); there are {last}")
+        return np.repeat(owner, hi - lo), intervals_of(lo, hi - lo)
+
+    def _check_held(self) -> tuple[Array, Array]:
+        # All cores that are held, and of each the job.
+        state, settings, jobs, n_rows = self.state, self.settings, self.jobs, self.state.n_rows
+        what = "runs and has no cores in the pool of allocations"
+        owner, cores = self._in_pool(state.pool, state.pool_used, self.held, jobs.held_first, jobs.held_count, what)
+        given = left = np.bincount(owner, minlength=n_rows)
+        resizes = settings.resizing != b.NO_RESIZE
+        if settings.releases != b.NO_RELEASES:
+            there = state.holder[cores] == owner
+            owner, cores = owner[there], cores[there]
+            left = np.bincount(owner, minlength=n_rows)
+            released = np.where(self.holds, (jobs.cores if resizes else given) - left, jobs.released_held)
+            self.counts(lambda row: f"cores that {self.name(row)} has released", jobs.released_held, released)
+            self._check_releases(owner, cores)
+        if resizes:
             given = jobs.cores  # its intervals are those of the latest change of its width
-            self._check_widths(left)
-        more = (given > jobs.cores) & (self.settings.whole_hosts == 0)
+            self._check_widths(owner, cores, left)
+        more = (given > jobs.cores) & (settings.whole_hosts == 0)
+        wrong = self.holds & ((left != jobs.held_cores) | (given < jobs.cores) | more)
+        counted = jobs.held_cores
         self.none(
-            self.holds & ((left != jobs.held_cores) | (given < jobs.cores) | more),
-            lambda row: (
-                f"{self.name(row)} asks for {jobs.cores[row]} cores, holds {left[row]}, and counts {jobs.held_cores[row]}"
-            ),
+            wrong, lambda k: f"{self.name(k)} asks for {jobs.cores[k]} cores, holds {left[k]}, and counts {counted[k]}"
         )
-        holder = np.full(n_cores, -1)
-        for k in range(len(lo)):
-            here = holder[lo[k] : hi[k]]
-            if here.max() >= 0:
-                core = int(lo[k] + np.argmax(here >= 0))
-                self.fault(f"core {core} is held by {self.name(holder[core])} and {self.name(owner[k])}")
-            here[:] = owner[k]
-        return holder
+        for core in np.flatnonzero(np.bincount(cores, minlength=self.n_cores) > 1).tolist():
+            self.fault(f"core {core} is held by {' and '.join(map(self.name, owner[cores == core]))}")
+        return owner, cores
 
-    def _check_widths(self, left: Array) -> None:
+    def _check_widths(self, owner: Array, cores: Array, left: Array) -> None:
         # Running jobs have as many cores as they may, beside those that they were asked for; those are counted.
-        state, jobs, rows = self.state, self.jobs, self.held
-        held = np.flatnonzero(state.holder >= 0)
-        asked = np.bincount(state.holder[held], weights=state.asked[held], minlength=len(jobs.number)).astype(np.int64)
-        self.counts(lambda k: f"cores that {self.name(rows[k])} was asked for", jobs.asked[rows], asked[rows])
+        state, jobs = self.state, self.jobs
+        asked = np.bincount(owner[state.asked[cores] == 1], minlength=state.n_rows)
+        wanted = np.where(self.holds, asked, jobs.asked)
+        self.counts(lambda row: f"cores that {self.name(row)} was asked for", jobs.asked, wanted)
         most = np.maximum(jobs.cores, jobs.max_cores[jobs.origin])
         too_wide = self.holds & (left > most)
         self.none(too_wide, lambda row: f"{self.name(row)} holds {left[row]} cores; at most {most[row]} it may")
-        given = held[state.given_at[held] > 0]
+        given = cores[state.given_at[cores] > 0]
         told = state.told.take(state.given_at[given] - 1)
-        self.none(
-            (told.job != state.holder[given]) | (told.core != given) | (told.what != b.GIVEN),
-            lambda k: f"core {given[k]} was not given to who holds it, as it says",
-        )
+        wrong = (told.job != state.holder[given]) | (told.core != given) | (told.what != b.GIVEN)
+        self.none(wrong, lambda k: f"core {given[k]} was not given to who holds it, as it says")
 
-    def _still_held(self, owner: Array, lo: Array, hi: Array) -> tuple[Array, Array, Array]:
-        # Of intervals that jobs were given the cores that they hold still, each an interval of its own; and that all that are
-        # to be released are among them.
-        state, jobs, n_cores = self.state, self.jobs, self.n_cores
-        cores = intervals_of(lo, hi - lo)
-        owner = np.repeat(owner, hi - lo)
-        kept = state.holder[cores] == owner
-        owner, cores = owner[kept], cores[kept]
+    def _check_releases(self, owner: Array, cores: Array) -> None:
+        # All that is to be released is held; and who is to wish for cores is in the same heap.
+        state, n_cores = self.state, self.n_cores
         ns, key = state.releasing.entries()
         wishing = key >= b.WISH_KEY
         for row in np.setxor1d(key[wishing] - b.WISH_KEY, np.flatnonzero(state.wishing.count)):
@@ -237,10 +213,9 @@ class _Batch(Checks):
         key = key[~wishing]
         for row, core in zip(*divmod(np.setdiff1d(key, owner * n_cores + cores), n_cores), strict=True):
             self.fault(f"{self.name(row)} is to release core {core}, which it does not hold")
-        found = np.bincount(key // n_cores, minlength=len(jobs.number))
-        self.counts(lambda row: f"cores that {self.name(row)} is to release", jobs.to_release, found)
+        found = np.bincount(key // n_cores, minlength=state.n_rows)
+        self.counts(lambda row: f"cores that {self.name(row)} is to release", self.jobs.to_release, found)
         self.none(ns < state.now_ns, lambda k: f"a core should have been released at {ns[k]} ns")
-        return owner, cores, cores + 1
 
     def _down_until(self) -> Array:
         # Until when each host is known to be gone, 0 if it is up.
@@ -262,13 +237,10 @@ class _Batch(Checks):
             self.count("hosts that are stopped", state.n_stopped, int(out_of_service.sum()))
         down = (self._down_until() > 0) & ~stopped
         self.count("hosts that are down", state.n_down, int(down.sum()))
-        gone = (down | stopped)[host_of]
-        self.none(
-            gone & (holder >= 0), lambda c: f"{self.name(holder[c])} holds core {c}, whose host {host_of[c]} is down"
-        )
-        if len(bad := np.flatnonzero(free != ((holder < 0) & ~gone))):
-            core = int(bad[0])
-            whose = f"held by {self.name(holder[core])}" if holder[core] >= 0 else "held by no job"
+        gone, held = (down | stopped)[host_of], holder >= 0
+        self.none(gone & held, lambda c: f"{self.name(holder[c])} holds core {c}, whose host {host_of[c]} is down")
+        for core in np.flatnonzero(free != ~(held | gone))[:1].tolist():
+            whose = f"held by {self.name(holder[core])}" if held[core] else "held by no job"
             where, but = "down" if gone[core] else "up", "" if free[core] else "not "
             self.fault(f"core {core} is {whose}, its host is {where}, and it is {but}among the free ones")
         self.count("free cores", state.free_cores, int(free.sum()))
@@ -278,30 +250,27 @@ class _Batch(Checks):
 
     def _check_sleep(self, holder: Array) -> None:
         # Of hosts that fall asleep as they idle: who is asleep, boots, and idles.
-        state, sleep, n_hosts = self.state, self.state.sleep, self.n_hosts
+        state, sleep, n_hosts, host_of = self.state, self.state.sleep, self.n_hosts, self.state.host_of
         what, sleepy = sleep.host.state, sleep.sleepy.entries()[1]
         away, boots, idles = what != b.UP, what == b.BOOTING, sleep.host.idle_since_ns != b.NEVER
         down = np.asarray((state.host_status.down_until_ns > 0).reshape(-1, n_hosts).any(axis=0))
-        used = np.bincount(state.host_of[holder >= 0], minlength=n_hosts) > 0
-        queued = np.zeros(n_hosts, np.bool_)
-        queued[n_hosts - 1 - sleepy] = True
+        used = np.isin(np.arange(n_hosts), host_of[holder >= 0])
+        queued = np.isin(n_hosts - 1 - np.arange(n_hosts), sleepy)
         self.count("hosts that are asleep or booting", state.n_away, int(away.sum()))
         self.count("hosts that idle", state.n_idle, int(idles.sum()))
         self.count("hosts that may fall asleep", len(sleepy), int(queued.sum()))
-        core_away, core_boots = (
-            _bits(one[: state.free_starts[1]])[: self.n_cores] for one in (sleep.away, sleep.booting)
-        )
+        of_away, of_booting = (_bits(words)[: self.n_cores] for words in (sleep.away, sleep.booting))
         idle_wrong = (idles != ~(down | used | (what == b.OFF))) & (state.in_pass == 0)
         for wrong, said, one, where in (
-            (core_away != away[state.host_of], core_away, "core", "said to be of a host that is asleep or booting"),
-            (core_boots != boots[state.host_of], core_boots, "core", "said to be of a host that boots"),
+            (of_away != away[host_of], of_away, "core", "said to be of a host that is asleep or booting"),
+            (of_booting != boots[host_of], of_booting, "core", "said to be of a host that boots"),
             (idle_wrong, idles, "host", "said to be awake and idle"),
             (queued != (sleep.host.is_sleepy == 1), queued, "host", "among those that may fall asleep"),
             (idles & ~queued, queued, "host", "among those that may fall asleep"),
+            (away & down, down, "host", "down, and asleep or booting"),
         ):
-            if len(bad := np.flatnonzero(wrong)):
-                self.fault(f"{one} {bad[0]} is {'' if said[bad[0]] else 'not '}{where}")
-        self.none(away & down, lambda host: f"host {host} is down, and asleep or booting")
+            for k in np.flatnonzero(wrong)[:1].tolist():
+                self.fault(f"{one} {k} is {'' if said[k] else 'not '}{where}")
         if not np.array_equal(np.sort(sleep.boots.entries()[1]), np.flatnonzero(boots)):
             self.fault("other hosts boot than those in the heap of them")
 
@@ -310,19 +279,16 @@ class _Batch(Checks):
         state, jobs = self.state, self.jobs
         asked = self.holds & (jobs.end_ns < 0) & (jobs.promise_ns < 0)
         self.count("answers that are awaited", state.n_started - state.n_answered, int(asked.sum()))
-        for row in np.setdiff1d(np.flatnonzero(asked), state.started[: state.n_started]):
-            self.fault(f"{self.name(row)} has started, and nobody is asked about it")
         ns, rows = state.running.entries()
-        found = np.bincount(rows, minlength=len(jobs.number))
-        self.none(
-            found != (self.holds & ~asked),
-            lambda row: f"{self.name(row)} is {found[row]} times among the ends that are to come",
+        found = np.bincount(rows, minlength=state.n_rows)
+        self._no_job(
+            (asked & ~self._are(state.started[: state.n_started]), "has started, and nobody is asked about it"),
+            (found > 1, "is several times among the ends that are to come"),
+            ((found == 1) != (self.holds & ~asked), "runs, or is among the ends that are to come, and not both"),
         )
         due = np.where(jobs.end_ns[rows] >= 0, jobs.end_ns[rows], jobs.promise_ns[rows])
-        self.none(
-            (ns > due) | (ns < state.now_ns),
-            lambda k: f"{self.name(rows[k])} is due at {due[k]} ns, and is looked at {ns[k]} ns",
-        )
+        wrong = (ns > due) | (ns < state.now_ns)
+        self.none(wrong, lambda k: f"{self.name(rows[k])} is due at {due[k]} ns, and is looked at {ns[k]} ns")
 
     def _check_heaps(self) -> None:
         state, used, rows = self.state, len(self.jobs.number), len(self.state.jobs.number)
@@ -339,8 +305,8 @@ class _Batch(Checks):
                 self.fault(f"heap of {what}: {heap.n} entries, room for {len(heap.ns)}")
             ns, key = heap.entries()
             self.heap(what, ns, key)
-            if len(bad := np.flatnonzero((key < 0) | (key >= keys))):
-                self.fault(f"heap of {what}: entry {bad[0]} is about {key[bad[0]]}; allowed: 0 to {keys - 1}")
+            for k in np.flatnonzero((key < 0) | (key >= keys))[:1].tolist():
+                self.fault(f"heap of {what}: entry {k} is about {key[k]}; allowed: 0 to {keys - 1}")
 
     def _check_tallies(self) -> None:
         # What partitions and their users have running.
@@ -350,80 +316,54 @@ class _Batch(Checks):
         found = np.zeros_like(state.user_tally)
         working = jobs.cores[rows] - jobs.released[rows]
         np.add.at(found, (jobs.partition[rows], jobs.user[rows]), np.stack([np.ones_like(rows), working], axis=1))
-        tables = state.partitions
-        for unit, column, what in ((0, tables.running_jobs, "running jobs"), (1, tables.running_cores, "their cores")):
-            for p, u in np.argwhere(found[..., unit] != state.user_tally[..., unit]):
-                self.count(f"{what} of user {u} in partition {p}", state.user_tally[p, u, unit], found[p, u, unit])
-            sums = found[..., unit].sum(axis=1)
-            for p in np.flatnonzero(sums != column):
-                self.count(f"{what} of partition {p}", column[p], sums[p])
+        kinds, tables = ("running jobs", "their cores"), state.partitions
+        for p, u, unit in np.argwhere(found != state.user_tally):
+            self.count(f"{kinds[unit]} of user {u} in partition {p}", state.user_tally[p, u, unit], found[p, u, unit])
+        counted, sums = np.stack([tables.running_jobs, tables.running_cores], axis=1), found.sum(axis=1)
+        for p, unit in np.argwhere(counted != sums):
+            self.count(f"{kinds[unit]} of partition {p}", counted[p, unit], sums[p, unit])
 
-    def _expected_free(self, kept: Array, instants: Array) -> Array:
-        # How many cores are free at each of these instants, from now on, by what is expected.
-        jobs, held, down = self.jobs, self.held, self._down_until()
-        expected = jobs.expected_end_ns[held] if self.settings.plans == 1 else np.full(len(held), b.NEVER)
-        begins = jobs.slot_ns[kept]
+    def _check_slices(self, ns: Array, free: Array, reserved: Array) -> None:
+        # How many cores are free over time, from the present instant on: what has passed is of no account. ``reserved``: how
+        # many cores each reservation is of that is kept.
+        if not len(ns) or np.any(ns[1:] <= ns[:-1]):
+            self.fault(f"the slices of the profile are not ascending: {ns.tolist()} ns")
+        jobs, held, down, now = self.jobs, self.held, self._down_until(), self.state.now_ns
+        slots, expected = jobs.slot_ns[self.kept], jobs.expected_end_ns[held]
         spans = [
-            (np.zeros(len(held), np.int64), expected, jobs.held_cores[held]),
-            (begins, begins + self._planned_ns(kept), self._kept_cores(kept)),
-            (np.zeros(len(down), np.int64), down, np.diff(self.state.host_first)),
+            (0 * held, expected if self.settings.plans == 1 else 0 * held + b.NEVER, jobs.held_cores[held]),
+            (slots, slots + self._planned_ns(self.kept), reserved),
+            (0 * down, down, np.diff(self.state.host_first)),
         ]
-        free = np.full(len(instants), self.n_cores)
+        at = np.flatnonzero(np.append(ns[1:], b.NEVER) > now)
+        known = np.maximum(ns[at], now)
+        # At what is known to happen, too: a change that the profile has no slice for is one that it does not know.
+        instants = np.unique(np.concatenate([known, *(one for begin, end, _ in spans for one in (begin, end))]))
+        instants = instants[(instants >= known[0]) & (instants < b.NEVER)]
+        by_jobs = np.full(len(instants), self.n_cores)
         for begin, end, cores in spans:
             for instant, sign in ((begin, -1), (end, 1)):
                 order = np.argsort(instant)
                 upto = np.concatenate([[0], np.cumsum(cores[order])])
-                free += sign * upto[np.searchsorted(instant[order], instants, side="right")]
-        return free
-
-    def _kept_cores(self, kept: Array) -> Array:
-        state, jobs = self.state, self.jobs
-        if self.settings.by_cores == 0:
-            return jobs.cores[kept]
-        first, count = jobs.plan_first[kept], jobs.plan_count[kept]
-        self.none(
-            (count < 1) | (first < 0) | (first + count > state.kept_used),
-            lambda k: f"{self.name(kept[k])} keeps a reservation that names no cores",
-        )
-        at, sums = intervals_of(first, count), np.zeros(len(kept), np.int64)
-        np.add.at(sums, np.repeat(np.arange(len(kept)), count), state.kept.hi[at] - state.kept.lo[at])
-        return sums
-
-    def _check_slices(self, ns: Array, free: Array, kept: Array) -> None:
-        # How many cores are free over time, from the present instant on: what has passed is of no account.
-        if not len(ns) or np.any(ns[1:] <= ns[:-1]):
-            self.fault(f"the slices of the profile are not ascending: {ns.tolist()} ns")
-        now, begins = self.state.now_ns, self.jobs.slot_ns[kept]
-        at = np.flatnonzero(np.append(ns[1:], b.NEVER) > now)
-        known = np.maximum(ns[at], now)
-        # At what is known to happen, too: a change that the profile has no slice for is one that it does not know.
-        changes = [begins, begins + self._planned_ns(kept), self._down_until()]
-        if self.settings.plans == 1:
-            changes.append(self.jobs.expected_end_ns[self.holds])
-        instants = np.unique(np.concatenate([known, *changes]))
-        instants = instants[(instants >= known[0]) & (instants < b.NEVER)]
-        expected = self._expected_free(kept, instants)
+                by_jobs += sign * upto[np.searchsorted(instant[order], instants, side="right")]
         found = free[at][np.searchsorted(known, instants, side="right") - 1]
-        self.none(
-            found != expected,
-            lambda k: (
-                f"{found[k]} cores are free at {instants[k]} ns by the profile, {expected[k]} by jobs and reservations"
-            ),
-        )
+        for k in np.flatnonzero(found != by_jobs)[:1].tolist():
+            when, other = instants[k], by_jobs[k]
+            self.fault(f"{found[k]} cores are free at {when} ns by the profile, {other} by jobs and reservations")
 
-    def _check_core_profile(self, kept: Array) -> None:
+    def _check_core_profile(self, reserved: tuple[Array, Array], held: tuple[Array, Array]) -> None:
+        # With the cores of reservations that are kept, and of running jobs: of each the job, and the core.
         state, profile = self.state, self.state.cores_profile
-        slices = profile.n_slices
-        self._check_slices(profile.ns[:slices], profile.free[:slices], kept)
+        slices, counts = profile.n_slices, np.bincount(reserved[0], minlength=state.n_rows)[self.kept]
+        self._check_slices(profile.ns[:slices], profile.free[:slices], counts)
         free = self._numbers_in(profile.now.words, state.free_starts, "profile")
         seen = np.zeros(len(profile.lo), np.bool_)
         for k in range(slices):
             change, chain = int(profile.first[k]), list[int]()
             while change >= 0:
                 if seen[change]:
-                    self.fault(
-                        f"change {change} of the profile is in two slices, or follows itself behind {chain[-1:]}"
-                    )
+                    where = f"is in two slices, or follows itself behind {chain[-1:]}"
+                    self.fault(f"change {change} of the profile {where}")
                 seen[change] = True
                 chain.append(change)
                 change = int(profile.after[change])
@@ -442,10 +382,16 @@ class _Batch(Checks):
                 self.fault(f"the profile has {profile.free[k]} free cores at {profile.ns[k]} ns; {free.sum()} are")
         self.count("changes of the profile", profile.n_changes, int(seen.sum()))
         if self.settings.powered != b.UNPOWERED and profile.ns[0] == state.now_ns:
-            begun, first = kept[self.jobs.slot_ns[kept] <= state.now_ns], self.settings.power_amount
+            # What is left now of the limit that is known, or of full power, by what the jobs that hold cores are planned with,
+            # and those whose kept reservations have begun; in a domain.
+            planned = (self.jobs.expected_end_ns > state.now_ns) | (self.settings.plans == 0)
+            there = np.where(self.holds, planned, self.jobs.slot_ns <= state.now_ns)
+            owner, cores_of = (np.concatenate(pair) for pair in zip(held, reserved, strict=True))
+            owner, cores_of = owner[there[owner]], cores_of[there[owner]]
             for domain in range(len(state.domains.limit_mw)):
-                left, of = int(profile.now.amounts[first + domain]), "a part's power" if domain else "power"
-                self.count(f"mW that are left of {of}", left, self._power_left(begun, domain))
+                left = int(profile.now.amounts[self.settings.power_amount + domain])
+                what = "a part's power" if domain else "power"
+                self.count(f"mW that are left of {what}", left, self._power_left(owner, cores_of, domain))
 
     def _planned_ns(self, rows: Array) -> Array:
         # For how long jobs that wait are planned to run: longer, rounded up, where that is at a slower state.
@@ -455,42 +401,26 @@ class _Batch(Checks):
             return estimate
         planned = state.power.planned[jobs.origin[rows]]
         if powered == b.LEVELS:
-            level = np.zeros(len(rows), np.int64)
-            for domain, own in enumerate(state.domains.level.tolist()):
-                covered = state.domains.covers[jobs.partition[rows], domain] == 1
-                level = np.where(covered, np.maximum(level, own), level)
-            planned = np.minimum(planned, level)
+            levels = state.domains.covers[jobs.partition[rows]] * state.domains.level
+            planned = np.minimum(planned, levels.max(axis=1))
         if len(state.power.kind):
             planned = planned + state.power.kind[jobs.origin[rows]] * state.power.states
         speed = state.power.speed.min(axis=1)[planned].tolist()
         longer = [min(-(-ns * WHOLE // one), max(ns, MAX_NS)) for ns, one in zip(estimate.tolist(), speed, strict=True)]
         return np.array(longer, np.int64)
 
-    def _power_left(self, begun: Array, domain: int) -> int:
-        # What is left now of the limit that is known, or of full power, by what the jobs that hold cores are planned with, and
-        # those whose kept reservations have begun; in a domain.
-        state, power, domains, jobs, rows = self.state, self.state.power, self.state.domains, self.jobs, self.held
-        if self.settings.plans == 1:
-            rows = rows[jobs.expected_end_ns[rows] > state.now_ns]  # others are planned to give back what they hold
-        within, parts = np.zeros(int(power.first_core[-1]), np.bool_), slice(*domains.first[domain : domain + 2])
+    def _power_left(self, owner: Array, cores: Array, domain: int) -> int:
+        # What jobs leave of the limit of a domain, or of its full power, with these cores.
+        power, domains = self.state.power, self.state.domains
+        within, parts = np.zeros(self.n_cores, np.bool_), slice(*domains.first[domain : domain + 2])
         within[intervals_of(domains.lo[parts], domains.hi[parts] - domains.lo[parts])] = True
-        most = int(domains.limit_mw[domain] - domains.idle_mw[domain])
-        group = np.searchsorted(power.first_core, np.arange(len(within)), side="right") - 1
-        full = power.more_mw[:: power.states].max(axis=0)
-        left = min(int(full[group[within]].sum()), most)
-        cores_of = {row: self._cores_of("held", row, state.pool) for row in rows.tolist()}
-        if self.settings.releases != b.NO_RELEASES:
-            cores_of = {row: cores[state.holder[cores] == row] for row, cores in cores_of.items()}
-        cores_of |= {row: self._cores_of("plan", row, state.kept) for row in begun.tolist()}
-        return left - sum(
-            int(planned_more_mw(state, row)[group[cores[within[cores]]]].sum()) for row, cores in cores_of.items()
-        )
-
-    def _cores_of(self, name: str, row: int, pool: Pool) -> Array:
-        # The cores that a job holds, or that its reservation names.
-        first = getattr(self.jobs, f"{name}_first")[row]
-        at = slice(first, first + getattr(self.jobs, f"{name}_count")[row])
-        return intervals_of(pool.lo[at], pool.hi[at] - pool.lo[at])
+        group = np.searchsorted(power.first_core, np.arange(self.n_cores), side="right") - 1
+        full = power.more_mw[:: power.states].max(axis=0)[group[within]].sum()
+        left = min(int(full), int(domains.limit_mw[domain] - domains.idle_mw[domain]))
+        owner, cores = owner[within[cores]], cores[within[cores]]
+        for row in np.unique(owner).tolist():
+            left -= int(planned_more_mw(self.state, row)[group[cores[owner == row]]].sum())
+        return left
 
 
 def _bits(words: Array) -> Array:

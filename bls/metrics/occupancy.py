@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bls.engine.queue import new_queue, queue_add, queue_next, queue_remove
+from bls.availability.bitset import new_tree, next_number
+from bls.engine.queue import queue_add, queue_remove
 from bls.metrics.schedule import NO_DOWNTIME, Allocations, Downtime, Schedule
 from bls.workloads.distinct import distinct
 from traces.compiled import Array, compiled, own
@@ -86,7 +87,7 @@ def occupancy(
     )
     # Waiting jobs by size: the smallest size that waits is the next rank of a queue of sizes.
     size, rank = distinct(asked)
-    words, starts = new_queue(len(size))
+    words, starts = new_tree(len(size))
     columns = np.zeros((6, len(time)), np.int64)  # what is not written to is no memory
     given = (time, np.argsort(time, kind="stable"), asked, held, down.cores, rank, size)
     time, order, asked, held, down_cores, rank, size = (own(column, np.int64) for column in given)
@@ -142,7 +143,7 @@ def _sweep(
             out[1, row] = length
             out[2, row] = queued
             if length > 0:
-                out[3, row] = size[queue_next(words, starts, 0)]
+                out[3, row] = size[next_number(words, starts, 0)]
             out[4, row] = busy
             out[5, row] = down
     return row + 1
@@ -230,7 +231,7 @@ def free_blocks(
         lo=own(lo, np.int64),
         hi=own(hi, np.int64),
     )
-    words, starts = new_queue(schedule.n_cores)
+    words, starts = new_tree(schedule.n_cores)
     free_end, free_begin = np.zeros(schedule.n_cores, np.int64), np.full(schedule.n_cores + 1, -1, np.int64)
     rows = _blocks(begin, schedule.n_cores, events, words, starts, free_end, free_begin, out)
     if rows == 0:
@@ -308,7 +309,7 @@ def _blocks(
                 blocks += 1
                 cores += b - a
             else:
-                at = queue_next(words, starts, last - a)
+                at = next_number(words, starts, last - a)
                 if at < 0:
                     return 0
                 left = last - at

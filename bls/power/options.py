@@ -12,8 +12,8 @@ import numpy as np
 
 from bls import options as o
 from bls.engine import state as b
+from bls.engine.features.power.state import DomainState, PowerState, StopState
 from bls.engine.hooks import SET_STATES
-from bls.engine.state import DomainState, PowerState, StopState
 from bls.estimates import groups
 from bls.estimates.coverage import check_predicts
 from bls.estimates.history import LAST_TWO
@@ -352,7 +352,7 @@ class PowerPlan:
         group = np.repeat(np.arange(len(table.cores)), table.n_hosts)
         passages = np.stack([table.shutdown_ns[group], table.boot_ns[group]])
         return StopState.new(
-            {"hosts": n_hosts, "host_log": 4 * n_hosts},
+            {"hosts": n_hosts},
             first=stairs.first.copy(),
             stairs=np.stack([_never(stairs.until_ns), stairs.power_mw]),
             saves_mw=(self._host_most_mw - (table.off_mw if off else table.host_idle_mw))[group],
@@ -370,6 +370,9 @@ class PowerPlan:
             for lo, hi in zip(one.core_lo.tolist(), one.core_hi.tolist(), strict=True):
                 inside[row, lo + 1 : hi + 1] = 1
         before = np.cumsum(inside, axis=1)  # how many cores of each domain are below each number
+        ends = np.array([0, n_cores]) if self.alike else self.table.first_core
+        whole = np.array([0]), np.array([n_cores])
+        parts = [_in_groups(lo, hi, ends) for lo, hi in (whole, *((one.core_lo, one.core_hi) for one in self.domains))]
         covers = np.ones((len(partitions), 1 + n), np.int64)
         for row in range(len(partitions)):
             for k in range(int(partitions.first[row]), int(partitions.first[row + 1])):
@@ -378,9 +381,8 @@ class PowerPlan:
         hosts = np.array([one.hosts for one in self.domains], np.bool_).reshape(n, int(self.table.first_host[-1])).T
         return DomainState.new(
             {"domains": 1 + n},
-            first=np.cumsum([0, 1] + [len(one.core_lo) for one in self.domains]),
-            lo=np.concatenate([np.array([0]), *(one.core_lo for one in self.domains)]),
-            hi=np.concatenate([np.array([n_cores]), *(one.core_hi for one in self.domains)]),
+            first=np.cumsum([0] + [part.shape[1] for part in parts]),
+            **dict(zip(("lo", "hi", "group"), np.concatenate(parts, axis=1), strict=True)),
             idle_mw=np.array([self.table.idle_total_mw, *(one.idle_mw for one in self.domains)], np.int64),
             covers=covers,
             of_first=np.append(0, np.cumsum(hosts.sum(axis=1))),
@@ -425,6 +427,13 @@ class PowerPlan:
             factor=power,
             alike=self.of_user.copy() if learns and self.of_user is not None else nothing,
         )
+
+
+def _in_groups(lo: Array, hi: Array, first_core: Array) -> Array:
+    # Intervals of cores, cut where groups end: begins, ends and groups.
+    begin, end = np.maximum(lo, first_core[:-1, None]), np.minimum(hi, first_core[1:, None])
+    group, at = np.nonzero(begin < end)
+    return np.stack([begin[group, at], end[group, at], group])
 
 
 def power_plan(

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
 from bls.engine import state as b
-from bls.engine.state import BatchState, Directed
+from bls.engine.features.running.state import Directed
+from bls.engine.state import BatchState
 from bls.seen.answers import AnswerError
 from bls.seen.jobs import SeenJob
 from traces.base.errors import InputError, PluginError, shown

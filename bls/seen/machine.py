@@ -15,7 +15,7 @@ import numpy as np
 
 from bls.constraints.advance_reservations import Window, Windows
 from bls.engine import state as b
-from bls.engine.initial_state import intervals_of
+from bls.engine.cores import intervals_of
 from bls.engine.state import BatchState
 from bls.machine.partitions import Partition, partition_table
 from bls.machine.platform import Platform

@@ -33,9 +33,9 @@ def refusal(
     """
     jobs = state.jobs
     why = int(state.refused)
-    if why in (b.NO_POWER, b.NO_POWER_THERE):
-        more, room = state.refused_at, state.refused_of
-        there = f" of {domains[int(state.refused_where) - 1]}" if why == b.NO_POWER_THERE else ""
+    if why == b.NO_POWER:
+        more, room, where = state.refused_at, state.refused_of, state.refused_where
+        there = f" of {domains[where - 1]}" if where else ""
         return (
             f"gave job {jobs.number[row]}, which would draw {more / 1000:g} W more than idle cores; under the limit to "
             f"power{there} {max(room, 0) / 1000:g} W are left"

@@ -112,7 +112,6 @@ class InlineRun:
             inline.saved.make_room(simulator.running())
             self._settle()
         elif status == InlineStatus.RELEASES_FULL:
-            simulator.grow_releases()
             simulator.grow_wishes(len(inline.application.wished_ns))
         elif status == InlineStatus.ROWS_SHORT:
             inline.grow_rows(len(simulator.state.jobs.number))

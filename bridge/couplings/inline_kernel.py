@@ -17,7 +17,7 @@ from als.lengths.draw import IMPOSSIBLE, NO_ROOM, length_cov
 from als.network.state import NONE
 from als.programs.drawing import show_phases
 from als.programs.table import draw_program
-from bls.engine.features.releases import FULL, REFUSED, TOLD
+from bls.engine.features.running.releases import FULL, REFUSED, TOLD
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from bridge.couplings import inline_state as i

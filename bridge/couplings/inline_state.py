@@ -17,7 +17,7 @@ from als.lengths.contract import MAX_TASKS_PER_JOB
 from als.network.state import NONE, NetworkState
 from als.programs.table import DrawingRoom, Programs, ProgramTable, new_drawing_room
 from bls.engine import loop as batch
-from bls.engine.features import losses, reached, releases, wishes
+from bls.engine.features.running import losses, reached, releases, wishes
 from bls.engine.state import BatchState
 from bls.simulator import BatchSimulator
 from bridge.couplings.contract import TaskColumns, core_gflop

@@ -17,7 +17,7 @@ import numpy as np
 
 from als.engine.metrics import LOOP_METRICS, application_metrics
 from bls.constraints.job_constraints import JobConstraints
-from bls.engine.initial_state import intervals_of
+from bls.engine.cores import intervals_of
 from bls.metrics.batch import OverTime, streamed_metrics
 from bls.metrics.schedule import Allocations, Downtime, Schedule
 from bls.simulator import BatchSimulator

@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bls.availability.bitset import new_tree, next_number
 from bls.availability.free_cores import (
     free_all,
     free_count,
@@ -17,7 +18,7 @@ from bls.availability.free_cores import (
     free_take,
     new_free,
 )
-from bls.engine.queue import new_queue, queue_add, queue_next, queue_remove
+from bls.engine.queue import queue_add, queue_remove
 
 #: One, two, three and four levels, and their edges.
 SIZES = (1, 31, 32, 33, 64, 100, 1023, 1024, 1025, 2100, 32_769, 40_000)
@@ -77,7 +78,7 @@ def after(ranks: set[int], rank: int) -> int:
 @settings(max_examples=400)
 @given(data=st.data(), size=st.sampled_from(SIZES_QUEUE))
 def test_as_a_set(data: st.DataObject, size: int) -> None:
-    words, starts = new_queue(size)
+    words, starts = new_tree(size)
     inside: set[int] = set()
     edges = [rank for rank in (0, 1, 31, 32, 1023, 1024, 32_767, 32_768, size - 1) if rank < size]
     ranks = st.sampled_from(edges) | st.integers(0, size - 1)
@@ -88,11 +89,11 @@ def test_as_a_set(data: st.DataObject, size: int) -> None:
         else:
             queue_add(words, starts, rank)
             inside.add(rank)
-        assert queue_next(words, starts, 0) == after(inside, 0)
+        assert next_number(words, starts, 0) == after(inside, 0)
         for other in {rank, min(rank + 1, size - 1), *edges}:
-            assert queue_next(words, starts, other) == after(inside, other)
+            assert next_number(words, starts, other) == after(inside, other)
     for rank in sorted(inside):
-        assert queue_next(words, starts, 0) == rank
+        assert next_number(words, starts, 0) == rank
         queue_remove(words, starts, rank)
-    assert queue_next(words, starts, 0) == -1
+    assert next_number(words, starts, 0) == -1
     assert not words.any()

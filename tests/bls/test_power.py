@@ -21,7 +21,7 @@ from tables import table_rows
 
 import bridge
 from bls import HostGroup, Platform, Rules, Surroundings, Workload
-from bls.engine.features.power_states import _compare
+from bls.engine.features.power.slowing import _compare
 from bls.machine.host_power import HostPower
 from bls.power.allowed import allowed_jobs
 from bls.power.options import SLOW, PowerOptions, PowerPlan

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.core_profile import hold_cores, move_profile
+from bls.engine.core_profile import hold_cores
+from bls.engine.features.running.releases import list_left
 from bls.engine.hooks import HOOK
-from bls.engine.placement_search import earliest_place
 from bls.engine.planned_time import planned_ns
 from bls.engine.queue import waiting_from
 from bls.engine.state import BatchState
@@ -15,9 +15,11 @@ from traces.compiled import compiled
 
 @compiled(HOOK)
 def hold_pool_cores(state: BatchState, job: int, begin: int, stop: int, sign: int) -> int:
-    """Take (-1) a running job's cores from the profile for [begin, stop), or give them back (1)."""
+    """Take (-1) the cores that a running job still holds from the profile for [begin, stop), or give them back (1)."""
     first, count = state.jobs.held_first[job], state.jobs.held_count[job]
     lo, hi = state.pool.lo[first : first + count], state.pool.hi[first : first + count]
+    if state.settings.releases != b.NO_RELEASES:
+        lo, hi, count = state.left.lo, state.left.hi, list_left(state, job)
     hold_cores(state, job, lo, hi, count, begin, stop, sign)
     return 0
 
@@ -40,20 +42,6 @@ def hold_host_cores(state: BatchState, host: int, begin: int, stop: int, sign: i
     return 0
 
 
-@compiled(HOOK)
-def move(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
-    """Let time go on to ``begin``."""
-    move_profile(state, now)
-    return 0
-
-
-@compiled(HOOK)
-def earliest(state: BatchState, job: int, _begin: int, before: int, _sign: int) -> int:
-    """The earliest slot of a job before an instant, ``stop``; its cores are at the end of the pool, ``n_placed`` intervals."""
-    slot, state.n_placed = earliest_place(state, job, before)
-    return int(slot)
-
-
 @compiled(inner=True)
 def _planned_cores(state: BatchState) -> int:
     """The most cores that may be reserved in one pass."""
@@ -71,21 +59,6 @@ def _planned_cores(state: BatchState) -> int:
     return int(min(cores, most * settings.widest))
 
 
-@compiled(inner=True)
-def _overrunning_cores(state: BatchState) -> int:
-    """What jobs hold that run, and that until now were expected to have ended by now: the pass takes it for longer."""
-    jobs = state.jobs
-    if state.expected.n == 0 or state.expected.ns[0] > state.now_ns:
-        return 0
-    cores = 0
-    for k in range(state.expected.n):
-        job = state.expected.key[k]
-        late = state.expected.ns[k] <= state.now_ns and jobs.expected_end_ns[job] <= state.now_ns
-        if late and jobs.start_ns[job] >= 0 and jobs.state[job] < 0:
-            cores += jobs.held_cores[job]
-    return int(cores)
-
-
 @compiled(HOOK)
 def room(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
     """Whether the arrays have room for whatever one pass may write, as a ``BatchStatus``."""
@@ -100,17 +73,16 @@ def room(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> i
     profile = state.cores_profile
     if profile.n_slices + more > profile.ns.size:
         return BatchStatus.PROFILE_FULL
-    # There are no more intervals than cores, and so many changes of amounts at the most.
+    # There are no more intervals than cores, and so many changes of amounts at the most: free cores may be taken, and those of
+    # jobs that run longer than expected be held for longer.
     planned = _planned_cores(state) if settings.plans == 1 else 0
-    more = state.free_cores + state.overdue_cores + _overrunning_cores(state) + planned
+    more = state.host_of.size + planned
     if settings.releases != b.NO_RELEASES:
         more += state.host_of.size  # what is left of running jobs lies in more intervals
     if settings.resizing != b.NO_RESIZE or settings.releases == b.BY_DRAIN:
         more += 2 * state.host_of.size  # what running jobs hold is given back, and held anew
-    more = 2 * more + 2 * state.host_events.ns.size
     amounts = settings.n_resources + settings.n_licences + state.domains.limit_mw.size
-    more *= 1 + amounts
-    more += steps
+    more = 2 * (more + state.host_events.ns.size) * (1 + amounts) + steps
     if profile.n_changes + more > profile.lo.size:
         return BatchStatus.PROFILE_FULL
     if state.kept_used + planned > state.kept.lo.size:

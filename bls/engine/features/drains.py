@@ -8,7 +8,7 @@ ends. If the host comes back before, the job holds it again.
 from __future__ import annotations
 
 from bls.engine.hooks import HOOK
-from bls.engine.job_lifecycle import count_cores, hold_pool, planned_until, set_free, under_way
+from bls.engine.job_lifecycle import hold_pool, planned_until, set_free, under_way
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
@@ -38,8 +38,7 @@ def _move_of(state: BatchState, job: int, host: int, now: int, sign: int) -> Non
     if cores == 0:
         return
     until = planned_until(state, job, now)
-    if settings.by_cores == 1:
-        hold_pool(state, job, now, until, 1)
+    hold_pool(state, job, now, until, 1)
     for k in range(first, stop):
         for core in range(max(lo, state.pool.lo[k]), min(hi, state.pool.hi[k])):
             if holder[core] != before:
@@ -49,9 +48,6 @@ def _move_of(state: BatchState, job: int, host: int, now: int, sign: int) -> Non
     state.free_cores -= sign * cores
     jobs.held_cores[job] += sign * cores
     jobs.released_held[job] -= sign * cores
-    if settings.by_cores == 1:
-        hold_pool(state, job, now, until, -1)
-    else:
-        count_cores(state.profile, now, until, -sign * cores)
+    hold_pool(state, job, now, until, -1)
     if settings.plans == 1 and until == now and jobs.overdue[job] == 1:
         state.overdue_cores += sign * cores

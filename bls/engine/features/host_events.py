@@ -44,7 +44,7 @@ def gone(state: BatchState, host: int, begin: int, stop: int, sign: int) -> None
 @compiled(inner=True)
 def log_host(state: BatchState, instant: int, host: int, what: int) -> int:
     """Write down that a host comes to a state; returns where."""
-    k, log = state.n_host_log, state.stops.log
+    k, log = state.n_host_log, state.host_log
     log.at_ns[k], log.host[k], log.state[k] = instant, host, what
     state.n_host_log = k + 1
     return int(k)

@@ -1,41 +1,28 @@
 """Moldable jobs: the first job of the queue that has to wait starts with another number of cores than it asks for.
 
-A moldable job has a least and a most number of cores. As the queue is walked, the first job is looked at that no limit keeps
-back and that does not fit, or that is the only one that waits. If it does not fit, and what is free is at least its least,
-it takes that, unless by its reservation, where jobs have one, it would end earlier with what it asks for. If it fits, it takes
-what is free, up to its most. It is planned with the same work: its estimate and its walltime are so much longer, or
-shorter. Once it runs its width stays as it is; another attempt asks for what the first did. Where power is limited no more
-cores are free to it than what is left of the limit is enough for, in the state that it is planned with.
+As the queue is walked, the first job is looked at that no limit keeps back and that does not fit, or that is the only one that
+waits. If it fits, it takes what is free, up to its most. If not, it takes what is free, at least its least, unless by its
+reservation it would end earlier with what it asks for. Its estimate and its walltime are of the same work. Another attempt asks
+for what the first did. Where power is limited no more cores are free to it than what is left of the limit is enough for.
 
-Where several jobs have reservations, the first job fits if it can start now beside those of others, which may have been
-kept from earlier passes, with what it asks for. If not, it takes the most cores with which it can, at least its least, again
-unless it would end earlier by its reservation.
+Where several jobs have reservations, the first job fits if it can start now beside those of others with what it asks for; if
+not, it takes the most cores with which it can.
 """
 
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.features.power import room_in_pass
-from bls.engine.features.reached import room_in_limits
+from bls.engine.cores import Slices
+from bls.engine.features.power.limits import room_in_pass
 from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import count_cores, earliest_by_counts
+from bls.engine.job_starts import room_in_limits
 from bls.engine.kept_reservations import drop_slot
 from bls.engine.planned_time import planned_ns, planned_with, scaled
 from bls.engine.power_of_jobs import core_mw
-from bls.engine.state import BatchState, Slices
+from bls.engine.state import BatchState
 from traces.base.time import MAX_NS
 from traces.compiled import compiled
-
-
-@compiled(inner=True)
-def _reserved_ns(state: BatchState, job: int) -> int:
-    """When a job that does not fit now could start with what it asks for, by what is planned; ``NEVER`` if not in sight."""
-    profile = state.profile
-    for k in range(profile.first, profile.end):
-        if profile.free[k] >= state.jobs.cores[job]:
-            # If only overdue jobs are in the way: they are expected to end at the next instant.
-            return int(max(profile.ns[k], state.now_ns + 1))
-    return b.NEVER
 
 
 @compiled(inner=True)
@@ -71,13 +58,12 @@ def _narrower(state: BatchState, job: int, free: int, begin: int) -> int:
 def mold(state: BatchState, job: int, _begin: int, reserved: int, _sign: int) -> int:
     """Give a job that waits, and no other before it, the width with which it starts in this pass; returns it.
 
-    ``stop`` is when it could start with what it asks for; 0 where the profile of cores says that.
+    ``stop`` is when it could start with what it asks for, if it does not fit now, and has a reservation.
     """
-    jobs, asked, free, begin = state.jobs, state.jobs.cores[job], _free(state, job), b.NEVER
+    jobs, asked, free = state.jobs, state.jobs.cores[job], _free(state, job)
     if jobs.min_cores[jobs.origin[job]] == jobs.max_cores[jobs.origin[job]]:
         return int(asked)
-    if asked > free and state.settings.plans == 1:
-        begin = reserved if reserved > 0 else _reserved_ns(state, job)
+    begin = reserved if state.settings.plans == 1 else b.NEVER
     width = _wider(state, job, free) if asked <= free else _narrower(state, job, free, begin)
     if width != asked:
         _change(state, job, width)

@@ -5,22 +5,23 @@ from __future__ import annotations
 from bls.engine import state as b
 from bls.engine.heaps import drop_top
 from bls.engine.hooks import HOOK, HOST_EVENTS, LIMITS, STOP_HOSTS, call_hook
-from bls.engine.job_lifecycle import arrive, for_good, leave_queue, log_job
+from bls.engine.job_lifecycle import arrive, send_away
 from bls.engine.kept_reservations import drop_slot
 from bls.engine.planned_time import planned_ns
-from bls.engine.queue import queue_next
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
 
 @compiled(HOOK)
-def next_other(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
-    """The next instant at which something rarer than an end or an arrival happens."""
-    t = min(state.wake_ns, state.power_at_ns)
+def next_other(state: BatchState, _job: int, _begin: int, _stop: int, sign: int) -> int:
+    """The next instant of something rarer than an end or an arrival; without outages and wake-ups if ``sign`` is 0."""
+    t = state.power_at_ns
+    if sign != 0:
+        t = min(t, state.wake_ns)
+        if state.host_events.n > 0:
+            t = min(t, state.host_events.ns[0])
     if state.arriving.n > 0:
         t = min(t, state.arriving.ns[0])
-    if state.host_events.n > 0:
-        t = min(t, state.host_events.ns[0])
     if state.next_boundary < state.boundaries.size:
         t = min(t, state.boundaries[state.next_boundary])
     if state.next_cancel < state.cancel_order.size:
@@ -37,16 +38,11 @@ def _withdraw(state: BatchState, now: int) -> None:
         state.next_cancel += 1
         if jobs.start_ns[job] >= 0 or jobs.state[job] >= 0:
             continue
-        if queue_next(state.queue_words, state.queue_starts, jobs.rank[job]) == jobs.rank[job]:
-            leave_queue(state, job)
-            log_job(state, job, b.LOG_LEFT)
-            if jobs.slot_ns[job] != b.NEVER:
-                state.gained, state.hull_ns = 1, max(state.hull_ns, jobs.slot_ns[job] + planned_ns(state, job))
-                drop_slot(state, job)
+        if jobs.slot_ns[job] != b.NEVER:
+            state.gained, state.hull_ns = 1, max(state.hull_ns, jobs.slot_ns[job] + planned_ns(state, job))
+            drop_slot(state, job)
         state.changed = 1
-        jobs.state[job] = b.CANCELLED
-        jobs.why[job] = b.NEVER_STARTED
-        for_good(state, job, now)
+        send_away(state, job, b.CANCELLED)
 
 
 @compiled(HOOK)

@@ -101,9 +101,8 @@ def _slot(state: BatchState, job: int, before: int, is_copied: bool) -> int:
 def _start_as_reserved(state: BatchState, job: int) -> bool:
     """Start a job on the cores that its reservation names; False if they cannot be its."""
     first, count, used = state.jobs.plan_first[job], state.jobs.plan_count[job], state.pool_used
-    for k in range(count):
-        state.pool.lo[used + k] = state.kept.lo[first + k]
-        state.pool.hi[used + k] = state.kept.hi[first + k]
+    copy_first(state.pool.lo[used:], state.kept.lo[first:], count)
+    copy_first(state.pool.hi[used:], state.kept.hi[first:], count)
     return start(state, job, count, b.BY_RESERVATION)
 
 
@@ -130,9 +129,8 @@ def _reserve(state: BatchState, job: int, slot: int, is_copied: bool) -> None:
         return
     if state.settings.by_cores == 1:
         count, used, at = state.n_placed, state.pool_used, state.kept_used
-        for i in range(count):
-            state.kept.lo[at + i] = state.pool.lo[used + i]
-            state.kept.hi[at + i] = state.pool.hi[used + i]
+        copy_first(state.kept.lo[at:], state.pool.lo[used:], count)
+        copy_first(state.kept.hi[at:], state.pool.hi[used:], count)
         jobs.plan_first[job], jobs.plan_count[job] = at, count
         state.kept_used = at + count
         call_hook(state.hooks[HOLD_KEPT], (state, job, slot, stop, -1))

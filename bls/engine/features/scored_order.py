@@ -29,7 +29,7 @@ def _reorder(order: Array, places: Array, rows: Array, n: int) -> None:
 @compiled(HOOK)
 def put_in_order(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
     """The waiting jobs by (tier, score, submit, row) into state.order; -1 if a score is no number."""
-    jobs, order, keys = state.jobs, state.order, state.keys
+    jobs, order, keys, numbers, memory = state.jobs, state.order, state.keys, state.numbers, state.memory
     n, job = 0, waiting_from(state, 0)
     while job >= 0:
         order[n] = job
@@ -38,18 +38,8 @@ def put_in_order(state: BatchState, _job: int, _begin: int, _stop: int, _sign: i
     if n == 0:
         return 0
     score = _score(state.functions[b.SCORE_AT])
-    fault = score(
-        state.now_ns,
-        order,
-        n,
-        jobs.eligible_ns,
-        jobs.submit_ns,
-        jobs.estimate_ns,
-        jobs.cores,
-        state.numbers,
-        state.memory,
-        keys,
-    )
+    eligible, submit, estimate = jobs.eligible_ns, jobs.submit_ns, jobs.estimate_ns
+    fault = score(state.now_ns, order, n, eligible, submit, estimate, jobs.cores, numbers, memory, keys)
     if fault != 0:
         state.due_job = max(0, min(fault - 1, jobs.number.size - 1))
         return -1

@@ -1,18 +1,16 @@
 """Running jobs that a policy directs: their cores run faster or slower from now on, or they are ended.
 
-What a policy has decided in a pass happens to running jobs behind it, and to those that the pass has started. A scale is in
-force from that instant on, behind all that happens at it; a job that is ended is cut one nanosecond later.
-
-What a job had still to run is thought to take as much longer, or shorter, as the mean of its cores' scales changes; its
-walltime stays as it is. A job that is only replayed goes on with what is left of its recorded run time: whole ns and parts per
-billion of one, so that no change costs anything by rounding but that of the end, half to even. Where jobs are planned with the
-ends that their applications promise, these promise anew.
+What a policy has decided in a pass happens behind it, to jobs that the pass has started, too; a job that is ended is cut one
+nanosecond later. What a job had still to run is thought to take as much longer, or shorter, as the mean of its cores' scales
+changes. A job that is only replayed goes on with what is left of its recorded run time: whole ns and parts per billion of one,
+so that no change costs anything by rounding but that of the end, half to even. Where jobs are planned with the ends that their
+applications promise, these promise anew.
 """
 
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.features.reached import end_as_directed, hears, set_stop_again, stretch_walltime, write_down
+from bls.engine.features.running.reached import end_as_directed, hears, set_stop_again, stretch_walltime, write_down
 from bls.engine.heaps import move
 from bls.engine.hooks import HEAR, HOOK, call_hook
 from bls.engine.job_lifecycle import hold_until
@@ -32,17 +30,10 @@ def _holds(state: BatchState, job: int, core: int) -> bool:
 
 
 @compiled(inner=True)
-def _scale_of_all(state: BatchState, job: int) -> int:
-    """The scale of the cores of a job that were not told another one since."""
-    scale = state.scaling.scale[job]
-    return int(scale if scale > 0 else WHOLE)
-
-
-@compiled(inner=True)
 def _mean_scale(state: BatchState, job: int) -> int:
     """The mean of the scales of the cores that a job holds."""
     if state.scaling.apart[job] == 0:
-        return int(_scale_of_all(state, job))
+        return int(state.scaling.scale[job])
     jobs, total, n = state.jobs, 0, 0
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         for core in range(state.pool.lo[k], state.pool.hi[k]):
@@ -64,7 +55,7 @@ def _scale(state: BatchState, job: int, core: int, scale: int) -> None:
         for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
             for each in range(state.pool.lo[k], state.pool.hi[k]):
                 if _holds(state, job, each):
-                    row[each], of_core[each] = job + 1, _scale_of_all(state, job)
+                    row[each], of_core[each] = job + 1, state.scaling.scale[job]
     row[core], of_core[core] = job + 1, scale
 
 
@@ -111,14 +102,17 @@ def expect(state: BatchState, job: int, end: int) -> None:
     if state.settings.plans == 0 or end == thought:
         jobs.expected_end_ns[job] = end
         return
-    drop_plan(state)
+    directs = state.settings.directs != 0
+    if directs or end > thought:
+        drop_plan(state)
     hold_until(state, job, end)
-    move(state.expected, job, end)
+    if directs:
+        move(state.expected, job, end)
     if end > thought:
         state.lost = 1
     else:
         state.gained, state.hull_ns = 1, max(state.hull_ns, thought)
-    state.blocked_head = -1
+    state.blocked_head = -1  # its slot is another now
 
 
 @compiled(inner=True)
@@ -157,9 +151,9 @@ def _direct(state: BatchState, job: int, now: int, first: int, stop: int) -> boo
     return True
 
 
-@compiled(inner=True)
-def carry_out(state: BatchState, now: int) -> int:
-    """What was decided about running jobs in the pass happens to them; returns 0, or a status."""
+@compiled(HOOK)
+def direct_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
+    """After a pass: what was decided about running jobs in it happens to them; returns 0, or a status."""
     given, k = state.directed, 0
     while k < state.n_directed and given.what[k] == b.HINTED:
         k += 1  # they were heard before
@@ -172,9 +166,3 @@ def carry_out(state: BatchState, now: int) -> int:
         k = stop
     state.n_directed = 0
     return 0
-
-
-@compiled(HOOK)
-def direct_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
-    """After a pass: what its policy has decided about running jobs happens; returns 0, or a status."""
-    return int(carry_out(state, now))

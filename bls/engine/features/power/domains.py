@@ -8,34 +8,19 @@ chooses do. Units are offered whole, and so are hosts that are not shared.
 
 from __future__ import annotations
 
-from bls.availability.free_cores import free_count, free_take
-from bls.engine import state as b
+from bls.availability.free_cores import free_count
 from bls.engine.hooks import HOOK
-from bls.engine.power_of_jobs import core_mw, cores_mw, fits_within, room_mw
-from bls.engine.state import BatchState
+from bls.engine.placement_search import keep_first
+from bls.engine.power_of_jobs import core_mw, fits_within
+from bls.engine.state import NEVER, BatchState
 from traces.compiled import compiled
-
-
-@compiled(inner=True)
-def _keep(state: BatchState, lo: int, hi: int, keep: int) -> None:
-    """Of the cores [lo, hi) that are offered leave the first ``keep``."""
-    offered = state.offered.words
-    if keep == 0:
-        free_take(offered, state.free_starts, lo, hi)
-        return
-    for core in range(lo, hi):
-        if (offered[core >> 5] >> (core & 31)) & 1 == 1:
-            if keep == 0:
-                free_take(offered, state.free_starts, core, core + 1)
-            else:
-                keep -= 1
 
 
 @compiled(inner=True)
 def _offer_of_host(state: BatchState, job: int, host: int) -> int:
     """Offer no more cores of a host than its domains have room for; returns how many these are."""
     domains, lo, hi = state.domains, state.host_first[host], state.host_first[host + 1]
-    free, room = free_count(state.offered.words, lo, hi), b.NEVER
+    free, room = free_count(state.offered.words, lo, hi), NEVER
     first, stop = domains.of_first[host], domains.of_first[host + 1]
     if free == 0 or first == stop:
         return int(free)
@@ -48,7 +33,7 @@ def _offer_of_host(state: BatchState, job: int, host: int) -> int:
     if state.settings.whole_hosts == 1 and free < hi - lo:
         keep = 0
     if keep < free:
-        _keep(state, lo, hi, keep)
+        keep_first(state, lo, hi, free, keep)
         if state.offered.hosts.size > 0:
             state.offered.hosts[host] = min(state.offered.hosts[host], keep)
     for k in range(first, stop):
@@ -70,17 +55,3 @@ def offer_of_domains(state: BatchState, job: int, _begin: int, count: int, _sign
     for host in range(state.host_first.size - 1):
         total += _offer_of_host(state, job, host)
     return 0 if total >= state.jobs.cores[job] else -1
-
-
-@compiled(HOOK)
-def fits_domains(state: BatchState, job: int, _begin: int, count: int, _sign: int) -> int:
-    """Whether (1 or 0) the ``stop`` intervals of cores at the end of the pool fit all limits of domains; if not it is noted."""
-    lo, hi = state.pool.lo[state.pool_used :], state.pool.hi[state.pool_used :]
-    for domain in range(1, state.domains.limit_mw.size):
-        room = room_mw(state, domain)
-        if not fits_within(state, job, domain, lo, hi, count, room):
-            more = cores_mw(state, job, domain, lo, hi, count)
-            state.refused, state.refused_at, state.refused_of = b.NO_POWER_THERE, more, room
-            state.refused_where = domain
-            return 0
-    return 1

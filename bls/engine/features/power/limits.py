@@ -1,16 +1,12 @@
 """Limits to the power of the machine, and who may start under them.
 
 A limit is known from some instant on. Then a job starts if what it draws, what the running ones do and what the idle cores do
-fit, all of those that may be slowed in the state that they are planned with: full speed (*hold*); the one that was set for the
-job by its submit (*fixed*); or the slowest one (*levels*). Where several reservations are planned, or where cores differ, the
-same is an amount in the profile of cores, beside licences: of limits those that are known now count, up to their ends. A job is
-planned to run for as long as it takes in the state that was set for it, or at the level of now. Where limits are known before
-they begin, the profile has them from when they are known on, and a job fits if it does for as long as it is planned to run.
+fit, all that may be slowed in the state that they are planned with (``bls.engine.power_of_jobs``). Where several reservations
+are planned, or where cores differ, that is an amount in the profile of cores, beside licences, up to the ends of the limits
+that are known now; where limits are known before they begin, the profile has them from then on.
 
-After each pass running jobs are put into their states (``bls.engine.features.power_states``). Where what jobs draw is
-predicted, they start, and are planned, by that; their states are by what is drawn.
-
-A host that is down is counted as if it were idle.
+After each pass running jobs are put into their states (``bls.engine.features.power.slowing``). A host that is down is counted
+as if it were idle.
 """
 
 from __future__ import annotations
@@ -26,8 +22,7 @@ from traces.compiled import compiled
 
 @compiled(inner=True)
 def _plan_limit(state: BatchState, domain: int, k: int, now: int, sign: int) -> None:
-    """Take what the limits of a domain that are known from instant number ``k`` on leave out from the profile (-1), or give it
-    back (1)."""
+    """Take (-1) what a domain's limits that are known from instant ``k`` on leave out from the profile, or give it back (1)."""
     power, which = state.power, state.settings.power_amount + domain
     for stair in range(power.first[domain, k], power.first[domain, k + 1]):
         until, step, since = power.stairs[0, stair], power.stairs[1, stair], max(now, power.stairs[2, stair])

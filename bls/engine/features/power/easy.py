@@ -8,8 +8,8 @@ the state that they are planned with, until they are expected to end; so both on
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.features.directed import expect
-from bls.engine.features.power import room_in_pass
+from bls.engine.features.power.limits import room_in_pass
+from bls.engine.features.running.directed import expect
 from bls.engine.heaps import drop_top, push
 from bls.engine.hooks import HOOK, MOLD, call_hook
 from bls.engine.job_lifecycle import under_way
@@ -24,8 +24,7 @@ from traces.compiled import compiled
 
 @compiled(inner=True)
 def _set_shadow(state: BatchState, job: int) -> int:
-    """Find when the head can start, ``shadow_ns``, and how many cores are free beside it then, ``extra_cores``; returns the mW
-    then."""
+    """Find when the head can start, ``shadow_ns``, and the cores that are free beside it, ``extra_cores``; returns the mW."""
     power, ends = state.power, state.power.ends
     cores, need, mw = state.free_cores, state.jobs.cores[job], least_mw(state, job)
     left = room_in_pass(state)
@@ -77,7 +76,7 @@ def plan_with_power(state: BatchState, _job: int, n_order: int, _stop: int, _sig
         if settings.molds == 1 and not blocked:
             if not fits and settings.max_reservations > 0:
                 extra_mw = _set_shadow(state, job)
-            n = call_hook(state.hooks[MOLD], (state, job, 0, state.now_ns if fits else state.shadow_ns, 0))
+            n = call_hook(state.hooks[MOLD], (state, job, 0, state.shadow_ns, 0))
             mw = least_mw(state, job)
             fits = n <= free and mw <= room_in_pass(state)
         if not fits:

@@ -7,30 +7,21 @@ job has started and its application is known, and happen at their instants, behi
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.core_profile import hold_cores
-from bls.engine.features.reached import behind_last_working, walltime_end
+from bls.engine.features.running.reached import behind_last_working, walltime_end
 from bls.engine.heaps import drop_top, push
 from bls.engine.hooks import HOOK, HOSTS_SLEEP, WISH, call_hook
-from bls.engine.job_lifecycle import (
-    account_for,
-    count_cores,
-    hold_pool,
-    is_open,
-    next_down_ns,
-    planned_until,
-    set_free,
-    tally,
-)
+from bls.engine.job_lifecycle import account_for, hold_pool, is_open, next_down_ns, planned_until, set_free, tally
 from bls.engine.state import BatchState
+from bls.engine.status import BatchStatus
 from traces.compiled import compiled
 from traces.kernels.signatures import Ints
 
-#: What :func:`tell_releases` answers: they cannot be; they will happen; the table of releases must grow first.
+#: What :func:`tell_releases` answers: they cannot be; they will happen; and wishes, for which a table must grow first.
 REFUSED, TOLD, FULL = 0, 1, 2
 
 
 @compiled(inner=True)
-def _left(state: BatchState, job: int) -> int:
+def list_left(state: BatchState, job: int) -> int:
     """Write the intervals that a job still holds into ``state.left``; returns how many."""
     jobs, holder, count = state.jobs, state.holder, 0
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
@@ -48,14 +39,6 @@ def _left(state: BatchState, job: int) -> int:
 
 
 @compiled(HOOK)
-def hold_left_cores(state: BatchState, job: int, begin: int, stop: int, sign: int) -> int:
-    """As ``bls.engine.features.by_cores.hold_pool_cores``, of the cores that the job still holds."""
-    count = _left(state, job)
-    hold_cores(state, job, state.left.lo, state.left.hi, count, begin, stop, sign)
-    return 0
-
-
-@compiled(HOOK)
 def take_up(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
     """A job that starts holds the cores of its allocation."""
     jobs = state.jobs
@@ -70,21 +53,23 @@ def take_up(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) ->
 @compiled(HOOK)
 def give_up(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
     """A job that ends gives back what it still holds; ``holder`` says it until its place in the profile is given back."""
-    for k in range(_left(state, job)):
+    for k in range(list_left(state, job)):
         set_free(state, state.left.lo[k], state.left.hi[k], 1)
     return 0
 
 
 @compiled(HOOK)
 def handle_releases(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
-    """All releases of the present instant, ``begin``, job by job; then the wishes of jobs."""
+    """All releases of the present instant, ``begin``, job by job; then the wishes of jobs. Returns a ``BatchStatus``."""
     n_cores = state.host_of.size
+    if state.n_released + n_cores > state.releases.job.size:
+        return BatchStatus.RELEASES_FULL
     while state.releasing.n > 0 and state.releasing.ns[0] == now:
         if state.releasing.key[0] >= b.WISH_KEY:
             call_hook(state.hooks[WISH], (state, state.releasing.key[0] - b.WISH_KEY, now, now, 0))
         else:
             _release_of(state, state.releasing.key[0] // n_cores, now)
-    return 0
+    return BatchStatus.RUNNING
 
 
 @compiled(inner=True)
@@ -92,15 +77,16 @@ def _release_of(state: BatchState, job: int, now: int) -> None:
     """What one job releases at an instant."""
     settings, jobs = state.settings, state.jobs
     n_cores = state.host_of.size
-    until = planned_until(state, job, now)
-    if settings.by_cores == 1:
-        hold_pool(state, job, now, until, 1)
-    behind, working = behind_last_working(state, job), 0
-    cores = 0
+    until, records = planned_until(state, job, now), state.releases
+    hold_pool(state, job, now, until, 1)
+    behind, working, cores = behind_last_working(state, job), 0, 0
     while state.releasing.n > 0 and state.releasing.ns[0] == now and state.releasing.key[0] // n_cores == job:
         core = state.releasing.key[0] % n_cores
         drop_top(state.releasing)
         state.holder[core] = -1
+        k = state.n_released
+        records.job[k], records.core[k], records.at_ns[k] = job, core, now
+        state.n_released = k + 1
         if state.asked.size > 0:
             jobs.asked[job] -= state.asked[core]
             if state.asked[core] == 0:
@@ -116,10 +102,7 @@ def _release_of(state: BatchState, job: int, now: int) -> None:
     jobs.to_release[job] -= cores
     jobs.released_held[job] += cores
     jobs.released[job] += working
-    if settings.by_cores == 1:
-        hold_pool(state, job, now, until, -1)
-    else:
-        count_cores(state.profile, now, until, cores)
+    hold_pool(state, job, now, until, -1)
     if settings.plans == 1 and until > now:
         state.gained, state.hull_ns = 1, max(state.hull_ns, until)
     elif settings.plans == 1 and jobs.overdue[job] == 1:
@@ -162,8 +145,8 @@ def tell_releases(state: BatchState, job: int, core_number: Ints, released_ns: I
     before. Each is released at ``released_ns``; those at ``end_ns`` or later are not. By the setting ``releases``, each core
     goes at its own instant, or all that the job has of a host go as the last of those that it computes on does.
 
-    Returns ``TOLD``; ``REFUSED`` if a core is not the job's, or an instant is in the past, but for cores that it has released
-    by then and says so again (``bls.engine.features.reached``); or ``FULL``. With the last two nothing has changed.
+    Returns ``TOLD``; or ``REFUSED``, with nothing changed, if a core is not the job's, or an instant is in the past, but for
+    cores that it has released by then and says so again (``bls.engine.features.running.reached``).
     """
     jobs, holder = state.jobs, state.holder
     n = core_number.size
@@ -186,8 +169,6 @@ def tell_releases(state: BatchState, job: int, core_number: Ints, released_ns: I
             return REFUSED
     if resizes and not _all_once(state, job, core_number, released_ns):
         return REFUSED
-    if state.n_released + jobs.held_cores[job] > state.releases.job.size:
-        return FULL
     c = 0
     while c < n:
         first, latest = core_number[c], released_ns[c]
@@ -202,18 +183,9 @@ def tell_releases(state: BatchState, job: int, core_number: Ints, released_ns: I
         if latest < end_ns and (not resizes or state.resizing.place[first] == c - 1):
             for core in range(first, stop):
                 if holder[core] == job:
-                    _tell(state, job, core, latest)
+                    jobs.to_release[job] += 1
+                    push(state.releasing, latest, job * holder.size + core)
     return TOLD
-
-
-@compiled(inner=True)
-def _tell(state: BatchState, job: int, core: int, instant: int) -> None:
-    """Have a core released at an instant."""
-    k = state.n_released
-    state.releases.job[k], state.releases.core[k], state.releases.at_ns[k] = job, core, instant
-    state.n_released = k + 1
-    state.jobs.to_release[job] += 1
-    push(state.releasing, instant, job * state.host_of.size + core)
 
 
 @compiled()

@@ -1,18 +1,15 @@
 """Running jobs are told for which of their cores the head of the queue waits, or a job that a policy names.
 
-After each pass, and only where that has changed. The head is the first waiting job that no limit keeps back. If it asks for
-cores by number, it waits for those that others hold. Otherwise it waits for as many as are not free: of the running jobs, in
-the order in which they are expected to end, up to half of the cores that each computes on and still holds, the last ones; a
-job all of whose cores are wanted could serve none of them last. What running jobs were asked for, where widths change, comes by
-itself, and is left out.
-
-Where a policy decides, it says itself which cores of whom are wanted, and by whom.
+That is so after each pass, where it has changed. The head is the first waiting job that no limit keeps back. If it asks for
+cores by number, it waits for those that others hold. Otherwise it waits for as many as are not free, and were not asked for: of
+the running jobs, in the order in which they are expected to end, up to half of the cores that each computes on and still holds,
+the last ones; a job all of whose cores are wanted could serve none of them last.
 """
 
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.features.reached import behind_last_working, free_for, head_of_queue, hears, usable, write_down
+from bls.engine.features.running.reached import behind_last_working, free_for, head_of_queue, hears, usable, write_down
 from bls.engine.heaps import drop_top, push
 from bls.engine.hooks import HOOK
 from bls.engine.state import BatchState
@@ -39,12 +36,7 @@ def _want_of(state: BatchState, head: int, job: int, most: int) -> int:
     """Want up to ``most`` cores of a job, and no more than half of those that it computes on; returns how many."""
     jobs, holder = state.jobs, state.holder
     first, count, stop = jobs.held_first[job], jobs.held_count[job], behind_last_working(state, job)
-    held = 0
-    for k in range(first, first + count):
-        for core in range(state.pool.lo[k], min(state.pool.hi[k], stop)):
-            held += holder[core] == job and not _is_asked(state, core)
-    most = min(most, held // 2)
-    found = 0
+    most, found = min(most, (jobs.cores[job] - jobs.released[job] - jobs.asked[job]) // 2), 0
     for back in range(count):
         k = first + count - 1 - back
         lo, hi = state.pool.lo[k], min(state.pool.hi[k], stop)
@@ -98,13 +90,6 @@ def _news_for(state: BatchState, job: int) -> int:
     return count if news else -1
 
 
-@compiled(inner=True)
-def _told(state: BatchState, job: int, now: int, waiting: int, lack: int, wanted: int) -> None:
-    """A running job is to hear that ``waiting`` lacks so many cores, and that so many of its own are wanted."""
-    write_down(state, job, now, waiting, b.HINTED, lack, wanted)
-    hears(state, job, state.n_told - 1)
-
-
 @compiled(HOOK)
 def hint_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """After a pass: who is to be told something is in ``state.reached``, in the order of expected ends."""
@@ -138,7 +123,8 @@ def hint_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int)
             wanted = _news_for(state, job)
             state.n_hinted += jobs.wanted[job]
         if wanted >= 0:
-            _told(state, job, now, head, waits_for, wanted)
+            write_down(state, job, now, head, b.HINTED, waits_for, wanted)
+            hears(state, job, state.n_told - 1)
     if named:  # those of jobs that have only begun
         origin = jobs.origin[head]
         for k in range(state.wanted_first[origin], state.wanted_first[origin + 1]):
@@ -160,7 +146,8 @@ def hint_as_decided(state: BatchState, _job: int, now: int, _stop: int, _sign: i
         wanted = _news_for(state, job)
         if wanted >= 0:
             lack = _lack_of(state, waiting) if waiting >= 0 else 0
-            _told(state, job, now, waiting, lack, wanted)
+            write_down(state, job, now, waiting, b.HINTED, lack, wanted)
+            hears(state, job, state.n_told - 1)
     if k == state.n_directed:
         state.n_directed = 0  # else what is to be carried out is behind
     return 0

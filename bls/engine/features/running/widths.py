@@ -1,42 +1,35 @@
 """Running jobs whose width changes: after a pass they are given cores that are free, or asked for some of theirs.
 
-A job whose width may change has a least and a most number of cores. Those that run are taken in the order of their starts, then
-rows. What is done about them is one of
+They are taken in the order of their starts, then rows. By the setting ``resizing``,
 
 - *expand*: when nobody waits, each in order is given free cores, up to its most;
 - *shrink*: when the head of the queue lacks cores, those that started last are asked for theirs, down to their least, until it
   does not; nobody is asked where all of them together could not give that;
-- both;
-- *equal*: all that they hold and that is free, but for what the head asks for, is shared out so that each has its least, and
-  then one core after another goes to the one that has fewest below its most. Who has more is asked for the difference; who has
-  less is given what is free now, when nobody waits; or
-- *evolve*: who has wished for fewer than it has is asked for the difference, and who has wished for more is given what is free
-  now, whoever waits (``bls.engine.features.wishes``); *decide* likewise, where a policy has said how many a job is to have.
+- *equal*: all that they hold and that is free, but for what the head asks for, is shared out as evenly as their bounds allow:
+  who has more is asked for the difference, and who has less is given what is free, when nobody waits; or
+- *evolve*, *decide*: who wants fewer than it has, as it says or its policy does, is asked for the difference, and who wants
+  more is given what is free, whoever waits.
 
 A core that was asked for goes when the application gives it up, at the end of a chunk. Until then its job is asked for others
 only, and given none; nor is a job given any that has released one by itself. A job is asked first for what it was given last,
-then for its last cores, never for its first.
-
-Where jobs ask for more than cores, or windows keep some, a core comes only where it may
-(``bls.engine.features.coming_cores``); a head that waits for anything but cores is nobody's to help. Under a limit to power no
-more come than may draw what they do in the state that their job is planned with.
-
-What a job had still to run is thought to take longer, or shorter, by as much as its width changes, and so is its walltime.
+then for its last cores, never for its first. Which cores may come is found by ``bls.engine.features.running.coming_cores``;
+under a limit to power only as many as may draw what they do in the state that their job is planned with. What is left of a
+job's estimate and walltime takes as much longer, or shorter, as its width changes.
 """
 
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.features.coming_cores import free_now_for, may_come, may_have, tells_apart
-from bls.engine.features.reached import head_of_queue, hears, room_in_limits, stretch_walltime, write_down
+from bls.engine.features.running.coming_cores import free_now_for, may_come, may_have, tells_apart
+from bls.engine.features.running.reached import head_of_queue, hears, stretch_walltime, write_down
 from bls.engine.heaps import drop_top, move, push
 from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import account_for, hold_pool, planned_until, set_free, tally
+from bls.engine.job_starts import room_in_limits
 from bls.engine.kept_reservations import drop_plan
 from bls.engine.planned_time import scaled
 from bls.engine.power_of_jobs import MACHINE, core_mw, room_mw
 from bls.engine.state import BatchState
-from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
 from traces.compiled import compiled
 
@@ -93,23 +86,21 @@ def _most_asked(state: BatchState, head: int, job: int, least: int) -> int:
     """How many cores that the head can use a running job can be asked for."""
     first = _first_core(state, job)
     n = _held_for(state, head, job, 0)
-    n -= state.holder[first] == job and (not tells_apart(state, head) or may_have(state, head, first))
+    n -= state.holder[first] == job and may_have(state, head, first)
     return int(max(0, min(n, _stay(state, job) - least)))
 
 
 @compiled(inner=True)
-def _plan_anew(
-    state: BatchState, job: int, now: int, before: int, first: int, list_first: int, list_count: int
-) -> None:
+def _plan_anew(state: BatchState, job: int, now: int, before: int, first: int, at: int, count: int) -> None:
     """What was written down from ``first`` on becomes of a job's cores; its end is expected, and its walltime ends, by that.
 
-    Its width was ``before``. The intervals of what it holds then are in the pool.
+    Its width was ``before``. What it holds then are the ``count`` intervals of the pool from ``at`` on.
     """
     settings, jobs = state.settings, state.jobs
     drop_plan(state)
     thought = jobs.expected_end_ns[job]
     hold_pool(state, job, now, planned_until(state, job, now), 1)
-    jobs.held_first[job], jobs.held_count[job] = list_first, list_count
+    jobs.held_first[job], jobs.held_count[job] = at, count
     more = 0
     for k in range(first, state.n_told):
         if state.told.what[k] == b.GIVEN:
@@ -194,8 +185,7 @@ def _give(state: BatchState, job: int, most: int, now: int) -> None:
         if state.hinted.size > 0:
             state.hinted[core] = 0
         if state.core_scale.row.size > 0:  # it has the scale that all of the job's were told last
-            scale = state.scaling.scale[job]
-            state.core_scale.row[core], state.core_scale.scale[core] = job + 1, scale if scale > 0 else WHOLE
+            state.core_scale.row[core], state.core_scale.scale[core] = job + 1, state.scaling.scale[job]
     state.free_cores -= n
     jobs.released[job] -= n
     jobs.released_held[job] -= n

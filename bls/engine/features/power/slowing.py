@@ -1,25 +1,22 @@
 """Running jobs that may be slowed under a limit to power: after each pass they are put into their states.
 
-A job runs in the state chosen when it was submitted, or all jobs share one level: the fastest that fits the limit, else the
-slowest. Or each has a state of its own: all are at full speed, if what is drawn then fits. Otherwise they are put into their
-slowest state one by one, in the order of a rule, until it fits; the last of them is in the fastest state at which it does.
-Jobs that would save nothing keep their state. Who starts, and how long waiting jobs are planned to run, does not depend on
-that: a job starts if it fits with all of them in their slowest state, and is planned at full speed.
+A job runs in the state chosen when it was submitted; or all share one level, the fastest that fits the limit, else the slowest;
+or, if what is drawn at full speed does not fit, jobs are put into their slowest state one by one, in the order of a rule, until
+it does, the last of them into the fastest state at which it does. Jobs that would save nothing keep their state.
 
-Where parts of the machine have limits of their own, that is done for one after the other, for the machine last, with the jobs
-that have cores there and what these cores draw; no job becomes faster again. Where all jobs of each have one level, a job is at
-the slowest of those of the domains that it has cores in; then waiting jobs are planned at the level that they will have at
-least. Jobs are told of a change as of any that a policy makes (``bls.engine.features.directed``).
+That is done for one domain after the other, for the machine last, with the jobs that have cores there and what these cores
+draw; no job becomes faster again. Jobs are told of a change as of any that a policy makes
+(``bls.engine.features.running.directed``).
 """
 
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.features.directed import carry_out, expect
+from bls.engine.features.running.directed import direct_running, expect
 from bls.engine.hooks import HEAR, HOOK, call_hook
 from bls.engine.job_lifecycle import under_way
 from bls.engine.kept_reservations import drop_plan
-from bls.engine.power_of_jobs import MACHINE, drawn_mw, held_within, left_mw, planned_state, speed_in, sum_within
+from bls.engine.power_of_jobs import MACHINE, drawn_mw, held_in, left_mw, planned_state, speed_in, sum_within
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
@@ -121,11 +118,11 @@ def _slow(state: BatchState, n: int, domain: int, above: int) -> None:
 @compiled(inner=True)
 def _count(state: BatchState, k: int, domain: int) -> None:
     """Add the draw of entry k's cores in a domain beyond idle ones, for each level that its state may be limited to."""
-    of, power = state.power.slowing, state.power
-    job, at = of.job[k], of.state[k]
+    power, domains = state.power, state.domains
+    job, at = power.slowing.job[k], power.slowing.state[k]
     slowest = planned_state(state, job)
-    for group in range(power.first_core.size - 1):
-        cores = held_within(state, job, domain, group)
+    for part in range(domains.first[domain], domains.first[domain + 1]):
+        cores, group = held_in(state, job, part), domains.group[part]
         for level in range(power.states):
             power.drawn[level] += cores * drawn_mw(state, job, max(at, min(level, slowest)), group)
 
@@ -229,4 +226,4 @@ def set_states(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -
         return 0  # all are at full speed, as before
     for k in range(n):
         _put_into(state, of.job[k], of.state[k])
-    return int(carry_out(state, now))
+    return direct_running(state, -1, now, 0, 0)

@@ -1,14 +1,14 @@
 """Running jobs that say how many cores they want: their wishes are told when a job has started, and happen at their instants.
 
 They happen behind the releases of their instant, and lead to a scheduling pass. What is done about them is found out after it
-(``bls.engine.features.widths``), and after each later one.
+(``bls.engine.features.running.widths``), and after each later one.
 """
 
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.features.reached import drop_wishes
-from bls.engine.features.releases import FULL, REFUSED, TOLD
+from bls.engine.features.running.reached import drop_wishes
+from bls.engine.features.running.releases import FULL, REFUSED, TOLD
 from bls.engine.heaps import drop_top, push
 from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import is_open
@@ -40,7 +40,7 @@ def tell_wishes(state: BatchState, job: int, wished_ns: Ints, cores: Ints, until
     its wishes, from its start on, ascending; ``2**63 - 1`` where there is none. Number i of F is for ``cores[i % F]`` cores.
 
     Returns ``TOLD``; ``REFUSED`` if a wish is in the past, or one that was heard is no more, or one is for fewer or more cores
-    than the job may have; or ``FULL``, if the table must grow first (``bls.engine.initial_state.grow_wishes``). With the last
+    than the job may have; or ``FULL``, if the table must grow first (``bls.engine.growing.grow_wishes``). With the last
     two nothing is told.
     """
     jobs, origin = state.jobs, state.jobs.origin[job]

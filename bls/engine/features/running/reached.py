@@ -48,16 +48,6 @@ def free_for(state: BatchState, job: int) -> int:
 
 
 @compiled(inner=True)
-def room_in_limits(state: BatchState, job: int) -> int:
-    """How many cores the limits of its partition leave to a job, beside those that are counted already."""
-    if state.settings.limited == 0:
-        return int(state.host_of.size)
-    partitions, p = state.partitions, state.jobs.partition[job]
-    of_all = partitions.max_running_cores[p] - partitions.running_cores[p]
-    return int(min(of_all, partitions.max_user_cores[p] - state.user_tally[p, state.jobs.user[job], 1]))
-
-
-@compiled(inner=True)
 def behind_last_working(state: BatchState, job: int) -> int:
     """Behind the last of the cores that a job computes on."""
     if state.settings.resizing != b.NO_RESIZE:
@@ -114,36 +104,6 @@ def set_stop_again(state: BatchState, job: int) -> None:
 
 
 @compiled(inner=True)
-def _is_to_come(state: BatchState, key: int, at_ns: int) -> bool:
-    """Whether a release is in the heap, at that instant."""
-    k = 0
-    while k < state.releasing.n and (state.releasing.key[k] != key or state.releasing.ns[k] != at_ns):
-        k += 1
-    return bool(k < state.releasing.n)
-
-
-@compiled(inner=True)
-def _drop_releases(state: BatchState, job: int) -> None:
-    """Forget what a job was to release from now on."""
-    n_cores, now, left = state.host_of.size, state.now_ns, state.jobs.to_release[job]
-    if left == 0:
-        return
-    told, k = state.releases, state.n_released
-    while left > 0:  # they were told not long ago; the table's order says nothing
-        k -= 1
-        if told.job[k] != job or told.at_ns[k] < now or state.holder[told.core[k]] != job:
-            continue
-        # Of this very instant one may have happened, and its core been given back; or it is still to come.
-        if told.at_ns[k] > now or _is_to_come(state, job * n_cores + told.core[k], now):
-            last = state.n_released - 1
-            told.job[k], told.core[k], told.at_ns[k] = told.job[last], told.core[last], told.at_ns[last]
-            state.n_released = last
-            left -= 1
-    remove_keys(state.releasing, job * n_cores, (job + 1) * n_cores)
-    state.jobs.to_release[job] = 0
-
-
-@compiled(inner=True)
 def drop_wishes(state: BatchState, job: int) -> None:
     """Forget for what a job was to wish from now on."""
     wishing = state.wishing
@@ -171,7 +131,9 @@ def take_back(state: BatchState, job: int) -> bool:
         return False
     move(state.running, job, now)
     jobs.end_ns[job], jobs.cut[job], jobs.promise_ns[job], jobs.last_lost[job] = -1, 0, now, 0
-    _drop_releases(state, job)
+    if jobs.to_release[job] > 0:
+        n_cores, jobs.to_release[job] = state.host_of.size, 0
+        remove_keys(state.releasing, job * n_cores, (job + 1) * n_cores)
     drop_wishes(state, job)
     # What it was to have released by the failure of a host may have been why it was not to be cut then.
     set_stop_again(state, job)

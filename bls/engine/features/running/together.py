@@ -7,8 +7,9 @@ limit to power.
 from __future__ import annotations
 
 from bls.engine import state as b
+from bls.engine.features.running.state import Told
 from bls.engine.hooks import HOOK, call_hook
-from bls.engine.state import BatchState, Told
+from bls.engine.state import BatchState
 from traces.compiled import compiled
 
 

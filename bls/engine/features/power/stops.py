@@ -2,14 +2,10 @@
 
 So many that all cores of the others may work, at full speed, under the limit that is known. Idle ones are taken, the highest
 numbers first, and others as they fall idle; as soon as it fits without them they come back, the lowest numbers first. They stay
-idle, or are shut down: that takes its time, and to boot again as well, and one that shuts down is first to be off before it
-boots. Nobody has to fit the limit as it starts: the hosts that are left do.
+idle, or are shut down; one that shuts down is first to be off before it boots.
 
-A host that goes down, by a failure or for maintenance, is stopped no more: it draws what one does that is off, counts with
-that, and is up and idle when it is back, whatever it was before. Then it may be stopped at once.
-
-Where somebody plans ahead, a host is planned to be back when by the limits that are known now it fits, if those that are down
-stay so.
+A host that goes down, by a failure or for maintenance, is stopped no more: it draws what one does that is off, and is up and
+idle when it is back. Where somebody plans ahead, a host is planned to be back when by the limits that are known now it fits.
 """
 
 from __future__ import annotations
@@ -68,15 +64,6 @@ def _goes_down(state: BatchState, host: int, now: int) -> None:
 
 
 @compiled(inner=True)
-def _set_next_passage(state: BatchState) -> None:
-    """Find out when a host leaves its state next by itself."""
-    due_ns, due = state.stops.host.due_ns, b.NEVER
-    for h in range(due_ns.size):
-        due = min(due, due_ns[h])
-    state.next_passage_ns = due
-
-
-@compiled(inner=True)
 def _passages(state: BatchState, now: int) -> bool:
     """Shutdowns and boots that are done; whether there were any."""
     host, found = state.stops.host, False
@@ -87,7 +74,6 @@ def _passages(state: BatchState, now: int) -> bool:
                 _become(state, h, b.OFF, b.NEVER, now)
             else:
                 _come_back(state, h, now)
-    _set_next_passage(state)
     return found
 
 
@@ -116,8 +102,6 @@ def _stop_or_return(state: BatchState, limit: int, now: int) -> bool:
                 _come_back(state, h, now)
             else:
                 _become(state, h, b.BOOTING, now + stops.passages[1, h], now)
-    if found:
-        _set_next_passage(state)
     return found
 
 
@@ -192,6 +176,10 @@ def stop_hosts(state: BatchState, host: int, now: int, _stop: int, sign: int) ->
     limit = power.known[0, state.next_power - 1] if state.next_power > 0 else b.NEVER
     if changed or state.max_mw > limit:
         changed = _stop_or_return(state, limit, now) or changed
+    if changed:
+        state.next_passage_ns = b.NEVER
+        for h in range(state.stops.host.due_ns.size):
+            state.next_passage_ns = min(state.next_passage_ns, state.stops.host.due_ns[h])
     state.power_at_ns = min(next_limit_ns(state), state.next_passage_ns)
     if not changed:
         return 0

@@ -1,11 +1,9 @@
 """Hosts that fall asleep as they idle, and boot when a job is given them.
 
-A host that has idled for so long shuts down, and is off then; that is so behind the pass of the instant: whoever can use it
-has it awake. Of those that idle some may be kept awake: then those that have idled for longest fall asleep, of equal ones the
-highest numbers first. Cores of a host that sleeps are free as others are. A job that is given some holds all its cores from
-then on, and starts when the last of its hosts has booted; one that is still shutting down is first off. So who starts, and in
-which order, is decided as if nobody slept, but that who overtakes others has to fit for as much longer as its hosts boot; and
-nobody waits for a host that nobody wakes.
+A host that has idled for so long shuts down, behind the pass of the instant. Some that idle may be kept awake: those that have
+idled for longest fall asleep, of equal ones the highest numbers first. Cores of a host that sleeps are free as others are. A
+job that is given some holds all its cores from then on, and starts when the last of its hosts has booted; one that is still
+shutting down is first off.
 
 Nothing of this is an event: a host falls asleep at an instant that is known as soon as it idles, and nobody sees it before the
 next job ends or is placed, or a host goes down or comes back. What has become of hosts by then is found out then, in the order
@@ -126,7 +124,7 @@ def _idles_no_more(state: BatchState, host: int, now: int) -> None:
 @compiled(inner=True)
 def _cut_short(state: BatchState, k: int, now: int) -> None:
     """What the log says of a sleep or a boot, at ``k`` and behind it, is over now."""
-    at_ns = state.stops.log.at_ns
+    at_ns = state.host_log.at_ns
     at_ns[k], at_ns[k + 1] = min(at_ns[k], now), min(at_ns[k + 1], now)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bls.availability.bitset import bits_of, lowest_bit
 from bls.availability.free_cores import free_all, free_count
 from bls.engine import state as b
-from bls.engine.features.sleep import late_on
+from bls.engine.features.sleep.hosts import late_on
 from bls.engine.hooks import EARLIEST, HOOK, call_hook
 from bls.engine.job_lifecycle import earliest_by_counts
 from bls.engine.job_starts import ask_allocator

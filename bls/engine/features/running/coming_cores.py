@@ -7,7 +7,7 @@ that comes needs its amounts of what its host has, and so many must be free ther
 
 from __future__ import annotations
 
-from bls.engine.features.reached import usable
+from bls.engine.features.running.reached import usable
 from bls.engine.planned_time import planned_ns
 from bls.engine.state import BatchState
 from traces.compiled import compiled
@@ -16,7 +16,7 @@ from traces.compiled import compiled
 @compiled(inner=True)
 def tells_apart(state: BatchState, job: int) -> bool:
     """Whether a job may have some of the cores only."""
-    return bool(state.partitions.masked[state.jobs.partition[job]] == 1 or state.settings.n_windows > 0)
+    return bool(state.partitions.masked[state.jobs.partition[job]] == 1 or state.windows.begin_ns.size > 0)
 
 
 @compiled(inner=True)
@@ -27,7 +27,7 @@ def may_have(state: BatchState, job: int, core: int) -> bool:
         return False
     own, behind = jobs.window[job], state.partitions.tier.size
     until = now + planned_ns(state, job) if jobs.start_ns[job] < 0 else max(jobs.expected_end_ns[job], now + 1)
-    for w in range(state.settings.n_windows):
+    for w in range(state.windows.begin_ns.size):
         covers = (masks[behind + w, core >> 5] >> (core & 31)) & 1 == 1
         if w == own:
             if not covers or windows.begin_ns[w] > now or windows.end_ns[w] < until:

@@ -1,0 +1,56 @@
+"""The columns of cores: who has which, and how many, or which, are free when."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from traces.compiled import Array
+from traces.kernels.signatures import Ints
+from traces.kernels.state import State, column
+
+
+class Pool(State, dim="pool"):
+    """Cores of jobs, as intervals, job by job."""
+
+    lo: Ints = column()  # the first core
+    hi: Ints = column()  # one past the last core
+
+
+class Offer(State):
+    """Cores that are free at an instant, or offered to an allocator."""
+
+    words: Ints = column("offered_words")  # which these are (``bls.availability.free_cores``)
+    hosts: Ints = column("offered_hosts")  # how many of each host, where that is asked for
+    # What else is left: resource r of R of host h at ``h * R + r``, power of the machine and its parts, then the licences
+    amounts: Ints = column("amounts")
+
+
+class Slices(State, dim="slices"):
+    """How many cores are free over time (``bls.availability.count_profile``)."""
+
+    first: int = 0  # slices in use: first … end - 1
+    end: int = 0  # likewise
+    ns: Ints = column()  # begin of the slice
+    free: Ints = column()  # how many cores are free in it
+
+
+class CoreProfile(State):
+    """A profile of slices of time, each with its free cores, and of the changes between them (``bls.engine.core_profile``)."""
+
+    n_slices: int = 1  # slices in use, from 0
+    n_changes: int = 0  # changes in use
+    n_ever: int = 0  # changes that have ever been in use, from 0
+    spare: int = -1  # one of them that is not, -1 none; those after it follow by ``after``
+    ns: Ints = column("core_slices")  # begin of the slice
+    free: Ints = column("core_slices")  # how many cores are free in it
+    first: Ints = column("core_slices", fill=-1)  # one of the changes at its begin, -1 none; none in the first slice
+    lo: Ints = column("changes")  # the first core that is given back or taken; or which of ``amounts`` changes
+    hi: Ints = column("changes")  # one past the last core; or AMOUNT
+    amount: Ints = column("changes")  # 1 where cores are given back, -1 where they are taken; or what becomes more
+    after: Ints = column("changes", fill=-1)  # another change at the same begin, -1 none
+    now: Offer = column()  # what is free in the first slice
+
+
+def intervals_of(first: Array, count: Array) -> Array:
+    """The places ``first[i], … first[i] + count[i] - 1`` of all i, one behind the other."""
+    return np.repeat(first - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))
