@@ -11,7 +11,7 @@ from als.application_parts import phase_key, phase_rules
 from als.engine import loop as engine
 from als.engine import state as s
 from als.engine.hooks import table
-from als.engine.state import ApplicationState, whole_memo
+from als.engine.state import ApplicationState, show_slots, whole_memo
 from als.lengths.contract import LengthModel
 from als.lengths.draw import draw_loop, length_cov, rule_of
 from als.lengths.draw import room as tasks_of
@@ -19,7 +19,7 @@ from als.schedulers import AnyScheduler
 from als.streams import TASK_LENGTHS, fill_round_keys, start_stream
 from als.techniques import Technique
 from traces.algorithms.copying import copy_first
-from traces.compiled import Array, as_value, caller, compiled, function_table, resized, types
+from traces.compiled import Array, as_value, caller, compiled, function_table, types
 from traces.kernels.signatures import Floats, Ints, StateKind, Words
 from traces.kernels.state import State, column
 
@@ -62,16 +62,6 @@ class LoopRoom(State):
     pattern: Floats  # of the lengths
     rule: Ints  # (1,): the lengths' rule by its address
     engines: Ints  # (3,): what begins an application, runs it, and draws its tasks
-
-
-@compiled(inner=True)
-def show_slots(app: ApplicationState, slots: int) -> None:
-    """Let this number of slots of an application be in use; there is room for all that it may ever have."""
-    app.speed, app.core_number = resized(app.speed, slots), resized(app.core_number, slots)
-    app.latency_ns = resized(app.latency_ns, slots)
-    app.ask_ns, app.ask_core = resized(app.ask_ns, slots), resized(app.ask_core, slots)
-    app.finish_ns, app.busy_ns = resized(app.finish_ns, slots), resized(app.busy_ns, slots)
-    app.memo = resized(app.memo, whole_memo(app.phases, app.table, slots))
 
 
 @compiled()
@@ -171,8 +161,8 @@ class PlainLoops:
             {"memo": self._model.memo_size},
             application=application,
             lengths=np.empty(n_tasks),
-            finish_ns=application.finish_ns,
-            busy_ns=application.busy_ns,
+            finish_ns=application.cores.finish_ns,
+            busy_ns=application.cores.busy_ns,
             params=params,
             pattern=self._model.pattern,
             mode=self._model.mode,

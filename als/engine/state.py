@@ -8,7 +8,7 @@ from als.engine import codes
 from als.engine.dag.state import NO_GRAPH, GraphState
 from als.engine.rule_table import RuleTable, memo_size
 from als.techniques.contract import FACTS
-from traces.compiled import Array, compiled
+from traces.compiled import Array, compiled, resized
 from traces.kernels.signatures import Bytes, Floats, Ints, Shorts, Words
 from traces.kernels.state import State, column, first_numbers
 
@@ -199,3 +199,11 @@ def memo_begin(phases: Phases, rules: RuleTable, phase: int, n_cores: int) -> in
 def whole_memo(phases: Phases, rules: RuleTable, n_cores: int) -> int:
     """How many numbers of memo the phases need together."""
     return memo_begin(phases, rules, phases.kind.size, n_cores)
+
+
+@compiled(inner=True)
+def show_slots(app: ApplicationState, slots: int) -> None:
+    """Let this number of slots be in use; there is room for all that there may ever be."""
+    app.speed, app.core_number = resized(app.speed, slots), resized(app.core_number, slots)
+    app.latency_ns = resized(app.latency_ns, slots)
+    app.memo = resized(app.memo, whole_memo(app.phases, app.table, slots))

@@ -11,7 +11,7 @@ import math
 from als.engine.loop import end_ns, total_gflop
 from als.engine.master import message_ns_in_kernels as _message_ns
 from als.engine.metrics import measure
-from als.engine.state import whole_memo
+from als.engine.state import show_slots
 from als.engine.status import FINISHED, LOST, STOPPED
 from als.lengths.draw import IMPOSSIBLE, NO_ROOM, length_cov
 from als.network.state import NONE
@@ -24,7 +24,7 @@ from bridge.couplings import inline_state as i
 from bridge.couplings.inline_state import InlineState, call_hook
 from bridge.couplings.inline_status import InlineStatus
 from traces.algorithms.copying import copy_first
-from traces.compiled import compiled, resized
+from traces.compiled import compiled
 from traces.kernels.signatures import Ints, Shorts
 
 _PAUSED = int(BatchStatus.PAUSED)  # a kernel that returns members of two enumerations has no type
@@ -88,15 +88,6 @@ def report_releases(state: BatchState, inline: InlineState, job: int, until_ns: 
     return InlineStatus.RELEASES_FAULT if answer == REFUSED else 0
 
 
-@compiled(inner=True)
-def show(inline: InlineState, slots: int) -> None:
-    """Let this number of slots of the application that runs be in use; there is room for all that it may ever have."""
-    run = inline.running.app
-    run.speed, run.core_number = resized(run.speed, slots), resized(run.core_number, slots)
-    run.latency_ns = resized(run.latency_ns, slots)
-    run.memo = resized(run.memo, whole_memo(run.phases, inline.table.rules, slots))
-
-
 @compiled(merged=True)
 def set_up(state: BatchState, inline: InlineState, job: int, again: bool) -> int:
     """Draw a started job's tasks, and put its application on its cores, ``again`` or not; returns 0, or an ``InlineStatus``."""
@@ -121,7 +112,7 @@ def set_up(state: BatchState, inline: InlineState, job: int, again: bool) -> int
     app, tasks = inline.running.app, inline.tasks
     show_phases(app.phases, table, place)
     app.lengths, app.part_first = work.lengths[:n], work.part_first[: parts + 1]
-    show(inline, n_cores)
+    show_slots(inline.running.app, n_cores)
     app.chosen = inline.outcomes.chosen[job]
     app.start_ns, app.end_ns = tasks.start_ns[row:stop], tasks.end_ns[row:stop]
     app.core, app.chunk = tasks.core[row:stop], tasks.chunk[row:stop]

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from als.engine.state import NEVER, whole_memo
+from als.engine.state import NEVER, show_slots, whole_memo
 from bls.engine.state import BatchState
 from bridge.couplings.inline_kept import MOST_DEFERRED
-from bridge.couplings.inline_kernel import show
 from bridge.couplings.inline_state import InlineState
 from traces.compiled import compiled, copy_columns, copy_words, lay_out, relocate, reset_numbers, slab_words, state_at
 from traces.kernels.slabs import CHANGING, WHOLE
@@ -51,7 +50,7 @@ def keep(state: BatchState, inline: InlineState, job: int) -> bool:
     copy_columns(running, inline.shared, NEVER)
     running.commanded_ns = state.jobs.start_ns[job]
     inline.running = running
-    show(inline, slots)
+    show_slots(inline.running.app, slots)
     return True
 
 

@@ -7,10 +7,9 @@ from als.engine.features.width import give, open_slot, resize, slot_for, take
 from als.engine.features.wishes import wished_cores
 from als.engine.injected_changes import lose_for_good
 from als.engine.master import message_ns_in_kernels as _message_ns
-from als.engine.state import NEVER, ApplicationState
+from als.engine.state import NEVER, ApplicationState, show_slots
 from bls.engine import state as b
 from bls.engine.state import BatchState
-from bridge.couplings.inline_kernel import show
 from bridge.couplings.inline_state import HOOK, InlineState
 from traces.compiled import compiled
 
@@ -30,7 +29,7 @@ def _give_core(state: BatchState, inline: InlineState, number: int) -> None:
     of, run = inline.running, inline.running.app
     now, slot = run.now_ns, slot_for(run)
     if slot == run.speed.size:
-        show(inline, slot + 1)
+        show_slots(inline.running.app, slot + 1)
         open_slot(run, slot)
     gflops = inline.core_speed[number]
     of.base_gflops[slot] = gflops
