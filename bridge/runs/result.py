@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from als.engine.dag.metrics import GRAPH_METRICS
-from als.engine.metrics import LOOP_METRICS, application_metrics, distributions
+from als.engine.metrics import LOOP_METRICS
 from als.lengths import takes_variation
+from als.summaries import application_metrics, distributions
 from bls.constraints.unaware import unaware_of
 from bls.metrics.batch import main_metrics, schedule_metrics
 from bls.metrics.schedule import Allocations, Downtime, Schedule

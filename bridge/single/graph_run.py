@@ -12,7 +12,7 @@ import numpy as np
 from als.application import Application
 from als.engine.dag.metrics import GRAPH_METRICS, arrived_transfers, measure_graph
 from als.engine.dag.parts import Edges
-from als.engine.metrics import LOOP_METRICS, by_name, measure
+from als.engine.metrics import LOOP_METRICS, measure
 from als.graphs.draw import DrawnGraph
 from als.graphs.order import index_edges, topological_order, upward_ranks
 from als.graphs.task_graph import TaskGraph
@@ -20,6 +20,7 @@ from als.lengths.draw import length_cov
 from als.network.routes import longest_route
 from als.planners import Planner
 from als.planners.mapped import Mapped
+from als.summaries import by_name
 from bridge.single.graph_options import GraphOptions
 from bridge.single.own_cores import advance_to_end, one_job_ledger
 from traces.base.errors import InputError, shown

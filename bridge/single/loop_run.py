@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from als.application import Application
-from als.engine.metrics import LOOP_METRICS, by_name, finish_cov, finish_imbalance, measure
+from als.engine.metrics import LOOP_METRICS, finish_cov, finish_imbalance, measure
 from als.lengths import LengthModel
 from als.lengths.draw import drawn, length_cov
 from als.options import N_TASKS
+from als.summaries import by_name
 from bridge.single.loop_options import LoopOptions
 from bridge.single.own_cores import advance_to_end, one_job_ledger
 from traces.base.errors import InputError

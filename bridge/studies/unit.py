@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from als.engine.dag.metrics import GRAPH_METRICS
-from als.engine.metrics import distributions
+from als.summaries import distributions
 from bls.machine.platform import Platform
 from bls.workloads.workload import Workload
 from bridge.replay.chosen import SlurmChoice

@@ -21,7 +21,7 @@ from als.application_faults import lost_error
 from als.engine.dag.metrics import GRAPH_METRICS
 from als.engine.dag.parts import Edges, GraphPart
 from als.engine.injected_changes import MOST_FRUITLESS
-from als.engine.metrics import LOOP_METRICS, application_metrics, by_name, finish_cov, finish_imbalance, measure
+from als.engine.metrics import LOOP_METRICS, finish_cov, finish_imbalance, measure
 from als.engine.rule_selection import tell
 from als.engine.rule_table import MOMENTS
 from als.engine.scaling import hands_out, rescale, rescale_all, set_scale
@@ -30,6 +30,7 @@ from als.engine.status import SUSPENDED
 from als.engine.validation import validate
 from als.planners import planner
 from als.planners.mapped import MAPPED
+from als.summaries import application_metrics, by_name
 from als.techniques import TECHNIQUES, Selection, Technique, technique, technique_kernel
 from als.techniques.python_technique import Ask, PythonTechnique
 from traces.base.errors import InputError, PluginError

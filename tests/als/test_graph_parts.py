@@ -21,10 +21,10 @@ from test_planners import order_of
 from als.application import Application
 from als.engine.dag.metrics import GRAPH_METRICS, measure_graph
 from als.engine.dag.parts import Edges, GraphPart
-from als.engine.metrics import by_name
 from als.network import network_model, network_state
 from als.planners import PLANNERS
 from als.planners.mapped import MAPPED
+from als.summaries import by_name
 from als.techniques import Technique, technique
 from traces.base.errors import InputError
 
