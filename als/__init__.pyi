@@ -1,7 +1,6 @@
 from .application import Application as Application
 from .bounds import earliest_end_ns as earliest_end_ns
 from .engine.dag.parts import Edges as Edges, GraphPart as GraphPart
-from .engine.metrics import application_metrics as application_metrics
 from .graphs import GraphModel as GraphModel, graph_kernel as graph_kernel, graph_model as graph_model
 from .graphs.readers import read_graph as read_graph
 from .graphs.task_graph import TaskGraph as TaskGraph
@@ -10,6 +9,7 @@ from .network import NetworkModel as NetworkModel, network_model as network_mode
 from .planners import Planner as Planner, planner as planner, planner_kernel as planner_kernel
 from .programs.program import Graph as Graph, Loop as Loop, Program as Program, Serial as Serial
 from .programs.tasks import TaskModel as TaskModel
+from .summaries import application_metrics as application_metrics
 from .techniques import (
     Selection as Selection,
     Technique as Technique,

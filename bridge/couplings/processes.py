@@ -176,10 +176,8 @@ class _Drive:
         from bridge.workers.hosts import Wanted
 
         assert peers.token_file is not None  # PeerOptions has seen to it
-        certificate, files = (
-            peers.certificate or peers.token_file + CERTIFICATE_ENDING,
-            needed_files(self._orders.names()),
-        )
+        certificate = peers.certificate or peers.token_file + CERTIFICATE_ENDING
+        files = needed_files(self._orders.names())
         return Wanted(peers.listen, peers.token_file, certificate, version("twolevel"), files)
 
     async def _drive(self, supervisor: Supervisor) -> None:
@@ -227,8 +225,7 @@ class _Drive:
             self._injected += 1
 
     async def _advance(self) -> BatchStatus:
-        """Run the batch level until it suspends; where it waits for others, or other hosts may join, next to the loop, which
-        must answer the processes."""
+        """Run the batch level until it suspends: in a thread where it may wait for others, since the loop answers processes."""
         if self._aside is None:
             return self._simulator.advance(_PAUSE_JOBS)
         running = asyncio.get_running_loop().run_in_executor(self._aside, self._simulator.advance, _PAUSE_JOBS)
