@@ -113,7 +113,7 @@ class InlineState(State):
     seed: Words  # (1,): of the run
     costs: Costs  # of chunks and data
     engines: (
-        Ints  # (10,): both engines' functions; 0 where a run does not need one, as RELEASE where no job releases cores
+        Ints  # (10,): both engines' functions; 0 where a run does not need one, as RELEASE if no job releases cores
     )
     hooks: Ints  # what only some runs do
     journal: Journal = column()  # the commands that running jobs received
