@@ -39,7 +39,7 @@ _CORES, _TASKS = 256, 4096
 
 
 class LoopRoom(State):
-    """Room for one loop, as large as any before needed, and what became of the latest one."""
+    """Room for one loop, used again for the next, and the results of the latest."""
 
     mode: int = 0  # of the lengths
     # Of the latest loop:
@@ -75,7 +75,7 @@ def run_loop(
     Parameters
     ----------
     room : LoopRoom
-        Has what becomes of the loop.
+        Receives the results.
     seed, job : int
         Key of the job's streams.
     n, mean_gflop, total_gflop, n_cores, core_ns, speed_gflops
@@ -139,7 +139,7 @@ class PlainLoops:
         cores, tasks = len(self.room.application.cores.away), len(self.room.lengths)
         needed = tasks_of(self._model, n_tasks)
         if n_cores > cores or needed > tasks:
-            self.room = self._made(max(cores, 2 * n_cores), max(tasks, 2 * needed))
+            self.room = self._made(max(cores, n_cores), max(tasks, needed + min(needed, _TASKS)))
         return self.room
 
     def _made(self, n_cores: int, n_tasks: int) -> LoopRoom:

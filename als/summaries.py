@@ -1,4 +1,4 @@
-"""What the application level did, over the jobs of a run: totals, means and distributions of the metrics of each job."""
+"""Totals, means and distributions of the application level's metrics, over the jobs of a run."""
 
 from __future__ import annotations
 

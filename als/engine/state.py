@@ -160,8 +160,8 @@ def new_state(
 ) -> ApplicationState:
     """A state with columns of its own; ``memo`` numbers of memo for all phases, ``selects`` as of ``als.engine.hooks.table``.
 
-    ``given`` are what is not its own, and columns that have values at first: ``lengths``, ``part_first`` and ``speed``, and
-    perhaps others.
+    ``given`` are the columns that are not its own, and the initial values of own ones: at least ``lengths``, ``part_first``
+    and ``speed``.
     """
     n_tasks, n_parts = len(given["lengths"]), len(given["part_first"]) - 1
     sizes = {

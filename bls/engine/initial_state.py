@@ -99,7 +99,7 @@ def _begin_profiles(state: BatchState) -> None:
 
 
 def _needs(given: Given, settings: Settings, columns: dict[str, Any], bounds: int) -> tuple[dict[str, int], set[int]]:
-    # How much room there is for what is the state's own, none for what is not here; and which hooks there is a use for.
+    # The size of each dimension of the state's own columns, 0 for what the run does not need; and the hooks that it needs.
     n, host_first = len(given.jobs["rank"]), given.state["host_first"]
     n_hosts, n_cores = len(host_first) - 1, int(host_first[-1])
     running = min(n, n_cores) + 1  # no more jobs run at once than there are cores

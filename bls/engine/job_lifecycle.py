@@ -236,7 +236,7 @@ def for_good(state: BatchState, job: int, now: int) -> None:
 
 @compiled(inner=True)
 def send_away(state: BatchState, job: int, ending: int) -> None:
-    """A job never runs: it leaves the queue now, if it has arrived."""
+    """Remove a job that never runs from the queue, if it has arrived; ``ending`` is its final state."""
     jobs, now = state.jobs, state.now_ns
     if jobs.eligible_ns[job] >= 0:
         leave_queue(state, job)

@@ -111,7 +111,7 @@ class InlineRun:
         elif status == InlineStatus.SAVED_FULL:
             inline.saved.make_room(simulator.running())
             self._settle()
-        elif status == InlineStatus.RELEASES_FULL:
+        elif status == InlineStatus.WISHES_FULL:
             simulator.grow_wishes(len(inline.application.wished_ns))
         elif status == InlineStatus.ROWS_SHORT:
             inline.grow_rows(len(simulator.state.jobs.number))

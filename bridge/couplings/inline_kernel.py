@@ -84,7 +84,7 @@ def report_releases(state: BatchState, inline: InlineState, job: int, until_ns: 
     if answer == TOLD:
         answer = i.release(inline.engines[i.RELEASE], (state, job, app.core_number, released_ns, until_ns))
     if answer == FULL:
-        return InlineStatus.RELEASES_FULL
+        return InlineStatus.WISHES_FULL
     return InlineStatus.RELEASES_FAULT if answer == REFUSED else 0
 
 

@@ -112,9 +112,8 @@ class InlineState(State):
     shared: Running  # the one that is the front of the arrays of ``application``
     seed: Words  # (1,): of the run
     costs: Costs  # of chunks and data
-    engines: (
-        Ints  # (10,): both engines' functions; 0 where a run does not need one, as RELEASE if no job releases cores
-    )
+    # (10,): both engines' functions; 0 where a run does not need one
+    engines: Ints
     hooks: Ints  # what only some runs do
     journal: Journal = column()  # the commands that running jobs received
     saved: SavedStates = column()  # applications that run, each as it was at an instant

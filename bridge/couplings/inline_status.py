@@ -16,6 +16,6 @@ class InlineStatus(IntEnum):
     TRANSFERS_FULL = -6  #: The records of transfers must grow.
     JOURNAL_FULL = -9  #: The journal of commands must grow.
     SAVED_FULL = -10  #: What is kept of running applications needs more room.
-    RELEASES_FULL = -7  #: The batch level's table of requests for cores must grow.
+    WISHES_FULL = -7  #: The batch level's table of requests for cores must grow.
     RELEASES_FAULT = -8  #: The batch level refuses what ``job`` releases.
     OUTCOME_FAULT = -11  #: The batch level refuses how ``job`` ends, or what it promises.

@@ -6,7 +6,7 @@ quoted as in JSON.
 =====================================  ============================================================================
 ``warm TECHNIQUE [PROGRAM]``           load our own application simulator and what it needs for this technique and
                                        program, which is JSON; answered by ``ready``
-``trust CERTIFICATE``                  the bridge is on another host, and known by this certificate
+``trust CERTIFICATE``                  the bridge is on another host, and known by this certificate; before ``warm``
 ``fork WORKER ADDRESS TOKEN``          fork a worker with what was loaded
 ``start WORKER ADDRESS TOKEN WORD …``  start a command line of the user's as a worker
 ``kill WORKER``                        kill it, if it is still there
@@ -27,6 +27,7 @@ import os
 import select
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
@@ -37,7 +38,7 @@ from bridge.workers.process_names import PROCESS_NAME, SERVER_NAME, die_with_par
 _NOT_EXECUTED = 127
 
 # Not os.fork: what modules have done in a new process (logging and threading make their locks anew, random draws another seed)
-# writes to hundreds of pages, each of which is then copied. There is one thread here, and no lock that it holds.
+# writes to hundreds of pages, each of which is then copied. It is for a process of one thread, which holds no lock.
 _fork = ctypes.PyDLL(None, use_errno=True).fork
 
 
@@ -111,9 +112,8 @@ class _Server:
     def __init__(self, pipes: _Pipes) -> None:
         self._pipes = pipes
         self._context: Any = None
-        self._serve: Any = (
-            None  # what a worker does, with our application simulator, warm: every worker begins with a copy
-        )
+        # What a worker does, with our application simulator, warm: every worker begins with a copy.
+        self._serve: Callable[..., None] | None = None
         self._workers: dict[str, int] = {}
         self._names: dict[int, str] = {}
         self._commanded = False
@@ -141,12 +141,16 @@ class _Server:
 
     def _launch(self, command: str, worker: str, *words: str) -> None:
         server, birth = os.getpid(), json.dumps(["born", worker])[:-1]
-        pid = _fork()
-        if pid < 0:
-            self._pipes.report("unborn", worker, os.strerror(ctypes.get_errno()))
+        try:
+            pid = _fork() if threading.active_count() == 1 else os.fork()  # a plug-in may have started threads
+            if pid < 0:
+                raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        except OSError as error:
+            self._pipes.report("unborn", worker, str(error.strerror))
             return
         if pid == 0:
             if command == "fork":
+                assert self._serve is not None  # a bridge waits until it is warm
                 _be_worker(server, self._pipes, self._serve, birth, worker, *words)
             _be_command(server, self._pipes, birth, worker, *words)
         self._workers[worker], self._names[pid] = pid, worker

@@ -1,4 +1,4 @@
-"""Jobs of one loop that nothing is told while they run: simulated in one call, as most jobs of most runs can be."""
+"""Plain jobs, of one loop, that receive no commands: simulated in one kernel call, as most jobs of most runs can be."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from als.schedulers import AnyScheduler
 from bridge.protocol.messages import Outcome, Start
 from bridge.protocol.packing import pack_int64, unpack_float64, unpack_int64
 from bridge.workers.drawn_job import Drawing
-from traces.base.errors import TwolevelError
+from traces.base.errors import RAISED_BY_PLUGINS
 from traces.base.time import duration_ns
 
 _NO_MESSAGES: Final = np.empty(0, np.int64)
@@ -34,17 +34,19 @@ class PlainJobs:
         told = start.changes or start.hints or start.scales or start.resizes is not None or start.until_ns is not None
         if recipe is None or recipe.program or told or start.records or start.releases:
             return None
+        speed = unpack_float64(start.core_speed_gflops)
         try:
             technique = drawing.scheduler_of(start.technique)
-        except TwolevelError:
+            if not is_plain(technique):
+                return None
+            loops = self._loops.get((technique, recipe.variation))
+            if loops is None:
+                loops = self._loops[technique, recipe.variation] = PlainLoops(
+                    technique, normal_lengths(recipe.variation)
+                )
+            room = loops.room_for(len(speed), recipe.n)
+        except RAISED_BY_PLUGINS:
             return None
-        if not is_plain(technique):
-            return None
-        loops = self._loops.get((technique, recipe.variation))
-        if loops is None:
-            loops = self._loops[technique, recipe.variation] = PlainLoops(technique, normal_lengths(recipe.variation))
-        speed = unpack_float64(start.core_speed_gflops)
-        room = loops.room_for(len(speed), recipe.n)
         status = run_loop(
             room,
             np.uint64(recipe.seed),

@@ -1,12 +1,13 @@
 """What a worker of the fork server does: the messages of ``bridge.workers.worker``, of plain jobs without a session.
 
-A process of one job costs what it writes to: Python counts the uses of every object in the object, so that each page of objects
-is copied. A session alone, which judges every message, makes that a hundred pages; the bridge has one, too, and judges what it
-says and hears. As soon as an order is not plain a session of our own takes over.
+A process of one job costs what it writes to: Python counts the references to an object in the object, so that the page of
+every object that is used is copied. A session, which checks every message, uses a hundred pages. The bridge checks every
+message that it sends and receives, so this process does not. At the first order that is not plain, a session takes over.
 """
 
 from __future__ import annotations
 
+import contextlib
 import random
 import socket
 from typing import TYPE_CHECKING
@@ -42,13 +43,14 @@ class PlainWorker:
             self.serve(plug, worker, token)
             plug.close()
         else:
+            random.seed()  # what a plug-in draws is not to be the same in every process
             run(serve(BlockingConnection(Session(Role.APPLICATION), plug), token, worker, self._peer))
 
     def serve(self, plug: socket.socket, worker: str, token: str) -> None:
         """Serve the bridge at the other end of a socket."""
         hello, welcome, heard = hello_of(self._peer, token, worker), b"", b""
-        plug.sendall(frame(encode(hello)))
-        while data := plug.recv(READ_AT_MOST):
+        _say(plug, hello)
+        while data := _heard(plug):
             heard += data
             while len(heard) >= (stop := HEADER_BYTES + int.from_bytes(heard[:HEADER_BYTES], "big")):
                 try:
@@ -60,20 +62,36 @@ class PlainWorker:
                 if isinstance(message, Welcome):
                     welcome = heard[:stop]
                 elif isinstance(message, Start) and (outcome := self._peer.plain_outcome(message)) is not None:
-                    plug.sendall(frame(encode(outcome)))
+                    _say(plug, outcome)
                 else:
-                    self._hand_over(plug, hello, welcome + heard)
+                    self._hand_over(plug, hello, welcome, heard)
                     return
                 heard = heard[stop:]
 
-    def _hand_over(self, plug: socket.socket, hello: Message, heard: bytes) -> None:
+    def _hand_over(self, plug: socket.socket, hello: Message, welcome: bytes, heard: bytes) -> None:
         # To a session, as if it had said the hello, and heard no more than this.
         random.seed()  # what a plug-in draws is not to be the same in every process
         session = Session(Role.APPLICATION)
         session.send(hello)
+        if welcome:
+            session.receive_data(welcome)
+            session.next_event()  # from now on there is room for large messages
         session.receive_data(heard)
         connection = BlockingConnection(session, plug)
         try:
             run(go_on(connection, self._peer))
         finally:
             connection.close()
+
+
+def _say(plug: socket.socket, message: Message) -> None:
+    # If the other end is gone, that is found by reading: there may be a last word.
+    with contextlib.suppress(OSError):
+        plug.sendall(frame(encode(message)))
+
+
+def _heard(plug: socket.socket) -> bytes:
+    try:
+        return plug.recv(READ_AT_MOST)
+    except OSError:  # reset, or given up by the kernel: nothing more will arrive
+        return b""

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 _TOKEN: Final = "warm-up"
 _S: Final = 10**9
 
-#: How many plain jobs: Python writes to its code as it finds out, in the first dozen of calls, what to make of it.
-_PLAIN: Final = 20
+#: How many jobs are served: Python specialises code in its first calls, which writes to its pages. More than two only where
+#: each takes no time: of one loop.
+_LOOPS, _OTHERS = 20, 2
 
 
 def _start(job: int, technique: str, program: str, *, records: bool) -> Start:
@@ -77,7 +78,7 @@ async def _bridge(connection: BlockingConnection, technique: str, program: str) 
     try:
         assert isinstance(await connection.hear(), Hello)
         connection.say(Welcome(version=PROTOCOL_VERSION, run=_TOKEN))
-        for job, records in enumerate((*[False] * _PLAIN, True)):
+        for job, records in enumerate((*[False] * (_OTHERS if program else _LOOPS), True)):
             connection.say(_start(job, technique, program, records=records))
             while connection.session.open_jobs():
                 if isinstance(await connection.hear(), Suspended):
@@ -99,7 +100,9 @@ def warm_up(context: ssl.SSLContext | None, technique: str, program: str = "") -
     bridge, worker = BlockingConnection(Session(Role.BRIDGE, _TOKEN), ours), PlainWorker(context)
     orders = threading.Thread(target=run, args=(_bridge(bridge, technique, program),))
     orders.start()
-    with theirs:
-        worker.serve(theirs, _TOKEN, _TOKEN)
-    orders.join()
+    try:
+        with theirs:
+            worker.serve(theirs, _TOKEN, _TOKEN)
+    finally:
+        orders.join()
     return worker

@@ -104,7 +104,7 @@ async def serve(connection: Connection | BlockingConnection, token: str, worker:
 
 
 def hello_of(peer: Peer, token: str, worker: str) -> Hello:
-    """What a process says first of its simulator."""
+    """Return the hello of a simulator."""
     return Hello(
         version=PROTOCOL_VERSION,
         token=token,

@@ -14,6 +14,7 @@ from conversation import TOKEN, changed, hello, lengths, records, start
 
 from bridge.protocol.framing import frame
 from bridge.protocol.messages import OVER, PROTOCOL_VERSION, Outcome, Quit, Records, Refused, Role, Welcome, encode
+from bridge.protocol.packing import pack_float64
 from bridge.protocol.session import ConnectionClosed, ProtocolError, Session
 from bridge.workers import warmup, worker
 from bridge.workers.blocking import BlockingConnection, run
@@ -112,8 +113,9 @@ def test_a_forked_worker_serves_with_a_session_from_the_first_order_on_that_is_n
     heard(bridge)
     bridge.say(Welcome(version=PROTOCOL_VERSION, run="r"))
     found = []
+    speeds = pack_float64([1.0] * 40_000)  # an order is read in several pieces
     for job, with_records in enumerate((False, False, True, False)):
-        bridge.say(start("recipe", job=job, records=with_records))
+        bridge.say(start("recipe", job=job, records=with_records, core_speed_gflops=speeds))
         while not isinstance(event := heard(bridge), Outcome):
             assert isinstance(event, Records)
         found.append(changed(event, job=0))

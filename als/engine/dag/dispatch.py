@@ -183,9 +183,8 @@ def serve_request(state: ApplicationState, c: int, t: int) -> None:
     flags = state.table.flags[state.rule]
     state.facts[f.LAST_SIZE] = 0.0
     if own.held_size[c] > 0:
-        tell_chunk(
-            state, c, own.work_ns[c], state.cores.finish_ns[c]
-        )  # without the time in which a task's data were missing
+        # Without the time in which a task's data were missing.
+        tell_chunk(state, c, own.work_ns[c], state.cores.finish_ns[c])
     if graph.round_left == 0:
         if flags & LEARNS != 0 and state.facts[f.LAST_SIZE] > 0.0 and graph.round >= 0:
             _ask(state, c, t, 0)

@@ -1,1 +1,1 @@
-"""Limits to the power of the machine and of its parts: who may start, and whose speed or hosts it costs."""
+"""Power limits of the machine and of its parts: jobs that wait, jobs that are slowed, hosts that are stopped."""

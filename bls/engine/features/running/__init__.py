@@ -1,1 +1,1 @@
-"""What running jobs do of themselves, and what is told them: releases, widths, requests for cores, hints, speeds and ends."""
+"""Running jobs: their releases, widths, requests for cores, hints, speeds and ends."""

@@ -16,7 +16,7 @@ from bls.engine.status import BatchStatus
 from traces.compiled import compiled
 from traces.kernels.signatures import Ints
 
-#: What :func:`tell_releases` answers: they cannot be; they will happen; and wishes, for which a table must grow first.
+#: What :func:`tell_releases` answers: REFUSED or TOLD. ``tell_wishes`` also answers FULL: the table of wishes must grow first.
 REFUSED, TOLD, FULL = 0, 1, 2
 
 

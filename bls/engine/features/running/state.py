@@ -66,11 +66,11 @@ class Wishes(State, dim="wishes"):
 
 
 class Releases(State, dim="releases"):
-    """Cores that running jobs have said to release."""
+    """Cores that running jobs have released."""
 
     job: Ints = column()  # its row
     core: Ints = column()  # the core
-    at_ns: Ints = column()  # when it is released
+    at_ns: Ints = column()  # when it was released
 
 
 class Resizing(State, dim="resizing"):
