@@ -73,8 +73,9 @@ class _Pipes(NamedTuple):
         os.dup2(0, 1)
 
 
-def _be_worker(server: int, pipes: _Pipes, serve: Callable[..., None], birth: str, *words: str) -> NoReturn:
+def _be_worker(server: int, pipes: _Pipes, serve: Callable[..., None] | None, birth: str, *words: str) -> NoReturn:
     try:
+        assert serve is not None  # a bridge waits until the server is warm
         die_with_parent(server)
         name_process(PROCESS_NAME)
         pipes.step_aside(birth)
@@ -150,7 +151,6 @@ class _Server:
             return
         if pid == 0:
             if command == "fork":
-                assert self._serve is not None  # a bridge waits until it is warm
                 _be_worker(server, self._pipes, self._serve, birth, worker, *words)
             _be_command(server, self._pipes, birth, worker, *words)
         self._workers[worker], self._names[pid] = pid, worker

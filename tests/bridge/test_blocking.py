@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import socket
 import threading
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from bridge.protocol.framing import frame
 from bridge.protocol.messages import OVER, PROTOCOL_VERSION, Outcome, Quit, Records, Refused, Role, Welcome, encode
 from bridge.protocol.packing import pack_float64
 from bridge.protocol.session import ConnectionClosed, ProtocolError, Session
-from bridge.workers import warmup, worker
+from bridge.workers import plain_worker, warmup, worker
 from bridge.workers.blocking import BlockingConnection, run
 from bridge.workers.plain_worker import PlainWorker
 from traces.base.errors import PeerError
@@ -108,6 +109,8 @@ def test_a_forked_worker_serves_with_a_session_from_the_first_order_on_that_is_n
     ends: tuple[socket.socket, socket.socket],
 ) -> None:
     bridge = BlockingConnection(Session(Role.BRIDGE, TOKEN), ends[1])
+    random.seed(1)
+    before = random.getstate()
     forked = threading.Thread(target=PlainWorker().serve, args=(ends[0], "w", TOKEN))
     forked.start()
     heard(bridge)
@@ -122,6 +125,23 @@ def test_a_forked_worker_serves_with_a_session_from_the_first_order_on_that_is_n
     assert found == found[:1] * 4
     bridge.say(Quit())
     assert heard(bridge) == ConnectionClosed()
+    forked.join()
+    assert random.getstate() != before  # plug-ins do not draw the same in every process
+
+
+def test_plain_orders_alone_need_no_session(
+    ends: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plain_worker, "Session", None)
+    bridge = BlockingConnection(Session(Role.BRIDGE, TOKEN), ends[1])
+    forked = threading.Thread(target=PlainWorker().serve, args=(ends[0], "w", TOKEN))
+    forked.start()
+    heard(bridge)
+    bridge.say(Welcome(version=PROTOCOL_VERSION, run="r"))
+    bridge.say(start("recipe"))
+    assert isinstance(heard(bridge), Outcome)
+    bridge.say(Quit())
+    bridge.flush()
     forked.join()
 
 
