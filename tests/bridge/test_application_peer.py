@@ -115,6 +115,25 @@ def test_a_plain_job_ends_as_one_whose_tasks_are_recorded(
     assert plain == told
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"records": True},
+        {"releases": True},
+        {"until_ns": START_NS + S},
+        {"resizes": ()},
+        {"changes": (Change(at_ns=START_NS, core=0, speed_gflops=2.0),)},
+        {"how": "select:ss,fac"},
+        {"how": "wf:weights=1/2/1"},
+        {"how": "heft"},
+        {"how": "no-such-technique"},
+        {"program": Program((Loop("ss"),), steps=2).to_json()},
+    ],
+)
+def test_other_jobs_are_not_plain(fields: dict[str, Any]) -> None:
+    assert PEER.plain_outcome(start(**{"records": False} | fields)) is None
+
+
 def test_a_suspended_job_promises_what_its_cores_hold() -> None:
     # One chunk a core: the last to be through ends the job, and that is known at once.
     played = Played()
