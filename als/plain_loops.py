@@ -20,7 +20,7 @@ from als.streams import TASK_LENGTHS, fill_round_keys, start_stream
 from als.techniques import Technique
 from traces.algorithms.copying import copy_first
 from traces.compiled import Array, as_value, caller, compiled, function_table, types
-from traces.kernels.signatures import Floats, Ints, StateKind, Words
+from traces.kernels.signatures import Floats, Ints, Shorts, StateKind, Words
 from traces.kernels.state import State, column
 
 _APPLICATION, _INTS, _FLOATS = StateKind(ApplicationState), types.Column(types.int64, 1), types.Column(types.float64, 1)
@@ -53,7 +53,12 @@ class LoopRoom(State):
     finish_ns: Ints  # (room,): of each core, as in ``ApplicationState``
     busy_ns: Ints  # likewise
     application: ApplicationState
-    lengths: Floats  # (room,): work of each task, GFLOP
+    lengths: Floats = column("tasks")  # work of each task, GFLOP
+    # Task records, as in ``ApplicationState``
+    started_ns: Ints = column("tasks")
+    ended_ns: Ints = column("tasks")
+    core: Shorts = column("tasks")
+    chunk: Shorts = column("tasks")
     drawn: Words = column(20)  # the round keys of the job's streams
     cursor: Ints = column(3)  # where in the stream its lengths are drawn
     words: Words = column(4)  # work space
@@ -68,7 +73,7 @@ class LoopRoom(State):
 def run_loop(
     room: LoopRoom, seed: np.uint64, job: np.uint64, n: int, mean_gflop: float, total_gflop: float, n_cores: int,
     core_ns: float, speed_gflops: float, speed: Floats, latency_ns: Ints, overhead_ns: int, master: bool, start_ns: int,
-    stop_ns: int,
+    stop_ns: int, keep_tasks: bool,
 ) -> int:  # fmt: skip
     """Draw the tasks of a loop, and run it to its end or to a stop.
 
@@ -86,6 +91,8 @@ def run_loop(
         What a message between each core and the master takes; empty: nothing.
     overhead_ns, master, start_ns, stop_ns
         As of ``als.engine.loop``; ``stop_ns`` may be ``NEVER``.
+    keep_tasks : bool
+        Whether to record the tasks: in the room's columns, as far as ``tasks``.
 
     Returns
     -------
@@ -104,6 +111,11 @@ def run_loop(
     show_slots(app, width)
     app.lengths = room.lengths[:drawn]
     app.part_first[1] = drawn
+    kept = drawn if keep_tasks else 0
+    app.start_ns, app.end_ns = room.started_ns[:kept], room.ended_ns[:kept]
+    app.core, app.chunk = room.core[:kept], room.chunk[:kept]
+    for k in range(kept):
+        app.start_ns[k] = app.end_ns[k] = app.core[k] = app.chunk[k] = -1
     copy_first(app.speed, speed, width)
     for c in range(width):
         app.latency_ns[c] = latency_ns[c] if latency_ns.size > 0 else 0
@@ -116,34 +128,33 @@ def run_loop(
 
 
 class PlainLoops:
-    """Loops of one technique whose lengths are of one model, in one room.
+    """Loops of one technique, in one room.
 
     Parameters
     ----------
     technique : Technique
         One of those that :func:`is_plain` accepts.
-    model : LengthModel
-
-    Attributes
-    ----------
-    room : LoopRoom
     """
 
-    def __init__(self, technique: Technique, model: LengthModel) -> None:
+    def __init__(self, technique: Technique) -> None:
         self._rules, self._phases = phase_rules((phase_key(technique),))
-        self._model = model
-        self.room = self._made(_CORES, _TASKS)
+        self._room = self._made(_CORES, _TASKS, memo=0)
+        self._model: LengthModel | None = None
 
-    def room_for(self, n_cores: int, n_tasks: int) -> LoopRoom:
-        """The room, large enough for a loop of ``n_tasks`` on so many cores."""
-        cores, tasks = len(self.room.application.cores.away), len(self.room.lengths)
-        needed = tasks_of(self._model, n_tasks)
-        if n_cores > cores or needed > tasks:
-            self.room = self._made(max(cores, n_cores), max(tasks, needed + min(needed, _TASKS)))
-        return self.room
+    def room_for(self, model: LengthModel, n_cores: int, n_tasks: int) -> LoopRoom:
+        """The room, large enough for a loop of ``n_tasks`` on so many cores, their lengths of ``model``."""
+        room, needed = self._room, tasks_of(model, n_tasks)
+        cores, tasks, memo = len(room.application.cores.away), len(room.lengths), len(room.memo)
+        if n_cores > cores or needed > tasks or model.memo_size > memo:
+            more = needed + min(needed, _TASKS) if needed > tasks else 0
+            room = self._room = self._made(max(cores, n_cores), max(tasks, more), max(memo, model.memo_size))
+            self._model = None
+        if model is not self._model:
+            room.rule, room.params = rule_of(model)
+            room.mode, room.pattern, self._model = model.mode, model.pattern, model
+        return room
 
-    def _made(self, n_cores: int, n_tasks: int) -> LoopRoom:
-        rule, params = rule_of(self._model)
+    def _made(self, n_cores: int, n_tasks: int, memo: int) -> LoopRoom:
         application = s.new_state(
             lengths=np.empty(n_tasks),
             part_first=np.zeros(2, np.int64),
@@ -158,15 +169,13 @@ class PlainLoops:
             hooks=table(self._phases, selects=False, changes=False),
         )
         return LoopRoom.new(
-            {"memo": self._model.memo_size},
+            {"memo": memo, "tasks": n_tasks},
             application=application,
-            lengths=np.empty(n_tasks),
             finish_ns=application.cores.finish_ns,
             busy_ns=application.cores.busy_ns,
-            params=params,
-            pattern=self._model.pattern,
-            mode=self._model.mode,
-            rule=rule,
+            params=np.empty(0),
+            pattern=np.empty(0),
+            rule=np.zeros(1, np.int64),
             engines=_engines(),
         )
 

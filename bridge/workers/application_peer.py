@@ -73,15 +73,15 @@ class ApplicationPeer:
         elif isinstance(order, Cancel):
             self._jobs.pop(order.job, None)
 
-    def plain_outcome(self, start: Start) -> Outcome | None:
-        """The answer to an order of a plain job (``bridge.workers.plain_jobs``); None if it is none, or cannot be simulated."""
-        return self._plain.outcome(start, self._drawing)
+    def plain_answers(self, start: Start) -> list[Message] | None:
+        """The answers to an order of a plain job (``bridge.workers.plain_jobs``); None if it is not one, or fails."""
+        return self._plain.answers(start, self._drawing)
 
     def _answers(self, order: Start | Resume) -> Iterator[Message]:
         try:
-            plain = self.plain_outcome(order) if isinstance(order, Start) else None
+            plain = self.plain_answers(order) if isinstance(order, Start) else None
             if plain is not None:
-                yield plain
+                yield from plain
                 return
             job = self._begun(order) if isinstance(order, Start) else self._jobs[order.job]
             yield from self._run(job, list(order.changes), order.until_ns, order.stop_ns)

@@ -12,9 +12,10 @@ from als.engine.status import FINISHED, STOPPED
 from als.plain_loops import PlainLoops, is_plain, run_loop
 from als.programs.tasks import normal_lengths
 from als.schedulers import AnyScheduler
-from bridge.protocol.messages import Outcome, Start
+from bridge.protocol.messages import Message, Outcome, Start
 from bridge.protocol.packing import pack_int64, unpack_float64, unpack_int64
 from bridge.workers.drawn_job import Drawing
+from bridge.workers.slices import record_slices
 from traces.base.errors import RAISED_BY_PLUGINS
 from traces.base.time import duration_ns
 
@@ -25,26 +26,23 @@ class PlainJobs:
     """Simulates the plain ones among the jobs that a bridge orders."""
 
     def __init__(self) -> None:
-        self._loops: dict[tuple[AnyScheduler, float], PlainLoops] = {}
+        self._loops: dict[AnyScheduler, PlainLoops] = {}
 
-    def outcome(self, start: Start, drawing: Drawing) -> Outcome | None:
-        """The answer to an order; None if it is not plain, or cannot be simulated: then an ``als.application.Application`` does
-        it, or says why not."""
+    def answers(self, start: Start, drawing: Drawing) -> list[Message] | None:
+        """The answers to an order; None if it is not plain, or fails: then an ``als.application.Application`` simulates it, or
+        says why it cannot."""
         recipe = start.recipe
         told = start.changes or start.hints or start.scales or start.resizes is not None or start.until_ns is not None
-        if recipe is None or recipe.program or told or start.records or start.releases:
+        if recipe is None or recipe.program or told or start.releases:
             return None
         speed = unpack_float64(start.core_speed_gflops)
         try:
             technique = drawing.scheduler_of(start.technique)
             if not is_plain(technique):
                 return None
-            loops = self._loops.get((technique, recipe.variation))
-            if loops is None:
-                loops = self._loops[technique, recipe.variation] = PlainLoops(
-                    technique, normal_lengths(recipe.variation)
-                )
-            room = loops.room_for(len(speed), recipe.n)
+            if technique not in self._loops:
+                self._loops[technique] = PlainLoops(technique)
+            room = self._loops[technique].room_for(normal_lengths(recipe.variation), len(speed), recipe.n)
         except RAISED_BY_PLUGINS:
             return None
         status = run_loop(
@@ -63,10 +61,15 @@ class PlainJobs:
             start.master,
             start.start_ns,
             NEVER if start.stop_ns is None else start.stop_ns,
+            start.records,
         )
         if status not in (FINISHED, STOPPED):
             return None
-        return Outcome(
+        answers: list[Message] = []
+        if start.records:
+            records = room.started_ns, room.ended_ns, room.core, room.chunk, room.lengths
+            answers += record_slices(start.job, *(column[: room.tasks] for column in records))
+        outcome = Outcome(
             job=start.job,
             attempt=start.attempt,
             end_ns=room.end_ns,
@@ -86,3 +89,4 @@ class PlainJobs:
             ahead_chunks=0,
             graph=None,
         )
+        return [*answers, outcome]

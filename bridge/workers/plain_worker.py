@@ -61,8 +61,8 @@ class PlainWorker:
                     return
                 if isinstance(message, Welcome):
                     welcome = heard[:stop]
-                elif isinstance(message, Start) and (outcome := self._peer.plain_outcome(message)) is not None:
-                    _say(plug, outcome)
+                elif isinstance(message, Start) and (answers := self._peer.plain_answers(message)) is not None:
+                    _say(plug, *answers)
                 else:
                     self._hand_over(plug, hello, welcome, heard)
                     return
@@ -84,10 +84,10 @@ class PlainWorker:
             connection.close()
 
 
-def _say(plug: socket.socket, message: Message) -> None:
+def _say(plug: socket.socket, *messages: Message) -> None:
     # If the other end is gone, that is found by reading: there may be a last word.
     with contextlib.suppress(OSError):
-        plug.sendall(frame(encode(message)))
+        plug.sendall(b"".join(frame(encode(message)) for message in messages))
 
 
 def _heard(plug: socket.socket) -> bytes:

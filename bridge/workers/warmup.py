@@ -34,7 +34,7 @@ _S: Final = 10**9
 _LOOPS, _OTHERS = 20, 2
 
 
-def _start(job: int, technique: str, program: str, *, records: bool) -> Start:
+def _start(job: int, technique: str, program: str, *, changes: bool) -> Start:
     return Start(
         job=job,
         attempt=0,
@@ -47,7 +47,7 @@ def _start(job: int, technique: str, program: str, *, records: bool) -> Start:
         master=False,
         core_host=None,
         network=None,
-        records=records,
+        records=changes or job // 2 % 2 == 1,
         releases=False,
         recipe=Recipe(
             seed=0,
@@ -63,8 +63,8 @@ def _start(job: int, technique: str, program: str, *, records: bool) -> Start:
             program=program,
         ),
         tasks=None,
-        until_ns=_S if records else None,
-        changes=(Change(at_ns=_S // 2, core=0, speed_gflops=2.0),) if records else (),
+        until_ns=_S if changes else None,
+        changes=(Change(at_ns=_S // 2, core=0, speed_gflops=2.0),) if changes else (),
         hints=(),
         resizes=None,
         wishes=None,
@@ -78,8 +78,8 @@ async def _bridge(connection: BlockingConnection, technique: str, program: str) 
     try:
         assert isinstance(await connection.hear(), Hello)
         connection.say(Welcome(version=PROTOCOL_VERSION, run=_TOKEN))
-        for job, records in enumerate((*[False] * (_OTHERS if program else _LOOPS), True)):
-            connection.say(_start(job, technique, program, records=records))
+        for job, changes in enumerate((*[False] * (_OTHERS if program else _LOOPS), True)):
+            connection.say(_start(job, technique, program, changes=changes))
             while connection.session.open_jobs():
                 if isinstance(await connection.hear(), Suspended):
                     connection.say(Resume(job=job, until_ns=None, changes=(), stop_ns=2 * _S))

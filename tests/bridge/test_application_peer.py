@@ -18,6 +18,7 @@ from bridge.protocol.messages import Change, Failed, Message, Outcome, Start, Su
 from bridge.protocol.packing import pack_float64, pack_int64, unpack_int64
 from bridge.workers import application_peer
 from bridge.workers.application_peer import ApplicationPeer
+from traces.base.time import MAX_NS
 
 START_NS, S = 5 * 10**9, 10**9
 
@@ -89,7 +90,7 @@ def test_a_stop_at_the_start() -> None:
     stop=st.sampled_from([None, 0, S, 20 * S]),
     seed=st.sampled_from([0, 1, 2**64 - 1]),
 )
-def test_a_plain_job_ends_as_one_whose_tasks_are_recorded(
+def test_a_plain_job_is_told_of_as_an_application_is(
     how: str, work: tuple[int, int, float], costs: dict[str, Any], latency_ns: int | None, stop: int | None, seed: int
 ) -> None:
     cores, tasks_per_core, variation = work
@@ -109,16 +110,14 @@ def test_a_plain_job_ends_as_one_whose_tasks_are_recorded(
         stop_ns=None if stop is None else START_NS + stop,
         **costs,
     )
-    plain = PEER.plain_outcome(changed(order, records=False))
-    assert plain is not None
-    *_, told = Played().run(order)
-    assert plain == told
+    of_an_application = Played().run(changed(order, until_ns=MAX_NS))
+    assert PEER.plain_answers(order) == of_an_application
+    assert PEER.plain_answers(changed(order, records=False)) == of_an_application[-1:]
 
 
 @pytest.mark.parametrize(
     "fields",
     [
-        {"records": True},
         {"releases": True},
         {"until_ns": START_NS + S},
         {"resizes": ()},
@@ -131,7 +130,7 @@ def test_a_plain_job_ends_as_one_whose_tasks_are_recorded(
     ],
 )
 def test_other_jobs_are_not_plain(fields: dict[str, Any]) -> None:
-    assert PEER.plain_outcome(start(**{"records": False} | fields)) is None
+    assert PEER.plain_answers(start(**fields)) is None
 
 
 def test_a_suspended_job_promises_what_its_cores_hold() -> None:
@@ -219,7 +218,7 @@ def test_a_job_that_fails(
             raise error
 
         monkeypatch.setattr(application_peer, "Application", broken)
-    *_, failed = Played().answers(order if isinstance(order, Start) else start())
+    *_, failed = Played().answers(order if isinstance(order, Start) else start(until_ns=MAX_NS))
     assert isinstance(failed, Failed)
     assert failed.blame == blame
     assert failed.reason.startswith(reason)

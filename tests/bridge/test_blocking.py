@@ -21,6 +21,7 @@ from bridge.workers import plain_worker, warmup, worker
 from bridge.workers.blocking import BlockingConnection, run
 from bridge.workers.plain_worker import PlainWorker
 from traces.base.errors import PeerError
+from traces.base.time import MAX_NS
 
 
 @pytest.fixture
@@ -117,8 +118,9 @@ def test_a_forked_worker_serves_with_a_session_from_the_first_order_on_that_is_n
     bridge.say(Welcome(version=PROTOCOL_VERSION, run="r"))
     found = []
     speeds = pack_float64([1.0] * 40_000)  # an order is read in several pieces
-    for job, with_records in enumerate((False, False, True, False)):
-        bridge.say(start("recipe", job=job, records=with_records, core_speed_gflops=speeds))
+    orders: list[dict[str, Any]] = [{}, {"records": True}, {"until_ns": MAX_NS}, {}]
+    for job, fields in enumerate(orders):
+        bridge.say(start("recipe", job=job, core_speed_gflops=speeds, **fields))
         while not isinstance(event := heard(bridge), Outcome):
             assert isinstance(event, Records)
         found.append(changed(event, job=0))
