@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TypeGuard
+from typing import Annotated, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from als.lengths.draw import room as tasks_of
 from als.schedulers import AnyScheduler
 from als.streams import TASK_LENGTHS, fill_round_keys, start_stream
 from als.techniques import Technique
-from traces.algorithms.copying import copy_first
 from traces.compiled import Array, as_value, caller, compiled, function_table, types
 from traces.kernels.signatures import Floats, Ints, Shorts, StateKind, Words
 from traces.kernels.state import State, column
@@ -32,31 +31,31 @@ _DRAW = types.int64(
     *(_FLOATS, _WORDS, _INTS, _WORDS, _FLOATS, types.int64, _FLOATS, _FLOATS, types.int64, types.int64),
     *(types.float64, types.float64, types.int64, types.float64, types.float64),
 )
+Word: TypeAlias = Annotated[int, types.uint64]
 _begin, _run, _draw = caller(_BEGIN), caller(_RUN), caller(_DRAW)
+
+#: The room's columns of cores and tasks.
+_COLUMNS = "speed", "latency_ns", "finish_ns", "busy_ns", "start_ns", "end_ns", "core", "chunk", "lengths"
 
 #: Room at first; there is more once a job needs more.
 _CORES, _TASKS = 256, 4096
 
 
 class LoopRoom(State):
-    """Room for one loop, used again for the next, and the results of the latest."""
+    """Room for one loop, used again for the next."""
 
     mode: int = 0  # of the lengths
-    # Of the latest loop:
-    end_ns: int = 0  # when it ended
-    tasks: int = 0  # its tasks
-    ran: int = 0  # those that ran, at least in part
-    chunks: int = 0  # chunks that were assigned
-    scheduling_ns: int = 0  # what cores have spent between asking for a chunk and its first task
-    total_gflop: float = 0.0  # work of its tasks
-    cov: float = 0.0  # the coefficient of variation of their lengths
-    finish_ns: Ints  # (room,): of each core, as in ``ApplicationState``
+    speed: (
+        Floats  # (room,): GFLOP/s of each core, as in ``ApplicationState``; to be given before a loop, as latency_ns is
+    )
+    latency_ns: Ints  # likewise
+    finish_ns: Ints  # likewise; results of the latest loop
     busy_ns: Ints  # likewise
     application: ApplicationState
-    lengths: Floats = column("tasks")  # work of each task, GFLOP
-    # Task records, as in ``ApplicationState``
-    started_ns: Ints = column("tasks")
-    ended_ns: Ints = column("tasks")
+    lengths: Floats = column("tasks")  # work of each task of the latest loop, GFLOP
+    # Its task records, as in ``ApplicationState``
+    start_ns: Ints = column("tasks")
+    end_ns: Ints = column("tasks")
     core: Shorts = column("tasks")
     chunk: Shorts = column("tasks")
     drawn: Words = column(20)  # the round keys of the job's streams
@@ -71,60 +70,57 @@ class LoopRoom(State):
 
 @compiled()
 def run_loop(
-    room: LoopRoom, seed: np.uint64, job: np.uint64, n: int, mean_gflop: float, total_gflop: float, n_cores: int,
-    core_ns: float, speed_gflops: float, speed: Floats, latency_ns: Ints, overhead_ns: int, master: bool, start_ns: int,
-    stop_ns: int, keep_tasks: bool,
-) -> int:  # fmt: skip
+    room: LoopRoom, seed: Word, job: Word, n: int, mean_gflop: float, total_gflop: float, n_cores: int,
+    core_ns: float, speed_gflops: float, width: int, overhead_ns: int, master: bool, start_ns: int, stop_ns: int,
+    keep_tasks: bool,
+) -> tuple[int, int, int, int, int, int, float, float]:  # fmt: skip
     """Draw the tasks of a loop, and run it to its end or to a stop.
 
     Parameters
     ----------
     room : LoopRoom
-        Receives the results.
+        With the speeds and latencies of ``width`` cores.
     seed, job : int
         Key of the job's streams.
     n, mean_gflop, total_gflop, n_cores, core_ns, speed_gflops
         As of :func:`als.lengths.draw.draw_loop`.
-    speed : float64 (P,)
-        GFLOP/s of each core.
-    latency_ns : int64 (P,) or (0,)
-        What a message between each core and the master takes; empty: nothing.
+    width : int
+        P, the cores that it runs on.
     overhead_ns, master, start_ns, stop_ns
         As of ``als.engine.loop``; ``stop_ns`` may be ``NEVER``.
     keep_tasks : bool
-        Whether to record the tasks: in the room's columns, as far as ``tasks``.
+        Whether to record the tasks.
 
     Returns
     -------
-    int
+    status : int
         An ``ApplicationStatus``; below 0 if the tasks cannot be drawn, as of ``draw_loop``.
+    end_ns, tasks, ran, chunks, scheduling_ns : int
+        When it ended; its tasks, and those that ran, at least in part; and what else ``ApplicationState`` calls so.
+    total_gflop, cov : float
+        The work of its tasks, and the coefficient of variation of their lengths.
     """
-    app, width = room.application, speed.size
-    fill_round_keys(room.drawn, seed, job)
-    fill_round_keys(app.keys, seed, job)
+    app = room.application
+    fill_round_keys(room.drawn, np.uint64(seed), np.uint64(job))
+    fill_round_keys(app.keys, np.uint64(seed), np.uint64(job))
     start_stream(room.cursor, TASK_LENGTHS)
     model = room.rule[0], room.params, room.pattern, room.mode
     sizes = n, mean_gflop, total_gflop, n_cores, core_ns, speed_gflops
     drawn = _draw(room.engines[2], (room.lengths, room.drawn, room.cursor, room.words, room.memo, *model, *sizes))
     if drawn < 0:
-        return int(drawn)
+        return int(drawn), 0, 0, 0, 0, 0, 0.0, 0.0
     show_slots(app, width)
     app.lengths = room.lengths[:drawn]
     app.part_first[1] = drawn
     kept = drawn if keep_tasks else 0
-    app.start_ns, app.end_ns = room.started_ns[:kept], room.ended_ns[:kept]
+    app.start_ns, app.end_ns = room.start_ns[:kept], room.end_ns[:kept]
     app.core, app.chunk = room.core[:kept], room.chunk[:kept]
     for k in range(kept):
         app.start_ns[k] = app.end_ns[k] = app.core[k] = app.chunk[k] = -1
-    copy_first(app.speed, speed, width)
-    for c in range(width):
-        app.latency_ns[c] = latency_ns[c] if latency_ns.size > 0 else 0
     _begin(room.engines[0], (app, start_ns, overhead_ns, master, False))
     status = _run(room.engines[1], (app, stop_ns))
-    room.end_ns, room.tasks, room.ran, room.chunks = engine.end_ns(app), drawn, app.n_ran, app.n_chunks
-    room.scheduling_ns, room.total_gflop = app.scheduling_ns, engine.total_gflop(app)
-    room.cov = length_cov(app.lengths, 0, drawn)
-    return int(status)
+    work, cov = engine.total_gflop(app), length_cov(app.lengths, 0, drawn)
+    return int(status), engine.end_ns(app), drawn, app.n_ran, app.n_chunks, app.scheduling_ns, work, cov
 
 
 class PlainLoops:
@@ -134,27 +130,31 @@ class PlainLoops:
     ----------
     technique : Technique
         One of those that :func:`is_plain` accepts.
+
+    Attributes
+    ----------
+    room : LoopRoom
+    columns : dict of str to memoryview
+        Its columns of cores and tasks, by their names: they are read and written without numpy.
     """
 
     def __init__(self, technique: Technique) -> None:
         self._rules, self._phases = phase_rules((phase_key(technique),))
-        self._room = self._made(_CORES, _TASKS, memo=0)
         self._model: LengthModel | None = None
+        self._make(_CORES, _TASKS, memo=0)
 
-    def room_for(self, model: LengthModel, n_cores: int, n_tasks: int) -> LoopRoom:
-        """The room, large enough for a loop of ``n_tasks`` on so many cores, their lengths of ``model``."""
-        room, needed = self._room, tasks_of(model, n_tasks)
-        cores, tasks, memo = len(room.application.cores.away), len(room.lengths), len(room.memo)
+    def prepare(self, model: LengthModel, n_cores: int, n_tasks: int) -> None:
+        """Make the room large enough for a loop of ``n_tasks`` on ``n_cores``, whose lengths are of ``model``."""
+        room, needed = self.room, tasks_of(model, n_tasks)
+        cores, tasks, memo = len(room.speed), len(room.lengths), len(room.memo)
         if n_cores > cores or needed > tasks or model.memo_size > memo:
             more = needed + min(needed, _TASKS) if needed > tasks else 0
-            room = self._room = self._made(max(cores, n_cores), max(tasks, more), max(memo, model.memo_size))
-            self._model = None
+            self._make(max(cores, n_cores), max(tasks, more), max(memo, model.memo_size))
         if model is not self._model:
-            room.rule, room.params = rule_of(model)
-            room.mode, room.pattern, self._model = model.mode, model.pattern, model
-        return room
+            self.room.rule, self.room.params = rule_of(model)
+            self.room.mode, self.room.pattern, self._model = model.mode, model.pattern, model
 
-    def _made(self, n_cores: int, n_tasks: int, memo: int) -> LoopRoom:
+    def _make(self, n_cores: int, n_tasks: int, memo: int) -> None:
         application = s.new_state(
             lengths=np.empty(n_tasks),
             part_first=np.zeros(2, np.int64),
@@ -168,9 +168,11 @@ class PlainLoops:
             selects=False,
             hooks=table(self._phases, selects=False, changes=False),
         )
-        return LoopRoom.new(
+        self.room = LoopRoom.new(
             {"memo": memo, "tasks": n_tasks},
             application=application,
+            speed=application.speed,
+            latency_ns=application.latency_ns,
             finish_ns=application.cores.finish_ns,
             busy_ns=application.cores.busy_ns,
             params=np.empty(0),
@@ -178,6 +180,8 @@ class PlainLoops:
             rule=np.zeros(1, np.int64),
             engines=_engines(),
         )
+        self._model = None
+        self.columns = {name: memoryview(getattr(self.room, name)) for name in _COLUMNS}
 
 
 @functools.cache

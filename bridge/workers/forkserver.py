@@ -22,7 +22,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
-import json
 import os
 import select
 import signal
@@ -30,6 +29,8 @@ import sys
 import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
+
+from msgspec import json
 
 from bridge.standard_error import keep_standard_streams
 from bridge.workers.process_names import PROCESS_NAME, SERVER_NAME, die_with_parent, how_ended, name_process
@@ -60,20 +61,20 @@ class _Pipes(NamedTuple):
 
     def report(self, *words: str) -> None:
         """Write one report."""
-        data = (json.dumps(words) + "\n").encode()
+        data = json.encode(words) + b"\n"
         while data:
             data = data[os.write(self.reports, data) :]
 
-    def step_aside(self, birth: str) -> None:
+    def step_aside(self, birth: bytes) -> None:
         """In a new process: report its birth, give up what is the server's alone, and have nowhere to write to."""
-        os.write(self.reports, b'%b, "%d"]\n' % (birth.encode(), os.getpid()))
+        os.write(self.reports, b'%b,"%d"]\n' % (birth, os.getpid()))
         signal.set_wakeup_fd(-1)
         os.close(self.commands)
         os.close(self.reports)
         os.dup2(0, 1)
 
 
-def _be_worker(server: int, pipes: _Pipes, serve: Callable[..., None] | None, birth: str, *words: str) -> NoReturn:
+def _be_worker(server: int, pipes: _Pipes, serve: Callable[..., None] | None, birth: bytes, *words: str) -> NoReturn:
     try:
         assert serve is not None  # a bridge waits until the server is warm
         die_with_parent(server)
@@ -95,7 +96,9 @@ def _be_worker(server: int, pipes: _Pipes, serve: Callable[..., None] | None, bi
     os._exit(1)
 
 
-def _be_command(server: int, pipes: _Pipes, birth: str, worker: str, address: str, token: str, *words: str) -> NoReturn:
+def _be_command(
+    server: int, pipes: _Pipes, birth: bytes, worker: str, address: str, token: str, *words: str
+) -> NoReturn:
     from bridge.protocol.messages import ADDRESS_VARIABLE, TOKEN_VARIABLE, WORKER_VARIABLE
 
     try:
@@ -118,6 +121,7 @@ class _Server:
         self._workers: dict[str, int] = {}
         self._names: dict[int, str] = {}
         self._commanded = False
+        self._is_alone = True  # the only thread; a plug-in may have started others
 
     def obey(self, command: str, *words: str) -> None:
         if command == "warm":
@@ -127,6 +131,7 @@ class _Server:
             self._serve = warm_up(self._context, *words)
             gc.enable()
             gc.collect()
+            self._is_alone = threading.active_count() == 1
             gc.freeze()  # so that collections in the workers do not touch, and copy, every page
             self._pipes.report("ready")
         elif command == "trust":
@@ -141,9 +146,9 @@ class _Server:
             self._kill(words[0])
 
     def _launch(self, command: str, worker: str, *words: str) -> None:
-        server, birth = os.getpid(), json.dumps(["born", worker])[:-1]
+        server, birth = os.getpid(), json.encode(["born", worker])[:-1]
         try:
-            pid = _fork() if threading.active_count() == 1 else os.fork()  # a plug-in may have started threads
+            pid = _fork() if self._is_alone else os.fork()
             if pid < 0:
                 raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
         except OSError as error:
@@ -210,7 +215,7 @@ def _serve(server: _Server, commands: int) -> None:
                 return
             *lines, waiting = (waiting + data).split(b"\n")
             for line in lines:
-                server.obey(*json.loads(line))
+                server.obey(*json.decode(line))
 
 
 def main() -> None:

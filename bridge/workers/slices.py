@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from bridge.protocol.messages import RECORDS_PER_FRAME, Records, Transfers
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64
 from traces.compiled import Array
 
+Column: TypeAlias = Array | memoryview
+
 
 def record_slices(
-    job: int, start_ns: Array, end_ns: Array, core: Array, chunk: Array, lengths: Array
+    job: int, start_ns: Column, end_ns: Column, core: Column, chunk: Column, lengths: Column
 ) -> Iterator[Records]:
-    """The columns of a job's tasks, in task order."""
+    """The columns of a job's tasks, in task order: int64, int64, int32, int32 and float64."""
     for first in range(0, len(lengths), RECORDS_PER_FRAME):
         part = slice(first, first + RECORDS_PER_FRAME)
         yield Records(
             job=job,
             first=first,
-            start_ns=pack_int64(start_ns[part]),
-            end_ns=pack_int64(end_ns[part]),
-            core=pack_int32(core[part]),
-            chunk=pack_int32(chunk[part]),
-            length_gflop=pack_float64(lengths[part]),
+            start_ns=start_ns[part].tobytes(),
+            end_ns=end_ns[part].tobytes(),
+            core=core[part].tobytes(),
+            chunk=chunk[part].tobytes(),
+            length_gflop=lengths[part].tobytes(),
         )
 
 
