@@ -15,8 +15,6 @@ from unittest.mock import patch
 
 from bridge.cli import main
 
-__all__ = ["Ran", "everything_in", "twolevel"]
-
 
 @dataclass(frozen=True)
 class Ran:

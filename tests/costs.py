@@ -15,8 +15,6 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["BUDGETS", "SHOWN"]
-
 BUDGETS = Path(__file__).resolve().parent / "budgets.toml"
 
 #: How many tests are listed.

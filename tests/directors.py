@@ -6,8 +6,6 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["FACTORS", "Director"]
-
 FACTORS = (1.0, 0.5, 0.75, 1 / 3, 1.7, 0.25)
 
 

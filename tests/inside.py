@@ -14,8 +14,6 @@ import numpy as np
 from traces.compiled import Array
 from traces.kernels.state import fields_of
 
-__all__ = ["code", "column", "number"]
-
 
 def column(state: Any, path: str) -> Array:
     """A column of a state, to read and write: shape () for one number, (n,) for a value a job, task or core."""

@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-__all__ = ["these_stay", "two_stay"]
-
 
 def these_stay(values: Iterable[Any], stay: Callable[[Any], bool]) -> list[Any]:
     """Return the parameters: some for every commit, the others for a release. A tuple is the parameters of one case."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-__all__ = ["PAGES", "ROOT", "anchors", "blocks", "links", "section", "table"]
-
 ROOT = Path(__file__).resolve().parents[1]
 
 PAGES = sorted(

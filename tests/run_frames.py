@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-__all__ = ["S", "jobs_of", "tasks_of"]
-
 #: Nanoseconds of a second.
 S = 10**9
 

@@ -9,8 +9,6 @@ from reference.machine import Attempt
 from bridge.runs.story import job_story
 from traces.intervals import intervals_text
 
-__all__ = ["pytest_assertrepr_compare"]
-
 
 def _story(attempts: list[Attempt], number: int) -> list[str]:
     columns = {

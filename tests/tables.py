@@ -6,8 +6,6 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-__all__ = ["table_rows", "table_text"]
-
 
 def _kept(test: str, name: str) -> Any:
     """What ``tables/NAME.toml``, which is beside ``test_NAME.py``, has under a name."""

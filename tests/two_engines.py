@@ -18,8 +18,6 @@ from bridge.protocol.packing import pack_float64, pack_int32, unpack_float64, un
 from bridge.workers.application_peer import ApplicationPeer
 from bridge.workers.worker import Peer
 
-__all__ = ["LV08", "Answered", "answered", "between", "both", "ordered", "simgrid", "unlike"]
-
 #: The numbers of SimGrid's default model of networks.
 LV08 = {
     "kind": "sharing",

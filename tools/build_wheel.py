@@ -25,8 +25,6 @@ from traces.kernels import shipped, store
 from traces.kernels.catalogue import kernel_modules
 from traces.kernels.units import module_entries, symbol_of
 
-__all__ = ["build_library", "build_wheel", "main", "platform_tag"]
-
 _ROOT = Path(__file__).resolve().parents[1]
 
 #: What the library may need for its wheel to be one for many systems.

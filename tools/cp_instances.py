@@ -18,8 +18,6 @@ from bls.cp.instance import Instance, Queue, Running
 from bls.cp.problem import problem_of
 from traces.compiled import Array
 
-__all__ = ["MACHINES", "Machine", "drawn"]
-
 _BUSY: Final = 0.9
 
 #: So often a running job is drawn before the machine counts as full, if none fits any more.

@@ -9,8 +9,6 @@ from typing import Any
 
 from tools.digest_cases import Case, files
 
-__all__ = ["uncovered", "used"]
-
 # A key and a text, in the files that cases name.
 _SAID = re.compile(r'(\w+) = "([^"]+)"')
 _NAME = re.compile(r"[^:]+\.(toml|csv|swf|json|sacct|gwf|dax|dot|graphml|txt)")

@@ -21,8 +21,6 @@ import numpy as np
 
 from tools.digest_cases.workloads import workload as made_workload
 
-__all__ = ["MEASURED", "RUNS", "Table", "Tables"]
-
 #: Columns by name: arrays, or lists of plain values.
 Table = Mapping[str, Any]
 Tables = dict[str, Table]

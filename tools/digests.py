@@ -31,8 +31,6 @@ from tools.digest_cases import Case, all_cases, write_files
 from tools.digest_coverage import uncovered
 from tools.digest_runs import RUNS, Tables
 
-__all__ = ["Digests", "column_digest", "differences", "digests_of", "main", "read_digests", "write_digests"]
-
 #: The digest of every column of every table of a run.
 Digests = dict[str, dict[str, str]]
 

@@ -32,8 +32,6 @@ import pytest
 
 from traces.kernels import store
 
-__all__ = ["FAULTS", "ROOT", "Fault", "main", "read_faults"]
-
 ROOT = Path(__file__).resolve().parent.parent
 FAULTS = ROOT / "tests" / "faults"
 

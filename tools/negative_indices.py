@@ -18,8 +18,6 @@ from numba.core import types
 from tools import digests
 from traces.kernels import numba_types
 
-__all__ = ["main"]
-
 
 def _checked(context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
     if not (kind.signed and builder.function.name.startswith(numba_types._OUR_NAMES)):

@@ -69,9 +69,6 @@ from traces.figures.study.variation import variation_figure
 from traces.lifecycle import LIFE, Ending, Stage
 from traces.statistics import paired_comparisons
 
-__all__ = ["FOUR_JOBS", "IMAGES", "IN_TURN", "PICTURES", "Section", "four_jobs", "learned", "main", "sizes", "speeds"]
-__all__ += ["stale"]
-
 IMAGES: Final = DATA.parent / "images"
 STUDIES: Final = Path(__file__).resolve().parent / "studies"
 

@@ -28,8 +28,6 @@ import pandas as pd
 from traces.base.errors import InputError, TwolevelError
 from traces.metric_units import interval_text
 
-__all__ = ["DATA", "main", "read", "table", "updated"]
-
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "docs" / "data"
 DECLARED = Path(__file__).with_suffix(".toml")

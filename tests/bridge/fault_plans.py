@@ -9,8 +9,6 @@ from small_scenarios import KINDS, REACHED, VARIANTS
 from virtual_network import Link
 from virtual_processes import BEFORE_HELLO, FAULTS, HARMLESS, SPOILS, WITH_JOBS, Fault
 
-__all__ = ["HOST_SPOILS", "HostPlan", "Plan"]
-
 #: How often all processes have the same fault, so that runs end in errors; and how often the others have a rare one.
 _ONLY_P, _RARE_P = 0.12, 0.2
 

@@ -9,8 +9,6 @@ import numpy as np
 
 import bridge
 
-__all__ = ["assert_one_result", "different"]
-
 _RECORDS = ("jobs", "tasks", "transfers", "passes", "releases", "hints", "widths", "scales")
 
 

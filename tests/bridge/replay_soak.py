@@ -20,8 +20,6 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["known_sockets", "main", "sockets_of", "soak", "started_by"]
-
 _TIMES = 20
 _WORDS = ("replay", "sample", "--select", "first:60")
 _GONE_S = 30.0

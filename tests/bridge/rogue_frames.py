@@ -7,8 +7,6 @@ from typing import Any
 
 from msgspec import msgpack
 
-__all__ = ["HELLOS", "framed", "spoiled"]
-
 _S = 10**9
 
 

@@ -8,8 +8,6 @@ import pandas as pd
 
 from traces.tables import CUT_BECAUSE, JOB_COLUMNS, STARTED_BECAUSE
 
-__all__ = ["table"]
-
 
 def table(*rows: dict[str, Any]) -> pd.DataFrame:
     """A table as of ``jobs.parquet``: of a row ``job``, ``start``, ``end`` are needed, instants in ns.

@@ -29,8 +29,6 @@ from bridge.workers.supervisor import Supervisor
 from bridge.workers.workforce import CONNECT_S
 from traces.base.errors import InputError, PeerError
 
-__all__ = ["Simulated", "Step", "World"]
-
 #: The watch looks once a second, or more often; the fork server obeys within this time, s.
 _OBEYED_S = 2.0
 

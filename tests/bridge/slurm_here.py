@@ -16,8 +16,6 @@ from bridge.replay.installed import PACKAGES, installed_slurm
 from bridge.replay.run import Replay, ReplayOptions, replay
 from bridge.scenarios.scenario import Scenario
 
-__all__ = ["machine", "needs_slurm", "replayed"]
-
 _HERE = shutil.which("slurmctld", path=os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin"]))
 
 needs_slurm = pytest.mark.skipif(_HERE is None, reason=f"no slurmctld; Debian's packages are {PACKAGES}")

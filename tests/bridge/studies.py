@@ -7,8 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-__all__ = ["STUDY", "killing_policy", "quits", "run_command", "write_study"]
-
 #: Twelve cells, two seeds.
 STUDY = """
 [study]

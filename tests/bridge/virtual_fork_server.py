@@ -13,8 +13,6 @@ from virtual_hosts import HOST
 from virtual_network import FIRST_PID, Link, Wire
 from virtual_processes import Process
 
-__all__ = ["ForkServer"]
-
 
 class ForkServer(asyncio.SubprocessTransport):
     """The fork server, as asyncio sees a child process; ``bridge.workers.forkserver`` states its commands and reports."""

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from virtual_fork_server import ForkServer
     from virtual_processes import Process
 
-__all__ = ["ADDRESS", "HOST", "Command", "Site"]
-
 ADDRESS = "tls://run:7411"
 
 _SECRET, _PACKAGE = "0123456789abcdef" * 4, "simulated"

@@ -13,8 +13,6 @@ from collections.abc import Callable, Coroutine
 from contextvars import Context
 from typing import Any
 
-__all__ = ["NeverEnds", "VirtualLoop"]
-
 #: Callbacks and virtual time (s) that no run takes that ends.
 MOST_CALLBACKS = 200_000
 LONGEST_S = 7200.0

@@ -12,8 +12,6 @@ from typing import Any
 
 from virtual_loop import VirtualLoop
 
-__all__ = ["FIRST_PID", "End", "Link", "VirtualServer", "Wire", "connect_ends", "hold", "release"]
-
 #: Process numbers begin here: no real process has one, so that nothing about this machine's processes is found.
 FIRST_PID = 2**30
 

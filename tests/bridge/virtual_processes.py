@@ -25,8 +25,6 @@ from traces.base.errors import PeerError, TwolevelError
 if TYPE_CHECKING:
     from virtual_fork_server import ForkServer
 
-__all__ = ["CONNECTS", "FAULTS", "Fault", "Process", "Talk"]
-
 #: The process that a task belongs to.
 CONNECTS: ContextVar[Process | None] = ContextVar("CONNECTS", default=None)
 

@@ -25,6 +25,7 @@ from tables import table_rows
 import traces
 from bls.policies import POLICIES, policy
 from bridge.runs.result import Result
+from tools.feature_cost import cost
 from traces.base.errors import InputError
 
 pytestmark = pytest.mark.whole
@@ -273,3 +274,18 @@ def test_commands_studies_and_figures_know_what_was_added(tree: Path, tmp_path: 
     assert rows.als.tolist() == ["ss", "so-long"] * 2
     assert rows.few.tolist() == [4] * 4
     assert (rows.mean_run_ns > 0).all()
+
+
+def test_the_cost_of_a_feature_counts_the_product_files_outside_its_folder() -> None:
+    changed = {
+        "bls/engine/features/sleep/state.py": "40\t0",
+        "bls/engine/features/power/easy.py": "3\t3",
+        "bls/engine/loop.py": "5\t1",
+        "traces/picture.png": "-\t-",
+        "tests/bls/test_sleep.py": "90\t0",
+    }
+    numstat = "\n" + "".join(f"{lines}\t{path}\n" for path, lines in changed.items())
+    sleep, outside = "bls/engine/features/sleep", ["bls/engine/features/power/easy.py", "bls/engine/loop.py"]
+    assert cost(numstat) == (sleep, [f"{sleep}/state.py"], outside)
+    assert cost("", "bls") == ("bls", [], [])
+    assert cost("5\t1\tbls/engine/loop.py\n") == ("", [], ["bls/engine/loop.py"])

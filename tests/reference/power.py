@@ -12,8 +12,6 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil, floor
 
-__all__ = ["Case", "Job", "Limit", "Machine", "Outcome", "run"]
-
 #: When a job, which has started then on so many cores, ends, if they have these speeds from these instants on, behind all else
 #: at them.
 EndOf = Callable[[int, int, int, tuple[tuple[int, Fraction], ...]], int]

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-__all__ = ["Case", "Job", "Machine", "Outcome", "run"]
-
 
 @dataclass(frozen=True)
 class Job:

@@ -7,8 +7,6 @@ from typing import Any
 
 from tools.digest_cases.case import PLUGINS, Case, paper_draw
 
-__all__ = ["alone_cases"]
-
 _CHANGING = ("square:period=9s,low=0.4,cores=0-2", "lost:cores=5,at=20s,until=45s")
 
 #: Of each loop: the technique, the lengths of its tasks, and further options.

@@ -7,8 +7,6 @@ from typing import Any
 
 from tools.digest_cases.case import PLUGINS, Case, run, run_of_paper
 
-__all__ = ["LENGTHS", "SPEEDS", "TECHNIQUES", "application_cases"]
-
 #: Techniques, as ``--als`` takes them.
 TECHNIQUES = (
     "static",

@@ -7,8 +7,6 @@ from typing import Any
 
 from tools.digest_cases.case import PLUGINS, Case, run
 
-__all__ = ["BACKFILLING", "POLICIES", "batch_cases"]
-
 #: The policies, as ``--bls`` takes them.
 POLICIES = (
     "fcfs",

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["PLUGINS", "Case", "paper_draw", "run", "run_of_paper"]
-
 #: The file of the matrix's own plug-ins, as options name it before ``:NAME``.
 PLUGINS = str(Path(__file__).with_name("plugins.py"))
 

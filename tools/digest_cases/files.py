@@ -7,8 +7,6 @@ from pathlib import Path
 
 from tools.digest_cases.workloads import withdrawn_swf, workload
 
-__all__ = ["files", "write_files"]
-
 _HOSTS = "[[hosts]]\ncount = 8\ncores = 16\nspeed_gflops = 750.0\n"
 
 _MIXED = """\

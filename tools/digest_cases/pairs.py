@@ -10,8 +10,6 @@ from tools.digest_cases.applications import LENGTHS, SPEEDS, TECHNIQUES
 from tools.digest_cases.batch import BACKFILLING, POLICIES
 from tools.digest_cases.case import PLUGINS, Case, run_of_paper
 
-__all__ = ["pair_cases"]
-
 _PAIRS = 90
 
 _ESTIMATES = ("exact", "within:50%", "last-two", "profile", f"{PLUGINS}:LAST_THREE")

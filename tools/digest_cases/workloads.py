@@ -8,8 +8,6 @@ from typing import Any
 
 from bls import Workload, read_workload, sample_path
 
-__all__ = ["SPECS", "withdrawn_swf", "workload"]
-
 #: Made workloads by name: (seed, jobs, widest job, mean seconds between submits, seconds of the longest request, share of jobs
 #: that are withdrawn).
 SPECS: dict[str, tuple[int, int, int, int, int, float]] = {

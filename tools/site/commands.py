@@ -10,8 +10,6 @@ import typer
 
 from bridge.cli.run_commands import command_line
 
-__all__ = ["command_pages"]
-
 _FOLDER = "reference/commands"
 
 

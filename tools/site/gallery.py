@@ -16,8 +16,6 @@ from pathlib import Path
 from tools.pictures import PICTURES
 from tools.site.pages import DOCS, GROUPS, ROOT
 
-__all__ = ["PAGE", "gallery"]
-
 PAGE = DOCS / "reference" / "gallery.md"
 
 

@@ -6,8 +6,6 @@ import importlib
 import inspect
 from typing import Any
 
-__all__ = ["PACKAGES", "interface_pages"]
-
 #: In the order in which a user meets them.
 PACKAGES = ("bridge", "bls", "als", "traces")
 

@@ -22,8 +22,6 @@ from PIL import Image
 
 from tools.site.pages import DOCS, ROOT
 
-__all__ = ["NOTEBOOKS", "executed", "printed"]
-
 FOLDER = DOCS / "tutorials"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 

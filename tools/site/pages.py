@@ -14,8 +14,6 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["DOCS", "GROUPS", "ROOT", "listed", "stage"]
-
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 

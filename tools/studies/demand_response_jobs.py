@@ -12,8 +12,6 @@ import numpy as np
 
 from bls import Workload
 
-__all__ = ["CORES", "DAY_S", "experiment_1", "experiment_2"]
-
 #: Of a node.
 CORES: Final = 14
 #: The time within which all jobs are submitted, s.

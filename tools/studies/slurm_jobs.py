@@ -11,8 +11,6 @@ import numpy as np
 
 from bls.workloads.workload import Workload
 
-__all__ = ["HOSTS", "SWITCHED_CORES", "requested", "short", "switch_requests", "switched", "within_10_percent"]
-
 #: How wide jobs are, each as often as it stands here.
 _CORES = (1, 1, 1, 2, 2, 4, 4, 8, 16)
 

@@ -24,8 +24,6 @@ from bridge.studies.input.study_file import load_study
 from bridge.studies.page import study_page
 from bridge.studies.run_study import run_study
 
-__all__ = ["KINDS", "NAMES", "Made", "make_results", "opened"]
-
 KINDS = ("run", "study", "comparison", "replay")
 
 #: How jobs are called, in turn.
