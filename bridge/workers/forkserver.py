@@ -30,8 +30,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
-from msgspec import json
-
+from bridge.encoding import json
 from bridge.standard_error import keep_standard_streams
 from bridge.workers.process_names import PROCESS_NAME, SERVER_NAME, die_with_parent, how_ended, name_process
 
