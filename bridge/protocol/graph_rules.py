@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.protocol.job_session import BrokenRule, JobSession, check_positive, whole_column
-from bridge.protocol.messages import MAX_TASKS, Edges, Outcome, Transfers
+from bridge.protocol.message_fields import MAX_TASKS
+from bridge.protocol.messages import Edges, Outcome, Transfers
+from bridge.protocol.open_job import OpenJob, check_positive, whole_column
 from bridge.protocol.packing import unpack_int32, unpack_int64
+from bridge.protocol.vocabulary import BrokenRule
 from traces.base.time import MAX_NS
 from traces.compiled import Array
 
 
-def edges_rule(message: Edges, job: JobSession) -> None:
+def edges_rule(message: Edges, job: OpenJob) -> None:
     """A slice of the edges: each within its part, in order, and no more than were announced."""
     source, target = _pairs(message)
     count = len(source)
@@ -40,7 +42,7 @@ def edges_rule(message: Edges, job: JobSession) -> None:
     job.last_edge = int(part[-1]), int(source[-1]), int(target[-1])
 
 
-def transfers_rule(message: Transfers, job: JobSession) -> None:
+def transfers_rule(message: Transfers, job: OpenJob) -> None:
     """A slice of the transfers: each between two tasks that were recorded, in order, at instants of the job."""
     start = job.start
     if start.network is None or start.network.kind == "none":
@@ -78,7 +80,7 @@ def transfers_rule(message: Transfers, job: JobSession) -> None:
     job.arrived_ns = max(job.arrived_ns, int(arrived.max()))
 
 
-def check_graph(message: Outcome, job: JobSession) -> None:
+def check_graph(message: Outcome, job: OpenJob) -> None:
     """What an outcome says of graphs."""
     if message.graph is not None and not job.has_graph:
         raise BrokenRule("graph is given, but no part of the job is a graph")

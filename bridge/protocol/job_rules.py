@@ -14,27 +14,12 @@ import numpy as np
 
 from bridge.protocol.core_rules import check_cores
 from bridge.protocol.graph_rules import check_graph, edges_rule, transfers_rule
-from bridge.protocol.job_session import (
-    BrokenRule,
-    JobSession,
-    at_least,
-    check_durations,
-    check_orders,
-    check_positive,
-    taken,
-    takes_away,
-    whole_column,
-)
-from bridge.protocol.message_fields import ALL_CORES
+from bridge.protocol.message_fields import ALL_CORES, MAX_PROMISES, MAX_TASKS, MAX_WISHES
 from bridge.protocol.messages import (
-    MAX_PROMISES,
-    MAX_TASKS,
-    MAX_WISHES,
     Cancel,
     Edges,
     Failed,
     Lengths,
-    Message,
     Outcome,
     Promise,
     Records,
@@ -43,14 +28,25 @@ from bridge.protocol.messages import (
     Transfers,
     Wish,
 )
+from bridge.protocol.open_job import (
+    OpenJob,
+    at_least,
+    check_durations,
+    check_orders,
+    check_positive,
+    taken,
+    takes_away,
+    whole_column,
+)
 from bridge.protocol.packing import unpack_int32, unpack_int64
+from bridge.protocol.vocabulary import BrokenRule, Message
 from traces.algorithms.extremes import extremes
 
 #: How far a peer's sums may be from exact ones, relatively.
 _ROUNDED: Final = 1e-9
 
 
-def _lengths(message: Lengths, job: JobSession) -> None:
+def _lengths(message: Lengths, job: OpenJob) -> None:
     count = check_positive("length_gflop", message.length_gflop, job.lowest_gflop)
     if message.first != job.lengths:
         raise BrokenRule(f"lengths begin at task {message.first}; expected: {job.lengths}")
@@ -60,7 +56,7 @@ def _lengths(message: Lengths, job: JobSession) -> None:
     job.lengths += count
 
 
-def _resume(message: Resume, job: JobSession) -> None:
+def _resume(message: Resume, job: OpenJob) -> None:
     check_orders(message, job.now_ns, job.cores)
     job.until_ns, job.stop_ns = message.until_ns, message.stop_ns
     job.loses = job.loses or takes_away(message)
@@ -72,26 +68,26 @@ def _resume(message: Resume, job: JobSession) -> None:
         job.lower_promise(message.stop_ns)
 
 
-def _check_promise(message: Promise | Suspended, job: JobSession) -> None:
+def _check_promise(message: Promise | Suspended, job: OpenJob) -> None:
     at_least("not_before_ns", message.not_before_ns, job.promised_ns, "the earlier promise,")
     if job.stop_ns is not None and message.not_before_ns > job.stop_ns:
         raise BrokenRule(f"not_before_ns is {message.not_before_ns}; allowed: up to stop_ns, {job.stop_ns}")
 
 
-def _promises(job: JobSession) -> int:
+def _promises(job: OpenJob) -> int:
     """How many there are with one more."""
     if job.promises == MAX_PROMISES:
         raise BrokenRule(f"promise {job.promises + 1}; allowed: up to {MAX_PROMISES} for a job")
     return job.promises + 1
 
 
-def _promise(message: Promise, job: JobSession) -> None:
+def _promise(message: Promise, job: OpenJob) -> None:
     _check_promise(message, job)
     job.promises = _promises(job)
     job.promised_ns = message.not_before_ns
 
 
-def _wish(message: Wish, job: JobSession) -> None:
+def _wish(message: Wish, job: OpenJob) -> None:
     width = job.start.wishes
     if width is None:
         raise BrokenRule(f"a wish for {message.cores} cores, but start said wishes = nil; allowed: none")
@@ -104,7 +100,7 @@ def _wish(message: Wish, job: JobSession) -> None:
     job.wishes, job.wished_ns = job.wishes + 1, message.at_ns
 
 
-def _suspended(message: Suspended, job: JobSession) -> None:
+def _suspended(message: Suspended, job: OpenJob) -> None:
     if job.until_ns is None:
         raise BrokenRule("suspended, but it was told to run to the end")
     at_least("now_ns", message.now_ns, job.now_ns, "the earlier now,")
@@ -117,7 +113,7 @@ def _suspended(message: Suspended, job: JobSession) -> None:
     job.now_ns, job.promised_ns = message.now_ns, message.not_before_ns
 
 
-def _records(message: Records, job: JobSession) -> None:
+def _records(message: Records, job: OpenJob) -> None:
     if not job.start.records:
         raise BrokenRule("records, but they were not asked for")
     count = whole_column("start_ns", message.start_ns)
@@ -150,7 +146,7 @@ def _records(message: Records, job: JobSession) -> None:
     job.last_chunk = max(job.last_chunk, int(chunk.max()))
 
 
-def _outcome(message: Outcome, job: JobSession) -> None:
+def _outcome(message: Outcome, job: OpenJob) -> None:
     start, end_ns = job.start, message.end_ns
     if message.attempt != start.attempt:
         raise BrokenRule(f"attempt is {message.attempt}; expected: {start.attempt}")
@@ -214,7 +210,7 @@ def _outcome(message: Outcome, job: JobSession) -> None:
     check_cores(message, job)
 
 
-def _check_lost(core: int, end_ns: int, job: JobSession) -> None:
+def _check_lost(core: int, end_ns: int, job: OpenJob) -> None:
     """An application that conserves work names a core that was taken away before the end; with -1 any core was."""
     if core >= job.cores:
         raise BrokenRule(f"last_lost is {core}; allowed: -1 to {job.cores - 1}")
@@ -224,12 +220,12 @@ def _check_lost(core: int, end_ns: int, job: JobSession) -> None:
     raise BrokenRule(f"last_lost is {core}, but {which} was not taken away up to end_ns, {end_ns}; allowed: nil")
 
 
-def _no_rule(message: Message, job: JobSession) -> None:
+def _no_rule(message: Message, job: OpenJob) -> None:
     """The table says it all."""
 
 
 #: The rule for each message about an open job.
-RULES: Final[dict[type[Message], Callable[[Any, JobSession], None]]] = {
+RULES: Final[dict[type[Message], Callable[[Any, OpenJob], None]]] = {
     Lengths: _lengths,
     Edges: edges_rule,
     Resume: _resume,

@@ -15,14 +15,10 @@ import time
 from typing import Final
 
 from bridge.protocol.framing import READ_AT_MOST
-from bridge.protocol.scheduler_messages import SCHEDULER_VERSION, SchedulerHello, SchedulerRole, SchedulerWelcome
-from bridge.protocol.scheduler_session import (
-    SchedulerProtocolError,
-    SchedulerRefusal,
-    SchedulerSession,
-    SchedulerState,
-)
-from bridge.protocol.session import NEED_DATA
+from bridge.protocol.scheduler_book import SchedulerBook
+from bridge.protocol.scheduler_messages import SCHEDULER_VERSION, SchedulerHello, SchedulerWelcome
+from bridge.protocol.session import NEED_DATA, STRANGER, ProtocolError, Refusal, Session
+from bridge.protocol.tables import ConnectionState, Role
 from bridge.schedulers.process import SchedulerProcess
 from bridge.scratch import Scratch
 from traces.base.errors import InputError, PeerError
@@ -102,7 +98,7 @@ class Line:
 
     Attributes
     ----------
-    session : SchedulerSession
+    session : Session
     messages, bytes_sent, bytes_received : int
         How much went over it.
     gone : bool
@@ -113,7 +109,7 @@ class Line:
         plug.setblocking(False)
         if plug.family != socket.AF_UNIX:
             plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.plug, self.session = plug, SchedulerSession(SchedulerRole.BRIDGE, token)
+        self.plug, self.session = plug, Session(SchedulerBook, Role.BRIDGE, token)
         self._poll = select.poll()
         self._poll.register(plug, select.POLLIN)
         self._broken_off = -1
@@ -140,11 +136,8 @@ class Line:
         except OSError:  # reset: whoever was there no longer speaks
             data = b""
         self.bytes_received += len(data)
-        if data:
-            self.session.receive_data(data)
-        else:
-            self.gone = True
-            self.session.receive_eof()
+        self.gone = self.gone or not data
+        self.session.receive_data(data)
         return True
 
     def hear_early(self) -> None:
@@ -152,7 +145,7 @@ class Line:
 
         Raises
         ------
-        SchedulerProtocolError
+        ProtocolError
             If something was, or the other end has gone.
         """
         if self.read():
@@ -163,7 +156,7 @@ class Line:
 
         Raises
         ------
-        SchedulerProtocolError
+        ProtocolError
             If the other side broke the protocol.
         Silence
             If it has neither taken all nor answered within so long.
@@ -194,7 +187,7 @@ class Line:
 
     def hear_nothing(self) -> None:
         """See that nothing has come that the session does not allow now."""
-        if self.session.state is SchedulerState.TELLING and (event := self.session.next_event()) is not NEED_DATA:
+        if self.session.state is ConnectionState.TELLING and (event := self.session.next_event()) is not NEED_DATA:
             raise AssertionError(event)  # nothing is
 
     def _await(self, deadline_s: float, words: str) -> None:
@@ -237,7 +230,7 @@ def meet(address: Address, token: str, process: SchedulerProcess, timeout_s: flo
 
     Raises
     ------
-    SchedulerProtocolError
+    ProtocolError
         If its hello is none.
     PeerError
         If it is refused, ends before it has connected, or has not within so long.
@@ -299,17 +292,17 @@ class _Meeting:
         line.read()
         try:
             event = line.session.next_event()
-        except SchedulerProtocolError as error:
-            if error.blame == "scheduler":
+        except ProtocolError as error:
+            if error.blame != STRANGER:
                 line.say(error.farewell)
                 raise
             self._dismiss(descriptor, error.reason)
             return None
         if event is NEED_DATA:
             return None
-        if isinstance(event, SchedulerRefusal):
+        if isinstance(event, Refusal):
             line.say(event.farewell)
-            if event.blame != "stranger":
+            if event.blame != STRANGER:
                 raise PeerError(event.reason)
             self._dismiss(descriptor, event.reason)
         elif isinstance(event, SchedulerHello):

@@ -10,6 +10,7 @@ import socket
 from collections.abc import Coroutine
 from typing import Any
 
+from bridge.protocol.application_book import ApplicationBook
 from bridge.protocol.framing import READ_AT_MOST
 from bridge.protocol.session import NEED_DATA, Session
 from bridge.workers.address import PARTING_TLS_S
@@ -34,7 +35,7 @@ class BlockingConnection:
         Whether the other end has closed its stream, or the stream is broken.
     """
 
-    def __init__(self, session: Session, plug: socket.socket) -> None:
+    def __init__(self, session: Session[ApplicationBook], plug: socket.socket) -> None:
         self.session, self._plug = session, plug
         self._waiting: list[bytes] = []
         self.ended = False
@@ -47,11 +48,8 @@ class BlockingConnection:
                 data = self._plug.recv(READ_AT_MOST)
             except OSError:  # reset, or given up by the kernel: nothing more will arrive
                 data = b""
-            if data:
-                self.session.receive_data(data)
-            else:
-                self.ended = True
-                self.session.receive_eof()
+            self.ended = self.ended or not data
+            self.session.receive_data(data)
         return event
 
     def say(self, message: Any) -> None:

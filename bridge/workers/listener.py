@@ -16,11 +16,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
+from bridge.protocol.application_book import ApplicationBook
 from bridge.protocol.framing import READ_AT_MOST
 from bridge.protocol.host_messages import Join
-from bridge.protocol.host_session import HostProtocolError
-from bridge.protocol.messages import OVER, PROTOCOL_VERSION, Hello, Refused, Role, Welcome
+from bridge.protocol.messages import OVER, PROTOCOL_VERSION, Hello, Refused, Welcome
 from bridge.protocol.session import ProtocolError, Refusal, Session
+from bridge.protocol.tables import Role
 from bridge.scratch import Scratch
 from bridge.workers.connection import Connection
 from bridge.workers.other_end import process_at, process_of_tcp
@@ -151,7 +152,7 @@ class Listener:
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
-        connection = Connection(Session(Role.BRIDGE, self._token), reader, writer)
+        connection = Connection(Session(ApplicationBook, Role.BRIDGE, self._token), reader, writer)
         ours = self._whose(writer)
         self._connections[task] = connection
         if not ours:
@@ -238,7 +239,7 @@ class Listener:
                 reason = "it ended before a hello"
         except TimeoutError:
             reason = f"no hello within {HELLO_S:g} s"
-        except (ProtocolError, HostProtocolError) as error:
+        except ProtocolError as error:
             if ours and connection.ended:
                 return None
             connection.say_bytes(error.farewell)

@@ -15,8 +15,10 @@ import socket as sockets
 from typing import TYPE_CHECKING, Any, Final
 
 from bridge.options.declared import ALS_COMMAND
-from bridge.protocol.messages import OVER, Hello, Message
-from bridge.protocol.session import IS_SCHEDULER, ConnectionClosed, ProtocolError, Refusal
+from bridge.protocol.application_book import IS_SCHEDULER
+from bridge.protocol.messages import OVER, Hello
+from bridge.protocol.session import ConnectionClosed, ProtocolError, Refusal
+from bridge.protocol.vocabulary import Message
 from bridge.workers.assignment import Assignment, Order, Worker
 from bridge.workers.connection import Connection
 from bridge.workers.launchers import Launcher

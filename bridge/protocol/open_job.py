@@ -7,20 +7,19 @@ from typing import Literal
 
 import numpy as np
 
-from bridge.protocol.messages import MAX_EDGES, MAX_HINTED, MAX_RESIZED, MAX_SCALED, Part, Resume, Start
+from bridge.protocol.message_fields import MAX_EDGES, MAX_HINTED, MAX_RESIZED, MAX_SCALED, Part
+from bridge.protocol.messages import Resume, Start
 from bridge.protocol.packing import unpack_float64, unpack_int32, unpack_int64
+from bridge.protocol.tables import JobState
+from bridge.protocol.vocabulary import BrokenRule
 from traces.algorithms.extremes import extremes
 from traces.base.errors import shown
 from traces.base.time import MAX_NS
 from traces.compiled import Array
 
 
-class BrokenRule(ValueError):
-    """A message that may not be sent as it is. The text is one line and does not name the job."""
-
-
 @dataclass(slots=True)
-class JobSession:
+class OpenJob:
     """What is remembered about a job from its start to its last message."""
 
     start: Start
@@ -52,7 +51,7 @@ class JobSession:
     loses: bool = False  # whether a core is, or may be, taken away: its tasks are begun again then, in further chunks
 
     @classmethod
-    def begin(cls, start: Start, tasks: Literal["recipe", "lengths"], *, conserves_work: bool = False) -> JobSession:
+    def begin(cls, start: Start, tasks: Literal["recipe", "lengths"], *, conserves_work: bool = False) -> OpenJob:
         """The job of a start, for an application that asked for a recipe or for lengths.
 
         One that does not conserve work may also lose cores that nobody takes away.
@@ -108,6 +107,17 @@ class JobSession:
         """It cannot end before an instant, unless it is stopped."""
         bound_ns = instant_ns if self.stop_ns is None else min(instant_ns, self.stop_ns)
         self.held_ns = max(self.held_ns, bound_ns)
+
+    def validate(self, state: JobState) -> None:
+        """Check what must always hold in a state; for tests."""
+        assert self.start.start_ns <= self.now_ns <= self.promised_ns
+        assert 0 <= self.lengths <= (self.start.tasks or 0)
+        loading = self.start.recipe is None and self.lengths != self.start.tasks
+        assert (state is JobState.LOADING) == loading
+        assert 0 <= self.edges <= self.told_edges
+        assert (state in (JobState.LOADING, JobState.LINKING)) == (self.edges != self.told_edges or loading)
+        assert (state in (JobState.REPORTING, JobState.SENDING)) == (self.records > 0)
+        assert (state is JobState.SENDING) == (self.transfers > 0)
 
     def lower_promise(self, instant_ns: int) -> None:
         """What was known of the job holds only up to an instant."""
