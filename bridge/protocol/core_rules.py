@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bridge.protocol.messages import Outcome
-from bridge.protocol.open_job import OpenJob
+from bridge.protocol.open_job import OpenJob, check_size
 from bridge.protocol.packing import unpack_int32, unpack_int64
 from bridge.protocol.vocabulary import BrokenRule
 from traces.base.time import MAX_NS
@@ -53,8 +53,7 @@ def _check_releases(message: Outcome, job: OpenJob, finish_ns: Array) -> None:
         return
     if message.released_ns is None:
         raise BrokenRule(f"released_ns is nil, but start said {said}; allowed: {job.cores} instants")
-    if len(message.released_ns) != 8 * job.cores:
-        raise BrokenRule(f"released_ns has {len(message.released_ns)} bytes; {job.cores} cores need {8 * job.cores}")
+    check_size("released_ns", message.released_ns, 8, job.cores)
     released_ns = unpack_int64(message.released_ns)
     early = released_ns < np.maximum(finish_ns, job.start.start_ns)
     if early.any():

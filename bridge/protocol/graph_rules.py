@@ -6,7 +6,7 @@ import numpy as np
 
 from bridge.protocol.message_fields import MAX_TASKS
 from bridge.protocol.messages import Edges, Outcome, Transfers
-from bridge.protocol.open_job import OpenJob, check_positive, whole_column
+from bridge.protocol.open_job import OpenJob, check_positive, check_size, check_slice, whole_column
 from bridge.protocol.packing import unpack_int32, unpack_int64
 from bridge.protocol.vocabulary import BrokenRule
 from traces.base.time import MAX_NS
@@ -17,12 +17,9 @@ def edges_rule(message: Edges, job: OpenJob) -> None:
     """A slice of the edges: each within its part, in order, and no more than were announced."""
     source, target = _pairs(message)
     count = len(source)
-    if message.first != job.edges:
-        raise BrokenRule(f"edges begin at edge {message.first}; expected: {job.edges}")
+    check_slice("edges", "edge", message.first, count, job.edges, job.told_edges)
     parts = job.start.parts or ()
     stops = np.cumsum([part.edges for part in parts])
-    if job.edges + count > job.told_edges:
-        raise BrokenRule(f"edges go up to edge {job.edges + count - 1}; the job has {job.told_edges} edges")
     part = np.searchsorted(stops, np.arange(job.edges, job.edges + count), side="right")
     tasks = np.array([part.tasks for part in parts])[part]
     good = (source >= 0) & (source < tasks) & (target >= 0) & (target < tasks) & (source != target)
@@ -49,16 +46,10 @@ def transfers_rule(message: Transfers, job: OpenJob) -> None:
         raise BrokenRule("transfers, but there is no network")
     source, target = _pairs(message)
     count = len(source)
-    for name, column in (("sent_ns", message.sent_ns), ("arrived_ns", message.arrived_ns)):
-        if len(column) != 8 * count:
-            raise BrokenRule(f"{name} has {len(column)} bytes; {count} transfers need {8 * count}")
-    if message.first != job.transfers:
-        raise BrokenRule(f"transfers begin at transfer {message.first}; expected: {job.transfers}")
+    check_size("sent_ns", message.sent_ns, 8, count, "transfers")
+    check_size("arrived_ns", message.arrived_ns, 8, count, "transfers")
     most = MAX_TASKS if start.tasks is None else job.told_edges
-    if job.transfers + count > most:
-        raise BrokenRule(
-            f"transfers go up to transfer {job.transfers + count - 1}; the job has at most {most} transfers"
-        )
+    check_slice("transfers", "transfer", message.first, count, job.transfers, most, "the job has at most")
     tasks = job.records
     good = (source >= 0) & (source < tasks) & (target >= 0) & (target < tasks) & (source != target)
     sent, arrived = unpack_int64(message.sent_ns), unpack_int64(message.arrived_ns)
@@ -94,9 +85,8 @@ def _pairs(message: Edges | Transfers) -> tuple[Array, Array]:
     """Source and target, once it is clear that the columns go with each other and the bytes are numbers."""
     what = "edges" if isinstance(message, Edges) else "transfers"
     count = whole_column("source", message.source, 4)
-    for name, column, size in (("target", message.target, 4), ("bytes", message.bytes, 8)):
-        if len(column) != size * count:
-            raise BrokenRule(f"{name} has {len(column)} bytes; {count} {what} need {size * count}")
+    check_size("target", message.target, 4, count, what)
+    check_size("bytes", message.bytes, 8, count, what)
     # What only waits for something else is sent nothing.
     check_positive("bytes", message.bytes, 0.0 if isinstance(message, Edges) else None)
     return unpack_int32(message.source), unpack_int32(message.target)

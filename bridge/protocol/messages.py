@@ -5,36 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Final, Literal
 
 from bridge.encoding import Meta
-from bridge.protocol.message_fields import (
-    Changes,
-    CoreColumn,
-    CoreOfJob,
-    Count,
-    Duration,
-    EdgeColumn4,
-    EdgeColumn8,
-    Hints,
-    HostColumn,
-    Instant,
-    Key,
-    LengthColumn,
-    Measurement,
-    Name,
-    Network,
-    NotNegative,
-    Parts,
-    PositiveCount,
-    Reason,
-    Recipe,
-    RecordColumn4,
-    RecordColumn8,
-    Resizes,
-    Scales,
-    TechniqueName,
-    Version,
-    Width,
-    WidthRange,
-)
+from bridge.protocol import message_fields as fields
 from bridge.protocol.tables import APPLICATION_TABLE
 from bridge.protocol.vocabulary import Greeting, Message, Vocabulary
 
@@ -53,10 +24,10 @@ OVER: Final = "the run is over"
 class Hello(Message, frozen=True, kw_only=True):
     """Application: the first frame on a connection."""
 
-    version: Version
+    version: fields.Version
     token: Annotated[str, Meta(max_length=200)]
     worker: Annotated[str, Meta(max_length=200)]
-    name: Name
+    name: fields.Name
     tasks: Literal["recipe", "lengths"]
     conserves_work: bool
     releases: bool
@@ -69,48 +40,48 @@ class Hello(Message, frozen=True, kw_only=True):
 class Promise(Message, frozen=True, kw_only=True):
     """Application: nothing of this job will be visible before an instant."""
 
-    job: Key
-    not_before_ns: Instant
+    job: fields.Key
+    not_before_ns: fields.Instant
 
 
 class Wish(Message, frozen=True, kw_only=True):
     """Application: from an instant on the job wants so many cores."""
 
-    job: Key
-    at_ns: Instant
-    cores: Width
+    job: fields.Key
+    at_ns: fields.Instant
+    cores: fields.Width
 
 
 class Suspended(Message, frozen=True, kw_only=True):
     """Application: it has run everything before ``now_ns`` and waits to be resumed."""
 
-    job: Key
-    now_ns: Instant
-    not_before_ns: Instant
+    job: fields.Key
+    now_ns: fields.Instant
+    not_before_ns: fields.Instant
 
 
 class Records(Message, frozen=True, kw_only=True):
     """Application: a slice of the job's tasks, from task ``first`` on."""
 
-    job: Key
-    first: Count
-    start_ns: RecordColumn8
-    end_ns: RecordColumn8
-    core: RecordColumn4
-    chunk: RecordColumn4
-    length_gflop: RecordColumn8
+    job: fields.Key
+    first: fields.Count
+    start_ns: fields.RecordColumn8
+    end_ns: fields.RecordColumn8
+    core: fields.RecordColumn4
+    chunk: fields.RecordColumn4
+    length_gflop: fields.RecordColumn8
 
 
 class Transfers(Message, frozen=True, kw_only=True):
     """Application: a slice of the job's transfers between cores, from transfer ``first`` on."""
 
-    job: Key
-    first: Count
-    source: RecordColumn4
-    target: RecordColumn4
-    bytes: RecordColumn8
-    sent_ns: RecordColumn8
-    arrived_ns: RecordColumn8
+    job: fields.Key
+    first: fields.Count
+    source: fields.RecordColumn4
+    target: fields.RecordColumn4
+    bytes: fields.RecordColumn8
+    sent_ns: fields.RecordColumn8
+    arrived_ns: fields.RecordColumn8
 
 
 class Outcome(Message, frozen=True, kw_only=True):
@@ -118,45 +89,45 @@ class Outcome(Message, frozen=True, kw_only=True):
 
     has_maps = True
 
-    job: Key
-    attempt: Count
-    end_ns: Instant
+    job: fields.Key
+    attempt: fields.Count
+    end_ns: fields.Instant
     stopped: bool
-    last_lost: CoreOfJob | None
-    tasks: PositiveCount
-    ran: Count
-    chunks: Count
-    transfers: Count
-    length_gflop: NotNegative
-    length_cov: NotNegative | None
-    finish_ns: CoreColumn
-    busy_ns: CoreColumn
-    released_ns: CoreColumn | None
-    scheduling_ns: Key
-    chosen: Annotated[tuple[Count, ...], Meta(max_length=1000)]
-    ahead_chunks: Key
-    graph: Measurement | None
+    last_lost: fields.CoreOfJob | None
+    tasks: fields.PositiveCount
+    ran: fields.Count
+    chunks: fields.Count
+    transfers: fields.Count
+    length_gflop: fields.NotNegative
+    length_cov: fields.NotNegative | None
+    finish_ns: fields.CoreColumn
+    busy_ns: fields.CoreColumn
+    released_ns: fields.CoreColumn | None
+    scheduling_ns: fields.Key
+    chosen: Annotated[tuple[fields.Count, ...], Meta(max_length=1000)]
+    ahead_chunks: fields.Key
+    graph: fields.Measurement | None
 
 
 class Failed(Message, frozen=True, kw_only=True):
     """Application: it cannot simulate this job."""
 
-    job: Key
-    reason: Reason
+    job: fields.Key
+    reason: fields.Reason
     blame: Literal["user", "bridge", "application"]
 
 
 class Welcome(Message, frozen=True, kw_only=True):
     """Bridge: the hello was accepted."""
 
-    version: Version
-    run: Name
+    version: fields.Version
+    run: fields.Name
 
 
 class Refused(Message, frozen=True, kw_only=True):
     """Bridge: its last word before it closes the connection."""
 
-    reason: Reason
+    reason: fields.Reason
     blame: Literal["stranger", "application", "bridge"]
 
 
@@ -165,47 +136,47 @@ class Start(Message, frozen=True, kw_only=True):
 
     has_maps = True
 
-    job: Key
-    attempt: Count
-    start_ns: Instant
-    core_speed_gflops: CoreColumn
-    technique: TechniqueName
-    parts: Parts | None
-    overhead_ns: Duration
-    latency_ns: CoreColumn | None
+    job: fields.Key
+    attempt: fields.Count
+    start_ns: fields.Instant
+    core_speed_gflops: fields.CoreColumn
+    technique: fields.TechniqueName
+    parts: fields.Parts | None
+    overhead_ns: fields.Duration
+    latency_ns: fields.CoreColumn | None
     master: bool
-    core_host: HostColumn | None
-    network: Network | None
+    core_host: fields.HostColumn | None
+    network: fields.Network | None
     records: bool
     releases: bool
-    recipe: Recipe | None
-    tasks: PositiveCount | None
-    until_ns: Instant | None
-    changes: Changes
-    hints: Hints
-    resizes: Resizes | None
-    resize_ns: Duration
-    wishes: WidthRange | None
-    scales: Scales
-    stop_ns: Instant | None
+    recipe: fields.Recipe | None
+    tasks: fields.PositiveCount | None
+    until_ns: fields.Instant | None
+    changes: fields.Changes
+    hints: fields.Hints
+    resizes: fields.Resizes | None
+    resize_ns: fields.Duration
+    wishes: fields.WidthRange | None
+    scales: fields.Scales
+    stop_ns: fields.Instant | None
 
 
 class Lengths(Message, frozen=True, kw_only=True):
     """Bridge: a slice of the lengths of the job's tasks, from task ``first`` on."""
 
-    job: Key
-    first: Count
-    length_gflop: LengthColumn
+    job: fields.Key
+    first: fields.Count
+    length_gflop: fields.LengthColumn
 
 
 class Edges(Message, frozen=True, kw_only=True):
     """Bridge: a slice of the edges of the job's graphs, from edge ``first`` on."""
 
-    job: Key
-    first: Count
-    source: EdgeColumn4
-    target: EdgeColumn4
-    bytes: EdgeColumn8
+    job: fields.Key
+    first: fields.Count
+    source: fields.EdgeColumn4
+    target: fields.EdgeColumn4
+    bytes: fields.EdgeColumn8
 
 
 class Resume(Message, frozen=True, kw_only=True):
@@ -213,16 +184,16 @@ class Resume(Message, frozen=True, kw_only=True):
 
     has_maps = True
 
-    job: Key
-    until_ns: Instant | None
-    changes: Changes
-    stop_ns: Instant | None
+    job: fields.Key
+    until_ns: fields.Instant | None
+    changes: fields.Changes
+    stop_ns: fields.Instant | None
 
 
 class Cancel(Message, frozen=True, kw_only=True):
     """Bridge: forget a job."""
 
-    job: Key
+    job: fields.Key
 
 
 class Quit(Message, frozen=True, kw_only=True):

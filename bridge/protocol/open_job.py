@@ -148,10 +148,23 @@ def check_positive(name: str, column: bytes, lowest: float | None = None) -> int
     return count
 
 
+def check_size(name: str, column: bytes, size: int, count: int, what: str = "cores") -> None:
+    """Check that a column has one value of ``size`` bytes for each of something."""
+    if len(column) != size * count:
+        raise BrokenRule(f"{name} has {len(column)} bytes; {count} {what} need {size * count}")
+
+
+def check_slice(what: str, unit: str, first: int, count: int, given: int, most: int, has: str = "the job has") -> None:
+    """Check that a message goes on after those that were given before it, and not too far."""
+    if first != given:
+        raise BrokenRule(f"{what} begin at {unit} {first}; expected: {given}")
+    if given + count > most:
+        raise BrokenRule(f"{what} go up to {unit} {given + count - 1}; {has} {most} {unit}s")
+
+
 def check_durations(name: str, column: bytes, cores: int) -> None:
     """Check an int64 column of a duration for each core."""
-    if len(column) != 8 * cores:
-        raise BrokenRule(f"{name} has {len(column)} bytes; {cores} cores need {8 * cores}")
+    check_size(name, column, 8, cores)
     low, high = extremes(unpack_int64(column))
     if low < 0 or high > MAX_NS:
         raise BrokenRule(f"{name} goes from {low} to {high}; allowed: 0 to {MAX_NS}")
@@ -162,8 +175,7 @@ def _check_hosts(start: Start, cores: int) -> None:
         raise BrokenRule("core_host and network: one without the other; allowed: both, or neither")
     if start.network is None or start.core_host is None:
         return
-    if len(start.core_host) != 4 * cores:
-        raise BrokenRule(f"core_host has {len(start.core_host)} bytes; {cores} cores need {4 * cores}")
+    check_size("core_host", start.core_host, 4, cores)
     hosts = unpack_int32(start.core_host)
     low, high = int(hosts.min()), int(hosts.max())
     if low < 0 or high >= start.network.hosts:
@@ -233,9 +245,8 @@ def _check_resizes(start: Start, cores: int) -> int:
         at_least("at_ns of a resize", one.at_ns, last, "start_ns and the resize before,")
         came = _whole_places("places", one.places)
         asked = _whole_places("asked", one.asked)
-        for name, column in (("speed_gflops", one.speed_gflops), ("latency_ns", one.latency_ns)):
-            if len(column) != 8 * len(came):
-                raise BrokenRule(f"{name} of a resize has {len(column)} bytes; {len(came)} cores need {8 * len(came)}")
+        check_size("speed_gflops of a resize", one.speed_gflops, 8, len(came))
+        check_size("latency_ns of a resize", one.latency_ns, 8, len(came))
         if len(came):
             check_positive("speed_gflops of a resize", one.speed_gflops, lowest=0.0)
             check_durations("latency_ns of a resize", one.latency_ns, len(came))

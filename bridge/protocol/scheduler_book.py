@@ -9,28 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from bridge.protocol import scheduler_messages as m
 from bridge.protocol.packing import unpack_int32
-from bridge.protocol.scheduler_messages import (
-    SCHEDULER_MESSAGES,
-    SCHEDULER_ROLE,
-    SCHEDULER_VERSION,
-    Decide,
-    Decided,
-    Eligible,
-    Ended,
-    EndJob,
-    Expected,
-    Given,
-    HintJob,
-    Machine,
-    Released,
-    ResizeJob,
-    ScaleJob,
-    SchedulerHello,
-    Started,
-    StartJob,
-    Submitted,
-)
+from bridge.protocol.scheduler_messages import SCHEDULER_MESSAGES, SCHEDULER_ROLE, SCHEDULER_VERSION
 from bridge.protocol.session import Book
 from bridge.protocol.tables import (
     DECIDED_REJECT,
@@ -73,10 +54,7 @@ def intervals(column: bytes) -> list[tuple[int, int]]:
 class _Known:
     """What is known of a job that has not left."""
 
-    number: int
-    cores: int
-    min_cores: int
-    max_cores: int
+    job: m.Submitted
     state: ScheduledJob
 
 
@@ -123,7 +101,7 @@ class SchedulerBook(Book):
             rule(self, message)
         return True
 
-    def _judge_hello(self, message: SchedulerHello) -> None:
+    def _judge_hello(self, message: m.SchedulerHello) -> None:
         said = message.directs
         if len(set(said)) < len(said) or not set(said) <= set(_DIRECTIONS):
             raise BrokenRule(
@@ -131,32 +109,29 @@ class SchedulerBook(Book):
             )
         self.directs = said
 
-    def _judge_machine(self, message: Machine) -> None:
+    def _judge_machine(self, message: m.Machine) -> None:
         together = sum(group.count * group.cores for group in message.hosts)
         if together != message.cores:
             raise BrokenRule(f"machine: {together} cores on its hosts; expected: {message.cores}")
         self._n_cores, self._whole_hosts = message.cores, message.whole_hosts
         self._lets = {"widths": message.resizes, "hints": message.hints}
 
-    def _judge_placed(self, message: Started | Released | Given) -> None:
+    def _judge_placed(self, message: m.Started | m.Released | m.Given) -> None:
         self._judge_cores(message.cores)
         self._judge_job(message)
 
-    def _judge_job(self, message: Eligible | Started | Expected | Released | Given | Ended) -> None:
-        self._step(message.job, name_of(message))
-
-    def _step(self, key: int, event: str) -> None:
-        known = self._jobs.get(key)
-        before = ScheduledJob.ABSENT if known is None else known.state
+    def _judge_job(self, message: m.Eligible | m.Started | m.Expected | m.Released | m.Given | m.Ended) -> None:
+        key, event = message.job, name_of(message)
+        before = self.job_state(key)
         after = _STEPS[before].get(event)
-        if after is None or known is None:
+        if after is None:
             raise BrokenRule(f"{event} of job {key} is not allowed while the job is {before!s}")
         if after is ScheduledJob.ABSENT:
             del self._jobs[key]
         else:
-            known.state = after
+            self._jobs[key].state = after
 
-    def _judge_submit(self, message: Submitted) -> None:
+    def _judge_submit(self, message: m.Submitted) -> None:
         if message.job in self._jobs:
             raise BrokenRule(f"job {message.job} is submitted twice")
         event = SUBMITTED_HELD if message.eligible_ns is None else SUBMITTED_WAITING
@@ -166,7 +141,7 @@ class SchedulerBook(Book):
                 f"submitted: job {message.job} asks for {message.cores} cores, and may have {message.min_cores} to "
                 f"{message.max_cores}"
             )
-        self._jobs[message.job] = _Known(message.number, message.cores, message.min_cores, message.max_cores, state)
+        self._jobs[message.job] = _Known(message, state)
 
     def _judge_cores(self, column: bytes) -> list[tuple[int, int]]:
         if not column or len(column) % 8:
@@ -180,12 +155,12 @@ class SchedulerBook(Book):
             )
         return found
 
-    def _judge_question(self, message: Decide) -> None:
+    def _judge_question(self, message: m.Decide) -> None:
         if message.decision != self.decision + 1 or message.now_ns < self._now_ns:
             raise BrokenRule(f"decide {message.decision} at {message.now_ns} ns; expected: {self.decision + 1}, later")
         self.decision, self._now_ns = message.decision, message.now_ns
 
-    def _judge_answer(self, message: Decided) -> None:
+    def _judge_answer(self, message: m.Decided) -> None:
         if message.decision != self.decision:
             raise BrokenRule(f"decided {message.decision}; expected: {self.decision}")
         for instant in message.wake_ns:
@@ -207,7 +182,7 @@ class SchedulerBook(Book):
 
         self._judge_directions(message)
 
-    def _judge_directions(self, message: Decided) -> None:
+    def _judge_directions(self, message: m.Decided) -> None:
         self._judge_whom("scales", "speeds", message.scale)
         self._judge_whom("ends", "ends", message.end)
         self._judge_whom("resizes", "widths", message.resize)
@@ -216,20 +191,16 @@ class SchedulerBook(Book):
             if scaled.cores is not None:
                 self._judge_named("scales", scaled.job, scaled.cores)
         for resized in message.resize:
-            known = self._jobs[resized.job]
-            if not known.min_cores <= resized.cores <= known.max_cores or known.min_cores == known.max_cores:
-                raise BrokenRule(
-                    f"it resizes {self._named(resized.job)} to {resized.cores} cores; allowed: "
-                    + (
-                        f"{known.min_cores} to {known.max_cores}"
-                        if known.min_cores < known.max_cores
-                        else "jobs whose width may change"
-                    )
-                )
+            least, most = self._jobs[resized.job].job.min_cores, self._jobs[resized.job].job.max_cores
+            if not least <= resized.cores <= most or least == most:
+                allowed = f"{least} to {most}" if least < most else "jobs whose width may change"
+                raise BrokenRule(f"it resizes {self._named(resized.job)} to {resized.cores} cores; allowed: {allowed}")
         for hinted in message.hint:
             self._judge_hint(hinted)
 
-    def _judge_whom(self, what: str, name: str, said: Sequence[ScaleJob | EndJob | ResizeJob | HintJob]) -> None:
+    def _judge_whom(
+        self, what: str, name: str, said: Sequence[m.ScaleJob | m.EndJob | m.ResizeJob | m.HintJob]
+    ) -> None:
         if not said:
             return
         if name not in (self.directs or ()):
@@ -249,15 +220,13 @@ class SchedulerBook(Book):
                     + (", or that it starts" if ScheduledJob.CHOSEN in states else "")
                 )
 
-    def _judge_hint(self, hinted: HintJob) -> None:
+    def _judge_hint(self, hinted: m.HintJob) -> None:
         if hinted.cores is not None:
             self._judge_named("hints to", hinted.job, hinted.cores)
-            if hinted.waiting is None:
-                raise BrokenRule(
-                    f"it hints to {self._named(hinted.job)}: waiting: nil; allowed: who waits for these cores"
-                )
         if hinted.waiting is None:
-            return
+            if hinted.cores is None:
+                return
+            raise BrokenRule(f"it hints to {self._named(hinted.job)}: waiting: nil; allowed: who waits for these cores")
         known = self._jobs.get(hinted.waiting)
         if known is None or known.state is not ScheduledJob.WAITING:
             why = "is not there" if known is None else _NOT_WAITING[known.state]
@@ -266,9 +235,9 @@ class SchedulerBook(Book):
                 f"allowed: jobs that wait, {self._waiting()}"
             )
 
-    def _judge_named(self, what: str, job: int, cores: bytes) -> None:
+    def _judge_named(self, what: str, job: int, cores: bytes) -> list[tuple[int, int]]:
         try:
-            self._judge_cores(cores)
+            return self._judge_cores(cores)
         except BrokenRule as error:
             raise BrokenRule(f"it {what} {self._named(job)}: {error}") from None
 
@@ -284,14 +253,11 @@ class SchedulerBook(Book):
             )
         known.state = after
 
-    def _placed(self, chosen: StartJob) -> list[tuple[int, int, int]]:
+    def _placed(self, chosen: m.StartJob) -> list[tuple[int, int, int]]:
         if chosen.cores is None:
             return []
-        try:
-            found = self._judge_cores(chosen.cores)
-        except BrokenRule as error:
-            raise BrokenRule(f"it places {self._named(chosen.job)}: {error}") from None
-        together, asked = sum(hi - lo for lo, hi in found), self._jobs[chosen.job].cores
+        found = self._judge_named("places", chosen.job, chosen.cores)
+        together, asked = sum(hi - lo for lo, hi in found), self._jobs[chosen.job].job.cores
         if together != asked and not (self._whole_hosts and together > asked):
             raise BrokenRule(f"it places {self._named(chosen.job)} on {together} cores; it asks for {asked}")
         return [(lo, hi, chosen.job) for lo, hi in found]
@@ -299,7 +265,7 @@ class SchedulerBook(Book):
     def _named(self, key: int) -> str:
         # As both the user, who knows the log, and the scheduler's author, who knows keys, call it.
         known = self._jobs.get(key)
-        number = key if known is None else known.number
+        number = key if known is None else known.job.number
         return f"job {key}" if number == key else f"job {key} (number {number})"
 
     def _waiting(self) -> str:
@@ -311,11 +277,11 @@ class SchedulerBook(Book):
 
 #: What each message is held to beyond the table of the connection.
 _RULES: Final[dict[type[Message], Callable[[SchedulerBook, Any], None]]] = {
-    SchedulerHello: SchedulerBook._judge_hello,
-    Machine: SchedulerBook._judge_machine,
-    Submitted: SchedulerBook._judge_submit,
-    **dict.fromkeys((Eligible, Expected, Ended), SchedulerBook._judge_job),
-    **dict.fromkeys((Started, Released, Given), SchedulerBook._judge_placed),
-    Decide: SchedulerBook._judge_question,
-    Decided: SchedulerBook._judge_answer,
+    m.SchedulerHello: SchedulerBook._judge_hello,
+    m.Machine: SchedulerBook._judge_machine,
+    m.Submitted: SchedulerBook._judge_submit,
+    **dict.fromkeys((m.Eligible, m.Expected, m.Ended), SchedulerBook._judge_job),
+    **dict.fromkeys((m.Started, m.Released, m.Given), SchedulerBook._judge_placed),
+    m.Decide: SchedulerBook._judge_question,
+    m.Decided: SchedulerBook._judge_answer,
 }

@@ -9,6 +9,7 @@ from typing import Annotated, Final, Literal
 
 from bridge.encoding import Meta
 from bridge.protocol.message_fields import MAX_HOSTS, Duration, Instant, Key, Map, Name, NotNegative, Reason, Version
+from bridge.protocol.messages import Welcome
 from bridge.protocol.tables import SCHEDULER_TABLE
 from bridge.protocol.vocabulary import Message, Vocabulary
 from traces.base.scale import HIGHEST, LOWEST
@@ -46,13 +47,6 @@ class SchedulerHello(Message, frozen=True, kw_only=True, tag="hello"):
     token: _Words
     name: Name
     directs: Annotated[tuple[Name, ...], Meta(max_length=4)]
-
-
-class SchedulerWelcome(Message, frozen=True, kw_only=True, tag="welcome"):
-    """Bridge: the hello was accepted."""
-
-    version: Version
-    run: Name
 
 
 class GivenUp(Message, frozen=True, kw_only=True, tag="refused"):
@@ -292,7 +286,7 @@ class Quit(Message, frozen=True, kw_only=True):
 SCHEDULER_MESSAGES: Final = Vocabulary(
     SCHEDULER_TABLE,
     (
-        SchedulerHello, SchedulerWelcome, GivenUp, Machine, Submitted, Eligible, Started, Expected, Released, Given, Ended,
+        SchedulerHello, Welcome, GivenUp, Machine, Submitted, Eligible, Started, Expected, Released, Given, Ended,
         Host, Decide, Decided, SchedulerFailed, Quit,
     ),
 )  # fmt: skip

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import select
 import socket
 import time
 from typing import Final
 
 from bridge.protocol.framing import READ_AT_MOST
+from bridge.protocol.messages import Welcome
 from bridge.protocol.scheduler_book import SchedulerBook
-from bridge.protocol.scheduler_messages import SCHEDULER_VERSION, SchedulerHello, SchedulerWelcome
+from bridge.protocol.scheduler_messages import SCHEDULER_VERSION, SchedulerHello
 from bridge.protocol.session import NEED_DATA, STRANGER, ProtocolError, Refusal, Session
 from bridge.protocol.tables import ConnectionState, Role
 from bridge.schedulers.process import SchedulerProcess
 from bridge.scratch import Scratch
+from bridge.workers.address import socket_path
 from traces.base.errors import InputError, PeerError
 
 log = logging.getLogger("twolevel.bridge")
@@ -33,9 +34,6 @@ _LINES: Final = 10
 
 #: How many connections the kernel may hold for us before they are accepted.
 _BACKLOG: Final = 128
-
-#: Longest path of a Unix socket on Linux, in bytes.
-_UNIX_PATH: Final = 107
 
 
 class Silence(PeerError):
@@ -67,12 +65,11 @@ class Address:
             self.text = f"tcp:127.0.0.1:{self.listening.getsockname()[1]}"
         else:
             self._folder = Scratch()
-            path = str(self._folder.path / "bridge")
-            if len(os.fsencode(path)) > _UNIX_PATH:
+            try:
+                path = socket_path(self._folder.path)
+            except InputError:
                 self._folder.close()
-                raise InputError(
-                    f"{path} is too long for a Unix socket; set TMPDIR to a shorter path, or use --socket tcp"
-                )
+                raise
             self.listening = socket.socket(socket.AF_UNIX)
             self.listening.bind(path)
             self.listening.listen(_BACKLOG)
@@ -247,7 +244,7 @@ def meet(address: Address, token: str, process: SchedulerProcess, timeout_s: flo
 def welcome(line: Line, timeout_s: float) -> None:
     """Answer a hello; raises as :meth:`Line.ask`."""
     line.messages += 1
-    line.tell(line.session.send(SchedulerWelcome(version=SCHEDULER_VERSION, run="twolevel")), timeout_s)
+    line.tell(line.session.send(Welcome(version=SCHEDULER_VERSION, run="twolevel")), timeout_s)
 
 
 class _Meeting:

@@ -23,9 +23,10 @@ from bridge.protocol.messages import OVER, PROTOCOL_VERSION, Hello, Refused, Wel
 from bridge.protocol.session import ProtocolError, Refusal, Session
 from bridge.protocol.tables import Role
 from bridge.scratch import Scratch
+from bridge.workers.address import socket_path
 from bridge.workers.connection import Connection
 from bridge.workers.other_end import process_at, process_of_tcp
-from traces.base.errors import InputError, shown
+from traces.base.errors import shown
 
 log = logging.getLogger("twolevel.bridge")
 
@@ -40,10 +41,6 @@ LINES: Final = 10
 
 #: How many connections the kernel may hold for us before they are accepted.
 _BACKLOG: Final = 4096
-
-#: Longest path of a Unix socket on Linux, in bytes.
-_UNIX_PATH: Final = 107
-
 
 #: Turns of the loop in which asyncio makes a connection of what the kernel has accepted, or lets go of one; ample.
 _TURNS = 10
@@ -113,9 +110,7 @@ class Listener:
             await self._server.start_serving()
             return f"tcp:127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
         self._folder = Scratch()
-        path = str(self._folder.path / "bridge")
-        if len(os.fsencode(path)) > _UNIX_PATH:
-            raise InputError(f"{path} is too long for a Unix socket; set TMPDIR to a shorter path, or use --socket tcp")
+        path = socket_path(self._folder.path)
         self._server = await asyncio.start_unix_server(
             self._connected, path, limit=READ_AT_MOST, backlog=_BACKLOG, start_serving=False
         )

@@ -24,7 +24,6 @@ from typing import Any
 import pytest
 from conversation import TOKEN, changed, hello
 from faulty_runs import PATIENCE_S, PLATFORM, assert_same, await_that, descendants, expected, workload
-from pages import ROOT, section, table
 
 import bridge
 from bridge.couplings import PeerOptions, needed_files
@@ -604,16 +603,6 @@ def test_addresses_of_runs(site: Site) -> None:
 
 
 # The session
-
-
-def test_the_specification_has_every_message() -> None:
-    text = section(ROOT / "bridge" / "PROTOCOL.md", "14. Hosts")
-    named = {row[0].strip("`"): row for row in table(text)}
-    assert list(named) == list(HOST_MESSAGES.types)
-    for name, kind in HOST_MESSAGES.types.items():
-        for field in kind.__struct_fields__:
-            assert f"`{field}`" in named[name][2], (name, field)
-        assert named[name][1].startswith(HOST_MESSAGES.senders[kind])
 
 
 def test_a_step_that_is_not_in_the_table_and_a_key_twice_are_refused() -> None:

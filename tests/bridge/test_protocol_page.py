@@ -78,6 +78,18 @@ def test_the_page_says_how_messages_are_lumped_and_split() -> None:
         assert APPLICATION_MESSAGES.senders[MESSAGES[event.replace(",", "").split()[0]]] == sender
 
 
+@pytest.mark.parametrize(
+    ("heading", "vocabulary"), [("## 14. Hosts", HOST_MESSAGES), ("## 15. Schedulers", SCHEDULER_MESSAGES)]
+)
+def test_the_tables_of_messages_are_those_of_the_code(heading: str, vocabulary: Vocabulary) -> None:
+    text = PROTOCOL.read_text(encoding="utf-8")
+    shown = table(text[text.index("| message |", text.index(f"\n{heading}")) :])
+    assert [row[0].strip("`") for row in shown] == list(vocabulary.types)
+    for (_, sender, fields), kind in zip(shown, vocabulary.types.values(), strict=True):
+        assert sender.startswith(vocabulary.senders[kind])
+        assert [field for field in kind.__struct_fields__ if f"`{field}`" not in fields] == []
+
+
 @pytest.mark.parametrize("vocabulary", [APPLICATION_MESSAGES, HOST_MESSAGES, SCHEDULER_MESSAGES])
 def test_every_message_with_maps_says_so(vocabulary: Vocabulary) -> None:
     """Or a key that occurs twice in one of them would be found by nobody."""

@@ -77,14 +77,10 @@ class Pair:
         return self.hear(SCHEDULER, frame(msgspec.msgpack.encode({key: one for key, one in said.items() if one != ""})))
 
 
-def test_the_messages_of_the_page_are_those_of_the_code() -> None:
-    rows = dict(re.findall(r"^\| `([a-z]+)` \| (.*)$", SECTION, re.MULTILINE))
-    assert list(rows) == list(TYPES)
-    for name, kind in TYPES.items():
-        for field in kind.__struct_fields__:
-            assert f"`{field}`" in rows[name], (name, field)
+def test_how_a_job_has_ended_is_said_as_in_the_ledger() -> None:
     assert get_args(scheduler_messages.How) == STATES
-    assert set(re.findall(r'`"(\w+)"`', rows["ended"])) == set(STATES)
+    (row,) = re.findall(r"^\| `ended` \| .*$", SECTION, re.MULTILINE)[:1]
+    assert set(re.findall(r'`"(\w+)"`', row)) == set(STATES)
 
 
 def test_the_example_of_the_page_is_a_session() -> None:
