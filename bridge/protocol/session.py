@@ -165,6 +165,11 @@ class Session(Generic[_Book]):
         """Where the connection is."""
         return self._state
 
+    @property
+    def full(self) -> bool:
+        """Whether so much is waiting that no more may be read before the next event."""
+        return self._frames.full
+
     def send(self, message: Message) -> bytes:
         """Judge a message of ours by the tables and return its frame.
 

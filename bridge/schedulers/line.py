@@ -173,13 +173,15 @@ class Line:
     def _write_all(self, data: bytes, deadline_s: float, timeout_s: float) -> None:
         left = memoryview(data)
         while left := left[self._write(left) :]:
-            # What comes is taken while it is written to: who only writes would otherwise wait for us, and we for them.
-            self._poll.modify(self.plug, select.POLLIN | select.POLLOUT)
+            # What comes is taken while it is written to: who only writes would otherwise wait for us, and we for them. But no
+            # more than an answer: who writes on and on, and reads nothing, is silent.
+            reads = not self.session.full
+            self._poll.modify(self.plug, select.POLLIN | select.POLLOUT if reads else select.POLLOUT)
             try:
                 self._await(deadline_s, f"it has not read what it is told for {timeout_s:g} s")
             finally:
                 self._poll.modify(self.plug, select.POLLIN)
-            if self.read():
+            if reads and self.read():
                 self.hear_nothing()
 
     def hear_nothing(self) -> None:
