@@ -20,10 +20,11 @@ from virtual_loop import NeverEnds, VirtualLoop
 from virtual_network import FIRST_PID, End, VirtualServer, connect_ends
 from virtual_processes import CONNECTS, Process
 
+from bridge.protocol.host_messages import HostBook
 from bridge.protocol.messages import Edges, Failed, Lengths, Outcome, Promise, Quit, sender_of
 from bridge.protocol.session import Session
 from bridge.protocol.tables import ANSWER, LUMPED, ORDER, ConnectionState, JobEvent, Role
-from bridge.protocol.vocabulary import Message, name_of
+from bridge.protocol.vocabulary import Message
 from bridge.workers import workforce
 from bridge.workers.outstanding_jobs import RETRIES
 from bridge.workers.supervisor import Supervisor
@@ -227,10 +228,17 @@ class World:
             if worker.hello and worker.hello.tasks == "recipe" and open_jobs != list(worker.orders):
                 self.problem(f"{worker.name} holds {list(worker.orders)}, and its connection {open_jobs}")
 
-    def stepped(self, session: Session, before: ConnectionState, message: Message, attempt: int) -> None:
-        """A session has judged a message, and taken the step."""
-        event = _EVENTS.get(name_of(message), name_of(message))
+    def stepped(
+        self, session: Session[Any], before: ConnectionState, name: str, message: Message | None = None
+    ) -> None:
+        """A session has judged a message, or refused one, or found the end of its stream, and taken the step."""
+        if isinstance(session.book, HostBook):
+            self.site.stepped(session, before, name)
+            return
+        event = _EVENTS.get(name, name)
         self.found.connection_steps.add((before, event, session.state))
+        if message is None:
+            return
         about_job = event in (ORDER, ANSWER) and before is ConnectionState.READY
         if about_job:
             line = session.book._story[-1]
@@ -253,7 +261,7 @@ class World:
         self.steps[line.event] += 1
         if isinstance(message, Outcome):
             talk.outcomes.append((message.job, message.attempt))
-        self.note(who, f"{verb} {line.event} of job {line.job}, attempt {attempt}")
+        self.note(who, f"{verb} {line.event} of job {line.job}, attempt {getattr(message, 'attempt', 0)}")
         orders = (JobEvent.START, JobEvent.START_LENGTHS, JobEvent.RESUME)
         if heard or line.event not in orders or len(session.book.open_jobs()) == 1:
             talk.since_s = self.loop.time()

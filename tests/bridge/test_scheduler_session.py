@@ -172,14 +172,12 @@ def test_what_an_answer_is_held_to(fields: dict[str, Any], reason: str) -> None:
         pair.ends[BRIDGE].next_event()
 
 
-def test_a_key_twice_or_a_frame_without_end_is_no_answer() -> None:
+def test_a_key_twice_is_no_answer() -> None:
     fields = {"type": "decided", "decision": 1, **LISTS}
     pairs = [*fields.items(), ("decision", 1)]
     twice = bytes([0x80 | len(pairs)]) + b"".join(msgspec.msgpack.encode(one) for pair in pairs for one in pair)
     with pytest.raises(ProtocolError, match="not a message: the key 'decision' occurs twice"):
         Pair(5).hear(SCHEDULER, frame(twice))
-    with pytest.raises(ProtocolError, match="a frame of 2147483648 bytes; allowed: 1 to 37748736"):
-        Pair(5).hear(SCHEDULER, b"\x80\0\0\0and so on")
 
 
 def directing(directs: str, *, resizes: bool = False, hints: bool = False) -> Pair:
@@ -302,11 +300,6 @@ def test_the_end_of_the_stream() -> None:
         end.receive_data(b"")
         with pytest.raises(ProtocolError, match=rf"it closed the connection {words}$"):
             end.next_event()
-    end = Pair(5).ends[BRIDGE]
-    end.receive_data(b"\0\0")
-    end.receive_data(b"")
-    with pytest.raises(ProtocolError, match="in the middle of a frame"):
-        end.next_event()
 
 
 def test_strangers_cannot_make_the_bridge_keep_much() -> None:
@@ -314,5 +307,3 @@ def test_strangers_cannot_make_the_bridge_keep_much() -> None:
     end.receive_data(b"\0\0\x20\0" + b"x" * MAX_FRAME_BEFORE_HELLO)
     with pytest.raises(ProtocolError, match="a frame of 8192 bytes; allowed: 1 to 4096"):
         end.next_event()
-    with pytest.raises(LocalProtocolError, match="needs a token"):
-        Session(SchedulerBook, BRIDGE)

@@ -36,7 +36,6 @@ from virtual_loop import NeverEnds
 
 from bridge.couplings import PeerOptions, processes
 from bridge.protocol import task_payload
-from bridge.protocol.host_messages import HostBook
 from bridge.protocol.session import Session
 from bridge.protocol.tables import (
     APPLICATION_TABLE,
@@ -96,20 +95,14 @@ def _instead_of_the_system(world: World) -> Iterator[None]:
     def applied(self: Session[Any], message: Message, name: str) -> bool:
         before = self.state
         heard = apply(self, message, name)
-        if isinstance(self.book, HostBook):
-            world.site.stepped(self, before, name)
-        else:
-            world.stepped(self, before, message, getattr(message, "attempt", 0))
+        world.stepped(self, before, name, message)
         return heard
 
     def noted(event: str, step: Any) -> Any:
         def stepped(self: Session[Any], *reason: Any) -> Any:
             before = self.state
             found = step(self, *reason)
-            if isinstance(self.book, HostBook):
-                world.site.stepped(self, before, event)
-            else:
-                world.found.connection_steps.add((before, event, self.state))
+            world.stepped(self, before, event)
             return found
 
         return stepped
