@@ -1,4 +1,4 @@
-"""The connection of an application: in which order messages about its jobs may come, and what is remembered of them."""
+"""The connection of an application: the order of messages about its jobs, and what is remembered of each job."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class StoryLine(NamedTuple):
 
 
 class ApplicationBook(Book):
-    """Both ends' account of the jobs on the connection of an application.
+    """The jobs on the connection of an application.
 
     Attributes
     ----------
     hello : Hello or None
-        The one that was sent or accepted.
+        The hello that was sent or accepted.
     """
 
     peer = Role.APPLICATION
@@ -66,29 +66,19 @@ class ApplicationBook(Book):
         """Where a job is; ``ABSENT`` if it was never started or has ended."""
         return self._states.get(job, JobState.ABSENT)
 
-    def not_before_ns(self, job: int) -> int:
-        """The instant before which nothing of an open job will be visible, ns."""
-        return self._open(job).not_before_ns
-
-    def hold_to(self, job: int, not_before_ns: int) -> None:
-        """Hold an application that conserves work to a lower bound that was computed for it, up to the job's stop.
-
-        Raises
-        ------
-        LocalProtocolError
-            If the application did not say that it conserves work, or the job is not open.
-        """
-        held = self._open(job)
-        if self.hello is None or not self.hello.conserves_work:
-            raise LocalProtocolError(f"job {job}: the application does not say that it conserves work")
-        held.hold(not_before_ns)
+    def open_job(self, job: int) -> OpenJob:
+        """Return what is remembered about a job; LocalProtocolError if it is not open."""
+        try:
+            return self._jobs[job]
+        except KeyError:
+            raise LocalProtocolError(f"job {job} is not open") from None
 
     def story(self, job: int) -> list[StoryLine]:
         """What happened to a job, oldest first, as far as the latest ``STORY_LINES`` steps of all jobs go."""
         return [line for line in self._story if line.job == job]
 
     def judge(self, message: Message) -> bool:
-        """As of ``Book``; what is said of a cancelled job is dropped."""
+        """As of ``Book``; answers about a cancelled job are dropped."""
         key = self.job_of(message)
         if key is not None:
             return self._judge_job(message, key)
@@ -114,7 +104,7 @@ class ApplicationBook(Book):
                 RULES[type(message)](message, job)
             elif isinstance(message, Start):
                 assert self.hello is not None  # the connection is ready
-                self._jobs[key] = OpenJob.begin(message, self.hello.tasks, conserves_work=self.hello.conserves_work)
+                self._jobs[key] = OpenJob.begin(message, self.hello)
             if after is JobState.ABSENT:
                 del self._jobs[key], self._states[key]
             else:
@@ -123,12 +113,6 @@ class ApplicationBook(Book):
                 self._jobs.pop(key, None)
         self._story.append(StoryLine(key, event, before, after))
         return heard
-
-    def _open(self, job: int) -> OpenJob:
-        try:
-            return self._jobs[job]
-        except KeyError:
-            raise LocalProtocolError(f"job {job} is not open") from None
 
     def validate(self) -> None:
         """Check what must always hold; for tests."""

@@ -119,7 +119,7 @@ HOST_MESSAGES: Final = Vocabulary(
 
 
 class HostBook(Book):
-    """A host's connection, of which nothing need be kept. Each application process of the host has one of its own."""
+    """The connection of a host, which needs no memory. Each application process of the host has a connection of its own."""
 
     peer = Role.HOST
     messages = HOST_MESSAGES

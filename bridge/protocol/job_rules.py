@@ -194,7 +194,7 @@ def _check_lost(core: int, end_ns: int, job: OpenJob) -> None:
     """An application that conserves work names a core that was taken away before the end; with -1 any core was."""
     if core >= job.cores:
         raise BrokenRule(f"last_lost is {core}; allowed: -1 to {job.cores - 1}")
-    if job.loses_more or any(at <= end_ns and (core < 0 or of in (core, ALL_CORES)) for at, of in job.taken):
+    if not job.conserves_work or any(at <= end_ns and (core < 0 or of in (core, ALL_CORES)) for at, of in job.taken):
         return
     which = f"core {core}" if core >= 0 else "a core"
     raise BrokenRule(f"last_lost is {core}, but {which} was not taken away up to end_ns, {end_ns}; allowed: nil")

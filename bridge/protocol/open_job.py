@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 
 from bridge.protocol.message_fields import MAX_EDGES, MAX_HINTED, MAX_RESIZED, MAX_SCALED, Part
-from bridge.protocol.messages import Resume, Start
+from bridge.protocol.messages import Hello, Resume, Start
 from bridge.protocol.packing import unpack_float64, unpack_int32, unpack_int64
+from bridge.protocol.session import LocalProtocolError
 from bridge.protocol.tables import JobState
 from bridge.protocol.vocabulary import BrokenRule
 from traces.algorithms.extremes import extremes
@@ -47,18 +47,15 @@ class OpenJob:
     wished_ns: int = -1
     promises: int = 0  # given so far, and suspensions before it was to suspend
     taken: set[tuple[int, int]] = field(default_factory=set)  # instants at which cores are taken away, and which
-    loses_more: bool = True  # whether the application may lose cores by itself
+    conserves_work: bool = False  # else the application may also lose cores that nobody takes away
     loses: bool = False  # whether a core is, or may be, taken away: its tasks are begun again then, in further chunks
 
     @classmethod
-    def begin(cls, start: Start, tasks: Literal["recipe", "lengths"], *, conserves_work: bool = False) -> OpenJob:
-        """The job of a start, for an application that asked for a recipe or for lengths.
-
-        One that does not conserve work may also lose cores that nobody takes away.
-        """
-        drawn = tasks == "recipe"
+    def begin(cls, start: Start, hello: Hello) -> OpenJob:
+        """The job of a start, for the application of a hello."""
+        drawn = hello.tasks == "recipe"
         if (start.recipe is not None) != drawn or (start.tasks is None) != drawn:
-            raise BrokenRule(f"start has not exactly what the hello asked for, which is {tasks}")
+            raise BrokenRule(f"start has not exactly what the hello asked for, which is {hello.tasks}")
         cores = check_positive("core_speed_gflops", start.core_speed_gflops, lowest=0.0)
         places = cores + _check_resizes(start, cores)
         check_orders(start, start.start_ns, places)
@@ -80,7 +77,7 @@ class OpenJob:
             told_edges=sum(part.edges for part in start.parts or ()),
             loses=takes_away(start),
             taken=taken(start),
-            loses_more=not conserves_work,
+            conserves_work=hello.conserves_work,
         )
 
     @property
@@ -104,7 +101,15 @@ class OpenJob:
         return max(self.promised_ns, self.held_ns)
 
     def hold(self, instant_ns: int) -> None:
-        """It cannot end before an instant, unless it is stopped."""
+        """Hold an application that conserves work to a lower bound that was computed for the end, up to the job's stop.
+
+        Raises
+        ------
+        LocalProtocolError
+            If the application did not say that it conserves work.
+        """
+        if not self.conserves_work:
+            raise LocalProtocolError(f"job {self.start.job}: the application does not say that it conserves work")
         bound_ns = instant_ns if self.stop_ns is None else min(instant_ns, self.stop_ns)
         self.held_ns = max(self.held_ns, bound_ns)
 

@@ -1,4 +1,4 @@
-"""A scheduler's connection: in which order messages about jobs may come, and what a decision is held to."""
+"""The connection of a scheduler: the order of messages about jobs, and the rules for its decisions."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ class _Known:
 
 
 class SchedulerBook(Book):
-    """Both sides' account of jobs and of the decision under way.
+    """The jobs on the connection of a scheduler, and the decision under way.
 
     Attributes
     ----------
     decision : int
         The number of the latest question.
     directs : tuple of str, or None
-        What the scheduler does to running jobs, as its hello says; None before it.
+        What the scheduler does to running jobs, as its hello says; None before the hello.
     """
 
     peer = Role.SCHEDULER
@@ -275,7 +275,7 @@ class SchedulerBook(Book):
         return ", ".join(map(str, waiting[:5])) + (" …" if len(waiting) > 5 else "")
 
 
-#: What each message is held to beyond the table of the connection.
+#: The rule for each message, in addition to the table of the connection.
 _RULES: Final[dict[type[Message], Callable[[SchedulerBook, Any], None]]] = {
     m.SchedulerHello: SchedulerBook._judge_hello,
     m.Machine: SchedulerBook._judge_machine,

@@ -1,7 +1,7 @@
-"""One end of one connection, of whatever kind and seen from either side, without any I/O: bytes in, messages out.
+"""Either end of a connection of any kind, without any I/O: bytes in, messages out.
 
-The order of messages is that of tables (``bridge.protocol.tables``). Both ends hold the same tables and judge every message,
-sent or received, by the same code. What a message may contain is held to what was said before, which a :class:`Book` keeps.
+The tables of ``bridge.protocol.tables`` say which message may come next. Both ends hold the same tables and judge every message,
+sent or received, by the same code. A :class:`Book` remembers earlier messages, and checks the contents of later ones.
 """
 
 from __future__ import annotations
@@ -77,16 +77,16 @@ class Refusal:
 
 
 class Book:
-    """A kind of connection, and what both ends of one note of what is said, to hold later messages to it.
+    """One kind of connection (the class), and what one end of it remembers in order to judge later messages (the object).
 
     Attributes
     ----------
     peer : Role
-        Who is at the other end than the bridge.
+        The role at the end that is not the bridge's.
     messages : Vocabulary
-        What they may say, and when.
+        The messages, and the table that says when each may be sent.
     strange : set of ConnectionState
-        Where a payload has at most ``MAX_FRAME_BEFORE_HELLO`` bytes.
+        States in which a payload has at most ``MAX_FRAME_BEFORE_HELLO`` bytes.
     """
 
     peer: ClassVar[Role]
@@ -98,7 +98,7 @@ class Book:
         raise NotImplementedError
 
     def judge(self, message: Message) -> bool:
-        """Judge a message that the table of the connection allows, and note it; return False if it is to be dropped.
+        """Judge and remember a message that the table of the connection allows; return False if it is to be dropped.
 
         Raises
         ------
@@ -128,7 +128,7 @@ class Session(Generic[_Book]):
     Parameters
     ----------
     kind : type of Book
-        Which kind of connection: of an application, a host or a scheduler.
+        The kind of connection: of an application, a host or a scheduler.
     role : Role
         Which end this is.
     token : str
@@ -137,7 +137,7 @@ class Session(Generic[_Book]):
     Attributes
     ----------
     book : Book
-        What was noted of the messages so far.
+        Remembers the messages so far.
 
     Notes
     -----
@@ -269,7 +269,7 @@ class Session(Generic[_Book]):
     # How bytes become events
 
     def _greets(self) -> bool:
-        """Whether the other end is a stranger yet."""
+        """Whether this is the bridge's end, and awaits the first message."""
         return self._state is self._first and self.role is Role.BRIDGE
 
     def _read(self, payload: memoryview) -> Message | Refusal:

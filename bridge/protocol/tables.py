@@ -1,7 +1,7 @@
-"""Who may say what when: a table for each kind of connection, and one for the jobs on it. All else is a protocol error.
+"""Who may send what when: a table for each kind of connection, and one for its jobs. Anything else is an error of its sender.
 
-A table maps a state to each sender, each sender to what it may say then, and that to the next state. ``PROTOCOL.md`` says what
-the messages mean; its tables and pictures are held to the ones here.
+A table has for each state the senders, for each sender its messages, and for each message the next state. ``PROTOCOL.md`` says
+what the messages mean; tests compare its tables and pictures with these.
 """
 
 from __future__ import annotations

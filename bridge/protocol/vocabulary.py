@@ -1,6 +1,6 @@
 """The messages of one kind of connection and their MessagePack form: one map, its ``type`` and all of its fields, no others.
 
-Decoding is strict. Whether a message fits what was said before is judged in :mod:`bridge.protocol.session`.
+Decoding is strict. :mod:`bridge.protocol.session` judges whether a message may be sent now.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ def name_of(message: Message) -> str:
 
 
 class Vocabulary:
-    """What may be said on one kind of connection.
+    """The messages of one kind of connection.
 
     Parameters
     ----------
     table : Table
-        Who may say what when.
+        Who may send what when.
     types : sequence of type
         All messages, in the order of ``PROTOCOL.md``.
     greeting : type

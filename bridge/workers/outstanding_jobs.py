@@ -130,7 +130,7 @@ class OutstandingJobs:
         assert worker.hello is not None
         assert worker.connection is not None
         if worker.hello.conserves_work:
-            worker.connection.session.book.hold_to(order.start.job, order.bound_ns)
+            worker.connection.session.book.open_job(order.start.job).hold(order.bound_ns)
 
     async def _pour(self, worker: Worker, connection: Connection) -> None:
         # No faster than the worker takes them: a stopped one must not fill our memory.

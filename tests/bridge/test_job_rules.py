@@ -329,10 +329,14 @@ def test_a_promise_rises_and_a_change_takes_it_back_to_where_it_takes_effect() -
         ([suspended(220, 600), resume(stop_ns=350, changes=(change(400),))], 350),
     ):
         pair.say(*messages)  # type: ignore[misc]
-        assert pair.bridge.book.not_before_ns(JOB) == pair.application.book.not_before_ns(JOB) == not_before_ns
+        assert (
+            pair.bridge.book.open_job(JOB).not_before_ns
+            == pair.application.book.open_job(JOB).not_before_ns
+            == not_before_ns
+        )
     pair.say(outcome(end_ns=350, finish_ns=i64([350, 350])))
     with pytest.raises(LocalProtocolError, match="job 7 is not open"):
-        pair.bridge.book.not_before_ns(JOB)
+        pair.bridge.book.open_job(JOB)
 
 
 def test_promises_and_wishes_are_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -356,18 +360,18 @@ def test_an_application_that_conserves_work_can_be_held_to_a_bound() -> None:
     pair = Pair()
     pair.say(start(), lengths())
     for bound_ns in (301, 250):
-        pair.bridge.book.hold_to(JOB, bound_ns)
-        assert pair.bridge.book.not_before_ns(JOB) == 301
+        pair.bridge.book.open_job(JOB).hold(bound_ns)
+        assert pair.bridge.book.open_job(JOB).not_before_ns == 301
     with pytest.raises(ProtocolError, match="end_ns is 300; allowed: from the promise, 301 on"):
         pair.forge(outcome()).next_event()
     pair = Pair()
     pair.say(start(stop_ns=250), lengths())
-    pair.bridge.book.hold_to(JOB, 301)
-    assert pair.bridge.book.not_before_ns(JOB) == 250
+    pair.bridge.book.open_job(JOB).hold(301)
+    assert pair.bridge.book.open_job(JOB).not_before_ns == 250
     pair.say(outcome(end_ns=250, stopped=True, finish_ns=i64([250, 100])), start(until_ns=200), lengths())
-    pair.bridge.book.hold_to(JOB, 290)
+    pair.bridge.book.open_job(JOB).hold(290)
     pair.say(promise(150), suspended(200, 200), resume(until_ns=250), suspended(250, 250))
-    assert pair.bridge.book.not_before_ns(JOB) == 290
+    assert pair.bridge.book.open_job(JOB).not_before_ns == 290
     pair.say(resume(changes=(change(260),)))
-    assert pair.bridge.book.not_before_ns(JOB) == 260
+    assert pair.bridge.book.open_job(JOB).not_before_ns == 260
     pair.say(outcome(end_ns=270, finish_ns=i64([270, 100])))

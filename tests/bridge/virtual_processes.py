@@ -234,7 +234,7 @@ class Talk(Connection):
             return
         latest = answer.end_ns if isinstance(answer, Outcome) else answer.now_ns
         for _ in range(draw.choice((0, 0, 1, 2))):
-            least = self.session.book.not_before_ns(answer.job)
+            least = self.session.book.open_job(answer.job).not_before_ns
             if least <= latest:
                 super().say(Promise(job=answer.job, not_before_ns=draw.randint(least, latest)))
                 self.flush()
