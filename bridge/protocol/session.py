@@ -1,7 +1,7 @@
 """Either end of a connection of any kind, without any I/O: bytes in, messages out.
 
-The tables of ``bridge.protocol.tables`` say which message may come next. Both ends hold the same tables and judge every message,
-sent or received, by the same code. A :class:`Book` remembers earlier messages, and checks the contents of later ones.
+The tables of ``bridge.protocol.tables`` say which message may come next. Both ends hold the same tables and judge every
+message, sent or received, by the same code. A :class:`Book` remembers earlier messages, and checks the contents of later ones.
 """
 
 from __future__ import annotations
