@@ -12,7 +12,8 @@ from typing import Any
 
 from bridge.protocol.application_book import ApplicationBook
 from bridge.protocol.framing import READ_AT_MOST
-from bridge.protocol.session import NEED_DATA, Session
+from bridge.protocol.session import NEED_DATA, ConnectionClosed, Refusal, Session
+from bridge.protocol.vocabulary import Message
 from bridge.workers.address import PARTING_TLS_S
 
 
@@ -40,7 +41,7 @@ class BlockingConnection:
         self._waiting: list[bytes] = []
         self.ended = False
 
-    async def hear(self) -> Any:
+    async def hear(self) -> Message | Refusal | ConnectionClosed:
         """Return the next message; raises ProtocolError if the other side broke the protocol."""
         while (event := self.session.next_event()) is NEED_DATA:
             self.flush()
@@ -52,7 +53,7 @@ class BlockingConnection:
             self.session.receive_data(data)
         return event
 
-    def say(self, message: Any) -> None:
+    def say(self, message: Message) -> None:
         """Add a message to those that wait to be written; raises LocalProtocolError if the protocol forbids it now."""
         self._waiting.append(self.session.send(message))
 

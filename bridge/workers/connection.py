@@ -7,7 +7,8 @@ import contextlib
 from typing import Any
 
 from bridge.protocol.framing import READ_AT_MOST
-from bridge.protocol.session import NEED_DATA, Session
+from bridge.protocol.session import NEED_DATA, ConnectionClosed, Refusal, Session
+from bridge.protocol.vocabulary import Message
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -46,7 +47,7 @@ class Connection:
         place = self._writer.get_extra_info("peername")
         return str(place[0]) if place else "somebody"
 
-    async def hear(self) -> Any:
+    async def hear(self) -> Message | Refusal | ConnectionClosed:
         """The next message, judged.
 
         Raises
@@ -65,7 +66,7 @@ class Connection:
         self.messages += 1
         return event
 
-    def say(self, message: Any) -> None:
+    def say(self, message: Message) -> None:
         """Send a message.
 
         Raises

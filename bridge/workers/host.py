@@ -30,7 +30,7 @@ from bridge.protocol.host_messages import (
     Unborn,
 )
 from bridge.protocol.messages import PROTOCOL_VERSION
-from bridge.protocol.session import ConnectionClosed, ProtocolError, Session
+from bridge.protocol.session import ProtocolError, Session
 from bridge.protocol.tables import ConnectionState, Role
 from bridge.protocol.vocabulary import Message
 from bridge.workers.address import HANDSHAKE_S, PARTING_TLS_S, keep_alive, tls_address
@@ -215,7 +215,7 @@ class _Host:
             if not connection.ended:
                 raise
             return None
-        return None if isinstance(event, ConnectionClosed) else event
+        return event if isinstance(event, Message) else None
 
     async def _admitted(self, connection: Connection) -> Admitted:
         connection.say(self._join)

@@ -26,7 +26,7 @@ from bridge.protocol.host_messages import (
     Unborn,
 )
 from bridge.protocol.messages import OVER, PROTOCOL_VERSION, Hello
-from bridge.protocol.session import ConnectionClosed, ProtocolError
+from bridge.protocol.session import ProtocolError
 from bridge.protocol.tables import ConnectionState
 from bridge.protocol.vocabulary import Message
 from bridge.workers.assignment import Assignment
@@ -216,7 +216,7 @@ class Hosts:
         self._none_left.clear()
         how = "its connection ended"
         try:
-            while not isinstance(event := await connection.hear(), ConnectionClosed):
+            while isinstance(event := await connection.hear(), Message):
                 if isinstance(event, Declined):
                     how = f"it cannot take part: {event.reason}"
                 else:

@@ -14,7 +14,7 @@ import os
 import socket
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from bridge.protocol.application_book import ApplicationBook
 from bridge.protocol.framing import READ_AT_MOST
@@ -199,12 +199,14 @@ class Listener:
             return self._awaited.get(os.getpgid(pid), "")
         return ""
 
-    async def _admitted(self, hello: Any, connection: Connection) -> None:
+    async def _admitted(self, hello: Hello | Join, connection: Connection) -> None:
         """Talk to somebody who was let in."""
+        assert isinstance(hello, Hello)  # the session of an application allows nothing else
         await self._serve(hello, connection)
 
-    def _answer(self, hello: Any, connection: Connection) -> str | None:
+    def _answer(self, hello: Hello | Join, connection: Connection) -> str | None:
         """Let somebody in, or say why not."""
+        assert isinstance(hello, Hello)
         reason = self._admit(hello)
         if reason is None:
             connection.say(Welcome(version=PROTOCOL_VERSION, run="twolevel"))
@@ -212,7 +214,7 @@ class Listener:
             connection.say(Refused(reason=reason[:500], blame="application"))
         return reason
 
-    async def _greet(self, connection: Connection, ours: str) -> Any:
+    async def _greet(self, connection: Connection, ours: str) -> Hello | Join | None:
         """The first message of somebody who may come in, or None; ``ours`` is the name of a process that is awaited."""
         try:
             async with asyncio.timeout(HELLO_S):
