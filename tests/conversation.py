@@ -6,22 +6,17 @@ from typing import Any, Literal
 
 import msgspec
 
+from bridge.protocol.application_book import ApplicationBook
 from bridge.protocol.framing import frame
+from bridge.protocol.message_fields import Change, Measurement, Network, Part, Recipe
 from bridge.protocol.messages import (
-    Change,
     Edges,
     Hello,
     Lengths,
-    Measurement,
-    Message,
-    Network,
     Outcome,
-    Part,
     Promise,
-    Recipe,
     Records,
     Resume,
-    Role,
     Start,
     Suspended,
     Transfers,
@@ -31,9 +26,12 @@ from bridge.protocol.messages import (
 )
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64
 from bridge.protocol.session import NEED_DATA, Session
+from bridge.protocol.tables import Role
+from bridge.protocol.vocabulary import Message
 
 TOKEN = "s3cret"
 JOB = 7
+ROLES = (Role.BRIDGE, Role.APPLICATION)
 changed = msgspec.structs.replace
 
 
@@ -138,7 +136,10 @@ class Pair:
     """Both ends of one connection, without a network."""
 
     def __init__(self, tasks: str = "lengths", *, welcomed: bool = True) -> None:
-        self.bridge, self.application = Session(Role.BRIDGE, TOKEN), Session(Role.APPLICATION)
+        self.bridge, self.application = (
+            Session(ApplicationBook, Role.BRIDGE, TOKEN),
+            Session(ApplicationBook, Role.APPLICATION),
+        )
         self.ends = {Role.BRIDGE: self.bridge, Role.APPLICATION: self.application}
         if welcomed:
             self.say(hello(tasks=tasks), Welcome(version=11, run="r"))

@@ -18,7 +18,8 @@ from als.schedulers import AnyScheduler, scheduler_name
 from bls.running_jobs import RunningJobs
 from bridge.couplings.contract import core_gflop
 from bridge.couplings.places import Places
-from bridge.protocol import messages as m
+from bridge.protocol import message_fields as m
+from bridge.protocol.messages import Start
 from bridge.protocol.network_fields import network_of
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64
 from bridge.protocol.task_payload import TaskPayload
@@ -120,7 +121,7 @@ class Orders:
         # Between which numbers of cores its job may request others, where it may.
         least, most = simulator.width_range(row) if simulator.evolves else (0, 0)
         latency, host = options.level.latency_ns, self._core_host[numbers]
-        start = m.Start(
+        start = Start(
             job=row,
             attempt=self._answered.get(row, -1) + 1,
             start_ns=start_ns,

@@ -1,1 +1,1 @@
-"""The bridge protocol without any I/O: messages, framing, and the state of a session."""
+"""The bridge protocol without any I/O: tables of states, messages, framing, and sessions."""

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.protocol.job_session import BrokenRule, JobSession
 from bridge.protocol.messages import Outcome
+from bridge.protocol.open_job import OpenJob, check_size
 from bridge.protocol.packing import unpack_int32, unpack_int64
+from bridge.protocol.vocabulary import BrokenRule
 from traces.base.time import MAX_NS
 from traces.compiled import Array
 
 _OF_TWO_BYTES = 2**15
 
 
-def check_cores(message: Outcome, job: JobSession) -> None:
+def check_cores(message: Outcome, job: OpenJob) -> None:
     """No core works on two tasks at once, longer than until it finished, or less than was recorded of it.
 
     And cores neither ask for work, nor wait for data, for longer than the job leaves them.
@@ -44,7 +45,7 @@ def check_cores(message: Outcome, job: JobSession) -> None:
         )
 
 
-def _check_releases(message: Outcome, job: JobSession, finish_ns: Array) -> None:
+def _check_releases(message: Outcome, job: OpenJob, finish_ns: Array) -> None:
     said = "releases = true" if job.start.releases else "resizes"
     if not job.tells_releases:
         if message.released_ns is not None:
@@ -52,8 +53,7 @@ def _check_releases(message: Outcome, job: JobSession, finish_ns: Array) -> None
         return
     if message.released_ns is None:
         raise BrokenRule(f"released_ns is nil, but start said {said}; allowed: {job.cores} instants")
-    if len(message.released_ns) != 8 * job.cores:
-        raise BrokenRule(f"released_ns has {len(message.released_ns)} bytes; {job.cores} cores need {8 * job.cores}")
+    check_size("released_ns", message.released_ns, 8, job.cores)
     released_ns = unpack_int64(message.released_ns)
     early = released_ns < np.maximum(finish_ns, job.start.start_ns)
     if early.any():
@@ -63,7 +63,7 @@ def _check_releases(message: Outcome, job: JobSession, finish_ns: Array) -> None
         )
 
 
-def _never_begun_ns(message: Outcome, job: JobSession) -> int:
+def _never_begun_ns(message: Outcome, job: OpenJob) -> int:
     """How much of ``scheduling_ns`` may be after the end, or while a core does something else.
 
     A chunk that is on its way when its core is stopped, or lost, counts up to when it would have begun.
@@ -78,7 +78,7 @@ def _never_begun_ns(message: Outcome, job: JobSession) -> int:
     return message.chunks * (job.cores * start.overhead_ns + 2 * latency) + job.cores * cost
 
 
-def _check_spans(job: JobSession, finish_ns: Array, busy_ns: Array) -> None:
+def _check_spans(job: OpenJob, finish_ns: Array, busy_ns: Array) -> None:
     # No copies are kept of what was recorded: these are views of the messages' own bytes.
     parts = [(unpack_int64(start), unpack_int64(end), unpack_int32(core)) for start, end, core in job.spans]
     start_ns, end_ns, core = (np.concatenate(columns) for columns in zip(*parts, strict=True))

@@ -72,6 +72,11 @@ class FrameReader:
         """Largest number of bytes that are ever buffered."""
         return self._capacity
 
+    @property
+    def full(self) -> bool:
+        """Whether more than the longest frame is buffered: there may be no room for another read."""
+        return len(self._buffer) > HEADER_BYTES + self._limit
+
     def allow(self, limit: int, spare: int) -> None:
         """Change the limits, for the frames not yet taken."""
         self._limit = limit

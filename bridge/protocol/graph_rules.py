@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.protocol.job_session import BrokenRule, JobSession, check_positive, whole_column
-from bridge.protocol.messages import MAX_TASKS, Edges, Outcome, Transfers
+from bridge.protocol.message_fields import MAX_TASKS
+from bridge.protocol.messages import Edges, Outcome, Transfers
+from bridge.protocol.open_job import OpenJob, check_positive, check_size, check_slice, whole_column
 from bridge.protocol.packing import unpack_int32, unpack_int64
+from bridge.protocol.vocabulary import BrokenRule
 from traces.base.time import MAX_NS
 from traces.compiled import Array
 
 
-def edges_rule(message: Edges, job: JobSession) -> None:
+def edges_rule(message: Edges, job: OpenJob) -> None:
     """A slice of the edges: each within its part, in order, and no more than were announced."""
     source, target = _pairs(message)
     count = len(source)
-    if message.first != job.edges:
-        raise BrokenRule(f"edges begin at edge {message.first}; expected: {job.edges}")
+    check_slice("edges", "edge", message.first, count, job.edges, job.told_edges)
     parts = job.start.parts or ()
     stops = np.cumsum([part.edges for part in parts])
-    if job.edges + count > job.told_edges:
-        raise BrokenRule(f"edges go up to edge {job.edges + count - 1}; the job has {job.told_edges} edges")
     part = np.searchsorted(stops, np.arange(job.edges, job.edges + count), side="right")
     tasks = np.array([part.tasks for part in parts])[part]
     good = (source >= 0) & (source < tasks) & (target >= 0) & (target < tasks) & (source != target)
@@ -40,23 +39,17 @@ def edges_rule(message: Edges, job: JobSession) -> None:
     job.last_edge = int(part[-1]), int(source[-1]), int(target[-1])
 
 
-def transfers_rule(message: Transfers, job: JobSession) -> None:
+def transfers_rule(message: Transfers, job: OpenJob) -> None:
     """A slice of the transfers: each between two tasks that were recorded, in order, at instants of the job."""
     start = job.start
     if start.network is None or start.network.kind == "none":
         raise BrokenRule("transfers, but there is no network")
     source, target = _pairs(message)
     count = len(source)
-    for name, column in (("sent_ns", message.sent_ns), ("arrived_ns", message.arrived_ns)):
-        if len(column) != 8 * count:
-            raise BrokenRule(f"{name} has {len(column)} bytes; {count} transfers need {8 * count}")
-    if message.first != job.transfers:
-        raise BrokenRule(f"transfers begin at transfer {message.first}; expected: {job.transfers}")
+    check_size("sent_ns", message.sent_ns, 8, count, "transfers")
+    check_size("arrived_ns", message.arrived_ns, 8, count, "transfers")
     most = MAX_TASKS if start.tasks is None else job.told_edges
-    if job.transfers + count > most:
-        raise BrokenRule(
-            f"transfers go up to transfer {job.transfers + count - 1}; the job has at most {most} transfers"
-        )
+    check_slice("transfers", "transfer", message.first, count, job.transfers, most, "the job has at most")
     tasks = job.records
     good = (source >= 0) & (source < tasks) & (target >= 0) & (target < tasks) & (source != target)
     sent, arrived = unpack_int64(message.sent_ns), unpack_int64(message.arrived_ns)
@@ -78,7 +71,7 @@ def transfers_rule(message: Transfers, job: JobSession) -> None:
     job.arrived_ns = max(job.arrived_ns, int(arrived.max()))
 
 
-def check_graph(message: Outcome, job: JobSession) -> None:
+def check_graph(message: Outcome, job: OpenJob) -> None:
     """What an outcome says of graphs."""
     if message.graph is not None and not job.has_graph:
         raise BrokenRule("graph is given, but no part of the job is a graph")
@@ -92,9 +85,8 @@ def _pairs(message: Edges | Transfers) -> tuple[Array, Array]:
     """Source and target, once it is clear that the columns go with each other and the bytes are numbers."""
     what = "edges" if isinstance(message, Edges) else "transfers"
     count = whole_column("source", message.source, 4)
-    for name, column, size in (("target", message.target, 4), ("bytes", message.bytes, 8)):
-        if len(column) != size * count:
-            raise BrokenRule(f"{name} has {len(column)} bytes; {count} {what} need {size * count}")
+    check_size("target", message.target, 4, count, what)
+    check_size("bytes", message.bytes, 8, count, what)
     # What only waits for something else is sent nothing.
     check_positive("bytes", message.bytes, 0.0 if isinstance(message, Edges) else None)
     return unpack_int32(message.source), unpack_int32(message.target)

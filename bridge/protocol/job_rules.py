@@ -12,55 +12,37 @@ from typing import Any, Final
 
 import numpy as np
 
+from bridge.protocol import messages as m
 from bridge.protocol.core_rules import check_cores
 from bridge.protocol.graph_rules import check_graph, edges_rule, transfers_rule
-from bridge.protocol.job_session import (
-    BrokenRule,
-    JobSession,
+from bridge.protocol.message_fields import ALL_CORES, MAX_PROMISES, MAX_TASKS, MAX_WISHES
+from bridge.protocol.open_job import (
+    OpenJob,
     at_least,
     check_durations,
     check_orders,
     check_positive,
+    check_size,
+    check_slice,
     taken,
     takes_away,
     whole_column,
 )
-from bridge.protocol.message_fields import ALL_CORES
-from bridge.protocol.messages import (
-    MAX_PROMISES,
-    MAX_TASKS,
-    MAX_WISHES,
-    Cancel,
-    Edges,
-    Failed,
-    Lengths,
-    Message,
-    Outcome,
-    Promise,
-    Records,
-    Resume,
-    Suspended,
-    Transfers,
-    Wish,
-)
 from bridge.protocol.packing import unpack_int32, unpack_int64
+from bridge.protocol.vocabulary import BrokenRule, Message
 from traces.algorithms.extremes import extremes
 
 #: How far a peer's sums may be from exact ones, relatively.
 _ROUNDED: Final = 1e-9
 
 
-def _lengths(message: Lengths, job: JobSession) -> None:
+def _lengths(message: m.Lengths, job: OpenJob) -> None:
     count = check_positive("length_gflop", message.length_gflop, job.lowest_gflop)
-    if message.first != job.lengths:
-        raise BrokenRule(f"lengths begin at task {message.first}; expected: {job.lengths}")
-    if job.lengths + count > (job.start.tasks or 0):
-        last = job.lengths + count - 1
-        raise BrokenRule(f"lengths go up to task {last}; the job has {job.start.tasks} tasks")
+    check_slice("lengths", "task", message.first, count, job.lengths, job.start.tasks or 0)
     job.lengths += count
 
 
-def _resume(message: Resume, job: JobSession) -> None:
+def _resume(message: m.Resume, job: OpenJob) -> None:
     check_orders(message, job.now_ns, job.cores)
     job.until_ns, job.stop_ns = message.until_ns, message.stop_ns
     job.loses = job.loses or takes_away(message)
@@ -72,26 +54,26 @@ def _resume(message: Resume, job: JobSession) -> None:
         job.lower_promise(message.stop_ns)
 
 
-def _check_promise(message: Promise | Suspended, job: JobSession) -> None:
+def _check_promise(message: m.Promise | m.Suspended, job: OpenJob) -> None:
     at_least("not_before_ns", message.not_before_ns, job.promised_ns, "the earlier promise,")
     if job.stop_ns is not None and message.not_before_ns > job.stop_ns:
         raise BrokenRule(f"not_before_ns is {message.not_before_ns}; allowed: up to stop_ns, {job.stop_ns}")
 
 
-def _promises(job: JobSession) -> int:
+def _promises(job: OpenJob) -> int:
     """How many there are with one more."""
     if job.promises == MAX_PROMISES:
         raise BrokenRule(f"promise {job.promises + 1}; allowed: up to {MAX_PROMISES} for a job")
     return job.promises + 1
 
 
-def _promise(message: Promise, job: JobSession) -> None:
+def _promise(message: m.Promise, job: OpenJob) -> None:
     _check_promise(message, job)
     job.promises = _promises(job)
     job.promised_ns = message.not_before_ns
 
 
-def _wish(message: Wish, job: JobSession) -> None:
+def _wish(message: m.Wish, job: OpenJob) -> None:
     width = job.start.wishes
     if width is None:
         raise BrokenRule(f"a wish for {message.cores} cores, but start said wishes = nil; allowed: none")
@@ -104,7 +86,7 @@ def _wish(message: Wish, job: JobSession) -> None:
     job.wishes, job.wished_ns = job.wishes + 1, message.at_ns
 
 
-def _suspended(message: Suspended, job: JobSession) -> None:
+def _suspended(message: m.Suspended, job: OpenJob) -> None:
     if job.until_ns is None:
         raise BrokenRule("suspended, but it was told to run to the end")
     at_least("now_ns", message.now_ns, job.now_ns, "the earlier now,")
@@ -117,20 +99,16 @@ def _suspended(message: Suspended, job: JobSession) -> None:
     job.now_ns, job.promised_ns = message.now_ns, message.not_before_ns
 
 
-def _records(message: Records, job: JobSession) -> None:
+def _records(message: m.Records, job: OpenJob) -> None:
     if not job.start.records:
         raise BrokenRule("records, but they were not asked for")
     count = whole_column("start_ns", message.start_ns)
     columns = (("end_ns", message.end_ns, 8), ("core", message.core, 4), ("chunk", message.chunk, 4))
     for name, column, size in (*columns, ("length_gflop", message.length_gflop, 8)):
-        if len(column) != size * count:
-            raise BrokenRule(f"{name} has {len(column)} bytes; {count} tasks need {size * count}")
+        check_size(name, column, size, count, "tasks")
     check_positive("length_gflop", message.length_gflop, job.lowest_gflop)
-    if message.first != job.records:
-        raise BrokenRule(f"records begin at task {message.first}; expected: {job.records}")
     most = MAX_TASKS if job.start.tasks is None else job.start.tasks
-    if job.records + count > most:
-        raise BrokenRule(f"records go up to task {job.records + count - 1}; the job has at most {most} tasks")
+    check_slice("records", "task", message.first, count, job.records, most, "the job has at most")
     start, end = unpack_int64(message.start_ns), unpack_int64(message.end_ns)
     core, chunk = unpack_int32(message.core), unpack_int32(message.chunk)
     ran = (start >= job.start.start_ns) & (end >= start) & (core >= 0) & (chunk >= 0)
@@ -150,7 +128,7 @@ def _records(message: Records, job: JobSession) -> None:
     job.last_chunk = max(job.last_chunk, int(chunk.max()))
 
 
-def _outcome(message: Outcome, job: JobSession) -> None:
+def _outcome(message: m.Outcome, job: OpenJob) -> None:
     start, end_ns = job.start, message.end_ns
     if message.attempt != start.attempt:
         raise BrokenRule(f"attempt is {message.attempt}; expected: {start.attempt}")
@@ -171,9 +149,7 @@ def _outcome(message: Outcome, job: JobSession) -> None:
         raise BrokenRule(f"last_lost is {message.last_lost}, {what}; allowed: an end before a stop")
     if message.last_lost is not None:
         _check_lost(message.last_lost, end_ns, job)
-    if len(message.finish_ns) != 8 * job.cores:
-        held = len(message.finish_ns)
-        raise BrokenRule(f"finish_ns has {held} bytes; {job.cores} cores need {8 * job.cores}")
+    check_size("finish_ns", message.finish_ns, 8, job.cores)
     low, high = extremes(unpack_int64(message.finish_ns))
     if low < start.start_ns or high != end_ns:
         raise BrokenRule(
@@ -214,31 +190,31 @@ def _outcome(message: Outcome, job: JobSession) -> None:
     check_cores(message, job)
 
 
-def _check_lost(core: int, end_ns: int, job: JobSession) -> None:
+def _check_lost(core: int, end_ns: int, job: OpenJob) -> None:
     """An application that conserves work names a core that was taken away before the end; with -1 any core was."""
     if core >= job.cores:
         raise BrokenRule(f"last_lost is {core}; allowed: -1 to {job.cores - 1}")
-    if job.loses_more or any(at <= end_ns and (core < 0 or of in (core, ALL_CORES)) for at, of in job.taken):
+    if not job.conserves_work or any(at <= end_ns and (core < 0 or of in (core, ALL_CORES)) for at, of in job.taken):
         return
     which = f"core {core}" if core >= 0 else "a core"
     raise BrokenRule(f"last_lost is {core}, but {which} was not taken away up to end_ns, {end_ns}; allowed: nil")
 
 
-def _no_rule(message: Message, job: JobSession) -> None:
+def _no_rule(message: Message, job: OpenJob) -> None:
     """The table says it all."""
 
 
 #: The rule for each message about an open job.
-RULES: Final[dict[type[Message], Callable[[Any, JobSession], None]]] = {
-    Lengths: _lengths,
-    Edges: edges_rule,
-    Resume: _resume,
-    Promise: _promise,
-    Wish: _wish,
-    Suspended: _suspended,
-    Records: _records,
-    Transfers: transfers_rule,
-    Outcome: _outcome,
-    Failed: _no_rule,
-    Cancel: _no_rule,
+RULES: Final[dict[type[Message], Callable[[Any, OpenJob], None]]] = {
+    m.Lengths: _lengths,
+    m.Edges: edges_rule,
+    m.Resume: _resume,
+    m.Promise: _promise,
+    m.Wish: _wish,
+    m.Suspended: _suspended,
+    m.Records: _records,
+    m.Transfers: transfers_rule,
+    m.Outcome: _outcome,
+    m.Failed: _no_rule,
+    m.Cancel: _no_rule,
 }

@@ -1,19 +1,17 @@
 """The messages between a run and a scheduler of the user's own, which is its batch level: typed and bounded.
 
-What the fields mean is said in ``PROTOCOL.md``, section 15. Whether a message fits what was said before is judged in
-:mod:`bridge.protocol.scheduler_session`.
+What the fields mean is said in ``PROTOCOL.md``, section 15.
 """
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
-from bridge.encoding import Meta, Struct, msgpack
+from bridge.encoding import Meta
 from bridge.protocol.message_fields import MAX_HOSTS, Duration, Instant, Key, Map, Name, NotNegative, Reason, Version
-from bridge.protocol.messages import MessageError, decoded
-from bridge.protocol.repeated_keys import repeated_key
-from traces.base.errors import shown
+from bridge.protocol.messages import Welcome
+from bridge.protocol.tables import SCHEDULER_TABLE
+from bridge.protocol.vocabulary import Message, Vocabulary
 from traces.base.scale import HIGHEST, LOWEST
 
 #: The version of this part of the protocol, which has a number of its own.
@@ -41,18 +39,7 @@ Intervals = Annotated[bytes, Meta(max_length=8 * MAX_INTERVALS)]
 How = Literal["completed", "killed", "cancelled", "failed", "requeued", "rejected"]
 
 
-class SchedulerRole(StrEnum):
-    """The two sides of a scheduler's connection."""
-
-    BRIDGE = "bridge"
-    SCHEDULER = "scheduler"
-
-
-class SchedulerMessage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type", tag=str.lower):
-    """Base of all messages of a scheduler's connection: frozen, built from keywords."""
-
-
-class SchedulerHello(SchedulerMessage, frozen=True, kw_only=True, tag="hello"):
+class SchedulerHello(Message, frozen=True, kw_only=True, tag="hello"):
     """Scheduler: the first frame."""
 
     version: Version
@@ -62,14 +49,7 @@ class SchedulerHello(SchedulerMessage, frozen=True, kw_only=True, tag="hello"):
     directs: Annotated[tuple[Name, ...], Meta(max_length=4)]
 
 
-class SchedulerWelcome(SchedulerMessage, frozen=True, kw_only=True, tag="welcome"):
-    """Bridge: the hello was accepted."""
-
-    version: Version
-    run: Name
-
-
-class GivenUp(SchedulerMessage, frozen=True, kw_only=True, tag="refused"):
+class GivenUp(Message, frozen=True, kw_only=True, tag="refused"):
     """Bridge: its last word; as ``refused`` to an application."""
 
     reason: Reason
@@ -111,8 +91,10 @@ class WindowOfMachine(Map, frozen=True, kw_only=True):
     jobs: str
 
 
-class Machine(SchedulerMessage, frozen=True, kw_only=True):
+class Machine(Message, frozen=True, kw_only=True):
     """Bridge: once, after the welcome: what there is, and what the own batch level does by itself."""
+
+    has_maps = True
 
     cores: _Cores
     hosts: tuple[HostGroupOfMachine, ...]
@@ -127,8 +109,10 @@ class Machine(SchedulerMessage, frozen=True, kw_only=True):
     hints: bool
 
 
-class Submitted(SchedulerMessage, frozen=True, kw_only=True):
+class Submitted(Message, frozen=True, kw_only=True):
     """Bridge: a job is there; it waits, or is held until another has ended."""
+
+    has_maps = True
 
     job: Key
     number: _Whole
@@ -162,7 +146,7 @@ class Submitted(SchedulerMessage, frozen=True, kw_only=True):
     extras: dict[str, _Whole]
 
 
-class Eligible(SchedulerMessage, frozen=True, kw_only=True):
+class Eligible(Message, frozen=True, kw_only=True):
     """Bridge: a job that was held waits from now on."""
 
     job: Key
@@ -170,7 +154,7 @@ class Eligible(SchedulerMessage, frozen=True, kw_only=True):
     estimate_ns: Duration
 
 
-class Started(SchedulerMessage, frozen=True, kw_only=True):
+class Started(Message, frozen=True, kw_only=True):
     """Bridge: a job has started."""
 
     job: Key
@@ -179,28 +163,28 @@ class Started(SchedulerMessage, frozen=True, kw_only=True):
     expected_end_ns: Instant
 
 
-class Expected(SchedulerMessage, frozen=True, kw_only=True):
+class Expected(Message, frozen=True, kw_only=True):
     """Bridge: a running job is planned with another end than was told."""
 
     job: Key
     expected_end_ns: Instant
 
 
-class Released(SchedulerMessage, frozen=True, kw_only=True):
+class Released(Message, frozen=True, kw_only=True):
     """Bridge: a running job has given these cores back."""
 
     job: Key
     cores: Intervals
 
 
-class Given(SchedulerMessage, frozen=True, kw_only=True):
+class Given(Message, frozen=True, kw_only=True):
     """Bridge: a running job has been given these cores."""
 
     job: Key
     cores: Intervals
 
 
-class Ended(SchedulerMessage, frozen=True, kw_only=True):
+class Ended(Message, frozen=True, kw_only=True):
     """Bridge: a job has ended, or will never start."""
 
     job: Key
@@ -208,7 +192,7 @@ class Ended(SchedulerMessage, frozen=True, kw_only=True):
     how: How
 
 
-class Host(SchedulerMessage, frozen=True, kw_only=True):
+class Host(Message, frozen=True, kw_only=True):
     """Bridge: a host is down, or up again."""
 
     host: Annotated[int, Meta(ge=0, lt=MAX_HOSTS)]
@@ -216,7 +200,7 @@ class Host(SchedulerMessage, frozen=True, kw_only=True):
     up_again_ns: Instant | None
 
 
-class Decide(SchedulerMessage, frozen=True, kw_only=True):
+class Decide(Message, frozen=True, kw_only=True):
     """Bridge: the question: what starts now?"""
 
     decision: _Count
@@ -270,8 +254,10 @@ class HintJob(Map, frozen=True, kw_only=True):
     waiting: Key | None
 
 
-class Decided(SchedulerMessage, frozen=True, kw_only=True):
+class Decided(Message, frozen=True, kw_only=True):
     """Scheduler: the answer."""
+
+    has_maps = True
 
     decision: _Count
     start: Annotated[tuple[StartJob, ...], Meta(max_length=MAX_ANSWERS)]
@@ -283,103 +269,24 @@ class Decided(SchedulerMessage, frozen=True, kw_only=True):
     hint: Annotated[tuple[HintJob, ...], Meta(max_length=MAX_ANSWERS)]
 
 
-class SchedulerFailed(SchedulerMessage, frozen=True, kw_only=True, tag="failed"):
+class SchedulerFailed(Message, frozen=True, kw_only=True, tag="failed"):
     """Scheduler: instead of an answer, its last word: it cannot go on."""
 
     reason: Annotated[str, Meta(min_length=1, max_length=500)]
     blame: Literal["user", "bridge", "scheduler"]
 
 
-class Quit(SchedulerMessage, frozen=True, kw_only=True):
+class Quit(Message, frozen=True, kw_only=True):
     """Bridge: the run has come to its end, or is given up."""
 
     complete: bool
 
 
-class Greeting(Struct, frozen=True, tag_field="type", tag="hello"):
-    """The part of a hello that is the same in every version and of every role."""
-
-    version: int
-    token: str
-    role: str = ""
-
-
-FromScheduler = SchedulerHello | Decided | SchedulerFailed
-FromBridge = (
-    SchedulerWelcome
-    | GivenUp
-    | Machine
-    | Submitted
-    | Eligible
-    | Started
-    | Expected
-    | Released
-    | Given
-    | Ended
-    | Host
-    | Decide
-    | Quit
-)
-
-#: Every message type by its name on the wire, in the order of ``PROTOCOL.md``.
-SCHEDULER_MESSAGES: Final[dict[str, type[SchedulerMessage]]] = {
-    "hello": SchedulerHello,
-    "welcome": SchedulerWelcome,
-    "refused": GivenUp,
-    "machine": Machine,
-    "submitted": Submitted,
-    "eligible": Eligible,
-    "started": Started,
-    "expected": Expected,
-    "released": Released,
-    "given": Given,
-    "ended": Ended,
-    "host": Host,
-    "decide": Decide,
-    "decided": Decided,
-    "failed": SchedulerFailed,
-    "quit": Quit,
-}
-_NAMES: Final = {kind: name for name, kind in SCHEDULER_MESSAGES.items()}
-_ENCODER: Final = msgpack.Encoder()
-_DECODERS: Final[dict[SchedulerRole, msgpack.Decoder[Any]]] = {
-    SchedulerRole.SCHEDULER: msgpack.Decoder(FromScheduler),
-    SchedulerRole.BRIDGE: msgpack.Decoder(FromBridge),
-}
-_GREETING: Final = msgpack.Decoder(Greeting)
-
-
-def scheduler_message_name(message: SchedulerMessage) -> str:
-    """The ``type`` of a message on the wire."""
-    return _NAMES[type(message)]
-
-
-def encode_scheduler(message: SchedulerMessage) -> bytes:
-    """The MessagePack form of a message."""
-    return _ENCODER.encode(message)
-
-
-def decode_scheduler(payload: bytes | memoryview, sender: SchedulerRole) -> SchedulerMessage:
-    """The message in a payload, of those that ``sender`` may send.
-
-    Raises
-    ------
-    MessageError
-        If it is none.
-    """
-    found: SchedulerMessage = decoded(_DECODERS[sender], payload)
-    if sender is SchedulerRole.SCHEDULER and (key := repeated_key(payload)):
-        raise MessageError(f"not a message: the key {shown(key)} occurs twice")
-    return found
-
-
-def decode_scheduler_greeting(payload: bytes | memoryview) -> Greeting:
-    """The version, token and role of a hello of any version.
-
-    Raises
-    ------
-    MessageError
-        If it is no hello.
-    """
-    greeting: Greeting = decoded(_GREETING, payload)
-    return greeting
+#: Every message, in the order of ``PROTOCOL.md``.
+SCHEDULER_MESSAGES: Final = Vocabulary(
+    SCHEDULER_TABLE,
+    (
+        SchedulerHello, Welcome, GivenUp, Machine, Submitted, Eligible, Started, Expected, Released, Given, Ended,
+        Host, Decide, Decided, SchedulerFailed, Quit,
+    ),
+)  # fmt: skip

@@ -1,16 +1,16 @@
-"""One connection of the bridge protocol, seen from either end, without any I/O: bytes in, messages out.
+"""Either end of a connection of any kind, without any I/O: bytes in, messages out.
 
-The order of messages is that of two tables (``bridge.protocol.tables``). Both ends hold the same tables and judge every
-message, sent or received, by the same code.
+The tables of ``bridge.protocol.tables`` say which message may come next. Both ends hold the same tables and judge every
+message, sent or received, by the same code. A :class:`Book` remembers earlier messages, and checks the contents of later ones.
 """
 
 from __future__ import annotations
 
 import hmac
-from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, Literal, NamedTuple
+from typing import ClassVar, Final, Generic, TypeVar
 
 from bridge.protocol.framing import (
     MAX_FRAME,
@@ -20,45 +20,12 @@ from bridge.protocol.framing import (
     FrameReader,
     frame,
 )
-from bridge.protocol.job_rules import RULES
-from bridge.protocol.job_session import BrokenRule, JobSession
-from bridge.protocol.messages import (
-    PROTOCOL_VERSION,
-    Hello,
-    Message,
-    MessageError,
-    Refused,
-    Role,
-    Start,
-    Welcome,
-    decode,
-    decode_greeting,
-    encode,
-    name_of,
-    sender_of,
-)
-from bridge.protocol.tables import (
-    CONNECTION_EVENTS,
-    CONNECTION_TABLE,
-    JOB_TABLE,
-    ConnectionEvent,
-    ConnectionState,
-    JobEvent,
-    JobState,
-    job_event,
-)
+from bridge.protocol.tables import END, ConnectionState, Role
+from bridge.protocol.vocabulary import BrokenRule, Greeting, Message, MessageError, Vocabulary, name_of
 from traces.base.errors import PeerError
 
-#: Why a hello of the other role is refused, whatever its version.
-IS_SCHEDULER: Final = "it is a scheduler; allowed: an application simulator (--bls-command is for schedulers)"
-
-#: Versions of the protocol that this session can speak.
-SUPPORTED_VERSIONS: Final = (PROTOCOL_VERSION,)
-
-#: How many of the latest steps of all jobs are kept for :meth:`Session.story`.
-STORY_LINES: Final = 10_000
-
-Blame = Literal["stranger", "application", "bridge"]
+#: The side at fault that never showed the token.
+STRANGER: Final = "stranger"
 
 
 class ProtocolError(PeerError):
@@ -66,19 +33,19 @@ class ProtocolError(PeerError):
 
     Attributes
     ----------
-    blame : {"stranger", "application", "bridge"}
-        The side at fault; a stranger is one that never showed the token.
+    reason : str
+        What was wrong.
+    blame : str
+        The side at fault: ``stranger``, ``bridge``, or the bridge's peer; a stranger is one that never showed the token.
     job : int or None
         The job concerned.
     farewell : bytes
         What to send before closing, possibly nothing.
     """
 
-    def __init__(self, reason: str, *, blame: Blame, job: int | None = None, farewell: bytes = b"") -> None:
+    def __init__(self, reason: str, *, blame: str, job: int | None = None, farewell: bytes = b"") -> None:
         super().__init__(f"the {blame} broke the protocol: {reason}")
-        self.blame: Blame = blame
-        self.job = job
-        self.farewell = farewell
+        self.reason, self.blame, self.job, self.farewell = reason, blame, job, farewell
 
 
 class LocalProtocolError(RuntimeError):
@@ -102,31 +69,75 @@ class ConnectionClosed:
 
 @dataclass(frozen=True)
 class Refusal:
-    """A hello that the session does not accept: send the farewell, close, and log the reason."""
+    """A first message that the session does not accept: send the farewell, close, and log the reason."""
 
     reason: str
-    blame: Blame | Literal["host"]
+    blame: str
     farewell: bytes
 
 
-class StoryLine(NamedTuple):
-    """One step of one job."""
+class Book:
+    """One kind of connection (the class), and what one end of it remembers in order to judge later messages (the object).
 
-    job: int
-    event: JobEvent
-    before: JobState
-    after: JobState
+    Attributes
+    ----------
+    peer : Role
+        The role at the end that is not the bridge's.
+    messages : Vocabulary
+        The messages, and the table that says when each may be sent.
+    strange : set of ConnectionState
+        States in which a payload has at most ``MAX_FRAME_BEFORE_HELLO`` bytes.
+    """
+
+    peer: ClassVar[Role]
+    messages: ClassVar[Vocabulary]
+    strange: ClassVar[frozenset[ConnectionState]]
+
+    def unwelcome(self, greeting: Greeting) -> str:
+        """Return why a first message of any version, with the right token, is refused; empty if it is not."""
+        raise NotImplementedError
+
+    def judge(self, message: Message) -> bool:
+        """Judge and remember a message that the table of the connection allows; return False if it is to be dropped.
+
+        Raises
+        ------
+        BrokenRule
+            If it does not fit what was said before.
+        """
+        return True
+
+    def job_of(self, message: Message) -> int | None:
+        """Return the job that an error of a message names."""
+        return None
+
+    def open_jobs(self) -> Sequence[int]:
+        """The jobs with which the connection may not end, in the order they were started."""
+        return ()
+
+    def validate(self) -> None:
+        """Check what must always hold; for tests."""
 
 
-class Session:
+_Book = TypeVar("_Book", bound=Book)
+
+
+class Session(Generic[_Book]):
     """One end of one connection.
 
     Parameters
     ----------
+    kind : type of Book
+        The kind of connection: of an application, a host or a scheduler.
     role : Role
         Which end this is.
     token : str
-        The run's secret. The bridge end needs it to judge a hello; the application end does not use it.
+        The run's secret. The bridge end needs it to judge the first message; the other end does not use it.
+
+    Attributes
+    ----------
+    book : Book
+        Remembers the messages so far.
 
     Notes
     -----
@@ -134,22 +145,20 @@ class Session:
     :meth:`next_event` until it says ``NEED_DATA``. What :meth:`send` returns is to be written to the stream.
     """
 
-    def __init__(self, role: Role, token: str = "") -> None:
+    def __init__(self, kind: type[_Book], role: Role, token: str = "") -> None:
         if role is Role.BRIDGE and not token:
             raise LocalProtocolError("the bridge end needs a token")
         self.role: Final = role
-        self._peer: Final = Role.APPLICATION if role is Role.BRIDGE else Role.BRIDGE
+        self.book: Final = kind()
+        self._messages, self._steps = kind.messages, kind.messages.steps
+        self._peer: Final = kind.peer if role is Role.BRIDGE else Role.BRIDGE
         self._token = token.encode()
-        self._state = ConnectionState.AWAIT_HELLO
+        self._first: Final = next(iter(self._steps))
+        self._state = self._first
         # A stranger may send one small frame and not a byte more.
         self._frames = FrameReader(MAX_FRAME_BEFORE_HELLO, 0 if role is Role.BRIDGE else READ_AT_MOST)
-        self._ended = False
+        self._ended = self._token_shown = False
         self._failure: ProtocolError | None = None
-        self._hello: Hello | None = None
-        self._token_shown = False
-        self._jobs: dict[int, JobSession] = {}
-        self._job_states: dict[int, JobState] = {}  # of the open and the cancelled ones
-        self._story: deque[StoryLine] = deque(maxlen=STORY_LINES)
 
     @property
     def state(self) -> ConnectionState:
@@ -157,38 +166,9 @@ class Session:
         return self._state
 
     @property
-    def hello(self) -> Hello | None:
-        """The hello that was sent or accepted."""
-        return self._hello
-
-    def open_jobs(self) -> list[int]:
-        """The jobs that are neither ended nor cancelled, in the order they were started."""
-        return list(self._jobs)
-
-    def job_state(self, job: int) -> JobState:
-        """Where a job is; ``ABSENT`` if it was never started or has ended."""
-        return self._job_states.get(job, JobState.ABSENT)
-
-    def not_before_ns(self, job: int) -> int:
-        """The instant before which nothing of an open job will be visible, ns."""
-        return self._open(job).not_before_ns
-
-    def hold_to(self, job: int, not_before_ns: int) -> None:
-        """Hold an application that conserves work to a lower bound that was computed for it, up to the job's stop.
-
-        Raises
-        ------
-        LocalProtocolError
-            If the application did not say that it conserves work, or the job is not open.
-        """
-        held = self._open(job)
-        if self._hello is None or not self._hello.conserves_work:
-            raise LocalProtocolError(f"job {job}: the application does not say that it conserves work")
-        held.hold(not_before_ns)
-
-    def story(self, job: int) -> list[StoryLine]:
-        """What happened to a job, oldest first, as far as the latest ``STORY_LINES`` steps of all jobs go."""
-        return [line for line in self._story if line.job == job]
+    def full(self) -> bool:
+        """Whether so much is waiting that no more may be read before the next event."""
+        return self._frames.full
 
     def send(self, message: Message) -> bytes:
         """Judge a message of ours by the tables and return its frame.
@@ -197,7 +177,7 @@ class Session:
         -------
         bytes
             To be written to the stream; empty if the other side would drop it, since it has cancelled the
-            job or said quit.
+            job or said that the run is over.
 
         Raises
         ------
@@ -205,41 +185,39 @@ class Session:
             If it may not be sent now, or has a field out of range. Nothing has changed then.
         """
         name = name_of(message)
-        if sender_of(message) is not self.role:
+        if self._messages.senders.get(type(message)) is not self.role:
             raise LocalProtocolError(f"{name} is not for the {self.role} to send")
         try:
-            payload = encode(message)
-            decode(payload, self.role)  # what we send must be what we would accept
-            strange = self._state in (ConnectionState.AWAIT_HELLO, ConnectionState.AWAIT_WELCOME)
-            data = frame(payload, MAX_FRAME_BEFORE_HELLO if strange else MAX_FRAME)
-            heard = self._apply(message)
+            payload = self._messages.encode(message)
+            self._messages.read(payload, self.role)  # what we send must be what we would accept
+            data = frame(payload, MAX_FRAME_BEFORE_HELLO if self._state in self.book.strange else MAX_FRAME)
+            heard = self._apply(message, name)
         except (MessageError, FrameError, BrokenRule) as error:
-            raise LocalProtocolError(f"{name} cannot be sent: {_with_job(message, error)}") from error
+            raise LocalProtocolError(f"{name} cannot be sent: {self._with_job(message, error)}") from error
         return data if heard else b""
 
     def receive_data(self, data: bytes | bytearray | memoryview) -> None:
-        """Take bytes that were read from the stream; what is wrong with them is said by :meth:`next_event`.
+        """Take bytes that were read from the stream; no bytes are its end. :meth:`next_event` says what is wrong with them.
 
         Raises
         ------
         LocalProtocolError
-            After :meth:`receive_eof`, or if so much is waiting that the events cannot have been taken.
+            After the end, or if so much is waiting that the events cannot have been taken.
         """
         if self._state in (ConnectionState.CLOSED, ConnectionState.ERROR):
             return  # who broke the protocol is not listened to
+        if not data:
+            self._ended = True
+            return
         if self._ended:
             raise LocalProtocolError("bytes after the end of the stream")
         try:
             self._frames.feed(data)
         except FrameError as error:
-            if self.role is Role.BRIDGE and self._state is ConnectionState.AWAIT_HELLO:
+            if self._greets():
                 self._fail(str(error))
             else:
                 raise LocalProtocolError(f"take the events first: {error}") from error
-
-    def receive_eof(self) -> None:
-        """The other side has closed its end of the stream."""
-        self._ended = True
 
     def next_event(self) -> Message | Refusal | ConnectionClosed | Pause:
         """The next message, judged, or why there is none.
@@ -247,8 +225,8 @@ class Session:
         Returns
         -------
         Message, Refusal, ConnectionClosed or Pause
-            ``NEED_DATA`` if more bytes are needed. The bridge end first gets a Hello whose token and version
-            are right, to be answered with Welcome or Refused, or else a Refusal.
+            ``NEED_DATA`` if more bytes are needed. The bridge end first gets a message whose token and version
+            are right, to be accepted or refused, or else a Refusal.
 
         Raises
         ------
@@ -269,9 +247,9 @@ class Session:
             if isinstance(event, Refusal):
                 return event
             try:
-                heard = self._apply(event)
+                heard = self._apply(event, name_of(event))
             except BrokenRule as error:
-                raise self._fail(_with_job(event, error), getattr(event, "job", None)) from None
+                raise self._fail(self._with_job(event, error), self.book.job_of(event)) from None
             if heard:
                 return event
 
@@ -283,134 +261,79 @@ class Session:
         AssertionError
             If the session is in a state it can never be in.
         """
-        talking = self._state in (ConnectionState.READY, ConnectionState.ERROR)
-        assert talking or not self._jobs
         assert (self._failure is not None) == (self._state is ConnectionState.ERROR)
+        assert self._state in (ConnectionState.READY, ConnectionState.ERROR) or not self.book.open_jobs()
         assert self._frames.waiting <= self._frames.capacity
-        assert len(self._story) <= STORY_LINES
-        gone = {JobState.ABSENT, JobState.CANCELLED}
-        assert self._jobs.keys() == {job for job, state in self._job_states.items() if state not in gone}
-        assert JobState.ABSENT not in self._job_states.values()
-        for key, job in self._jobs.items():
-            state, start = self._job_states[key], job.start
-            assert start.job == key
-            assert start.start_ns <= job.now_ns <= job.promised_ns
-            assert 0 <= job.lengths <= (start.tasks or 0)
-            loading = start.recipe is None and job.lengths != start.tasks
-            assert (state is JobState.LOADING) == loading
-            assert 0 <= job.edges <= job.told_edges
-            assert (state in (JobState.LOADING, JobState.LINKING)) == (job.edges != job.told_edges or loading)
-            assert (state in (JobState.REPORTING, JobState.SENDING)) == (job.records > 0)
-            assert (state is JobState.SENDING) == (job.transfers > 0)
+        self.book.validate()
 
     # How bytes become events
 
+    def _greets(self) -> bool:
+        """Whether this is the bridge's end, and awaits the first message."""
+        return self._state is self._first and self.role is Role.BRIDGE
+
     def _read(self, payload: memoryview) -> Message | Refusal:
-        if self.role is Role.BRIDGE and self._state is ConnectionState.AWAIT_HELLO:
-            refusal = self._greet(payload)
-            if refusal:
-                return refusal
-        return decode(payload, self._peer)
+        if self._greets() and (refusal := self._greet(payload)):
+            return refusal
+        return self._messages.decode(payload, self._peer)
 
     def _greet(self, payload: memoryview) -> Refusal | None:
-        greeting = decode_greeting(payload)
+        greeting = self._messages.greeting(payload)
         # The token first: who does not have it is told nothing.
         if not hmac.compare_digest(greeting.token.encode(), self._token):
-            return self._refuse("wrong token", "stranger")
+            return self._refuse("wrong token", STRANGER)
         self._token_shown = True
-        if greeting.role == "scheduler":
-            return self._refuse(IS_SCHEDULER, "application")
-        if greeting.version not in SUPPORTED_VERSIONS:
-            spoken = ", ".join(map(str, SUPPORTED_VERSIONS))
-            reason = f"protocol version {greeting.version} is not spoken here; spoken: {spoken}"
-            return self._refuse(reason, "application")
-        return None
+        reason = self.book.unwelcome(greeting)
+        return self._refuse(reason, self._peer.value) if reason else None
 
-    def _refuse(self, reason: str, blame: Blame) -> Refusal:
+    def _refuse(self, reason: str, blame: str) -> Refusal:
         self._state = ConnectionState.CLOSED
         self._frames.clear()
-        return Refusal(reason, blame, frame(encode(Refused(reason=reason, blame=blame))))
+        return Refusal(reason, blame, self._farewell(reason, blame))
+
+    def _farewell(self, reason: str, blame: str) -> bytes:
+        return frame(self._messages.encode(self._messages.types["refused"](reason=reason, blame=blame)))
 
     def _fail(self, reason: str, job: int | None = None) -> ProtocolError:
-        blame: Blame = "bridge"
+        blame = self._peer.value
         farewell = b""
-        if self.role is Role.BRIDGE:
-            blame = "application" if self._token_shown else "stranger"
-            if blame == "application" and self._state is not ConnectionState.CLOSING:
-                farewell = frame(encode(Refused(reason=reason[:500], blame=blame)))
+        if self.role is Role.BRIDGE and not self._token_shown:
+            blame = STRANGER
+        elif self.role is Role.BRIDGE and self._state is not ConnectionState.CLOSING:
+            farewell = self._farewell(reason[:500], blame)
         self._failure = ProtocolError(reason, blame=blame, job=job, farewell=farewell)
         self._state = ConnectionState.ERROR
         self._frames.clear()
         return self._failure
 
     def _end_of_stream(self) -> ConnectionClosed:
-        first = next(iter(self._jobs), None)
-        if first is not None:
-            more = f" and {len(self._jobs) - 1} more" if len(self._jobs) > 1 else ""
-            raise self._fail(f"it closed the connection with job {first}{more} open", first)
+        jobs = self.book.open_jobs()
+        if jobs:
+            more = f" and {len(jobs) - 1} more" if len(jobs) > 1 else ""
+            raise self._fail(f"it closed the connection with job {jobs[0]}{more} open", jobs[0])
         if self._frames.waiting and self._state is not ConnectionState.CLOSING:
             raise self._fail("it closed the connection in the middle of a frame")
-        self._state = CONNECTION_TABLE[self._state, ConnectionEvent.END_OF_STREAM]
+        if END not in self._steps[self._state]:
+            what = "and has not answered" if self._state is ConnectionState.DECIDING else "before the run was over"
+            raise self._fail(f"it closed the connection {what}")
+        self._state = self._steps[self._state][END]
         return ConnectionClosed()
 
     # The tables
 
-    def _apply(self, message: Message) -> bool:
+    def _apply(self, message: Message, name: str) -> bool:
         """Judge a message, sent or received, and take the step. False if it is to be dropped."""
-        name = name_of(message)
-        event = CONNECTION_EVENTS[name]
-        after = CONNECTION_TABLE.get((self._state, event))
+        after = self._steps[self._state].get(name)
         if after is None:
             raise BrokenRule(f"{name} is not allowed while the connection is in the state {self._state!s}")
-        if event in (ConnectionEvent.ANSWER, ConnectionEvent.ORDER):
-            return self._state is ConnectionState.READY and self._apply_to_job(message)
-        if isinstance(message, Hello):
-            self._hello = message
-            if self.role is Role.BRIDGE:
+        if self._state is ConnectionState.CLOSING or not self.book.judge(message):
+            return False
+        if after is not self._state:
+            self._state = after
+            if after not in self.book.strange:
                 self._frames.allow(MAX_FRAME, READ_AT_MOST)
-        elif isinstance(message, Welcome):
-            if self._hello is None or message.version != self._hello.version:
-                raise BrokenRule(f"welcome has version {message.version}; the hello had another")
-            self._frames.allow(MAX_FRAME, READ_AT_MOST)
-        else:
-            self._jobs.clear()
-            self._job_states.clear()
-        self._state = after
         return True
 
-    def _apply_to_job(self, message: Any) -> bool:
-        key: int = message.job
-        job = self._jobs.get(key)
-        before = self.job_state(key)
-        event = job_event(message, job)
-        after = JOB_TABLE.get((before, event))
-        if after is None:
-            raise BrokenRule(f"{event!s} is not allowed while the job is {before!s}")
-        heard = before is not JobState.CANCELLED
-        if heard:
-            if job:
-                RULES[type(message)](message, job)
-            elif isinstance(message, Start):
-                assert self._hello is not None  # the connection is ready
-                job = self._jobs[key] = JobSession.begin(
-                    message, self._hello.tasks, conserves_work=self._hello.conserves_work
-                )
-            if after is JobState.ABSENT:
-                del self._jobs[key], self._job_states[key]
-            else:
-                self._job_states[key] = after
-            if after is JobState.CANCELLED:
-                self._jobs.pop(key, None)
-        self._story.append(StoryLine(key, event, before, after))
-        return heard
-
-    def _open(self, job: int) -> JobSession:
-        try:
-            return self._jobs[job]
-        except KeyError:
-            raise LocalProtocolError(f"job {job} is not open") from None
-
-
-def _with_job(message: Message, error: Exception) -> str:
-    job = getattr(message, "job", None)
-    return str(error) if job is None else f"job {job}: {error}"
+    def _with_job(self, message: Message, error: Exception) -> str:
+        job = self.book.job_of(message)
+        return str(error) if job is None else f"job {job}: {error}"

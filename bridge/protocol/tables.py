@@ -1,42 +1,44 @@
-"""In which order messages may be sent: two tables, of a connection and of a job on it; what is not in them is forbidden.
+"""Who may send what when: a table for each kind of connection, and one for its jobs. Anything else is an error of its sender.
 
-``PROTOCOL.md`` says what the messages mean; its tables and picture are made from the ones here.
+A table has for each state the senders, for each sender its messages, and for each message the next state. ``PROTOCOL.md`` says
+what the messages mean; tests compare its tables and pictures with these.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypeVar
 
-from bridge.protocol.job_session import JobSession
-from bridge.protocol.messages import Edges, Lengths, Message, Start, name_of
+
+class Role(StrEnum):
+    """Who is at an end of a connection: the bridge, or one of the others."""
+
+    BRIDGE = "bridge"
+    APPLICATION = "application"
+    HOST = "host"
+    SCHEDULER = "scheduler"
 
 
 class ConnectionState(StrEnum):
-    """Where a connection is."""
+    """Where a connection is; every kind of connection begins with the first state of its table."""
 
     AWAIT_HELLO = "await hello"
     AWAIT_WELCOME = "await welcome"
+    AWAIT_MACHINE = "await machine"
+    AWAIT_JOIN = "await join"
+    AWAIT_ADMITTED = "await admitted"
+    PREPARING = "preparing"
     READY = "ready"
+    TELLING = "telling"
+    DECIDING = "deciding"
     CLOSING = "closing"
     CLOSED = "closed"
     ERROR = "error"
 
 
-class ConnectionEvent(StrEnum):
-    """What happens to a connection. Messages about one job are lumped together by their sender."""
-
-    HELLO = "hello"
-    WELCOME = "welcome"
-    REFUSED = "refused"
-    ORDER = "order"
-    ANSWER = "answer"
-    QUIT = "quit"
-    END_OF_STREAM = "end of stream"
-
-
 class JobState(StrEnum):
-    """Where a job is on one connection."""
+    """Where a job is on the connection of an application."""
 
     ABSENT = "absent"
     LOADING = "loading"
@@ -69,88 +71,189 @@ class JobEvent(StrEnum):
     CANCEL = "cancel"
 
 
-#: What may happen to a connection, and where it is then.
-CONNECTION_TABLE: Final[dict[tuple[ConnectionState, ConnectionEvent], ConnectionState]] = {
-    (ConnectionState.AWAIT_HELLO, ConnectionEvent.HELLO): ConnectionState.AWAIT_WELCOME,
-    (ConnectionState.AWAIT_HELLO, ConnectionEvent.REFUSED): ConnectionState.CLOSED,
-    (ConnectionState.AWAIT_HELLO, ConnectionEvent.END_OF_STREAM): ConnectionState.CLOSED,
-    (ConnectionState.AWAIT_WELCOME, ConnectionEvent.WELCOME): ConnectionState.READY,
-    (ConnectionState.AWAIT_WELCOME, ConnectionEvent.REFUSED): ConnectionState.CLOSED,
-    (ConnectionState.AWAIT_WELCOME, ConnectionEvent.END_OF_STREAM): ConnectionState.CLOSED,
-    (ConnectionState.READY, ConnectionEvent.ORDER): ConnectionState.READY,
-    (ConnectionState.READY, ConnectionEvent.ANSWER): ConnectionState.READY,
-    (ConnectionState.READY, ConnectionEvent.REFUSED): ConnectionState.CLOSED,
-    (ConnectionState.READY, ConnectionEvent.QUIT): ConnectionState.CLOSING,
-    (ConnectionState.READY, ConnectionEvent.END_OF_STREAM): ConnectionState.CLOSED,
-    # Sent before the quit was read; dropped.
-    (ConnectionState.CLOSING, ConnectionEvent.ANSWER): ConnectionState.CLOSING,
-    (ConnectionState.CLOSING, ConnectionEvent.END_OF_STREAM): ConnectionState.CLOSED,
+class ScheduledJob(StrEnum):
+    """Where a job is on the connection of a scheduler."""
+
+    ABSENT = "ABSENT"
+    HELD = "HELD"
+    WAITING = "WAITING"
+    CHOSEN = "CHOSEN"
+    REJECTED = "REJECTED"
+    RUNNING = "RUNNING"
+
+
+_State = TypeVar("_State", bound=StrEnum)
+Table = Mapping[_State, Mapping[str, Mapping[str, _State]]]
+_S, _J, _E, _W = ConnectionState, JobState, JobEvent, ScheduledJob
+_BRIDGE, _APPLICATION, _HOST, _SCHEDULER = Role
+
+#: The end of the stream, which either side may bring about.
+EITHER, END = "either", "end of stream"
+
+#: Messages about one job, by what a table has for all of them.
+ORDER, ANSWER = "order", "answer"
+LUMPED: Final = {
+    ORDER: ("start", "lengths", "edges", "resume", "cancel"),
+    ANSWER: ("promise", "wish", "suspended", "records", "transfers", "outcome", "failed"),
 }
 
-#: What may happen to a job on a ready connection, and where it is then.
-JOB_TABLE: Final[dict[tuple[JobState, JobEvent], JobState]] = {
-    (JobState.ABSENT, JobEvent.START): JobState.RUNNING,
-    (JobState.ABSENT, JobEvent.START_LENGTHS): JobState.LOADING,
-    # The cancel crossed the job's last answer.
-    (JobState.ABSENT, JobEvent.CANCEL): JobState.CANCELLED,
-    (JobState.LOADING, JobEvent.LENGTHS): JobState.LOADING,
-    (JobState.LOADING, JobEvent.LENGTHS_BEFORE_EDGES): JobState.LINKING,
-    (JobState.LOADING, JobEvent.LAST_LENGTHS): JobState.RUNNING,
-    (JobState.LOADING, JobEvent.CANCEL): JobState.CANCELLED,
-    (JobState.LINKING, JobEvent.EDGES): JobState.LINKING,
-    (JobState.LINKING, JobEvent.LAST_EDGES): JobState.RUNNING,
-    (JobState.LINKING, JobEvent.CANCEL): JobState.CANCELLED,
-    (JobState.RUNNING, JobEvent.PROMISE): JobState.RUNNING,
-    (JobState.RUNNING, JobEvent.WISH): JobState.RUNNING,
-    (JobState.RUNNING, JobEvent.SUSPENDED): JobState.SUSPENDED,
-    (JobState.RUNNING, JobEvent.RECORDS): JobState.REPORTING,
-    (JobState.RUNNING, JobEvent.OUTCOME): JobState.ABSENT,
-    (JobState.RUNNING, JobEvent.FAILED): JobState.ABSENT,
-    (JobState.RUNNING, JobEvent.CANCEL): JobState.CANCELLED,
-    (JobState.SUSPENDED, JobEvent.RESUME): JobState.RUNNING,
-    (JobState.SUSPENDED, JobEvent.CANCEL): JobState.CANCELLED,
-    (JobState.REPORTING, JobEvent.RECORDS): JobState.REPORTING,
-    (JobState.REPORTING, JobEvent.TRANSFERS): JobState.SENDING,
-    (JobState.REPORTING, JobEvent.OUTCOME): JobState.ABSENT,
-    (JobState.REPORTING, JobEvent.FAILED): JobState.ABSENT,
-    (JobState.REPORTING, JobEvent.CANCEL): JobState.CANCELLED,
-    (JobState.SENDING, JobEvent.TRANSFERS): JobState.SENDING,
-    (JobState.SENDING, JobEvent.OUTCOME): JobState.ABSENT,
-    (JobState.SENDING, JobEvent.FAILED): JobState.ABSENT,
-    (JobState.SENDING, JobEvent.CANCEL): JobState.CANCELLED,
-    # Sent before the cancel was read; dropped.
-    (JobState.CANCELLED, JobEvent.PROMISE): JobState.CANCELLED,
-    (JobState.CANCELLED, JobEvent.WISH): JobState.CANCELLED,
-    (JobState.CANCELLED, JobEvent.SUSPENDED): JobState.CANCELLED,
-    (JobState.CANCELLED, JobEvent.RECORDS): JobState.CANCELLED,
-    (JobState.CANCELLED, JobEvent.TRANSFERS): JobState.CANCELLED,
-    (JobState.CANCELLED, JobEvent.OUTCOME): JobState.CANCELLED,
-    (JobState.CANCELLED, JobEvent.FAILED): JobState.CANCELLED,
+#: The connection of an application.
+APPLICATION_TABLE: Final[Table[ConnectionState]] = {
+    _S.AWAIT_HELLO: {
+        _APPLICATION: {"hello": _S.AWAIT_WELCOME},
+        _BRIDGE: {"refused": _S.CLOSED},
+        EITHER: {END: _S.CLOSED},
+    },
+    _S.AWAIT_WELCOME: {_BRIDGE: {"welcome": _S.READY, "refused": _S.CLOSED}, EITHER: {END: _S.CLOSED}},
+    _S.READY: {
+        _BRIDGE: {ORDER: _S.READY, "refused": _S.CLOSED, "quit": _S.CLOSING},
+        _APPLICATION: {ANSWER: _S.READY},
+        EITHER: {END: _S.CLOSED},  # an error while a job is open
+    },
+    # What was sent before the quit was read is dropped.
+    _S.CLOSING: {_APPLICATION: {ANSWER: _S.CLOSING}, EITHER: {END: _S.CLOSED}},
 }
 
-#: Which connection event each message is.
-CONNECTION_EVENTS: Final = {
-    "hello": ConnectionEvent.HELLO,
-    "welcome": ConnectionEvent.WELCOME,
-    "refused": ConnectionEvent.REFUSED,
-    "quit": ConnectionEvent.QUIT,
-    **dict.fromkeys(("start", "lengths", "edges", "resume", "cancel"), ConnectionEvent.ORDER),
-    **dict.fromkeys(
-        ("promise", "wish", "suspended", "records", "transfers", "outcome", "failed"), ConnectionEvent.ANSWER
-    ),
+#: A job on the connection of an application that is ready.
+JOB_TABLE: Final[Table[JobState]] = {
+    _J.ABSENT: {
+        _BRIDGE: {
+            _E.START: _J.RUNNING,
+            _E.START_LENGTHS: _J.LOADING,
+            _E.CANCEL: _J.CANCELLED,  # it crossed the job's last answer
+        }
+    },
+    _J.LOADING: {
+        _BRIDGE: {
+            _E.LENGTHS: _J.LOADING,
+            _E.LENGTHS_BEFORE_EDGES: _J.LINKING,
+            _E.LAST_LENGTHS: _J.RUNNING,
+            _E.CANCEL: _J.CANCELLED,
+        }
+    },
+    _J.LINKING: {_BRIDGE: {_E.EDGES: _J.LINKING, _E.LAST_EDGES: _J.RUNNING, _E.CANCEL: _J.CANCELLED}},
+    _J.RUNNING: {
+        _APPLICATION: {
+            _E.PROMISE: _J.RUNNING,
+            _E.WISH: _J.RUNNING,
+            _E.SUSPENDED: _J.SUSPENDED,
+            _E.RECORDS: _J.REPORTING,
+            _E.OUTCOME: _J.ABSENT,
+            _E.FAILED: _J.ABSENT,
+        },
+        _BRIDGE: {_E.CANCEL: _J.CANCELLED},
+    },
+    _J.SUSPENDED: {_BRIDGE: {_E.RESUME: _J.RUNNING, _E.CANCEL: _J.CANCELLED}},
+    _J.REPORTING: {
+        _APPLICATION: {
+            _E.RECORDS: _J.REPORTING,
+            _E.TRANSFERS: _J.SENDING,
+            _E.OUTCOME: _J.ABSENT,
+            _E.FAILED: _J.ABSENT,
+        },
+        _BRIDGE: {_E.CANCEL: _J.CANCELLED},
+    },
+    _J.SENDING: {
+        _APPLICATION: {_E.TRANSFERS: _J.SENDING, _E.OUTCOME: _J.ABSENT, _E.FAILED: _J.ABSENT},
+        _BRIDGE: {_E.CANCEL: _J.CANCELLED},
+    },
+    # What was sent before the cancel was read is dropped.
+    _J.CANCELLED: {_APPLICATION: {_E(answer): _J.CANCELLED for answer in LUMPED[ANSWER]}},
+}
+
+#: The connection of a host; each of its application processes has one of its own.
+HOST_TABLE: Final[Table[ConnectionState]] = {
+    _S.AWAIT_JOIN: {
+        _HOST: {"join": _S.AWAIT_ADMITTED},
+        _BRIDGE: {"refused": _S.CLOSED},
+        EITHER: {END: _S.CLOSED},
+    },
+    _S.AWAIT_ADMITTED: {_BRIDGE: {"admitted": _S.PREPARING, "refused": _S.CLOSED}, EITHER: {END: _S.CLOSED}},
+    _S.PREPARING: {
+        _HOST: {"ready": _S.READY, "declined": _S.CLOSED},
+        _BRIDGE: {"over": _S.CLOSING, "refused": _S.CLOSED},
+        EITHER: {END: _S.CLOSED},
+    },
+    _S.READY: {
+        _BRIDGE: {"launch": _S.READY, "kill": _S.READY, "over": _S.CLOSING, "refused": _S.CLOSED},
+        _HOST: {"gone": _S.READY, "unborn": _S.READY, "declined": _S.CLOSED},
+        EITHER: {END: _S.CLOSED},
+    },
+    # What was on its way when the run ended is dropped.
+    _S.CLOSING: {
+        _HOST: dict.fromkeys(("ready", "declined", "gone", "unborn"), _S.CLOSING),
+        EITHER: {END: _S.CLOSED},
+    },
+}
+
+#: The connection of a scheduler. It may not end before the run does.
+SCHEDULER_TABLE: Final[Table[ConnectionState]] = {
+    _S.AWAIT_HELLO: {
+        _SCHEDULER: {"hello": _S.AWAIT_WELCOME},
+        _BRIDGE: {"refused": _S.CLOSED},
+        EITHER: {END: _S.CLOSED},
+    },
+    _S.AWAIT_WELCOME: {_BRIDGE: {"welcome": _S.AWAIT_MACHINE, "refused": _S.CLOSED}},
+    _S.AWAIT_MACHINE: {_BRIDGE: {"machine": _S.TELLING, "refused": _S.CLOSED, "quit": _S.CLOSING}},
+    _S.TELLING: {
+        _BRIDGE: {
+            **dict.fromkeys(
+                ("submitted", "eligible", "started", "expected", "released", "given", "ended", "host"), _S.TELLING
+            ),
+            "decide": _S.DECIDING,
+            "refused": _S.CLOSED,
+            "quit": _S.CLOSING,
+        }
+    },
+    _S.DECIDING: {
+        _SCHEDULER: {"decided": _S.TELLING, "failed": _S.CLOSED},
+        _BRIDGE: {"refused": _S.CLOSED, "quit": _S.CLOSING},
+    },
+    # What was on its way when the run was given up is dropped.
+    _S.CLOSING: {_SCHEDULER: {"decided": _S.CLOSING, "failed": _S.CLOSING}, EITHER: {END: _S.CLOSED}},
+}
+
+#: Events of jobs that messages of schedulers' connections are split into.
+SUBMITTED_HELD, SUBMITTED_WAITING = "submitted, held", "submitted, waiting"
+DECIDED_START, DECIDED_REJECT = "decided: start", "decided: reject"
+
+#: A job on the connection of a scheduler; one that has left is absent, and its key is not used again.
+SCHEDULED_JOB_TABLE: Final[Table[ScheduledJob]] = {
+    _W.ABSENT: {_BRIDGE: {SUBMITTED_HELD: _W.HELD, SUBMITTED_WAITING: _W.WAITING}},
+    _W.HELD: {_BRIDGE: {"eligible": _W.WAITING, "ended": _W.ABSENT}},
+    _W.WAITING: {
+        _SCHEDULER: {DECIDED_START: _W.CHOSEN, DECIDED_REJECT: _W.REJECTED},
+        _BRIDGE: {"started": _W.RUNNING, "ended": _W.ABSENT},  # started: it runs from the beginning of the run
+    },
+    _W.CHOSEN: {_BRIDGE: {"started": _W.RUNNING}},
+    _W.REJECTED: {_BRIDGE: {"ended": _W.ABSENT}},
+    _W.RUNNING: {
+        _BRIDGE: {"expected": _W.RUNNING, "released": _W.RUNNING, "given": _W.RUNNING, "ended": _W.ABSENT},
+    },
 }
 
 
-def job_event(message: Message, job: JobSession | None) -> JobEvent:
-    """What a message about a job is: several kinds are split by what they contain, and what came before."""
-    if isinstance(message, Start):
-        return JobEvent.START if message.recipe is not None else JobEvent.START_LENGTHS
-    if isinstance(message, Lengths):
-        given = len(message.length_gflop) // 8 + (job.lengths if job else 0)
-        if not job or given != job.start.tasks:
-            return JobEvent.LENGTHS
-        return JobEvent.LENGTHS_BEFORE_EDGES if job.told_edges else JobEvent.LAST_LENGTHS
-    if isinstance(message, Edges):
-        given = len(message.source) // 4 + (job.edges if job else 0)
-        return JobEvent.LAST_EDGES if job and given == job.told_edges else JobEvent.EDGES
-    return JobEvent(name_of(message))
+def rows(table: Table[_State]) -> Iterator[tuple[_State, str, str, _State]]:
+    """Yield the rows of a table: state, event, sender, next state."""
+    for before, senders in table.items():
+        for sender, events in senders.items():
+            for event, after in events.items():
+                yield before, event, sender, after
+
+
+def steps(table: Table[_State]) -> dict[_State, dict[str, _State]]:
+    """Return the next state by state, of which the table's come first, and event, or message where events are lumped."""
+    found: dict[_State, dict[str, _State]] = {state: {} for state in (*table, *type(next(iter(table))))}
+    for before, event, _, after in rows(table):
+        found[before].update(dict.fromkeys(LUMPED.get(event, (event,)), after))
+    return found
+
+
+def senders(table: Table[_State]) -> dict[str, Role]:
+    """Return who sends each message."""
+    return {
+        message: Role(sender)
+        for _, event, sender, _ in rows(table)
+        if sender != EITHER
+        for message in LUMPED.get(event, (event,))
+    }

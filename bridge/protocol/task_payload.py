@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from als.lengths.draw import length_cov
-from bridge.protocol.messages import EDGES_PER_FRAME, LENGTHS_PER_FRAME, Edges, Lengths, Part, Records, Transfers
+from bridge.protocol.message_fields import EDGES_PER_FRAME, LENGTHS_PER_FRAME, Part
+from bridge.protocol.messages import Edges, Lengths, Records, Transfers
 from bridge.protocol.packing import pack_float64, pack_int32, unpack_float64, unpack_int32
 from bridge.protocol.session import ProtocolError
 from traces.compiled import Array

@@ -87,7 +87,7 @@ def _check_memory(scenario: Scenario) -> None:
 
 
 def _check_widths(scenario: Scenario, coupling_name: str) -> None:
-    from bridge.protocol.messages import MAX_CORES  # which inline no message needs
+    from bridge.protocol.message_fields import MAX_CORES  # which inline no message needs
 
     if (widest := int(scenario.workload.cores.max())) > MAX_CORES:
         raise InputError(

@@ -14,8 +14,10 @@ from bls.seen.jobs import SeenJob
 from bls.seen.news import AnyNews, JobEligible, JobEnded, JobStarted, JobSubmitted
 from bls.view import View
 from bridge.options.declared import BLS_COMMAND, BLS_TIMEOUT, SOCKET
+from bridge.protocol.scheduler_book import intervals
 from bridge.protocol.scheduler_messages import Decide, Decided, Quit, SchedulerFailed
-from bridge.protocol.scheduler_session import SchedulerProtocolError, SchedulerState, intervals
+from bridge.protocol.session import ProtocolError
+from bridge.protocol.tables import ConnectionState
 from bridge.schedulers.line import Address, Interrupted, Line, Silence, meet
 from bridge.schedulers.process import SchedulerProcess, words_of
 from bridge.schedulers.telling import in_mw, machine_of, messages_of
@@ -74,7 +76,7 @@ class ExternalScheduler:
     @property
     def directs(self) -> tuple[str, ...] | None:
         """What it does to running jobs, as its hello says; None before that."""
-        return None if self._line is None else self._line.session.directs
+        return None if self._line is None else self._line.session.book.directs
 
     @property
     def cost(self) -> dict[str, int]:
@@ -114,9 +116,9 @@ class ExternalScheduler:
         if line is None or process is None:
             return  # it has died, and was buried
         # Whoever has not answered is not waited for again, nor is anybody by whom the user interrupts.
-        unheard = line.session.state is SchedulerState.DECIDING or isinstance(error, KeyboardInterrupt)
+        unheard = line.session.state is ConnectionState.DECIDING or isinstance(error, KeyboardInterrupt)
         patience_s = 0.0 if unheard else _PARTING_S
-        if line.session.state in (SchedulerState.TELLING, SchedulerState.DECIDING):
+        if line.session.state in (ConnectionState.TELLING, ConnectionState.DECIDING):
             with contextlib.suppress(TwolevelError):
                 line.tell(line.session.send(Quit(complete=error is None)), patience_s)
         line.hang_up()
@@ -149,7 +151,7 @@ class ExternalScheduler:
             line.hear_early()
             data = self._told(line, view, news)
             question = Decide(
-                decision=line.session.decision + 1,
+                decision=line.session.book.decision + 1,
                 now_ns=view.now_ns,
                 free_cores=view.free_cores,
                 power_left_mw=in_mw(view.power_left_w),
@@ -157,7 +159,7 @@ class ExternalScheduler:
             )
             line.messages += 1
             answer = line.ask(data + line.session.send(question), self._timeout_s)
-        except (SchedulerProtocolError, Silence, Interrupted) as error:
+        except (ProtocolError, Silence, Interrupted) as error:
             raise self._failed(error, f"at {view.now_ns} ns") from error
         if isinstance(answer, SchedulerFailed):
             kind = InputError if answer.blame == "user" else PeerError
@@ -203,7 +205,7 @@ class ExternalScheduler:
         try:
             line.hear_early()
             line.tell(self._told(line, view, view.news()), self._timeout_s)
-        except (SchedulerProtocolError, Silence, Interrupted) as error:
+        except (ProtocolError, Silence, Interrupted) as error:
             raise self._failed(error, "at the end of the run") from error
 
     def _told(self, line: Line, view: View, news: list[AnyNews]) -> bytes:
@@ -228,7 +230,7 @@ class ExternalScheduler:
         line, process = self._line, self._process
         assert line is not None
         assert process is not None
-        if isinstance(error, SchedulerProtocolError):
+        if isinstance(error, ProtocolError):
             line.say(error.farewell)
             if line.gone and process.wait(_DYING_S):
                 return PeerError(f"{self.who}, {when}: it {self._close()}")
@@ -238,12 +240,12 @@ class ExternalScheduler:
 
     def _end(self, error: BaseException) -> BaseException:
         # What is left of a start that has failed, and what to say of it.
-        process, said = self._process, isinstance(error, SchedulerProtocolError)
+        process, said = self._process, isinstance(error, ProtocolError)
         ended = process is not None and process.wait(_DYING_S if said else 0.0)
         how = self._close()
         if not isinstance(error, PeerError):
             return error
-        reason = error.reason if isinstance(error, SchedulerProtocolError) else str(error)
+        reason = error.reason if isinstance(error, ProtocolError) else str(error)
         if isinstance(error, Silence):
             reason += f"; allowed: within {BLS_TIMEOUT.name}"
         return PeerError(f"{self.who}: {reason}{f', and {how}' if ended else ''}")

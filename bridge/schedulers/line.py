@@ -8,23 +8,20 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import select
 import socket
 import time
 from typing import Final
 
 from bridge.protocol.framing import READ_AT_MOST
-from bridge.protocol.scheduler_messages import SCHEDULER_VERSION, SchedulerHello, SchedulerRole, SchedulerWelcome
-from bridge.protocol.scheduler_session import (
-    SchedulerProtocolError,
-    SchedulerRefusal,
-    SchedulerSession,
-    SchedulerState,
-)
-from bridge.protocol.session import NEED_DATA
+from bridge.protocol.messages import Welcome
+from bridge.protocol.scheduler_book import SchedulerBook
+from bridge.protocol.scheduler_messages import SCHEDULER_VERSION, SchedulerHello
+from bridge.protocol.session import NEED_DATA, STRANGER, ProtocolError, Refusal, Session
+from bridge.protocol.tables import ConnectionState, Role
 from bridge.schedulers.process import SchedulerProcess
 from bridge.scratch import Scratch
+from bridge.workers.address import socket_path
 from traces.base.errors import InputError, PeerError
 
 log = logging.getLogger("twolevel.bridge")
@@ -37,9 +34,6 @@ _LINES: Final = 10
 
 #: How many connections the kernel may hold for us before they are accepted.
 _BACKLOG: Final = 128
-
-#: Longest path of a Unix socket on Linux, in bytes.
-_UNIX_PATH: Final = 107
 
 
 class Silence(PeerError):
@@ -71,12 +65,11 @@ class Address:
             self.text = f"tcp:127.0.0.1:{self.listening.getsockname()[1]}"
         else:
             self._folder = Scratch()
-            path = str(self._folder.path / "bridge")
-            if len(os.fsencode(path)) > _UNIX_PATH:
+            try:
+                path = socket_path(self._folder.path)
+            except InputError:
                 self._folder.close()
-                raise InputError(
-                    f"{path} is too long for a Unix socket; set TMPDIR to a shorter path, or use --socket tcp"
-                )
+                raise
             self.listening = socket.socket(socket.AF_UNIX)
             self.listening.bind(path)
             self.listening.listen(_BACKLOG)
@@ -102,7 +95,7 @@ class Line:
 
     Attributes
     ----------
-    session : SchedulerSession
+    session : Session
     messages, bytes_sent, bytes_received : int
         How much went over it.
     gone : bool
@@ -113,7 +106,7 @@ class Line:
         plug.setblocking(False)
         if plug.family != socket.AF_UNIX:
             plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.plug, self.session = plug, SchedulerSession(SchedulerRole.BRIDGE, token)
+        self.plug, self.session = plug, Session(SchedulerBook, Role.BRIDGE, token)
         self._poll = select.poll()
         self._poll.register(plug, select.POLLIN)
         self._broken_off = -1
@@ -140,11 +133,8 @@ class Line:
         except OSError:  # reset: whoever was there no longer speaks
             data = b""
         self.bytes_received += len(data)
-        if data:
-            self.session.receive_data(data)
-        else:
-            self.gone = True
-            self.session.receive_eof()
+        self.gone = self.gone or not data
+        self.session.receive_data(data)
         return True
 
     def hear_early(self) -> None:
@@ -152,7 +142,7 @@ class Line:
 
         Raises
         ------
-        SchedulerProtocolError
+        ProtocolError
             If something was, or the other end has gone.
         """
         if self.read():
@@ -163,7 +153,7 @@ class Line:
 
         Raises
         ------
-        SchedulerProtocolError
+        ProtocolError
             If the other side broke the protocol.
         Silence
             If it has neither taken all nor answered within so long.
@@ -183,18 +173,20 @@ class Line:
     def _write_all(self, data: bytes, deadline_s: float, timeout_s: float) -> None:
         left = memoryview(data)
         while left := left[self._write(left) :]:
-            # What comes is taken while it is written to: who only writes would otherwise wait for us, and we for them.
-            self._poll.modify(self.plug, select.POLLIN | select.POLLOUT)
+            # What comes is taken while it is written to: who only writes would otherwise wait for us, and we for them. But no
+            # more than an answer: who writes on and on, and reads nothing, is silent.
+            reads = not self.session.full
+            self._poll.modify(self.plug, select.POLLIN | select.POLLOUT if reads else select.POLLOUT)
             try:
                 self._await(deadline_s, f"it has not read what it is told for {timeout_s:g} s")
             finally:
                 self._poll.modify(self.plug, select.POLLIN)
-            if self.read():
+            if reads and self.read():
                 self.hear_nothing()
 
     def hear_nothing(self) -> None:
         """See that nothing has come that the session does not allow now."""
-        if self.session.state is SchedulerState.TELLING and (event := self.session.next_event()) is not NEED_DATA:
+        if self.session.state is ConnectionState.TELLING and (event := self.session.next_event()) is not NEED_DATA:
             raise AssertionError(event)  # nothing is
 
     def _await(self, deadline_s: float, words: str) -> None:
@@ -237,7 +229,7 @@ def meet(address: Address, token: str, process: SchedulerProcess, timeout_s: flo
 
     Raises
     ------
-    SchedulerProtocolError
+    ProtocolError
         If its hello is none.
     PeerError
         If it is refused, ends before it has connected, or has not within so long.
@@ -254,7 +246,7 @@ def meet(address: Address, token: str, process: SchedulerProcess, timeout_s: flo
 def welcome(line: Line, timeout_s: float) -> None:
     """Answer a hello; raises as :meth:`Line.ask`."""
     line.messages += 1
-    line.tell(line.session.send(SchedulerWelcome(version=SCHEDULER_VERSION, run="twolevel")), timeout_s)
+    line.tell(line.session.send(Welcome(version=SCHEDULER_VERSION, run="twolevel")), timeout_s)
 
 
 class _Meeting:
@@ -299,17 +291,17 @@ class _Meeting:
         line.read()
         try:
             event = line.session.next_event()
-        except SchedulerProtocolError as error:
-            if error.blame == "scheduler":
+        except ProtocolError as error:
+            if error.blame != STRANGER:
                 line.say(error.farewell)
                 raise
             self._dismiss(descriptor, error.reason)
             return None
         if event is NEED_DATA:
             return None
-        if isinstance(event, SchedulerRefusal):
+        if isinstance(event, Refusal):
             line.say(event.farewell)
-            if event.blame != "stranger":
+            if event.blame != STRANGER:
                 raise PeerError(event.reason)
             self._dismiss(descriptor, event.reason)
         elif isinstance(event, SchedulerHello):

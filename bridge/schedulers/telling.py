@@ -33,11 +33,11 @@ from bridge.protocol.scheduler_messages import (
     Machine,
     PartitionOfMachine,
     Released,
-    SchedulerMessage,
     Started,
     Submitted,
     WindowOfMachine,
 )
+from bridge.protocol.vocabulary import Message
 from traces.base.time import MAX_NS
 
 
@@ -102,7 +102,7 @@ def _window(seen: SeenWindow) -> WindowOfMachine:
     )
 
 
-def messages_of(news: Iterable[AnyNews], view: View) -> Iterator[SchedulerMessage]:
+def messages_of(news: Iterable[AnyNews], view: View) -> Iterator[Message]:
     """What has happened, in its order."""
     for one in news:
         if isinstance(one, JobSubmitted):

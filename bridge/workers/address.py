@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import socket
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from traces.base.errors import InputError, shown
@@ -21,6 +23,9 @@ PARTING_TLS_S: Final = 2.0
 _QUIET_S, _ASKS, _BETWEEN_S = 30, 3, 10
 
 _TLS: Final = "tls://"
+
+#: Longest path of a Unix socket on Linux, in bytes.
+_UNIX_PATH: Final = 107
 
 
 def tls_address(address: str, where: str) -> tuple[str, int]:
@@ -50,6 +55,20 @@ def keep_alive(plug: Any) -> None:
     plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _QUIET_S)
     plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, _BETWEEN_S)
     plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, _ASKS)
+
+
+def socket_path(folder: Path) -> str:
+    """Return the path of a bridge's Unix socket in a folder.
+
+    Raises
+    ------
+    InputError
+        If it is too long.
+    """
+    path = str(folder / "bridge")
+    if len(os.fsencode(path)) > _UNIX_PATH:
+        raise InputError(f"{path} is too long for a Unix socket; set TMPDIR to a shorter path, or use --socket tcp")
+    return path
 
 
 def dial(address: str, context: ssl.SSLContext | None = None) -> socket.socket:

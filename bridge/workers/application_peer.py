@@ -13,25 +13,11 @@ from als.application import Application
 from als.engine.dag.metrics import GRAPH_METRICS, arrived_transfers, measure_graph
 from als.lengths.draw import length_cov
 from als.network.state import NO_NETWORK
-from bridge.protocol.messages import (
-    ALL_CORES,
-    MAX_WISHES,
-    Cancel,
-    Change,
-    Failed,
-    Hint,
-    Measurement,
-    Message,
-    Outcome,
-    Resize,
-    Resume,
-    Scale,
-    Start,
-    Suspended,
-    Wish,
-)
+from bridge.protocol.message_fields import ALL_CORES, MAX_WISHES, Change, Hint, Measurement, Resize, Scale
+from bridge.protocol.messages import Cancel, Failed, Outcome, Resume, Start, Suspended, Wish
 from bridge.protocol.network_fields import state_of
 from bridge.protocol.packing import pack_int64, unpack_float64, unpack_int32, unpack_int64
+from bridge.protocol.vocabulary import Message
 from bridge.workers.drawn_job import Drawing
 from bridge.workers.plain_jobs import PlainJobs
 from bridge.workers.process_names import PROCESS_NAME

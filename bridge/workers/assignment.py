@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bridge.protocol.messages import Change, Hello, Outcome, Records, Start, Transfers, Wish
+from bridge.protocol.message_fields import Change
+from bridge.protocol.messages import Hello, Outcome, Records, Start, Transfers, Wish
 from bridge.protocol.task_payload import TaskPayload
 from bridge.workers.connection import Connection
 

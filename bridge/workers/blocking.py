@@ -10,8 +10,10 @@ import socket
 from collections.abc import Coroutine
 from typing import Any
 
+from bridge.protocol.application_book import ApplicationBook
 from bridge.protocol.framing import READ_AT_MOST
-from bridge.protocol.session import NEED_DATA, Session
+from bridge.protocol.session import NEED_DATA, ConnectionClosed, Refusal, Session
+from bridge.protocol.vocabulary import Message
 from bridge.workers.address import PARTING_TLS_S
 
 
@@ -34,12 +36,12 @@ class BlockingConnection:
         Whether the other end has closed its stream, or the stream is broken.
     """
 
-    def __init__(self, session: Session, plug: socket.socket) -> None:
+    def __init__(self, session: Session[ApplicationBook], plug: socket.socket) -> None:
         self.session, self._plug = session, plug
         self._waiting: list[bytes] = []
         self.ended = False
 
-    async def hear(self) -> Any:
+    async def hear(self) -> Message | Refusal | ConnectionClosed:
         """Return the next message; raises ProtocolError if the other side broke the protocol."""
         while (event := self.session.next_event()) is NEED_DATA:
             self.flush()
@@ -47,14 +49,11 @@ class BlockingConnection:
                 data = self._plug.recv(READ_AT_MOST)
             except OSError:  # reset, or given up by the kernel: nothing more will arrive
                 data = b""
-            if data:
-                self.session.receive_data(data)
-            else:
-                self.ended = True
-                self.session.receive_eof()
+            self.ended = self.ended or not data
+            self.session.receive_data(data)
         return event
 
-    def say(self, message: Any) -> None:
+    def say(self, message: Message) -> None:
         """Add a message to those that wait to be written; raises LocalProtocolError if the protocol forbids it now."""
         self._waiting.append(self.session.send(message))
 

@@ -7,8 +7,8 @@ import contextlib
 from typing import Any
 
 from bridge.protocol.framing import READ_AT_MOST
-from bridge.protocol.host_session import HostSession
-from bridge.protocol.session import NEED_DATA, Session
+from bridge.protocol.session import NEED_DATA, ConnectionClosed, Refusal, Session
+from bridge.protocol.vocabulary import Message
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -21,7 +21,7 @@ class Connection:
 
     Parameters
     ----------
-    session : Session or HostSession
+    session : Session
         Judges every message.
     reader, writer : streams
         To the other end.
@@ -34,10 +34,8 @@ class Connection:
         Whether the other end has closed its stream, or it is broken.
     """
 
-    def __init__(
-        self, session: Session | HostSession, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        self.session: Any = session  # of the kind that its owner has made
+    def __init__(self, session: Session[Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.session = session
         self._reader, self._writer = reader, writer
         self._waiting: list[bytes] = []
         self.messages = self.bytes_sent = self.bytes_received = 0
@@ -49,12 +47,12 @@ class Connection:
         place = self._writer.get_extra_info("peername")
         return str(place[0]) if place else "somebody"
 
-    async def hear(self) -> Any:
+    async def hear(self) -> Message | Refusal | ConnectionClosed:
         """The next message, judged.
 
         Raises
         ------
-        ProtocolError, HostProtocolError
+        ProtocolError
             If the other side broke the protocol.
         """
         while (event := self.session.next_event()) is NEED_DATA:
@@ -63,15 +61,12 @@ class Connection:
             except OSError:  # reset, or given up by the kernel: whoever is there no longer speaks
                 data = b""
             self.bytes_received += len(data)
-            if data:
-                self.session.receive_data(data)
-            else:
-                self.ended = True
-                self.session.receive_eof()
+            self.ended = self.ended or not data
+            self.session.receive_data(data)
         self.messages += 1
         return event
 
-    def say(self, message: Any) -> None:
+    def say(self, message: Message) -> None:
         """Send a message.
 
         Raises

@@ -20,8 +20,7 @@ from bridge.protocol.host_messages import (
     Declined,
     Dismissed,
     Gone,
-    HostMessage,
-    HostRole,
+    HostBook,
     Join,
     Kill,
     Launch,
@@ -30,9 +29,10 @@ from bridge.protocol.host_messages import (
     Ready,
     Unborn,
 )
-from bridge.protocol.host_session import HostProtocolError, HostSession, HostState
 from bridge.protocol.messages import PROTOCOL_VERSION
-from bridge.protocol.session import ConnectionClosed
+from bridge.protocol.session import ProtocolError, Session
+from bridge.protocol.tables import ConnectionState, Role
+from bridge.protocol.vocabulary import Message
 from bridge.workers.address import HANDSHAKE_S, PARTING_TLS_S, keep_alive, tls_address
 from bridge.workers.connection import Connection, Streams
 from bridge.workers.credentials import TlsError, pinned_context, read_token, why_not
@@ -205,17 +205,17 @@ class _Host:
             raise _NotYet(f"{what}: {why_not(error)}") from None
         except OSError as error:
             raise _NotYet(error.strerror or str(error)) from None
-        return pem, Connection(HostSession(HostRole.HOST), *streams)
+        return pem, Connection(Session(HostBook, Role.HOST), *streams)
 
-    async def _heard(self, connection: Connection) -> HostMessage | None:
+    async def _heard(self, connection: Connection) -> Message | None:
         """What the run says next; None if its connection has ended."""
         try:
             event = await connection.hear()
-        except HostProtocolError:
+        except ProtocolError:
             if not connection.ended:
                 raise
             return None
-        return None if isinstance(event, ConnectionClosed) else event
+        return event if isinstance(event, Message) else None
 
     async def _admitted(self, connection: Connection) -> Admitted:
         connection.say(self._join)
@@ -256,7 +256,7 @@ class _Host:
                     task.cancel()
                 await asyncio.gather(opening, hearing, return_exceptions=True)
         except TwolevelError as error:
-            if connection.session.state is HostState.PREPARING:
+            if connection.session.state is ConnectionState.PREPARING:
                 connection.say(Declined(reason=" ".join(str(error).split())[:500]))
             raise
         connection.say(Ready())
@@ -285,9 +285,9 @@ class _Host:
 
     # What becomes of the processes
 
-    def _tell(self, message: HostMessage) -> None:
+    def _tell(self, message: Message) -> None:
         connection = self._connection
-        if connection is not None and connection.session.state is HostState.READY:
+        if connection is not None and connection.session.state is ConnectionState.READY:
             connection.say(message)
 
     def gone(self, worker: str, how: str, *, blameless: bool) -> None:
@@ -304,7 +304,7 @@ class _Host:
         connection = self._connection
         if connection is None:
             return
-        if connection.session.state in (HostState.PREPARING, HostState.READY):
+        if connection.session.state in (ConnectionState.PREPARING, ConnectionState.READY):
             connection.say(Declined(reason=" ".join(str(error).split())[:500]))
         connection.close()
 

@@ -13,11 +13,12 @@ import socket
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
+from bridge.protocol.application_book import ApplicationBook
 from bridge.protocol.framing import READ_AT_MOST
-from bridge.protocol.host_messages import HOST_ALPN, Dismissed, HostMessage, HostRole, Join
-from bridge.protocol.host_session import HostSession
-from bridge.protocol.messages import Hello, Role
+from bridge.protocol.host_messages import HOST_ALPN, Admitted, Dismissed, HostBook, Join
+from bridge.protocol.messages import Hello
 from bridge.protocol.session import Session
+from bridge.protocol.tables import Role
 from bridge.workers import listener
 from bridge.workers.address import PARTING_TLS_S, keep_alive, tls_address
 from bridge.workers.connection import Connection, Streams
@@ -71,7 +72,7 @@ class HostListener(Listener):
         serve: Callable[[Hello, Connection], Awaitable[None]],
         *,
         host_token: str,
-        admit_host: Callable[[Join], HostMessage | str],
+        admit_host: Callable[[Join], Admitted | str],
         serve_host: Callable[[Join, Connection], Awaitable[None]],
         awaited: Callable[[], int],
     ) -> None:
@@ -198,8 +199,8 @@ class HostListener(Listener):
         self, task: asyncio.Task[None], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         is_host = writer.get_extra_info("ssl_object").selected_alpn_protocol() == HOST_ALPN
-        session = HostSession(HostRole.BRIDGE, self._host_token) if is_host else Session(Role.BRIDGE, self._token)
-        connection = Connection(session, reader, writer)
+        kind, token = (HostBook, self._host_token) if is_host else (ApplicationBook, self._token)
+        connection = Connection(Session[Any](kind, Role.BRIDGE, token), reader, writer)
         self._writers.add(writer)
         self._connections[task] = connection
         self._strangers[task] = connection  # in the place of its handshake
@@ -224,7 +225,7 @@ class HostListener(Listener):
         if isinstance(hello, Hello):
             return super()._answer(hello, connection)
         answer = self._admit_host(hello)
-        if isinstance(answer, HostMessage):
+        if isinstance(answer, Admitted):
             connection.say(answer)
             return None
         connection.say(Dismissed(reason=answer[:500], blame="host"))

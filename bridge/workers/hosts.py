@@ -17,7 +17,6 @@ from bridge.protocol.host_messages import (
     Admitted,
     Declined,
     Gone,
-    HostMessage,
     Join,
     Kill,
     Launch,
@@ -26,9 +25,10 @@ from bridge.protocol.host_messages import (
     Ready,
     Unborn,
 )
-from bridge.protocol.host_session import HostProtocolError, HostState
 from bridge.protocol.messages import OVER, PROTOCOL_VERSION, Hello
-from bridge.protocol.session import ConnectionClosed
+from bridge.protocol.session import ProtocolError
+from bridge.protocol.tables import ConnectionState
+from bridge.protocol.vocabulary import Message
 from bridge.workers.assignment import Assignment
 from bridge.workers.connection import Connection
 from bridge.workers.credentials import Certificate, read_token
@@ -94,8 +94,8 @@ class _Remote:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
 
-    def _tell(self, message: HostMessage) -> None:
-        if self.connection.session.state is HostState.READY:
+    def _tell(self, message: Message) -> None:
+        if self.connection.session.state is ConnectionState.READY:
             self.connection.say(message)
 
     def launch(self, worker: str) -> None:
@@ -190,7 +190,7 @@ class Hosts:
         self.command = f"twolevel worker {address} {files}"
         log.warning("on every host that is to take part: %s", self.command)
 
-    def _admit_host(self, join: Join) -> HostMessage | str:
+    def _admit_host(self, join: Join) -> Admitted | str:
         if self._closing:
             return OVER
         ours = self._wanted.package
@@ -216,12 +216,12 @@ class Hosts:
         self._none_left.clear()
         how = "its connection ended"
         try:
-            while not isinstance(event := await connection.hear(), ConnectionClosed):
+            while isinstance(event := await connection.hear(), Message):
                 if isinstance(event, Declined):
                     how = f"it cannot take part: {event.reason}"
                 else:
                     self._heed(place, event)
-        except HostProtocolError as error:
+        except ProtocolError as error:
             how = str(error)
             if not connection.ended:
                 connection.say_bytes(error.farewell)
@@ -235,7 +235,7 @@ class Hosts:
             if not self._closing:
                 self._owner.lost(place, how)
 
-    def _heed(self, place: Place, event: HostMessage) -> None:
+    def _heed(self, place: Place, event: Message) -> None:
         if isinstance(event, Ready):
             self._preparing.pop(place, None)
             self._owner.joined(place)
@@ -252,7 +252,7 @@ class Hosts:
         place.alive = 0
         connection = self._there.get(place)
         if connection is not None:
-            if connection.session.state in (HostState.READY, HostState.PREPARING):
+            if connection.session.state in (ConnectionState.READY, ConnectionState.PREPARING):
                 connection.say(Over(complete=False))
             connection.close()
 
@@ -275,7 +275,7 @@ class Hosts:
         self._closing = True
         self._listener.run_over()
         for connection in self._there.values():
-            if connection.session.state in (HostState.READY, HostState.PREPARING):
+            if connection.session.state in (ConnectionState.READY, ConnectionState.PREPARING):
                 connection.say(Over(complete=patient))
         try:
             if self._there:

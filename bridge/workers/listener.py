@@ -14,17 +14,19 @@ import os
 import socket
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
+from bridge.protocol.application_book import ApplicationBook
 from bridge.protocol.framing import READ_AT_MOST
 from bridge.protocol.host_messages import Join
-from bridge.protocol.host_session import HostProtocolError
-from bridge.protocol.messages import OVER, PROTOCOL_VERSION, Hello, Refused, Role, Welcome
+from bridge.protocol.messages import OVER, PROTOCOL_VERSION, Hello, Refused, Welcome
 from bridge.protocol.session import ProtocolError, Refusal, Session
+from bridge.protocol.tables import Role
 from bridge.scratch import Scratch
+from bridge.workers.address import socket_path
 from bridge.workers.connection import Connection
 from bridge.workers.other_end import process_at, process_of_tcp
-from traces.base.errors import InputError, shown
+from traces.base.errors import shown
 
 log = logging.getLogger("twolevel.bridge")
 
@@ -39,10 +41,6 @@ LINES: Final = 10
 
 #: How many connections the kernel may hold for us before they are accepted.
 _BACKLOG: Final = 4096
-
-#: Longest path of a Unix socket on Linux, in bytes.
-_UNIX_PATH: Final = 107
-
 
 #: Turns of the loop in which asyncio makes a connection of what the kernel has accepted, or lets go of one; ample.
 _TURNS = 10
@@ -112,9 +110,7 @@ class Listener:
             await self._server.start_serving()
             return f"tcp:127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
         self._folder = Scratch()
-        path = str(self._folder.path / "bridge")
-        if len(os.fsencode(path)) > _UNIX_PATH:
-            raise InputError(f"{path} is too long for a Unix socket; set TMPDIR to a shorter path, or use --socket tcp")
+        path = socket_path(self._folder.path)
         self._server = await asyncio.start_unix_server(
             self._connected, path, limit=READ_AT_MOST, backlog=_BACKLOG, start_serving=False
         )
@@ -151,7 +147,7 @@ class Listener:
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
-        connection = Connection(Session(Role.BRIDGE, self._token), reader, writer)
+        connection = Connection(Session(ApplicationBook, Role.BRIDGE, self._token), reader, writer)
         ours = self._whose(writer)
         self._connections[task] = connection
         if not ours:
@@ -203,12 +199,14 @@ class Listener:
             return self._awaited.get(os.getpgid(pid), "")
         return ""
 
-    async def _admitted(self, hello: Any, connection: Connection) -> None:
+    async def _admitted(self, hello: Hello | Join, connection: Connection) -> None:
         """Talk to somebody who was let in."""
+        assert isinstance(hello, Hello)  # the session of an application allows nothing else
         await self._serve(hello, connection)
 
-    def _answer(self, hello: Any, connection: Connection) -> str | None:
+    def _answer(self, hello: Hello | Join, connection: Connection) -> str | None:
         """Let somebody in, or say why not."""
+        assert isinstance(hello, Hello)
         reason = self._admit(hello)
         if reason is None:
             connection.say(Welcome(version=PROTOCOL_VERSION, run="twolevel"))
@@ -216,7 +214,7 @@ class Listener:
             connection.say(Refused(reason=reason[:500], blame="application"))
         return reason
 
-    async def _greet(self, connection: Connection, ours: str) -> Any:
+    async def _greet(self, connection: Connection, ours: str) -> Hello | Join | None:
         """The first message of somebody who may come in, or None; ``ours`` is the name of a process that is awaited."""
         try:
             async with asyncio.timeout(HELLO_S):
@@ -238,7 +236,7 @@ class Listener:
                 reason = "it ended before a hello"
         except TimeoutError:
             reason = f"no hello within {HELLO_S:g} s"
-        except (ProtocolError, HostProtocolError) as error:
+        except ProtocolError as error:
             if ours and connection.ended:
                 return None
             connection.say_bytes(error.farewell)

@@ -14,20 +14,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from bridge.protocol.messages import (
-    Failed,
-    Hello,
-    Message,
-    Outcome,
-    Promise,
-    Records,
-    Resume,
-    Suspended,
-    Transfers,
-    Wish,
-)
+from bridge.protocol.messages import Failed, Hello, Outcome, Promise, Records, Resume, Suspended, Transfers, Wish
 from bridge.protocol.session import LocalProtocolError
 from bridge.protocol.task_payload import check_payload
+from bridge.protocol.vocabulary import Message
 from bridge.workers.assignment import Order, Report, Worker, changed
 from bridge.workers.connection import Connection
 from bridge.workers.places import Place
@@ -140,7 +130,7 @@ class OutstandingJobs:
         assert worker.hello is not None
         assert worker.connection is not None
         if worker.hello.conserves_work:
-            worker.connection.session.hold_to(order.start.job, order.bound_ns)
+            worker.connection.session.book.open_job(order.start.job).hold(order.bound_ns)
 
     async def _pour(self, worker: Worker, connection: Connection) -> None:
         # No faster than the worker takes them: a stopped one must not fill our memory.

@@ -13,7 +13,8 @@ from als.engine.status import FINISHED, STOPPED
 from als.plain_loops import PlainLoops, is_plain, run_loop
 from als.programs.tasks import normal_lengths
 from als.schedulers import AnyScheduler
-from bridge.protocol.messages import Message, Outcome, Start
+from bridge.protocol.messages import Outcome, Start
+from bridge.protocol.vocabulary import Message
 from bridge.workers.drawn_job import Drawing
 from bridge.workers.slices import record_slices
 from traces.base.errors import RAISED_BY_PLUGINS

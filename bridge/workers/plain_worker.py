@@ -12,9 +12,12 @@ import random
 import socket
 from typing import TYPE_CHECKING
 
+from bridge.protocol.application_book import ApplicationBook
 from bridge.protocol.framing import HEADER_BYTES, READ_AT_MOST, frame
-from bridge.protocol.messages import Message, MessageError, Quit, Role, Start, Welcome, decode, encode
+from bridge.protocol.messages import Quit, Start, Welcome, decode, encode
 from bridge.protocol.session import Session
+from bridge.protocol.tables import Role
+from bridge.protocol.vocabulary import Message, MessageError
 from bridge.workers.address import dial
 from bridge.workers.application_peer import ApplicationPeer
 from bridge.workers.blocking import BlockingConnection, run
@@ -44,7 +47,7 @@ class PlainWorker:
             plug.close()
         else:
             random.seed()  # what a plug-in draws is not to be the same in every process
-            run(serve(BlockingConnection(Session(Role.APPLICATION), plug), token, worker, self._peer))
+            run(serve(BlockingConnection(Session(ApplicationBook, Role.APPLICATION), plug), token, worker, self._peer))
 
     def serve(self, plug: socket.socket, worker: str, token: str) -> None:
         """Serve the bridge at the other end of a socket."""
@@ -71,7 +74,7 @@ class PlainWorker:
     def _hand_over(self, plug: socket.socket, hello: Message, welcome: bytes, heard: bytes) -> None:
         # To a session, as if it had said the hello, and heard no more than this.
         random.seed()  # what a plug-in draws is not to be the same in every process
-        session = Session(Role.APPLICATION)
+        session = Session(ApplicationBook, Role.APPLICATION)
         session.send(hello)
         if welcome:
             session.receive_data(welcome)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from bridge.protocol.messages import RECORDS_PER_FRAME, Records, Transfers
+from bridge.protocol.message_fields import RECORDS_PER_FRAME
+from bridge.protocol.messages import Records, Transfers
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64
 from traces.compiled import Array
 

@@ -15,8 +15,10 @@ import socket as sockets
 from typing import TYPE_CHECKING, Any, Final
 
 from bridge.options.declared import ALS_COMMAND
-from bridge.protocol.messages import OVER, Hello, Message
-from bridge.protocol.session import IS_SCHEDULER, ConnectionClosed, ProtocolError, Refusal
+from bridge.protocol.application_book import IS_SCHEDULER
+from bridge.protocol.messages import OVER, Hello
+from bridge.protocol.session import ProtocolError, Refusal
+from bridge.protocol.vocabulary import Message
 from bridge.workers.assignment import Assignment, Order, Worker
 from bridge.workers.connection import Connection
 from bridge.workers.launchers import Launcher
@@ -263,8 +265,7 @@ class Supervisor:
             self._jobs.fail(InputError(unmet))
         try:
             self._workforce.dispatch()
-            while not isinstance(event := await connection.hear(), ConnectionClosed):
-                assert isinstance(event, Message)  # a refusal answers only a hello
+            while isinstance(event := await connection.hear(), Message):
                 # Else its jobs are others' by now, whatever was still on its way.
                 if worker.name in self._workforce.workers:
                     self._workforce.take(worker, event)

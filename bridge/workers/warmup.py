@@ -6,20 +6,12 @@ import socket
 import threading
 from typing import TYPE_CHECKING, Final
 
-from bridge.protocol.messages import (
-    PROTOCOL_VERSION,
-    Change,
-    Hello,
-    Quit,
-    Recipe,
-    Resume,
-    Role,
-    Start,
-    Suspended,
-    Welcome,
-)
+from bridge.protocol.application_book import ApplicationBook
+from bridge.protocol.message_fields import Change, Recipe
+from bridge.protocol.messages import PROTOCOL_VERSION, Hello, Quit, Resume, Start, Suspended, Welcome
 from bridge.protocol.packing import pack_float64
 from bridge.protocol.session import Session
+from bridge.protocol.tables import Role
 from bridge.workers.blocking import BlockingConnection, run
 from bridge.workers.plain_worker import PlainWorker
 
@@ -80,7 +72,7 @@ async def _bridge(connection: BlockingConnection, technique: str, program: str) 
         connection.say(Welcome(version=PROTOCOL_VERSION, run=_TOKEN))
         for job, changes in enumerate((*[False] * (_OTHERS if program else _LOOPS), True)):
             connection.say(_start(job, technique, program, changes=changes))
-            while connection.session.open_jobs():
+            while connection.session.book.open_jobs():
                 if isinstance(await connection.hear(), Suspended):
                     connection.say(Resume(job=job, until_ns=None, changes=(), stop_ns=2 * _S))
         connection.say(Quit())
@@ -97,7 +89,7 @@ def warm_up(context: ssl.SSLContext | None, technique: str, program: str = "") -
     A fault of the technique or program is not reported here, but where a run orders it.
     """
     ours, theirs = socket.socketpair()
-    bridge, worker = BlockingConnection(Session(Role.BRIDGE, _TOKEN), ours), PlainWorker(context)
+    bridge, worker = BlockingConnection(Session(ApplicationBook, Role.BRIDGE, _TOKEN), ours), PlainWorker(context)
     orders = threading.Thread(target=run, args=(_bridge(bridge, technique, program),))
     orders.start()
     try:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, Protocol
 
+from bridge.protocol.application_book import ApplicationBook
 from bridge.protocol.messages import (
     ADDRESS_VARIABLE,
     OVER,
@@ -17,16 +18,16 @@ from bridge.protocol.messages import (
     TOKEN_VARIABLE,
     WORKER_VARIABLE,
     Hello,
-    Message,
     Quit,
     Records,
     Refused,
-    Role,
     Start,
     Transfers,
     Welcome,
 )
 from bridge.protocol.session import ConnectionClosed, ProtocolError, Refusal, Session
+from bridge.protocol.tables import Role
+from bridge.protocol.vocabulary import Message
 from bridge.workers.address import dial
 from bridge.workers.application_peer import ApplicationPeer
 from bridge.workers.blocking import BlockingConnection, run
@@ -156,7 +157,7 @@ def run_peer(peer: Peer) -> None:
     address, token, worker = (os.environ[name] for name in (ADDRESS_VARIABLE, TOKEN_VARIABLE, WORKER_VARIABLE))
 
     try:
-        run(serve(BlockingConnection(Session(Role.APPLICATION), dial(address)), token, worker, peer))
+        run(serve(BlockingConnection(Session(ApplicationBook, Role.APPLICATION), dial(address)), token, worker, peer))
     except (OSError, TwolevelError) as error:
         sys.exit(f"{peer.name}: {error}")
 

@@ -10,8 +10,9 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from bridge.options.declared import ALS_TIMEOUT
-from bridge.protocol.messages import Message, Outcome, Quit
+from bridge.protocol.messages import Outcome, Quit
 from bridge.protocol.tables import ConnectionState
+from bridge.protocol.vocabulary import Message
 from bridge.workers.assignment import Worker
 from bridge.workers.outstanding_jobs import OutstandingJobs
 from bridge.workers.places import Place, is_room

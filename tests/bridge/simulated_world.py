@@ -20,9 +20,11 @@ from virtual_loop import NeverEnds, VirtualLoop
 from virtual_network import FIRST_PID, End, VirtualServer, connect_ends
 from virtual_processes import CONNECTS, Process
 
-from bridge.protocol.messages import Edges, Failed, Lengths, Message, Outcome, Promise, Quit, Role, name_of, sender_of
+from bridge.protocol.host_messages import HostBook
+from bridge.protocol.messages import Edges, Failed, Lengths, Outcome, Promise, Quit, sender_of
 from bridge.protocol.session import Session
-from bridge.protocol.tables import CONNECTION_EVENTS, ConnectionEvent, ConnectionState, JobEvent
+from bridge.protocol.tables import ANSWER, LUMPED, ORDER, ConnectionState, JobEvent, Role
+from bridge.protocol.vocabulary import Message
 from bridge.workers import workforce
 from bridge.workers.outstanding_jobs import RETRIES
 from bridge.workers.supervisor import Supervisor
@@ -34,6 +36,9 @@ _OBEYED_S = 2.0
 
 #: How late a timer may be, s: two timers that are due one after the other.
 _LATE_S = 0.3
+
+#: What a table of states has for a message.
+_EVENTS = {message: event for event, messages in LUMPED.items() for message in messages}
 
 #: State, event, state.
 Step = tuple[Any, Any, Any]
@@ -217,24 +222,31 @@ class World:
         for worker in own._workforce.workers.values():
             if worker.connection is None or worker.connection.session.state is not ConnectionState.READY:
                 continue
-            open_jobs = worker.connection.session.open_jobs()
+            open_jobs = worker.connection.session.book.open_jobs()
             if worker.hello and worker.hello.tasks == "recipe" and open_jobs != list(worker.orders):
                 self.problem(f"{worker.name} holds {list(worker.orders)}, and its connection {open_jobs}")
 
-    def stepped(self, session: Session, before: ConnectionState, message: Message, attempt: int) -> None:
-        """A session has judged a message, and taken the step."""
-        event = CONNECTION_EVENTS[name_of(message)]
+    def stepped(
+        self, session: Session[Any], before: ConnectionState, name: str, message: Message | None = None
+    ) -> None:
+        """A session has judged a message, or refused one, or found the end of its stream, and taken the step."""
+        if isinstance(session.book, HostBook):
+            self.site.stepped(session, before, name)
+            return
+        event = _EVENTS.get(name, name)
         self.found.connection_steps.add((before, event, session.state))
-        about_job = event in (ConnectionEvent.ORDER, ConnectionEvent.ANSWER) and before is ConnectionState.READY
+        if message is None:
+            return
+        about_job = event in (ORDER, ANSWER) and before is ConnectionState.READY
         if about_job:
-            line = session._story[-1]
+            line = session.book._story[-1]
             self.found.job_steps.add((line.before, line.event, line.after))
         if session.role is not Role.BRIDGE:
             return
         talk = self.talks.setdefault(session, Talk(session))
         heard = sender_of(message) is Role.APPLICATION
-        if session.hello is not None and talk.process is None:
-            talk.process = self.processes.get(session.hello.worker)
+        if session.book.hello is not None and talk.process is None:
+            talk.process = self.processes.get(session.book.hello.worker)
         who = talk.process.name if talk.process else "somebody"
         verb = "says" if heard else "is told"
         if not about_job:
@@ -247,9 +259,9 @@ class World:
         self.steps[line.event] += 1
         if isinstance(message, Outcome):
             talk.outcomes.append((message.job, message.attempt))
-        self.note(who, f"{verb} {line.event} of job {line.job}, attempt {attempt}")
+        self.note(who, f"{verb} {line.event} of job {line.job}, attempt {getattr(message, 'attempt', 0)}")
         orders = (JobEvent.START, JobEvent.START_LENGTHS, JobEvent.RESUME)
-        if heard or line.event not in orders or len(session.open_jobs()) == 1:
+        if heard or line.event not in orders or len(session.book.open_jobs()) == 1:
             talk.since_s = self.loop.time()
         if isinstance(message, Lengths | Edges) and talk.process:
             paused = any(end.other.paused for end in talk.process.ends)
@@ -279,7 +291,7 @@ class World:
         if not process.alive or (own is not None and (own._workforce.closing or own._jobs.failure)):
             return
         # After a leap the bridge knows how long processes have been silent that it has welcomed, but not strangers.
-        greeted = any(talk.process is process and talk.session.open_jobs() for talk in self.talks.values())
+        greeted = any(talk.process is process and talk.session.book.open_jobs() for talk in self.talks.values())
         if not process.why and (greeted or not self.leapt_s):
             self.problem(f"{process.name} is killed, and nothing is wrong with it")
 
@@ -365,7 +377,7 @@ class World:
         if not self.plan.told:
             # A job that was begun has ended, or was lost with its worker, or had been given up when its outcome came.
             late = self.steps[JobEvent.OUTCOME] - ended
-            lost = sum(len(talk.session.open_jobs()) for talk in self.talks.values())
+            lost = sum(len(talk.session.book.open_jobs()) for talk in self.talks.values())
             begun = self.steps[JobEvent.START]
             if not begun - ended == late + lost == repeated:
                 self.problem(f"{begun} begun, {ended} ended, {lost} lost, {late} late, {repeated} repeated")
@@ -440,7 +452,7 @@ class World:
         for talk in self.talks.values():
             # An outcome that came after its worker had been given up is of the job that the worker was at then.
             late = [row for row, attempt in talk.outcomes if attempt not in self.outcomes.get(row, ())]
-            process, at = talk.process, [*late, *talk.session.open_jobs()]
+            process, at = talk.process, [*late, *talk.session.book.open_jobs()]
             if at and process and process.why:
                 lost[at[0]] += blameless or not any("fork server" in why for why in process.why)
         return lost

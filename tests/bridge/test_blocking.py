@@ -13,10 +13,12 @@ from typing import Any
 import pytest
 from conversation import TOKEN, changed, hello, lengths, records, start
 
+from bridge.protocol.application_book import ApplicationBook
 from bridge.protocol.framing import frame
-from bridge.protocol.messages import OVER, PROTOCOL_VERSION, Outcome, Quit, Records, Refused, Role, Welcome, encode
+from bridge.protocol.messages import OVER, PROTOCOL_VERSION, Outcome, Quit, Records, Refused, Welcome, encode
 from bridge.protocol.packing import pack_float64
 from bridge.protocol.session import ConnectionClosed, ProtocolError, Session
+from bridge.protocol.tables import Role
 from bridge.workers import plain_worker, warmup, worker
 from bridge.workers.blocking import BlockingConnection, run
 from bridge.workers.plain_worker import PlainWorker
@@ -47,8 +49,8 @@ def heard(connection: BlockingConnection) -> Any:
 
 
 def test_messages_larger_than_what_can_be_under_way_arrive_whole(ends: tuple[socket.socket, socket.socket]) -> None:
-    application = BlockingConnection(Session(Role.APPLICATION), ends[0])
-    bridge = BlockingConnection(Session(Role.BRIDGE, TOKEN), ends[1])
+    application = BlockingConnection(Session(ApplicationBook, Role.APPLICATION), ends[0])
+    bridge = BlockingConnection(Session(ApplicationBook, Role.BRIDGE, TOKEN), ends[1])
     application.say(hello())
     application.flush()
     heard(bridge)
@@ -77,7 +79,7 @@ def test_messages_larger_than_what_can_be_under_way_arrive_whole(ends: tuple[soc
 def test_another_end_that_is_gone_is_found_by_hearing(
     rest: bytes, resets: bool, ends: tuple[socket.socket, socket.socket]
 ) -> None:
-    connection = BlockingConnection(Session(Role.APPLICATION), ends[0])
+    connection = BlockingConnection(Session(ApplicationBook, Role.APPLICATION), ends[0])
     connection.say(hello())
     if resets:
         connection.flush()  # closing with unread data resets the connection
@@ -95,9 +97,9 @@ def test_another_end_that_is_gone_is_found_by_hearing(
 
 @pytest.mark.parametrize("reason", [OVER, "wrong token"])
 def test_a_refusal_is_an_error_unless_the_run_is_over(reason: str, ends: tuple[socket.socket, socket.socket]) -> None:
-    application = BlockingConnection(Session(Role.APPLICATION), ends[0])
-    bridge = BlockingConnection(Session(Role.BRIDGE, TOKEN), ends[1])
-    bridge.session.receive_data(Session(Role.APPLICATION).send(hello()))
+    application = BlockingConnection(Session(ApplicationBook, Role.APPLICATION), ends[0])
+    bridge = BlockingConnection(Session(ApplicationBook, Role.BRIDGE, TOKEN), ends[1])
+    bridge.session.receive_data(Session(ApplicationBook, Role.APPLICATION).send(hello()))
     heard(bridge)
     bridge.say(Refused(reason=reason, blame="application"))
     bridge.flush()
@@ -109,7 +111,7 @@ def test_a_refusal_is_an_error_unless_the_run_is_over(reason: str, ends: tuple[s
 def test_a_forked_worker_serves_with_a_session_from_the_first_order_on_that_is_not_plain(
     ends: tuple[socket.socket, socket.socket],
 ) -> None:
-    bridge = BlockingConnection(Session(Role.BRIDGE, TOKEN), ends[1])
+    bridge = BlockingConnection(Session(ApplicationBook, Role.BRIDGE, TOKEN), ends[1])
     random.seed(1)
     before = random.getstate()
     forked = threading.Thread(target=PlainWorker().serve, args=(ends[0], "w", TOKEN))
@@ -135,7 +137,7 @@ def test_plain_orders_alone_need_no_session(
     ends: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(plain_worker, "Session", None)
-    bridge = BlockingConnection(Session(Role.BRIDGE, TOKEN), ends[1])
+    bridge = BlockingConnection(Session(ApplicationBook, Role.BRIDGE, TOKEN), ends[1])
     forked = threading.Thread(target=PlainWorker().serve, args=(ends[0], "w", TOKEN))
     forked.start()
     heard(bridge)

@@ -27,11 +27,13 @@ from conversation import (
 )
 
 from bridge.protocol import job_rules
-from bridge.protocol.messages import MAX_EDGES, Lengths, Message, Start, WidthRange, Wish, sender_of
+from bridge.protocol.message_fields import MAX_EDGES, WidthRange
+from bridge.protocol.messages import Lengths, Start, Wish, sender_of
 from bridge.protocol.packing import pack_float64 as f64
 from bridge.protocol.packing import pack_int32 as i32
 from bridge.protocol.packing import pack_int64 as i64
 from bridge.protocol.session import LocalProtocolError, ProtocolError
+from bridge.protocol.vocabulary import Message
 from traces.base.time import MAX_NS
 
 #: Columns of records in which the last task never ran.
@@ -232,10 +234,10 @@ def test_contents_that_break_a_rule_are_neither_sent_nor_accepted(
     pair = Pair()
     pair.say(*before)
     role = sender_of(message)
-    states = [end.job_state(JOB) for end in pair.ends.values()]
+    states = [end.book.job_state(JOB) for end in pair.ends.values()]
     with pytest.raises(LocalProtocolError, match=f"cannot be sent: job 7: .*{words}"):
         pair.ends[role].send(message)
-    assert [end.job_state(JOB) for end in pair.ends.values()] == states
+    assert [end.book.job_state(JOB) for end in pair.ends.values()] == states
     pair.ends[role].validate()
     receiver = pair.forge(message)
     with pytest.raises(ProtocolError, match=words) as caught:
@@ -315,7 +317,7 @@ GOOD: dict[str, list[Message]] = {
 def test_what_the_rules_permit(name: str) -> None:
     pair = Pair()
     pair.say(*GOOD[name])
-    assert pair.bridge.open_jobs() == []
+    assert pair.bridge.book.open_jobs() == []
 
 
 def test_a_promise_rises_and_a_change_takes_it_back_to_where_it_takes_effect() -> None:
@@ -327,10 +329,14 @@ def test_a_promise_rises_and_a_change_takes_it_back_to_where_it_takes_effect() -
         ([suspended(220, 600), resume(stop_ns=350, changes=(change(400),))], 350),
     ):
         pair.say(*messages)  # type: ignore[misc]
-        assert pair.bridge.not_before_ns(JOB) == pair.application.not_before_ns(JOB) == not_before_ns
+        assert (
+            pair.bridge.book.open_job(JOB).not_before_ns
+            == pair.application.book.open_job(JOB).not_before_ns
+            == not_before_ns
+        )
     pair.say(outcome(end_ns=350, finish_ns=i64([350, 350])))
     with pytest.raises(LocalProtocolError, match="job 7 is not open"):
-        pair.bridge.not_before_ns(JOB)
+        pair.bridge.book.open_job(JOB)
 
 
 def test_promises_and_wishes_are_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -354,18 +360,18 @@ def test_an_application_that_conserves_work_can_be_held_to_a_bound() -> None:
     pair = Pair()
     pair.say(start(), lengths())
     for bound_ns in (301, 250):
-        pair.bridge.hold_to(JOB, bound_ns)
-        assert pair.bridge.not_before_ns(JOB) == 301
+        pair.bridge.book.open_job(JOB).hold(bound_ns)
+        assert pair.bridge.book.open_job(JOB).not_before_ns == 301
     with pytest.raises(ProtocolError, match="end_ns is 300; allowed: from the promise, 301 on"):
         pair.forge(outcome()).next_event()
     pair = Pair()
     pair.say(start(stop_ns=250), lengths())
-    pair.bridge.hold_to(JOB, 301)
-    assert pair.bridge.not_before_ns(JOB) == 250
+    pair.bridge.book.open_job(JOB).hold(301)
+    assert pair.bridge.book.open_job(JOB).not_before_ns == 250
     pair.say(outcome(end_ns=250, stopped=True, finish_ns=i64([250, 100])), start(until_ns=200), lengths())
-    pair.bridge.hold_to(JOB, 290)
+    pair.bridge.book.open_job(JOB).hold(290)
     pair.say(promise(150), suspended(200, 200), resume(until_ns=250), suspended(250, 250))
-    assert pair.bridge.not_before_ns(JOB) == 290
+    assert pair.bridge.book.open_job(JOB).not_before_ns == 290
     pair.say(resume(changes=(change(260),)))
-    assert pair.bridge.not_before_ns(JOB) == 260
+    assert pair.bridge.book.open_job(JOB).not_before_ns == 260
     pair.say(outcome(end_ns=270, finish_ns=i64([270, 100])))

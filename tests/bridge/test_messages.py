@@ -11,33 +11,35 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from conversation import JOB, Pair, graph, loop, network, transfers
+from conversation import JOB, ROLES, Pair, graph, loop, network, transfers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lengths_peer import ToldPeer
 from msgspec import inspect
 from test_protocol_page import example_messages
 
-import bridge.protocol.messages as said
+import bridge.protocol.message_fields as said
 from als.engine.dag.metrics import GRAPH_METRICS
 from bridge.protocol.framing import MAX_FRAME, MAX_FRAME_BEFORE_HELLO, FrameError, FrameReader, frame
 from bridge.protocol.messages import (
-    MESSAGES,
+    APPLICATION_MESSAGES,
     Edges,
+    Hello,
     Lengths,
-    MessageError,
-    Role,
+    Promise,
+    Quit,
+    Refused,
     Transfers,
     decode,
     encode,
-    name_of,
     sender_of,
 )
 from bridge.protocol.network_fields import state_of
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64, unpack_float64, unpack_int32, unpack_int64
 from bridge.protocol.session import ProtocolError
-from bridge.protocol.tables import JobState
+from bridge.protocol.tables import JobState, Role
 from bridge.protocol.task_payload import TaskPayload, check_payload
+from bridge.protocol.vocabulary import Greeting, MessageError, name_of
 from traces.base.errors import InputError
 from traces.base.scale import HIGHEST, LOWEST
 from traces.base.time import MAX_NS
@@ -76,6 +78,8 @@ def least(kind: type, **changed: Any) -> dict[str, Any]:
     return least_of(inspect.type_info(kind)) | changed  # type: ignore[no-any-return]
 
 
+MESSAGES = APPLICATION_MESSAGES.types
+
 #: One of each, as plain maps, from which the cases below break something.
 PLAIN = {name: least(kind) for name, kind in MESSAGES.items()}
 CHANGE, RECIPE, PART, NETWORK, MEASUREMENT = map(
@@ -89,7 +93,7 @@ def plain(name: str, /, **changed: Any) -> bytes:
 
 
 def role_of(name: str) -> Role:
-    return Role.APPLICATION if MESSAGES[name] in said.FromApplication.__args__ else Role.BRIDGE
+    return APPLICATION_MESSAGES.senders[MESSAGES[name]]
 
 
 @pytest.mark.parametrize("name", list(MESSAGES))
@@ -189,13 +193,13 @@ def test_a_value_out_of_range_is_refused(name: str, changed: dict[str, Any]) -> 
         decode(plain(name, **changed), role_of(name))
 
 
-@pytest.mark.parametrize("sender", list(Role))
+@pytest.mark.parametrize("sender", ROLES)
 def test_what_is_no_message_is_refused_in_one_short_line(sender: Role) -> None:
     deep, endless = b"\x82\xa1q" + b"\x91" * 4000 + b"\xc0\xa4type\xa4quit", b"\x82\xa1q\xdd\xff\xff\xff\xff"
     short = (b"", b"\xc1", b"\x80", b"\x90", b"\x81\xa4type\xa4nope", b"\x81\xa4type\x07", b"\x81\xa4type\xa1\xff")
     spoilt = plain("cancel", **{"\n\x1b[31m" * 10_000: 1})
     for payload in (*short, deep, endless, b"\x82\xa1q\xc6\xff\xff\xff\xff", spoilt):
-        for read in (lambda p: decode(p, sender), *[said.decode_greeting] * (payload != spoilt)):
+        for read in (lambda p: decode(p, sender), *[APPLICATION_MESSAGES.greeting] * (payload != spoilt)):
             with pytest.raises(MessageError) as caught:
                 read(payload)
             assert str(caught.value).isprintable()
@@ -204,9 +208,9 @@ def test_what_is_no_message_is_refused_in_one_short_line(sender: Role) -> None:
 
 def test_a_greeting_is_read_from_a_hello_of_any_version() -> None:
     future = {"type": "hello", "version": 11, "token": "t", "jobs_at_once": 4, "tasks": 7}
-    assert said.decode_greeting(msgspec.msgpack.encode(future)) == said.Greeting(version=11, token="t")
+    assert APPLICATION_MESSAGES.greeting(msgspec.msgpack.encode(future)) == Greeting(version=11, token="t")
     with pytest.raises(MessageError):
-        said.decode_greeting(encode(said.Quit()))
+        APPLICATION_MESSAGES.greeting(encode(Quit()))
 
 
 def test_columns_are_little_endian_and_come_back() -> None:
@@ -267,7 +271,7 @@ def test_the_largest_messages_fit_into_a_frame() -> None:
     ]
     for message in (*starts, *largest.values()):
         payload = encode(message)
-        assert len(payload) <= (MAX_FRAME_BEFORE_HELLO if isinstance(message, said.Hello | said.Refused) else MAX_FRAME)
+        assert len(payload) <= (MAX_FRAME_BEFORE_HELLO if isinstance(message, Hello | Refused) else MAX_FRAME)
         assert decode(payload, sender_of(message)) == message
 
 
@@ -396,7 +400,7 @@ def test_the_bytes_shown_in_the_specification_are_the_ones_we_send() -> None:
     listing = re.search(r"```hex\n(.*?)```", PROTOCOL.read_text(encoding="utf-8"), re.DOTALL)
     assert listing
     shown = bytes.fromhex(listing[1])
-    assert shown == frame(encode(said.Promise(job=7, not_before_ns=1000)))
+    assert shown == frame(encode(Promise(job=7, not_before_ns=1000)))
     assert len(shown) == 40
 
 
@@ -437,7 +441,7 @@ def test_what_is_told_of_tasks_and_edges(monkeypatch: pytest.MonkeyPatch) -> Non
     pair, sent = Pair(), list(EDGES.messages(JOB))
     pair.say(graph(tasks=6, parts=EDGES.parts), *sent)
     assert [(type(message), message.first) for message in sent] == [(Lengths, 0), (Lengths, 4), (Edges, 0), (Edges, 2)]
-    assert pair.application.job_state(JOB) is JobState.RUNNING
+    assert pair.application.book.job_state(JOB) is JobState.RUNNING
     assert (EDGES.total_gflop, EDGES.cov) == (6.0, 0.0)
 
 

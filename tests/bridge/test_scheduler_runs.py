@@ -24,6 +24,7 @@ from directing import changed_toy
 from faulty_runs import assert_same, await_end, await_that, descendants, expected, simulated
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import msgpack
 from pages import ROOT, blocks
 from tables import table_rows
 
@@ -32,6 +33,7 @@ from bls import Surroundings, View
 from bls.machine.platform import HostGroup, Platform
 from bls.scheduler_options import Rules
 from bls.workloads.workload import Workload
+from bridge.protocol.framing import frame
 from bridge.schedulers.external import ExternalScheduler
 from bridge.schedulers.line import Line, Silence
 from traces.base.errors import InputError, PeerError
@@ -164,6 +166,28 @@ def test_a_scheduler_is_told_more_than_a_socket_holds() -> None:
         assert line.bytes_sent == len(heard)
         with pytest.raises(Silence, match=r"^it has not read what it is told for 0\.2 s$"):
             line.tell(told, 0.2)
+
+
+def test_a_scheduler_that_says_more_than_an_answer_and_reads_nothing_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bridge.protocol.session.MAX_FRAME", 1_000)
+    ours, theirs = socket.socketpair()
+    hello = {"type": "hello", "version": 4, "role": "scheduler", "token": "token", "name": "n", "directs": []}
+
+    def write() -> None:
+        with contextlib.suppress(OSError):
+            theirs.sendall(bytes(10_000_000))
+
+    with theirs:
+        with ours:
+            line = Line(ours, "token")
+            line.session.receive_data(frame(msgpack.encode(hello)))
+            line.session.next_event()
+            writer = threading.Thread(target=write)
+            writer.start()
+            with pytest.raises(Silence, match="it has not read what it is told for"):
+                line.tell(bytes(3_000_000), 0.5)
+        writer.join()
+    assert line.session.full
 
 
 @pytest.mark.parametrize(

@@ -36,10 +36,17 @@ from virtual_loop import NeverEnds
 
 from bridge.couplings import PeerOptions, processes
 from bridge.protocol import task_payload
-from bridge.protocol.host_session import HOST_TABLE
-from bridge.protocol.messages import Message
 from bridge.protocol.session import Session
-from bridge.protocol.tables import CONNECTION_TABLE, JOB_TABLE, ConnectionEvent, JobEvent, JobState
+from bridge.protocol.tables import (
+    APPLICATION_TABLE,
+    END,
+    HOST_TABLE,
+    JOB_TABLE,
+    JobEvent,
+    JobState,
+    rows,
+)
+from bridge.protocol.vocabulary import Message
 from bridge.runs.simulation import run
 from bridge.workers import listener, slices
 from bridge.workers.assignment import Worker
@@ -65,12 +72,12 @@ _SHOWN = 5
 #: application away before it ends, except by a stop that the application knows from its start.
 NEVER_TAKEN = {
     (before, event, after)
-    for (before, event), after in JOB_TABLE.items()
+    for before, event, _, after in rows(JOB_TABLE)
     if event is JobEvent.CANCEL or before is JobState.CANCELLED
 }
 CONNECTION_STEPS, HOST_STEPS, JOB_STEPS = (
-    {(before, event, after) for (before, event), after in table.items()}
-    for table in (CONNECTION_TABLE, HOST_TABLE, JOB_TABLE)  # type: ignore[attr-defined]
+    {(before, event, after) for before, event, _, after in rows(table)}
+    for table in (APPLICATION_TABLE, HOST_TABLE, JOB_TABLE)
 )
 
 #: Slices are short, so that small jobs have several.
@@ -85,17 +92,17 @@ def _instead_of_the_system(world: World) -> Iterator[None]:
     apply, end_of_stream, refuse = Session._apply, Session._end_of_stream, Session._refuse
     take = Workforce.take
 
-    def applied(self: Session, message: Message) -> bool:
+    def applied(self: Session[Any], message: Message, name: str) -> bool:
         before = self.state
-        heard = apply(self, message)
-        world.stepped(self, before, message, getattr(message, "attempt", 0))
+        heard = apply(self, message, name)
+        world.stepped(self, before, name, message)
         return heard
 
-    def noted(event: ConnectionEvent, step: Any) -> Any:
-        def stepped(self: Session, *reason: Any) -> Any:
+    def noted(event: str, step: Any) -> Any:
+        def stepped(self: Session[Any], *reason: Any) -> Any:
             before = self.state
             found = step(self, *reason)
-            world.found.connection_steps.add((before, event, self.state))
+            world.stepped(self, before, event)
             return found
 
         return stepped
@@ -133,8 +140,8 @@ def _instead_of_the_system(world: World) -> Iterator[None]:
             (processes.signal, "getsignal", lambda number: signal.default_int_handler),
             (processes.signal, "signal", lambda number, handler: None),
             (Session, "_apply", applied),
-            (Session, "_end_of_stream", noted(ConnectionEvent.END_OF_STREAM, end_of_stream)),
-            (Session, "_refuse", noted(ConnectionEvent.REFUSED, refuse)),
+            (Session, "_end_of_stream", noted(END, end_of_stream)),
+            (Session, "_refuse", noted("refused", refuse)),
             (listener, "Scratch", Scratch),
             (listener, "STRANGERS", 3),  # more than these are processes of hosts
             (task_payload, "LENGTHS_PER_FRAME", _PER_FRAME),

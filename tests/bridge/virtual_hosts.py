@@ -21,8 +21,9 @@ from virtual_network import FIRST_PID, End, Link, connect_ends, hold, release
 from bridge.couplings import needed_files
 from bridge.protocol.framing import READ_AT_MOST
 from bridge.protocol.host_messages import APPLICATION_ALPN, HOST_ALPN, Join
-from bridge.protocol.host_session import HostSession
 from bridge.protocol.messages import PROTOCOL_VERSION
+from bridge.protocol.session import Session
+from bridge.protocol.tables import ConnectionState, Role
 from bridge.workers import credentials, host, host_listener, hosts
 from bridge.workers.address import HANDSHAKE_S, PARTING_TLS_S
 from bridge.workers.connection import Streams
@@ -213,29 +214,9 @@ class Site:
     @contextlib.contextmanager
     def instead_of_the_system(self) -> Iterator[None]:
         """Hosts, and the code that admits them, request from this site whatever they request from the system."""
-        step, refuse = HostSession._step, HostSession._refuse
-        found = self.world.found
-
-        def stepped(session: HostSession, name: str) -> None:
-            before = session.state
-            step(session, name)
-            found.host_steps.add((before, name, session.state))
-            if name == "over" and str(session.role) == "bridge":
-                for command in self.commands:
-                    command.run_ends()
-            self.world.note(f"{session.role!s} of a host", f"{name}: {session.state!s}")
-
-        def refused(session: HostSession, *reason: Any) -> Any:
-            before = session.state
-            refusal = refuse(session, *reason)
-            found.host_steps.add((before, "refused", session.state))
-            return refusal
-
         opened = SimpleNamespace(create_server=lambda *place, **options: self._opened(), SOCK_STREAM=1)
         with contextlib.ExitStack() as stack:
             for target, name, stand_in in (
-                (HostSession, "_step", stepped),
-                (HostSession, "_refuse", refused),
                 (credentials, "read_token", lambda *place: _SECRET),
                 (hosts, "read_token", lambda *place: _SECRET),
                 (hosts, "Certificate", self._certificate),
@@ -252,6 +233,14 @@ class Site:
                 yield
 
     # The witness
+
+    def stepped(self, session: Session[Any], before: ConnectionState, event: str) -> None:
+        """The connection of a host has taken a step."""
+        self.world.found.host_steps.add((before, event, session.state))
+        if event == "over" and session.role is Role.BRIDGE:
+            for command in self.commands:
+                command.run_ends()
+        self.world.note(f"{session.role!s} of a host", f"{event}: {session.state!s}")
 
     def finish(self) -> None:
         """The run is over; commands that were stopped for ever are killed."""

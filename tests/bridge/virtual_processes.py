@@ -14,9 +14,10 @@ from lengths_peer import ToldPeer
 from rogue_frames import HELLOS, spoiled
 from virtual_network import End, Link, hold, release
 
-from bridge.protocol.messages import Hello, Outcome, Promise, Role, Suspended
+from bridge.protocol.application_book import ApplicationBook
+from bridge.protocol.messages import Hello, Outcome, Promise, Suspended
 from bridge.protocol.session import ProtocolError, Session
-from bridge.protocol.tables import JobState
+from bridge.protocol.tables import JobState, Role
 from bridge.workers.connection import Connection, Streams
 from bridge.workers.process_names import how_ended
 from bridge.workers.worker import serve
@@ -127,7 +128,7 @@ class Process:
         return 0
 
     async def _serve(self, streams: Streams, token: str) -> None:
-        talk = Talk(Session(Role.APPLICATION), *streams)
+        talk = Talk(Session(ApplicationBook, Role.APPLICATION), *streams)
         await serve(talk, token, self.name, ToldPeer() if self.told else None)
 
     async def _serve_again(self, address: str, token: str) -> None:
@@ -227,11 +228,11 @@ class Talk(Connection):
         super().say(message)
 
     def _promise(self, draw: random.Random, answer: Outcome | Suspended) -> None:
-        if self.session.job_state(answer.job) is not JobState.RUNNING:
+        if self.session.book.job_state(answer.job) is not JobState.RUNNING:
             return
         latest = answer.end_ns if isinstance(answer, Outcome) else answer.now_ns
         for _ in range(draw.choice((0, 0, 1, 2))):
-            least = self.session.not_before_ns(answer.job)
+            least = self.session.book.open_job(answer.job).not_before_ns
             if least <= latest:
                 super().say(Promise(job=answer.job, not_before_ns=draw.randint(least, latest)))
                 self.flush()

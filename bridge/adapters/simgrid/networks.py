@@ -8,7 +8,7 @@ from typing import Any
 from als.network import topology
 from als.network.topologies.dragonfly import Dragonfly
 from als.network.topologies.fat_tree import FatTree
-from bridge.protocol.messages import Network
+from bridge.protocol.message_fields import Network
 from traces.base.errors import InputError
 
 

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 
-from bridge.protocol.messages import MAX_EDGES, MAX_HINTED, MAX_RESIZED, MAX_SCALED, Part, Resume, Start
+from bridge.protocol.message_fields import MAX_EDGES, MAX_HINTED, MAX_RESIZED, MAX_SCALED, Part
+from bridge.protocol.messages import Hello, Resume, Start
 from bridge.protocol.packing import unpack_float64, unpack_int32, unpack_int64
+from bridge.protocol.session import LocalProtocolError
+from bridge.protocol.tables import JobState
+from bridge.protocol.vocabulary import BrokenRule
 from traces.algorithms.extremes import extremes
 from traces.base.errors import shown
 from traces.base.time import MAX_NS
 from traces.compiled import Array
 
 
-class BrokenRule(ValueError):
-    """A message that may not be sent as it is. The text is one line and does not name the job."""
-
-
 @dataclass(slots=True)
-class JobSession:
+class OpenJob:
     """What is remembered about a job from its start to its last message."""
 
     start: Start
@@ -48,18 +47,15 @@ class JobSession:
     wished_ns: int = -1
     promises: int = 0  # given so far, and suspensions before it was to suspend
     taken: set[tuple[int, int]] = field(default_factory=set)  # instants at which cores are taken away, and which
-    loses_more: bool = True  # whether the application may lose cores by itself
+    conserves_work: bool = False  # else the application may also lose cores that nobody takes away
     loses: bool = False  # whether a core is, or may be, taken away: its tasks are begun again then, in further chunks
 
     @classmethod
-    def begin(cls, start: Start, tasks: Literal["recipe", "lengths"], *, conserves_work: bool = False) -> JobSession:
-        """The job of a start, for an application that asked for a recipe or for lengths.
-
-        One that does not conserve work may also lose cores that nobody takes away.
-        """
-        drawn = tasks == "recipe"
+    def begin(cls, start: Start, hello: Hello) -> OpenJob:
+        """The job of a start, for the application of a hello."""
+        drawn = hello.tasks == "recipe"
         if (start.recipe is not None) != drawn or (start.tasks is None) != drawn:
-            raise BrokenRule(f"start has not exactly what the hello asked for, which is {tasks}")
+            raise BrokenRule(f"start has not exactly what the hello asked for, which is {hello.tasks}")
         cores = check_positive("core_speed_gflops", start.core_speed_gflops, lowest=0.0)
         places = cores + _check_resizes(start, cores)
         check_orders(start, start.start_ns, places)
@@ -81,7 +77,7 @@ class JobSession:
             told_edges=sum(part.edges for part in start.parts or ()),
             loses=takes_away(start),
             taken=taken(start),
-            loses_more=not conserves_work,
+            conserves_work=hello.conserves_work,
         )
 
     @property
@@ -105,9 +101,28 @@ class JobSession:
         return max(self.promised_ns, self.held_ns)
 
     def hold(self, instant_ns: int) -> None:
-        """It cannot end before an instant, unless it is stopped."""
+        """Hold an application that conserves work to a lower bound that was computed for the end, up to the job's stop.
+
+        Raises
+        ------
+        LocalProtocolError
+            If the application did not say that it conserves work.
+        """
+        if not self.conserves_work:
+            raise LocalProtocolError(f"job {self.start.job}: the application does not say that it conserves work")
         bound_ns = instant_ns if self.stop_ns is None else min(instant_ns, self.stop_ns)
         self.held_ns = max(self.held_ns, bound_ns)
+
+    def validate(self, state: JobState) -> None:
+        """Check what must always hold in a state; for tests."""
+        assert self.start.start_ns <= self.now_ns <= self.promised_ns
+        assert 0 <= self.lengths <= (self.start.tasks or 0)
+        loading = self.start.recipe is None and self.lengths != self.start.tasks
+        assert (state is JobState.LOADING) == loading
+        assert 0 <= self.edges <= self.told_edges
+        assert (state in (JobState.LOADING, JobState.LINKING)) == (self.edges != self.told_edges or loading)
+        assert (state in (JobState.REPORTING, JobState.SENDING)) == (self.records > 0)
+        assert (state is JobState.SENDING) == (self.transfers > 0)
 
     def lower_promise(self, instant_ns: int) -> None:
         """What was known of the job holds only up to an instant."""
@@ -138,10 +153,23 @@ def check_positive(name: str, column: bytes, lowest: float | None = None) -> int
     return count
 
 
+def check_size(name: str, column: bytes, size: int, count: int, what: str = "cores") -> None:
+    """Check that a column has one value of ``size`` bytes for each of something."""
+    if len(column) != size * count:
+        raise BrokenRule(f"{name} has {len(column)} bytes; {count} {what} need {size * count}")
+
+
+def check_slice(what: str, unit: str, first: int, count: int, given: int, most: int, has: str = "the job has") -> None:
+    """Check that a message goes on after those that were given before it, and not too far."""
+    if first != given:
+        raise BrokenRule(f"{what} begin at {unit} {first}; expected: {given}")
+    if given + count > most:
+        raise BrokenRule(f"{what} go up to {unit} {given + count - 1}; {has} {most} {unit}s")
+
+
 def check_durations(name: str, column: bytes, cores: int) -> None:
     """Check an int64 column of a duration for each core."""
-    if len(column) != 8 * cores:
-        raise BrokenRule(f"{name} has {len(column)} bytes; {cores} cores need {8 * cores}")
+    check_size(name, column, 8, cores)
     low, high = extremes(unpack_int64(column))
     if low < 0 or high > MAX_NS:
         raise BrokenRule(f"{name} goes from {low} to {high}; allowed: 0 to {MAX_NS}")
@@ -152,8 +180,7 @@ def _check_hosts(start: Start, cores: int) -> None:
         raise BrokenRule("core_host and network: one without the other; allowed: both, or neither")
     if start.network is None or start.core_host is None:
         return
-    if len(start.core_host) != 4 * cores:
-        raise BrokenRule(f"core_host has {len(start.core_host)} bytes; {cores} cores need {4 * cores}")
+    check_size("core_host", start.core_host, 4, cores)
     hosts = unpack_int32(start.core_host)
     low, high = int(hosts.min()), int(hosts.max())
     if low < 0 or high >= start.network.hosts:
@@ -223,9 +250,8 @@ def _check_resizes(start: Start, cores: int) -> int:
         at_least("at_ns of a resize", one.at_ns, last, "start_ns and the resize before,")
         came = _whole_places("places", one.places)
         asked = _whole_places("asked", one.asked)
-        for name, column in (("speed_gflops", one.speed_gflops), ("latency_ns", one.latency_ns)):
-            if len(column) != 8 * len(came):
-                raise BrokenRule(f"{name} of a resize has {len(column)} bytes; {len(came)} cores need {8 * len(came)}")
+        check_size("speed_gflops of a resize", one.speed_gflops, 8, len(came))
+        check_size("latency_ns of a resize", one.latency_ns, 8, len(came))
         if len(came):
             check_positive("speed_gflops of a resize", one.speed_gflops, lowest=0.0)
             check_durations("latency_ns of a resize", one.latency_ns, len(came))

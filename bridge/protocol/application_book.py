@@ -1,0 +1,154 @@
+"""The connection of an application: the order of messages about its jobs, and what is remembered of each job."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from bridge.protocol.job_rules import RULES
+from bridge.protocol.messages import APPLICATION_MESSAGES, Edges, Hello, Lengths, Start, Welcome, other_version
+from bridge.protocol.open_job import OpenJob
+from bridge.protocol.session import Book, LocalProtocolError
+from bridge.protocol.tables import JOB_TABLE, ConnectionState, JobEvent, JobState, Role, steps
+from bridge.protocol.vocabulary import BrokenRule, Greeting, Message
+
+#: Why a hello of the other role is refused, whatever its version.
+IS_SCHEDULER: Final = "it is a scheduler; allowed: an application simulator (--bls-command is for schedulers)"
+
+#: How many of the latest steps of all jobs are kept for :meth:`ApplicationBook.story`.
+STORY_LINES: Final = 10_000
+
+_STEPS: Final = steps(JOB_TABLE)
+
+
+class StoryLine(NamedTuple):
+    """One step of one job."""
+
+    job: int
+    event: JobEvent
+    before: JobState
+    after: JobState
+
+
+class ApplicationBook(Book):
+    """The jobs on the connection of an application.
+
+    Attributes
+    ----------
+    hello : Hello or None
+        The hello that was sent or accepted.
+    """
+
+    peer = Role.APPLICATION
+    messages = APPLICATION_MESSAGES
+    strange = frozenset({ConnectionState.AWAIT_HELLO, ConnectionState.AWAIT_WELCOME})
+
+    def __init__(self) -> None:
+        self.hello: Hello | None = None
+        self._jobs: dict[int, OpenJob] = {}
+        self._states: dict[int, JobState] = {}  # of the open and the cancelled ones
+        self._story: deque[StoryLine] = deque(maxlen=STORY_LINES)
+
+    def unwelcome(self, greeting: Greeting) -> str:
+        """As of ``Book``: if it is a scheduler's, or of another version."""
+        return IS_SCHEDULER if greeting.role == "scheduler" else other_version(greeting)
+
+    def job_of(self, message: Message) -> int | None:
+        """As of ``Book``."""
+        return getattr(message, "job", None)
+
+    def open_jobs(self) -> list[int]:
+        """The jobs that are neither ended nor cancelled, in the order they were started."""
+        return list(self._jobs)
+
+    def job_state(self, job: int) -> JobState:
+        """Where a job is; ``ABSENT`` if it was never started or has ended."""
+        return self._states.get(job, JobState.ABSENT)
+
+    def open_job(self, job: int) -> OpenJob:
+        """Return what is remembered about a job; LocalProtocolError if it is not open."""
+        try:
+            return self._jobs[job]
+        except KeyError:
+            raise LocalProtocolError(f"job {job} is not open") from None
+
+    def story(self, job: int) -> list[StoryLine]:
+        """What happened to a job, oldest first, as far as the latest ``STORY_LINES`` steps of all jobs go."""
+        return [line for line in self._story if line.job == job]
+
+    def judge(self, message: Message) -> bool:
+        """As of ``Book``; answers about a cancelled job are dropped."""
+        key = self.job_of(message)
+        if key is not None:
+            return self._judge_job(message, key)
+        if isinstance(message, Hello):
+            self.hello = message
+        elif isinstance(message, Welcome):
+            if self.hello is None or message.version != self.hello.version:
+                raise BrokenRule(f"welcome has version {message.version}; the hello had another")
+        else:  # the bridge's last word
+            self._jobs.clear()
+            self._states.clear()
+        return True
+
+    def _judge_job(self, message: Any, key: int) -> bool:
+        job, before = self._jobs.get(key), self.job_state(key)
+        event = _EVENTS[type(message)](message, job)
+        after = _STEPS[before].get(event)
+        if after is None:
+            raise BrokenRule(f"{event!s} is not allowed while the job is {before!s}")
+        heard = before is not JobState.CANCELLED
+        if heard:
+            if job:
+                RULES[type(message)](message, job)
+            elif isinstance(message, Start):
+                assert self.hello is not None  # the connection is ready
+                self._jobs[key] = OpenJob.begin(message, self.hello)
+            if after is JobState.ABSENT:
+                del self._jobs[key], self._states[key]
+            else:
+                self._states[key] = after
+            if after is JobState.CANCELLED:
+                self._jobs.pop(key, None)
+        self._story.append(StoryLine(key, event, before, after))
+        return heard
+
+    def validate(self) -> None:
+        """Check what must always hold; for tests."""
+        assert len(self._story) <= STORY_LINES
+        gone = {JobState.ABSENT, JobState.CANCELLED}
+        assert self._jobs.keys() == {job for job, state in self._states.items() if state not in gone}
+        assert JobState.ABSENT not in self._states.values()
+        for key, job in self._jobs.items():
+            assert job.start.job == key
+            job.validate(self._states[key])
+
+
+def _of_start(message: Start, job: OpenJob | None) -> JobEvent:
+    return JobEvent.START if message.recipe is not None else JobEvent.START_LENGTHS
+
+
+def _of_lengths(message: Lengths, job: OpenJob | None) -> JobEvent:
+    given = len(message.length_gflop) // 8 + (job.lengths if job else 0)
+    if not job or given != job.start.tasks:
+        return JobEvent.LENGTHS
+    return JobEvent.LENGTHS_BEFORE_EDGES if job.told_edges else JobEvent.LAST_LENGTHS
+
+
+def _of_edges(message: Edges, job: OpenJob | None) -> JobEvent:
+    given = len(message.source) // 4 + (job.edges if job else 0)
+    return JobEvent.LAST_EDGES if job and given == job.told_edges else JobEvent.EDGES
+
+
+def _unsplit(event: JobEvent) -> Callable[[Any, OpenJob | None], JobEvent]:
+    return lambda message, job: event
+
+
+#: What each message about a job is: several kinds are split by what they contain, and what came before.
+_EVENTS: Final[dict[type[Message], Callable[[Any, OpenJob | None], JobEvent]]] = {
+    Start: _of_start,
+    Lengths: _of_lengths,
+    Edges: _of_edges,
+    **{APPLICATION_MESSAGES.types[event.value]: _unsplit(event) for event in JobEvent if " " not in event.value},
+}

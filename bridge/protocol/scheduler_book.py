@@ -1,0 +1,287 @@
+"""The connection of a scheduler: the order of messages about jobs, and the rules for its decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+
+from bridge.protocol import scheduler_messages as m
+from bridge.protocol.packing import unpack_int32
+from bridge.protocol.scheduler_messages import SCHEDULER_MESSAGES, SCHEDULER_ROLE, SCHEDULER_VERSION
+from bridge.protocol.session import Book
+from bridge.protocol.tables import (
+    DECIDED_REJECT,
+    DECIDED_START,
+    SCHEDULED_JOB_TABLE,
+    SUBMITTED_HELD,
+    SUBMITTED_WAITING,
+    ConnectionState,
+    Role,
+    ScheduledJob,
+    steps,
+)
+from bridge.protocol.vocabulary import BrokenRule, Greeting, Message, name_of
+from traces.base.errors import shown
+
+_STEPS: Final = steps(SCHEDULED_JOB_TABLE)
+
+#: Why a job that is no longer, or not yet, to be decided about cannot be started or rejected.
+_NOT_WAITING: Final = {
+    ScheduledJob.HELD: "waits for another job",
+    ScheduledJob.CHOSEN: "this answer starts already",
+    ScheduledJob.REJECTED: "this answer rejects already",
+    ScheduledJob.RUNNING: "runs",
+}
+
+#: Where ``machine`` says whether a run is for what a scheduler directs.
+_LETS: Final = {"widths": "resizes", "hints": "hints"}
+
+#: What a scheduler may do to jobs that run.
+_DIRECTIONS: Final = ("speeds", "ends", "widths", "hints")
+
+
+def intervals(column: bytes) -> list[tuple[int, int]]:
+    """The half-open intervals in a column."""
+    ends = unpack_int32(column).tolist()
+    return list(zip(ends[::2], ends[1::2], strict=True))
+
+
+@dataclass
+class _Known:
+    """What is known of a job that has not left."""
+
+    job: m.Submitted
+    state: ScheduledJob
+
+
+class SchedulerBook(Book):
+    """The jobs on the connection of a scheduler, and the decision under way.
+
+    Attributes
+    ----------
+    decision : int
+        The number of the latest question.
+    directs : tuple of str, or None
+        What the scheduler does to running jobs, as its hello says; None before the hello.
+    """
+
+    peer = Role.SCHEDULER
+    messages = SCHEDULER_MESSAGES
+    strange = frozenset({ConnectionState.AWAIT_HELLO})
+
+    def __init__(self) -> None:
+        self.directs: tuple[str, ...] | None = None
+        self.decision = 0
+        self._now_ns = self._n_cores = 0
+        self._whole_hosts = False
+        self._lets: dict[str, bool] = {}  # of what it may direct, what the run is for
+        self._jobs: dict[int, _Known] = {}
+
+    def unwelcome(self, greeting: Greeting) -> str:
+        """As of ``Book``: if it is of another role, or another version of this one."""
+        if greeting.role != SCHEDULER_ROLE:
+            return f"role is {shown(greeting.role) if greeting.role else 'missing'}; expected: {SCHEDULER_ROLE!r}"
+        if greeting.version == SCHEDULER_VERSION:
+            return ""
+        return f"version {greeting.version} of the role of schedulers is not spoken here; spoken: {SCHEDULER_VERSION}"
+
+    def job_state(self, job: int) -> ScheduledJob:
+        """Where a job is."""
+        known = self._jobs.get(job)
+        return ScheduledJob.ABSENT if known is None else known.state
+
+    def judge(self, message: Message) -> bool:
+        """As of ``Book``."""
+        rule = _RULES.get(type(message))
+        if rule is not None:
+            rule(self, message)
+        return True
+
+    def _judge_hello(self, message: m.SchedulerHello) -> None:
+        said = message.directs
+        if len(set(said)) < len(said) or not set(said) <= set(_DIRECTIONS):
+            raise BrokenRule(
+                f"directs: {shown(list(said))}; allowed: some of {', '.join(map(repr, _DIRECTIONS))}, each once, or nothing"
+            )
+        self.directs = said
+
+    def _judge_machine(self, message: m.Machine) -> None:
+        together = sum(group.count * group.cores for group in message.hosts)
+        if together != message.cores:
+            raise BrokenRule(f"machine: {together} cores on its hosts; expected: {message.cores}")
+        self._n_cores, self._whole_hosts = message.cores, message.whole_hosts
+        self._lets = {"widths": message.resizes, "hints": message.hints}
+
+    def _judge_placed(self, message: m.Started | m.Released | m.Given) -> None:
+        self._judge_cores(message.cores)
+        self._judge_job(message)
+
+    def _judge_job(self, message: m.Eligible | m.Started | m.Expected | m.Released | m.Given | m.Ended) -> None:
+        key, event = message.job, name_of(message)
+        before = self.job_state(key)
+        after = _STEPS[before].get(event)
+        if after is None:
+            raise BrokenRule(f"{event} of job {key} is not allowed while the job is {before!s}")
+        if after is ScheduledJob.ABSENT:
+            del self._jobs[key]
+        else:
+            self._jobs[key].state = after
+
+    def _judge_submit(self, message: m.Submitted) -> None:
+        if message.job in self._jobs:
+            raise BrokenRule(f"job {message.job} is submitted twice")
+        event = SUBMITTED_HELD if message.eligible_ns is None else SUBMITTED_WAITING
+        state = _STEPS[ScheduledJob.ABSENT][event]
+        if not message.min_cores <= message.cores <= message.max_cores:
+            raise BrokenRule(
+                f"submitted: job {message.job} asks for {message.cores} cores, and may have {message.min_cores} to "
+                f"{message.max_cores}"
+            )
+        self._jobs[message.job] = _Known(message, state)
+
+    def _judge_cores(self, column: bytes) -> list[tuple[int, int]]:
+        if not column or len(column) % 8:
+            raise BrokenRule(f"cores: {len(column)} bytes; allowed: 8 for each interval, and at least one")
+        found = intervals(column)
+        ends = unpack_int32(column)
+        if ends[0] < 0 or ends[-1] > self._n_cores or np.any(np.diff(ends)[::2] < 1) or np.any(np.diff(ends)[1::2] < 0):
+            raise BrokenRule(
+                f"cores: {shown(found)}; allowed: half-open intervals, ascending and disjoint, "
+                f"of cores 0 to {self._n_cores - 1}"
+            )
+        return found
+
+    def _judge_question(self, message: m.Decide) -> None:
+        if message.decision != self.decision + 1 or message.now_ns < self._now_ns:
+            raise BrokenRule(f"decide {message.decision} at {message.now_ns} ns; expected: {self.decision + 1}, later")
+        self.decision, self._now_ns = message.decision, message.now_ns
+
+    def _judge_answer(self, message: m.Decided) -> None:
+        if message.decision != self.decision:
+            raise BrokenRule(f"decided {message.decision}; expected: {self.decision}")
+        for instant in message.wake_ns:
+            if instant <= self._now_ns:
+                raise BrokenRule(f"it asks to decide at {instant} ns; allowed: later than now, {self._now_ns}")
+        for one in message.reject:
+            self._take_up(one.job, "reject", DECIDED_REJECT)
+            if not one.reason.strip():
+                raise BrokenRule(f"it rejects {self._named(one.job)} without a reason; allowed: 1 to 200 characters")
+        spans: list[tuple[int, int, int]] = []
+        for chosen in message.start:
+            self._take_up(chosen.job, "start", DECIDED_START)
+            spans += self._placed(chosen)
+        spans.sort()
+        for (_, end, one_key), (begin, _, other) in pairwise(spans):
+            if begin < end:
+                first, second = sorted((one_key, other))
+                raise BrokenRule(f"it places {self._named(first)} and {self._named(second)} on core {begin}")
+
+        self._judge_directions(message)
+
+    def _judge_directions(self, message: m.Decided) -> None:
+        self._judge_whom("scales", "speeds", message.scale)
+        self._judge_whom("ends", "ends", message.end)
+        self._judge_whom("resizes", "widths", message.resize)
+        self._judge_whom("hints to", "hints", message.hint)
+        for scaled in message.scale:
+            if scaled.cores is not None:
+                self._judge_named("scales", scaled.job, scaled.cores)
+        for resized in message.resize:
+            least, most = self._jobs[resized.job].job.min_cores, self._jobs[resized.job].job.max_cores
+            if not least <= resized.cores <= most or least == most:
+                allowed = f"{least} to {most}" if least < most else "jobs whose width may change"
+                raise BrokenRule(f"it resizes {self._named(resized.job)} to {resized.cores} cores; allowed: {allowed}")
+        for hinted in message.hint:
+            self._judge_hint(hinted)
+
+    def _judge_whom(
+        self, what: str, name: str, said: Sequence[m.ScaleJob | m.EndJob | m.ResizeJob | m.HintJob]
+    ) -> None:
+        if not said:
+            return
+        if name not in (self.directs or ()):
+            raise BrokenRule(f"it {what} {self._named(said[0].job)}; allowed: if directs in its hello has {name!r}")
+        if not self._lets.get(name, True):
+            raise BrokenRule(f"it {what} {self._named(said[0].job)}; allowed: where machine says {_LETS[name]} = true")
+        keys = [one.job for one in said]
+        if name != "speeds" and len(set(keys)) < len(keys):
+            twice = next(key for place, key in enumerate(keys) if key in keys[:place])
+            raise BrokenRule(f"it {what} {self._named(twice)} twice; allowed: once")
+        states = (ScheduledJob.RUNNING,) if name == "hints" else (ScheduledJob.RUNNING, ScheduledJob.CHOSEN)
+        for one in said:
+            known = self._jobs.get(one.job)
+            if known is None or known.state not in states:
+                raise BrokenRule(
+                    f"it {what} {self._named(one.job)}, which does not run; allowed: jobs that run"
+                    + (", or that it starts" if ScheduledJob.CHOSEN in states else "")
+                )
+
+    def _judge_hint(self, hinted: m.HintJob) -> None:
+        if hinted.cores is not None:
+            self._judge_named("hints to", hinted.job, hinted.cores)
+        if hinted.waiting is None:
+            if hinted.cores is None:
+                return
+            raise BrokenRule(f"it hints to {self._named(hinted.job)}: waiting: nil; allowed: who waits for these cores")
+        known = self._jobs.get(hinted.waiting)
+        if known is None or known.state is not ScheduledJob.WAITING:
+            why = "is not there" if known is None else _NOT_WAITING[known.state]
+            raise BrokenRule(
+                f"it hints to {self._named(hinted.job)} that {self._named(hinted.waiting)} waits, which {why}; "
+                f"allowed: jobs that wait, {self._waiting()}"
+            )
+
+    def _judge_named(self, what: str, job: int, cores: bytes) -> list[tuple[int, int]]:
+        try:
+            return self._judge_cores(cores)
+        except BrokenRule as error:
+            raise BrokenRule(f"it {what} {self._named(job)}: {error}") from None
+
+    def _take_up(self, key: int, what: str, event: str) -> None:
+        known = self._jobs.get(key)
+        if known is None:
+            raise BrokenRule(f"it {what}s job {key}, which is not there; allowed: jobs that wait, {self._waiting()}")
+        after = _STEPS[known.state].get(event)
+        if after is None:
+            raise BrokenRule(
+                f"it {what}s {self._named(key)}, which {_NOT_WAITING[known.state]}; "
+                f"allowed: jobs that wait, {self._waiting()}"
+            )
+        known.state = after
+
+    def _placed(self, chosen: m.StartJob) -> list[tuple[int, int, int]]:
+        if chosen.cores is None:
+            return []
+        found = self._judge_named("places", chosen.job, chosen.cores)
+        together, asked = sum(hi - lo for lo, hi in found), self._jobs[chosen.job].job.cores
+        if together != asked and not (self._whole_hosts and together > asked):
+            raise BrokenRule(f"it places {self._named(chosen.job)} on {together} cores; it asks for {asked}")
+        return [(lo, hi, chosen.job) for lo, hi in found]
+
+    def _named(self, key: int) -> str:
+        # As both the user, who knows the log, and the scheduler's author, who knows keys, call it.
+        known = self._jobs.get(key)
+        number = key if known is None else known.job.number
+        return f"job {key}" if number == key else f"job {key} (number {number})"
+
+    def _waiting(self) -> str:
+        waiting = [key for key, known in self._jobs.items() if known.state is ScheduledJob.WAITING]
+        if not waiting:
+            return "none"
+        return ", ".join(map(str, waiting[:5])) + (" …" if len(waiting) > 5 else "")
+
+
+#: The rule for each message, in addition to the table of the connection.
+_RULES: Final[dict[type[Message], Callable[[SchedulerBook, Any], None]]] = {
+    m.SchedulerHello: SchedulerBook._judge_hello,
+    m.Machine: SchedulerBook._judge_machine,
+    m.Submitted: SchedulerBook._judge_submit,
+    **dict.fromkeys((m.Eligible, m.Expected, m.Ended), SchedulerBook._judge_job),
+    **dict.fromkeys((m.Started, m.Released, m.Given), SchedulerBook._judge_placed),
+    m.Decide: SchedulerBook._judge_question,
+    m.Decided: SchedulerBook._judge_answer,
+}
