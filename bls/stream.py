@@ -44,7 +44,7 @@ LATER = 1 << 40
 STRETCH_JOBS = 1 << 14
 
 
-def check_streamed(policy: AnyPolicy, rules: Rules, around: JobConstraints | None = None) -> None:
+def check_streamed(policy: AnyPolicy, rules: Rules, constraints: JobConstraints | None = None) -> None:
     """Refuse what needs all jobs at once.
 
     Raises
@@ -60,7 +60,7 @@ def check_streamed(policy: AnyPolicy, rules: Rules, around: JobConstraints | Non
         raise InputError(
             f"--stream: --bls {policy.name}: directs: running jobs cannot be directed; allowed: a policy that only starts jobs"
         )
-    if isinstance(policy, DecidingPolicy) and around is not None and around.outages is not None:
+    if isinstance(policy, DecidingPolicy) and constraints is not None and constraints.outages is not None:
         raise InputError(
             f"--stream: --failures: not with --bls {policy.name}, which decides in Python; allowed: a compiled policy"
         )
@@ -70,7 +70,7 @@ def check_streamed(policy: AnyPolicy, rules: Rules, around: JobConstraints | Non
         )
     if rules.keep_decisions:
         raise InputError("--stream: --decisions: the table of all passes is held")
-    if around is not None and around.drains:
+    if constraints is not None and constraints.drains:
         raise InputError("--stream: --failures: hosts cannot be drained; allowed: state down")
     if estimates_come_later(rules):
         raise InputError(
@@ -309,7 +309,7 @@ def stretches(
             carry_over(before.simulator.state, run.state, left)
             if run.is_seen:
                 run.view = before.simulator.view
-                run.view.go_on(run, left, np.concatenate([before.number[left], number]))
+                run.view.go_on(run.run_view(), left, np.concatenate([before.number[left], number]))
                 gc.collect()  # a simulator and what its kernels call in Python keep each other alive
             number = np.concatenate([before.number[left], number])
             job = np.concatenate([before.job[left], job])

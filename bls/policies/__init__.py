@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bls.policies.contract import (
-    ACCOUNT,
-    SCORE,
     AnyPolicy,
     BatchPolicy,
     DecidingPolicy,
@@ -42,9 +40,7 @@ from traces.base.naming import split_names, split_parameters, with_parameters
 from traces.base.plugins import resolve
 
 __all__ = [
-    "ACCOUNT",
     "POLICIES",
-    "SCORE",
     "WRITTEN",
     "AnyPolicy",
     "BatchPolicy",

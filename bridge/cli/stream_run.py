@@ -114,7 +114,7 @@ def stream_run(
     machine = platform_for(shared.platform, begin, replayed=True)
     arrivals = Arrivals(blocks, machine, shared.oversize, shared.memory, begins)
     scenario = Scenario.of(arrivals.first(), machine, options)
-    check_streamed(scenario.policy, options.rules, scenario.circumstances)
+    check_streamed(scenario.policy, options.rules, scenario.constraints)
     with fresh_directory(target, force) as folder:
         with Progress(None) as watch:
             result = run_stream(scenario, arrivals, folder / "jobs.parquet", watch)

@@ -29,7 +29,7 @@ def node_columns(result: Result) -> dict[str, Any]:
     jobs, first_core, down = result.ledger.jobs, result.ledger.machine.first_core, result.notes.downtime
     begin_ns = int(jobs.submit_ns.min())
     until_ns = max(begin_ns, int(jobs.end_ns.max()))
-    windows = result.scenario.circumstances.windows
+    windows = result.scenario.constraints.windows
     maintenance = reservations = NO_WINDOWS
     if windows is not None:
         window = np.repeat(np.arange(len(windows)), np.diff(windows.core_first))

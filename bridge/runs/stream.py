@@ -233,7 +233,7 @@ def _ended(scenario: Scenario, stretch: Stretch, begins: bool) -> _Jobs:
     if of_stretch.workload.names or of_stretch.workload.ids:
         names = [run.workload.job_name(row) or "" for row in run.columns().origin[rows].tolist()]
         columns[NAME] = np.array(names, object)
-    if run.estimates_differ:
+    if run.rules.estimates_differ:
         columns[PLANNED] = run.columns().estimate_ns[rows]
     count = np.diff(jobs.allocation_first)[rows]
     source = intervals_of(jobs.allocation_first[:-1][rows], count)
@@ -298,10 +298,10 @@ def _simulate(
     machine = scenario.platform.machine()
     span = _Span(machine)
 
-    def simulator(workload: Workload, around: JobConstraints) -> BatchSimulator:
-        return batch_simulator(replace(scenario, workload=workload, circumstances=around))
+    def simulator(workload: Workload, constraints: JobConstraints) -> BatchSimulator:
+        return batch_simulator(replace(scenario, workload=workload, constraints=constraints))
 
-    outages = scenario.circumstances.outages
+    outages = scenario.constraints.outages
     with JobsWriter(path) as writer:
         in_order = _InOrder(machine, writer)
         texts: dict[str, dict[int, str]] = {REJECTED_BECAUSE: {}, STARTED_BECAUSE: {}}

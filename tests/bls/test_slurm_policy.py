@@ -13,7 +13,7 @@ from tables import table_rows
 
 import bridge
 from bls import HostGroup, Platform, Workload
-from bls.constraints.options import Surroundings
+from bls.constraints.options import ConstraintOptions
 from bls.policies import policy
 from bls.policies.slurm import Slurm
 from bls.policies.slurm.places import ConsTres, Linear, SlurmJob
@@ -139,7 +139,7 @@ def test_parameters_that_cannot_be_are_refused_by_name(text: str, words: str) ->
         ({"rules": Rules(charge_decisions=True, decision_cost_ns=5)}, "charge_decisions"),
         ({"rules": Rules(estimates="exact")}, "estimates"),
         ({"allocator": "random"}, "allocator"),
-        ({"surroundings": Surroundings(failures="mtbf:6h,mttr:20m,seed:3")}, "hosts that fail"),
+        ({"constraints": ConstraintOptions(failures="mtbf:6h,mttr:20m,seed:3")}, "hosts that fail"),
     ],
 )
 def test_what_it_knows_nothing_of_is_refused(options: dict[str, object], words: str) -> None:
@@ -151,8 +151,8 @@ def test_jobs_that_wait_for_others_are_refused_before_any_runs() -> None:
     def run(preceding: int) -> None:
         rows = [{"job_id": job, "submit_s": 20 * job, "run_s": 10, "cores": 1, "preceding": -1} for job in (1, 2)]
         rows[1] |= {"preceding": preceding, "think_s": 5}
-        keeps = Surroundings(dependencies=True)
-        bridge.simulate(Workload.from_jobs(rows), machine(2, 1), bls="slurm", als="recorded", surroundings=keeps)
+        keeps = ConstraintOptions(dependencies=True)
+        bridge.simulate(Workload.from_jobs(rows), machine(2, 1), bls="slurm", als="recorded", constraints=keeps)
 
     run(-1)  # that somebody could is nothing
     with pytest.raises(InputError, match=r"slurm.*: job 2 waits for another: .*; allowed: no "):

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from bls.cp.parameters import Parameters
 from traces.base.errors import InputError
 
 if TYPE_CHECKING:
     from bls.policies.planning.run import PlannedRun
+    from bls.seen.answers import Choice
     from bls.view import View
 
 
@@ -57,7 +58,7 @@ class Planner(Parameters):
 
         return PlannedRun(self.name, self.parameters)
 
-    def decide(self, view: View) -> Iterable[Any]:
+    def decide(self, view: View) -> Iterable[Choice]:
         """Who starts now: a decision that knows of none before it."""
         return self.for_run().decide(view)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from traces.compiled import Array
 
 if TYPE_CHECKING:
     from bls.seen.columns import RunningColumns, WaitingColumns
+    from bls.seen.jobs import SeenJob
     from bls.view import View
 
 #: So many of the jobs that a start goes past are named.
@@ -65,7 +66,7 @@ class PlannedRun:
         """Columns of the file of signals without which a run cannot be."""
         return self.parameters.needs_signals
 
-    def decide(self, view: View) -> Iterator[tuple[Any, list[int], str]]:
+    def decide(self, view: View) -> Iterator[tuple[SeenJob, list[int], str]]:
         """The jobs that the plan of this instant starts now, each with its cores, and whose plan it is."""
         if self._machine is None:
             self._machine = _Machine(view)

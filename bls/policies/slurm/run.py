@@ -32,7 +32,7 @@ class SlurmRun:
         self._starts: list[tuple[SlurmJob, dict[int, int], str]] = []
         self._counts = {"main": 0, "backfill": 0}
 
-    def decide(self, view: View) -> Iterator[tuple[Any, list[int], str]]:
+    def decide(self, view: View) -> Iterator[tuple[SeenJob, list[int], str]]:
         """Whom slurmctld starts at this instant, on which cores, and which of its schedulers does."""
         threads = self._threads or self._come_up(view)
         now_ns = view.now_ns
