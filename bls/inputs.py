@@ -13,7 +13,7 @@ from bls.constraints.job_constraints import JobConstraints, masks, outage_column
 from bls.constraints.unaware import check_aware, check_signals
 from bls.engine import state as b
 from bls.engine.hooks import DIRECT, HINT, HINT_AS_DECIDED
-from bls.engine.initial_state import Given
+from bls.engine.initial_state import RunColumns
 from bls.estimates import CORRECTIONS_NS, HistoryEstimator, Promised, estimator, groups, planned_ns
 from bls.estimates.coverage import check_predicts
 from bls.machine.partitions import PartitionTable, partition_table
@@ -114,7 +114,7 @@ def given_for(
     recorded: bool,
     requested: Mapping[int, str] | None,
     power: PowerPlan | None = None,
-) -> Given:
+) -> RunColumns:
     """The arrays of a run; ``scored`` is the policy made ready, where it scores. Arguments as of ``BatchSimulator``.
 
     The jobs are planned with the estimates of ``known``.
@@ -147,7 +147,7 @@ def given_for(
         _check_power(policy, rules, constraints, limits)
         counted = rules.depth <= 1 and limits.alike and not limits.limits.notice_ns and not limits.domains
         countable = countable and (limits.stops or (counted and asleep is None))
-    given = Given(
+    given = RunColumns(
         jobs={
             "submit_ns": workload.submit_ns,
             "begin_ns": workload.earliest_ns,
@@ -389,7 +389,7 @@ def _check_resizing(
             raise InputError(f"--resize {rules.resize}: not with {what}; allowed: none")
 
 
-def _add_history(given: Given, workload: Workload, rules: Rules, constraints: JobConstraints) -> None:
+def _add_history(given: RunColumns, workload: Workload, rules: Rules, constraints: JobConstraints) -> None:
     # What estimates are predicted from, where they come later.
     found = estimator(rules.estimates)
     if isinstance(found, HistoryEstimator):
@@ -402,7 +402,7 @@ def _add_history(given: Given, workload: Workload, rules: Rules, constraints: Jo
         given.settings["shortest_ns"] = found.shortest_ns
 
 
-def _add_constraints(given: Given, workload: Workload, platform: Platform, constraints: JobConstraints) -> None:
+def _add_constraints(given: RunColumns, workload: Workload, platform: Platform, constraints: JobConstraints) -> None:
     # Dependencies, requests and advance reservations.
     columns, depends, asked, windows = given.jobs, constraints.dependencies, constraints.requests, constraints.windows
     if depends is not None and bool((depends.depends_on >= 0).any()):
@@ -419,6 +419,6 @@ def _add_constraints(given: Given, workload: Workload, platform: Platform, const
         columns["window"] = windows.of_jobs(workload)
         ends = np.where(columns["window"] < 0, b.NEVER, windows.end_ns[columns["window"]])
         columns["cancel_ns"] = np.minimum(columns["cancel_ns"], ends)
-        given.state["windows"] = b.Windows(
+        given.state["windows"] = b.WindowColumns(
             begin_ns=own(windows.begin_ns, np.int64), end_ns=own(windows.end_ns, np.int64)
         )

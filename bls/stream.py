@@ -79,7 +79,7 @@ def check_streamed(policy: AnyPolicy, rules: Rules, constraints: JobConstraints 
 
 
 @dataclass
-class Arrivals:
+class ArrivingJobs:
     """The jobs of a log that fit a machine, in the order of their submits, and the account of its lines so far.
 
     Parameters
@@ -194,7 +194,7 @@ class Arrivals:
 
 
 def in_blocks(workload: Workload, jobs: int = STRETCH_JOBS) -> Iterator[Workload]:
-    """A workload that is held as blocks for :class:`Arrivals`; the first one has the account of its lines."""
+    """A workload that is held as blocks for :class:`ArrivingJobs`; the first one has the account of its lines."""
     account: dict[str, Any] = {}
     for at in range(0, len(workload), jobs):
         yield workload.take(np.arange(at, min(at + jobs, len(workload))), **account)
@@ -263,7 +263,7 @@ class Stretch:
 
 
 def stretches(
-    arrivals: Arrivals,
+    arrivals: ArrivingJobs,
     simulator: Callable[[Workload, JobConstraints], BatchSimulator],
     *,
     jobs: int = STRETCH_JOBS,
@@ -275,7 +275,7 @@ def stretches(
 
     Parameters
     ----------
-    arrivals : Arrivals
+    arrivals : ArrivingJobs
     simulator : callable
         Makes the simulator of some jobs, which last their recorded run times; its policy is one of ``check_streamed``.
     jobs : int

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bls.allocators import Allocator
 from bls.constraints.job_constraints import JobConstraints
 from bls.machine.platform import Platform
-from bls.running_jobs import RunningJobs
-from bls.scheduler_options import Rules
 from bls.workloads.workload import Workload
 from traces.base.errors import PluginError
 from traces.compiled import Array
 
 if TYPE_CHECKING:
+    from bls.allocators import Allocator
     from bls.power.signals import Signals
+    from bls.running_jobs import RunningJobs
+    from bls.scheduler_options import Rules
 
 
 @dataclass(frozen=True)

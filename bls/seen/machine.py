@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,10 +19,12 @@ from bls.engine import state as b
 from bls.engine.cores import intervals_of
 from bls.machine.partitions import Partition, partition_table
 from bls.machine.platform import Platform
-from bls.running_jobs import RunningJobs
 from bls.seen.jobs import JobFacts, SeenJob
 from traces.base.columns import read_only
 from traces.compiled import Array
+
+if TYPE_CHECKING:
+    from bls.running_jobs import RunningJobs
 
 
 class Present:

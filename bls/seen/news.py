@@ -8,16 +8,18 @@ busy nothing is told.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
 from bls.engine.jobs import Jobs
 from bls.engine.state import NEVER, BatchState
-from bls.running_jobs import RunningJobs
 from bls.seen.jobs import SeenJob
 from traces.compiled import Array
 from traces.ledger import STATES
+
+if TYPE_CHECKING:
+    from bls.running_jobs import RunningJobs
 
 
 class JobSubmitted(NamedTuple):

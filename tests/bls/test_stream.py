@@ -30,7 +30,7 @@ from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES, KnownJobs, policy
 from bls.scheduler_options import Rules
 from bls.simulator import BatchSimulator
-from bls.stream import Arrivals, Stretch, check_streamed, stretches
+from bls.stream import ArrivingJobs, Stretch, check_streamed, stretches
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, PluginError
 from traces.ledger import STATES, WHY
@@ -70,7 +70,7 @@ def streamed(case: BatchCase, block: int, jobs: int) -> list[tuple[Any, ...]]:
 
     plain = Platform(tuple(HostGroup(1, host.cores, 1.0) for host in case.machine.hosts))
     found: list[tuple[Any, ...]] = []
-    arrivals = Arrivals(blocks(workload, block), plain)
+    arrivals = ArrivingJobs(blocks(workload, block), plain)
     for stretch in stretches(arrivals, simulator, jobs=jobs, outages=whole.constraints.outages, pace=lambda: 3):
         stretch.simulator.validate()
         found += ended(stretch)
@@ -109,7 +109,7 @@ def run(workload: Workload, order: Any = "fcfs", rules: Rules | None = None, job
             some, platform, chosen, ALLOCATORS["first-fit"], rules=rules, constraints=constraints, recorded=True
         )
 
-    return list(stretches(Arrivals(blocks(workload, 5), platform), simulator, jobs=jobs))
+    return list(stretches(ArrivingJobs(blocks(workload, 5), platform), simulator, jobs=jobs))
 
 
 def test_no_more_jobs_are_held_than_wait_run_or_come() -> None:

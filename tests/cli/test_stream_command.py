@@ -17,7 +17,7 @@ from bls.machine.platform import HostGroup, Platform
 from bls.scheduler_options import Rules
 from bls.seen.answers import Start
 from bls.seen.jobs import SeenJob
-from bls.stream import Arrivals
+from bls.stream import ArrivingJobs
 from bls.workloads import sample_path
 from bls.workloads.readers.swf import swf_blocks
 from bridge.runs.simulation import run
@@ -163,7 +163,7 @@ def test_row_groups_and_stretches_of_any_size(
     if (fragmentation := expected["mean_fragmentation"]) is not None:  # None, if no job started
         expected["mean_fragmentation"] = pytest.approx(fragmentation, rel=1e-12)
     for jobs, block_bytes in ((7, 300), (100, 1 << 20)):
-        arrivals = Arrivals(swf_blocks(path, block_bytes=block_bytes), platform, memory=options.constraints.memory)
+        arrivals = ArrivingJobs(swf_blocks(path, block_bytes=block_bytes), platform, memory=options.constraints.memory)
         scenario = Scenario.of(arrivals.first(), platform, options)
         found = streaming.run_stream(
             scenario, arrivals, tmp_path / "streamed.parquet", lambda ended, now_ns: None, stretch_jobs=jobs
@@ -224,4 +224,4 @@ def test_a_log_of_which_no_job_fits_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match="none of its jobs fits the platform: no run time 1, wider than the platform 8"
     ):
-        Arrivals(swf_blocks(tmp_path / "log.swf", block_bytes=100), Platform((HostGroup(1, 9, 1.0),))).first()
+        ArrivingJobs(swf_blocks(tmp_path / "log.swf", block_bytes=100), Platform((HostGroup(1, 9, 1.0),))).first()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Planner(Parameters):
+class PlanningPolicy(Parameters):
     """One of the dispatchers, with the choices of :class:`bls.cp.parameters.Parameters`, as ``--bls pcp20:queue=50`` has
     them.
 
@@ -64,13 +64,13 @@ class Planner(Parameters):
 
 
 #: Pooled resources, and then best fit by node.
-HCP19 = Planner(name="hcp19")
+HCP19 = PlanningPolicy(name="hcp19")
 
 #: How many units of a job each class of nodes gets, and then places on these; ours.
-CP_CLASSES = Planner(name="cp-classes")
+CP_CLASSES = PlanningPolicy(name="cp-classes")
 
 #: A variable for each unit on each node that can hold it.
-PCP19 = Planner(name="pcp19")
+PCP19 = PlanningPolicy(name="pcp19")
 
 #: A position for each unit on an axis of all nodes.
-PCP20 = Planner(name="pcp20")
+PCP20 = PlanningPolicy(name="pcp20")

@@ -12,7 +12,7 @@ import numpy as np
 from bls.cp.dispatch import dispatch
 from bls.cp.instance import Instance
 from bls.cp.parameters import Parameters
-from bls.cp.plan import Plan
+from bls.cp.plan import DispatchPlan
 from bls.cp.prices import Prices
 from bls.cp.solver import cp_model
 from traces.base.time import NS_PER_S
@@ -110,7 +110,7 @@ class PlannedRun:
         ahead_s = int(self.parameters.ahead_h * 3600)
         return Prices.at(view.now_ns, signals.instant_ns, price, carbon, ahead_s=ahead_s)
 
-    def _wake(self, view: View, found: Plan) -> None:
+    def _wake(self, view: View, found: DispatchPlan) -> None:
         """Have it decided again when the plan starts the next job: nothing else may happen then.
 
         A start at a change of prices is at the very instant of that, and not at the whole second after it.
@@ -130,7 +130,7 @@ class PlannedRun:
             view.wake_at(instant_ns)
             self._woken_ns = instant_ns
 
-    def plan(self, instance: Instance) -> Plan:
+    def plan(self, instance: Instance) -> DispatchPlan:
         """What is planned of an instance: who wants to keep instances may do so here."""
         last_s = None
         if self._last_s:
@@ -148,7 +148,7 @@ class PlannedRun:
         }
 
     @staticmethod
-    def _note(view: View, found: Plan) -> None:
+    def _note(view: View, found: DispatchPlan) -> None:
         view.note(
             status=found.status,
             source=found.source if found.status != "nothing" else None,
@@ -172,7 +172,7 @@ def _kept(value: Fraction | None) -> Fraction | None:
     return Fraction(round(value * _DENOMINATOR), _DENOMINATOR)
 
 
-def _gone_past(found: Plan, waiting: WaitingColumns) -> dict[int, str]:
+def _gone_past(found: DispatchPlan, waiting: WaitingColumns) -> dict[int, str]:
     """Of starts that go past jobs of a higher priority which wait on: these, by the start's place in the queue."""
     assert found.place is not None
     starting = {start.place for start in found.starts}

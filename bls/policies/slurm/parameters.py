@@ -47,7 +47,7 @@ _RANGES = {
 
 
 @dataclass(frozen=True)
-class Slurm:
+class SlurmCycle:
     """Slurm's cycle; ``--bls slurm:bf_interval=60`` changes it as ``SchedulerParameters`` of slurm.conf do.
 
     Attributes
