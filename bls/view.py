@@ -325,10 +325,7 @@ class View:
             If it is asked for by an observer, or is no later instant.
         """
         self._of_a_policy("wake_at")
-        try:
-            self._wake_ups.add(whole("wake_at", instant_ns, self._now_ns + 1, MAX_NS))
-        except InputError as error:
-            raise PluginError(str(error)) from None
+        self._wake_ups.add(_whole("wake_at", instant_ns, self._now_ns + 1, MAX_NS))
 
     def wake_after(self, duration_ns: int) -> None:
         """For a policy while it decides: :meth:`wake_at` so many ns after the present instant, 1 or more.
@@ -339,10 +336,7 @@ class View:
             As :meth:`wake_at`.
         """
         self._of_a_policy("wake_after")
-        try:
-            self._wake_ups.add(self._now_ns + whole("wake_after", duration_ns, 1, MAX_NS - self._now_ns))
-        except InputError as error:
-            raise PluginError(str(error)) from None
+        self._wake_ups.add(self._now_ns + _whole("wake_after", duration_ns, 1, MAX_NS - self._now_ns))
 
     def kill_after(self, job: SeenJob, span_ns: int) -> None:
         """For a policy while it decides, where jobs are killed at their walltime: one that waits is killed when it has run for
@@ -361,10 +355,7 @@ class View:
             raise PluginError(
                 "kill_after() is for runs in which jobs are killed at their walltime (--kill-at-walltime)"
             )
-        try:
-            self._jobs.state.jobs.walltime_ns[row] = whole("kill_after", span_ns, 1, MAX_NS - self._now_ns)
-        except InputError as error:
-            raise PluginError(str(error)) from None
+        self._jobs.state.jobs.walltime_ns[row] = _whole("kill_after", span_ns, 1, MAX_NS - self._now_ns)
 
     def trial(self) -> Trial:
         """For a policy while it decides: a trial of placements, on a copy of what is free, for what it is about to answer.
@@ -408,8 +399,7 @@ class View:
         self._of_a_policy("reject")
         row = self._facts.find(job.row) if isinstance(job, SeenJob) else -1
         if not isinstance(job, SeenJob) or self._waiting.get(row) is not job:
-            named = f"job {job.job_id}, which is not waiting" if isinstance(job, SeenJob) else shown(job)
-            raise PluginError(f"reject() was given {named}; allowed: jobs of view.waiting")
+            raise PluginError(f"reject() was given {_which(job, 'is not waiting')}; allowed: jobs of view.waiting")
         if row in self._rejected:
             raise PluginError(f"reject() was given job {job.job_id} twice")
         text = reason_text(reason)
@@ -534,10 +524,7 @@ class View:
             raise PluginError(
                 f"resize() of job {one.job_id}, which is not malleable; allowed: jobs whose width may change"
             )
-        try:
-            self._directions.resize(one, whole("cores", cores, least, most))
-        except InputError as error:
-            raise PluginError(f"resize() of job {one.job_id}: {error}") from None
+        self._directions.resize(one, _whole(f"resize() of job {one.job_id}: cores", cores, least, most))
 
     def hint(self, job: SeenJob, cores: Iterable[int] = (), waiting: SeenJob | None = None) -> None:
         """For a policy while it decides, whose ``directs`` names ``"hints"``: a running job hears who waits for its cores.
@@ -566,11 +553,10 @@ class View:
         if self._jobs.state.settings.after_hints != HINT_AS_DECIDED:
             raise PluginError("hint() is for a batch policy whose directs has 'hints', with --coordination hint")
         if not isinstance(job, SeenJob) or job.row not in self._running:
-            named = f"job {job.job_id}, which does not run" if isinstance(job, SeenJob) else shown(job)
-            raise PluginError(f"hint() was given {named}; allowed: jobs of view.running")
+            raise PluginError(f"hint() was given {_which(job, 'does not run')}; allowed: jobs of view.running")
         if waiting is not None and (not isinstance(waiting, SeenJob) or self._waiting.get(waiting.row) is not waiting):
-            named = f"job {waiting.job_id}, which is not waiting" if isinstance(waiting, SeenJob) else shown(waiting)
-            raise PluginError(f"hint() of job {job.job_id}: waiting: {named}; allowed: jobs of view.waiting")
+            which = _which(waiting, "is not waiting")
+            raise PluginError(f"hint() of job {job.job_id}: waiting: {which}; allowed: jobs of view.waiting")
         self._directions.hint(job, cores, waiting, self._cores_of(job) & self._working(job))
 
     def _working(self, job: SeenJob) -> set[int]:
@@ -597,8 +583,8 @@ class View:
 
     def _directable(self, what: str, job: object) -> SeenJob:
         if not isinstance(job, SeenJob) or (job.row not in self._running and self._waiting.get(job.row) is not job):
-            named = f"job {job.job_id}, which neither runs nor waits" if isinstance(job, SeenJob) else shown(job)
-            raise PluginError(f"{what}() was given {named}; allowed: jobs of view.running, and those that it starts")
+            which = _which(job, "neither runs nor waits")
+            raise PluginError(f"{what}() was given {which}; allowed: jobs of view.running, and those that it starts")
         return job
 
     def go_on(self, run: RunView, rows: Array, numbers: Array) -> None:
@@ -740,6 +726,17 @@ class View:
         if because:
             self._because[self._facts.find(job.row)] = because
         return job
+
+
+def _whole(what: str, value: object, least: int, most: int) -> int:
+    try:
+        return whole(what, value, least, most)
+    except InputError as error:
+        raise PluginError(str(error)) from None
+
+
+def _which(job: object, why: str) -> str:
+    return f"job {job.job_id}, which {why}" if isinstance(job, SeenJob) else shown(job)
 
 
 def _held_for(job: SeenJob) -> str:

@@ -196,7 +196,7 @@ class _Drive:
                         supervisor.expect_another()
                     order = self._orders.order(row)
                     supervisor.submit(order)
-                    # A level that does not say that it conserves work has promised nothing but the start.
+                    # A simulator that does not say that it conserves work has promised nothing but the start.
                     start_ns = order.start.start_ns
                     # And what is planned with the outcome, or is released before it, waits for it at once, also where the
                     # job starts only later: before its answer is there it cannot receive commands.
@@ -241,7 +241,7 @@ class _Drive:
 
     def _inject(self, supervisor: Supervisor) -> None:
         level, running, reports = self._level, self._running, dict(supervisor.reports)
-        dealings = level.dealings
+        dealings, releasing = level.dealings, running if level.dealings.releases else None
         self._injected += len(supervisor.promises) + len(reports)
         for row, promised_ns in supervisor.promises.items():
             if not dealings.awaits_outcomes:  # a promise is of the end
@@ -251,11 +251,7 @@ class _Drive:
         for row, report in reports.items():
             if dealings.directs or dealings.releases:
                 self._orders.answered(row, report.outcome.attempt)
-            if (
-                running is not None
-                and dealings.releases
-                and not self._report_releases(running, supervisor, row, report)
-            ):
+            if releasing is not None and not self._report_releases(releasing, supervisor, row, report):
                 continue
             numbers, end_ns, last = self._orders.numbers(row), report.outcome.end_ns, report.outcome.last_lost
             self._reports.note(row, report)

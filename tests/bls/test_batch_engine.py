@@ -37,6 +37,7 @@ from bls.fair_start import check_fair_start, fair_starts
 from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES
 from bls.scheduler_options import Rules as BatchRules
+from bls.seen.moment import Counts
 from bls.simulator import BatchSimulator
 from bls.workloads.workload import Workload
 from bridge import simulate
@@ -542,7 +543,7 @@ def test_the_numbers_of_a_run_do_not_keep_its_columns() -> None:
     """A display of the run keeps its numbers; the columns of a large run take more memory than everything else that is kept."""
     simulator = simulator_of(said_cases(1, 5)[0])
     ended = len({attempt.number for attempt in finish(simulator)})
-    counts, state = simulator.counts, weakref.ref(simulator.state)
+    counts, state = Counts(simulator.state), weakref.ref(simulator.state)
     del simulator
     gc.collect()
     assert state() is None
