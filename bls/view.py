@@ -78,7 +78,9 @@ class View:
         self._data = DataOfNow({name: partial(one.value, self) for name, one in data.items()}, lambda: self._now_ns)
         self._waiting: OrderedDict[int, SeenJob] = OrderedDict()
         self._running: OrderedDict[int, SeenJob] = OrderedDict()
-        # Where running jobs promise their ends, or are scaled or resized: when these are expected, as of _running.
+        dealings = run.jobs.dealings
+        # Whether running jobs promise their ends, or are scaled or resized; then when these are expected, as of _running.
+        self._promises = dealings.scales or dealings.resizes or run.jobs.state.settings.promises == 1
         self._expected: OrderedDict[int, int] = OrderedDict()
         self._corrections = Corrections() if run.rules.estimates_differ else None
         self._deciding = False
@@ -606,12 +608,8 @@ class View:
         # Bring the view to the present: the engine has logged who came, started and left.
         state = self._jobs.state
         jobs = state.jobs
-        n = state.n_log
-        settings = state.settings
-        promises = settings.promises == 1 or settings.directs & (b.SCALES | b.SLOWS) != 0
-        promises = promises or settings.resizing != b.NO_RESIZE
-        corrections = self._corrections
-        for entry in state.log[:n].tolist():
+        promises, corrections = self._promises, self._corrections
+        for entry in state.log[: state.n_log].tolist():
             row, kind = entry >> 2, entry & 3
             if kind == b.LOG_ARRIVED:
                 self._waiting[row] = self._seen(row)
