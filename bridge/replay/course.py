@@ -55,7 +55,7 @@ class Course:
     Parameters
     ----------
     scenario : Scenario
-        Its workload and what surrounds it, and its machine; nothing else of it is for Slurm.
+        Its workload and what constrains it, and its machine; nothing else of it is for Slurm.
     controller : Controller
         It has come up.
     clock : Clock

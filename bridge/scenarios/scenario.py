@@ -256,7 +256,7 @@ class Scenario:
         observers: Sequence[str | AnyObserver] = (),
         known_jobs: Array | None = None,
     ) -> Scenario:
-        """Check the options against each other, look the plug-ins up, and read what surrounds the jobs.
+        """Check the options against each other, look the plug-ins up, and read what constrains the jobs.
 
         ``known_jobs`` are all job numbers that a file of requests may name, as those of a log before a selection.
 
