@@ -1,6 +1,6 @@
 from .allocators import Allocator as Allocator, allocator as allocator, allocator_kernel as allocator_kernel
 from .analysis.description import describe as describe
-from .constraints.options import Surroundings as Surroundings
+from .constraints.options import ConstraintOptions as ConstraintOptions
 from .engine.status import BatchStatus as BatchStatus
 from .machine.partitions import Partition as Partition
 from .machine.platform import (

@@ -13,7 +13,7 @@ from bls.constraints.job_constraints import JobConstraints, masks, outage_column
 from bls.constraints.unaware import check_aware, check_signals
 from bls.engine import state as b
 from bls.engine.hooks import DIRECT, HINT, HINT_AS_DECIDED
-from bls.engine.initial_state import Given
+from bls.engine.initial_state import RunColumns
 from bls.estimates import CORRECTIONS_NS, HistoryEstimator, Promised, estimator, groups, planned_ns
 from bls.estimates.coverage import check_predicts
 from bls.machine.partitions import PartitionTable, partition_table
@@ -87,7 +87,7 @@ def estimates_come_later(rules: Rules) -> bool:
     return isinstance(estimator(rules.estimates), HistoryEstimator)
 
 
-def planned_with(workload: Workload, rules: Rules, around: JobConstraints, seed: int) -> Array:
+def planned_with(workload: Workload, rules: Rules, constraints: JobConstraints, seed: int) -> Array:
     """The run times that are planned with, int64 (n,): requests where the estimates come later."""
     found = estimator(rules.estimates)
     if isinstance(found, HistoryEstimator):
@@ -95,10 +95,10 @@ def planned_with(workload: Workload, rules: Rules, around: JobConstraints, seed:
     planned = planned_ns(found, workload, seed)
     if rules.kill_at_walltime:
         planned = np.minimum(planned, workload.estimate_ns)
-    if around.windows is None or not len(around.windows):
+    if constraints.windows is None or not len(constraints.windows):
         return planned
     # What runs in a window of its own is taken at its word: the window was checked to be long enough for that.
-    return np.where(around.windows.of_jobs(workload) >= 0, workload.estimate_ns, planned)
+    return np.where(constraints.windows.of_jobs(workload) >= 0, workload.estimate_ns, planned)
 
 
 def given_for(
@@ -107,14 +107,14 @@ def given_for(
     policy: AnyPolicy,
     allocator: Allocator,
     rules: Rules,
-    around: JobConstraints,
+    constraints: JobConstraints,
     known: KnownJobs,
     *,
     scored: Scoring | None,
     recorded: bool,
     requested: Mapping[int, str] | None,
     power: PowerPlan | None = None,
-) -> Given:
+) -> RunColumns:
     """The arrays of a run; ``scored`` is the policy made ready, where it scores. Arguments as of ``BatchSimulator``.
 
     The jobs are planned with the estimates of ``known``.
@@ -124,30 +124,30 @@ def given_for(
     InputError, PluginError
         If the requested cores or the policy's keys cannot be used.
     """
-    table, windows = partition_table(platform), around.windows
-    partition = np.zeros(len(workload), np.int64) if around.partition is None else around.partition
+    table, windows = partition_table(platform), constraints.windows
+    partition = np.zeros(len(workload), np.int64) if constraints.partition is None else constraints.partition
     user = distinct(workload.user)[1]
     tier = table.priority[partition] if len(table) > 1 else None
     order = _order(policy, scored)
     limits = power if power is not None and power.limits_jobs else None
-    countable = allocator.countable and around.interchangeable(platform)
-    check_aware(policy, workload, platform, allocator, around, limits_power=limits is not None)
+    countable = allocator.countable and constraints.interchangeable(platform)
+    check_aware(policy, workload, platform, allocator, constraints, limits_power=limits is not None)
     check_signals(policy, None if power is None else power.signals)
     asleep = power if power is not None and power.sleeps else None
-    if around.drains and power is not None and (power.sleeps or power.limits_jobs):
+    if constraints.drains and power is not None and (power.sleeps or power.limits_jobs):
         raise InputError(
             "--failures: drained hosts cannot be beside limits to power, or hosts that sleep; allowed: state down"
         )
-    if around.drains and around.requests is not None and around.requests.licences.any():
+    if constraints.drains and constraints.requests is not None and constraints.requests.licences.any():
         # A job that outlasts its estimate, and has no core but on such a host, would be planned to give them back.
         raise InputError("--failures: drained hosts cannot be beside licences; allowed: state down")
     if asleep is not None:
-        check_sleeping(rules, around, limited=limits is not None)
+        check_sleeping(rules, constraints, limited=limits is not None)
     if limits is not None:
-        _check_power(policy, rules, around, limits)
+        _check_power(policy, rules, constraints, limits)
         counted = rules.depth <= 1 and limits.alike and not limits.limits.notice_ns and not limits.domains
         countable = countable and (limits.stops or (counted and asleep is None))
-    given = Given(
+    given = RunColumns(
         jobs={
             "submit_ns": workload.submit_ns,
             "begin_ns": workload.earliest_ns,
@@ -175,7 +175,7 @@ def given_for(
                 parameters=np.array(allocator.parameters, np.int64),
             ),
         },
-        settings=_settings(rules, allocator, around, scored, table, order, countable, recorded)
+        settings=_settings(rules, allocator, constraints, scored, table, order, countable, recorded)
         | ({} if limits is None else limits.settings())
         | ({} if asleep is None else sleep_settings(asleep))
         | _telling(rules, policy, limits)
@@ -184,16 +184,16 @@ def given_for(
     )
     names = ("wanted_first", "wanted_lo", "wanted_hi", "outage_first", "outage_down", "outage_up")
     wanted = _wanted(workload, platform.n_cores, requested, allocator)
-    outages = outage_columns(around.outages, windows, platform.n_hosts)
+    outages = outage_columns(constraints.outages, windows, platform.n_hosts)
     given.state |= dict(zip(names, wanted + outages, strict=True))
     if scored is not None:
         given.state |= {"numbers": scored.numbers, "memory": scored.memory}
     if not countable:
         given.state["masks"] = masks(table, windows, platform.n_cores)
-    if around.widths is not None and (rules.resizing != b.NO_RESIZE or rules.molds):
-        given.jobs["min_cores"], given.jobs["max_cores"] = around.widths.min_cores, around.widths.max_cores
-    _add_history(given, workload, rules, around)
-    _add_constraints(given, workload, platform, around)
+    if constraints.widths is not None and (rules.resizing != b.NO_RESIZE or rules.molds):
+        given.jobs["min_cores"], given.jobs["max_cores"] = constraints.widths.min_cores, constraints.widths.max_cores
+    _add_history(given, workload, rules, constraints)
+    _add_constraints(given, workload, platform, constraints)
     if asleep is not None:
         given.sleep_passages = sleep_passages(asleep.table)
     if limits is not None:
@@ -231,7 +231,7 @@ def _limits(table: PartitionTable) -> dict[str, Array]:
 def _settings(
     rules: Rules,
     allocator: Allocator,
-    around: JobConstraints,
+    constraints: JobConstraints,
     scored: Scoring | None,
     table: PartitionTable,
     order: int,
@@ -239,7 +239,7 @@ def _settings(
     recorded: bool,
 ) -> dict[str, int]:
     # The settings of BatchState that are not found from its arrays.
-    asked, wait_ns = around.requests, rules.switch_wait_ns
+    asked, wait_ns = constraints.requests, rules.switch_wait_ns
     return {
         "max_reservations": rules.depth,
         "keeps_reservations": int(rules.keeps),
@@ -257,7 +257,7 @@ def _settings(
         "n_resources": 0 if asked is None else asked.per_unit.shape[1],
         "n_licences": 0 if asked is None else asked.licences.shape[1],
         "accounts": int(scored is not None and scored.accounts),
-        "releases": _releases(rules, allocator, around, recorded, countable),
+        "releases": _releases(rules, allocator, constraints, recorded, countable),
         "promises": int(isinstance(estimator(rules.estimates), Promised)),
         "resizing": rules.resizing,
         "molds": int(rules.molds),
@@ -289,7 +289,7 @@ def _check_directing(rules: Rules, policy: AnyPolicy) -> None:
         )
 
 
-def _check_power(policy: AnyPolicy, rules: Rules, around: JobConstraints, plan: PowerPlan) -> None:
+def _check_power(policy: AnyPolicy, rules: Rules, constraints: JobConstraints, plan: PowerPlan) -> None:
     # What cannot be under limits to power.
     if plan.options.stretch_walltime and not rules.kill_at_walltime:
         raise InputError("--stretch-walltime: needs --kill-at-walltime, as nobody is killed otherwise")
@@ -333,20 +333,20 @@ def _check_power(policy: AnyPolicy, rules: Rules, around: JobConstraints, plan: 
             raise InputError(f"--fallback {plan.options.fallback}: not with {what}; allowed: --fallback {instead}")
 
 
-def _releases(rules: Rules, allocator: Allocator, around: JobConstraints, recorded: bool, countable: bool) -> int:
+def _releases(rules: Rules, allocator: Allocator, constraints: JobConstraints, recorded: bool, countable: bool) -> int:
     # A core alone goes back only where it can be given to another job as it is.
-    asked = around.requests
+    asked = constraints.requests
     resizes = rules.resizing != b.NO_RESIZE or rules.molds
-    if resizes and around.widths is None:
+    if resizes and constraints.widths is None:
         raise InputError(f"--resize {rules.resize}: needs --malleable, the jobs whose width may change")
     if resizes:
-        _check_resizing(rules, allocator, around, recorded, countable)
-    if around.drains and (rules.resizing != b.NO_RESIZE or rules.releases != b.NO_RELEASES):
+        _check_resizing(rules, allocator, constraints, recorded, countable)
+    if constraints.drains and (rules.resizing != b.NO_RESIZE or rules.releases != b.NO_RELEASES):
         how = f"--resize {rules.resize}" if rules.resizing != b.NO_RESIZE else f"--coordination {rules.coordination}"
         raise InputError(f"--failures: drained hosts cannot be beside {how}; allowed: state down")
     if rules.resizing != b.NO_RESIZE:
         return b.BY_CORE
-    if around.drains:
+    if constraints.drains:
         return b.BY_DRAIN
     what = "hosts that are not shared" if allocator.whole_hosts else "units of several cores, or amounts of their hosts"
     if rules.releases == b.BY_CORE and (
@@ -359,10 +359,10 @@ def _releases(rules: Rules, allocator: Allocator, around: JobConstraints, record
 
 
 def _check_resizing(
-    rules: Rules, allocator: Allocator, around: JobConstraints, recorded: bool, countable: bool
+    rules: Rules, allocator: Allocator, constraints: JobConstraints, recorded: bool, countable: bool
 ) -> None:
     # What comes to jobs that run are single cores, with their amounts.
-    asked = around.requests
+    asked = constraints.requests
     for there, what in (
         (recorded, "recorded run times, which no width changes"),
         (allocator.whole_hosts, f"--allocator {allocator.name}, as a job has more cores of a host than it computes on"),
@@ -379,7 +379,7 @@ def _check_resizing(
             rules.molds and asked is not None and not asked.plain,
             "jobs that ask for more than cores",
         ),
-        (rules.molds and around.windows is not None and len(around.windows) > 0, "--windows"),
+        (rules.molds and constraints.windows is not None and len(constraints.windows) > 0, "--windows"),
         (
             rules.molds and not countable,
             f"--allocator {allocator.name} and these partitions, to which cores are not all alike",
@@ -389,12 +389,12 @@ def _check_resizing(
             raise InputError(f"--resize {rules.resize}: not with {what}; allowed: none")
 
 
-def _add_history(given: Given, workload: Workload, rules: Rules, around: JobConstraints) -> None:
+def _add_history(given: RunColumns, workload: Workload, rules: Rules, constraints: JobConstraints) -> None:
     # What estimates are predicted from, where they come later.
     found = estimator(rules.estimates)
     if isinstance(found, HistoryEstimator):
-        check_predicts(found, workload, around.requests)
-        group, n_groups = groups(found, workload, around.requests)
+        check_predicts(found, workload, constraints.requests)
+        group, n_groups = groups(found, workload, constraints.requests)
         # The last row of the history is no group's: it counts the predictions.
         history = np.zeros((n_groups + 1, 1 + found.mean_of), np.int64)
         least = np.full(len(found.levels), found.least)
@@ -402,9 +402,9 @@ def _add_history(given: Given, workload: Workload, rules: Rules, around: JobCons
         given.settings["shortest_ns"] = found.shortest_ns
 
 
-def _add_constraints(given: Given, workload: Workload, platform: Platform, around: JobConstraints) -> None:
+def _add_constraints(given: RunColumns, workload: Workload, platform: Platform, constraints: JobConstraints) -> None:
     # Dependencies, requests and advance reservations.
-    columns, depends, asked, windows = given.jobs, around.dependencies, around.requests, around.windows
+    columns, depends, asked, windows = given.jobs, constraints.dependencies, constraints.requests, constraints.windows
     if depends is not None and bool((depends.depends_on >= 0).any()):
         columns["depends_on"], columns["think_ns"] = depends.depends_on, depends.think_ns
         given.state |= {"child_first": depends.child_first, "child_row": depends.child_row}
@@ -419,6 +419,6 @@ def _add_constraints(given: Given, workload: Workload, platform: Platform, aroun
         columns["window"] = windows.of_jobs(workload)
         ends = np.where(columns["window"] < 0, b.NEVER, windows.end_ns[columns["window"]])
         columns["cancel_ns"] = np.minimum(columns["cancel_ns"], ends)
-        given.state["windows"] = b.Windows(
+        given.state["windows"] = b.WindowColumns(
             begin_ns=own(windows.begin_ns, np.int64), end_ns=own(windows.end_ns, np.int64)
         )

@@ -1,17 +1,39 @@
-"""When the observers of a run look, and what they note."""
+"""When the observers of a run look, and what they note; and which of them give additional data."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
+from typing import TypeGuard
 
 from bls.engine.state import NEVER
-from bls.view import Observer, View
+from bls.view import AdditionalData, Observer, View
 from traces.base.errors import RAISED_BY_PLUGINS, InputError, PluginError, raised_text, shown
 from traces.base.ranges import whole
 from traces.base.time import MAX_NS
 
 Note = dict[str, "float | int | str"]
+
+
+def gives_data(observer: object) -> TypeGuard[AdditionalData]:
+    """Whether an observer computes additional data: it has a method ``value``, and not just a field of this name."""
+    return isinstance(observer, AdditionalData) and callable(observer.value)
+
+
+def data_by_name(observers: Iterable[object]) -> dict[str, AdditionalData]:
+    """Those of some observers that compute additional data, in their order.
+
+    Raises
+    ------
+    PluginError
+        If two have one name.
+    """
+    found: dict[str, AdditionalData] = {}
+    for observer in filter(gives_data, observers):
+        if observer.name in found:
+            raise PluginError(f"observer {observer.name}: two observers give additional data of this name")
+        found[observer.name] = observer
+    return found
 
 
 class Observers:
@@ -79,11 +101,11 @@ class Observers:
         try:
             noted = observer.look(view)
         except PluginError as error:
-            raise view._failed or PluginError(f"{where}: {error}") from error
+            raise view.data.failed or PluginError(f"{where}: {error}") from error
         except RAISED_BY_PLUGINS as error:
-            raise view._failed or PluginError(f"{where}: look() failed: {raised_text(error)}") from error
-        if view._failed is not None:
-            raise view._failed  # though the observer went on without it
+            raise view.data.failed or PluginError(f"{where}: look() failed: {raised_text(error)}") from error
+        if view.data.failed is not None:
+            raise view.data.failed  # though the observer went on without it
         if noted is None:
             return
         if not isinstance(noted, Mapping):

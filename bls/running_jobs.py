@@ -1,12 +1,18 @@
-"""What a batch simulation tells of its running jobs, and is told of them: starts, releases, hints, widths, and their ends."""
+"""The jobs of a batch simulation as its engine keeps them.
+
+Here the simulator, the view of policies and the couplings read them, and tell what becomes of those that run: starts,
+releases, hints, widths, and their ends.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from bls.engine import growing
 from bls.engine import loop as engine
 from bls.engine import state as b
 from bls.engine.cores import intervals_of
@@ -15,12 +21,66 @@ from bls.engine.features.running.reached import take_back
 from bls.engine.features.running.releases import FULL, TOLD, stop_after, tell_releases
 from bls.engine.features.running.state import Told
 from bls.engine.features.running.wishes import tell_wishes
+from bls.engine.growing import grow_wishes
 from bls.engine.state import BatchState
 from traces.compiled import Array
+from traces.ledger import HintRecords, ReleaseRecords, ScaleRecords, WidthRecords
+
+
+class JobColumns(NamedTuple):
+    """Jobs in columns, int64 (rows,), a row for each attempt; they change as the simulation goes on.
+
+    Attributes
+    ----------
+    origin : ndarray
+        The row of the workload.
+    start_ns, end_ns : ndarray
+        -1 of what has not started, or not ended.
+    eligible_ns : ndarray
+        When it joined the queue; -1 if it has not.
+    cancel_ns : ndarray
+        When it is withdrawn, if it has not started by then.
+    estimate_ns : ndarray
+        Run time to plan with.
+    attempt : ndarray
+        From 0.
+    held_cores : ndarray
+        How many cores it has or had.
+    why, state : ndarray
+        Why it has started, and what has become of it: places in ``traces.ledger.WHY`` and ``STATES``.
+    """
+
+    origin: Array
+    start_ns: Array
+    end_ns: Array
+    eligible_ns: Array
+    cancel_ns: Array
+    estimate_ns: Array
+    attempt: Array
+    held_cores: Array
+    why: Array
+    state: Array
+
+
+@dataclass(frozen=True)
+class Dealings:
+    """How a batch level deals with jobs that run, beside starting them and hearing when they end: whether they …"""
+
+    releases: bool = False  # … release cores before their end
+    hints: bool = False  # … are told for which of their cores others wait
+    resizes: bool = False  # … are given cores, or asked for some
+    evolves: bool = False  # … are so as they wish
+    scales: bool = False  # … have the speeds of their cores scaled
+    directs: bool = False  # … are ended, or their speeds scaled, by a policy, a limit to power or another program
+    reaches: bool = False  # … are told anything
+    molds: bool = False  # … may start with other numbers of cores than they ask for
+    cuts: bool = False  # … may be cut before their end: at their walltime, by their user, as a host is lost
+    loses: bool = False  # … may lose all their cores
+    awaits_outcomes: bool = False  # … need an outcome, and not only a promise of it, from their start on
 
 
 class RunningJobs:
-    """The jobs of a batch simulation, by row: of what is known of them, and is told, all that is of the applications' concern.
+    """The jobs of a batch simulation, by row: what the engine knows of them, and what is told of those that run.
 
     Attributes
     ----------
@@ -29,6 +89,25 @@ class RunningJobs:
     """
 
     state: BatchState
+
+    @cached_property
+    def dealings(self) -> Dealings:
+        """What may become of the jobs of this run while they run."""
+        state, settings = self.state, self.state.settings
+        releases, directs = settings.releases in (b.BY_CORE, b.BY_HOST), settings.directs != 0
+        return Dealings(
+            releases=releases,
+            hints=settings.after_hints != 0,
+            resizes=settings.resizing != b.NO_RESIZE,
+            evolves=settings.resizing == b.EVOLVE,
+            scales=settings.directs & (b.SCALES | b.SLOWS) != 0,
+            directs=directs,
+            reaches=settings.after_pass != 0,
+            molds=settings.molds == 1,
+            cuts=settings.kills == 1 or directs or state.cancel_order.size > 0 or self.has_outages,
+            loses=settings.loses == 1,
+            awaits_outcomes=releases or directs or settings.promises == 1,
+        )
 
     @property
     def rows(self) -> int:
@@ -39,6 +118,10 @@ class RunningJobs:
         """A column of ``bls.engine.jobs.Jobs``, of all rows; it changes as the simulation goes on."""
         column: Array = getattr(self.state.jobs, name)
         return column[: self.rows]
+
+    def columns(self) -> JobColumns:
+        """All jobs, and later attempts, by row; the columns change as the simulation goes on."""
+        return JobColumns(*map(self.column, JobColumns._fields))
 
     def started(self) -> list[int]:
         """The rows that await an answer."""
@@ -57,23 +140,40 @@ class RunningJobs:
         for k in range(first, first + int(counts[row])):
             yield int(self.state.pool.lo[k]), int(self.state.pool.hi[k])
 
-    def latest_allocation(self, row: int) -> Iterator[tuple[int, int]]:
-        """The half-open intervals of the cores that a row's job held when it was last given some, at its start or later; it may
-        have released some since."""
+    def holding(self, row: int) -> Iterator[tuple[int, int]]:
+        """The half-open intervals of cores that a running job holds; where cores are released, one by one."""
         jobs, state = self.state.jobs, self.state
         first = jobs.held_first.item(row)
         stop = first + jobs.held_count.item(row)
-        yield from zip(state.pool.lo[first:stop].tolist(), state.pool.hi[first:stop].tolist(), strict=True)
+        held = zip(state.pool.lo[first:stop].tolist(), state.pool.hi[first:stop].tolist(), strict=True)
+        if state.settings.releases == b.NO_RELEASES:
+            return held
+        cores = (core for lo, hi in held for core in range(lo, hi))
+        return ((core, core + 1) for core in cores if state.holder[core] == row)
+
+    def held(self, rows: Array) -> tuple[Array, Array, Array]:
+        """The same of several jobs at once: rows, and the intervals [lo, hi) that they hold; job after job."""
+        state = self.state
+        count = state.jobs.held_count[rows]
+        at = intervals_of(state.jobs.held_first[rows], count)
+        row, lo, hi = np.repeat(rows, count), state.pool.lo[at], state.pool.hi[at]
+        if state.settings.releases == b.NO_RELEASES:
+            return row, lo, hi
+        row, core = np.repeat(row, hi - lo), intervals_of(lo, hi - lo)
+        still = state.holder[core] == row
+        return row[still], core[still], core[still] + 1
 
     @property
-    def awaits_outcomes(self) -> bool:
-        """Whether the outcome of a job counts from its start on, and not only at its end: a promise of it is not enough."""
-        return self.releases or self.directs or bool(self.state.settings.promises == 1)
+    def has_outages(self) -> bool:
+        """Whether hosts may be down at some time."""
+        return bool(self.state.host_events.ns.size)
 
-    @property
-    def releases(self) -> bool:
-        """Whether jobs release cores before their end."""
-        return self.state.settings.releases in (b.BY_CORE, b.BY_HOST)
+    def up_again_ns(self) -> Array:
+        """When hosts that are down are up again as far as anybody knows: int64 (H,); 0 up, ``NEVER`` unknown."""
+        n_hosts = len(self.state.host_first) - 1
+        until = self.state.host_status.down_until_ns
+        found: Array = until.reshape(-1, n_hosts).max(axis=0) if len(until) else np.zeros(n_hosts, np.int64)
+        return found
 
     def release(self, row: int, core_number: Array, released_ns: Array, end_ns: int) -> bool:
         """Tell when a job that has started releases cores, before its outcome is told; False if that cannot be.
@@ -81,27 +181,6 @@ class RunningJobs:
         Parameters as of ``bls.engine.features.running.releases.tell_releases``.
         """
         return tell_releases(self.state, row, core_number, released_ns, end_ns) == TOLD
-
-    def release_columns(self) -> tuple[Array, Array, Array]:
-        """All releases so far: rows, cores and instants, in the order of rows and cores."""
-        row, core, instant = self.state.releases.front(self.state.n_released)
-        order = np.lexsort((instant, core, row))
-        return row[order], core[order], instant[order]
-
-    @property
-    def hints(self) -> bool:
-        """Whether running jobs are told for which of their cores others wait."""
-        return bool(self.state.settings.after_hints != 0)
-
-    @property
-    def resizes(self) -> bool:
-        """Whether running jobs are given cores, or asked for some."""
-        return bool(self.state.settings.resizing != b.NO_RESIZE)
-
-    @property
-    def evolves(self) -> bool:
-        """Whether running jobs are given cores, or asked for some, as they wish."""
-        return bool(self.state.settings.resizing == b.EVOLVE)
 
     def width_range(self, row: int) -> tuple[int, int]:
         """Between which numbers of cores the width of a row's job may change; twice the same where it may not."""
@@ -114,33 +193,8 @@ class RunningJobs:
         Parameters as of ``bls.engine.features.running.wishes.tell_wishes``.
         """
         while (answer := tell_wishes(self.state, row, wished_ns, cores, until_ns)) == FULL:
-            self.grow_wishes(len(wished_ns))
+            grow_wishes(self.state, len(wished_ns))
         return answer == TOLD
-
-    def grow_wishes(self, more: int) -> None:
-        """Make room for so many more wishes, where there is too little."""
-        growing.grow_wishes(self.state, more)
-
-    @property
-    def directs(self) -> bool:
-        """Whether running jobs are directed, by a policy or a limit to power: the speeds of their cores are scaled, or they are
-        ended."""
-        return bool(self.state.settings.directs != 0)
-
-    @property
-    def scales(self) -> bool:
-        """Whether the speeds of running jobs' cores are scaled."""
-        return bool(self.state.settings.directs & (b.SCALES | b.SLOWS))
-
-    @property
-    def reaches(self) -> bool:
-        """Whether running jobs are told anything."""
-        return bool(self.state.settings.after_pass != 0)
-
-    @property
-    def molds(self) -> bool:
-        """Whether jobs may start with other numbers of cores than they ask for."""
-        return bool(self.state.settings.molds == 1)
 
     def resized(self, row: int) -> tuple[list[int], list[int]]:
         """The cores that a running job was last given, and those that it was asked for, in the order in which they were."""
@@ -164,20 +218,6 @@ class RunningJobs:
         found: Array = self.state.holder[core_number] == row
         return found
 
-    def width_columns(self) -> tuple[Array, ...]:
-        """All changes of the widths of running jobs so far, by row, then by time: rows, instants, cores, and ``GIVEN`` or
-        ``ASKED_FOR`` of ``bls.engine.state``; and what they have wished for: how many cores, and 0."""
-        told = self._all_told(b.GIVEN, b.ASKED_FOR)
-        changes = told.job, told.at_ns, told.core, told.what
-        if not self.evolves:
-            return changes
-        wishes = self.state.wishes.front(self.state.n_wishes)
-        wishes = wishes.take((wishes.job >= 0) & (wishes.at_ns <= self.state.now_ns))
-        wished = wishes.job, wishes.at_ns, wishes.cores, np.zeros_like(wishes.job)
-        both = [np.concatenate(columns) for columns in zip(wished, changes, strict=True)]
-        order = np.lexsort((both[1], both[0]))
-        return tuple(column[order] for column in both)
-
     def scaled(self, row: int) -> list[tuple[int, int]]:
         """How the speeds of a running job's cores were last scaled: cores, by their numbers in the machine, or -1, all of them;
         and by what, parts per billion."""
@@ -188,12 +228,6 @@ class RunningJobs:
     def hinted(self, row: int) -> bool:
         """Whether a running job was last told for which of its cores others wait."""
         return bool((self._told_last(row).what == b.HINTED).any())
-
-    def scale_columns(self) -> tuple[Array, ...]:
-        """All scales of speeds so far, by row, then by time: rows, instants, cores (-1: all of them), and scales, parts per
-        billion."""
-        told = self._all_told(b.SCALED)
-        return told.job, told.at_ns, told.core, told.value
 
     def reached(self) -> list[int]:
         """The rows of the running jobs that the latest pass has something to tell, once: :meth:`wanted`."""
@@ -211,15 +245,6 @@ class RunningJobs:
         """Take back how a running job was to go on, since it was told something: it needs an outcome or a promise again, as of
         ``bls.engine.features.running.reached.take_back``."""
         return bool(take_back(self.state, row))
-
-    def hint_columns(self) -> tuple[Array, ...]:
-        """All that running jobs were told so far, by row, then by time.
-
-        Rows, instants, the rows of the jobs that wait (-1: none does any more), for how many cores these wait, and how many
-        of the told job's are wanted.
-        """
-        told = self._all_told(b.HINTED)
-        return told.job, told.at_ns, told.core, told.value, told.wanted
 
     def put_off_stop(self, row: int, core_number: Array, released_ns: Array) -> bool:
         """Whether a job that was cut would have released the failing hosts by then: its application is to be run again, up to
@@ -243,12 +268,6 @@ class RunningJobs:
         stop = int(self.state.jobs.stop_ns[row])
         return None if stop == b.NEVER else stop
 
-    @property
-    def cuts(self) -> bool:
-        """Whether a job may be cut before its end: at its walltime, by its user, as a host is lost."""
-        state = self.state
-        return bool(state.settings.kills == 1 or self.directs or state.cancel_order.size or state.host_events.ns.size)
-
     def promise(self, row: int, not_before_ns: int) -> bool:
         """Tell that a running job ends at ``not_before_ns`` or later; False if it takes back what is known."""
         return bool(engine.promise(self.state, row, not_before_ns))
@@ -264,26 +283,51 @@ class RunningJobs:
         """
         return bool(tell_loss(self.state, row, end_ns, core))
 
-    @property
-    def loses(self) -> bool:
-        """Whether running jobs may lose all their cores."""
-        return bool(self.state.settings.loses == 1)
-
-    @property
-    def losses(self) -> dict[int, str]:
-        """Why jobs have ended whose cores were lost, or that a policy has ended, by row."""
+    def _losses(self) -> dict[int, str]:
+        # Why jobs have ended whose cores were lost, or that a policy has ended, by row.
         found = self.column("last_lost")
         losses = {row: _loss(int(found[row])) for row in np.flatnonzero(found).tolist()}
         return losses | dict.fromkeys(self._ended_by_policy(), "the batch policy ended it")
 
     def _ended_by_policy(self) -> list[int]:
-        if not self.directs:
+        if not self.dealings.directs:
             return []
         state, end_ns = self.column("state"), self.column("end_ns")
         scaling = self.state.scaling.front(len(state))
         at, how = scaling.cut_at, scaling.cut_state
         rows: list[int] = np.flatnonzero((at > 0) & (end_ns == at) & (state == how)).tolist()
         return rows
+
+    def records(self) -> dict[str, Any]:
+        """What running jobs have released and were told so far, and why some have ended, under the names of
+        ``traces.ledger.Ledger``; by row, then by time."""
+        found: dict[str, Any] = {"moldable": self.dealings.molds, "cut_because": self._losses()}
+        if self.dealings.releases:
+            row, core, instant = self.state.releases.front(self.state.n_released)
+            order = np.lexsort((instant, core, row))
+            found["releases"] = ReleaseRecords(row[order], core[order], instant[order])
+        if self.dealings.hints:
+            told = self._all_told(b.HINTED)
+            found["hints"] = HintRecords(told.job, told.at_ns, told.core, told.value, told.wanted)
+        if self.dealings.resizes:
+            found["widths"] = WidthRecords(*self._widths())
+        if self.dealings.scales:
+            told = self._all_told(b.SCALED)
+            found["scales"] = ScaleRecords(told.job, told.at_ns, told.core, told.value)
+        return found
+
+    def _widths(self) -> tuple[Array, ...]:
+        # Cores that running jobs were given, or asked for; and what they have wished for: how many cores, and 0.
+        told = self._all_told(b.GIVEN, b.ASKED_FOR)
+        changes = told.job, told.at_ns, told.core, told.what
+        if not self.dealings.evolves:
+            return changes
+        wishes = self.state.wishes.front(self.state.n_wishes)
+        wishes = wishes.take((wishes.job >= 0) & (wishes.at_ns <= self.state.now_ns))
+        wished = wishes.job, wishes.at_ns, wishes.cores, np.zeros_like(wishes.job)
+        both = [np.concatenate(columns) for columns in zip(wished, changes, strict=True)]
+        order = np.lexsort((both[1], both[0]))
+        return tuple(column[order] for column in both)
 
     def allocations(self) -> tuple[Array, Array, Array]:
         """All allocations, by rows: ``JobRecords.allocation_first, allocation_lo, allocation_hi``."""
@@ -295,7 +339,7 @@ class RunningJobs:
 
     def _given_at_start(self) -> tuple[Array, Array]:
         # Where in the pool each row's cores are that it started with.
-        if not self.resizes:
+        if not self.dealings.resizes:
             return self.column("held_first"), self.column("held_count")
         changed = self.column("given_count") > 0
         first = np.where(changed, self.column("given_first"), self.column("held_first"))

@@ -8,9 +8,7 @@ from typing import Any
 
 from bls import options as o
 from bls.engine.state import BY_CORE, BY_HOST, NO_RELEASES, NO_RESIZE, UNBOUNDED
-from bls.estimates import AnyEstimator, Promised, estimator
-from bls.policies.contract import AnyPolicy, DecidingPolicy, may_direct
-from bls.policies.reject import Reject
+from bls.estimates import ESTIMATORS, AnyEstimator, estimator
 from traces.base.errors import InputError, shown
 from traces.base.ranges import whole
 from traces.base.time import MAX_NS
@@ -139,58 +137,10 @@ class Rules:
         """Whether reservations are kept from pass to pass."""
         return self.depth == UNBOUNDED and self.conservative == "keep"
 
-    def check(self, policy: AnyPolicy) -> None:
-        """See that a policy can be used with these rules.
-
-        Raises
-        ------
-        InputError
-            If it decides itself what starts, and jobs should be backfilled.
-        """
-        if self.depth > 0 and isinstance(policy, Reject):
-            raise InputError(f"--backfill {self.backfill}: batch policy {policy.name} starts no job; allowed: none")
-        if self.depth > 0 and isinstance(policy, DecidingPolicy):
-            raise InputError(
-                f"--backfill {self.backfill}: batch policy {policy.name} decides itself which jobs start; allowed: none"
-            )
-        if self.resize != o.RESIZE.default:
-            self._check_resizing(policy)
-        if self.hints and isinstance(estimator(self.estimates), Promised):
-            raise InputError(
-                f"--coordination {self.coordination}: not with --estimates application, as what a job that is told something "
-                "has promised is void; allowed: none, release, release:core, release:host"
-            )
-        if self.hints and isinstance(policy, DecidingPolicy | Reject) and not may_direct(policy, "hints"):
-            raise InputError(
-                f"--coordination {self.coordination}: batch policy {policy.name} decides itself which jobs start, and its "
-                "queue has no head; allowed: none, release, release:core, release:host; or a policy or a scheduler that "
-                "directs 'hints'"
-            )
-
-    def _check_resizing(self, policy: AnyPolicy) -> None:
-        if not self.molds and self.releases == BY_HOST:
-            raise InputError(
-                f"--resize {self.resize}: not with --coordination {self.coordination}; allowed: none, release, release:core, "
-                "hint, hint:core"
-            )
-        if not self.molds and isinstance(estimator(self.estimates), Promised):
-            raise InputError(
-                f"--resize {self.resize}: not with --estimates application, as what a job whose width changes has promised is "
-                "void; allowed: other estimates"
-            )
-        if self.resize == "decide":
-            if not may_direct(policy, "widths"):
-                raise InputError(
-                    f"--resize decide: batch policy {policy.name} does not say how wide jobs are; allowed: a policy in Python "
-                    "whose directs has 'widths', or a scheduler whose hello's directs has it"
-                )
-            return
-        if isinstance(policy, DecidingPolicy | Reject):
-            allowed = "decide, none" if may_direct(policy, "widths") else "none"
-            raise InputError(
-                f"--resize {self.resize}: batch policy {policy.name} decides itself which jobs start, and its queue has no "
-                f"head; allowed: {allowed}"
-            )
+    @property
+    def estimates_differ(self) -> bool:
+        """Whether jobs are planned with something else than what their users asked for."""
+        return estimator(self.estimates) is not ESTIMATORS["requested"]
 
     def names(self) -> dict[str, Any]:
         """The rules as plain values, for a record of the run."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -21,17 +21,14 @@ from bls.engine import state as b
 from bls.engine.growing import GROW
 from bls.engine.hooks import HOOKS
 from bls.engine.initial_state import new_state
+from bls.engine.signatures import ACCOUNT, DECIDE, SCORE, wall_clock
 from bls.engine.status import FAULTS, BatchStatus
-from bls.engine.wall_clock import wall_clock
-from bls.estimates import ESTIMATORS, estimator
 from bls.inputs import deadlines_ns, estimates_come_later, given_for, planned_with
 from bls.machine.platform import Platform
 from bls.metrics.schedule import NO_DOWNTIME, Downtime
-from bls.observers import Observers
+from bls.observers import Observers, data_by_name
 from bls.options import SLACK
 from bls.policies import (
-    ACCOUNT,
-    SCORE,
     AnyPolicy,
     DecidingPolicy,
     KnownJobs,
@@ -41,7 +38,6 @@ from bls.policies import (
     unscored,
 )
 from bls.policies.contract import (
-    DECIDE,
     FollowingPolicy,
     OtherProgram,
     by_prediction,
@@ -49,13 +45,12 @@ from bls.policies.contract import (
     no_decision,
     no_score,
 )
-from bls.policies.declared import PASS_COLUMNS, policy_totals
+from bls.policies.declared import PASS_COLUMNS, check_rules, columns_declared, policy_totals
 from bls.power.core_power import core_mw, idle_mw
 from bls.running_jobs import RunningJobs
 from bls.scheduler_options import Rules
-from bls.seen.additional_data import data_by_name
 from bls.seen.answers import AnswerError, put_answer
-from bls.seen.moment import Counts, JobColumns, Moment, columns_of, moment_of
+from bls.seen.jobs import RunView
 from bls.seen.refusals import refusal
 from bls.view import AnyObserver, Observer, View
 from bls.workloads.workload import Workload
@@ -103,7 +98,7 @@ class BatchSimulator(RunningJobs):
         Choice of cores.
     rules : Rules
         Backfilling and the rest.
-    circumstances : JobConstraints
+    constraints : JobConstraints
         Partitions, requests, dependencies, windows, outages.
     slack : float
         Deadlines are submit + slack × estimate.
@@ -140,7 +135,7 @@ class BatchSimulator(RunningJobs):
         allocator: Allocator,
         *,
         rules: Rules | None = None,
-        circumstances: JobConstraints | None = None,
+        constraints: JobConstraints | None = None,
         slack: float = SLACK.default,
         recorded: bool = False,
         requested: Mapping[int, str] | None = None,
@@ -152,8 +147,8 @@ class BatchSimulator(RunningJobs):
         self.workload, self.platform = workload, platform
         self.policy = policy
         self.allocator = allocator.with_parameters(seed=seed % 2**63)
-        self.rules, self.circumstances = rules or Rules(), circumstances or JobConstraints()
-        self.rules.check(policy)
+        self.rules, self.constraints = rules or Rules(), constraints or JobConstraints()
+        check_rules(self.rules, policy)
         #: What the parts of the machine are called that have limits to power of their own.
         self._parts = () if power is None else tuple(one.name for one in power.domains)
         self.deadline_ns = deadlines_ns(workload, slack)
@@ -164,7 +159,7 @@ class BatchSimulator(RunningJobs):
                 f"job {workload.job_id[widest]} asks for {workload.cores[widest]} cores; the platform has {n_cores}"
             )
         self.deadline_ns.flags.writeable = False  # policies are given it to look at
-        self.planned_ns = planned_with(workload, self.rules, self.circumstances, seed)
+        self.planned_ns = planned_with(workload, self.rules, self.constraints, seed)
         self.planned_ns.flags.writeable = False
         known = KnownJobs(
             workload.job_id,
@@ -186,7 +181,7 @@ class BatchSimulator(RunningJobs):
         if estimates_come_later(self.rules):
             policy = by_prediction(policy)
         self._scoring: Scoring | None = None
-        self._outages: Outages | None = self.circumstances.outages
+        self._outages: Outages | None = self.constraints.outages
         self._looks = Observers([one for one in observers if isinstance(one, Observer)])
         self._data = data_by_name(observers)
         #: Why a policy has rejected jobs, by row; and why it has started others, as far as it has said so.
@@ -204,7 +199,7 @@ class BatchSimulator(RunningJobs):
             policy,
             self.allocator,
             self.rules,
-            self.circumstances,
+            self.constraints,
             known,
             scored=self._scoring,
             recorded=recorded,
@@ -223,7 +218,7 @@ class BatchSimulator(RunningJobs):
         self._raised: BaseException | None = None
         self.decide: Any = as_value(no_decision, DECIDE)
         if isinstance(policy, DecidingPolicy):
-            self._policy_decides: Callable[[View], Any] = policy.decide
+            self._policy_decides = policy.decide
             callback = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(self._called)
             self.decide = CFunction(callback, DECIDE)
         self.state.functions = function_table([self.place, self.score, self.account, self.clock, self.decide])
@@ -252,12 +247,23 @@ class BatchSimulator(RunningJobs):
     @cached_property
     def view(self) -> View:
         """What Python policies and observers see; not made where nobody looks: it and the run keep each other alive."""
-        return View(self, self._data)
+        return View(self.run_view(), self._data)
 
-    @property
-    def estimates_differ(self) -> bool:
-        """Whether jobs are planned with something else than what their users asked for."""
-        return estimator(self.rules.estimates) is not ESTIMATORS["requested"]
+    def run_view(self) -> RunView:
+        """What never changes of this run, and the jobs that do."""
+        return RunView(
+            self,
+            self.workload,
+            self.platform,
+            self.allocator,
+            self.rules,
+            self.constraints,
+            self.deadline_ns,
+            self.more_mw,
+            self.signals,
+            columns_declared(self.policy),
+            isinstance(self.policy, FollowingPolicy),
+        )
 
     @property
     def outages(self) -> Outages | None:
@@ -283,19 +289,6 @@ class BatchSimulator(RunningJobs):
     def due(self) -> int:
         """The row of the job whose promise has come due."""
         return int(self.state.due_job)
-
-    @property
-    def counts(self) -> Counts:
-        """The few numbers of the run, which go on being good as it does."""
-        return Counts(self.state)
-
-    def columns(self) -> JobColumns:
-        """All jobs, and later attempts, by row; the columns change as the simulation goes on."""
-        return columns_of(self.state)
-
-    def moment(self) -> Moment:
-        """Who runs where, and what else there is at this moment; while the engine pauses."""
-        return moment_of(self.state)
 
     def advance(self, max_ends: int) -> BatchStatus:
         """Run the engine; returns ``DONE``, ``STARTED``, ``DUE``, ``REACHED`` or ``PAUSED``, and raises on a fault.
@@ -400,19 +393,19 @@ class BatchSimulator(RunningJobs):
             if view._directions:
                 view._directions.put(self.state, view._running.keys(), rows, view._rejected.keys())
         except AnswerError as error:
-            raise view._failed or self._wrong(error.did) from error
+            raise view.data.failed or self._wrong(error.did) from error
         except PluginError as error:
             # Who computes additional data is to blame for them, and not who reads them.
-            raise view._failed or PluginError(f"{self._deciding()}: {error}") from error
+            raise view.data.failed or PluginError(f"{self._deciding()}: {error}") from error
         except TwolevelError:
             raise
         except RAISED_BY_PLUGINS as error:
             failed = PluginError(f"{self._deciding()}: decide() failed: {raised_text(error)}")
-            raise view._failed or failed from error
+            raise view.data.failed or failed from error
         finally:
             view._deciding = False
-        if view._failed is not None:
-            raise view._failed  # though the policy went on without it
+        if view.data.failed is not None:
+            raise view.data.failed  # though the policy went on without it
         self.state.policy_ns = time.perf_counter_ns() - began
         if view._because or self._because:
             # One that had no place the last time may start for another reason, or for none that is said.
@@ -518,21 +511,6 @@ class BatchSimulator(RunningJobs):
         return self._looks.noted
 
     @property
-    def waits_for_others(self) -> bool:
-        """Whether another program decides, for whose answers :meth:`advance` waits."""
-        return isinstance(self.policy, OtherProgram)
-
-    def break_off(self) -> None:
-        """From another thread: have :meth:`advance` give up where it waits for another program."""
-        if isinstance(self.policy, OtherProgram):
-            self.policy.break_off()
-
-    @property
-    def is_followed(self) -> bool:
-        """Whether the policy is told event by event what has happened: :meth:`bls.view.View.news`."""
-        return isinstance(self.policy, FollowingPolicy)
-
-    @property
     def is_seen(self) -> bool:
         """Whether somebody is shown :attr:`view`: a Python policy, or an observer."""
         return self._decides or bool(self._looks.observers)
@@ -545,7 +523,7 @@ class BatchSimulator(RunningJobs):
         # Longer lists; the places in them move.
         assert self._outages is not None
         longer = self._outages.extend()
-        windows, n_hosts = self.circumstances.windows, self.platform.n_hosts
+        windows, n_hosts = self.constraints.windows, self.platform.n_hosts
         first, down, up = outage_columns(longer, windows, n_hosts)
         moved = first[:-1] - self.state.outage_first[:-1]
         self.state.host_status.next_outage += moved
@@ -573,7 +551,7 @@ class BatchSimulator(RunningJobs):
         down[hosts], up[hosts] = from_ns, NO_MORE if until_ns is None else until_ns
         self._outages = replace(self._outages, drained=replace(drained, down_ns=down, up_ns=up))
         _, state.outage_down, state.outage_up = outage_columns(
-            self._outages, self.circumstances.windows, self.platform.n_hosts
+            self._outages, self.constraints.windows, self.platform.n_hosts
         )
         state.host_status.next_down_ns[lists] = from_ns
         events = state.host_events.n
@@ -604,7 +582,7 @@ class BatchSimulator(RunningJobs):
             return unscored(self._scoring.policy, job, self.now_ns)
         if status == BatchStatus.CHOICE_FAULT:
             if self.state.refused:
-                windows = self.circumstances.windows
+                windows = self.constraints.windows
                 return self._wrong(refusal(self.state, row, self.platform, windows, self._parts))
             asked, free = self.state.jobs.cores[row], self.state.free_cores
             reason = f"it asks for {asked} cores, and {free} are free"
@@ -630,7 +608,7 @@ class BatchSimulator(RunningJobs):
             reason = "the failures of hosts never leave enough of them up for it"
         elif self.state.n_down > 0:
             down = int(self.state.n_down)
-            word = "down, or drained," if self.circumstances.drains else "down"
+            word = "down, or drained," if self.constraints.drains else "down"
             reason = f"{down} host{'s are' if down > 1 else ' is'} {word} for ever"
         elif self.state.n_stopped > 0:
             stopped = int(self.state.n_stopped)

@@ -44,7 +44,7 @@ LATER = 1 << 40
 STRETCH_JOBS = 1 << 14
 
 
-def check_streamed(policy: AnyPolicy, rules: Rules, around: JobConstraints | None = None) -> None:
+def check_streamed(policy: AnyPolicy, rules: Rules, constraints: JobConstraints | None = None) -> None:
     """Refuse what needs all jobs at once.
 
     Raises
@@ -60,7 +60,7 @@ def check_streamed(policy: AnyPolicy, rules: Rules, around: JobConstraints | Non
         raise InputError(
             f"--stream: --bls {policy.name}: directs: running jobs cannot be directed; allowed: a policy that only starts jobs"
         )
-    if isinstance(policy, DecidingPolicy) and around is not None and around.outages is not None:
+    if isinstance(policy, DecidingPolicy) and constraints is not None and constraints.outages is not None:
         raise InputError(
             f"--stream: --failures: not with --bls {policy.name}, which decides in Python; allowed: a compiled policy"
         )
@@ -70,7 +70,7 @@ def check_streamed(policy: AnyPolicy, rules: Rules, around: JobConstraints | Non
         )
     if rules.keep_decisions:
         raise InputError("--stream: --decisions: the table of all passes is held")
-    if around is not None and around.drains:
+    if constraints is not None and constraints.drains:
         raise InputError("--stream: --failures: hosts cannot be drained; allowed: state down")
     if estimates_come_later(rules):
         raise InputError(
@@ -79,7 +79,7 @@ def check_streamed(policy: AnyPolicy, rules: Rules, around: JobConstraints | Non
 
 
 @dataclass
-class Arrivals:
+class ArrivingJobs:
     """The jobs of a log that fit a machine, in the order of their submits, and the account of its lines so far.
 
     Parameters
@@ -194,7 +194,7 @@ class Arrivals:
 
 
 def in_blocks(workload: Workload, jobs: int = STRETCH_JOBS) -> Iterator[Workload]:
-    """A workload that is held as blocks for :class:`Arrivals`; the first one has the account of its lines."""
+    """A workload that is held as blocks for :class:`ArrivingJobs`; the first one has the account of its lines."""
     account: dict[str, Any] = {}
     for at in range(0, len(workload), jobs):
         yield workload.take(np.arange(at, min(at + jobs, len(workload))), **account)
@@ -263,7 +263,7 @@ class Stretch:
 
 
 def stretches(
-    arrivals: Arrivals,
+    arrivals: ArrivingJobs,
     simulator: Callable[[Workload, JobConstraints], BatchSimulator],
     *,
     jobs: int = STRETCH_JOBS,
@@ -275,7 +275,7 @@ def stretches(
 
     Parameters
     ----------
-    arrivals : Arrivals
+    arrivals : ArrivingJobs
     simulator : callable
         Makes the simulator of some jobs, which last their recorded run times; its policy is one of ``check_streamed``.
     jobs : int
@@ -309,7 +309,7 @@ def stretches(
             carry_over(before.simulator.state, run.state, left)
             if run.is_seen:
                 run.view = before.simulator.view
-                run.view.go_on(run, left, np.concatenate([before.number[left], number]))
+                run.view.go_on(run.run_view(), left, np.concatenate([before.number[left], number]))
                 gc.collect()  # a simulator and what its kernels call in Python keep each other alive
             number = np.concatenate([before.number[left], number])
             job = np.concatenate([before.job[left], job])

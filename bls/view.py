@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
@@ -19,14 +20,13 @@ from bls.engine.hooks import HINT_AS_DECIDED
 from bls.engine.jobs import Jobs
 from bls.engine.power_of_jobs import planned_more_mw, power_left
 from bls.machine.platform import Platform
-from bls.policies.declared import columns_declared
 from bls.scheduler_options import Rules
-from bls.seen.additional_data import AdditionalData, DataOfNow
+from bls.seen.additional_data import DataOfNow
 from bls.seen.answers import LONGEST_REASON, AnswerError, Cores, Start, check_apart, placed, reason_text
 from bls.seen.columns import RunningColumns, WaitingColumns
 from bls.seen.corrections import Corrections
 from bls.seen.directions import Directions
-from bls.seen.jobs import JobFacts, JobWidth, SeenJob
+from bls.seen.jobs import JobFacts, JobWidth, RunView, SeenJob
 from bls.seen.machine import (
     Present,
     SeenHost,
@@ -48,7 +48,6 @@ from traces.compiled import Array
 if TYPE_CHECKING:
     from bls.power.signals import Signals
     from bls.seen.trial import Trial
-    from bls.simulator import BatchSimulator
 
 __all__ = ["AdditionalData", "AnyObserver", "Observer", "SeenJob", "Start", "View"]
 
@@ -64,38 +63,40 @@ class View:
     While a policy decides, it is as it was before that pass: what the policy gives away it keeps count of itself.
     """
 
-    def __init__(self, simulator: BatchSimulator, data: Mapping[str, AdditionalData]) -> None:
-        workload = simulator.workload
-        self._simulator = simulator
-        self._facts = JobFacts(
-            workload, simulator.platform, simulator.circumstances, simulator.deadline_ns, simulator.more_mw
-        )
-        self._present: Present | None = None
-        self._waiting_columns: WaitingColumns | None = None
-        self._running_columns: RunningColumns | None = None
+    def __init__(self, run: RunView, data: Mapping[str, AdditionalData]) -> None:
+        self._facts = JobFacts(run)
+        self._show(run)
         self._wake_ups = WakeUps()
         self._rejected: dict[int, str] = {}
         self._named: dict[int, Cores] = {}
         self._because: dict[int, str] = {}
-        self._notes = DecisionNotes(columns_declared(simulator.policy), simulator.rules.keep_decisions)
+        self._notes = DecisionNotes(run.notes, run.rules.keep_decisions)
         self._directions = Directions()
         self._hosts: tuple[SeenHost, ...] | None = None
         self._partitions: tuple[SeenPartition, ...] | None = None
         self._windows: tuple[SeenWindow, ...] | None = None
-        self._data = DataOfNow(data, self)
-        self._failed: PluginError | None = None  # what went wrong with these data, whoever read them
+        self._data = DataOfNow({name: partial(one.value, self) for name, one in data.items()}, lambda: self._now_ns)
         self._waiting: OrderedDict[int, SeenJob] = OrderedDict()
         self._running: OrderedDict[int, SeenJob] = OrderedDict()
-        # Where running jobs promise their ends, or are scaled or resized: when these are expected, as of _running.
+        dealings = run.jobs.dealings
+        # Whether running jobs promise their ends, or are scaled or resized; then when these are expected, as of _running.
+        self._promises = dealings.scales or dealings.resizes or run.jobs.state.settings.promises == 1
         self._expected: OrderedDict[int, int] = OrderedDict()
-        self._corrections = Corrections() if simulator.estimates_differ else None
+        self._corrections = Corrections() if run.rules.estimates_differ else None
         self._deciding = False
         self._decision = 0
-        follows = simulator.is_followed
-        self._news = News(self, self._facts.waits_for, workload.submit_ns) if follows else None
-        self._n_cores = simulator.platform.n_cores
+        self._news = News(self._seen, self._facts.waits_for, run.workload.submit_ns) if run.followed else None
+        self._n_cores = run.platform.n_cores
         self._now_ns, self._free_cores = 0, self._n_cores
-        self._given: list[list[int]] = self._columns_given() if simulator.is_seen else []
+
+    def _show(self, run: RunView) -> None:
+        self._run, self._jobs = run, run.jobs
+        self._present: Present | None = None
+        self._waiting_columns: WaitingColumns | None = None
+        self._running_columns: RunningColumns | None = None
+        # Read one element at a time, and lists are quicker at that than arrays are.
+        columns = ("job_id", "submit_ns", "cores", "user", "group", "queue", "partition", "qos")
+        self._given: list[list[int]] = [getattr(run.workload, name).tolist() for name in columns]
 
     @property
     def now_ns(self) -> int:
@@ -105,7 +106,7 @@ class View:
     @property
     def date_ns(self) -> int:
         """The date at time 0, ns since 1970 in UTC; 1 January 2001 where the log does not say."""
-        return Calendar.of(self._simulator.workload).date_ns
+        return Calendar.of(self._run.workload).date_ns
 
     @property
     def n_cores(self) -> int:
@@ -120,20 +121,20 @@ class View:
     @property
     def power_limit_w(self) -> float | None:
         """The limit to the power of the machine that is known now, W; None where there is none, or hosts are stopped for it."""
-        limit = min(self._simulator.state.domains.limit_mw[:1].tolist(), default=b.NEVER)
+        limit = min(self._jobs.state.domains.limit_mw[:1].tolist(), default=b.NEVER)
         return None if limit == b.NEVER else limit / 1000
 
     @property
     def power_left_w(self) -> float | None:
         """What jobs that start may draw under that limit beyond idle cores, W, beside those that run in the states that they
         are planned with; below 0 where these draw too much, None where no limit is known."""
-        left = power_left(self._simulator.state)
+        left = power_left(self._jobs.state)
         return None if left == b.NEVER else left / 1000
 
     @property
     def signals(self) -> Signals | None:
         """What energy costs and emits over time (``bls.power.signals``), as ``--signals`` says it; None without."""
-        return self._simulator.signals
+        return self._run.signals
 
     def power_of(self, job: SeenJob, cores: Iterable[int] | None = None) -> float | None:
         """What a job that waits would draw beyond idle cores, W, in the state that it is planned with.
@@ -150,7 +151,7 @@ class View:
         float or None
             None where no limit to power is looked at.
         """
-        state = self._simulator.state
+        state = self._jobs.state
         if state.settings.powered == b.UNPOWERED:
             return None
         first = state.power.first_core
@@ -173,14 +174,14 @@ class View:
     def waiting_columns(self) -> WaitingColumns:
         """The jobs of :attr:`waiting` as columns, in that order."""
         if self._waiting_columns is None:
-            self._waiting_columns = WaitingColumns(self._simulator.state, self._facts, self._waiting)
+            self._waiting_columns = WaitingColumns(self._jobs.state, self._facts, self._waiting)
         return self._waiting_columns
 
     @property
     def running_columns(self) -> RunningColumns:
         """The jobs of :attr:`running` as columns, in that order, with what they hold of each host."""
         if self._running_columns is None:
-            self._running_columns = RunningColumns(self._simulator.state, self._facts, self._running, self._now)
+            self._running_columns = RunningColumns(self._jobs.state, self._facts, self._running, self._now)
         return self._running_columns
 
     @property
@@ -195,11 +196,7 @@ class View:
 
     def allocation(self, job: SeenJob) -> Iterator[tuple[int, int]]:
         """The half-open intervals of cores that a running job holds; where cores are released, what is left, one by one."""
-        state, row = self._simulator.state, self._facts.at(job.row)
-        if state.settings.releases == b.NO_RELEASES:
-            return self._simulator.allocation(row)
-        held = (core for lo, hi in self._simulator.latest_allocation(row) for core in range(lo, hi))
-        return ((core, core + 1) for core in held if state.holder[core] == row)
+        return self._jobs.holding(self._facts.at(job.row))
 
     @property
     def platform(self) -> Platform:
@@ -255,15 +252,15 @@ class View:
     def windows(self) -> tuple[SeenWindow, ...]:
         """Advance reservations and maintenance, by their begin: past, present and to come."""
         if self._windows is None:
-            self._windows = seen_windows(self._simulator.circumstances.windows)
+            self._windows = seen_windows(self._run.constraints.windows)
         return self._windows
 
     @property
     def held(self) -> list[SeenJob]:
         """Jobs that are submitted and have not joined the queue, as they wait for another job or for their begin; by submit."""
-        jobs, rows = self._simulator.state.jobs, self._facts.waits_for
+        jobs, rows = self._jobs.state.jobs, self._facts.waits_for
         outside = (jobs.eligible_ns[rows] < 0) & (jobs.state[rows] < 0) & (jobs.submit_ns[rows] <= self._now_ns)
-        return [self._seen(row, jobs) for row in rows[outside].tolist()]
+        return [self._seen(row) for row in rows[outside].tolist()]
 
     @property
     def data(self) -> DataOfNow:
@@ -273,22 +270,22 @@ class View:
     @property
     def rules(self) -> Rules:
         """What else was chosen for the batch level."""
-        return self._simulator.rules
+        return self._run.rules
 
     @property
     def allocator(self) -> Allocator:
         """Who chooses cores where the policy does not."""
-        return self._simulator.allocator
+        return self._run.allocator
 
     @property
     def releases(self) -> bool:
         """Whether running jobs may give cores back."""
-        return self._simulator.releases
+        return self._jobs.dealings.releases
 
     @property
     def has_outages(self) -> bool:
         """Whether hosts may be down at some time."""
-        return bool(self._simulator.state.host_events.ns.size)
+        return self._jobs.has_outages
 
     @property
     def woken(self) -> bool:
@@ -307,11 +304,11 @@ class View:
         self._of_a_policy("news")
         if self._news is None:
             raise PluginError("news() is for a batch policy with a method finish(view)")
-        return self._news.take(self._simulator.state.jobs, self._running)
+        return self._news.take(self._jobs, self._running)
 
     def _now(self) -> Present:
         if self._present is None:
-            self._present = Present(self._simulator.state, self._facts, self._running)
+            self._present = Present(self._jobs, self._facts, self._running)
         return self._present
 
     def _of_a_policy(self, what: str) -> None:
@@ -330,10 +327,7 @@ class View:
             If it is asked for by an observer, or is no later instant.
         """
         self._of_a_policy("wake_at")
-        try:
-            self._wake_ups.add(whole("wake_at", instant_ns, self._now_ns + 1, MAX_NS))
-        except InputError as error:
-            raise PluginError(str(error)) from None
+        self._wake_ups.add(_whole("wake_at", instant_ns, self._now_ns + 1, MAX_NS))
 
     def wake_after(self, duration_ns: int) -> None:
         """For a policy while it decides: :meth:`wake_at` so many ns after the present instant, 1 or more.
@@ -344,10 +338,7 @@ class View:
             As :meth:`wake_at`.
         """
         self._of_a_policy("wake_after")
-        try:
-            self._wake_ups.add(self._now_ns + whole("wake_after", duration_ns, 1, MAX_NS - self._now_ns))
-        except InputError as error:
-            raise PluginError(str(error)) from None
+        self._wake_ups.add(self._now_ns + _whole("wake_after", duration_ns, 1, MAX_NS - self._now_ns))
 
     def kill_after(self, job: SeenJob, span_ns: int) -> None:
         """For a policy while it decides, where jobs are killed at their walltime: one that waits is killed when it has run for
@@ -366,10 +357,7 @@ class View:
             raise PluginError(
                 "kill_after() is for runs in which jobs are killed at their walltime (--kill-at-walltime)"
             )
-        try:
-            self._simulator.state.jobs.walltime_ns[row] = whole("kill_after", span_ns, 1, MAX_NS - self._now_ns)
-        except InputError as error:
-            raise PluginError(str(error)) from None
+        self._jobs.state.jobs.walltime_ns[row] = _whole("kill_after", span_ns, 1, MAX_NS - self._now_ns)
 
     def trial(self) -> Trial:
         """For a policy while it decides: a trial of placements, on a copy of what is free, for what it is about to answer.
@@ -382,14 +370,14 @@ class View:
         self._of_a_policy("trial")
         from bls.seen.trial import Trial  # which few policies need
 
-        state, decision = self._simulator.state, self._decision
+        state, decision = self._jobs.state, self._decision
         if state.settings.powered != b.UNPOWERED:
             raise PluginError("trial() is not for runs under a limit to power; allowed: power_of() and power_left_w")
 
         def goes_on() -> bool:
             return self._deciding and self._decision == decision
 
-        whole_hosts = self._simulator.allocator.whole_hosts
+        whole_hosts = self._run.allocator.whole_hosts
         return Trial(state, self._waiting, self._facts.find, self._n_cores, whole_hosts, goes_on)
 
     def reject(self, job: SeenJob, reason: str) -> None:
@@ -413,8 +401,7 @@ class View:
         self._of_a_policy("reject")
         row = self._facts.find(job.row) if isinstance(job, SeenJob) else -1
         if not isinstance(job, SeenJob) or self._waiting.get(row) is not job:
-            named = f"job {job.job_id}, which is not waiting" if isinstance(job, SeenJob) else shown(job)
-            raise PluginError(f"reject() was given {named}; allowed: jobs of view.waiting")
+            raise PluginError(f"reject() was given {_which(job, 'is not waiting')}; allowed: jobs of view.waiting")
         if row in self._rejected:
             raise PluginError(f"reject() was given job {job.job_id} twice")
         text = reason_text(reason)
@@ -435,7 +422,7 @@ class View:
             If it is asked for by an observer, a name was not declared, or a value is not of its type.
         """
         self._of_a_policy("note")
-        self._notes.note(self._simulator.state.n_decisions, values)
+        self._notes.note(self._jobs.state.n_decisions, values)
 
     def scale(self, job: SeenJob | Iterable[SeenJob], factor: float, cores: Iterable[int] | None = None) -> None:
         """For a policy while it decides, whose ``directs`` names ``"speeds"``: cores of a job run at so many times their speed.
@@ -467,7 +454,7 @@ class View:
             self._directions.scale_all([self._directable("scale", one) for one in job], factor)
             return
         one = self._directed("scale", "speeds", b.SCALES, job)
-        if cores is not None and self._simulator.state.jobs.run_ns.item(one.row) >= 0:
+        if cores is not None and self._jobs.state.jobs.run_ns.item(one.row) >= 0:
             raise PluginError(f"scale() of job {one.job_id}: cores; allowed: all of its cores, as it is only replayed")
         held: set[int] | None = None
         if cores is not None and one.row in self._running:
@@ -500,10 +487,10 @@ class View:
 
     def width(self, job: SeenJob) -> JobWidth:
         """How many cores a job has, and may have, where widths of running jobs change (``--malleable``)."""
-        state = self._simulator.state
+        state = self._jobs.state
         least, most = (job.cores, job.cores)
         if state.settings.resizing != b.NO_RESIZE:
-            least, most = self._simulator.width_range(job.row)
+            least, most = self._jobs.width_range(job.row)
         row = self._facts.find(job.row)
         held = state.jobs.held_cores.item(row) if row in self._running else 0
         return JobWidth(least, most, held, state.jobs.asked.item(row) if held else 0)
@@ -529,20 +516,17 @@ class View:
             or the job or the number cannot be.
         """
         self._of_a_policy("resize")
-        if self._simulator.state.settings.resizing != b.AS_DECIDED:
+        if self._jobs.state.settings.resizing != b.AS_DECIDED:
             raise PluginError(
                 "resize() is for a batch policy whose directs has 'widths', with --malleable --resize decide"
             )
         one = self._directable("resize", job)
-        least, most = self._simulator.width_range(one.row)
+        least, most = self._jobs.width_range(one.row)
         if least == most:
             raise PluginError(
                 f"resize() of job {one.job_id}, which is not malleable; allowed: jobs whose width may change"
             )
-        try:
-            self._directions.resize(one, whole("cores", cores, least, most))
-        except InputError as error:
-            raise PluginError(f"resize() of job {one.job_id}: {error}") from None
+        self._directions.resize(one, _whole(f"resize() of job {one.job_id}: cores", cores, least, most))
 
     def hint(self, job: SeenJob, cores: Iterable[int] = (), waiting: SeenJob | None = None) -> None:
         """For a policy while it decides, whose ``directs`` names ``"hints"``: a running job hears who waits for its cores.
@@ -568,22 +552,21 @@ class View:
             hint``; or a job or a core cannot be.
         """
         self._of_a_policy("hint")
-        if self._simulator.state.settings.after_hints != HINT_AS_DECIDED:
+        if self._jobs.state.settings.after_hints != HINT_AS_DECIDED:
             raise PluginError("hint() is for a batch policy whose directs has 'hints', with --coordination hint")
         if not isinstance(job, SeenJob) or job.row not in self._running:
-            named = f"job {job.job_id}, which does not run" if isinstance(job, SeenJob) else shown(job)
-            raise PluginError(f"hint() was given {named}; allowed: jobs of view.running")
+            raise PluginError(f"hint() was given {_which(job, 'does not run')}; allowed: jobs of view.running")
         if waiting is not None and (not isinstance(waiting, SeenJob) or self._waiting.get(waiting.row) is not waiting):
-            named = f"job {waiting.job_id}, which is not waiting" if isinstance(waiting, SeenJob) else shown(waiting)
-            raise PluginError(f"hint() of job {job.job_id}: waiting: {named}; allowed: jobs of view.waiting")
+            which = _which(waiting, "is not waiting")
+            raise PluginError(f"hint() of job {job.job_id}: waiting: {which}; allowed: jobs of view.waiting")
         self._directions.hint(job, cores, waiting, self._cores_of(job) & self._working(job))
 
     def _working(self, job: SeenJob) -> set[int]:
         # The cores that a running job computes on, or has computed on: of whole hosts the first ones.
-        if self._simulator.resizes:
+        if self._jobs.dealings.resizes:
             return self._cores_of(job)  # then hosts are shared
         left, working = job.cores, set[int]()
-        for lo, hi in self._simulator.allocation(job.row):
+        for lo, hi in self._jobs.allocation(job.row):
             working.update(range(lo, min(hi, lo + left)))
             left -= min(left, hi - lo)
         return working
@@ -597,16 +580,16 @@ class View:
 
     def _may_direct(self, what: str, name: str, part: int) -> None:
         self._of_a_policy(what)
-        if not self._simulator.state.settings.directs & part:
+        if not self._jobs.state.settings.directs & part:
             raise PluginError(f"{what}() is for a batch policy whose directs has {name!r}")
 
     def _directable(self, what: str, job: object) -> SeenJob:
         if not isinstance(job, SeenJob) or (job.row not in self._running and self._waiting.get(job.row) is not job):
-            named = f"job {job.job_id}, which neither runs nor waits" if isinstance(job, SeenJob) else shown(job)
-            raise PluginError(f"{what}() was given {named}; allowed: jobs of view.running, and those that it starts")
+            which = _which(job, "neither runs nor waits")
+            raise PluginError(f"{what}() was given {which}; allowed: jobs of view.running, and those that it starts")
         return job
 
-    def go_on(self, simulator: BatchSimulator, rows: Array, numbers: Array) -> None:
+    def go_on(self, run: RunView, rows: Array, numbers: Array) -> None:
         """With ``--stream``: show the next stretch. Its first rows are these ``rows`` of this one; all have ``numbers``."""
         self._refresh()
         place = {row: k for k, row in enumerate(rows.tolist())}
@@ -614,17 +597,8 @@ class View:
         self._running = OrderedDict((place[row], job) for row, job in self._running.items())
         if self._corrections is not None:
             self._corrections.moved(place)
-        self._simulator = simulator
-        self._facts.go_on(
-            simulator.workload, simulator.circumstances, simulator.deadline_ns, simulator.more_mw, numbers.tolist()
-        )
-        self._given = self._columns_given()
-        self._present = self._waiting_columns = self._running_columns = None
-
-    def _columns_given(self) -> list[list[int]]:
-        # Read one element at a time, and lists are quicker at that than arrays are.
-        columns = ("job_id", "submit_ns", "cores", "user", "group", "queue", "partition", "qos")
-        return [getattr(self._simulator.workload, name).tolist() for name in columns]
+        self._facts.go_on(run, numbers.tolist())
+        self._show(run)
 
     def _let_decide(self) -> None:
         self._deciding = True
@@ -632,17 +606,13 @@ class View:
 
     def _refresh(self) -> None:
         # Bring the view to the present: the engine has logged who came, started and left.
-        state = self._simulator.state
+        state = self._jobs.state
         jobs = state.jobs
-        n = state.n_log
-        settings = state.settings
-        promises = settings.promises == 1 or settings.directs & (b.SCALES | b.SLOWS) != 0
-        promises = promises or settings.resizing != b.NO_RESIZE
-        corrections = self._corrections
-        for entry in state.log[:n].tolist():
+        promises, corrections = self._promises, self._corrections
+        for entry in state.log[: state.n_log].tolist():
             row, kind = entry >> 2, entry & 3
             if kind == b.LOG_ARRIVED:
-                self._waiting[row] = self._seen(row, jobs)
+                self._waiting[row] = self._seen(row)
             elif kind == b.LOG_STARTED:
                 start = jobs.start_ns.item(row)
                 began = _new(SeenJob, (*self._waiting.pop(row)[:-1], start))
@@ -664,7 +634,7 @@ class View:
             if kind == b.LOG_ARRIVED:
                 self._news.arrived(self._waiting[row])
             elif kind == b.LOG_STARTED:
-                self._news.started(self._running[row], tuple(self._simulator.allocation(row)), self._simulator.releases)
+                self._news.started(self._running[row], tuple(self._jobs.allocation(row)), self._jobs.dealings.releases)
             else:
                 self._news.left(left, jobs)
         state.n_log = 0
@@ -688,7 +658,7 @@ class View:
                 expected[row] = end_ns
                 self._expect(row, end_ns)
                 if corrections is not None:
-                    corrections.watch(self._simulator.state, row)
+                    corrections.watch(self._jobs.state, row)
 
     def _expect(self, row: int, end_ns: int) -> None:
         # A running job is expected to end then.
@@ -699,8 +669,8 @@ class View:
         if self._news is not None:
             self._news.expected(changed)
 
-    def _seen(self, row: int, jobs: Jobs) -> SeenJob:
-        origin, attempt = row, 0
+    def _seen(self, row: int) -> SeenJob:
+        jobs, origin, attempt = self._jobs.state.jobs, row, 0
         job_id, submit, cores, user, group, queue, partition, qos = self._given
         if row >= len(job_id):
             origin, attempt = jobs.origin.item(row), jobs.attempt.item(row)
@@ -748,12 +718,23 @@ class View:
 
     def _placed(self, given: object, place: int) -> SeenJob:
         # The job of a pair of one and its cores, or one for whose start there is a reason.
-        job, cores, because = placed(given, self._n_cores, self._simulator.allocator.whole_hosts)
+        job, cores, because = placed(given, self._n_cores, self._run.allocator.whole_hosts)
         if cores is not None:
             self._named[place] = cores
         if because:
             self._because[self._facts.find(job.row)] = because
         return job
+
+
+def _whole(what: str, value: object, least: int, most: int) -> int:
+    try:
+        return whole(what, value, least, most)
+    except InputError as error:
+        raise PluginError(str(error)) from None
+
+
+def _which(job: object, why: str) -> str:
+    return f"job {job.job_id}, which {why}" if isinstance(job, SeenJob) else shown(job)
 
 
 def _held_for(job: SeenJob) -> str:
@@ -784,6 +765,24 @@ class Observer(Protocol):
 
         What it returns becomes a row of the run's table of observations, with the instant; None is no row. A name
         stands for numbers or for words throughout. It must not change anything, and cannot: ``view`` only shows.
+        """
+        ...
+
+
+@runtime_checkable
+class AdditionalData(Protocol):
+    """Computes a named value of the present instant, for policies, observers and other additional data to read."""
+
+    @property
+    def name(self) -> str:
+        """What it is read by: ``view.data["power"]``."""
+        ...
+
+    def value(self, view: View) -> Any:
+        """The value, of any type.
+
+        Called at most once an instant, when it is first read then, or one that is named after it is. It may read
+        those that are named before it. It must not change anything but itself.
         """
         ...
 

@@ -212,7 +212,7 @@ def rules_of(rules: CaseRules) -> Rules:
     )
 
 
-def circumstances_of(case: BatchCase, platform: Platform, workload: Workload) -> JobConstraints:
+def constraints_of(case: BatchCase, platform: Platform, workload: Workload) -> JobConstraints:
     """What surrounds the jobs of a case."""
     jobs, machine = case.jobs, case.machine
     names, licences = platform.resource_names, platform.licence_names
@@ -266,7 +266,7 @@ def simulator_of(case: BatchCase, *, by_cores: bool = False, **options: Any) -> 
     requested = {job.number: cores_text(job.wanted) for job in case.jobs if job.wanted is not None}
     usual: dict[str, Any] = {
         "rules": replace(rules_of(case.rules), estimates=estimates_of(case)),
-        "circumstances": circumstances_of(case, platform, workload),
+        "constraints": constraints_of(case, platform, workload),
         "slack": float(case.rules.slack),
         "recorded": True,
         "requested": requested or None,

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from bls.cp.best_fit import best_fit
-from bls.cp.instance import Instance, Queue, Running
+from bls.cp.instance import Instance, Queue, RunningUnits
 from bls.cp.problem import problem_of
 from traces.compiled import Array
 
@@ -107,7 +107,7 @@ def drawn(machine: Machine, n_waiting: int, seed: int) -> Instance:
     running, places = _running(machine, draw)
     by_end = sorted(range(len(running)), key=lambda job: -running[job][0])
     rows = [(new, node, units) for new, old in enumerate(by_end) for node, units in places[old]]
-    held = Running(
+    held = RunningUnits(
         np.array([running[job][0] for job in by_end], np.int64),
         np.array([running[job][1] for job in by_end], np.int64),
         *(np.array(column, np.int64) for column in zip(*rows, strict=True)),
@@ -135,7 +135,7 @@ def _running(
 ) -> tuple[list[tuple[int, tuple[int, ...]]], list[list[tuple[int, int]]]]:
     """Running jobs, as (time left, request of a unit), and their (node, units)."""
     free = machine.capacity
-    empty, nobody = free.copy(), Running.none(len(machine.resources))
+    empty, nobody = free.copy(), RunningUnits.none(len(machine.resources))
     running, places, held = [], [], 0
     for _ in range(_TRIES):
         if held >= _BUSY * int(empty[:, 0].sum()):

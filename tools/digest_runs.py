@@ -79,8 +79,8 @@ def _run(given: Mapping[str, Any]) -> Tables:
     jobs = said.pop("file") if log is None else made_workload(log)
     if "rules" in said:
         said["rules"] = bls.Rules(**said["rules"])
-    if "around" in said:
-        said["surroundings"] = bls.Surroundings(**said.pop("around"))
+    if "constraints" in said:
+        said["constraints"] = bls.ConstraintOptions(**said.pop("constraints"))
     if "level" in said:
         said["level"] = ApplicationLevel(**said["level"])
     result = simulate(jobs, **said)

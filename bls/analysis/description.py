@@ -11,11 +11,11 @@ import numpy as np
 from bls.analysis.description_text import as_text
 from bls.analysis.periods import Period, periods
 from bls.analysis.statistics import (
-    Arrivals,
+    ColumnSpread,
     Estimates,
     Members,
     Percentiles,
-    Spread,
+    SubmitClocks,
     Users,
     arrivals,
     estimates,
@@ -35,7 +35,7 @@ from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
 
-__all__ = ["Description", "Spread", "describe", "header_facts"]
+__all__ = ["Description", "ColumnSpread", "describe", "header_facts"]
 
 _DAY_NS = 24 * 3600 * NS_PER_S
 
@@ -73,13 +73,13 @@ class Description:
         Jobs read that were moved to their place by submit, and jobs narrowed to the platform.
     first_submit_ns, span_ns : int
         The first submit, and the time from it to the last.
-    cores : Spread
+    cores : ColumnSpread
         Widths.
     widths : tuple of (int, int, int)
         Rows (lowest, highest, jobs with as many cores): every power of two is a highest.
-    run_ns, estimate_ns : Spread
+    run_ns, estimate_ns : ColumnSpread
         Run times and their estimates.
-    overestimate : Spread
+    overestimate : ColumnSpread
         Estimate / run time.
     underestimated : int
         Jobs that ran longer than estimated.
@@ -106,19 +106,19 @@ class Description:
         How good the estimates are.
     predictable : dict of str to float
         The share of the jobs of which ``--estimates`` last-two, profile and data-driven can predict the run time at most.
-    arrivals : Arrivals
+    arrivals : SubmitClocks
         Submits by hour, day of the week and month.
     months : tuple of Period
         Jobs, work and offered load in every month from the first submit to the last.
     step, timeline : str, tuple of Period
         The same in steps (year, month, week, day or hour) of which the log has at least 20, so as to draw it.
-    wait_ns : Spread or None
+    wait_ns : ColumnSpread or None
         Waits that the log records, from when a job could start. None where it records none.
     users : Users or None
         How users share the machine. None where the log names none.
     queues, partitions, qos, statuses : tuple of Members
         Jobs by queue, partition, quality of service and status, the most frequent first. Empty where none is known.
-    memory_kb : Spread or None
+    memory_kb : ColumnSpread or None
         Memory per core (KB) of those jobs that say it. None where none does.
     memory_known : int
         How many do.
@@ -134,11 +134,11 @@ class Description:
     clamped: int
     first_submit_ns: int
     span_ns: int
-    cores: Spread
+    cores: ColumnSpread
     widths: tuple[tuple[int, int, int], ...]
-    run_ns: Spread
-    estimate_ns: Spread
-    overestimate: Spread
+    run_ns: ColumnSpread
+    estimate_ns: ColumnSpread
+    overestimate: ColumnSpread
     underestimated: int
     cancelled: int
     busiest_day_ns: int
@@ -155,17 +155,17 @@ class Description:
     estimate_percentiles_ns: Percentiles
     estimates: Estimates
     predictable: dict[str, float]
-    arrivals: Arrivals
+    arrivals: SubmitClocks
     months: tuple[Period, ...]
     step: str
     timeline: tuple[Period, ...]
-    wait_ns: Spread | None
+    wait_ns: ColumnSpread | None
     users: Users | None
     queues: tuple[Members, ...]
     partitions: tuple[Members, ...]
     qos: tuple[Members, ...]
     statuses: tuple[Members, ...]
-    memory_kb: Spread | None
+    memory_kb: ColumnSpread | None
     memory_known: int
 
     def as_dict(self) -> dict[str, Any]:

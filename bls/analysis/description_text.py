@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from bls.analysis.statistics import Members, Percentiles, Spread
+from bls.analysis.statistics import ColumnSpread, Members, Percentiles
 from traces.base.time import format_ns
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def _classes(kind: str, rows: tuple[Members, ...], jobs: int, all_work_core_s: f
         yield "  others", f"{sum(row.jobs for row in rows[_ROWS:])} jobs"
 
 
-def _spread_text(spread: Spread, text: Any = None) -> str:
+def _spread_text(spread: ColumnSpread, text: Any = None) -> str:
     shown = text or (lambda ns: format_ns(round(ns)))
     parts = (("min", spread.min), ("median", spread.median), ("mean", spread.mean), ("max", spread.max))
     return "   ".join(f"{name} {shown(value):<12}" for name, value in parts).rstrip()

@@ -26,7 +26,7 @@ _POPULAR, _TOP_USERS = 20, 10
 
 
 @dataclass(frozen=True)
-class Spread:
+class ColumnSpread:
     """Smallest, median, mean and largest of a column, in its own unit."""
 
     min: float
@@ -41,13 +41,13 @@ class Percentiles:
 
     at: tuple[float, ...]
 
-    def spread(self, mean: float) -> Spread:
+    def spread(self, mean: float) -> ColumnSpread:
         """Its smallest, median and largest value beside a mean."""
-        return Spread(self.at[0], self.at[50], mean, self.at[100])
+        return ColumnSpread(self.at[0], self.at[50], mean, self.at[100])
 
 
 @dataclass(frozen=True)
-class Arrivals:
+class SubmitClocks:
     """When jobs are submitted, by the clocks of the log's users.
 
     Attributes
@@ -69,7 +69,7 @@ class Arrivals:
         Jobs by month of the year, from January.
     by_weekday_and_hour : tuple of 7 tuples of 24 int
         Jobs by both.
-    interarrival_ns : Spread or None
+    interarrival_ns : ColumnSpread or None
         Times between one submit and the next. None for a single job.
     """
 
@@ -82,7 +82,7 @@ class Arrivals:
     by_weekday: tuple[int, ...]
     by_month: tuple[int, ...]
     by_weekday_and_hour: tuple[tuple[int, ...], ...]
-    interarrival_ns: Spread | None
+    interarrival_ns: ColumnSpread | None
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ def work_core_s(workload: Workload) -> Array:
     return work
 
 
-def spread(column: Array) -> Spread:
+def spread(column: Array) -> ColumnSpread:
     """Smallest, median, mean and largest."""
     values = column.astype(np.float64)  # a sum of times may be beyond int64
     return percentiles(column).spread(float(values.mean()))
@@ -190,11 +190,11 @@ def percentiles(column: Array, *, is_sorted: bool = False) -> Percentiles:
     return Percentiles(tuple((low + (high - low) * (steps % 100 / 100)).tolist()))
 
 
-def arrivals(workload: Workload, calendar: Calendar) -> Arrivals:
+def arrivals(workload: Workload, calendar: Calendar) -> SubmitClocks:
     """When jobs are submitted."""
     submit = workload.submit_ns
     by_both = np.bincount(calendar.weekday(submit) * 24 + calendar.hour(submit), minlength=7 * 24).reshape(7, 24)
-    return Arrivals(
+    return SubmitClocks(
         zone=str(calendar.zone),
         start=calendar.start.isoformat() if calendar.start else None,
         first=calendar.date(int(submit[0])).isoformat(),

@@ -27,8 +27,8 @@ from traces.compiled import Array
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """Options about what surrounds the jobs; the command line's under the same names.
+class ConstraintOptions:
+    """What constrains the jobs, as a user says it; the command line's options under the same names.
 
     Attributes
     ----------
@@ -85,15 +85,15 @@ def switch_limit(text: str) -> tuple[int, int | None]:
     return int(number), parse_duration_ns(wait, "--switches") if at else None
 
 
-def surround(
+def constrain(
     workload: Workload,
     platform: Platform,
-    said: Surroundings,
+    said: ConstraintOptions,
     *,
     seed: int = SEED.default,
     known_jobs: Array | None = None,
 ) -> tuple[Workload, JobConstraints]:
-    """The jobs that can run, and what surrounds them.
+    """The jobs that can run, and what constrains them.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def surround(
         Fitted to the platform and selected.
     platform : Platform
         The machine.
-    said : Surroundings
+    said : ConstraintOptions
         What the user says.
     seed : int
         Of a model of failures, and of a share of the jobs.

@@ -61,7 +61,7 @@ def check_aware(
     workload: Workload,
     platform: Platform,
     allocator: Allocator,
-    around: JobConstraints,
+    constraints: JobConstraints,
     *,
     limits_power: bool,
 ) -> None:
@@ -75,15 +75,15 @@ def check_aware(
     unaware = unaware_of(policy)
     if not unaware:
         return
-    asked = around.requests
+    asked, windows = constraints.requests, constraints.windows
     found: dict[str, str | None] = {
         "allocator": None if allocator.name in _LOWEST else f"--allocator {allocator.name}",
         "partitions": None if _whole(platform) else "partitions and their limits",
-        "windows": None if around.windows is None or not len(around.windows) else "reservations and maintenance",
+        "windows": "reservations and maintenance" if windows is not None and len(windows) else None,
         "licences": None if asked is None else _first(workload, np.asarray(asked.licences.any(axis=1)), "licences"),
         "switches": None if asked is None else _first(workload, np.asarray(asked.switches > 0), "few switches"),
         "power": "a limit to power" if limits_power else None,
-        "dependencies": _waits(workload, around),
+        "dependencies": _waits(workload, constraints),
     }
     name = getattr(policy, "name", type(policy).__name__)
     for what, words in found.items():
@@ -116,8 +116,8 @@ def _whole(platform: Platform) -> bool:
     return not any(getattr(one, limit) is not None for one in named for limit in _LIMITS)
 
 
-def _waits(workload: Workload, around: JobConstraints) -> str | None:
-    known = around.dependencies
+def _waits(workload: Workload, constraints: JobConstraints) -> str | None:
+    known = constraints.dependencies
     waits = np.zeros(0, bool) if known is None else np.asarray(known.depends_on >= 0)
     return f"job {workload.job_id[int(np.argmax(waits))]} waits for another" if waits.any() else None
 

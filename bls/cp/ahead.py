@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from bls.cp.instance import FAULT, Instance, Queue, Running
+from bls.cp.instance import FAULT, Instance, Queue, RunningUnits
 from bls.cp.neighbourhoods import bettered
 from bls.cp.objective import Objective
 from bls.cp.parameters import GOALS
@@ -32,7 +32,7 @@ _WHERE: Final = "plan ahead"
 
 
 @dataclass(frozen=True)
-class Ahead(Columns):
+class PlanAhead(Columns):
     """A plan of n jobs.
 
     Attributes
@@ -66,7 +66,7 @@ def plan_ahead(
     lists: int = 1000,
     seed: int = 0,
     known_s: Array | None = None,
-) -> Ahead:
+) -> PlanAhead:
     """Plan jobs on an empty machine.
 
     Parameters
@@ -113,7 +113,7 @@ def plan_ahead(
     queue = Queue(np.arange(n), np.zeros(n, np.int64), *columns)
     names = tuple(f"resource {kind}" for kind in range(kinds))
     try:
-        instance = Instance(names, capacity, Running.none(kinds), queue)
+        instance = Instance(names, capacity, RunningUnits.none(kinds), queue)
     except PluginError as error:  # shapes are right: a number is not
         raise InputError(f"{where}: {str(error).removeprefix(FAULT).removeprefix('queue: ')}") from None
     fits = holders(instance.capacity, queue)
@@ -123,7 +123,7 @@ def plan_ahead(
         )
     if not n:
         empty = np.zeros(0, np.int64)
-        return Ahead(empty, np.zeros(1, np.int64), empty.copy(), Fraction(0), Fraction(0))
+        return PlanAhead(empty, np.zeros(1, np.int64), empty.copy(), Fraction(0), Fraction(0))
     begin = int(submit_s.min())
     release_s = submit_s - begin
     problem = in_large_pieces(problem_of(instance, np.arange(n)))
@@ -133,7 +133,7 @@ def plan_ahead(
     listed, _ = best_list(problem, objective, generation, last)
     found = bettered(problem, objective, generation, listed, lists=lists, seed=seed)
     before = sum((Fraction(int(r), int(e)) for r, e in zip(release_s, objective.per_s, strict=True)), Fraction(0))
-    return Ahead(
+    return PlanAhead(
         found.start_s + begin,
         problem.first_unit,
         found.unit_node,

@@ -27,7 +27,7 @@ import numpy as np
 from bls.cp.objective import Objective
 from bls.cp.problem import Problem
 from bls.cp.scheduling import Scheduling, scheduling
-from bls.cp.serial import Schedule
+from bls.cp.serial import Dispatch
 from bls.cp.solver import cp_model
 from traces.compiled import Array
 
@@ -251,7 +251,7 @@ class BoxesModel:
         self._model.add_exactly_one(found)
         return found
 
-    def hint(self, plan: Schedule) -> None:
+    def hint(self, plan: Dispatch) -> None:
         """Have the search begin at a plan; every variable is given its value."""
         model, node, low = self._model, plan.unit_node, plan.unit_low
         for variable, start in zip(self.scheduling.starts, plan.start_s.tolist(), strict=True):
@@ -263,7 +263,7 @@ class BoxesModel:
         for literal, unit, first, last in self._of_class:
             model.add_hint(literal, int(first <= node[unit] <= last))
 
-    def schedule(self, values: list[int]) -> Schedule:
+    def schedule(self, values: list[int]) -> Dispatch:
         """The plan of the variables' values."""
         problem, n_jobs = self._problem, len(self._problem)
         unit_node = np.zeros(int(problem.first_unit[-1]), np.int64)
@@ -274,4 +274,4 @@ class BoxesModel:
             node = int(np.searchsorted(ends[:, kind], at, side="right"))
             unit_node[unit] = node
             unit_low[unit, kind] = at - problem.base[node, kind]
-        return Schedule(np.array(values[:n_jobs], np.int64), unit_node, unit_low)
+        return Dispatch(np.array(values[:n_jobs], np.int64), unit_node, unit_low)

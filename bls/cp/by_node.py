@@ -15,7 +15,7 @@ import numpy as np
 from bls.cp.objective import Objective
 from bls.cp.problem import Problem
 from bls.cp.scheduling import Scheduling, scheduling
-from bls.cp.serial import Schedule
+from bls.cp.serial import Dispatch
 
 
 def count_variables(problem: Problem) -> int:
@@ -75,7 +75,7 @@ class ByNodeModel:
                     boxes, demands = zip(*wanting, strict=True)
                     self.scheduling.model.add_cumulative(boxes, demands, capacity)
 
-    def hint(self, plan: Schedule) -> None:
+    def hint(self, plan: Dispatch) -> None:
         """Have the search begin at a plan."""
         left = np.zeros((len(self._problem), len(self._problem.capacity)), np.int64)
         np.add.at(left, (np.repeat(np.arange(len(self._problem)), self._problem.units), plan.unit_node), 1)
@@ -87,10 +87,10 @@ class ByNodeModel:
         for variable, value in zip(self.variables, values, strict=True):
             self.scheduling.model.add_hint(variable, value)
 
-    def schedule(self, values: list[int]) -> Schedule:
+    def schedule(self, values: list[int]) -> Dispatch:
         """The plan of the variables' values."""
         n_jobs = len(self._problem)
         present = np.flatnonzero(values[n_jobs:])
         unit_node = np.array(self._node, np.int64)[present]  # by job, and by node within
         none = np.zeros((0, len(self._problem.resources)), np.int64)
-        return Schedule(np.array(values[:n_jobs], np.int64), unit_node, none)
+        return Dispatch(np.array(values[:n_jobs], np.int64), unit_node, none)

@@ -18,7 +18,7 @@ from bls.cp.solver import cp_model, solve
 from traces.compiled import Array
 
 
-class Places(NamedTuple):
+class ClassPlaces(NamedTuple):
     """Where who starts now is.
 
     Attributes
@@ -41,7 +41,7 @@ class Places(NamedTuple):
 
 def class_places(
     classes: NodeClasses, starting: Array, class_units: Array, weights: list[int], parameters: Parameters
-) -> Places:
+) -> ClassPlaces:
     """Put jobs on nodes.
 
     Parameters
@@ -69,7 +69,7 @@ def class_places(
         np.subtract.at(free, nodes, problem.per_unit[job])
     left = np.array([job for job in starting.tolist() if job not in placed], np.int64)
     elsewhere, without = best_fit(problem, free, left)
-    return Places(dict(sorted((placed | elsewhere).items())), without, was_stopped, solves)
+    return ClassPlaces(dict(sorted((placed | elsewhere).items())), without, was_stopped, solves)
 
 
 def _greedy(classes: NodeClasses, order: Array, class_units: Array) -> dict[int, Array]:

@@ -22,7 +22,7 @@ import numpy as np
 from bls.cp.objective import Objective
 from bls.cp.problem import Problem
 from bls.cp.scheduling import Scheduling, scheduling
-from bls.cp.serial import Schedule
+from bls.cp.serial import Dispatch
 from traces.compiled import Array
 
 #: By so many kinds of units, beside single pieces, a class is measured: those that fill it most. Each is a constraint.
@@ -204,7 +204,7 @@ class ClassesModel:
                 demands.append(more)
         self._model.add_cumulative(boxes, demands, measure.now + int(measure.more.sum()))
 
-    def hint(self, plan: Schedule) -> None:
+    def hint(self, plan: Dispatch) -> None:
         """Have the search begin at a plan, with places or of this model."""
         of_classes = plan.class_units
         if of_classes is None:
@@ -216,7 +216,7 @@ class ClassesModel:
         for variable, value in zip(self.variables, values, strict=True):
             self._model.add_hint(variable, value)
 
-    def schedule(self, values: list[int]) -> Schedule:
+    def schedule(self, values: list[int]) -> Dispatch:
         """The plan of the variables' values: it has no places."""
         n_jobs = len(self._problem)
         units = np.where(self.classes.most > 0, self._problem.units[:, np.newaxis], 0)
@@ -226,4 +226,4 @@ class ClassesModel:
             if len(able) == 2:
                 units[job, able[1]] = self._problem.units[job] - value
         none = np.zeros(0, np.int64)
-        return Schedule(np.array(values[:n_jobs], np.int64), none, np.zeros((0, 0), np.int64), units)
+        return Dispatch(np.array(values[:n_jobs], np.int64), none, np.zeros((0, 0), np.int64), units)

@@ -26,13 +26,13 @@ from bls.cp.instance import Instance
 from bls.cp.neighbourhoods import bettered
 from bls.cp.objective import Objective
 from bls.cp.parameters import MODELS, Parameters
-from bls.cp.plan import Plan, Start, starts_of
+from bls.cp.plan import DispatchPlan, PlannedStart, starts_of
 from bls.cp.pooled import PooledModel
 from bls.cp.priced import objective_of
 from bls.cp.problem import Problem, in_large_pieces, problem_of
 from bls.cp.ranking import holders, select
 from bls.cp.reduction import reduced
-from bls.cp.serial import BOXES, NODES, POOL, Schedule, SerialGeneration, best_list
+from bls.cp.serial import BOXES, NODES, POOL, Dispatch, SerialGeneration, best_list
 from bls.cp.solver import cp_model, solve
 from traces.base.errors import one_of
 from traces.compiled import Array
@@ -64,7 +64,7 @@ def dispatch(
     queue: int | None = None,
     last_s: Array | None = None,
     clock_ns: Callable[[], int] = _no_clock,
-) -> Plan:
+) -> DispatchPlan:
     """Decide who starts at t, and where.
 
     Parameters
@@ -93,7 +93,7 @@ def dispatch(
     problem = problem_of(instance, place)
     fitting = parameters.which == "fits" or holders(instance.free, instance.queue, place).any()
     if not len(place) or not fitting:
-        return Plan(model, "nothing", place=place[:0])
+        return DispatchPlan(model, "nothing", place=place[:0])
     return plan(problem, model, parameters, row=instance.queue.row, last_s=last_s, clock_ns=clock_ns)
 
 
@@ -105,7 +105,7 @@ def plan(
     row: Array,
     last_s: Array | None = None,
     clock_ns: Callable[[], int] = _no_clock,
-) -> Plan:
+) -> DispatchPlan:
     """Plan the jobs of a problem; as :func:`dispatch`, with ``row`` and ``last_s`` of the queue."""
     kind, room = _KINDS[model]
     given, problem = problem, in_large_pieces(problem)
@@ -123,7 +123,7 @@ def plan(
     last = None if last_s is None else last_s[problem.place]
     listed, order = best_list(problem, objective, generation, last)
     value = objective.value(listed.start_s)
-    found = Plan(
+    found = DispatchPlan(
         model,
         "unknown",
         source="fallback",
@@ -219,7 +219,7 @@ class _Solving:
             return ClassesModel(self.problem, self.objective, self.classes)
         return kind(self.problem, self.objective)
 
-    def guided(self, whole: Problem, listed: Schedule, found: Plan) -> tuple[Plan, Schedule]:
+    def guided(self, whole: Problem, listed: Dispatch, found: DispatchPlan) -> tuple[DispatchPlan, Dispatch]:
         """The better of the list and the schedule in the order of a plan of the pool, which is solved in a moment.
 
         What Z is at least in the pool, it is at least with places.
@@ -241,7 +241,7 @@ class _Solving:
             solve_ns=self.clock_ns() - began,
         ), best
 
-    def solved(self, kind: type[_Model], hint: Schedule, found: Plan) -> tuple[Plan, Schedule]:
+    def solved(self, kind: type[_Model], hint: Dispatch, found: DispatchPlan) -> tuple[DispatchPlan, Dispatch]:
         """What the solver makes of a problem, and of a hint.
 
         It may leave a job later than it could be, as its time was up; and where its weights are rounded, a plan that is better
@@ -275,20 +275,20 @@ class _Solving:
             solve_ns=found.solve_ns + self.clock_ns() - built,
         ), chosen
 
-    def _best(self, *schedules: Schedule) -> Schedule:
+    def _best(self, *schedules: Dispatch) -> Dispatch:
         return min(schedules, key=lambda schedule: self.objective.sum_of(schedule.start_s))
 
 
-def fitted(problem: Problem, schedule: Schedule, row: Array) -> tuple[tuple[Start, ...], tuple[int, ...]]:
+def fitted(problem: Problem, schedule: Dispatch, row: Array) -> tuple[tuple[PlannedStart, ...], tuple[int, ...]]:
     """HCP'19's best fit of who starts now by a schedule: the starts; and, by row, who would if there were nodes for it."""
     return _starts(problem, *best_fit(problem, problem.free, np.flatnonzero(schedule.start_s == 0)), row)
 
 
 def _starts(
     problem: Problem, placed: dict[int, Array], without: list[int], row: Array
-) -> tuple[tuple[Start, ...], tuple[int, ...]]:
+) -> tuple[tuple[PlannedStart, ...], tuple[int, ...]]:
     places = [(int(problem.place[job]), nodes) for job, nodes in placed.items()]
-    starts = tuple(Start(place, int(row[place]), nodes, None) for place, nodes in places)
+    starts = tuple(PlannedStart(place, int(row[place]), nodes, None) for place, nodes in places)
     return starts, tuple(int(row[problem.place[job]]) for job in without)
 
 
@@ -298,7 +298,7 @@ class _Search:
 
     Attributes
     ----------
-    schedule : Schedule or None
+    schedule : Dispatch or None
         What was found; None if nothing was, or the clock stopped a solve: then the list decides, whatever earlier solves
         found, and the plan is not repeatable.
     status : str
@@ -311,7 +311,7 @@ class _Search:
     model: _Model
     objective: Objective
     parameters: Parameters
-    schedule: Schedule | None = None
+    schedule: Dispatch | None = None
     status: str = "unknown"
     weighted_bound: int = 0
     solves: int = 0

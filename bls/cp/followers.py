@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bls.cp.problem import Held, Problem
+from bls.cp.problem import HeldBoxes, Problem
 from traces.compiled import Array
 
 
@@ -94,7 +94,7 @@ def _asks(problem: Problem, leader: int, kind: int, ratio: Array) -> bool:
     return bool((of_leader[some] > 0).all() and (asked[some] <= least[as_many - 1] * of_leader[some]).all())
 
 
-def _holds(held: Held, leader: int, kind: int, ratio: Array) -> bool:
+def _holds(held: HeldBoxes, leader: int, kind: int, ratio: Array) -> bool:
     """Whether what is held lies from the lowest position on, the longest lowest, and no more of the kind than its share."""
     led, follows = held.kind == leader, held.kind == kind
     if not follows.any():
@@ -117,6 +117,6 @@ def _holds(held: Held, leader: int, kind: int, ratio: Array) -> bool:
     return bool((held.low[follows] + held.size[follows] <= ratio[on] * top).all())
 
 
-def _only(held: Held, without: list[int]) -> Held:
+def _only(held: HeldBoxes, without: list[int]) -> HeldBoxes:
     some = ~np.isin(held.kind, without)
-    return Held(held.kind[some], held.node[some], held.low[some], held.size[some], held.left_s[some])
+    return HeldBoxes(held.kind[some], held.node[some], held.low[some], held.size[some], held.left_s[some])

@@ -36,7 +36,7 @@ def up_s(duration_ns: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Running(Columns):
+class RunningUnits(Columns):
     """Who runs: m jobs that hold places on nodes, p in all.
 
     In the model of positions each node's jobs lie side by side from its lowest position, in this order; who gives
@@ -59,7 +59,7 @@ class Running(Columns):
     place_units: Array
 
     @classmethod
-    def none(cls, n_resources: int) -> Running:
+    def none(cls, n_resources: int) -> RunningUnits:
         """Nobody."""
         empty = np.zeros(0, np.int64)
         return cls(empty.copy(), np.zeros((0, n_resources), np.int64), empty.copy(), empty.copy(), empty.copy())
@@ -115,7 +115,7 @@ class Instance(Columns):
         Names of the kinds of resources.
     capacity : int64 (nodes, resources)
         What every node has; 0 of all for one that is down.
-    running : Running
+    running : RunningUnits
     queue : Queue
     prices : Prices, optional
         What energy costs and emits, where that is to count.
@@ -129,7 +129,7 @@ class Instance(Columns):
 
     resources: tuple[str, ...]
     capacity: Array
-    running: Running
+    running: RunningUnits
     queue: Queue
     prices: Prices | None = None
 
@@ -216,7 +216,7 @@ class Instance(Columns):
         """
         whole = [own(column, np.int64) for column in places]
         left_s = up_s(np.asarray(expected_end_ns, np.int64) - now_ns)
-        running = Running(left_s, own(held_per_unit, np.int64), whole[0], whole[1], whole[2])
+        running = RunningUnits(left_s, own(held_per_unit, np.int64), whole[0], whole[1], whole[2])
         waited_s = np.maximum(0, (now_ns - np.asarray(submit_ns, np.int64)) // NS_PER_S)
         asked = own(units, np.int64), own(per_unit, np.int64)
         whose = None if user is None else own(user, np.int64)

@@ -19,7 +19,7 @@ import numpy as np
 
 from bls.cp.objective import Objective
 from bls.cp.problem import Problem
-from bls.cp.serial import ORDERS, Schedule, SerialGeneration
+from bls.cp.serial import ORDERS, Dispatch, SerialGeneration
 
 #: The most jobs that are taken out at once.
 _MOST: Final = 8
@@ -29,8 +29,8 @@ _REACH: Final = 4
 
 
 def bettered(
-    problem: Problem, objective: Objective, generation: SerialGeneration, plan: Schedule, *, lists: int, seed: int
-) -> Schedule:
+    problem: Problem, objective: Objective, generation: SerialGeneration, plan: Dispatch, *, lists: int, seed: int
+) -> Dispatch:
     """The best plan that so many lists find, which is no worse than the given one.
 
     Parameters
@@ -39,7 +39,7 @@ def bettered(
     objective : Objective
     generation : SerialGeneration
         Of the problem.
-    plan : Schedule
+    plan : Dispatch
         Where the search begins.
     lists : int
         How many are made.
@@ -67,7 +67,7 @@ def bettered(
 
 
 def _first(
-    problem: Problem, objective: Objective, generation: SerialGeneration, plan: Schedule
+    problem: Problem, objective: Objective, generation: SerialGeneration, plan: Dispatch
 ) -> tuple[list[int], int]:
     """The order of which the first list is best, and what it has: that of the plan's starts, or one of the list's rules.
 

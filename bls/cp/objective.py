@@ -23,7 +23,7 @@ from typing import Final
 
 import numpy as np
 
-from bls.cp.parameters import SLOWDOWNS, Weights
+from bls.cp.parameters import SLOWDOWNS, DispatchWeights
 from bls.cp.prices import Piecewise
 from bls.cp.problem import Problem
 from traces.compiled import Array
@@ -41,7 +41,7 @@ PART: Final = 10**6
 LARGEST: Final = 2**58
 
 
-def _weighted(problem: Problem, weights: Weights) -> list[Fraction]:
+def _weighted(problem: Problem, weights: DispatchWeights) -> list[Fraction]:
     """What a second of each job's wait costs by weights: 1 / e where the goal is ``weighted``."""
     of_slowdown, of_wait, fair = (Fraction(round(value * PART), PART) for value in weights[:3])
     n = len(problem)
@@ -60,7 +60,7 @@ class Objective:
     problem : Problem
     goal : {"slowdown", "bounded", "wait", "weighted"}
         What e is: d, max(d, 10 s), 1, or what weights say.
-    weights : Weights
+    weights : DispatchWeights
         Where the goal is ``weighted``.
 
     Attributes
@@ -90,7 +90,7 @@ class Objective:
         """How many variables a model has beside those of starts and places."""
         return 0
 
-    def __init__(self, problem: Problem, goal: str = "slowdown", weights: Weights = SLOWDOWNS) -> None:
+    def __init__(self, problem: Problem, goal: str = "slowdown", weights: DispatchWeights = SLOWDOWNS) -> None:
         if goal == "weighted":
             self.rates = _weighted(problem, weights)
             self.per_s: Array = np.array([float(1 / rate) for rate in self.rates], np.float64)

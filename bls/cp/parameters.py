@@ -34,7 +34,7 @@ _LEAST: Final = 1e-6
 SEARCHES: Final = ("hinted", "guided", "paper", "lns", "list")
 
 
-class Weights(NamedTuple):
+class DispatchWeights(NamedTuple):
     """What counts how much: slowdowns, waits in hours, and users (0: jobs count alike, 1: users do); what energy costs, and
     a kg of CO2e."""
 
@@ -46,7 +46,7 @@ class Weights(NamedTuple):
 
 
 #: Nothing but slowdowns, of jobs that count alike.
-SLOWDOWNS: Final = Weights()
+SLOWDOWNS: Final = DispatchWeights()
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ class Parameters:
 
     def _check_weights(self, where: str) -> None:
         given = self.weights
-        for name, value, most in zip(Weights._fields, given, (1e6, 1e6, 1.0, 1e6, 1e6), strict=True):
+        for name, value, most in zip(DispatchWeights._fields, given, (1e6, 1e6, 1.0, 1e6, 1e6), strict=True):
             real(f"{where}: {name}", value, 0.0, most)
             if 0.0 < value < _LEAST:
                 raise InputError(f"{where}: {name}: {value:g}; allowed: 0, or {_LEAST:g} to {most:g}")
@@ -189,9 +189,9 @@ class Parameters:
             )
 
     @property
-    def weights(self) -> Weights:
+    def weights(self) -> DispatchWeights:
         """What counts how much where the goal is ``weighted``."""
-        return Weights(self.slowdown, self.wait, self.fairness, self.energy, self.carbon)
+        return DispatchWeights(self.slowdown, self.wait, self.fairness, self.energy, self.carbon)
 
     @property
     def weighs_energy(self) -> bool:

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from bls.cp.problem import Problem
-from bls.cp.serial import Schedule
+from bls.cp.serial import Dispatch
 from traces.compiled import Array
 
 
-class Start(NamedTuple):
+class PlannedStart(NamedTuple):
     """A job that starts at t.
 
     Attributes
@@ -39,7 +39,7 @@ class Start(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class DispatchPlan:
     """A decision.
 
     Attributes
@@ -67,10 +67,10 @@ class Plan:
         How long that took by the caller's clock.
     place : int64 (modelled,)
         The jobs, by their places in the queue, the highest priority first.
-    schedule : Schedule or None
+    schedule : Dispatch or None
         When the plan starts them, and on which nodes and positions of the machine; None where nothing was planned. Nobody
         who does not start at t is promised anything.
-    starts : tuple of Start
+    starts : tuple of PlannedStart
         Who starts now, by priority.
     unplaced : tuple of int
         Of ``hcp19`` and ``cp-classes``: rows of jobs that the plan would have started now, and for which there are no nodes
@@ -93,8 +93,8 @@ class Plan:
     build_ns: int = 0
     solve_ns: int = 0
     place: Array | None = None
-    schedule: Schedule | None = None
-    starts: tuple[Start, ...] = ()
+    schedule: Dispatch | None = None
+    starts: tuple[PlannedStart, ...] = ()
     unplaced: tuple[int, ...] = ()
 
     @property
@@ -107,13 +107,13 @@ class Plan:
         return self.is_repeatable and (self.source == "planned" or self.status != "unknown")
 
 
-def starts_of(problem: Problem, schedule: Schedule, row: Array) -> tuple[Start, ...]:
+def starts_of(problem: Problem, schedule: Dispatch, row: Array) -> tuple[PlannedStart, ...]:
     """Who starts at t by a schedule with places.
 
     Parameters
     ----------
     problem : Problem
-    schedule : Schedule
+    schedule : Dispatch
         On the machine's nodes.
     row : int64 (n,)
         Of the queue.
@@ -124,5 +124,5 @@ def starts_of(problem: Problem, schedule: Schedule, row: Array) -> tuple[Start, 
         node = schedule.unit_node[units]
         low = schedule.unit_low[units] if len(schedule.unit_low) else None
         place = int(problem.place[job])
-        found.append(Start(place, int(row[place]), node, low))
+        found.append(PlannedStart(place, int(row[place]), node, low))
     return tuple(found)

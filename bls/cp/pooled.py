@@ -10,7 +10,7 @@ import numpy as np
 from bls.cp.objective import Objective
 from bls.cp.problem import Problem
 from bls.cp.scheduling import Scheduling, scheduling
-from bls.cp.serial import Schedule
+from bls.cp.serial import Dispatch
 
 
 class PooledModel:
@@ -25,13 +25,13 @@ class PooledModel:
         self.scheduling: Scheduling = scheduling(problem, objective)
         self.variables = self.scheduling.starts
 
-    def hint(self, plan: Schedule) -> None:
+    def hint(self, plan: Dispatch) -> None:
         """Have the search begin at a plan."""
         self.scheduling.hint_costs(plan.start_s.tolist())
         for variable, start in zip(self.variables, plan.start_s.tolist(), strict=True):
             self.scheduling.model.add_hint(variable, start)
 
-    def schedule(self, values: list[int]) -> Schedule:
+    def schedule(self, values: list[int]) -> Dispatch:
         """The plan of the variables' values."""
         none = np.zeros(0, np.int64)
-        return Schedule(np.array(values, np.int64), none, np.zeros((0, 0), np.int64))
+        return Dispatch(np.array(values, np.int64), none, np.zeros((0, 0), np.int64))

@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from bls.cp.objective import LARGEST, PART, Objective
-from bls.cp.parameters import Parameters, Weights
+from bls.cp.parameters import DispatchWeights, Parameters
 from bls.cp.prices import UNIT, Piecewise
 from bls.cp.problem import Problem
 from traces.base.errors import InputError
@@ -47,7 +47,7 @@ class PricedObjective(Objective):
 
     costs: list[Piecewise]
 
-    def __init__(self, problem: Problem, weights: Weights) -> None:
+    def __init__(self, problem: Problem, weights: DispatchWeights) -> None:
         if problem.prices is None or problem.draw_mw is None:
             raise InputError(
                 "constraint programming: energy, carbon: the instance says neither; allowed: with prices and draw_mw"

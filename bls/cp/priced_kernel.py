@@ -12,7 +12,7 @@ from traces.compiled import State, compiled
 from traces.kernels.signatures import Ints
 
 
-class Costs(State):
+class PricedCosts(State):
     """What starts of k jobs cost.
 
     Attributes
@@ -42,7 +42,7 @@ class Costs(State):
 
 
 @compiled(inner=True)
-def _cost(costs: Costs, job: int, start_s: int) -> int:
+def _cost(costs: PricedCosts, job: int, start_s: int) -> int:
     k = costs.piece_first[job]
     while k + 1 < costs.piece_first[job + 1] and costs.at_s[k + 1] <= start_s:
         k += 1
@@ -50,7 +50,7 @@ def _cost(costs: Costs, job: int, start_s: int) -> int:
 
 
 @compiled()
-def generate_priced(room: Room, costs: Costs) -> int:
+def generate_priced(room: Room, costs: PricedCosts) -> int:
     """Place all jobs in the room's order; returns how many no empty machine could hold, at which it ends: 0 or 1."""
     for place in range(room.order.size):
         job = room.order[place]

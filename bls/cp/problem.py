@@ -18,7 +18,7 @@ from traces.compiled import Array
 
 
 @dataclass(frozen=True)
-class Held(Columns):
+class HeldBoxes(Columns):
     """What running jobs hold: boxes of time × position within a node, neighbours that end together being one.
 
     Attributes
@@ -49,7 +49,7 @@ class Problem(Columns):
     ----------
     resources : tuple of str
     capacity : int64 (nodes, resources)
-    held : Held
+    held : HeldBoxes
     place : int64 (k,)
         Where the jobs are in the instance's queue.
     waited_s, duration_s, units : int64 (k,)
@@ -67,7 +67,7 @@ class Problem(Columns):
 
     resources: tuple[str, ...]
     capacity: Array
-    held: Held
+    held: HeldBoxes
     place: Array
     waited_s: Array
     duration_s: Array
@@ -171,7 +171,7 @@ def in_large_pieces(problem: Problem) -> Problem:
     )
 
 
-def _held(instance: Instance) -> Held:
+def _held(instance: Instance) -> HeldBoxes:
     """The boxes of running jobs, packed from each node's lowest position in the order of the jobs."""
     running = instance.running
     order = np.argsort(running.place_node, kind="stable")
@@ -193,4 +193,4 @@ def _held(instance: Instance) -> Held:
         for column, values in zip(columns, (np.full(len(at), kind, np.int64), at, low, size, ends), strict=True):
             column.append(values)
     empty = np.zeros(0, np.int64)
-    return Held(*(np.concatenate(column) if column else empty.copy() for column in columns))
+    return HeldBoxes(*(np.concatenate(column) if column else empty.copy() for column in columns))

@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from bls.cp.problem import Held, Problem
+from bls.cp.problem import HeldBoxes, Problem
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Ints, Ints2
 
@@ -132,11 +132,11 @@ def _between_ends(problem: Problem) -> Problem:
     return replace(problem, capacity=capacity, held=replace(held, low=low, size=size))
 
 
-def _held_on(problem: Problem, nodes: Array) -> Held:
+def _held_on(problem: Problem, nodes: Array) -> HeldBoxes:
     held = problem.held
     number = np.full(len(problem.capacity), -1, np.int64)
     number[nodes] = np.arange(len(nodes))
     node = number[held.node]
     some = np.flatnonzero(node >= 0)
     some = some[np.lexsort((held.low[some], node[some], held.kind[some]))]
-    return Held(held.kind[some], node[some], held.low[some], held.size[some], held.left_s[some])
+    return HeldBoxes(held.kind[some], node[some], held.low[some], held.size[some], held.left_s[some])

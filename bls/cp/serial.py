@@ -14,17 +14,17 @@ from typing import Final
 import numpy as np
 
 from bls.cp.objective import Objective
-from bls.cp.priced_kernel import Costs, generate_priced
-from bls.cp.problem import Held, Problem
+from bls.cp.priced_kernel import PricedCosts, generate_priced
+from bls.cp.problem import HeldBoxes, Problem
 from bls.cp.serial_kernel import BOXES, NODES, POOL, Room, generate
 from traces.base.columns import Columns
 from traces.compiled import Array, own
 
-__all__ = ["BOXES", "NODES", "ORDERS", "POOL", "Schedule", "SerialGeneration", "best_list"]
+__all__ = ["BOXES", "NODES", "ORDERS", "POOL", "Dispatch", "SerialGeneration", "best_list"]
 
 
 @dataclass(frozen=True)
-class Schedule(Columns):
+class Dispatch(Columns):
     """When the jobs of a problem start, and where their units are.
 
     Attributes
@@ -141,12 +141,12 @@ class SerialGeneration:
             unit_low=np.zeros((n_units, kinds), np.int64),
         )
 
-    def __call__(self, order: Array) -> Schedule:
+    def __call__(self, order: Array) -> Dispatch:
         """The schedule of the jobs in an order, int64 (k,): a permutation of their places."""
         self._room.release_s[:] = self._release_s
         return self._generated(order, self._costs)
 
-    def as_planned(self, start_s: Array) -> Schedule:
+    def as_planned(self, start_s: Array) -> Dispatch:
         """The schedule in the order of a plan's starts, int64 (k,), in which nobody starts later than there if places do not
         matter; nor earlier where jobs are held back."""
         order = np.argsort(start_s, kind="stable")
@@ -155,7 +155,7 @@ class SerialGeneration:
         self._room.release_s[:] = np.maximum(self._release_s, start_s)
         return self._generated(order, None)
 
-    def _generated(self, order: Array, costs: Costs | None) -> Schedule:
+    def _generated(self, order: Array, costs: PricedCosts | None) -> Dispatch:
         room = self._room
         assert len(order) == len(room.order), "an order has every job"
         room.order[:] = order
@@ -167,10 +167,10 @@ class SerialGeneration:
         failed = generate(room) if costs is None else generate_priced(room, costs)
         assert not failed, "only jobs that the empty machine can hold are modelled"
         low = room.unit_low.copy() if room.room == BOXES else room.unit_low[:0].copy()
-        return Schedule(room.start_s.copy(), room.unit_node.copy(), low)
+        return Dispatch(room.start_s.copy(), room.unit_node.copy(), low)
 
 
-def _costs(objective: Objective) -> Costs:
+def _costs(objective: Objective) -> PricedCosts:
     pieces = objective.costs
     assert pieces is not None
     back = [piece.minima_s for piece in pieces]
@@ -181,7 +181,7 @@ def _costs(objective: Objective) -> Costs:
     def first(lists: Sequence[Sequence[int]]) -> Array:
         return np.cumsum([0, *map(len, lists)], dtype=np.int64)
 
-    return Costs(
+    return PricedCosts(
         piece_first=first([piece.at_s for piece in pieces]),
         at_s=column(chain.from_iterable(piece.at_s for piece in pieces)),
         value=column(chain.from_iterable(piece.value for piece in pieces)),
@@ -193,7 +193,7 @@ def _costs(objective: Objective) -> Costs:
     )
 
 
-def _chains(held: Held, n_nodes: int, kinds: int) -> tuple[Array, Array]:
+def _chains(held: HeldBoxes, n_nodes: int, kinds: int) -> tuple[Array, Array]:
     """The first box of each node and kind, and the next one of each box; -1 where there is none."""
     head = np.full((n_nodes, kinds), -1, np.int64)
     before = np.full(len(held), -1, np.int64)
@@ -207,7 +207,7 @@ def _chains(held: Held, n_nodes: int, kinds: int) -> tuple[Array, Array]:
 
 def best_list(
     problem: Problem, objective: Objective, generation: SerialGeneration, last_s: Array | None = None
-) -> tuple[Schedule, str]:
+) -> tuple[Dispatch, str]:
     """The best of the orders' schedules by Z, the first of equals; and which order that is.
 
     The best one is then made anew in the order of its starts, as long as that makes it better: a job that starts early

@@ -23,7 +23,7 @@ _LONGEST_NS = 2**62 - 1
 
 
 @dataclass
-class Given:
+class RunColumns:
     """What the engine is told of a run, n jobs in workload order on M cores of H hosts; int64 arrays.
 
     Attributes
@@ -47,7 +47,7 @@ class Given:
     keep_decisions: bool = False
 
 
-def _settings(given: Given) -> Settings:
+def _settings(given: RunColumns) -> Settings:
     settings, power = Settings(**given.settings), given.state.get("power")
     n_hosts, n_cores = len(given.state["host_first"]) - 1, int(given.state["host_first"][-1])
     # A job may be given all the cores.
@@ -98,7 +98,9 @@ def _begin_profiles(state: BatchState) -> None:
         profile.ns[1 : 1 + n], profile.first[1 : 1 + n] = at, np.arange(n)
 
 
-def _needs(given: Given, settings: Settings, columns: dict[str, Any], bounds: int) -> tuple[dict[str, int], set[int]]:
+def _needs(
+    given: RunColumns, settings: Settings, columns: dict[str, Any], bounds: int
+) -> tuple[dict[str, int], set[int]]:
     # The size of each dimension of the state's own columns, 0 for what the run does not need; and the hooks that it needs.
     n, host_first = len(given.jobs["rank"]), given.state["host_first"]
     n_hosts, n_cores = len(host_first) - 1, int(host_first[-1])
@@ -173,7 +175,7 @@ def _needs(given: Given, settings: Settings, columns: dict[str, Any], bounds: in
     return found, hooks
 
 
-def new_state(given: Given) -> BatchState:
+def new_state(given: RunColumns) -> BatchState:
     """The state before the first event."""
     n, fields, settings = len(given.jobs["rank"]), fields_of(BatchState), _settings(given)
     jobs = Jobs.new({"rows": n}, origin=np.arange(n), **given.jobs)

@@ -9,8 +9,8 @@ from bls.engine.cores import Slices
 from bls.engine.heaps import push
 from bls.engine.hooks import AGAIN, GIVE_UP, HOLD_POOL, HOSTS_SLEEP, LEARN, PREDICT, TAKE_UP, call_hook
 from bls.engine.queue import queue_add, queue_remove
+from bls.engine.signatures import ACCOUNT
 from bls.engine.state import BatchState
-from bls.policies.contract import ACCOUNT
 from traces.base.time import MAX_NS
 from traces.compiled import Array, compiled, value_from
 

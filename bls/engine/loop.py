@@ -21,10 +21,9 @@ from bls.engine.job_lifecycle import account_for, answer, arrive, end_job, hold_
 from bls.engine.kept_reservations import drop_plan
 from bls.engine.queue import waiting_from
 from bls.engine.scheduling_pass import make_pass, move_on, prepare
+from bls.engine.signatures import CLOCK, DECIDE
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
-from bls.engine.wall_clock import CLOCK
-from bls.policies.contract import DECIDE
 from traces.base.time import MAX_NS
 from traces.compiled import compiled, value_from
 

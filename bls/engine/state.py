@@ -74,7 +74,7 @@ class Partitions(State, dim="partitions"):
     waits: Ints = column()  # 1 where one waits
 
 
-class Windows(State, dim="windows"):
+class WindowColumns(State, dim="windows"):
     """Advance reservations and maintenance."""
 
     begin_ns: Ints = column()  # the instant at which it begins
@@ -221,7 +221,7 @@ class BatchState(State):
     outage_down: Ints
     outage_up: Ints
     host_status: HostStatus = column()  # how far each list of outages has come
-    windows: Windows = column()  # advance reservations and maintenance
+    windows: WindowColumns = column()  # advance reservations and maintenance
     boundaries: Ints  # instants at which a window begins or ends, ascending
     partitions: Partitions = column()  # their limits, and what runs there
     user_tally: Ints3 = column("partitions", "users", 2)  # the jobs of each user that run there, and their cores

@@ -17,7 +17,7 @@ from bls.machine.host_power import HostPower
 from bls.machine.partitions import Partition
 from bls.machine.platform_toml import platform_text
 from bls.machine.resource_amounts import Amounts, amounts, given_names
-from bls.machine.switches import Switch, Topology, printable_name, topology
+from bls.machine.switches import Switch, SwitchColumns, printable_name, topology
 from bls.options import HOST_CORES, HOST_GFLOPS, HOSTS, TOPOLOGY
 from traces.base.columns import read_only
 from traces.base.errors import InputError, one_of, shown
@@ -241,7 +241,7 @@ class Platform:
         return read_only(np.array([amount for _, amount in self.licences], dtype=np.int64))
 
     @cached_property
-    def topology(self) -> Topology:
+    def topology(self) -> SwitchColumns:
         """The switches as arrays; empty where there are none."""
         return topology(self.switches, self.n_hosts)
 

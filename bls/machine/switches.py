@@ -63,7 +63,7 @@ class Switch:
 
 
 @dataclass(frozen=True, eq=False)
-class Topology(Columns):
+class SwitchColumns(Columns):
     """The switches as arrays: leaves first, then level by level, each level by its lowest hosts. Arrays are read-only.
 
     Attributes
@@ -103,7 +103,7 @@ class Topology(Columns):
         return read_only(leaf)
 
 
-def topology(switches: Sequence[Switch], n_hosts: int) -> Topology:
+def topology(switches: Sequence[Switch], n_hosts: int) -> SwitchColumns:
     """The arrays of some switches; empty ones where there are no switches.
 
     Raises
@@ -145,7 +145,7 @@ def topology(switches: Sequence[Switch], n_hosts: int) -> Topology:
     lo = np.array([place[hosts[name][0]] for name in order], np.int64)
     hi = lo + np.array([len(hosts[name]) for name in order], np.int64)
     levels = np.array([level[name] for name in order], np.int64)
-    return Topology(tuple(order), every, lo, hi, levels, int(np.count_nonzero(levels == 0)))
+    return SwitchColumns(tuple(order), every, lo, hi, levels, int(np.count_nonzero(levels == 0)))
 
 
 def _hosts_of_leaves(switches: Sequence[Switch], n_hosts: int) -> dict[str, Array]:

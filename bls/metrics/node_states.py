@@ -34,7 +34,7 @@ _N_KINDS = 4  # what can be on a core: a job, an outage, a maintenance window, a
 
 
 @dataclass(frozen=True)
-class Windows:
+class CoreTimes:
     """Cores over time: row ``i`` is the cores [lo, hi) during [begin, end). Rows may overlap.
 
     Attributes
@@ -51,21 +51,21 @@ class Windows:
     end_ns: Array
 
 
-def core_windows(lo: Array, hi: Array, begin_ns: Array, end_ns: Array) -> Windows:
+def core_windows(lo: Array, hi: Array, begin_ns: Array, end_ns: Array) -> CoreTimes:
     """Windows of the cores [lo, hi); an end of -1 is never."""
     end = np.array(end_ns, np.int64)
     end[end < 0] = np.iinfo(np.int64).max
-    return Windows(np.asarray(lo, np.int64), np.asarray(hi, np.int64), np.asarray(begin_ns, np.int64), end)
+    return CoreTimes(np.asarray(lo, np.int64), np.asarray(hi, np.int64), np.asarray(begin_ns, np.int64), end)
 
 
-def host_windows(host_first: Array, host: Array, begin_ns: Array, end_ns: Array) -> Windows:
+def host_windows(host_first: Array, host: Array, begin_ns: Array, end_ns: Array) -> CoreTimes:
     """Windows of whole hosts, by number; an end of -1 is never."""
     host = np.asarray(host, np.int64)
     return core_windows(host_first[host], host_first[host + 1], begin_ns, end_ns)
 
 
 #: None at all.
-NO_WINDOWS = Windows(*(np.zeros(0, np.int64) for _ in range(4)))
+NO_WINDOWS = CoreTimes(*(np.zeros(0, np.int64) for _ in range(4)))
 
 
 @dataclass(frozen=True)
@@ -104,9 +104,9 @@ def host_states(
     allocations: Allocations,
     begin_ns: int,
     until_ns: int,
-    outages: Windows = NO_WINDOWS,
-    maintenance: Windows = NO_WINDOWS,
-    reservations: Windows = NO_WINDOWS,
+    outages: CoreTimes = NO_WINDOWS,
+    maintenance: CoreTimes = NO_WINDOWS,
+    reservations: CoreTimes = NO_WINDOWS,
 ) -> HostStates:
     """The states of all hosts during [begin, until).
 
@@ -122,7 +122,7 @@ def host_states(
         Of the attempts.
     begin_ns, until_ns : int
         The span; empty if they are equal, and then there are no rows.
-    outages, maintenance, reservations : Windows
+    outages, maintenance, reservations : CoreTimes
         What :func:`host_windows` and :func:`core_windows` make.
 
     Returns

@@ -13,13 +13,13 @@ from traces.holdings import Holdings
 from traces.kernels.signatures import Ints
 from traces.ledger import STATES, WHY
 
-__all__ = ["NO_DOWNTIME", "STATES", "WHY", "Allocations", "Downtime", "Held", "Schedule"]
+__all__ = ["NO_DOWNTIME", "STATES", "WHY", "Allocations", "Downtime", "HeldCores", "Schedule"]
 
 _PRESET, _NEVER = WHY.index("preset"), WHY.index("never")
 _CANCELLED, _REQUEUED = STATES.index("cancelled"), STATES.index("requeued")
 
 
-class Held(NamedTuple):
+class HeldCores(NamedTuple):
     """Which rows of a schedule held how many cores from when to when; int64 (k,) each. A row that released some is several."""
 
     row: Array
@@ -142,12 +142,12 @@ class Schedule:
         return np.asarray(self.start_ns >= 0)
 
     @cached_property
-    def held(self) -> Held:
+    def held(self) -> HeldCores:
         """Which cores were held until when."""
         if self.holdings is not None:
-            return Held(self.holdings.job, self.holdings.start_ns, self.holdings.end_ns, self.holdings.cores)
+            return HeldCores(self.holdings.job, self.holdings.start_ns, self.holdings.end_ns, self.holdings.cores)
         rows = np.flatnonzero(self.started)
-        return Held(rows, self.start_ns[rows], self.end_ns[rows], self.held_cores[rows])
+        return HeldCores(rows, self.start_ns[rows], self.end_ns[rows], self.held_cores[rows])
 
     def of_counted(self, rows: Array) -> Array:
         """Bool (n,): those of some rows, given likewise, that are counted."""

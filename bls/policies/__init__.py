@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bls.policies.contract import (
-    ACCOUNT,
-    SCORE,
     AnyPolicy,
     BatchPolicy,
     DecidingPolicy,
@@ -35,16 +33,14 @@ from bls.policies.planning import CP_CLASSES, HCP19, PCP19, PCP20
 from bls.policies.power_order import LEAST_ENERGY, LEAST_POWER, MOST_POWER
 from bls.policies.regression import F1, F2, F3, F4
 from bls.policies.reject import Reject
-from bls.policies.slurm import Slurm
+from bls.policies.slurm import SlurmCycle
 from bls.policies.waited import UNICEF, WFP3
 from traces.base.errors import InputError
 from traces.base.naming import split_names, split_parameters, with_parameters
 from traces.base.plugins import resolve
 
 __all__ = [
-    "ACCOUNT",
     "POLICIES",
-    "SCORE",
     "WRITTEN",
     "AnyPolicy",
     "BatchPolicy",
@@ -85,7 +81,7 @@ POLICIES: dict[str, AnyPolicy] = {
     "cp-classes": CP_CLASSES,
     "pcp19": PCP19,
     "pcp20": PCP20,
-    "slurm": Slurm(),
+    "slurm": SlurmCycle(),
 }
 
 #: Policies that are written behind a name, ``NAME:TEXT``, and what makes them of (the text, the option it was given in).

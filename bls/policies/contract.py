@@ -17,25 +17,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, runtime_checkable
 from weakref import WeakSet
 
 import numpy as np
 
+from bls.engine.signatures import ACCOUNT, DECIDE, SCORE
 from traces.base.columns import read_only
 from traces.base.errors import PluginError, TwolevelError, blamed_on, shown
 from traces.base.time import NS_PER_S
-from traces.compiled import Array, as_value, compiled, types
+from traces.compiled import Array, as_value, compiled
 
-_COLUMN = types.Column(types.int64, 1)
-_VALUES = types.Column(types.float64, 1)
-_NUMBERS = types.Column(types.float64, 2)
-
-#: The signature of :attr:`ScorePolicy.score`.
-SCORE = types.int64(types.int64, _COLUMN, types.int64, _COLUMN, _COLUMN, _COLUMN, _COLUMN, _NUMBERS, _VALUES, _VALUES)
-
-#: The signature of :attr:`ScorePolicy.account`.
-ACCOUNT = types.int64(types.int64, types.int64, types.int64, types.int64, _NUMBERS, _VALUES)
+if TYPE_CHECKING:
+    from bls.seen.answers import Choice
+    from bls.view import View
 
 
 def _not_said() -> Array:
@@ -140,7 +135,7 @@ class DecidingPolicy(BatchPolicy, Protocol):
     ``may_not_fit`` and ``decision_columns``, is in ``bls.policies.declared``.
     """
 
-    def decide(self, view: Any) -> Iterable[Any]:
+    def decide(self, view: View) -> Iterable[Choice]:
         """The waiting jobs of ``view`` to start now, in this order; none is an answer, too.
 
         Each is a job; a pair of one and its cores; or (job, cores or None, reason), as ``bls.Start`` is: with no cores the
@@ -189,7 +184,7 @@ def may_direct(policy: object, what: str) -> bool:
 class FollowingPolicy(DecidingPolicy, Protocol):
     """A deciding policy that keeps books of its own: it may ask ``view.news()`` what has happened since it last asked."""
 
-    def finish(self, view: Any) -> None:
+    def finish(self, view: View) -> None:
         """Called once, when all jobs have ended: for the news since its last decision."""
         ...
 
@@ -257,10 +252,6 @@ def no_score(
 ) -> int:  # fmt: skip
     """For runs whose policy does not score: it is never called."""
     return 0
-
-
-#: The signature of what lets a Python policy decide, as the engine calls it.
-DECIDE = types.int64(types.int64)
 
 
 @compiled(DECIDE)

@@ -1,9 +1,10 @@
-"""What a policy that decides declares of itself, as attributes of its class; and the object that decides in a run.
+"""What a policy that decides declares of itself, as attributes of its class; with which rules it can be used; and the object
+that decides in a run.
 
 ``may_not_fit``
     True: who is started without cores being named, and has no place now, waits; False, the default: that is an error.
 ``decision_columns``
-    What it notes of its decisions (``View.note``): names of columns and their types, of :data:`NOTED`.
+    What it notes of its decisions (``View.note``): names of columns and their types, of ``bls.seen.notes.NOTED``.
 ``unaware_of``
     What it knows nothing of, of ``bls.constraints.unaware.UNAWARE``: a run that has it is refused before it begins.
 ``needs_signals``
@@ -21,15 +22,16 @@ from dataclasses import is_dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
 
-from bls.policies.contract import BatchPolicy, DecidingPolicy
-from traces.base.errors import PluginError, blamed_on, shown
+from bls.engine.state import BY_HOST
+from bls.estimates import Promised, estimator
+from bls.options import RESIZE
+from bls.policies.contract import AnyPolicy, BatchPolicy, DecidingPolicy, may_direct
+from bls.policies.reject import Reject
+from bls.scheduler_options import Rules
+from bls.seen.notes import EXACT, NOTED
+from traces.base.errors import InputError, PluginError, blamed_on, shown
 
-#: The types of what a policy notes of a decision.
-NOTED: Final[tuple[type, ...]] = (int, float, str, Fraction)
 _TYPES = ", ".join(one.__name__ for one in NOTED)
-
-#: A fraction has a column of its name with the nearest float, and one with this behind the name that has it exactly, as a text.
-EXACT: Final = "_exact"
 
 #: The columns that every table of decisions has; and the one of those whose policy has ``may_not_fit``.
 PASS_COLUMNS: Final = ("now_ns", "waiting", "started", "decision_ns", "did_not_fit")
@@ -59,7 +61,7 @@ def columns_declared(policy: object) -> dict[str, type]:
     Raises
     ------
     PluginError
-        If its attribute ``decision_columns`` is no mapping of names to :data:`NOTED`, or two columns would have one name.
+        If its attribute ``decision_columns`` is no mapping of names to ``bls.seen.notes.NOTED``, or two columns have one name.
     """
     said = getattr(policy, "decision_columns", None)
     if said is None or not isinstance(policy, DecidingPolicy):
@@ -139,3 +141,58 @@ def for_one_run(given: object, named: bool = False) -> Any:
         with blamed_on(f"batch policy {name}: another of it cannot be made"):
             return replace(given)  # type: ignore[type-var]
     return given
+
+
+def check_rules(rules: Rules, policy: AnyPolicy) -> None:
+    """See that a policy can be used with these rules.
+
+    Raises
+    ------
+    InputError
+        If it decides itself what starts, and jobs should be backfilled, told something, or given other widths.
+    """
+    if rules.depth > 0 and isinstance(policy, Reject):
+        raise InputError(f"--backfill {rules.backfill}: batch policy {policy.name} starts no job; allowed: none")
+    if rules.depth > 0 and isinstance(policy, DecidingPolicy):
+        raise InputError(
+            f"--backfill {rules.backfill}: batch policy {policy.name} decides itself which jobs start; allowed: none"
+        )
+    if rules.resize != RESIZE.default:
+        _check_resizing(rules, policy)
+    if rules.hints and isinstance(estimator(rules.estimates), Promised):
+        raise InputError(
+            f"--coordination {rules.coordination}: not with --estimates application, as what a job that is told something "
+            "has promised is void; allowed: none, release, release:core, release:host"
+        )
+    if rules.hints and isinstance(policy, DecidingPolicy | Reject) and not may_direct(policy, "hints"):
+        raise InputError(
+            f"--coordination {rules.coordination}: batch policy {policy.name} decides itself which jobs start, and its "
+            "queue has no head; allowed: none, release, release:core, release:host; or a policy or a scheduler that "
+            "directs 'hints'"
+        )
+
+
+def _check_resizing(rules: Rules, policy: AnyPolicy) -> None:
+    if not rules.molds and rules.releases == BY_HOST:
+        raise InputError(
+            f"--resize {rules.resize}: not with --coordination {rules.coordination}; allowed: none, release, release:core, "
+            "hint, hint:core"
+        )
+    if not rules.molds and isinstance(estimator(rules.estimates), Promised):
+        raise InputError(
+            f"--resize {rules.resize}: not with --estimates application, as what a job whose width changes has promised is "
+            "void; allowed: other estimates"
+        )
+    if rules.resize == "decide":
+        if not may_direct(policy, "widths"):
+            raise InputError(
+                f"--resize decide: batch policy {policy.name} does not say how wide jobs are; allowed: a policy in Python "
+                "whose directs has 'widths', or a scheduler whose hello's directs has it"
+            )
+        return
+    if isinstance(policy, DecidingPolicy | Reject):
+        allowed = "decide, none" if may_direct(policy, "widths") else "none"
+        raise InputError(
+            f"--resize {rules.resize}: batch policy {policy.name} decides itself which jobs start, and its queue has no "
+            f"head; allowed: {allowed}"
+        )

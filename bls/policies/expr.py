@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from bls.policies.contract import KnownJobs, Policy, ScorePolicy, same_memory, score_kernel
-from bls.policies.expression import POWERED, Program, evaluate, parse
+from bls.policies.expression import POWERED, ExpressionCode, evaluate, parse
 from traces.base.errors import InputError, shown
 from traces.compiled import Array, own
 
@@ -26,7 +26,7 @@ def score_expression(
     return unscored
 
 
-def values(program: Program, jobs: KnownJobs) -> Array:
+def values(program: ExpressionCode, jobs: KnownJobs) -> Array:
     """What an expression that does not change with time is worth for every job, float64 (n,).
 
     Raises
@@ -50,7 +50,7 @@ def values(program: Program, jobs: KnownJobs) -> Array:
 class StaticExpression:
     """Key: -score, of an expression that does not change with time."""
 
-    program: Program
+    program: ExpressionCode
 
     @property
     def name(self) -> str:
@@ -80,7 +80,7 @@ def expression(text: str, where: str = "--bls") -> Policy | ScorePolicy:
     return _scored(program)
 
 
-def _scored(program: Program) -> ScorePolicy:
+def _scored(program: ExpressionCode) -> ScorePolicy:
     return ScorePolicy(
         f"expr:{program.text}",
         score_expression,
@@ -90,7 +90,7 @@ def _scored(program: Program) -> ScorePolicy:
     )
 
 
-def prepared(program: Program, jobs: KnownJobs) -> tuple[Array, Array]:
+def prepared(program: ExpressionCode, jobs: KnownJobs) -> tuple[Array, Array]:
     """What :func:`score_expression` needs of a run: what jobs draw, W, if it is asked for, and the program.
 
     Raises

@@ -83,7 +83,7 @@ _BLOCK = 256
 
 
 @dataclass(frozen=True)
-class Program:
+class ExpressionCode:
     """A checked expression.
 
     Attributes
@@ -126,7 +126,7 @@ class Program:
         return np.array([n_cores, self.depth, *(number for pair in self.code for number in pair)], np.float64)
 
 
-def parse(text: str, where: str = "expression") -> Program:
+def parse(text: str, where: str = "expression") -> ExpressionCode:
     """The program of an expression.
 
     Raises
@@ -151,7 +151,7 @@ def parse(text: str, where: str = "expression") -> Program:
         raise InputError(f"{start}: too deep; allowed: {MAX_DEPTH} operations within one another") from None
     maker = _Maker(start, text)
     depth = maker.add(tree.body, 1)
-    return Program(text, tuple(maker.code), depth, frozenset(maker.names))
+    return ExpressionCode(text, tuple(maker.code), depth, frozenset(maker.names))
 
 
 class _Maker:

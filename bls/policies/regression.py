@@ -17,7 +17,7 @@ from functools import partial
 
 from bls.policies.contract import KnownJobs, ScorePolicy
 from bls.policies.expr import prepared, score_expression, values
-from bls.policies.expression import Program, parse
+from bls.policies.expression import ExpressionCode, parse
 from traces.compiled import Array
 
 
@@ -26,7 +26,7 @@ class Regression:
     """Key: the score, an expression as in ``expr:EXPRESSION``."""
 
     name: str
-    score: Program
+    score: ExpressionCode
 
     def keys(self, jobs: KnownJobs) -> Array:
         """Scores, float64."""

@@ -7,7 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from bls.policies.contract import ACCOUNT, SCORE, KnownJobs, ScorePolicy
+from bls.engine.signatures import ACCOUNT, SCORE
+from bls.policies.contract import KnownJobs, ScorePolicy
 from traces.compiled import Array
 from traces.trials.apart import rule_answers, try_rule
 from traces.trials.fences import Fences

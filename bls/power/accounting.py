@@ -144,7 +144,7 @@ class _Pieces:
 
 
 @dataclass(frozen=True, eq=False)
-class HostStates:
+class HostPassages:
     """What has become of hosts that were stopped, or slept: int64 (k,) each, those of a host in the order of time; the states
     are those of ``bls.engine.state``."""
 
@@ -171,7 +171,7 @@ def account(
     ledger: Ledger,
     table: PowerTable,
     downtime: Downtime,
-    stopped: HostStates | None = None,
+    stopped: HostPassages | None = None,
     *,
     of: str,
     begin_ns: int,
@@ -186,7 +186,7 @@ def account(
     table : PowerTable
     downtime : Downtime
         When hosts were down: they draw as if they were off.
-    stopped : HostStates, optional
+    stopped : HostPassages, optional
         When hosts were out of service, as power was limited.
     of : {"held", "working"}
         Whether a core that is held is active, or one that is in a task.
@@ -247,7 +247,7 @@ def _drawn(ledger: Ledger, table: PowerTable, of: str, classes: PowerClasses | N
 
 
 def away_hosts(
-    table: PowerTable, down: Downtime, stopped: HostStates | None, until_ns: int
+    table: PowerTable, down: Downtime, stopped: HostPassages | None, until_ns: int
 ) -> tuple[Array, Array, Array]:
     """Hosts that are not in service: from when to when, and how much more than an idle one each draws; columns of start_ns,
     end_ns and mW."""

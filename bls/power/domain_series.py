@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from bls.metrics.schedule import Downtime
-from bls.power.accounting import HostStates, PowerSeries, away_hosts, drawn_within, step_series
+from bls.power.accounting import HostPassages, PowerSeries, away_hosts, drawn_within, step_series
 from bls.power.domains import Domain
 from bls.power.job_power import PowerClasses
 from bls.power.table import PowerTable
@@ -24,7 +24,7 @@ def domain_series(
     of: str,
     begin_ns: int,
     until_ns: int,
-    stopped: HostStates | None = None,
+    stopped: HostPassages | None = None,
     classes: PowerClasses | None = None,
 ) -> PowerSeries:
     """What the hosts of a domain have drawn over time.
@@ -40,7 +40,7 @@ def domain_series(
         Whether a core that is held is active, or one that is in a task.
     begin_ns, until_ns : int
         From when to when.
-    stopped : HostStates, optional
+    stopped : HostPassages, optional
         When hosts were asleep.
     classes : PowerClasses, optional
         What rows of the table of jobs draw, where that is not as the platform says.
@@ -50,7 +50,7 @@ def domain_series(
     down = replace(down, **{name: column[domain.hosts[down.host]] for name, column in vars(down).items()})
     if stopped is not None:
         some = domain.hosts[stopped.host]
-        stopped = HostStates(stopped.instant_ns[some], stopped.host[some], stopped.state[some])
+        stopped = HostPassages(stopped.instant_ns[some], stopped.host[some], stopped.state[some])
     columns.append(away_hosts(table, down, stopped, until_ns))
     start, end, more = (np.concatenate(column) for column in zip(*columns, strict=True))
     return step_series(domain.idle_mw, start, end, more, begin_ns, until_ns)

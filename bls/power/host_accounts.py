@@ -9,7 +9,7 @@ import numpy as np
 
 from bls.engine import state as b
 from bls.metrics.schedule import Downtime
-from bls.power.accounting import Energy, HostStates, held_cores, working_cores
+from bls.power.accounting import Energy, HostPassages, held_cores, working_cores
 from bls.power.job_power import PowerClasses, active_mw
 from bls.power.table import PowerTable
 from traces.base.columns import Columns
@@ -64,7 +64,7 @@ def host_energies(
     ledger: Ledger,
     table: PowerTable,
     downtime: Downtime,
-    stopped: HostStates | None,
+    stopped: HostPassages | None,
     intervals: HostIntervals,
     *,
     of: str,
@@ -78,7 +78,7 @@ def host_energies(
     table : PowerTable
     downtime : Downtime
         When hosts were down: they draw as if they were off.
-    stopped : HostStates or None
+    stopped : HostPassages or None
         When hosts were out of service, as power was limited.
     intervals : HostIntervals
         During which; what lies in none of them is not counted.
@@ -145,7 +145,7 @@ def _first_core_of_hosts(table: PowerTable) -> Array:
     return np.concatenate([[0], np.cumsum(cores)])
 
 
-def _away(table: PowerTable, down: Downtime, stopped: HostStates | None, until_ns: int) -> _Pieces:
+def _away(table: PowerTable, down: Downtime, stopped: HostPassages | None, until_ns: int) -> _Pieces:
     # What hosts draw that are not up; one that is out of service and idle is.
     columns = [(down.host, down.down_ns, down.up_ns, table.off_mw[table.group_of_host(down.host)])]
     if stopped is not None:

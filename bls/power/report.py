@@ -14,7 +14,7 @@ from bls.metrics.exact import exact_mean, exact_product_sum
 from bls.metrics.schedule import Downtime
 from bls.power.accounting import (
     PJ_PER_J,
-    HostStates,
+    HostPassages,
     PowerAccounts,
     PowerSeries,
     account,
@@ -60,7 +60,7 @@ class PowerReport:
     plan : PowerPlan
     downtime : Downtime
         When hosts were down.
-    stopped : HostStates, optional
+    stopped : HostPassages, optional
         When hosts were out of service, as power was limited, or asleep.
     begin_ns, until_ns : int
         From when to when: the first submit, and the last end.
@@ -73,7 +73,7 @@ class PowerReport:
     ledger: Ledger
     plan: PowerPlan
     downtime: Downtime
-    stopped: HostStates | None
+    stopped: HostPassages | None
     begin_ns: int
     until_ns: int
     predicted: Array | None = None

@@ -9,7 +9,7 @@ import numpy as np
 
 from bls.engine import state as b
 from bls.options import SLEEP_AFTER
-from bls.power.accounting import HostStates
+from bls.power.accounting import HostPassages
 from bls.power.options import PowerPlan
 from bls.power.table import PowerTable
 from traces.base.time import format_ns
@@ -62,7 +62,7 @@ class SleepTotals(NamedTuple):
     off_ns: int
 
 
-def sleep_totals(states: HostStates, until_ns: int) -> SleepTotals:
+def sleep_totals(states: HostPassages, until_ns: int) -> SleepTotals:
     """What hosts did until an instant."""
     _, state, start, end = states.spans(until_ns)
     off = state == b.OFF

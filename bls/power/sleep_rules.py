@@ -32,7 +32,7 @@ def sleep_passages(table: PowerTable) -> Array:
     return found
 
 
-def check_sleeping(rules: Rules, around: JobConstraints, *, limited: bool) -> None:
+def check_sleeping(rules: Rules, constraints: JobConstraints, *, limited: bool) -> None:
     """Refuse what cannot be where hosts sleep.
 
     Raises
@@ -40,7 +40,7 @@ def check_sleeping(rules: Rules, around: JobConstraints, *, limited: bool) -> No
     InputError
         If the rules have cores come to running jobs, jobs would be late for windows, or widths are to fit limits, too.
     """
-    if around.windows is not None and len(around.windows):
+    if constraints.windows is not None and len(constraints.windows):
         raise InputError(
             f"{SLEEP_AFTER.name}: not with {WINDOWS.name}, as a job that waits for its hosts to boot would be late for one; "
             f"allowed: no {WINDOWS.name}"

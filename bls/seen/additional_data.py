@@ -6,52 +6,10 @@ section 3), which an event manager computes and hands to the dispatcher.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from traces.base.errors import RAISED_BY_PLUGINS, PluginError, one_of, raised_text
-
-if TYPE_CHECKING:
-    from bls.view import View
-
-
-@runtime_checkable
-class AdditionalData(Protocol):
-    """Computes a named value of the present instant, for policies, observers and other additional data to read."""
-
-    @property
-    def name(self) -> str:
-        """What it is read by: ``view.data["power"]``."""
-        ...
-
-    def value(self, view: View) -> Any:
-        """The value, of any type.
-
-        Called at most once an instant, when it is first read then, or one that is named after it is. It may read
-        those that are named before it. It must not change anything but itself.
-        """
-        ...
-
-
-def gives_data(observer: object) -> TypeGuard[AdditionalData]:
-    """Whether an observer computes additional data: it has a method ``value``, and not just a field of this name."""
-    return isinstance(observer, AdditionalData) and callable(observer.value)
-
-
-def data_by_name(observers: Iterable[object]) -> dict[str, AdditionalData]:
-    """Those of some observers that compute additional data, in their order.
-
-    Raises
-    ------
-    PluginError
-        If two have one name.
-    """
-    found: dict[str, AdditionalData] = {}
-    for observer in filter(gives_data, observers):
-        if observer.name in found:
-            raise PluginError(f"observer {observer.name}: two observers give additional data of this name")
-        found[observer.name] = observer
-    return found
 
 
 class DataOfNow(Mapping[str, Any]):
@@ -59,15 +17,20 @@ class DataOfNow(Mapping[str, Any]):
 
     Parameters
     ----------
-    givers : mapping of str to AdditionalData
-        By name, in the order in which they are computed.
-    view : View
-        What they are shown.
+    givers : mapping of str to callable
+        What computes each, by name, in the order in which they are computed.
+    now : callable
+        The instant.
+
+    Attributes
+    ----------
+    failed : PluginError or None
+        What went wrong with them, whoever read them.
     """
 
-    def __init__(self, givers: Mapping[str, AdditionalData], view: View) -> None:
-        self._givers = givers
-        self._view = view
+    def __init__(self, givers: Mapping[str, Callable[[], Any]], now: Callable[[], int]) -> None:
+        self._givers, self._now = givers, now
+        self.failed: PluginError | None = None
         self._values: dict[str, Any] = {}
         self._at_ns = -1
         self._computing: list[str] = []
@@ -75,8 +38,8 @@ class DataOfNow(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         if name not in self._givers:
             raise PluginError(f"view.data: {one_of('additional data', name, self._givers)}")
-        if self._at_ns != self._view.now_ns:
-            self._at_ns, self._values = self._view.now_ns, {}
+        if self._at_ns != (now_ns := self._now()):
+            self._at_ns, self._values = now_ns, {}
         if self._computing:
             reader = self._computing[-1]
             if name not in self._values:
@@ -114,13 +77,13 @@ class DataOfNow(Mapping[str, Any]):
         where = f"observer {name}, at {self._at_ns} ns"
         self._computing.append(name)
         try:
-            return self._givers[name].value(self._view)
+            return self._givers[name]()
         except PluginError as error:
-            self._view._failed = PluginError(f"{where}: {error}")
-            raise self._view._failed from error
+            self.failed = PluginError(f"{where}: {error}")
+            raise self.failed from error
         except RAISED_BY_PLUGINS as error:
-            self._view._failed = PluginError(f"{where}: value() failed: {raised_text(error)}")
-            raise self._view._failed from error
+            self.failed = PluginError(f"{where}: value() failed: {raised_text(error)}")
+            raise self.failed from error
         finally:
             self._computing.pop()
 

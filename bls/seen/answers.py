@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from bls.engine.state import BatchState
 from bls.seen.jobs import SeenJob
@@ -38,6 +38,10 @@ class Start(NamedTuple):
     job: SeenJob
     cores: Iterable[int] | None = None
     because: str | None = None
+
+
+#: What a policy gives of each job that it starts: the job; it and its cores; or these, if any are named, and the reason.
+Choice: TypeAlias = SeenJob | tuple[SeenJob, Iterable[int]] | tuple[SeenJob, Iterable[int] | None, str | None]
 
 
 class AnswerError(PluginError):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,12 @@ from bls.machine.platform import Platform
 from bls.workloads.workload import Workload
 from traces.base.errors import PluginError
 from traces.compiled import Array
+
+if TYPE_CHECKING:
+    from bls.allocators import Allocator
+    from bls.power.signals import Signals
+    from bls.running_jobs import RunningJobs
+    from bls.scheduler_options import Rules
 
 
 @dataclass(frozen=True)
@@ -60,6 +66,43 @@ class JobWidth(NamedTuple):
     asked: int
 
 
+@dataclass(frozen=True, eq=False)
+class RunView:
+    """What a view shows of a run that never changes, and the jobs that the engine keeps up to date.
+
+    Attributes
+    ----------
+    jobs : RunningJobs
+        With the engine's state.
+    workload : Workload
+        It tells of recorded run times; a view does not.
+    platform : Platform
+    allocator : Allocator
+    rules : Rules
+    constraints : JobConstraints
+    deadline_ns, more_mw : int64 (n,)
+        Deadlines; and what a core of each job draws beyond an idle one, -1 unknown.
+    signals : Signals or None
+        What energy costs and emits.
+    notes : mapping of str to type
+        Columns of what the policy may note of its decisions.
+    followed : bool
+        Whether the policy is told event by event what has happened.
+    """
+
+    jobs: RunningJobs
+    workload: Workload
+    platform: Platform
+    allocator: Allocator
+    rules: Rules
+    constraints: JobConstraints
+    deadline_ns: Array
+    more_mw: Array
+    signals: Signals | None
+    notes: Mapping[str, type]
+    followed: bool
+
+
 class JobFacts:
     """What is known of a run's jobs beyond the fields of :class:`SeenJob`, by the row of a job's first attempt.
 
@@ -67,21 +110,20 @@ class JobFacts:
     of a stretch of time, whose numbers in the whole log are ``SeenJob.row``: :meth:`at` finds their rows.
     """
 
-    def __init__(
-        self, workload: Workload, platform: Platform, around: JobConstraints, deadline_ns: Array, more_mw: Array
-    ) -> None:
-        self._workload, self._around, self._deadline_ns = workload, around, deadline_ns
-        self.platform, self.more_mw = platform, more_mw
-        self._numbers: list[int] | None = None  # of the rows, ascending; None: a row is its own number
+    def __init__(self, run: RunView) -> None:
+        self._hold(run, None)
 
-    def go_on(
-        self, workload: Workload, around: JobConstraints, deadline_ns: Array, more_mw: Array, numbers: list[int]
-    ) -> None:
+    def go_on(self, run: RunView, numbers: list[int]) -> None:
         """Hold the jobs of the next stretch instead."""
-        self._workload, self._around, self._deadline_ns, self.more_mw = workload, around, deadline_ns, more_mw
-        self._numbers = numbers
         for name in ("waits_for", "_window_of"):
             self.__dict__.pop(name, None)
+        self._hold(run, numbers)
+
+    def _hold(self, run: RunView, numbers: list[int] | None) -> None:
+        self._workload, self._constraints, self.platform = run.workload, run.constraints, run.platform
+        #: Of all jobs.
+        self.deadlines_ns, self.more_mw = run.deadline_ns, run.more_mw
+        self._numbers = numbers  # of the rows, ascending; None: a row is its own number
 
     @property
     def streamed(self) -> bool:
@@ -115,28 +157,23 @@ class JobFacts:
     @property
     def asks(self) -> bool:
         """Whether a job may ask for anything beside cores."""
-        return self._around.requests is not None
+        return self._constraints.requests is not None
 
     @cached_property
     def waits_for(self) -> Array:
         """The rows of jobs that join the queue after their submit, as they depend on another or begin later; ascending."""
-        depends, held = self._around.dependencies, self._workload.held
+        depends, held = self._constraints.dependencies, self._workload.held
         return np.flatnonzero(held if depends is None else held | (depends.depends_on >= 0))
 
     @cached_property
     def _window_of(self) -> Array:
-        windows = self._around.windows
+        windows = self._constraints.windows
         return np.full(len(self._workload), -1) if windows is None else windows.of_jobs(self._workload)
 
     @property
     def n_jobs(self) -> int:
         """How many jobs the workload has: rows from here on are later attempts."""
         return len(self._workload)
-
-    @property
-    def deadlines_ns(self) -> Array:
-        """The instants of all deadlines."""
-        return self._deadline_ns
 
     def columns(self, name: str) -> Array:
         """What the workload says of all jobs; not for run times, which no scheduler knows."""
@@ -149,20 +186,20 @@ class JobFacts:
 
     def deadline_ns(self, origin: int) -> int:
         """The instant of the job's deadline."""
-        return int(self._deadline_ns[self.at(origin)])
+        return int(self.deadlines_ns[self.at(origin)])
 
     def partition(self, origin: int) -> int:
         """The place of the job's partition in the platform's."""
-        return 0 if self._around.partition is None else int(self._around.partition[self.at(origin)])
+        return 0 if self._constraints.partition is None else int(self._constraints.partition[self.at(origin)])
 
     def reservation(self, origin: int) -> str | None:
         """The name of the reservation that a job runs in."""
-        windows, place = self._around.windows, int(self._window_of[self.at(origin)])
+        windows, place = self._constraints.windows, int(self._window_of[self.at(origin)])
         return None if windows is None or place < 0 else windows.windows[place].name
 
     def request(self, origin: int) -> JobRequest:
         """What the job asks for."""
-        asked, platform, cores = self._around.requests, self.platform, self.column("cores", origin)
+        asked, platform, cores = self._constraints.requests, self.platform, self.column("cores", origin)
         if asked is None:
             resources, licences = dict.fromkeys(platform.resource_names, 0), dict.fromkeys(platform.licence_names, 0)
             return JobRequest(cores, 1, MappingProxyType(resources), MappingProxyType(licences), 0)
@@ -187,7 +224,7 @@ class JobFacts:
 
     def dependency(self, origin: int) -> tuple[int | None, int]:
         """The number of the job that must end before, None if there is none; and the time from that end, ns."""
-        depends = self._around.dependencies
+        depends = self._constraints.dependencies
         if depends is None or depends.depends_on[origin] < 0:
             return None, 0
         return self.column("job_id", int(depends.depends_on[origin])), int(depends.think_ns[origin])

@@ -10,18 +10,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bls.constraints.advance_reservations import Window, Windows
 from bls.engine import state as b
 from bls.engine.cores import intervals_of
-from bls.engine.state import BatchState
 from bls.machine.partitions import Partition, partition_table
 from bls.machine.platform import Platform
 from bls.seen.jobs import JobFacts, SeenJob
 from traces.base.columns import read_only
 from traces.compiled import Array
+
+if TYPE_CHECKING:
+    from bls.running_jobs import RunningJobs
 
 
 class Present:
@@ -29,14 +32,14 @@ class Present:
 
     Parameters
     ----------
-    state : BatchState
+    jobs : RunningJobs
     facts : JobFacts
     running : mapping of int to SeenJob
         The jobs that run, by row.
     """
 
-    def __init__(self, state: BatchState, facts: JobFacts, running: Mapping[int, SeenJob]) -> None:
-        self._state, self._facts, self._running = state, facts, running
+    def __init__(self, jobs: RunningJobs, facts: JobFacts, running: Mapping[int, SeenJob]) -> None:
+        self._jobs, self._state, self._facts, self._running = jobs, jobs.state, facts, running
 
     @cached_property
     def is_free(self) -> Array:
@@ -53,24 +56,13 @@ class Present:
     @cached_property
     def up_again_ns(self) -> Array:
         """When hosts that are down are up again as far as anybody knows: int64 (H,), read-only; 0 up, ``NEVER`` unknown."""
-        n_hosts = len(self._state.host_first) - 1
-        until = self._state.host_status.down_until_ns
-        if not len(until):
-            return read_only(np.zeros(n_hosts, np.int64))
-        return read_only(until.reshape(-1, n_hosts).max(axis=0))
+        return read_only(self._jobs.up_again_ns())
 
     @cached_property
     def held(self) -> tuple[Array, Array, Array]:
         """For each running job on each of its hosts: row, host, how many of the host's cores it holds; by (row, host)."""
         state = self._state
-        rows = np.fromiter(self._running, np.int64, len(self._running))
-        count = state.jobs.held_count[rows]
-        source = intervals_of(state.jobs.held_first[rows], count)
-        row, lo, hi = np.repeat(rows, count), state.pool.lo[source], state.pool.hi[source]
-        if state.settings.releases != b.NO_RELEASES:  # of what it was given, what it still has
-            row, core = np.repeat(row, hi - lo), intervals_of(lo, hi - lo)
-            still = state.holder[core] == row
-            row, lo, hi = row[still], core[still], core[still] + 1
+        row, lo, hi = self._jobs.held(np.fromiter(self._running, np.int64, len(self._running)))
         first = state.host_of[lo]
         several = state.host_of[hi - 1] - first + 1  # an interval may be on several hosts
         host = intervals_of(first, several)

@@ -7,18 +7,19 @@ busy nothing is told.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
 from bls.engine.jobs import Jobs
+from bls.engine.state import NEVER, BatchState
 from bls.seen.jobs import SeenJob
 from traces.compiled import Array
 from traces.ledger import STATES
 
 if TYPE_CHECKING:
-    from bls.view import View
+    from bls.running_jobs import RunningJobs
 
 
 class JobSubmitted(NamedTuple):
@@ -87,15 +88,16 @@ class News:
 
     Parameters
     ----------
-    view : View
+    seen : callable
+        Gives the job of a row.
     waits_for : ndarray of int64
         Rows of jobs that depend on another or begin after their submit, ascending, and so by submit.
     submit_ns : ndarray of int64
         Of all first attempts, by row.
     """
 
-    def __init__(self, view: View, waits_for: Array, submit_ns: Array) -> None:
-        self._view, self._waits_for, self._submit_ns = view, waits_for, submit_ns
+    def __init__(self, seen: Callable[[int], SeenJob], waits_for: Array, submit_ns: Array) -> None:
+        self._seen, self._waits_for, self._submit_ns = seen, waits_for, submit_ns
         self._kept: list[AnyNews] = []
         self._held: dict[int, SeenJob] = {}  # submitted, and waiting for another job or for its begin
         self._came = 0  # how many of those that are held at first have been submitted
@@ -123,47 +125,46 @@ class News:
         end_ns = jobs.end_ns.item(job.row) if job.start_ns >= 0 else jobs.cancel_ns.item(job.row)
         self._kept.append(JobEnded(job, end_ns, STATES[jobs.state.item(job.row)]))
 
-    def take(self, jobs: Jobs, running: Mapping[int, SeenJob]) -> list[AnyNews]:
+    def take(self, run: RunningJobs, running: Mapping[int, SeenJob]) -> list[AnyNews]:
         """All that is kept, and what is found by looking; then nothing is."""
-        found = [*self._held_since(jobs), *self._kept, *self._released(jobs, running), *self._hosts()]
+        found = [*self._held_since(run.state), *self._kept, *self._released(run, running), *self._hosts(run)]
         self._kept = []
         return found
 
-    def _held_since(self, jobs: Jobs) -> Iterator[AnyNews]:
+    def _held_since(self, state: BatchState) -> Iterator[AnyNews]:
         # Jobs that are held are in nobody's queue: the engine logs neither their submit nor that they are withdrawn.
-        rows, now_ns = self._waits_for, self._view.now_ns
-        while self._came < len(rows) and self._submit_ns[rows[self._came]] <= now_ns:
+        rows, jobs = self._waits_for, state.jobs
+        while self._came < len(rows) and self._submit_ns[rows[self._came]] <= state.now_ns:
             row = int(rows[self._came])
             self._came += 1
             if jobs.eligible_ns.item(row) < 0:
-                self._held[row] = job = self._view._seen(row, jobs)
+                self._held[row] = job = self._seen(row)
                 yield JobSubmitted(job)
         withdrawn = [row for row in self._held if jobs.state.item(row) >= 0]
         for row in withdrawn:
             self.left(self._held.pop(row), jobs)
 
-    def _released(self, jobs: Jobs, running: Mapping[int, SeenJob]) -> Iterator[AnyNews]:
+    def _released(self, run: RunningJobs, running: Mapping[int, SeenJob]) -> Iterator[AnyNews]:
         if not self._left:
             return
         rows = np.fromiter(self._left, np.int64, len(self._left))
         had = np.fromiter(map(len, self._left.values()), np.int64, len(rows))
-        resizes = self._view._simulator.resizes  # then as many may have come as have gone
-        for row in rows[(jobs.held_cores[rows] != had) | resizes].tolist():
-            had_then, has = (
-                self._left[row],
-                {core for lo, hi in self._view.allocation(running[row]) for core in range(lo, hi)},
-            )
+        changed = run.state.jobs.held_cores[rows] != had
+        for row in rows[
+            changed | run.dealings.resizes
+        ].tolist():  # where widths change, as many may have come as have gone
+            had_then, has = self._left[row], {core for lo, hi in run.holding(row) for core in range(lo, hi)}
             self._left[row] = has
             if gone := sorted(had_then - has):
                 yield CoresReleased(running[row], _intervals(gone))
             if came := sorted(has - had_then):
                 yield CoresGiven(running[row], _intervals(came))
 
-    def _hosts(self) -> Iterator[AnyNews]:
-        view = self._view
-        if not view.has_outages:
+    def _hosts(self, run: RunningJobs) -> Iterator[AnyNews]:
+        if not run.has_outages:
             return
-        down = {number: view.hosts[number].up_again_ns for number in view.down}
+        until = run.up_again_ns()
+        down = {host: int(until[host]) if until[host] < NEVER else None for host in np.flatnonzero(until).tolist()}
         for number in sorted(down.keys() | self._down.keys()):
             if number not in down:
                 yield HostChanged(number, False, None)

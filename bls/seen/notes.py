@@ -7,10 +7,15 @@ from fractions import Fraction
 from numbers import Integral, Rational, Real
 from typing import Any, Final
 
-from bls.policies.declared import EXACT
 from traces.base.errors import PluginError, one_of, shown
 from traces.base.printable import printable
 from traces.tables import ColumnKind, Values
+
+#: The types of what a policy notes of a decision.
+NOTED: Final[tuple[type, ...]] = (int, float, str, Fraction)
+
+#: A fraction has a column of its name with the nearest float, and one with this behind the name that has it exactly, as a text.
+EXACT: Final = "_exact"
 
 #: The longest text, and the largest numerator or denominator of a fraction, in bits: what a hundred durations in ns have in
 #: common is below that, and Python writes no numbers of more than 4,300 digits.
@@ -25,7 +30,7 @@ class DecisionNotes:
     Parameters
     ----------
     columns : mapping of str to type
-        What may be noted, of ``bls.policies.declared.NOTED``.
+        What may be noted, of :data:`NOTED`.
     keeps : bool
         Whether there will be a table of decisions; notes are checked in any case.
     """

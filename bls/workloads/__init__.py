@@ -24,14 +24,14 @@ from traces.base.compressed import without_ending
 from traces.base.errors import InputError, PluginError, blamed_on
 from traces.base.plugins import entry_points, resolve
 
-__all__ = ["ENDINGS", "READERS", "Reader", "format_of", "read_workload", "sample_path"]
+__all__ = ["ENDINGS", "READERS", "WorkloadReader", "format_of", "read_workload", "sample_path"]
 
 _GROUP = "twolevel.readers"
 _DEFAULT = "swf"
 
 
 @runtime_checkable
-class Reader(Protocol):
+class WorkloadReader(Protocol):
     """Reads one format."""
 
     def __call__(self, path: str | os.PathLike[str], /) -> Workload:
@@ -47,7 +47,7 @@ class Reader(Protocol):
         ...
 
 
-READERS: dict[str, Reader] = {
+READERS: dict[str, WorkloadReader] = {
     "swf": read_swf,
     "sacct": read_sacct,
     "batsim": read_batsim,
@@ -95,7 +95,7 @@ def read_workload(
     if path == "sample":
         path = sample_path()
     name = format or format_of(path)
-    reader = resolve("workload format", name, READERS, _GROUP, Reader, where)
+    reader = resolve("workload format", name, READERS, _GROUP, WorkloadReader, where)
     tells = "cancelled" in signature(reader).parameters
     if cancelled and not tells:
         raise InputError(f"{path}: reader {name} cannot tell jobs that were cancelled before their start")

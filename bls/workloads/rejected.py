@@ -11,7 +11,7 @@ from traces.base.errors import shown
 KEPT = 10
 
 
-class Reject(NamedTuple):
+class RejectedLine(NamedTuple):
     """A line that is no job.
 
     Attributes
@@ -42,9 +42,9 @@ class Reject(NamedTuple):
         return f"{of}line {self.line}" + (f": {what}" if what else "")
 
 
-def first_rejects(rejected: Iterable[Reject]) -> tuple[Reject, ...]:
+def first_rejects(rejected: Iterable[RejectedLine]) -> tuple[RejectedLine, ...]:
     """The first :data:`KEPT` of each reason, by reason in the order of their first appearance."""
-    found: dict[str, list[Reject]] = {}
+    found: dict[str, list[RejectedLine]] = {}
     for one in rejected:
         kept = found.setdefault(one.reason, [])
         if len(kept) < KEPT:
@@ -52,7 +52,7 @@ def first_rejects(rejected: Iterable[Reject]) -> tuple[Reject, ...]:
     return tuple(one for kept in found.values() for one in kept)
 
 
-def rejects_text(rejects: Mapping[str, int], rejected: Iterable[Reject] = ()) -> str:
+def rejects_text(rejects: Mapping[str, int], rejected: Iterable[RejectedLine] = ()) -> str:
     """The reasons that occurred, as ``malformed 3 (line 7: field 5, '4x'), no run time 1``, or ``no rejects``.
 
     The first line of a reason is named where it is known which field is wrong in what way.

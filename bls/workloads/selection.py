@@ -16,7 +16,7 @@ import numpy as np
 from bls.options import OVERSIZE
 from bls.workloads.calendar import Calendar
 from bls.workloads.header import with_start
-from bls.workloads.workload import TOO_WIDE, Window, Workload
+from bls.workloads.workload import TOO_WIDE, LogWindow, Workload
 from traces.base.errors import InputError, shown
 from traces.base.time import MAX_NS, NS_PER_S, format_ns, parse_duration_ns, parse_instant_ns
 from traces.compiled import Array
@@ -159,7 +159,7 @@ def select(
     there = _there(workload, start_ns)
     empty = _why_empty(workload if whole is None else whole, there, start_ns, preset, n_cores)
     chosen = np.zeros((2, len(workload)), bool) if empty else there
-    return _window(workload, first, stop, Window(start_ns, stop_ns, empty), *chosen)
+    return _window(workload, first, stop, LogWindow(start_ns, stop_ns, empty), *chosen)
 
 
 def _interval(workload: Workload, text: str, where: str) -> tuple[int, int]:
@@ -307,7 +307,7 @@ def _jobs(n: int, how: str) -> str:
     return f"{n:,} {how} job{'s' * (n != 1)}"
 
 
-def _window(workload: Workload, first: int, stop: int, window: Window, runs: Array, waits: Array) -> Workload:
+def _window(workload: Workload, first: int, stop: int, window: LogWindow, runs: Array, waits: Array) -> Workload:
     start_ns, submit, wait = window.begin_ns, workload.submit_ns, workload.wait_ns
     cancel, begin = workload.cancel_ns, workload.begin_ns
     age = _age(workload, start_ns)

@@ -27,7 +27,7 @@ from bls.workloads.columns import (
     taken_rows,
 )
 from bls.workloads.plain_jobs import job_row, numbered, with_one_preceding
-from bls.workloads.rejected import KEPT, Reject, first_rejects, rejects_text
+from bls.workloads.rejected import KEPT, RejectedLine, first_rejects, rejects_text
 from traces.base.columns import read_only
 from traces.base.errors import InputError, one_of
 from traces.base.notebook import html_table
@@ -42,7 +42,7 @@ __all__ = [
     "OTHER_FORMAT",
     "REASONS",
     "TOO_WIDE",
-    "Window",
+    "LogWindow",
     "Workload",
     "no_valid_job",
     "rejects_text",
@@ -63,7 +63,7 @@ _zero = partial(np.array, 0)
 
 
 @dataclass(frozen=True)
-class Window:
+class LogWindow:
     """The part of a log that was selected.
 
     Attributes
@@ -139,7 +139,7 @@ class Workload:
     labels : mapping of str to mapping of int to str
         What the log calls the numbers of a column: ``user``, ``group``, ``queue``, ``partition``, ``qos`` or a further one.
         Names of queues, partitions and QOS may be in the header instead.
-    rejected : tuple of Reject
+    rejected : tuple of RejectedLine
         The first lines of each reason (``bls.workloads.rejected``), with what is wrong in them, where the reader says it.
     remarks : tuple of str
         What a reader has assumed of the file, one line each, for people to read.
@@ -151,7 +151,7 @@ class Workload:
         the log has only numbers.
     waiting : int
         How many jobs were submitted before time 0 and by the log still waited then (``bls.workloads.selection.select``).
-    window : Window or None
+    window : LogWindow or None
         The part of the log that was selected; None where it was not selected by time.
     uncounted : ndarray of bool, shape (n,), or None
         Jobs that are simulated, and that no metric counts: those before the measured part of a replication
@@ -197,10 +197,10 @@ class Workload:
     waiting: int = 0
     ids: Mapping[int, str] = field(default_factory=dict)
     also_preceding: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
-    rejected: tuple[Reject, ...] = ()
+    rejected: tuple[RejectedLine, ...] = ()
     remarks: tuple[str, ...] = ()
     labels: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
-    window: Window | None = None
+    window: LogWindow | None = None
     uncounted: Array | None = None
 
     def __post_init__(self) -> None:
@@ -326,7 +326,7 @@ class Workload:
         counts = {reason: int(np.count_nonzero(mask)) for reason, mask in reasons.items()}
         counted = {reason: self.rejects.get(reason, 0) + count for reason, count in counts.items() if count}
         first = [
-            Reject(reason, int(self.line[row]), "cores", f"{self.cores[row]}" if reason == TOO_WIDE else "")
+            RejectedLine(reason, int(self.line[row]), "cores", f"{self.cores[row]}" if reason == TOO_WIDE else "")
             for reason, mask in reasons.items()
             for row in np.flatnonzero(mask)[:KEPT].tolist()
         ]
@@ -371,7 +371,7 @@ class Workload:
         names: Mapping[int, str] | None = None,
         ids: Mapping[int, str] | None = None,
         also_preceding: Mapping[int, tuple[int, ...]] | None = None,
-        rejected: Iterable[Reject] = (),
+        rejected: Iterable[RejectedLine] = (),
         remarks: Iterable[str] = (),
         labels: Mapping[str, Mapping[int, str]] | None = None,
     ) -> Workload:
@@ -396,7 +396,7 @@ class Workload:
             The texts that the file has as ids of jobs, by job number.
         also_preceding : mapping of int to tuple of int, optional
             Further preceding jobs of jobs that have several, by job number.
-        rejected : iterable of Reject
+        rejected : iterable of RejectedLine
             The first lines of each reason, without the duplicates.
         remarks : iterable of str
             As the attribute.
@@ -424,7 +424,9 @@ class Workload:
             duplicates = len(columns[0]) - len(kept)
             again = np.setdiff1d(np.arange(len(columns[0])), kept, assume_unique=True)[:KEPT]
             numbers, lines = np.asarray(columns[0])[again].tolist(), np.asarray(columns[5])[again].tolist()
-            twice = [Reject(DUPLICATE, line, "job number", f"{job}") for job, line in zip(numbers, lines, strict=True)]
+            twice = [
+                RejectedLine(DUPLICATE, line, "job number", f"{job}") for job, line in zip(numbers, lines, strict=True)
+            ]
             rejected = first_rejects((*rejected, *twice))
             submit = submit[kept]
         if np.any(submit[1:] < submit[:-1]):
@@ -512,7 +514,9 @@ class Workload:
 OTHER_FORMAT = "; perhaps it is in another format"
 
 
-def no_valid_job(source: str, n_lines: int, rejects: Mapping[str, int], rejected: Iterable[Reject] = ()) -> InputError:
+def no_valid_job(
+    source: str, n_lines: int, rejects: Mapping[str, int], rejected: Iterable[RejectedLine] = ()
+) -> InputError:
     """What there is to say of a file of which no line is a job."""
     lines = f"{n_lines} line{'s' * (n_lines != 1)}"
     other = OTHER_FORMAT if 0 < n_lines == rejects.get(MALFORMED) else ""

@@ -57,7 +57,7 @@ class ReplayedJobs:
 
 
 @dataclass(frozen=True)
-class ReplayedSurroundings:
+class ReplayedConstraints:
     """What jobs ask for, what they wait for, and what becomes of nodes; as of ``run``."""
 
     memory: Annotated[str, b.MEMORY] = b.MEMORY.default
@@ -127,7 +127,7 @@ def replay_command(
     workload: Annotated[str, WORKLOAD],
     out: Annotated[str, OUT],
     jobs: ReplayedJobs,
-    around: ReplayedSurroundings,
+    constraints: ReplayedConstraints,
     slurm: SlurmOptions,
     level: ReplayedApplications,
     tables: ReplayTables,
@@ -181,7 +181,9 @@ def replay_command(
         installed_slurm()  # it is said first if there is none
     given_platform(jobs.platform)  # a file is checked before a long log is read
     shared = ScenarioOptions(
-        **_values(jobs), **_values(around), **{key: value for key, value in _values(level).items() if key not in _OTHER}
+        **_values(jobs),
+        **_values(constraints),
+        **{key: value for key, value in _values(level).items() if key not in _OTHER},
     )
     check_used([vars(shared) | {"bls": "fcfs"}])  # Slurm cuts no job by itself either
     log = given_workload(workload, jobs.seed, cancelled=jobs.cancelled)

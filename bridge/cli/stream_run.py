@@ -32,7 +32,7 @@ from bls.options import (
     SWITCHES,
     WINDOWS,
 )
-from bls.stream import Arrivals, check_streamed, in_blocks
+from bls.stream import ArrivingJobs, check_streamed, in_blocks
 from bls.workloads import format_of, read_workload, sample_path
 from bls.workloads.readers.swf import swf_blocks
 from bls.workloads.rejected import rejects_text
@@ -112,9 +112,9 @@ def stream_run(
         blocks, begins = in_blocks(begin), bool(begin.held.any())
         say(f"workload: a log in {found} is read as a whole before the run; jobs in SWF are read as they are submitted")
     machine = platform_for(shared.platform, begin, replayed=True)
-    arrivals = Arrivals(blocks, machine, shared.oversize, shared.memory, begins)
+    arrivals = ArrivingJobs(blocks, machine, shared.oversize, shared.memory, begins)
     scenario = Scenario.of(arrivals.first(), machine, options)
-    check_streamed(scenario.policy, options.rules, scenario.circumstances)
+    check_streamed(scenario.policy, options.rules, scenario.constraints)
     with fresh_directory(target, force) as folder:
         with Progress(None) as watch:
             result = run_stream(scenario, arrivals, folder / "jobs.parquet", watch)

@@ -13,6 +13,7 @@ from als.engine.dag import hooks as graph_hooks
 from als.lengths.contract import MAX_TASKS_PER_JOB
 from als.lengths.draw import IMPOSSIBLE, NO_ROOM
 from als.programs import drawing as program_drawing
+from bls.engine.growing import grow_wishes
 from bls.engine.status import BatchStatus
 from bls.simulator import BatchSimulator
 from bridge.couplings.contract import Applications, Pace, PeerOptions, Watch
@@ -112,7 +113,7 @@ class InlineRun:
             inline.saved.make_room(simulator.running())
             self._settle()
         elif status == InlineStatus.WISHES_FULL:
-            simulator.grow_wishes(len(inline.application.wished_ns))
+            grow_wishes(simulator.state, len(inline.application.wished_ns))
         elif status == InlineStatus.ROWS_SHORT:
             inline.grow_rows(len(simulator.state.jobs.number))
             self._settle()

@@ -33,7 +33,7 @@ ADVANCE, OUTCOME, BEGIN, RUN, RELEASE, STOP_AFTER, LOSS, TAKE_BACK, PROMISE, WIS
 
 _INSTANTS = types.Column(types.int64, 1)
 _BATCH, _APPLICATION = StateKind(BatchState), StateKind(ApplicationState)
-#: The functions, and which property a batch simulator has if they are needed: they are compiled only then.
+#: The functions, and which of its ``dealings`` a batch simulator has if they are needed: they are compiled only then.
 ENGINES = (
     (batch.advance, types.int64(_BATCH, types.int64), ""),
     (batch.outcome, types.boolean(_BATCH, types.int64, types.int64, types.boolean), ""),
@@ -184,7 +184,7 @@ def new_inline_state(scenario: Scenario, simulator: BatchSimulator, *, keep_task
     assert programs is not None
     cores, speeds = workload.cores, scenario.speeds.state
     n = len(cores)
-    rules, widths = scenario.options.rules, scenario.circumstances.widths
+    rules, widths = scenario.options.rules, scenario.constraints.widths
     resizes = rules.resizing > 0
     wishes = rules.evolves and bool(programs.table.wishes.any())
     most = np.maximum(cores, widths.max_cores) if (resizes or rules.molds) and widths is not None else cores
@@ -194,16 +194,16 @@ def new_inline_state(scenario: Scenario, simulator: BatchSimulator, *, keep_task
     # The draws overshoot their sum by half a task or so a job.
     rows = expected + expected // 64 + 2 * n + room if keep_tasks else 0
     memo = programs.memo(program, most)
-    work = _application_room(scenario, widest, memo, changes=simulator.cuts, wishes=wishes)
+    work = _application_room(scenario, widest, memo, changes=simulator.dealings.cuts, wishes=wishes)
     network, varies = scenario.network.kind != NONE, speeds.component.size > 0
     sends = keep_tasks and edges > 0 and network
     objects = not all(one.by_memo for one in programs.rules.techniques)
-    replays = simulator.reaches and (objects or (programs.has_graph and network))
-    saves = simulator.reaches and not replays
+    replays = simulator.dealings.reaches and (objects or (programs.has_graph and network))
+    saves = simulator.dealings.reaches and not replays
     n_rules = len(programs.rules.names) if programs.rules.selects else 0
     shared = Running.new({"cores": widest, "deferred": 0}, app=work)
     used = {SPEEDS: varies, VARYING: varies, GRAPHS: programs.has_graph}
-    used |= {START: saves, COME_DUE: saves, REACH: simulator.reaches, WISHES: wishes}
+    used |= {START: saves, COME_DUE: saves, REACH: simulator.dealings.reaches, WISHES: wishes}
     state = InlineState(
         core_speed=own(scenario.platform.core_speed_gflops, np.float64),
         asked=own(cores, np.int64),
@@ -229,7 +229,9 @@ def new_inline_state(scenario: Scenario, simulator: BatchSimulator, *, keep_task
             scenario.platform.slowest_gflops,
             scenario.bytes_per_gflop,
         ),
-        engines=function_table([(not need or getattr(simulator, need)) and as_value(*one) for *one, need in ENGINES]),
+        engines=function_table(
+            [(not need or getattr(simulator.dealings, need)) and as_value(*one) for *one, need in ENGINES]
+        ),
         hooks=HOOKS.filled([slot for slot, there in used.items() if there]),
         journal=Journal.none({"rows": n, "entries": n, "wanted": 16 * n, "cores": widest} if replays else None),
         saved=SavedStates.none(

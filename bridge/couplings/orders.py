@@ -16,7 +16,7 @@ from als.programs.program import Graph, Loop, Program, Serial, absolute_name
 from als.programs.table import drawn_program
 from als.schedulers import AnyScheduler, scheduler_name
 from bls.running_jobs import RunningJobs
-from bridge.couplings.contract import core_gflop
+from bridge.couplings.contract import BatchLevel, core_gflop
 from bridge.couplings.places import Places
 from bridge.protocol import message_fields as m
 from bridge.protocol.messages import Start
@@ -46,15 +46,17 @@ class Orders:
     Parameters
     ----------
     scenario : Scenario
-    simulator : RunningJobs
+    level : BatchLevel
         It is only read.
     records : bool
         Whether records are wanted.
     """
 
-    def __init__(self, scenario: Scenario, simulator: RunningJobs, *, records: bool) -> None:
+    def __init__(self, scenario: Scenario, level: BatchLevel, *, records: bool) -> None:
         assert scenario.programs is not None
-        self._scenario, self._simulator, self._records = scenario, simulator, records
+        self._scenario, self._level, self._records = scenario, level, records
+        self._running = level if isinstance(level, RunningJobs) else None
+        self._dealings = level.dealings
         self._programs = scenario.programs
         # What a worker can look each phase's technique up by; None for a serial part.
         self._techniques = [
@@ -93,14 +95,14 @@ class Orders:
         return list(dict.fromkeys([*known, *(text for text in self._texts if text)]))
 
     def order(self, row: int) -> Order:
-        """The order for a row of the simulator."""
-        scenario, simulator, origin = self._scenario, self._simulator, self._simulator.origin(row)
+        """The order for a row of the batch level."""
+        scenario, running, origin = self._scenario, self._running, self._level.origin(row)
         workload, model, options = scenario.workload, scenario.model, scenario.options
-        start_ns, stop_ns = simulator.start_ns(row), simulator.stop_ns(row)
+        start_ns, stop_ns = self._level.start_ns(row), self._level.stop_ns(row)
         job, cores, place = int(workload.job_id[origin]), int(workload.cores[origin]), int(scenario.program[origin])
         numbers, places = self._cores(row), self._placed(row)
         commands = self._commands.get(row) or _Commands()
-        resizes = tuple(commands.resizes) if simulator.resizes else None
+        resizes = tuple(commands.resizes) if self._dealings.resizes else None
         core_gflop = float(self._core_gflop[origin])
         program = scenario.applications[place]
         mean, total, n = self._work(place, cores, core_gflop)
@@ -119,7 +121,7 @@ class Orders:
         )
         ahead, gone = self._ahead(row, places, start_ns), self._gone(places)
         # Between which numbers of cores its job may request others, where it may.
-        least, most = simulator.width_range(row) if simulator.evolves else (0, 0)
+        least, most = running.width_range(row) if running is not None and self._dealings.evolves else (0, 0)
         latency, host = options.level.latency_ns, self._core_host[numbers]
         start = Start(
             job=row,
@@ -148,7 +150,7 @@ class Orders:
         )
         surely = _phases_gflop(program, cores, core_gflop, self._sure_phases[place]) if recipe.program else total
         base = self._core_speed[numbers]
-        highest = scenario.speeds.highest_factor * (HIGHEST if simulator.scales else 1.0)
+        highest = scenario.speeds.highest_factor * (HIGHEST if self._dealings.scales else 1.0)
         bound_ns = earliest_end_ns(start_ns, surely, surely / n, base * highest)
         if resizes:
             bound_ns = start_ns  # more cores are sooner done
@@ -215,8 +217,8 @@ class Orders:
             raise InputError(
                 f"--speeds: a job of {len(numbers)} cores; a message holds {m.MAX_CHANGES} changes; use inline"
             )
-        run_ns = int(self._scenario.workload.run_ns[self._simulator.origin(row)])
-        horizon_ns = min(from_ns + max(2 * run_ns, from_ns - self._simulator.start_ns(row)), MAX_NS)
+        run_ns = int(self._scenario.workload.run_ns[self._level.origin(row)])
+        horizon_ns = min(from_ns + max(2 * run_ns, from_ns - self._level.start_ns(row)), MAX_NS)
         base = self._core_speed[numbers]
         found = speeds.changes(numbers, base, from_ns, horizon_ns, m.MAX_CHANGES // len(numbers))
         begin_ns, until_ns = places.from_ns, places.until_ns
@@ -263,14 +265,17 @@ class Orders:
 
     def command(self, row: int, now_ns: int) -> None:
         """From now on every :meth:`order` for a row has its commands of now, for its start if that is later."""
-        simulator, now_ns = self._simulator, max(now_ns, self._simulator.start_ns(row))
+        running, now_ns = self._running, max(now_ns, self._level.start_ns(row))
+        if running is None:
+            return
         commands = self._commands.setdefault(row, _Commands())
-        given, asked = simulator.resized(row)
+        given, asked = running.resized(row)
         if given or asked:
-            self._resize(row, now_ns, commands.resizes, given, asked)
-        if simulator.hinted(row):
-            self._hint(row, now_ns, commands.hints)
-        if scaled := simulator.scaled(row):
+            held = running.holds(row, self._placed(row).latest)
+            self._resize(row, now_ns, commands.resizes, given, asked, held)
+        if running.hinted(row):
+            self._hint(row, now_ns, commands.hints, running.wanted(row, self._placed(row).latest))
+        if scaled := running.scaled(row):
             self._scale(row, now_ns, commands.scales, scaled)
 
     def _scale(self, row: int, now_ns: int, scales: list[m.Scale], scaled: Sequence[tuple[int, int]]) -> None:
@@ -285,7 +290,7 @@ class Orders:
             where = np.flatnonzero(places.last_there & np.isin(places.latest, cores))
             scales.append(m.Scale(at_ns=now_ns, cores=pack_int32(where), factor=factor_of(scale)))
         named = sum(len(one.cores) // 4 for one in scales if one.cores is not None)
-        what = f"--bls: the speeds of job {self._simulator.job_number(row)} are scaled"
+        what = f"--bls: the speeds of job {self._level.job_number(row)} are scaled"
         what += f" {len(scales)} times, of {named} cores by their numbers"
         _check_room(what, len(scales), m.MAX_SCALES, named, m.MAX_SCALED)
 
@@ -293,13 +298,15 @@ class Orders:
         """The cores of a job; until it is given others, those that it has started with."""
         places = self._places.get(row)
         if places is None:
-            places = self._places[row] = Places.of(self._cores(row), self._simulator.start_ns(row))
+            places = self._places[row] = Places.of(self._cores(row), self._level.start_ns(row))
         return places
 
-    def _resize(self, row: int, now_ns: int, resizes: list[m.Resize], given: list[int], asked: list[int]) -> None:
+    def _resize(
+        self, row: int, now_ns: int, resizes: list[m.Resize], given: list[int], asked: list[int], held: Array
+    ) -> None:
         places = self._placed(row)
         latest = places.latest
-        held = self._simulator.holds(row, latest) & places.last_there & ~np.isin(latest, given)
+        held = held & places.last_there & ~np.isin(latest, given)
         where = [int(np.flatnonzero(held & (latest == core))[0]) for core in asked]
         wider = self._places[row] = places.with_cores(given, held, now_ns + 1)
         numbers = np.array(given, np.int64)
@@ -315,18 +322,15 @@ class Orders:
             )
         )
         changed = sum((len(one.places) + len(one.asked)) // 4 for one in resizes)
-        what = f"--resize {options.rules.resize}: the width of job {self._simulator.job_number(row)} changes"
+        what = f"--resize {options.rules.resize}: the width of job {self._level.job_number(row)} changes"
         what += f" {len(resizes)} times, by {changed} cores in all"
         _check_room(what, len(resizes), m.MAX_RESIZES, changed, m.MAX_RESIZED)
 
-    def _hint(self, row: int, now_ns: int, hints: list[m.Hint]) -> None:
-        places = self._placed(row)
-        wanted = np.flatnonzero(places.last_there & self._simulator.wanted(row, places.latest))
+    def _hint(self, row: int, now_ns: int, hints: list[m.Hint], wanted: Array) -> None:
+        wanted = np.flatnonzero(self._placed(row).last_there & wanted)
         hints.append(m.Hint(at_ns=now_ns, cores=pack_int32(wanted)))
         hinted = sum(len(one.cores) // 4 for one in hints)
-        what = (
-            f"--coordination {self._scenario.options.rules.coordination}: job {self._simulator.job_number(row)} is told"
-        )
+        what = f"--coordination {self._scenario.options.rules.coordination}: job {self._level.job_number(row)} is told"
         what += f" {len(hints)} times of {hinted} cores in all"
         _check_room(what, len(hints), m.MAX_HINTS, hinted, m.MAX_HINTED)
 
@@ -336,13 +340,13 @@ class Orders:
 
     def ended(self, row: int) -> Places:
         """The cores of a job that has ended; once, unless it may have to be simulated again with others."""
-        return self._places[row] if self._simulator.resizes else self._places.pop(row)
+        return self._places[row] if self._dealings.resizes else self._places.pop(row)
 
     def _cores(self, row: int) -> Array:
         """The global numbers of the cores that a job computes on, in order: of those it holds as many as it asked for."""
-        held = [np.arange(lo, hi) for lo, hi in self._simulator.allocation(row)]
+        held = [np.arange(lo, hi) for lo, hi in self._level.allocation(row)]
         cores = np.concatenate(held)
-        return cores if self._simulator.molds else cores[: self._scenario.workload.cores[self._simulator.origin(row)]]
+        return cores if self._dealings.molds else cores[: self._scenario.workload.cores[self._level.origin(row)]]
 
 
 def _check_room(what: str, commands: int, most: int, cores: int, most_cores: int) -> None:

@@ -4,7 +4,7 @@ They differ by a number: how many jobs a process serves before another takes its
 
 The batch level is driven so: ``advance``; on ``STARTED`` and ``REACHED`` a promise for every job that has started or receives
 commands; on ``DUE``, as a promise comes due, the outcome of that job; until ``DONE``. The inline coupling calls the engine's
-kernels instead. A replay of Slurm has a batch level of its own, of what is used here and in ``bridge.couplings.orders``.
+kernels instead.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ import numpy as np
 from bls.engine.features.running.losses import CAME_AND_WENT
 from bls.engine.status import BatchStatus
 from bls.options import BLS, FALLBACK
-from bls.simulator import BatchSimulator
-from bridge.couplings.contract import Applications, PeerOptions, Watch
+from bls.policies.contract import OtherProgram
+from bls.running_jobs import RunningJobs
+from bridge.couplings.contract import Applications, BatchLevel, PeerOptions, Watch
 from bridge.couplings.orders import Orders
 from bridge.couplings.reports import Reports
 from bridge.protocol.packing import unpack_int64
@@ -41,14 +42,14 @@ _PAUSE_JOBS = 500
 
 
 def run_pool(
-    scenario: Scenario, simulator: BatchSimulator, *, keep_tasks: bool, watch: Watch, peers: PeerOptions
+    scenario: Scenario, simulator: BatchLevel, *, keep_tasks: bool, watch: Watch, peers: PeerOptions
 ) -> Applications:
     """Run a scenario with persistent worker processes; a ``bridge.couplings.contract.Coupling``."""
     return _run(_Drive(scenario, simulator, keep_tasks, watch, peers, None))
 
 
 def run_process(
-    scenario: Scenario, simulator: BatchSimulator, *, keep_tasks: bool, watch: Watch, peers: PeerOptions
+    scenario: Scenario, simulator: BatchLevel, *, keep_tasks: bool, watch: Watch, peers: PeerOptions
 ) -> Applications:
     """Run a scenario with one process per job; a ``bridge.couplings.contract.Coupling``."""
     return _run(_Drive(scenario, simulator, keep_tasks, watch, peers, 1))
@@ -117,37 +118,30 @@ class _Drive:
     def __init__(
         self,
         scenario: Scenario,
-        simulator: BatchSimulator,
+        level: BatchLevel,
         keep_tasks: bool,
         watch: Watch,
         peers: PeerOptions,
         jobs_per_worker: int | None,
     ) -> None:
         assert scenario.technique is not None
-        self._scenario, self._simulator, self._watch, self._peers = scenario, simulator, watch, peers
+        self._scenario, self._level, self._watch, self._peers = scenario, level, watch, peers
+        #: Whoever is told what running jobs release, and tells them more than their end; None where nobody is.
+        self._running = level if isinstance(level, RunningJobs) else None
         self._jobs_per_worker = jobs_per_worker
-        self._orders = Orders(scenario, simulator, records=keep_tasks)
-        self._reports = Reports(scenario, simulator, self._orders, keep_tasks=keep_tasks)
+        self._orders = Orders(scenario, level, records=keep_tasks)
+        self._reports = Reports(scenario, level, self._orders, keep_tasks=keep_tasks)
         self._suspends = self._injected = 0
-        aside = peers.listen is not None or simulator.waits_for_others
+        #: Another program that decides: while it does, the batch level waits.
+        self._decider = scenario.policy if isinstance(scenario.policy, OtherProgram) else None
+        aside = peers.listen is not None or self._decider is not None
         self._aside = ThreadPoolExecutor(1, "twolevel-batch") if aside else None
         #: From another thread: stop, and leave nothing behind. RuntimeError if it has ended.
         self.interrupt: Callable[[], object] = lambda: None
 
     async def run(self) -> Applications:
         """Open the supervisor, run to the end, and close it whatever happens."""
-        peers, power, scaled_by = self._peers, self._scenario.power, ""
-        if self._simulator.scales:
-            scaled_by = f"{BLS.name} {self._scenario.policy.name}, which directs speeds"
-            if power is not None and power.slows:
-                scaled_by = f"{FALLBACK.name} {power.options.fallback}"
-        needs = Needs(
-            releases=self._orders.own_releases,
-            hints=self._simulator.hints,
-            resizes=self._simulator.resizes,
-            wishes=self._simulator.evolves,
-            scaled_by=scaled_by,
-        )
+        peers, needs = self._peers, self._needs()
         how = peers.how_many(), self._jobs_per_worker, peers.timeout_s, peers.command, peers.socket
         supervisor = Supervisor(*how, self._orders.technique, self._orders.program, needs=needs, hosts=self._wanted())
         done = False
@@ -162,7 +156,15 @@ class _Drive:
         cost = supervisor.cost
         for name, number in (("suspends", self._suspends), ("resumes", self._suspends), ("injected", self._injected)):
             cost[name] += number
-        return self._reports.applications(self._simulator.rows, {"workers": supervisor.most_workers, **cost})
+        return self._reports.applications(self._level.rows, {"workers": supervisor.most_workers, **cost})
+
+    def _needs(self) -> Needs:
+        power, dealings, scaled_by = self._scenario.power, self._level.dealings, ""
+        if dealings.scales:
+            scaled_by = f"{BLS.name} {self._scenario.policy.name}, which directs speeds"
+            if power is not None and power.slows:
+                scaled_by = f"{FALLBACK.name} {power.options.fallback}"
+        return Needs(self._orders.own_releases, dealings.hints, dealings.resizes, dealings.evolves, scaled_by)
 
     def _wanted(self) -> Wanted | None:
         """What is said of other hosts."""
@@ -181,7 +183,7 @@ class _Drive:
         return Wanted(peers.listen, peers.token_file, certificate, version("twolevel"), files)
 
     async def _drive(self, supervisor: Supervisor) -> None:
-        simulator = self._simulator
+        level = self._level
         while True:
             status = await self._advance()
             if status == BatchStatus.DONE:
@@ -189,8 +191,8 @@ class _Drive:
             self._suspends += status in (BatchStatus.STARTED, BatchStatus.DUE, BatchStatus.REACHED)
             if status in (BatchStatus.STARTED, BatchStatus.REACHED):
                 self._reach(supervisor)
-                for row in simulator.started():
-                    if simulator.origin(row) != row:
+                for row in level.started():
+                    if level.origin(row) != row:
                         supervisor.expect_another()
                     order = self._orders.order(row)
                     supervisor.submit(order)
@@ -198,28 +200,28 @@ class _Drive:
                     start_ns = order.start.start_ns
                     # And what is planned with the outcome, or is released before it, waits for it at once, also where the
                     # job starts only later: before its answer is there it cannot receive commands.
-                    if simulator.awaits_outcomes:
-                        start_ns = simulator.now_ns
+                    if level.dealings.awaits_outcomes:
+                        start_ns = level.now_ns
                     elif supervisor.conserves_work:
                         start_ns = order.bound_ns
-                    simulator.promise(row, start_ns)
+                    level.promise(row, start_ns)
                     self._injected += 1
             elif status == BatchStatus.DUE:
                 await supervisor.arrival()
                 self._inject(supervisor)
             else:
                 await asyncio.sleep(0)
-            self._watch(simulator.ended, simulator.now_ns)
+            self._watch(level.ended, level.now_ns)
 
     def _reach(self, supervisor: Supervisor) -> None:
         """Have the applications that receive commands simulated again, with all of their commands."""
-        simulator = self._simulator
-        starting = set(simulator.started())  # their orders have the commands from the first
-        for row in simulator.reached():
-            self._orders.command(row, simulator.now_ns)
+        level = self._level
+        starting = set(level.started())  # their orders have the commands from the first
+        for row in level.reached():
+            self._orders.command(row, level.now_ns)
             if row in starting:
                 continue
-            simulator.take_back(row)
+            level.take_back(row)
             supervisor.expect_another()
             supervisor.submit(self._orders.order(row))
             self._injected += 1
@@ -227,54 +229,57 @@ class _Drive:
     async def _advance(self) -> BatchStatus:
         """Run the batch level until it suspends: in a thread where it may wait for others, since the loop answers processes."""
         if self._aside is None:
-            return self._simulator.advance(_PAUSE_JOBS)
-        running = asyncio.get_running_loop().run_in_executor(self._aside, self._simulator.advance, _PAUSE_JOBS)
+            return self._level.advance(_PAUSE_JOBS)
+        running = asyncio.get_running_loop().run_in_executor(self._aside, self._level.advance, _PAUSE_JOBS)
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
-            self._simulator.break_off()  # a decision of its own goes on: nothing else may touch its state meanwhile
+            if self._decider is not None:
+                self._decider.break_off()  # a decision of ours goes on: nothing else may touch the state meanwhile
             await asyncio.wait([running])
             raise
 
     def _inject(self, supervisor: Supervisor) -> None:
-        simulator, reports = self._simulator, dict(supervisor.reports)
+        level, running, reports = self._level, self._running, dict(supervisor.reports)
+        dealings, releasing = level.dealings, running if level.dealings.releases else None
         self._injected += len(supervisor.promises) + len(reports)
         for row, promised_ns in supervisor.promises.items():
-            if not simulator.awaits_outcomes:  # a promise is of the end
-                simulator.promise(row, promised_ns)
+            if not dealings.awaits_outcomes:  # a promise is of the end
+                level.promise(row, promised_ns)
         supervisor.promises.clear()
         supervisor.reports.clear()
         for row, report in reports.items():
-            if simulator.releases or simulator.directs:
+            if dealings.directs or dealings.releases:
                 self._orders.answered(row, report.outcome.attempt)
-            if simulator.releases and not self._report_releases(supervisor, row, report):
+            if releasing is not None and not self._report_releases(releasing, supervisor, row, report):
                 continue
             numbers, end_ns, last = self._orders.numbers(row), report.outcome.end_ns, report.outcome.last_lost
             self._reports.note(row, report)
             if last is None:
-                known = simulator.outcome(row, end_ns, stopped=report.outcome.stopped)
+                known = level.outcome(row, end_ns, stopped=report.outcome.stopped)
             else:
-                known = simulator.loss(row, end_ns, int(numbers[last]) if last >= 0 else CAME_AND_WENT)
+                assert running is not None  # no other level may lose cores
+                known = running.loss(row, end_ns, int(numbers[last]) if last >= 0 else CAME_AND_WENT)
             if not known:
                 # One process has promised, died, and another has broken the promise; the session has only seen the latter.
-                job = simulator.job_number(row)
+                job = level.job_number(row)
                 raise PeerError(f"job {job}: its end at {end_ns} ns is before what was promised by an earlier process")
 
-    def _report_releases(self, supervisor: Supervisor, row: int, report: Report) -> bool:
+    def _report_releases(self, level: RunningJobs, supervisor: Supervisor, row: int, report: Report) -> bool:
         """Report to the batch level what a job releases; False if it is to be simulated again, for longer."""
-        simulator, numbers, outcome = self._simulator, self._orders.numbers(row), report.outcome
+        numbers, outcome = self._orders.numbers(row), report.outcome
         assert outcome.released_ns is not None  # or it would have broken a rule
         released_ns = np.array(unpack_int64(outcome.released_ns))
-        if outcome.stopped and simulator.put_off_stop(row, numbers, released_ns):
+        if outcome.stopped and level.put_off_stop(row, numbers, released_ns):
             supervisor.expect_another()
             supervisor.submit(self._orders.order(row))
             return False
         if report.wishes:
             wished_ns, cores = np.array([(wish.at_ns, wish.cores) for wish in report.wishes], np.int64).T.copy()
-            if not simulator.wish(row, wished_ns, cores, outcome.end_ns):
-                raise PeerError(f"job {simulator.job_number(row)}: it wishes for cores at instants that have passed")
-        if not simulator.release(row, numbers, released_ns, outcome.end_ns):
-            raise PeerError(f"job {simulator.job_number(row)}: it releases cores at instants that have passed")
+            if not level.wish(row, wished_ns, cores, outcome.end_ns):
+                raise PeerError(f"job {level.job_number(row)}: it wishes for cores at instants that have passed")
+        if not level.release(row, numbers, released_ns, outcome.end_ns):
+            raise PeerError(f"job {level.job_number(row)}: it releases cores at instants that have passed")
         return True
 
 

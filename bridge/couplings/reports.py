@@ -11,8 +11,7 @@ import numpy as np
 from als.engine.dag.metrics import GRAPH_METRICS, TransferColumns
 from als.engine.metrics import LOOP_METRICS, measure
 from als.programs.table import Programs
-from bls.running_jobs import RunningJobs
-from bridge.couplings.contract import Applications, TaskColumns
+from bridge.couplings.contract import Applications, BatchLevel, TaskColumns
 from bridge.couplings.orders import Orders
 from bridge.couplings.places import Places
 from bridge.protocol.messages import Outcome, Records, Transfers
@@ -42,16 +41,16 @@ class Reports:
     Parameters
     ----------
     scenario : Scenario
-    simulator : RunningJobs
+    level : BatchLevel
     orders : Orders
         The orders that were given.
     keep_tasks : bool
         Whether records were asked for.
     """
 
-    def __init__(self, scenario: Scenario, simulator: RunningJobs, orders: Orders, *, keep_tasks: bool) -> None:
+    def __init__(self, scenario: Scenario, level: BatchLevel, orders: Orders, *, keep_tasks: bool) -> None:
         assert scenario.programs is not None
-        self._scenario, self._simulator, self._orders, self._keep_tasks = scenario, simulator, orders, keep_tasks
+        self._scenario, self._level, self._orders, self._keep_tasks = scenario, level, orders, keep_tasks
         self._programs: Programs = scenario.programs
         self._done: dict[int, _Done] = {}
 
@@ -63,7 +62,7 @@ class Reports:
         PeerError
             If it cannot be.
         """
-        outcome, start_ns = report.outcome, self._simulator.start_ns(row)
+        outcome, start_ns = report.outcome, self._level.start_ns(row)
         places = self._orders.ended(row)
         self._rules_of(row, outcome)
         loops = np.empty(len(LOOP_METRICS))
@@ -101,11 +100,11 @@ class Reports:
     def _rules_of(self, row: int, outcome: Outcome) -> slice:
         # A worker counts the rules of one program; in the table they follow those of the programs before it.
         rules, n = self._programs.rules, len(outcome.chosen)
-        first = self._programs.rule_first(int(self._scenario.program[self._simulator.origin(row)]))
+        first = self._programs.rule_first(int(self._scenario.program[self._level.origin(row)]))
         most = len(rules.names) - first if rules.selects else 0
         if n > most:
             what = f"the outcome's chosen has {n} numbers; allowed: up to {most}"
-            raise PeerError(f"job {self._simulator.job_number(row)}: {what}")
+            raise PeerError(f"job {self._level.job_number(row)}: {what}")
         return slice(first, first + n)
 
 

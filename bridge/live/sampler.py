@@ -7,6 +7,7 @@ from collections import deque
 
 import numpy as np
 
+from bls.seen.moment import Counts, moment_of
 from bls.simulator import BatchSimulator
 from bridge.live.file import Cells, Look, Pulse, Resource, RunningJob, Setting
 from traces.compiled import Array
@@ -112,9 +113,9 @@ class Sampler:
     """
 
     def __init__(self, simulator: BatchSimulator, options: dict[str, str]) -> None:
-        platform, workload, requests = simulator.platform, simulator.workload, simulator.circumstances.requests
+        platform, workload, requests = simulator.platform, simulator.workload, simulator.constraints.requests
         self._simulator: BatchSimulator | None = simulator
-        self._counts, self._workload = simulator.counts, workload
+        self._counts, self._workload = Counts(simulator.state), workload
         cells_ = cells(platform.first_core)
         self._first_core = np.array(cells_.first_core, np.int64)
         self._host_core = platform.first_core
@@ -150,7 +151,7 @@ class Sampler:
         """The whole state; only while the engine pauses."""
         simulator, workload = self._simulator, self._workload
         assert simulator is not None  # it has not been let go
-        moment = simulator.moment()
+        moment = moment_of(simulator)
         rows, origin, cores = moment.rows, moment.origin, moment.cores
         busy, holder = occupy(self._first_core, moment.lo, moment.hi, moment.holder)
         number = np.full(len(holder), -1, np.int64)

@@ -29,7 +29,7 @@ class Asking:
     """
 
     def __init__(self, scenario: Scenario, controller: Controller, book: Book, asked: Submissions) -> None:
-        self._workload, self._around, self._platform = scenario.workload, scenario.circumstances, scenario.platform
+        self._workload, self._constraints, self._platform = scenario.workload, scenario.constraints, scenario.platform
         self._requeue = int(scenario.options.rules.on_failure == "requeue")
         self._controller, self._book, self._asked = controller, book, asked
 
@@ -124,9 +124,9 @@ class Asking:
         InputError
             If Slurm does not take one.
         """
-        if self._around.windows is None:
+        if self._constraints.windows is None:
             return
-        for line in reservation_lines(self._around.windows, self._platform, nodes, origin_ns):
+        for line in reservation_lines(self._constraints.windows, self._platform, nodes, origin_ns):
             try:
                 self._controller.request(*line)
             except Refused as why:

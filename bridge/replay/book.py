@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from bls.seen.moment import JobColumns
+from bls.running_jobs import JobColumns
 from bls.workloads.workload import Workload
 from bridge.replay.allocation import Cores
 from bridge.replay.messages import Launch

@@ -31,7 +31,7 @@ def replay_options(plain: Options) -> ReplayOptions:
     """The options of a run in which Slurm decides: as those of a run, but jobs end at their limit."""
     given = {one.name: getattr(plain, one.name) for one in fields(plain)}
     given["rules"] = replace(plain.rules, kill_at_walltime=True)
-    if plain.around.switches is not None:
+    if plain.constraints.switches is not None:
         given["allocator"] = "topology"  # Slurm looks at switches
     return ReplayOptions(**given)
 

@@ -55,7 +55,7 @@ class Course:
     Parameters
     ----------
     scenario : Scenario
-        Its workload and what surrounds it, and its machine; nothing else of it is for Slurm.
+        Its workload and what constrains it, and its machine; nothing else of it is for Slurm.
     controller : Controller
         It has come up.
     clock : Clock
@@ -79,7 +79,7 @@ class Course:
         pace: Pace,
         asked: Submissions,
     ) -> None:
-        workload, around = scenario.workload, scenario.circumstances
+        workload, constraints = scenario.workload, scenario.constraints
         nodes.tell = Happenings(self.launched, self.stopped, self.wanted)
         self._scenario, self._nodes, self._slurm = scenario, known, slurm
         self._to_register: list[int] = list(range(len(known)))
@@ -87,9 +87,9 @@ class Course:
         host = {node.name: at for at, node in enumerate(known)}
         self.book = Book(workload, scenario.platform.first_core, host)
         self.answers = Answers(recorded=scenario.technique is None)
-        self.states = NodeStates(around.outages)
-        self._drains = NodeStates(None if around.outages is None else around.outages.drained)
-        self._dependents = Dependents(around.dependencies)
+        self.states = NodeStates(constraints.outages)
+        self._drains = NodeStates(None if constraints.outages is None else constraints.outages.drained)
+        self._dependents = Dependents(constraints.dependencies)
         self._begin_ns = self._workload.earliest_ns
         self._ask = Asking(scenario, controller, self.book, asked)
         self._early: list[Launch] = []  # of jobs of which Slurm has not told the number yet
@@ -102,7 +102,7 @@ class Course:
         self._begun = False
         self.jumps = 0
         self._up_since_s = clock.now_ns // NS_PER_S
-        self._agenda = Agenda(workload, around.windows, asked.window)
+        self._agenda = Agenda(workload, constraints.windows, asked.window)
         for what, states in ((NODE, self.states), (DRAIN, self._drains)):
             for instant, at in states.first():
                 self._agenda.push(instant, what, at)
@@ -282,7 +282,7 @@ class Course:
 
     def _look_when_switches_do_not_matter(self, row: int) -> None:
         wait_ns = self._scenario.options.rules.switch_wait_ns
-        asked = self._scenario.circumstances.requests
+        asked = self._scenario.constraints.requests
         if wait_ns is not None and asked is not None and asked.switches[row]:
             self._agenda.push(self.now_ns + wait_ns, LOOK)
 

@@ -1,4 +1,4 @@
-"""Slurm as the batch level: what couplings with processes use of a ``bls.simulator.BatchSimulator``; slurmctld decides."""
+"""Slurm as the batch level, a ``bridge.couplings.contract.BatchLevel``: slurmctld decides; jobs that run it only ends."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from bls.engine.status import BatchStatus
 from bls.inputs import deadlines_ns
 from bls.metrics.schedule import Downtime
-from bls.seen.moment import JobColumns
+from bls.running_jobs import Dealings, JobColumns
 from bridge.replay.course import Course
 from bridge.scenarios.scenario import Scenario
 from traces.compiled import Array
@@ -23,15 +23,8 @@ class SlurmLevel:
         Of its jobs.
     """
 
-    # What this batch level never does with jobs that run.
-    releases = hints = molds = resizes = evolves = scales = False
-    waits_for_others = estimates_differ = False
-
-    #: The end of a job is known from its start on: nobody decides before.
-    awaits_outcomes = True
-
-    #: Slurm ends jobs, whatever their applications have told.
-    directs = True
+    #: Slurm ends jobs, whatever their applications have told; and nobody decides before the end of a job that starts is known.
+    dealings = Dealings(directs=True, awaits_outcomes=True)
 
     def __init__(self, scenario: Scenario, course: Course) -> None:
         self._scenario, self._course = scenario, course
@@ -50,26 +43,11 @@ class SlurmLevel:
         return self._book.ended
 
     @property
-    def waiting(self) -> int:
-        """How many jobs wait."""
-        return self._book.waiting
-
-    @property
     def rows(self) -> int:
         """Jobs, and later attempts of jobs that were cut."""
         return len(self._book)
 
     # ---- what has been, and is ----
-
-    @property
-    def due(self) -> int:
-        """The row whose outcome is needed."""
-        return next(iter(self._answers.unknown))
-
-    @property
-    def losses(self) -> dict[int, str]:
-        """Nobody loses cores."""
-        return {}
 
     def columns(self) -> JobColumns:
         """All jobs."""
@@ -107,18 +85,6 @@ class SlurmLevel:
     def allocation(self, row: int) -> Iterator[tuple[int, int]]:
         """The cores of a row's job."""
         return iter(self._book.held[row])
-
-    def resized(self, row: int) -> tuple[list[int], list[int]]:
-        """None is given any."""
-        return [], []
-
-    def hinted(self, row: int) -> bool:
-        """Nobody is."""
-        return False
-
-    def scaled(self, row: int) -> list[tuple[int, int]]:
-        """No core is."""
-        return []
 
     # ---- what is told ----
 
@@ -171,4 +137,4 @@ class SlurmLevel:
     def downtime(self) -> Downtime:
         """When hosts were down or in maintenance."""
         scenario = self._scenario
-        return self._course.states.downtime(scenario.platform, scenario.circumstances, self.now_ns)
+        return self._course.states.downtime(scenario.platform, scenario.constraints, self.now_ns)

@@ -6,13 +6,12 @@ import time
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from bls.engine.status import BatchStatus
 from bls.policies.slurm.parameters import LEAD_NS
-from bls.simulator import BatchSimulator
 from bls.workloads.calendar import Calendar
-from bridge.couplings import Applications, PeerOptions, Watch, coupling
+from bridge.couplings import Applications, PeerOptions, Watch
 from bridge.couplings.contract import nothing_done
 from bridge.replay.clock import Clock
 from bridge.replay.complaints import check_taken
@@ -170,9 +169,8 @@ def replay(
         course.book.note_reasons((folder / "slurmctld.log").read_text(encoding="utf-8", errors="replace"))
         untaken = check_taken(folder / "slurmctld.log", found)  # some it reads only when its clock goes
         _tidy(folder, mode)
-    as_run = cast(BatchSimulator, level)  # which has all that is asked of one here
-    ledger = ledger_of(scenario, as_run, applications)
-    names, depends = workload.names, scenario.circumstances.dependencies
+    ledger = ledger_of(scenario, level, applications)
+    names, depends = workload.names, scenario.constraints.dependencies
     origin = level.columns().origin
     notes = BatchNotes(
         decisions={},
@@ -202,13 +200,14 @@ def _lead_ns(found: Configuration, phase_ns: int | None, rate: float) -> int:
 
 
 def _run(scenario: Scenario, level: SlurmLevel, keep_tasks: bool, watch: Watch) -> Applications:
-    as_run = cast(BatchSimulator, level)
     if scenario.technique is not None:
+        from bridge.couplings.processes import run_pool  # which jobs of recorded run times do not need
+
         # An end has to be known before Slurm goes on: one process has all that there is to do.
-        return coupling("pool")(scenario, as_run, keep_tasks=keep_tasks, watch=watch, peers=PeerOptions(workers=1))
+        return run_pool(scenario, level, keep_tasks=keep_tasks, watch=watch, peers=PeerOptions(workers=1))
     while level.advance(_PAUSE_JOBS) != BatchStatus.DONE:
         watch(level.ended, level.now_ns)
-    return nothing_done(scenario, as_run)
+    return nothing_done(scenario, level)
 
 
 def _tidy(folder: Path, mode: int) -> None:

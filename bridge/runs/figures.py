@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from traces.figures.run.gantt import Intervals
 
 
-class RunView(NamedTuple):
+class FigureView(NamedTuple):
     """What of a run is drawn, beside a table.
 
     Attributes
@@ -66,17 +66,17 @@ class RunFigure:
     needs : "jobs", "tasks", "power" or "decisions"
         The table that it is drawn from.
     draw : callable
-        Takes that table and a :class:`RunView`, and gives the figure.
+        Takes that table and a :class:`FigureView`, and gives the figure.
     columns : tuple of str
         The columns of that table that are read; empty: all.
     """
 
     needs: Literal["jobs", "tasks", "power", "decisions"]
-    draw: Callable[[pd.DataFrame, RunView], Figure]
+    draw: Callable[[pd.DataFrame, FigureView], Figure]
     columns: tuple[str, ...] = ()
 
 
-def _utilisation(jobs: pd.DataFrame, view: RunView) -> Figure:
+def _utilisation(jobs: pd.DataFrame, view: FigureView) -> Figure:
     # Of all jobs and cores, whatever is chosen: a part of the queue is no queue.
     from traces.figures.run.utilisation import utilisation_figure
 
@@ -85,42 +85,42 @@ def _utilisation(jobs: pd.DataFrame, view: RunView) -> Figure:
     )
 
 
-def _waits(jobs: pd.DataFrame, view: RunView) -> Figure:
+def _waits(jobs: pd.DataFrame, view: FigureView) -> Figure:
     from traces.figures.run.wait_times import waits_figure
 
     return waits_figure(_chosen(jobs, view), title=view.title)
 
 
-def _imbalance(jobs: pd.DataFrame, view: RunView) -> Figure:
+def _imbalance(jobs: pd.DataFrame, view: FigureView) -> Figure:
     from traces.figures.run.job_imbalance import imbalance_jobs_figure
 
     return imbalance_jobs_figure(_chosen(jobs, view), title=view.title)
 
 
-def _gantt(tasks: pd.DataFrame, view: RunView) -> Figure:
+def _gantt(tasks: pd.DataFrame, view: FigureView) -> Figure:
     from traces.figures.run.gantt import core_gantt_figure
 
     return core_gantt_figure(tasks, **_shown(view))
 
 
-def _shown(view: RunView) -> dict[str, Any]:
+def _shown(view: FigureView) -> dict[str, Any]:
     # What figures of tasks take: a core that was released computes nothing.
     return {name: getattr(view, name) for name in ("first_core", "host_names", "jobs", "cores", "title")}
 
 
-def _heat(frame: pd.DataFrame, view: RunView) -> Figure:
+def _heat(frame: pd.DataFrame, view: FigureView) -> Figure:
     from traces.figures.run.core_heat import heat_figure
 
     return heat_figure(frame, **_shown(view), releases=view.releases, widths=view.widths)
 
 
-def _chunks(tasks: pd.DataFrame, view: RunView) -> Figure:
+def _chunks(tasks: pd.DataFrame, view: FigureView) -> Figure:
     from traces.figures.application.chunk_sizes import chunks_figure
 
     return chunks_figure(_chosen(tasks, view), title=view.title)
 
 
-def _lengths(tasks: pd.DataFrame, view: RunView) -> Figure:
+def _lengths(tasks: pd.DataFrame, view: FigureView) -> Figure:
     from traces.figures.application.task_lengths import task_lengths_figure
 
     chosen = _chosen(tasks, view)
@@ -128,7 +128,7 @@ def _lengths(tasks: pd.DataFrame, view: RunView) -> Figure:
     return task_lengths_figure(chosen, job_id=int(numbers[0]) if len(numbers) == 1 else None, title=view.title)
 
 
-def _power(power: pd.DataFrame, view: RunView) -> Figure:
+def _power(power: pd.DataFrame, view: FigureView) -> Figure:
     # Of the machine, whatever is chosen.
     from traces.figures.run.power import power_figure
 
@@ -136,7 +136,7 @@ def _power(power: pd.DataFrame, view: RunView) -> Figure:
     return power_figure(power, until_ns=until_ns, domains=view.domains, title=view.title)
 
 
-def _decisions(decisions: pd.DataFrame, view: RunView) -> Figure:
+def _decisions(decisions: pd.DataFrame, view: FigureView) -> Figure:
     # Of all passes, whatever is chosen.
     from traces.figures.run.decisions import decisions_figure
 
@@ -223,7 +223,7 @@ def draw_run_figures(
             raise one_of("format", form, FORMATS)
     record = read_record(folder)
     first_core, host_names = hosts(folder)
-    view = RunView(
+    view = FigureView(
         first_core,
         host_names,
         None if jobs is None else job_words(folder).intervals(jobs, "--jobs"),
@@ -290,7 +290,7 @@ def _last_end_ns(folder: Path, jobs: pd.DataFrame | None) -> int | None:
     return int((read_jobs(path) if jobs is None else jobs)["end_ns"].max())
 
 
-def _chosen(frame: pd.DataFrame, view: RunView) -> pd.DataFrame:
+def _chosen(frame: pd.DataFrame, view: FigureView) -> pd.DataFrame:
     # The rows of the chosen jobs.
     from traces.figures.run.gantt import within
 

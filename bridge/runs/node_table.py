@@ -12,7 +12,7 @@ from traces.compiled import Array
 from traces.holdings import holdings
 
 if TYPE_CHECKING:
-    from bls.power.accounting import HostStates
+    from bls.power.accounting import HostPassages
     from bls.power.report import PowerReport
     from bridge.runs.result import Result
 
@@ -29,7 +29,7 @@ def node_columns(result: Result) -> dict[str, Any]:
     jobs, first_core, down = result.ledger.jobs, result.ledger.machine.first_core, result.notes.downtime
     begin_ns = int(jobs.submit_ns.min())
     until_ns = max(begin_ns, int(jobs.end_ns.max()))
-    windows = result.scenario.circumstances.windows
+    windows = result.scenario.constraints.windows
     maintenance = reservations = NO_WINDOWS
     if windows is not None:
         window = np.repeat(np.arange(len(windows)), np.diff(windows.core_first))
@@ -60,7 +60,7 @@ def node_columns(result: Result) -> dict[str, Any]:
 
 
 def _with_stopped(
-    host: Array, begin: Array, end: Array, state: Array, stopped: HostStates, until_ns: int
+    host: Array, begin: Array, end: Array, state: Array, stopped: HostPassages, until_ns: int
 ) -> tuple[Array, Array, Array, Array]:
     # A host that no job uses is what has become of it as power is limited, where that is something else than idle.
     if not len(host):

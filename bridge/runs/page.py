@@ -24,7 +24,7 @@ from bridge.report.parts import (
 )
 from bridge.runs.again import command_again
 from bridge.runs.directory import read_record
-from bridge.runs.figures import RUN_FIGURES, RunView, figure_table
+from bridge.runs.figures import RUN_FIGURES, FigureView, figure_table
 from bridge.runs.gantt import hosts, run_title
 from bridge.runs.log_again import LogFacts, facts_of_log, facts_of_record
 from traces.base.errors import InputError
@@ -288,7 +288,7 @@ def _says_anything(value: Any) -> bool:
 def _figures(parts: RunParts) -> list[tuple[str, str]]:
     until_ns = int(parts.jobs["end_ns"].max()) if len(parts.jobs) else None
     changes = (parts.releases, parts.widths)
-    view = RunView(parts.first_core, parts.host_names, None, None, "", *changes, until_ns, parts.domains)
+    view = FigureView(parts.first_core, parts.host_names, None, None, "", *changes, until_ns, parts.domains)
     tasks = parts.many_tasks if parts.tasks is None else parts.tasks
     tables = {"jobs": parts.jobs, "power": parts.power, "tasks": tasks}
     found = []

@@ -68,12 +68,12 @@ class Plots:
 
     def _drawn(self, name: str, jobs: str | None, cores: str | None, title: str) -> Figure:
         from bls.workloads.job_words import JobWords
-        from bridge.runs.figures import RUN_FIGURES, RunView
+        from bridge.runs.figures import RUN_FIGURES, FigureView
         from traces.figures.run.gantt import chosen_cores
 
         kind, result = RUN_FIGURES[name], self._result
         machine = result.ledger.machine
-        view = RunView(
+        view = FigureView(
             machine.first_core,
             list(machine.host_names),
             None

@@ -308,11 +308,11 @@ class Result:
         plan, jobs = self.scenario.power, self.ledger.jobs
         if plan is None:
             return None
-        from bls.power.accounting import HostStates  # which most runs need not load
+        from bls.power.accounting import HostPassages  # which most runs need not load
         from bls.power.report import PowerReport
 
         states = self.notes.host_states
-        stopped = None if states is None else HostStates(*states)
+        stopped = None if states is None else HostPassages(*states)
         begin_ns = int(jobs.submit_ns.min())
         until_ns = max(begin_ns, int(jobs.end_ns.max()))
         notes = self.notes

@@ -37,8 +37,8 @@ def same_anywhere(scenario: Scenario) -> bool:
         and not (options.rules.resizing or options.rules.molds)
         and options.rules.estimates in ("requested", "application")  # others may look at recorded run times
         and (scenario.power is None or not scenario.power.slows)
-        and options.around.failures is None
-        and options.around.windows is None
+        and options.constraints.failures is None
+        and options.constraints.windows is None
         and not bool(workload.run_unknown.any())
         and not bool((workload.cancel_ns >= 0).any())
         and not bool(workload.preset.any())

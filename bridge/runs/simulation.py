@@ -13,7 +13,7 @@ import numpy as np
 from als.options import ALS, OVERHEAD, TASKS_PER_CORE, VARIATION
 from als.schedulers import AnyScheduler
 from bls.allocators import Allocator
-from bls.constraints.options import Surroundings
+from bls.constraints.options import ConstraintOptions
 from bls.engine.status import BatchStatus
 from bls.estimates import AnyEstimator
 from bls.fair_start import check_fair_start, fair_starts
@@ -27,7 +27,7 @@ from bls.view import AnyObserver
 from bls.workloads.seeded import given_workload
 from bls.workloads.workload import Workload
 from bridge.couplings import Applications, Coupling, PeerOptions, RunWatch, Watch, coupling
-from bridge.couplings.contract import Pace, nothing_done
+from bridge.couplings.contract import BatchLevel, Pace, nothing_done
 from bridge.options.declared import (
     ALS_COMMAND,
     ALS_TIMEOUT,
@@ -55,7 +55,7 @@ from traces.base.memory import free_memory_bytes, give_back_memory
 from traces.base.shared_options import SEED
 from traces.compiled import Array
 from traces.kernels.progress import working_s
-from traces.ledger import HintRecords, JobRecords, Ledger, PassRecords, ReleaseRecords, ScaleRecords, WidthRecords
+from traces.ledger import JobRecords, Ledger, PassRecords
 
 if TYPE_CHECKING:
     from bls.power.options import PowerOptions
@@ -102,16 +102,16 @@ def _run_batch_level(simulator: BatchSimulator, watch: Watch) -> None:
         watch(simulator.ended, simulator.now_ns)
 
 
-def ledger_of(scenario: Scenario, simulator: BatchSimulator, applications: Applications) -> Ledger:
-    workload, columns = scenario.workload, simulator.columns()
+def ledger_of(scenario: Scenario, level: BatchLevel, applications: Applications) -> Ledger:
+    workload, columns = scenario.workload, level.columns()
     origin = columns.origin
 
     def of_rows(values: Array) -> Array:
         # Without later attempts the rows are those of the workload.
-        return values if simulator.rows == len(workload) else values[origin]
+        return values if level.rows == len(workload) else values[origin]
 
     def kept(values: Array, usual: Array) -> Array:
-        # A copy of what belongs to the simulator, or, where it is what is known already, that.
+        # A copy of what belongs to the batch level, or, where it is what is known already, that.
         return usual if np.array_equal(values, usual) else values.copy()
 
     submit_ns, cores = of_rows(workload.submit_ns), of_rows(workload.cores)
@@ -121,14 +121,14 @@ def ledger_of(scenario: Scenario, simulator: BatchSimulator, applications: Appli
         columns.start_ns.copy(),
         columns.end_ns.copy(),
         of_rows(workload.estimate_ns),
-        of_rows(simulator.deadline_ns),
+        of_rows(level.deadline_ns),
         cores,
         applications.tasks,
         applications.chunks,
         applications.length_gflop,
         applications.metric("imbalance"),
         applications.metric("cov"),
-        *simulator.allocations(),
+        *level.allocations(),
         attempt=columns.attempt.copy(),
         why=columns.why.astype(np.int8),
         state=columns.state.astype(np.int8),
@@ -138,21 +138,14 @@ def ledger_of(scenario: Scenario, simulator: BatchSimulator, applications: Appli
         left_ns=np.where(columns.start_ns < 0, columns.cancel_ns, -1),
         user=of_rows(workload.user),
     )
-    passes = None
-    if scenario.options.rules.keep_decisions:
-        decided = simulator.decision_columns()
-        passes = PassRecords(decided["now_ns"], decided["waiting"], decided["started"])
-    releases = ReleaseRecords(*simulator.release_columns()) if simulator.releases else None
-    hints = HintRecords(*simulator.hint_columns()) if simulator.hints else None
-    widths = WidthRecords(*simulator.width_columns()) if simulator.resizes else None
-    scales = ScaleRecords(*simulator.scale_columns()) if simulator.scales else None
-    machine, molds = scenario.platform.machine(), simulator.molds
-    records, transfers = applications.records, applications.transfers
-    return Ledger(
-        *(machine, jobs, records, transfers, passes, releases, hints, widths, molds, scales),
-        cut_because=dict(simulator.losses),
-        ids=workload.ids,
-    )
+    told: dict[str, Any] = {}
+    if isinstance(level, BatchSimulator):
+        told = level.records()
+        if level.rules.keep_decisions:
+            decided = level.decision_columns()
+            told["passes"] = PassRecords(decided["now_ns"], decided["waiting"], decided["started"])
+    machine = scenario.platform.machine()
+    return Ledger(machine, jobs, applications.records, applications.transfers, ids=workload.ids, **told)
 
 
 def _loops(scenario: Scenario, applications: Applications, ledger: Ledger) -> Array:
@@ -193,7 +186,7 @@ def batch_simulator(
         scenario.policy,
         scenario.allocator,
         rules=scenario.options.rules,
-        circumstances=scenario.circumstances,
+        constraints=scenario.constraints,
         observers=observers,
         seed=scenario.options.seed,
         slack=scenario.options.slack,
@@ -205,7 +198,7 @@ def batch_simulator(
 
 
 def _notes(scenario: Scenario, simulator: BatchSimulator, fair_start: bool) -> BatchNotes:
-    dependencies, workload, power = scenario.circumstances.dependencies, scenario.workload, scenario.power
+    dependencies, workload, power = scenario.constraints.dependencies, scenario.workload, scenario.power
     rows = simulator.columns().origin.tolist() if workload.names or workload.ids else None
     return BatchNotes(
         decisions=simulator.decisions(),
@@ -214,7 +207,7 @@ def _notes(scenario: Scenario, simulator: BatchSimulator, fair_start: bool) -> B
         downtime=simulator.downtime(),
         missing_dependencies=0 if dependencies is None else dependencies.missing,
         fair_start_ns=fair_starts(simulator, batch_simulator(scenario)) if fair_start else None,
-        planned_ns=simulator.columns().estimate_ns.copy() if simulator.estimates_differ else None,
+        planned_ns=simulator.columns().estimate_ns.copy() if simulator.rules.estimates_differ else None,
         rejections=simulator.rejections,
         start_reasons=simulator.start_reasons,
         names=None if rows is None else [workload.job_name(row) or "" for row in rows],
@@ -300,7 +293,7 @@ def run(
     check_records(scenario, keep_tasks)
     if fair_start:
         check_fair_start(scenario.policy, scenario.options.rules)
-        if (depends := scenario.circumstances.dependencies) is not None and depends.several:
+        if (depends := scenario.constraints.dependencies) is not None and depends.several:
             raise InputError(
                 "--fair-start: not with jobs that wait for several others; allowed: one preceding job each"
             )
@@ -414,7 +407,7 @@ def simulate(
     backfill: str | int | None = None,
     estimates: str | AnyEstimator | None = None,
     rules: Rules | None = None,
-    surroundings: Surroundings | None = None,
+    constraints: ConstraintOptions | None = None,
     level: ApplicationLevel | None = None,
     power: PowerOptions | None = None,
     preset: bool | None = PRESET.default,
@@ -457,8 +450,8 @@ def simulate(
         Who says how long jobs run (``bls.estimates``): that of ``rules`` by default.
     rules : Rules, optional
         How the batch level behaves: see :class:`bls.scheduler_options.Rules`.
-    surroundings : Surroundings, optional
-        Memory, requests, windows, failures, dependencies, switches: see :class:`bls.constraints.options.Surroundings`.
+    constraints : ConstraintOptions, optional
+        Memory, requests, windows, failures, dependencies, switches: see :class:`bls.constraints.options.ConstraintOptions`.
     level : ApplicationLevel, optional
         Task lengths, messages, the applications' map, core speeds: see
         :class:`bridge.scenarios.application_level.ApplicationLevel`.
@@ -518,7 +511,7 @@ def simulate(
         overhead_ns=overhead_ns,
         allocator=allocator,
         rules=_rules(rules or Rules(), backfill, estimates),
-        around=surroundings or Surroundings(),
+        constraints=constraints or ConstraintOptions(),
         level=level or ApplicationLevel(),
         power=power,
     )

@@ -129,6 +129,6 @@ class Simulation:
 
 
 def _with_drains(scenario: Scenario) -> Scenario:
-    around = scenario.circumstances
-    outages = drainable(around.outages, scenario.platform.n_hosts)
-    return replace(scenario, circumstances=replace(around, outages=outages))
+    constraints = scenario.constraints
+    outages = drainable(constraints.outages, scenario.platform.n_hosts)
+    return replace(scenario, constraints=replace(constraints, outages=outages))

@@ -22,7 +22,7 @@ from bls.engine.cores import intervals_of
 from bls.metrics.batch import OverTime, streamed_metrics
 from bls.metrics.schedule import Allocations, Downtime, Schedule
 from bls.simulator import BatchSimulator
-from bls.stream import LATER, STRETCH_JOBS, Arrivals, Stretch, stretches
+from bls.stream import LATER, STRETCH_JOBS, ArrivingJobs, Stretch, stretches
 from bls.workloads.header import has_begin
 from bls.workloads.workload import Workload
 from bridge.couplings import Watch
@@ -218,7 +218,7 @@ class _Written:
             yield Schedule.of(n_cores=self.n_cores, holdings=None, begin_ns=columns[self.begin], **given)
 
 
-def _begins(scenario: Scenario, arrivals: Arrivals) -> bool:
+def _begins(scenario: Scenario, arrivals: ArrivingJobs) -> bool:
     # Whether the table may have the column BEGIN: it has it if any job joins the queue later than its submit.
     return has_begin(scenario.workload.header) if arrivals.begins is None else arrivals.begins
 
@@ -233,7 +233,7 @@ def _ended(scenario: Scenario, stretch: Stretch, begins: bool) -> _Jobs:
     if of_stretch.workload.names or of_stretch.workload.ids:
         names = [run.workload.job_name(row) or "" for row in run.columns().origin[rows].tolist()]
         columns[NAME] = np.array(names, object)
-    if run.estimates_differ:
+    if run.rules.estimates_differ:
         columns[PLANNED] = run.columns().estimate_ns[rows]
     count = np.diff(jobs.allocation_first)[rows]
     source = intervals_of(jobs.allocation_first[:-1][rows], count)
@@ -242,7 +242,7 @@ def _ended(scenario: Scenario, stretch: Stretch, begins: bool) -> _Jobs:
 
 
 def run_stream(
-    scenario: Scenario, arrivals: Arrivals, path: Path, watch: Watch, *, stretch_jobs: int = STRETCH_JOBS
+    scenario: Scenario, arrivals: ArrivingJobs, path: Path, watch: Watch, *, stretch_jobs: int = STRETCH_JOBS
 ) -> Streamed:
     """Run a scenario whose jobs come from ``arrivals``, and write the table of jobs.
 
@@ -250,7 +250,7 @@ def run_stream(
     ----------
     scenario : Scenario
         Of the first of its jobs, which last their recorded run times; checked by ``bls.stream.check_streamed``.
-    arrivals : Arrivals
+    arrivals : ArrivingJobs
         All of its jobs.
     path : Path
         Of the table.
@@ -292,16 +292,16 @@ def run_stream(
 
 
 def _simulate(
-    scenario: Scenario, arrivals: Arrivals, path: Path, watch: Watch, stretch_jobs: int
+    scenario: Scenario, arrivals: ArrivingJobs, path: Path, watch: Watch, stretch_jobs: int
 ) -> tuple[OverTime, BatchSimulator]:
     # Returns the sums over time, and the simulator of the last stretch.
     machine = scenario.platform.machine()
     span = _Span(machine)
 
-    def simulator(workload: Workload, around: JobConstraints) -> BatchSimulator:
-        return batch_simulator(replace(scenario, workload=workload, circumstances=around))
+    def simulator(workload: Workload, constraints: JobConstraints) -> BatchSimulator:
+        return batch_simulator(replace(scenario, workload=workload, constraints=constraints))
 
-    outages = scenario.circumstances.outages
+    outages = scenario.constraints.outages
     with JobsWriter(path) as writer:
         in_order = _InOrder(machine, writer)
         texts: dict[str, dict[int, str]] = {REJECTED_BECAUSE: {}, STARTED_BECAUSE: {}}

@@ -36,12 +36,12 @@ def log_words(jobs: Workload, platform: Platform | None = None, options: Iterabl
     asked = [column > 0 for name, column in jobs.extras.items() if name.lower() in _GPUS]
     with_gpus = int(np.count_nonzero(np.any(asked, axis=0))) if asked else 0
     has_gpus = platform is not None and any("gpu" in name.lower() for name in platform.resource_names)
-    if with_gpus and not (has_gpus and options and all(one.around.requests is not None for one in options)):
+    if with_gpus and not (has_gpus and options and all(one.constraints.requests is not None for one in options)):
         yield (
             f"{_jobs(with_gpus)} requested GPUs. They are not simulated, so too many such jobs may run at once; declare them "
             f"with {REQUESTS.name} and in the platform's hosts"
         )
-    if any(one.around.memory == "swf" for one in options) and not np.any(jobs.memory_kb > 0):
+    if any(one.constraints.memory == "swf" for one in options) and not np.any(jobs.memory_kb > 0):
         yield f"{MEMORY.name} swf: the log records no memory requests, so memory limits no job"
 
 

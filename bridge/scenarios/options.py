@@ -106,7 +106,7 @@ class ScenarioOptions:
         keep_decisions: bool = False,
     ) -> Options:
         """What to simulate, how; ``backfill`` are all kinds of it that a grid has, the first one that of the options."""
-        from bls.constraints.options import Surroundings
+        from bls.constraints.options import ConstraintOptions
         from bridge.scenarios.application_level import ApplicationLevel
         from bridge.scenarios.scenario import Options
 
@@ -118,7 +118,7 @@ class ScenarioOptions:
             **self._given("tasks_per_core", "seed", "slack", "allocator"),
             overhead_ns=self.overhead,
             rules=rules,
-            around=Surroundings(
+            constraints=ConstraintOptions(
                 **self._given("memory", "requests", "windows", "failures", "dependencies", "switches", "malleable")
             ),
             level=ApplicationLevel(

@@ -35,13 +35,13 @@ from als.schedulers import AnyScheduler, scheduler
 from als.techniques import Selection, Technique
 from bls.allocators import ALLOCATORS, Allocator, allocator
 from bls.constraints.job_constraints import JobConstraints
-from bls.constraints.options import Surroundings, surround, switch_limit
+from bls.constraints.options import ConstraintOptions, constrain, switch_limit
 from bls.machine.platform import Platform
+from bls.observers import gives_data
 from bls.options import ALLOCATOR, BLS, CANCELLED, OVERSIZE, PRESET, SELECT, SLACK
 from bls.policies import AnyPolicy, BatchPolicy, DecidingPolicy, Policy, ScoringPolicy, policy
-from bls.policies.declared import for_one_run
+from bls.policies.declared import check_rules, for_one_run
 from bls.scheduler_options import Rules
-from bls.seen.additional_data import gives_data
 from bls.view import AnyObserver, Observer
 from bls.workloads import read_workload
 from bls.workloads.selection import fit, select
@@ -90,7 +90,7 @@ class Options:
         ``first-fit``, ``best-fit`` …, ``given``, ``FILE.py:NAME`` or an installed one (``bls.allocators``).
     rules : Rules
         Backfilling, kills, failures, the cost of deciding.
-    around : Surroundings
+    constraints : ConstraintOptions
         Memory, requests, windows, failures, dependencies, switches.
     level : ApplicationLevel
         Task lengths, messages, the applications' map, core speeds.
@@ -107,7 +107,7 @@ class Options:
     overhead_ns: int = OVERHEAD.default
     allocator: str | Allocator = ALLOCATOR.default
     rules: Rules = field(default_factory=Rules)
-    around: Surroundings = field(default_factory=Surroundings)
+    constraints: ConstraintOptions = field(default_factory=ConstraintOptions)
     level: ApplicationLevel = field(default_factory=ApplicationLevel)
     power: PowerOptions | None = None
 
@@ -119,8 +119,8 @@ class Options:
 
             if not isinstance(self.power, PowerOptions):
                 raise InputError(f"power: {shown(self.power)}; allowed: a bls.power.options.PowerOptions, or None")
-        if self.around.switches is not None:
-            wait_ns = switch_limit(self.around.switches)[1]
+        if self.constraints.switches is not None:
+            wait_ns = switch_limit(self.constraints.switches)[1]
             object.__setattr__(self, "rules", replace(self.rules, switch_wait_ns=wait_ns))
 
     def without_applications(self) -> Options:
@@ -163,7 +163,7 @@ class Options:
             "overhead_ns": self.overhead_ns,
             "allocator": self.allocator if isinstance(self.allocator, str) else self.allocator.name,
             **self.rules.names(),
-            **self.around.names(),
+            **self.constraints.names(),
             **self.level.names(),
             **({} if self.power is None else self.power.names()),
         }
@@ -186,7 +186,7 @@ class Scenario:
     model : TaskModel
     requested : mapping of int to str, or None
         Cores by job number, for the allocator ``given``.
-    circumstances : JobConstraints
+    constraints : JobConstraints
         Partitions, requests, dependencies, windows, outages.
     observers : tuple of Observer or AdditionalData
         Who looks at the run, and who computes what its policy reads.
@@ -212,7 +212,7 @@ class Scenario:
     technique: AnyScheduler | None
     model: TaskModel
     requested: Mapping[int, str] | None = None
-    circumstances: JobConstraints = field(default_factory=JobConstraints)
+    constraints: JobConstraints = field(default_factory=JobConstraints)
     observers: tuple[AnyObserver, ...] = ()
     applications: tuple[Program, ...] = ()
     programs: Programs | None = None
@@ -256,7 +256,7 @@ class Scenario:
         observers: Sequence[str | AnyObserver] = (),
         known_jobs: Array | None = None,
     ) -> Scenario:
-        """Check the options against each other, look the plug-ins up, and read what surrounds the jobs.
+        """Check the options against each other, look the plug-ins up, and read what constrains the jobs.
 
         ``known_jobs`` are all job numbers that a file of requests may name, as those of a log before a selection.
 
@@ -279,7 +279,7 @@ class Scenario:
             raise InputError(
                 f"--resize {options.rules.resize}: with --als recorded no application is simulated; allowed: none"
             )
-        if level.resize_ns and options.around.malleable is None:
+        if level.resize_ns and options.constraints.malleable is None:
             raise InputError("--resize-cost: needs --malleable, the jobs whose width may change")
         model = TaskModel(options.variation, options.tasks_per_core, options.seed)
         known_policy: object = options.bls
@@ -288,12 +288,14 @@ class Scenario:
         chosen = cast(AnyPolicy, _found("bls", known_policy, BatchPolicy, policy, called="Policy"))
         if not isinstance(chosen, Policy | ScoringPolicy | DecidingPolicy):
             raise PluginError(f"--bls: {chosen.name} has neither keys() nor scored() nor decide()")
-        options.rules.check(chosen)
+        check_rules(options.rules, chosen)
         placed = _found("allocator", options.allocator, Allocator, allocator)
-        if options.around.switches is not None and placed in ALLOCATORS.values() and placed.name != "topology":
+        if options.constraints.switches is not None and placed in ALLOCATORS.values() and placed.name != "topology":
             raise InputError(f"--switches: allocator {placed.name} does not look at switches; allowed: topology")
         seen = tuple(_observer(observer) for observer in observers)
-        workload, circumstances = surround(workload, platform, options.around, seed=options.seed, known_jobs=known_jobs)
+        workload, constraints = constrain(
+            workload, platform, options.constraints, seed=options.seed, known_jobs=known_jobs
+        )
         applications: tuple[Program, ...] = ()
         place = np.zeros(len(workload), np.int64)
         programs = None
@@ -324,14 +326,14 @@ class Scenario:
             known,
             model,
             requested,
-            circumstances,
+            constraints,
             seen,
             applications,
             programs,
             place,
             speeds,
             network,
-            _power(options, workload, platform, known_jobs, place, circumstances.partition),
+            _power(options, workload, platform, known_jobs, place, constraints.partition),
         )
 
 

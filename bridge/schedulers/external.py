@@ -8,8 +8,9 @@ import os
 import secrets
 from collections import ChainMap
 from types import TracebackType
-from typing import Any, Final
+from typing import Final
 
+from bls.seen.answers import Choice
 from bls.seen.jobs import SeenJob
 from bls.seen.news import AnyNews, JobEligible, JobEnded, JobStarted, JobSubmitted
 from bls.view import View
@@ -133,7 +134,7 @@ class ExternalScheduler:
         with contextlib.suppress(OSError):
             os.write(self._break, b"!")
 
-    def decide(self, view: View) -> list[Any]:
+    def decide(self, view: View) -> list[Choice]:
         """Tell it what has happened, ask, and hand over its answer.
 
         Raises

@@ -28,7 +28,7 @@ from bls import read_workload, sample_path
 from bls.allocators import ALLOCATORS
 from bls.constraints.advance_reservations import Window, windows
 from bls.constraints.job_constraints import JobConstraints
-from bls.constraints.options import Surroundings
+from bls.constraints.options import ConstraintOptions
 from bls.constraints.outages import OutageModel, Outages, modelled_outages
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
@@ -37,6 +37,7 @@ from bls.fair_start import check_fair_start, fair_starts
 from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES
 from bls.scheduler_options import Rules as BatchRules
+from bls.seen.moment import Counts
 from bls.simulator import BatchSimulator
 from bls.workloads.workload import Workload
 from bridge import simulate
@@ -274,9 +275,9 @@ def outages_of(*hosts: list[tuple[int, int]]) -> JobConstraints:
 @pytest.mark.parametrize(("backfill", "kind"), KINDS)
 def test_a_job_wider_than_what_is_ever_up_is_named(backfill: str, kind: str) -> None:
     workload = jobs((1, 0, 5, 2, 5), (7, 3, 1, 4, 1), (8, 4, 1, 1, 1))
-    rules, around = BatchRules(backfill, kind, on_failure="lose"), outages_of([(2 * NS_PER_S, MAX_NS)], [])
+    rules, constraints = BatchRules(backfill, kind, on_failure="lose"), outages_of([(2 * NS_PER_S, MAX_NS)], [])
     with pytest.raises(InputError, match="stuck at job 7") as error:
-        finish(ready(workload, machine(4, 2), recorded=True, rules=rules, circumstances=around))
+        finish(ready(workload, machine(4, 2), recorded=True, rules=rules, constraints=constraints))
     assert "1 host is down for ever" in str(error.value)
 
 
@@ -289,17 +290,17 @@ def answer_at_once(simulator: BatchSimulator) -> None:
 @pytest.mark.parametrize(("backfill", "kind"), [KINDS[0], KINDS[3]])
 def test_a_job_that_the_failures_never_leave_room_for_is_noticed(backfill: str, kind: str) -> None:
     """All hosts are up at once for a nanosecond now and then, or never; outages of a model have no end."""
-    around = JobConstraints(outages=modelled_outages(OutageModel(2, 10**6, 3), 8))
+    constraints = JobConstraints(outages=modelled_outages(OutageModel(2, 10**6, 3), 8))
     workload, rules = jobs((1, 0, 1, 1, 1e-9), (7, 3, 1, 8, 1)), BatchRules(backfill, kind)
     with pytest.raises(InputError, match=r"job [17]"):
-        answer_at_once(ready(workload, machine(8, 8), rules=rules, circumstances=around))
+        answer_at_once(ready(workload, machine(8, 8), rules=rules, constraints=constraints))
 
 
 def test_a_job_that_is_cut_again_and_again_is_named() -> None:
-    around = outages_of([(k * NS_PER_S, k * NS_PER_S + 1) for k in range(1, 40)])
+    constraints = outages_of([(k * NS_PER_S, k * NS_PER_S + 1) for k in range(1, 40)])
 
     def cut(**rules: Any) -> list[tuple[int, str]]:
-        made = ready(jobs((7, 0, 2, 1, 2)), recorded=True, rules=BatchRules(**rules), circumstances=around)
+        made = ready(jobs((7, 0, 2, 1, 2)), recorded=True, rules=BatchRules(**rules), constraints=constraints)
         return [(one.end, one.state) for one in finish(made)]
 
     with pytest.raises(InputError, match="job 7 was cut by the failure of a host 30 times"):
@@ -316,9 +317,9 @@ def test_outages_drawn_as_they_are_needed_are_those_drawn_at_once(backfill: str,
     workload, model = jobs(*((k, *row) for k, row in enumerate(rows))), OutageModel(40 * NS_PER_S, 5 * NS_PER_S, 1)
     answers = []
     for count in (1, 2000):
-        around = JobConstraints(outages=modelled_outages(model, 3, count))
+        constraints = JobConstraints(outages=modelled_outages(model, 3, count))
         rules = BatchRules(backfill, kind)
-        answers.append(finish(ready(workload, machine(6, 3), recorded=True, rules=rules, circumstances=around)))
+        answers.append(finish(ready(workload, machine(6, 3), recorded=True, rules=rules, constraints=constraints)))
     assert answers[0] == answers[1]
     assert max(one.attempt for one in answers[0]) > 0
 
@@ -326,8 +327,8 @@ def test_outages_drawn_as_they_are_needed_are_those_drawn_at_once(backfill: str,
 def test_the_end_of_a_maintenance_draws_no_further_failures() -> None:
     platform, model = machine(6, 3), OutageModel(10**6 * NS_PER_S, NS_PER_S, 1)
     maintained = windows([Window("maintenance", "m", NS_PER_S, 2 * NS_PER_S, hosts="0")], platform)
-    around = JobConstraints(outages=modelled_outages(model, 3, 4), windows=maintained)
-    simulator = ready(jobs((1, 0, 1, 2, 1), (2, 1, 3, 6, 3)), platform, recorded=True, circumstances=around)
+    constraints = JobConstraints(outages=modelled_outages(model, 3, 4), windows=maintained)
+    simulator = ready(jobs((1, 0, 1, 2, 1), (2, 1, 3, 6, 3)), platform, recorded=True, constraints=constraints)
     finish(simulator)
     assert simulator.outages is not None
     assert simulator.outages.first.tolist() == [0, 4, 8, 12]
@@ -514,7 +515,7 @@ def test_a_run_that_fails_often_under_any_policy_can_be_made_again() -> None:
     """Outages of a model, of which more are drawn while it runs, fair-share, which keeps accounts, and many attempts."""
     rows = [(number, 7 * number, 40 + 13 * number % 70, 1 + 29 * number % 8, 130) for number in range(1, 60)]
     platform = Platform((HostGroup(4, 2, 8.0),))
-    given_ = {"surroundings": Surroundings(failures="mtbf:6m,mttr:30s"), "backfill": "easy", "als": "static"}
+    given_ = {"constraints": ConstraintOptions(failures="mtbf:6m,mttr:30s"), "backfill": "easy", "als": "static"}
     for name in ("fcfs", "sjf", "multifactor:age=1000,size=500"):
         result = simulate(Workload.from_jobs(rows), platform, bls=name, fair_start=True, **given_)  # type: ignore[arg-type]
         table = result.jobs
@@ -542,7 +543,7 @@ def test_the_numbers_of_a_run_do_not_keep_its_columns() -> None:
     """A display of the run keeps its numbers; the columns of a large run take more memory than everything else that is kept."""
     simulator = simulator_of(said_cases(1, 5)[0])
     ended = len({attempt.number for attempt in finish(simulator)})
-    counts, state = simulator.counts, weakref.ref(simulator.state)
+    counts, state = Counts(simulator.state), weakref.ref(simulator.state)
     del simulator
     gc.collect()
     assert state() is None

@@ -13,7 +13,7 @@ from tables import table_rows
 import bridge
 from bls.allocators import ALLOCATORS
 from bls.constraints.dependencies import dependencies
-from bls.constraints.options import Surroundings, surround
+from bls.constraints.options import ConstraintOptions, constrain
 from bls.machine.platform import HostGroup, Platform
 from bls.metrics.batch import schedule_metrics
 from bls.metrics.schedule import Schedule
@@ -63,7 +63,7 @@ def test_who_is_withdrawn_before_it_is_eligible_never_waits(job: dict[str, int],
         Platform((HostGroup(1, 2, 2.0),)),
         als="recorded",
         rules=Rules(backfill=backfill, keep_decisions=True),
-        surroundings=Surroundings(dependencies=True),
+        constraints=ConstraintOptions(dependencies=True),
     )
     assert result.jobs.set_index("job_id").eligible_ns[[1, 2, 3]].tolist() == [0, -1, 120 * NS]
     names = ("mean_queue_length", "max_queue_length", "mean_queued_cores", "max_queued_cores", "loss_of_capacity")
@@ -118,9 +118,9 @@ def test_a_list_of_preceding_jobs_has_job_numbers(preceding: list[object], words
 
 
 def test_fair_starts_are_not_for_jobs_that_wait_for_several() -> None:
-    made, waiting = several((10,), (20,), (5, 1, 2)), Surroundings(dependencies=True)
+    made, waiting = several((10,), (20,), (5, 1, 2)), ConstraintOptions(dependencies=True)
     with pytest.raises(InputError, match="fair_start=True: not with jobs that wait for several others"):
-        bridge.simulate(made, als="recorded", surroundings=waiting, fair_start=True)
+        bridge.simulate(made, als="recorded", constraints=waiting, fair_start=True)
 
 
 S = 10**9
@@ -183,7 +183,7 @@ def test_a_begin_that_is_none_is_refused(tmp_path: Path) -> None:
             jobs(begin_s=value)
     (tmp_path / "r.csv").write_text("job_id,begin_s\n2,soon\n")
     with pytest.raises(InputError, match=r"r.csv: line 2: begin_s: 'soon'"):
-        surround(jobs(), EIGHT, Surroundings(requests=tmp_path / "r.csv"))
+        constrain(jobs(), EIGHT, ConstraintOptions(requests=tmp_path / "r.csv"))
     with pytest.raises(InputError, match="preset job 1 begins after time 0"):
         Workload.from_jobs([{"job_id": 1, "submit_s": 0, "run_s": 1, "cores": 1, "preset": 1, "begin_s": 1}])
 
@@ -191,7 +191,7 @@ def test_a_begin_that_is_none_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("text", "begins"), table_rows(__file__, "a_file_of_requests_says_it_above_the_log"))
 def test_a_file_of_requests_says_it_above_the_log(tmp_path: Path, text: str, begins: list[float]) -> None:
     (tmp_path / "r.csv").write_text(text)
-    made, _ = surround(jobs(), EIGHT, Surroundings(requests=tmp_path / "r.csv"))
+    made, _ = constrain(jobs(), EIGHT, ConstraintOptions(requests=tmp_path / "r.csv"))
     assert made.begin_ns.tolist() == [int(begin * S) if begin >= 0 else -1 for begin in begins]
 
 

@@ -25,7 +25,7 @@ from reference.machine import LAST_TWO, PROFILE
 from tables import table_rows
 
 import bridge
-from bls import Surroundings, View
+from bls import ConstraintOptions, View
 from bls.estimates import ESTIMATORS, HistoryEstimator, Within, estimator
 from bls.estimates.contract import alike_in, name_prefix
 from bls.estimates.coverage import predictable, recommended
@@ -293,9 +293,11 @@ def test_prefixes(name: str, prefix: str) -> None:
 def test_resources_are_what_a_job_asks_for(tmp_path: Path) -> None:
     (tmp_path / "r.csv").write_text("job_id,unit_cores,gpu\n1,2,1\n2,2,1\n3,2,2\n4,4,1\n5,2,1\n")
     rows = [{**ALIKE, "submit_s": 0, "run_s": 10}] * 4 + [{**ALIKE, "submit_s": 0, "run_s": 10, "cores": 2}]
-    around = Surroundings(requests=str(tmp_path / "r.csv"))
-    scenario = bridge.Scenario.of(named_jobs(*rows), WIDE_CARDS, bridge.Options(als="recorded", around=around))
-    for asked, same in ((scenario.circumstances.requests, (0, 1)), (None, (0, 1, 2, 3))):
+    constraints = ConstraintOptions(requests=str(tmp_path / "r.csv"))
+    scenario = bridge.Scenario.of(
+        named_jobs(*rows), WIDE_CARDS, bridge.Options(als="recorded", constraints=constraints)
+    )
+    for asked, same in ((scenario.constraints.requests, (0, 1)), (None, (0, 1, 2, 3))):
         numbers = alike_in("resources", scenario.workload, asked).tolist()
         assert tuple(k for k, number in enumerate(numbers) if number == numbers[0]) == same
 

@@ -40,8 +40,8 @@ from bls.workloads.generators import (
 )
 from bls.workloads.generators.arrivals import accasim_arrivals, calendar_arrivals, fitted_weights
 from bls.workloads.generators.lublin import _arrivals_s, _run_s, gamma_cdf
-from bls.workloads.generators.machines import Machine, machine_of
-from bls.workloads.generators.slots import Slots, slots
+from bls.workloads.generators.machines import EqualNodes, machine_of
+from bls.workloads.generators.slots import HalfHours, slots
 from bls.workloads.generators.streams import stream
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
@@ -130,7 +130,7 @@ def test_fitted_weights_are_a_rate_of_the_week_times_a_factor_of_the_month() -> 
     assert (week[0] / week[47], month[5] / month[0]) == pytest.approx((3.0, 2.0))
     np.testing.assert_allclose(week[year.weekday * 48 + year.half_hour] * month[year.month], truth)
     # Two days in January: nothing is known of other weekdays or months.
-    found = Slots(0, np.tile(np.arange(48), 2), np.repeat([0, 1], 48), np.zeros(96, np.int64))
+    found = HalfHours(0, np.tile(np.arange(48), 2), np.repeat([0, 1], 48), np.zeros(96, np.int64))
     week, month = fitted_weights(found, np.repeat([1, 3], 48))
     np.testing.assert_allclose(week.reshape(7, 48), np.repeat([1.0, 3.0, 2.0, 2.0, 2.0, 2.0, 2.0], 48).reshape(7, 48))
     np.testing.assert_allclose(month, 1.0)
@@ -250,14 +250,14 @@ def test_requests_stay_within_the_limits(method: str) -> None:
 
 
 def test_the_machine_of_a_log() -> None:
-    assert machine_of(busy(), SETH) == Machine(120, 480, 10.0)
+    assert machine_of(busy(), SETH) == EqualNodes(120, 480, 10.0)
     with_memory = Platform((HostGroup(2, 4, 4.0, (("memory", 700),)), HostGroup(2, 2, 4.0, (("memory", 500),))))
     found = machine_of(busy(), with_memory)
     assert (found.nodes, found.cores, found.node_memory_kb) == (4, 12, 500)
     assert found.core_gflops == pytest.approx((8 * 1.0 + 4 * 2.0) / 12)
-    source, widest = log([0, 5], cores=6), Machine(6, 6, 46.875)
+    source, widest = log([0, 5], cores=6), EqualNodes(6, 6, 46.875)
     for header, machine in (
-        (("; MaxProcs: 100", "; MaxNodes: 25"), Machine(25, 100, 46.875)),
+        (("; MaxProcs: 100", "; MaxNodes: 25"), EqualNodes(25, 100, 46.875)),
         (("; MaxProcs: many", "; MaxNodes: 25"), widest),
         ((), widest),
     ):

@@ -16,7 +16,7 @@ from tables import table_rows
 
 from bls.analysis.description import describe, header_facts
 from bls.analysis.periods import periods
-from bls.analysis.statistics import Members, Spread, arrivals, estimates, percentiles, spread, users, work_core_s
+from bls.analysis.statistics import ColumnSpread, Members, arrivals, estimates, percentiles, spread, users, work_core_s
 from bls.machine.platform import HostGroup, Platform
 from bls.workloads.calendar import Calendar
 from bls.workloads.header import names_in
@@ -40,7 +40,7 @@ def test_percentiles() -> None:
     assert percentiles(np.array([7])).at == (7.0,) * 101
     found = percentiles(np.array([30, 10, 20])).at
     assert (found[0], found[25], found[50], found[99], found[100]) == (10, 15, 20, 29.8, 30)
-    assert spread(np.array([4, 1, 2, 9])) == Spread(1, 3, 4, 9)
+    assert spread(np.array([4, 1, 2, 9])) == ColumnSpread(1, 3, 4, 9)
     assert spread(np.full(4, 2**62)).mean == 2.0**62  # a sum beyond int64
 
 
@@ -55,7 +55,7 @@ def test_arrivals_by_the_clocks_of_the_log() -> None:
     assert found.by_month == (0, 3, 1, *[0] * 9)
     assert (found.by_weekday_and_hour[1][15], found.by_weekday_and_hour[2][0]) == (2, 2)
     assert sum(map(sum, found.by_weekday_and_hour)) == 4
-    assert found.interarrival_ns == Spread(0, 9 * H, 28 * D / 3, 28 * D - 9 * H)
+    assert found.interarrival_ns == ColumnSpread(0, 9 * H, 28 * D / 3, 28 * D - 9 * H)
     one = arrivals(log((5, 1, 1)), Calendar())
     assert (one.start, one.interarrival_ns, one.by_weekday[0]) == (None, None, 1)
     assert one.first == one.last == "2001-01-01T00:00:05+00:00"
@@ -145,9 +145,12 @@ def test_figures() -> None:
     rejects = {reason: n for reason, n in found.rejects.items() if n}
     assert rejects == {"malformed": 1, "no run time": 1, "wider than the platform": 1}
     assert (found.first_submit_ns, found.span_ns) == (100 * 10**9, 200 * 10**9)
-    assert found.cores == Spread(1, 5, 14 / 3, 8)
+    assert found.cores == ColumnSpread(1, 5, 14 / 3, 8)
     assert found.widths == ((1, 1, 1), (2, 2, 0), (3, 4, 0), (5, 8, 2))
-    assert (found.run_ns, found.estimate_ns) == (Spread(10e9, 20e9, 20e9, 30e9), Spread(15e9, 20e9, 55e9 / 3, 20e9))
+    assert (found.run_ns, found.estimate_ns) == (
+        ColumnSpread(10e9, 20e9, 20e9, 30e9),
+        ColumnSpread(15e9, 20e9, 55e9 / 3, 20e9),
+    )
     assert (found.overestimate.min, found.overestimate.median, found.overestimate.max) == (0.5, 1.0, 2.0)
     assert found.underestimated == 1
     assert (found.busiest_day_ns, found.busiest_day_jobs) == (100 * 10**9, 3)
@@ -208,13 +211,13 @@ def test_what_the_log_says_of_time_people_and_classes() -> None:
     assert list(found.width_work_core_s) == [9000, 0, 14400, 58400]
     assert sum(found.width_work_core_s) == found.work_core_s
     assert (found.estimates.exact, found.estimates.at_limit, found.underestimated) == (2, 2, 1)
-    assert found.wait_ns == Spread(5e9, 10e9, 10e9, 15e9)
+    assert found.wait_ns == ColumnSpread(5e9, 10e9, 10e9, 15e9)
     assert found.users is not None
     assert (found.users.users, found.users.groups, found.users.half) == (3, 2, 1)
     assert [(one.number, one.name, one.jobs) for one in found.queues] == [(1, "batch", 2), (2, "", 2)]
     assert [(one.name, one.jobs) for one in found.statuses] == [("completed", 2), ("failed", 1), ("cancelled", 1)]
     assert (found.partitions, found.qos) == ((), ())
-    assert found.memory_kb == Spread(2000, 3000, 3000, 4000)
+    assert found.memory_kb == ColumnSpread(2000, 3000, 3000, 4000)
     assert found.memory_known == 2
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from bls.policies.contract import KnownJobs, Scoring, scoring
 from bls.policies.multifactor.fair_share import CLASSIC, FAIR_TREE
 from bls.policies.multifactor.priority import prepare, score_policy
-from bls.policies.multifactor.settings import Multifactor, Partition, Qos
+from bls.policies.multifactor.settings import Multifactor, PartitionPart, Qos
 from bls.policies.multifactor.tree import ROOT, Account, AccountTree, User
 from traces.base.errors import InputError
 from traces.base.time import MAX_NS, NS_PER_S
@@ -110,7 +110,7 @@ READ = Multifactor(
     tree=AccountTree(
         (Account("physics", shares=40, priority=3), Account("rest")), (User(17, "physics", 2, nice=-5),), "rest"
     ),
-    partitions=(Partition(1, 10, 32),),
+    partitions=(PartitionPart(1, 10, 32),),
     qos_levels=(Qos(2, 20),),
     source="p.toml",
 )
@@ -246,7 +246,7 @@ def test_priorities_as_the_slow_version(
         small_relative_to_time=flags[1],
         cores_per_node=8,
         tree=TREE,
-        partitions=(Partition(0, 3), Partition(1, 4, 20)),
+        partitions=(PartitionPart(0, 3), PartitionPart(1, 4, 20)),
         qos_levels=(Qos(1, 10), Qos(2, 7)),
     )
     run = Run(chosen, jobs)

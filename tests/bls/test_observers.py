@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import bridge
-from bls import Observer, Platform, Rules, Surroundings, View
+from bls import ConstraintOptions, Observer, Platform, Rules, View
 from bls.machine.platform import HostGroup
 from bls.workloads.workload import Workload
 from bridge.runs.record import write_run
@@ -52,8 +52,8 @@ def simulated(folder: Path, *observers: Observer, **options: Any) -> bridge.Resu
     given["rules"] = Rules("easy", kill_at_walltime=True)
     failures = folder / "failures.csv"
     failures.write_text(FAILURES)
-    around = Surroundings(failures=str(failures))
-    return bridge.simulate(jobs(), MACHINE, surroundings=around, observers=observers, **given | options)
+    constraints = ConstraintOptions(failures=str(failures))
+    return bridge.simulate(jobs(), MACHINE, constraints=constraints, observers=observers, **given | options)
 
 
 def as_the_ledger_has_it(result: bridge.Result, instants: list[int], seen: Look) -> None:

@@ -12,7 +12,7 @@ from tables import table_rows
 
 import bridge
 from bls import HostGroup, Partition, Platform, Workload
-from bls.constraints.options import Surroundings
+from bls.constraints.options import ConstraintOptions
 from bls.cp import MODELS, solver
 from bls.cp.dispatch import dispatch
 from bls.machine.host_power import HostPower
@@ -55,7 +55,7 @@ def simulated(bls: str, seed: int, folder: Path, **rules: Any) -> bridge.Result:
         bls=bls,
         als="recorded",
         rules=Rules(keep_decisions=True, **rules),
-        surroundings=Surroundings(requests=asked),
+        constraints=ConstraintOptions(requests=asked),
     )
 
 
@@ -65,7 +65,7 @@ def test_units_lie_where_the_cards_are_and_all_jobs_run(model: str, search: str,
     for which, seed in (("fits", 1), ("all", 2)):
         result = simulated(f"{model}:search={search},which={which}", seed, tmp_path)
         check_ledger(result.ledger)
-        jobs, asked = result.ledger.jobs, result.scenario.circumstances.requests
+        jobs, asked = result.ledger.jobs, result.scenario.constraints.requests
         assert (jobs.end_ns > jobs.start_ns).all()
         for instant in np.unique(jobs.start_ns).tolist():
             left = CARDS.host_resources.astype(np.int64).copy()
@@ -158,10 +158,10 @@ def test_what_no_model_knows_of_is_refused_in_one_line(tmp_path: Path) -> None:
     asked = tmp_path / "asked.csv"
     asked.write_text("job_id,matlab\n2,1\n", encoding="utf-8")
     licensed = Platform((HostGroup(2, 4, 4.0),), licences={"matlab": 2})
-    assert "job 2 asks for licences" in refused(platform=licensed, surroundings=Surroundings(requests=asked))
+    assert "job 2 asks for licences" in refused(platform=licensed, constraints=ConstraintOptions(requests=asked))
     windows = tmp_path / "windows.toml"
     windows.write_text('[[maintenance]]\nname = "cooling"\nbegin = 5\nend = 9\nhosts = "0"\n', encoding="utf-8")
-    assert "reservations and maintenance" in refused(surroundings=Surroundings(windows=str(windows)))
+    assert "reservations and maintenance" in refused(constraints=ConstraintOptions(windows=str(windows)))
     assert "decides itself which jobs start" in refused(backfill="easy")
     drawing = Platform((HostGroup(2, 4, 4.0, power=HostPower(idle_w=1.0, states=((1.0, 240.0),))),))
     for fallback in ("hold", "stop:idle"):

@@ -13,13 +13,13 @@ import pytest
 from tables import table_rows
 
 import bridge
-from bls import Rules, SeenJob, Start, Surroundings, View
+from bls import ConstraintOptions, Rules, SeenJob, Start, View
 from bls.allocators import ALLOCATORS
 from bls.engine.status import BatchStatus
 from bls.fair_start import check_fair_start
 from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES, AnyPolicy
-from bls.policies.declared import for_one_run
+from bls.policies.declared import check_rules, for_one_run
 from bls.seen.news import AnyNews, HostChanged, JobEnded, JobExpected, JobStarted
 from bls.simulator import BatchSimulator
 from bls.workloads.workload import Workload
@@ -212,19 +212,19 @@ class Pooled:
                 yield job
 
 
-def requests(tmp_path: Path) -> Surroundings:
+def requests(tmp_path: Path) -> ConstraintOptions:
     # Jobs of one unit: the first two leave one card on each host, and the third wants both of its on one.
     table = tmp_path / "r.csv"
     table.write_text("job_id,unit_cores,gpu\n1,2,1\n2,3,1\n3,1,2\n4,1,0\n")
-    return Surroundings(requests=str(table))
+    return ConstraintOptions(requests=str(table))
 
 
 SPREAD = [(1, 0, 10, 2, 10), (2, 0, 20, 3, 20), (3, 1, 5, 1, 5), (4, 2, 5, 1, 5)]
 
 
 def test_who_has_no_place_waits_and_is_counted(tmp_path: Path) -> None:
-    around = requests(tmp_path)
-    result = simulated(Pooled, SPREAD, GPUS, surroundings=around, rules=Rules(keep_decisions=True))
+    constraints = requests(tmp_path)
+    result = simulated(Pooled, SPREAD, GPUS, constraints=constraints, rules=Rules(keep_decisions=True))
     # At 1 s and 2 s job 3 is chosen, and no host has two cards; job 4, chosen behind it, starts all the same.
     assert (result.jobs.start_ns // S).tolist() == [0, 0, 10, 2]
     table = result.decisions
@@ -234,7 +234,7 @@ def test_who_has_no_place_waits_and_is_counted(tmp_path: Path) -> None:
     assert result.notes.decisions["did_not_fit"] == table.did_not_fit.sum() == 3
     strict = type("Strict", (Pooled,), {"may_not_fit": False})
     with pytest.raises(PluginError, match="gave job 3, which does not fit"):
-        simulated(strict, SPREAD, GPUS, surroundings=around)
+        simulated(strict, SPREAD, GPUS, constraints=constraints)
     assert "did_not_fit" not in simulated(Counts, rules=Rules(keep_decisions=True)).decisions
 
 
@@ -283,7 +283,7 @@ def test_who_depends_on_it_becomes_eligible() -> None:
         {"job_id": 2, "submit_s": 4, "run_s": 10, "cores": 1, "preceding": 1, "think_s": 20},
         {"job_id": 3, "submit_s": 0, "run_s": 10, "cores": 1, "preceding": 1},
     ]
-    result = ran(NoWideOnes(), jobs, surroundings=Surroundings(dependencies=True))
+    result = ran(NoWideOnes(), jobs, constraints=ConstraintOptions(dependencies=True))
     by_number = dict(zip(result.jobs.job_id.tolist(), (result.jobs.start_ns // S).tolist(), strict=True))
     assert by_number == {1: -1, 2: 23, 3: 3}
 
@@ -301,7 +301,7 @@ def test_an_attempt_may_be_rejected(tmp_path: Path) -> None:
 
     failures = tmp_path / "f.csv"
     failures.write_text("host,down_s,up_s\n0,5,8\n")
-    result = ran(OneTry(), [(1, 0, 10, 2, 10)], surroundings=Surroundings(failures=str(failures)))
+    result = ran(OneTry(), [(1, 0, 10, 2, 10)], constraints=ConstraintOptions(failures=str(failures)))
     assert result.jobs.state.tolist() == ["requeued", "rejected"]
     assert result.jobs.rejected_because.tolist() == ["", "was cut before"]
     assert result.ledger.jobs.left_ns.tolist() == [-1, 5 * S]
@@ -331,7 +331,7 @@ def test_it_plans_nothing() -> None:
         with pytest.raises(
             InputError, match=f"--backfill {backfill}: batch policy reject starts no job; allowed: none"
         ):
-            Rules(backfill).check(POLICIES["reject"])
+            check_rules(Rules(backfill), POLICIES["reject"])
     with pytest.raises(InputError, match="--fair-start: batch policy reject starts no job"):
         check_fair_start(POLICIES["reject"], Rules())
 

@@ -20,7 +20,7 @@ from reference.power import Case, Down, Job, Limit, Machine, Outcome, Part, run
 from tables import table_rows
 
 import bridge
-from bls import HostGroup, Platform, Rules, Surroundings, Workload
+from bls import ConstraintOptions, HostGroup, Platform, Rules, Workload
 from bls.engine.features.power.slowing import _compare
 from bls.machine.host_power import HostPower
 from bls.power.allowed import allowed_jobs
@@ -83,7 +83,7 @@ def simulated(case: Case, folder: Path, **options: Any) -> bridge.Result:
     backfill = {} if "rules" in options else {"backfill": "easy" if case.easy else "none"}
     said = {"als": "recorded", "power": power} | backfill | options
     if case.downs:
-        said["surroundings"] = surroundings(case, folder)
+        said["constraints"] = constraints(case, folder)
     return bridge.simulate(jobs, platform_of(case.machine), **said)
 
 
@@ -93,7 +93,7 @@ def estimates_of(case: Case) -> str:
     return "platform" if unknown else case.estimates
 
 
-def surroundings(case: Case, folder: Path) -> Surroundings:
+def constraints(case: Case, folder: Path) -> ConstraintOptions:
     failures, windows = folder / "failures.csv", folder / "windows.toml"
     rows = [f"{one.host},{one.begin // S},{one.end // S}\n" for one in case.downs if not one.foreseen]
     failures.write_text("host,down_s,up_s\n" + "".join(rows))
@@ -103,7 +103,7 @@ def surroundings(case: Case, folder: Path) -> Surroundings:
         if one.foreseen
     ]
     windows.write_text("".join(tables))
-    return Surroundings(failures=str(failures) if rows else None, windows=windows if tables else None)
+    return ConstraintOptions(failures=str(failures) if rows else None, windows=windows if tables else None)
 
 
 def assert_as(expected: Outcome, found: bridge.Result) -> None:
@@ -360,7 +360,7 @@ def test_moldable_jobs_as_the_slow_reference(easy: bool, tmp_path: Path) -> None
                 continue
             said = {"als": "static", "variation": 0.0, "tasks_per_core": 6, "seed": seed}
             said |= {"rules": Rules("easy" if easy else "none", resize="mold")}
-            found = simulated(case, tmp_path, **said, surroundings=Surroundings(malleable=path))
+            found = simulated(case, tmp_path, **said, constraints=ConstraintOptions(malleable=path))
             assert_as(expected, found)
             met, changed = met + 1, changed + int((found.jobs.held_cores != found.jobs.cores).sum())
     assert met > 5

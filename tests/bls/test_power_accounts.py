@@ -17,7 +17,7 @@ from tables import table_rows
 from test_power import POWERS, SHARES
 
 import bridge
-from bls import HostGroup, Platform, Rules, Surroundings, Workload
+from bls import ConstraintOptions, HostGroup, Platform, Rules, Workload
 from bls.engine.state import BOOTING, OFF, OUT, SHUTTING, UP
 from bls.machine.host_power import HostPower
 from bls.power.accounting import PJ_PER_J, Energy, drawn_by_jobs
@@ -197,7 +197,7 @@ def drawn(seed: int) -> tuple[Workload, Platform, dict[str, Any]]:
         platform,
         {
             "power": PowerOptions(limits=limits, fallback=fallback),
-            "surroundings": Surroundings(failures="mtbf:100s,mttr:5s"),
+            "constraints": ConstraintOptions(failures="mtbf:100s,mttr:5s"),
             "allocator": chance.choice(("first-fit", "best-fit")),
             "seed": seed,
         },

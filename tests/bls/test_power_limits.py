@@ -19,7 +19,7 @@ from tables import table_rows
 from test_power import S, drawn, simulated
 
 import bridge
-from bls import HostGroup, Platform, Rules, Surroundings, Workload
+from bls import ConstraintOptions, HostGroup, Platform, Rules, Workload
 from bls.machine.host_power import HostPower
 from bls.machine.partitions import Partition
 from bls.machine.switches import Switch
@@ -246,7 +246,7 @@ def test_parts_that_cannot_be(name: str, where: str, message: str, tmp_path: Pat
 def test_what_cannot_be_with_parts(fallback: str, resize: str | None, message: str) -> None:
     more: dict[str, Any] = {}
     if resize is not None:
-        more = {"als": "gss", "rules": Rules(resize=resize), "surroundings": Surroundings(malleable="1")}
+        more = {"als": "gss", "rules": Rules(resize=resize), "constraints": ConstraintOptions(malleable="1")}
     with pytest.raises(InputError, match=message + r" to parts of the machine \(hosts:0\)"):
         ran([(0, S, 300.0, "hosts:0")], machine=PLAIN, fallback=fallback, **more)
 
@@ -308,6 +308,6 @@ def test_units_are_whole_and_on_hosts_with_power(tmp_path: Path) -> None:
     """Units of two cores: 150 W are left of a pair of hosts, for three cores, and so for one unit; the other is elsewhere."""
     jobs, requests = Workload.from_jobs([(1, 0, 10, 4, 10)]), tmp_path / "requests.csv"
     requests.write_text("job_id,unit_cores\n1,2\n")
-    around = {"surroundings": Surroundings(requests=requests)}
-    for said, cores in ((around, "0-1 4-5"), ({"allocator": "whole-host"}, "0-1 4-5"), ({}, "0-2 4")):
+    constraints = {"constraints": ConstraintOptions(requests=requests)}
+    for said, cores in ((constraints, "0-1 4-5"), ({"allocator": "whole-host"}, "0-1 4-5"), ({}, "0-2 4")):
         assert cores_of(ran([(0, None, 350, "hosts:0-1")], jobs, PLAIN, **said)) == [cores]

@@ -18,18 +18,18 @@ from tables import table_rows
 import bridge
 from bls import (
     BatchSimulator,
+    ConstraintOptions,
     Partition,
     Platform,
     Rules,
     SeenJob,
     Start,
-    Surroundings,
     View,
     allocator,
     policy,
     simulator,
 )
-from bls.constraints.options import surround
+from bls.constraints.options import constrain
 from bls.machine.platform import HostGroup
 from bls.machine.switches import Switch
 from bls.policies import AnyPolicy
@@ -324,8 +324,8 @@ def test_no_later_instant(asks: str, when: Any, message: str) -> None:
 def placed_by(
     workload: Workload, platform: Platform, order: AnyPolicy, placed: str, said: Any = None, **options: Any
 ) -> list[tuple[int, str]]:
-    workload, around = surround(workload, platform, said or Surroundings())
-    options |= {"recorded": True, "circumstances": around}
+    workload, constraints = constrain(workload, platform, said or ConstraintOptions())
+    options |= {"recorded": True, "constraints": constraints}
     simulator = BatchSimulator(workload, platform, order, allocator(placed), **options)
     simulator.checks = 1
     while simulator.advance(1):
@@ -389,7 +389,7 @@ def test_cores_that_cannot_be(
             said[option] = str(tmp_path / option)
     cores = FREE | {int(job): None if where == "anywhere" else where for job, where in named.items()}
     with pytest.raises(PluginError) as caught:
-        placed_by(Workload.from_jobs(jobs or NAMED_JOBS), platform, places(cores), placed, Surroundings(**said))  # type: ignore[arg-type]
+        placed_by(Workload.from_jobs(jobs or NAMED_JOBS), platform, places(cores), placed, ConstraintOptions(**said))  # type: ignore[arg-type]
     assert re.fullmatch(rf"batch policy mine, at {now_ns} ns: decide\(\) {message}", str(caught.value)), caught.value
 
 
@@ -398,8 +398,10 @@ def test_high_cores_of_a_host_that_has_room_for_few_units(tmp_path: Path) -> Non
     path = tmp_path / "r.csv"
     path.write_text("job_id,gpu\n1,1\n")
     jobs = Workload.from_jobs([(1, 0, 10, 2, 10)])
-    assert placed_by(jobs, GPUS, places({1: [2, 3]}), "first-fit", Surroundings(requests=str(path))) == [(0, "2-3")]
-    assert placed_by(jobs, GPUS, places({1: None}), "first-fit", Surroundings(requests=str(path))) == [(0, "0-1")]
+    assert placed_by(jobs, GPUS, places({1: [2, 3]}), "first-fit", ConstraintOptions(requests=str(path))) == [
+        (0, "2-3")
+    ]
+    assert placed_by(jobs, GPUS, places({1: None}), "first-fit", ConstraintOptions(requests=str(path))) == [(0, "0-1")]
 
 
 def test_whole_hosts_are_named_whole() -> None:
@@ -410,7 +412,7 @@ def test_whole_hosts_are_named_whole() -> None:
 
 def test_switches() -> None:
     platform, _, _ = MACHINES["switches"]
-    jobs, said = [(7, 0, 10, 2, 10)], Surroundings(switches="1")
+    jobs, said = [(7, 0, 10, 2, 10)], ConstraintOptions(switches="1")
     for cores in ([0, 3], [4, 5]):
         named = places({7: cores})
         assert placed_by(Workload.from_jobs(jobs), platform, named, "topology", said)[0][0] == 0
@@ -435,4 +437,4 @@ def test_a_job_that_waits_for_another_cannot_be_placed(tmp_path: Path) -> None:
         return [(job, [job.job_id]) for job in (*view.waiting, *view.held)]
 
     with pytest.raises(PluginError, match=r"at 0 ns: decide\(\) gave job 2, which waits for job 1$"):
-        placed_by(jobs, machine(4), always(answer), "first-fit", Surroundings(dependencies=True))
+        placed_by(jobs, machine(4), always(answer), "first-fit", ConstraintOptions(dependencies=True))

@@ -24,7 +24,7 @@
 file's table ``machines``. Left of the bar is a job as in :meth:`bls.workloads.workload.Workload.from_jobs` (:data:`WORDS`,
 else its own names), right of it columns of the table of jobs; times are in seconds, ``-`` is nothing, and ``1+2`` a list. A
 row that gives nothing but the job is a later attempt. ``options`` are keywords of :func:`bridge.simulate` and fields of its
-``rules``, ``surroundings``, ``level`` and ``power``; ``files`` are texts, and an option that is the name of one is its path.
+``rules``, ``constraints``, ``level`` and ``power``; ``files`` are texts, and an option that is the name of one is its path.
 ``schedule`` has a line for each core, with a character for each ``step`` seconds (1): the job's last digit or letter, in base
 36. A case that is refused has ``error``, the whole line; ``metrics`` are some of the run's. ``tables`` are columns of other
 tables of the result, instants in s, power in W.
@@ -43,7 +43,7 @@ import pandas as pd
 import pytest
 
 import bridge
-from bls.constraints.options import Surroundings
+from bls.constraints.options import ConstraintOptions
 from bls.machine.platform import HostGroup, Platform, load_platform
 from bls.power.options import PowerOptions
 from bls.scheduler_options import Rules
@@ -66,7 +66,7 @@ WORDS = {
 
 _BUNDLES: dict[str, Any] = {
     "rules": Rules,
-    "surroundings": Surroundings,
+    "constraints": ConstraintOptions,
     "level": ApplicationLevel,
     "power": PowerOptions,
 }

@@ -13,9 +13,9 @@ from tables import table_rows
 
 import bridge
 from bls import HostGroup, Platform, Workload
-from bls.constraints.options import Surroundings
+from bls.constraints.options import ConstraintOptions
 from bls.policies import policy
-from bls.policies.slurm import Slurm
+from bls.policies.slurm import SlurmCycle
 from bls.policies.slurm.places import ConsTres, Linear, SlurmJob
 from bls.policies.slurm.priority import priority
 from bls.scheduler_options import Rules
@@ -70,12 +70,12 @@ def test_a_quick_look_goes_one_job_beyond_the_depth_of_the_queue() -> None:
 )
 def test_priorities_by_size_are_those_of_slurmctlds_log(cores: int, hosts: int, each: int, found: int) -> None:
     # A weight of 1000; however many cores a job asks for, it asks for one node.
-    assert priority(Slurm(priority="multifactor", weight_job_size=1000), cores, 600, hosts, hosts * each) == found
+    assert priority(SlurmCycle(priority="multifactor", weight_job_size=1000), cores, 600, hosts, hosts * each) == found
 
 
 def test_priorities_by_size_by_hand() -> None:
     def by(weight: int, cores: int, limit_s: int, **how: bool) -> int:
-        return priority(Slurm(priority="multifactor", weight_job_size=weight, **how), cores, limit_s, 4, 32)
+        return priority(SlurmCycle(priority="multifactor", weight_job_size=weight, **how), cores, limit_s, 4, 32)
 
     assert by(1000, 8, 600, favor_small=True) == 750  # (3/4 + 24/32) / 2
     assert by(1000, 8, 600, small_relative_to_time=True) == 25  # 8 cores of 32 in 10 min, as of a node of 8
@@ -84,7 +84,7 @@ def test_priorities_by_size_by_hand() -> None:
     assert by(1000, 16, 600, small_relative_to_time=True, favor_small=True) == 950
     assert by(0, 16, 600) == by(1, 16, 600) == 1  # never less
     assert by(2**32 - 1, 32, 60, small_relative_to_time=True) == 2**32 - 1
-    assert priority(Slurm(), 16, 600, 4, 32) == priority(Slurm(), 1, 60, 4, 32)
+    assert priority(SlurmCycle(), 16, 600, 4, 32) == priority(SlurmCycle(), 1, 60, 4, 32)
 
 
 def test_linear_takes_the_tightest_set_of_consecutive_nodes_and_else_the_largest() -> None:
@@ -139,7 +139,7 @@ def test_parameters_that_cannot_be_are_refused_by_name(text: str, words: str) ->
         ({"rules": Rules(charge_decisions=True, decision_cost_ns=5)}, "charge_decisions"),
         ({"rules": Rules(estimates="exact")}, "estimates"),
         ({"allocator": "random"}, "allocator"),
-        ({"surroundings": Surroundings(failures="mtbf:6h,mttr:20m,seed:3")}, "hosts that fail"),
+        ({"constraints": ConstraintOptions(failures="mtbf:6h,mttr:20m,seed:3")}, "hosts that fail"),
     ],
 )
 def test_what_it_knows_nothing_of_is_refused(options: dict[str, object], words: str) -> None:
@@ -151,8 +151,8 @@ def test_jobs_that_wait_for_others_are_refused_before_any_runs() -> None:
     def run(preceding: int) -> None:
         rows = [{"job_id": job, "submit_s": 20 * job, "run_s": 10, "cores": 1, "preceding": -1} for job in (1, 2)]
         rows[1] |= {"preceding": preceding, "think_s": 5}
-        keeps = Surroundings(dependencies=True)
-        bridge.simulate(Workload.from_jobs(rows), machine(2, 1), bls="slurm", als="recorded", surroundings=keeps)
+        keeps = ConstraintOptions(dependencies=True)
+        bridge.simulate(Workload.from_jobs(rows), machine(2, 1), bls="slurm", als="recorded", constraints=keeps)
 
     run(-1)  # that somebody could is nothing
     with pytest.raises(InputError, match=r"slurm.*: job 2 waits for another: .*; allowed: no "):

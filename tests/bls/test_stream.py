@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from inside import column
 from tables import table_rows
 
-from bls import Surroundings, allocator
+from bls import ConstraintOptions, allocator
 from bls.allocators import ALLOCATORS
 from bls.constraints.job_constraints import JobConstraints
-from bls.constraints.options import surround
+from bls.constraints.options import constrain
 from bls.constraints.outages import Outages
 from bls.engine.state import UNBOUNDED
 from bls.engine.status import BatchStatus
@@ -30,7 +30,7 @@ from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES, KnownJobs, policy
 from bls.scheduler_options import Rules
 from bls.simulator import BatchSimulator
-from bls.stream import Arrivals, Stretch, check_streamed, stretches
+from bls.stream import ArrivingJobs, Stretch, check_streamed, stretches
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, PluginError
 from traces.ledger import STATES, WHY
@@ -59,19 +59,19 @@ def ended(stretch: Stretch) -> list[tuple[Any, ...]]:
 def streamed(case: BatchCase, block: int, jobs: int) -> list[tuple[Any, ...]]:
     workload = workload_of(case.jobs)
     whole = simulator_of(case)
-    partition = whole.circumstances.partition
+    partition = whole.constraints.partition
     of_job = {} if partition is None else dict(zip(workload.job_id.tolist(), partition.tolist(), strict=True))
 
-    def simulator(some: Workload, around: JobConstraints) -> BatchSimulator:
+    def simulator(some: Workload, constraints: JobConstraints) -> BatchSimulator:
         part = None if partition is None else np.array([of_job[number] for number in some.job_id.tolist()])
         options = {"rules": whole.rules, "slack": float(case.rules.slack), "recorded": True, "seed": case.rules.seed}
-        options["circumstances"] = JobConstraints(part, outages=around.outages)
+        options["constraints"] = JobConstraints(part, outages=constraints.outages)
         return BatchSimulator(some, whole.platform, whole.policy, whole.allocator, **options)
 
     plain = Platform(tuple(HostGroup(1, host.cores, 1.0) for host in case.machine.hosts))
     found: list[tuple[Any, ...]] = []
-    arrivals = Arrivals(blocks(workload, block), plain)
-    for stretch in stretches(arrivals, simulator, jobs=jobs, outages=whole.circumstances.outages, pace=lambda: 3):
+    arrivals = ArrivingJobs(blocks(workload, block), plain)
+    for stretch in stretches(arrivals, simulator, jobs=jobs, outages=whole.constraints.outages, pace=lambda: 3):
         stretch.simulator.validate()
         found += ended(stretch)
     return [one[1:] for one in sorted(found)]
@@ -104,12 +104,12 @@ def run(workload: Workload, order: Any = "fcfs", rules: Rules | None = None, job
     platform = Platform((HostGroup(4, 4, 1.0),))
     chosen = policy(order) if isinstance(order, str) else order
 
-    def simulator(some: Workload, around: JobConstraints) -> BatchSimulator:
+    def simulator(some: Workload, constraints: JobConstraints) -> BatchSimulator:
         return BatchSimulator(
-            some, platform, chosen, ALLOCATORS["first-fit"], rules=rules, circumstances=around, recorded=True
+            some, platform, chosen, ALLOCATORS["first-fit"], rules=rules, constraints=constraints, recorded=True
         )
 
-    return list(stretches(Arrivals(blocks(workload, 5), platform), simulator, jobs=jobs))
+    return list(stretches(ArrivingJobs(blocks(workload, 5), platform), simulator, jobs=jobs))
 
 
 def test_no_more_jobs_are_held_than_wait_run_or_come() -> None:
@@ -153,7 +153,7 @@ def failing(**columns: Any) -> JobConstraints:
 
 
 @pytest.mark.parametrize(
-    ("order", "rules", "around", "words"),
+    ("order", "rules", "constraints", "words"),
     [
         (FOLLOWS, Rules(), None, "--bls decides: finish"),
         (CANCELS, Rules(), None, "--bls decides: directs"),
@@ -164,9 +164,11 @@ def failing(**columns: Any) -> JobConstraints:
         (POLICIES["fcfs"], Rules(keep_decisions=True), None, "--decisions"),
     ],
 )
-def test_what_needs_all_jobs_is_refused(order: Any, rules: Rules, around: JobConstraints | None, words: str) -> None:
+def test_what_needs_all_jobs_is_refused(
+    order: Any, rules: Rules, constraints: JobConstraints | None, words: str
+) -> None:
     with pytest.raises(InputError, match=words):
-        check_streamed(order, rules, around)
+        check_streamed(order, rules, constraints)
 
 
 class AsksOfTheEnded(Decides):
@@ -196,10 +198,10 @@ JOBS = Workload.from_jobs([(11, 0, 10, 4, 20), (12, 1, 10, 8, 20), (13, 2, 10, 2
 
 
 def simulator(
-    jobs: Workload = JOBS, machine: Platform = MACHINE, around: Surroundings | None = None, **options: Any
+    jobs: Workload = JOBS, machine: Platform = MACHINE, constraints: ConstraintOptions | None = None, **options: Any
 ) -> BatchSimulator:
-    jobs, circumstances = surround(jobs, machine, around or Surroundings())
-    given: dict[str, Any] = {"recorded": True, "circumstances": circumstances} | options
+    jobs, constraints = constrain(jobs, machine, constraints or ConstraintOptions())
+    given: dict[str, Any] = {"recorded": True, "constraints": constraints} | options
     order, placed = given.pop("bls", policy("fcfs")), given.pop("allocator", allocator("first-fit"))
     return BatchSimulator(jobs, machine, order, placed, **given)
 

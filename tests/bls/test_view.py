@@ -15,8 +15,8 @@ from inside import column
 from tables import table_rows
 
 import bridge
-from bls import BatchSimulator, Partition, Platform, SeenJob, Surroundings, View, allocator
-from bls.constraints.options import surround
+from bls import BatchSimulator, ConstraintOptions, Partition, Platform, SeenJob, View, allocator
+from bls.constraints.options import constrain
 from bls.machine.host_power import HostPower
 from bls.machine.platform import HostGroup
 from bls.power.options import PowerOptions
@@ -81,11 +81,13 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Notes:
     files = {"requests": (REQUESTS, "csv"), "windows": (WINDOWS, "toml"), "failures": (FAILURES, "csv")}
     for name, (text, ending) in files.items():
         (folder / f"{name}.{ending}").write_text(text)
-    said = Surroundings(dependencies=True, **{name: str(folder / f"{name}.{end}") for name, (_, end) in files.items()})
+    said = ConstraintOptions(
+        dependencies=True, **{name: str(folder / f"{name}.{end}") for name, (_, end) in files.items()}
+    )
     made = Workload.from_jobs(JOBS)
-    jobs, around = surround(replace(made, extras={"energy": np.arange(5) * 10}), PLATFORM, said)
+    jobs, constraints = constrain(replace(made, extras={"energy": np.arange(5) * 10}), PLATFORM, said)
     simulator = BatchSimulator(
-        jobs, PLATFORM, noted, allocator("first-fit"), circumstances=around, recorded=True, slack=2.0
+        jobs, PLATFORM, noted, allocator("first-fit"), constraints=constraints, recorded=True, slack=2.0
     )
     while simulator.advance(10**6):
         pass
@@ -157,8 +159,8 @@ def test_hosts_partitions_and_windows() -> None:
 def test_windows_are_shown(tmp_path: Path) -> None:
     path = tmp_path / "w.toml"
     path.write_text(WINDOWS)
-    jobs, around = surround(Workload.from_jobs(JOBS), PLATFORM, Surroundings(windows=str(path)))
-    view = BatchSimulator(jobs, PLATFORM, Notes(), allocator("first-fit"), circumstances=around, recorded=True).view
+    jobs, constraints = constrain(Workload.from_jobs(JOBS), PLATFORM, ConstraintOptions(windows=str(path)))
+    view = BatchSimulator(jobs, PLATFORM, Notes(), allocator("first-fit"), constraints=constraints, recorded=True).view
     lecture, service = view.windows
     assert (lecture.kind, lecture.cores, lecture.jobs) == ("reservation", ((0, 2), (4, 5)), "4")
     assert (service.kind, service.name, service.begin_ns // S, service.end_ns // S) == (
@@ -270,9 +272,9 @@ def test_columns_agree_with_jobs(tmp_path: Path) -> None:
     jobs, requests = drawn(80, 5)
     (tmp_path / "r.csv").write_text(requests)
     (tmp_path / "f.csv").write_text("host,down_s,up_s\n1,20,30\n3,60,65\n0,100,101\n")
-    around = Surroundings(requests=str(tmp_path / "r.csv"), failures=str(tmp_path / "f.csv"))
+    constraints = ConstraintOptions(requests=str(tmp_path / "r.csv"), failures=str(tmp_path / "f.csv"))
     checks = Checks()
-    bridge.simulate(Workload.from_jobs(jobs), CARDS, bls=checks, als="recorded", surroundings=around)
+    bridge.simulate(Workload.from_jobs(jobs), CARDS, bls=checks, als="recorded", constraints=constraints)
     assert checks.looks > 100
     assert min(checks.most_running, checks.attempts, checks.several_hosts) > 3
 
@@ -343,16 +345,16 @@ TRIALS = [
 @pytest.mark.parametrize(("allocator", "kind"), TRIALS)
 def test_a_trial_says_what_the_engine_does(tmp_path: Path, allocator: str, kind: str) -> None:
     jobs, requests = drawn(60, 11)
-    around = Surroundings()
+    constraints = ConstraintOptions()
     if kind != "plain":
         failures = "host,down_s,up_s\n3,60,65\n0,100,101\n"
         for name, text in (("r.csv", requests), ("w.toml", TRIED_WINDOWS), ("f.csv", failures)):
             (tmp_path / name).write_text(text)
         files = {name: str(tmp_path / file) for name, file in (("requests", "r.csv"), ("failures", "f.csv"))}
-        around = Surroundings(**files, windows=str(tmp_path / "w.toml"))
+        constraints = ConstraintOptions(**files, windows=str(tmp_path / "w.toml"))
     machine = {"plain": Platform((HostGroup(4, 6, 6.0),)), "asks": CARDS, "limits": LIMITED}[kind]
     workload = Workload.from_jobs(jobs)
-    options: dict[str, Any] = {"als": "recorded", "allocator": allocator, "around": around}
+    options: dict[str, Any] = {"als": "recorded", "allocator": allocator, "constraints": constraints}
     # Of whole hosts ``whole-host`` may take one that is not needed, as it goes by number; a policy may not name such.
     for names in (False, True)[: 1 if allocator == "whole-host" else 2]:
         tries = Tries(names=names)

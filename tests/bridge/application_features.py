@@ -18,7 +18,7 @@ import bridge
 from als.lengths import LENGTHS
 from als.planners import PLANNERS
 from als.techniques import TECHNIQUES
-from bls.constraints.options import Surroundings
+from bls.constraints.options import ConstraintOptions
 from bls.machine.platform import HostGroup, Network, Platform
 from bls.scheduler_options import Rules
 from bls.workloads.workload import Workload
@@ -153,7 +153,7 @@ class GraphFeature(ApplicationFeature):
         network = Network("star", bandwidth_gbps=2.0, latency_ns=50_000, memory_gbps=40.0)
         platform = Platform((HostGroup(3, 2, 4.0), HostGroup(1, 2, 6.0)), network=network)
         how = {"platform": platform, "variation": 0.3, "tasks_per_core": 3, "seed": 7, "rules": self.rules}
-        return Workload.from_jobs(jobs), how | {"surroundings": Surroundings(malleable=self.malleable)}
+        return Workload.from_jobs(jobs), how | {"constraints": ConstraintOptions(malleable=self.malleable)}
 
 
 def small_graph() -> nx.DiGraph:

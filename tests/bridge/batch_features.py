@@ -12,7 +12,7 @@ import numpy as np
 from application_features import MAPS
 
 import bridge
-from bls import Partition, Platform, Rules, SeenJob, Surroundings, View
+from bls import ConstraintOptions, Partition, Platform, Rules, SeenJob, View
 from bls.machine.platform import HostGroup
 from bls.workloads.workload import Workload
 from bridge.scenarios.application_level import ApplicationLevel
@@ -99,8 +99,8 @@ class BatchFeature:
             path = folder / (f"{name}.toml" if name == "windows" else f"{name}.csv")
             path.write_text(text, encoding="utf-8")
             names[name] = str(path)
-        around = Surroundings(dependencies=given.pop("dependencies", False), **names)
-        result = bridge.simulate(self.workload(), self.platform, surroundings=around, **given)
+        constraints = ConstraintOptions(dependencies=given.pop("dependencies", False), **names)
+        result = bridge.simulate(self.workload(), self.platform, constraints=constraints, **given)
         check_ledger(result.ledger)
         return result
 

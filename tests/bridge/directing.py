@@ -14,7 +14,7 @@ from inside import column
 
 import bridge
 from als.techniques import TECHNIQUES
-from bls import HostGroup, Platform, Rules, Surroundings
+from bls import ConstraintOptions, HostGroup, Platform, Rules
 from bls.machine.host_power import HostPower
 from bls.policies.contract import DIRECTIONS
 from bls.power.options import PowerOptions
@@ -66,7 +66,7 @@ def drawn(seed: int) -> dict[str, Any]:
         ),
     }
     if chance.random() < 0.4:
-        options["surroundings"] = Surroundings(failures="mtbf:150s,mttr:5s")
+        options["constraints"] = ConstraintOptions(failures="mtbf:150s,mttr:5s")
     return options
 
 
@@ -79,7 +79,7 @@ def drawn_wide(seed: int) -> dict[str, Any]:
     return options | {
         "als": chance.choice((*sorted(TECHNIQUES), "ss", "gss")),
         "rules": replace(options["rules"], coordination=coordination, resize=resize),
-        "surroundings": replace(options.get("surroundings", Surroundings()), malleable=malleable),
+        "constraints": replace(options.get("constraints", ConstraintOptions()), malleable=malleable),
         "level": replace(options["level"], resize_ns=chance.choice((0, 1_000_000, 500_000_000))),
     }
 
@@ -180,7 +180,7 @@ class Follows(InOrder):
         for job in view.running:
             assert self.held[job.row] == set(_held(view, job))
             assert len(self.held[job.row]) == view.width(job).cores
-            assert job.expected_end_ns == column(view._simulator.state, "jobs.expected_end_ns")[job.row]
+            assert job.expected_end_ns == column(view._jobs.state, "jobs.expected_end_ns")[job.row]
         yield from super().decide(view)
 
 
@@ -294,7 +294,7 @@ def power_drawn(seed: int) -> dict[str, Any]:
     for _ in range(chance.randint(1, 5)):
         begin = chance.randint(0, 150) * S
         limits.append((begin, begin + chance.randint(5, 120) * S, chance.randint(1000, 1500)))
-    around = Surroundings(failures="mtbf:150s,mttr:5s") if chance.random() < 0.4 else Surroundings()
+    constraints = ConstraintOptions(failures="mtbf:150s,mttr:5s") if chance.random() < 0.4 else ConstraintOptions()
     als = chance.choice((*sorted(TECHNIQUES), "ss", "gss", "select:ss,gss,static", "recorded"))
     tasks = {"variation": chance.choice((0.0, 0.3, 0.8)), "tasks_per_core": chance.choice((1, 3, 8))}
     power = PowerOptions(
@@ -309,7 +309,7 @@ def power_drawn(seed: int) -> dict[str, Any]:
         "backfill": chance.choice(("none", "easy", "conservative", "2")),
         "allocator": chance.choice(("first-fit", "first-fit", "best-fit", "contiguous", "whole-host")),
         "rules": Rules(kill_at_walltime=chance.random() < 0.3, max_attempts=10**6),
-        "surroundings": around,
+        "constraints": constraints,
         "power": power,
     }
 

@@ -17,7 +17,7 @@ from directors import Director
 from one_result import different
 
 import bridge
-from bls.constraints.options import Surroundings
+from bls.constraints.options import ConstraintOptions
 from bls.machine.platform import HostGroup, Network, Platform
 from bls.scheduler_options import Rules
 from bls.workloads.workload import Workload
@@ -92,7 +92,7 @@ def scenario(kind: str, variant: int) -> Scenario:
             resize=_resize(kind, draw),
             max_attempts=1000 if kind == "directed" else Rules.max_attempts,
         ),
-        around=Surroundings(
+        constraints=ConstraintOptions(
             failures="mtbf:40s,mttr:5s" if kind == "again" else None,
             malleable="1:0.25:3" if kind in ("widths", "evolving") else None,
         ),

@@ -23,7 +23,7 @@ import pytest
 from batch_cases import APART, FEATURES, LATER, BatchCase, cases, covering, finishes
 from batch_drives import (
     as_users_say,
-    circumstances_of,
+    constraints_of,
     cores_text,
     estimates_of,
     platform_of,
@@ -41,7 +41,7 @@ from reference.machine import MINUTES, Attempt
 import bridge
 from als.techniques import TECHNIQUES
 from bls.allocators import ALLOCATORS
-from bls.constraints.options import Surroundings
+from bls.constraints.options import ConstraintOptions
 from bls.constraints.widths import Widths
 from bls.machine.platform import HostGroup
 from bls.policies import ScorePolicy, account_kernel, score_kernel
@@ -172,9 +172,9 @@ class TwoLevelCase:
                 for number, (group, host) in enumerate(given)
             ]
             platform = replace(platform, hosts=tuple(groups))
-        around = circumstances_of(batch, platform, workload)
+        constraints = constraints_of(batch, platform, workload)
         if computing.resize != "none":
-            around = replace(around, widths=Widths(*np.array(self.widths).T))
+            constraints = replace(constraints, widths=Widths(*np.array(self.widths).T))
         rules = replace(rules_of(batch.rules), estimates=estimates_of(batch))
         changing = []
         if computing.slow is not None:
@@ -190,7 +190,7 @@ class TwoLevelCase:
             overhead_ns=computing.overhead,
             allocator=ALLOCATORS[batch.rules.allocator],
             rules=replace(rules, coordination=computing.coordination, resize=computing.resize),
-            around=Surroundings(malleable=None if computing.resize == "none" else "1:0.01:64"),
+            constraints=ConstraintOptions(malleable=None if computing.resize == "none" else "1:0.01:64"),
             level=ApplicationLevel(
                 latency_ns=computing.latency,
                 assignment="master" if computing.master else "distributed",
@@ -201,7 +201,7 @@ class TwoLevelCase:
         )
         wanted = {job.number: cores_text(job.wanted) for job in batch.jobs if job.wanted is not None}
         found = Scenario.of(workload, replace(platform, partitions=()), options, wanted or None)
-        return replace(found, platform=platform, circumstances=around)
+        return replace(found, platform=platform, constraints=constraints)
 
     def map(self) -> str:
         """The phases as an application map."""

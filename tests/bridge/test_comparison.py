@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from run_tables import table
 
 import bridge
-from bls import HostGroup, Platform, Surroundings, Workload
+from bls import ConstraintOptions, HostGroup, Platform, Workload
 from bridge.compare.comparison import Comparison, Link, chain, compare_jobs, overtakers, ranked
 from bridge.compare.delay_causes import LINKS
 from bridge.compare.words import chain_table, delay_lines, overrun_lines
@@ -229,9 +229,9 @@ def machines(draw: st.DrawFn) -> tuple[pd.DataFrame, pd.DataFrame, list[int | No
     def run(policies: list[str]) -> pd.DataFrame:
         log = Workload.from_jobs([job | {"run_s": draw(st.integers(1, 5))} for job in jobs])
         way = {"bls": draw(st.sampled_from(policies)), "backfill": draw(st.sampled_from(["none", "easy"]))}
-        around = Surroundings(dependencies=True)
+        constraints = ConstraintOptions(dependencies=True)
         machine = Platform((HostGroup(1, n_cores, float(n_cores)),))
-        found = bridge.simulate(log, machine, als="recorded", surroundings=around, **way).jobs
+        found = bridge.simulate(log, machine, als="recorded", constraints=constraints, **way).jobs
         return found.sort_values("job_id").reset_index(drop=True)
 
     a, b = run(["fcfs"]), run(["fcfs", "sjf", "ljf"])

@@ -16,7 +16,7 @@ from test_power_runs import states_told
 import bridge
 from als.programs.table import Programs
 from als.techniques.contract import Technique
-from bls import HostGroup, Platform, Rules, Surroundings
+from bls import ConstraintOptions, HostGroup, Platform, Rules
 from bls.workloads.workload import Workload
 from bridge.couplings import inline, inline_state
 from bridge.couplings.inline_kept import SavedStates
@@ -30,14 +30,14 @@ pytestmark = pytest.mark.whole
 S = 10**9
 FOUR = Platform((HostGroup(1, 4, 4.0),))
 HINT, DECIDE = Rules(coordination="hint"), Rules(resize="decide")
-MALLEABLE = Surroundings(malleable="1:0.5:2")
+MALLEABLE = ConstraintOptions(malleable="1:0.5:2")
 ONE = Workload.from_jobs([(7, 0, 10, 2, 100)])
 
 
 #: Seeds that once differed: a release at the instant of a promise; two messages at one instant; requests of idle cores;
 #: losses that were taken back; tasks that a stop had cut which was put off.
 ONCE = (33, 56, 136, 236, 575, 869)
-OFTEN = {"surroundings": Surroundings(failures="mtbf:100s,mttr:5s"), "keep_tasks": False}
+OFTEN = {"constraints": ConstraintOptions(failures="mtbf:100s,mttr:5s"), "keep_tasks": False}
 GRAPHS = """
 [default]
 steps = 2
@@ -224,7 +224,7 @@ def test_another_program_directs_like_a_policy_in_python(name: str, seed: int, c
 
 def test_what_another_program_may_not(tmp_path: Path) -> None:
     one, two = ONE, Workload.from_jobs([(7, 0, 10, 2, 100), (8, 1, 10, 15, 100)])
-    wide: dict[str, Any] = {"rules": DECIDE, "surroundings": MALLEABLE}
+    wide: dict[str, Any] = {"rules": DECIDE, "constraints": MALLEABLE}
     no_head = r"its queue has no head; allowed: none, .*; or a policy or a scheduler that direc"
 
     def resizes(cores: int) -> dict[str, str]:
@@ -287,7 +287,7 @@ class Does:
 )  # fmt: skip
 def test_what_cannot_be(directs: str, what: Any, message: str) -> None:
     workload = Workload.from_jobs([(7, 0, 10, 2, 100), (8, 1, 10, 3, 100), (9, 1, 10, 1, 100)])
-    given = {"widths": {"rules": DECIDE, "surroundings": MALLEABLE}, "hints": {"rules": HINT}}.get(directs, {})
+    given = {"widths": {"rules": DECIDE, "constraints": MALLEABLE}, "hints": {"rules": HINT}}.get(directs, {})
     with pytest.raises(PluginError, match=message):
         bridge.simulate(workload, FOUR, bls=Does(what, directs), als="ss", **given)
 
@@ -305,9 +305,9 @@ def test_what_it_cannot_be_combined_with() -> None:
          r"estimates=.application.: batch policy does directs running jobs, and what these"),
         (scales, {"als": "recorded"}, r"scale\(\) of job 7: cores; allowed: all of its cores, as it is only replayed"),
         (resizes, {}, r"resize\(\) is for a batch policy whose directs has 'widths', with "),
-        ("fcfs", {"rules": DECIDE, "surroundings": MALLEABLE},
+        ("fcfs", {"rules": DECIDE, "constraints": MALLEABLE},
          "resize='decide': batch policy fcfs does not say how wide jobs are; allowed: a policy in "),
-        (resizes, {"rules": Rules(resize="equal"), "surroundings": MALLEABLE},
+        (resizes, {"rules": Rules(resize="equal"), "constraints": MALLEABLE},
          "resize='equal': batch policy does decides itself which jobs start, and its queue has no head; allowed: decide, none"),
         (hints, {}, r"hint\(\) is for a batch policy whose directs has 'hints', with "),
         (nothing, {"rules": HINT}, r"its queue has no head; allowed: none, .*; or a policy or a scheduler that direc"),
@@ -420,7 +420,7 @@ def test_all_directions_by_hand(coupling: str, tmp_path: Path) -> None:
     widths = tmp_path / "widths.csv"
     widths.write_text("job_id,min_cores,max_cores\n7,1,4\n")
     said: dict[str, Any] = {"als": "ss", "tasks_per_core": 4, "coupling": coupling}
-    said |= {"rules": Rules(resize="decide", coordination="hint"), "surroundings": Surroundings(malleable=widths)}
+    said |= {"rules": Rules(resize="decide", coordination="hint"), "constraints": ConstraintOptions(malleable=widths)}
     workload = Workload.from_jobs([(7, 0, 8, 2, 100), (8, 1, 1, 4, 100)])
     found = bridge.simulate(workload, FOUR, bls=OnceEach(), **said)
     check_ledger(found.ledger)

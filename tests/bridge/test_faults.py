@@ -36,7 +36,7 @@ from layers import two_stay
 from one_result import different
 
 import bridge
-from bls import Rules, Surroundings
+from bls import ConstraintOptions, Rules
 from bridge.couplings import PeerOptions
 from bridge.protocol.messages import Start
 from bridge.runs.simulation import run
@@ -95,7 +95,7 @@ CHANGED: dict[str, tuple[Callable[[], dict[str, Any]], Callable[[Start], object]
         lambda: {
             "rules": Rules(resize="equal", coordination="release"),
             "tasks_per_core": 4,
-            "surroundings": Surroundings(malleable="1:0.25:2"),
+            "constraints": ConstraintOptions(malleable="1:0.25:2"),
             "level": ApplicationLevel(resize_ns=10**6),
         },
         lambda start: start.resizes,

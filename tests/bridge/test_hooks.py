@@ -16,7 +16,7 @@ import bridge
 from als.engine import hooks as a
 from als.engine.dag import hooks as graph_hooks
 from als.programs import drawing as program_drawing
-from bls.constraints.options import Surroundings
+from bls.constraints.options import ConstraintOptions
 from bls.engine import hooks as b
 from bls.machine.host_power import HostPower
 from bls.machine.platform import HostGroup, Platform
@@ -101,7 +101,7 @@ def test_drained_hosts_and_presets_fill_their_slots(filled: dict[str, set[int]],
     assert filled["batch"] == {b.PRESETS}
     path = tmp_path / "nodes.csv"
     path.write_text("host,down_s,up_s,state\n0,10,20,drain\n")
-    simulated(surroundings=Surroundings(failures=str(path)))
+    simulated(constraints=ConstraintOptions(failures=str(path)))
     assert filled["batch"] == {*HOSTS, *OTHERS, b.TAKE_UP, b.GIVE_UP, b.DRAIN, b.PRESETS}
 
 
@@ -130,14 +130,14 @@ def sleeping() -> dict[str, Any]:
     return {"platform": Platform((HostGroup(4, 64, 3000.0, power=power),)), "power": PowerOptions(sleep_after_ns=10**9)}
 
 
-MALLEABLE = Surroundings(malleable="1")
+MALLEABLE = ConstraintOptions(malleable="1")
 GIVES = {b.TAKE_UP, b.GIVE_UP, b.RELEASE}
 PARTS = {b.PLAN, *BY_CORES, *OTHERS, b.LIMITS, b.DOMAIN_OFFER}
 BATCH_CASES: dict[str, tuple[dict[str, Any], set[int]]] = {
     "planning": ({"backfill": "3"}, {b.PLAN}),
     "keeping": ({"backfill": "conservative"}, {b.PLAN, *OTHERS}),
     "by cores": ({"allocator": "contiguous", "backfill": "easy"}, {b.PLAN, *BY_CORES}),
-    "hosts": ({"surroundings": Surroundings(failures="mtbf:1d,mttr:1h")}, {*HOSTS, *OTHERS}),
+    "hosts": ({"constraints": ConstraintOptions(failures="mtbf:1d,mttr:1h")}, {*HOSTS, *OTHERS}),
     "predictions": ({"estimates": "last-two", "backfill": "easy"}, {b.PREDICT, b.LEARN}),
     "promises": ({"estimates": "application", "backfill": "easy"}, {b.HEAR}),
     "an order": ({"bls": "wfp3"}, {b.ORDER}),
@@ -145,11 +145,11 @@ BATCH_CASES: dict[str, tuple[dict[str, Any], set[int]]] = {
     "releases by cores": ({"rules": Rules(coordination="release"), "allocator": "contiguous"},
                           {b.PLAN, *BY_CORES, *GIVES}),
     "hints": ({"rules": Rules(coordination="hint")}, {*GIVES, b.HINT}),
-    "widths": ({"rules": Rules(resize="expand+shrink"), "surroundings": MALLEABLE}, {*GIVES, b.RESIZE}),
-    "molding": ({"rules": Rules(resize="mold"), "surroundings": MALLEABLE}, {b.MOLD}),
-    "molding beside reservations": ({"rules": Rules("3", resize="mold"), "surroundings": MALLEABLE}, {b.MOLD_BESIDE, b.PLAN}),
+    "widths": ({"rules": Rules(resize="expand+shrink"), "constraints": MALLEABLE}, {*GIVES, b.RESIZE}),
+    "molding": ({"rules": Rules(resize="mold"), "constraints": MALLEABLE}, {b.MOLD}),
+    "molding beside reservations": ({"rules": Rules("3", resize="mold"), "constraints": MALLEABLE}, {b.MOLD_BESIDE, b.PLAN}),
     "hinting": ({"bls": LastOfEach(), "rules": Rules(coordination="hint")}, {b.CHOSEN, *GIVES, b.HINT_AS_DECIDED, *OTHERS}),
-    "hints and widths": ({"rules": Rules(resize="expand", coordination="hint"), "surroundings": MALLEABLE},
+    "hints and widths": ({"rules": Rules(resize="expand", coordination="hint"), "constraints": MALLEABLE},
                          {*GIVES, b.HINT, b.RESIZE, b.TOGETHER}),
     "directing": ({"bls": Director(1)}, {b.CHOSEN, b.DIRECT, b.AGAIN, *OTHERS}),
     "holding": (limited("hold"), {b.LIMITS, b.POWER_PLAN, *OTHERS}),
@@ -179,7 +179,7 @@ def test_a_feature_of_the_batch_level_fills_its_slots(case: str, filled: dict[st
 
 SQUARE = ("square:period=10m,low=0.5,cores=0-63",)
 CUT = {"application": GRAPHS | CHANGES}
-EQUAL, EVOLVE = ({"rules": Rules(resize=way), "surroundings": MALLEABLE} for way in ("equal", "evolve"))
+EQUAL, EVOLVE = ({"rules": Rules(resize=way), "constraints": MALLEABLE} for way in ("equal", "evolve"))
 WIDE = {a.SERVE_LAST, a.RANK}
 
 #: A map, options (those of the level among them), and the slots that are filled.
@@ -190,7 +190,7 @@ APPLICATION_CASES: dict[str, tuple[str, dict[str, Any], dict[str, set[int]]]] = 
     "a network": (GRAPH_MAP, {"network": "lv08"},
                   {"application": GRAPHS, "inline": {i.GRAPHS}, "graphs": set(graph_hooks.HOOKS.slots)}),
     "walltimes of graphs": (GRAPH_MAP, {"rules": Rules(kill_at_walltime=True)}, CUT),
-    "failures amid graphs": (GRAPH_MAP, {"surroundings": Surroundings(failures="mtbf:1d,mttr:1h")}, CUT),
+    "failures amid graphs": (GRAPH_MAP, {"constraints": ConstraintOptions(failures="mtbf:1d,mttr:1h")}, CUT),
     "speeds amid graphs": (GRAPH_MAP, {"speeds": SQUARE}, CUT),
     "widths of graphs": (GRAPH_MAP, EQUAL, {"application": GRAPHS | WIDTHS | {a.SERVE_LAST}, "inline": {i.GRAPHS, *KEPT}}),
     "a network, and who waits": (GRAPH_MAP, {"network": "lv08", "rules": Rules(coordination="hint")},

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bls import Platform, Workload, sample_path
-from bls.constraints.options import Surroundings
+from bls.constraints.options import ConstraintOptions
 from bls.machine.platform import HostGroup
 from bls.scheduler_options import Rules
 from bridge.runs.result import Result
@@ -95,8 +95,8 @@ NEVER: dict[str, dict[str, Any]] = {
     "recorded": {"options": Options(als="recorded")},
     "killed": {"options": Options(rules=Rules(kill_at_walltime=True))},
     "releases": {"options": Options(rules=Rules(coordination="release"))},
-    "failures": {"options": Options(around=Surroundings(failures="mtbf:1d,mttr:1h"))},
-    "windows": {"options": Options(around=Surroundings(windows=Path("w.toml")))},
+    "failures": {"options": Options(constraints=ConstraintOptions(failures="mtbf:1d,mttr:1h"))},
+    "windows": {"options": Options(constraints=ConstraintOptions(windows=Path("w.toml")))},
     "speeds": {"options": Options(level=ApplicationLevel(speeds=("square:period=10m,low=0.5",)))},
     "latency": {"options": Options(level=ApplicationLevel(latency_ns=5))},
     "estimates": {"options": Options(rules=Rules(estimates="exact"))},

@@ -23,7 +23,7 @@ from tables import table_rows
 
 import bridge
 from als.techniques.contract import Technique
-from bls import HostGroup, Platform, Rules, Surroundings, Workload
+from bls import ConstraintOptions, HostGroup, Platform, Rules, Workload
 from bls.machine.host_power import HostPower
 from bls.power.host_accounts import HostIntervals
 from bls.power.options import PowerOptions
@@ -323,9 +323,9 @@ def run_small(jobs_: list[dict[str, Any]] | None = None, **said: Any) -> bridge.
     return bridge.simulate(Workload.from_jobs(rows), SMALL, als=als, power=options, **said)
 
 
-WIDE = Surroundings(malleable="1")
-MOLDED: dict[str, Any] = {"fallback": "hold", "rules": Rules("2", resize="mold"), "surroundings": WIDE}
-EXPANDED: dict[str, Any] = {"fallback": "hold", "notice_ns": S, "rules": Rules(resize="expand"), "surroundings": WIDE}
+WIDE = ConstraintOptions(malleable="1")
+MOLDED: dict[str, Any] = {"fallback": "hold", "rules": Rules("2", resize="mold"), "constraints": WIDE}
+EXPANDED: dict[str, Any] = {"fallback": "hold", "notice_ns": S, "rules": Rules(resize="expand"), "constraints": WIDE}
 CHARGED = Rules(charge_decisions=True)
 
 
@@ -414,7 +414,7 @@ def test_cores_that_come_have_to_fit(limit_w: float, given: list[int]) -> None:
         als="ss",
         tasks_per_core=20,
         rules=Rules(resize="expand"),
-        surroundings=Surroundings(malleable="1:1:2"),
+        constraints=ConstraintOptions(malleable="1:1:2"),
         power=PowerOptions(limits=[(5 * S, 1000 * S, limit_w)], fallback="hold"),
     )
     assert found.widths.core[found.widths.change == 1].tolist() == given

@@ -8,7 +8,7 @@ import pytest
 from tables import table_rows
 
 import bridge
-from bls.constraints.options import Surroundings
+from bls.constraints.options import ConstraintOptions
 from bls.scheduler_options import Rules
 from bls.workloads.workload import Workload
 from bridge.scenarios.application_level import ApplicationLevel
@@ -16,7 +16,7 @@ from bridge.scenarios.randomness import draws
 from traces.statistics import comparison_table, paired, paired_comparisons
 from traces.tables import rows_frame
 
-MADE_OF = {"rules": Rules, "around": Surroundings, "level": ApplicationLevel}
+MADE_OF = {"rules": Rules, "constraints": ConstraintOptions, "level": ApplicationLevel}
 
 
 @pytest.mark.parametrize(("options", "drawn"), table_rows(__file__, "whether_a_seed_can_change_a_run"))

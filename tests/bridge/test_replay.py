@@ -25,7 +25,7 @@ from replay_soak import known_sockets, sockets_of, started_by
 from slurm_here import machine, needs_slurm, replayed
 from tables import table_rows
 
-from bls.constraints.options import Surroundings
+from bls.constraints.options import ConstraintOptions
 from bls.machine.partitions import Partition
 from bls.machine.platform import HostGroup, Platform
 from bls.machine.switches import Switch
@@ -144,8 +144,8 @@ def test_jobs_start_from_their_begin_on(tmp_path: Path) -> None:
         _job(4, 20, 10, 1, 60, begin_s=10),
         _job(5, 20, 10, 1, 60, begin_s=300, cancel_s=100),
     ]
-    around = Surroundings(dependencies=True)
-    done, frame = _replayed(jobs, machine(4, 1), tmp_path / "r", around=around, settle_ns=70 * S)
+    constraints = ConstraintOptions(dependencies=True)
+    done, frame = _replayed(jobs, machine(4, 1), tmp_path / "r", constraints=constraints, settle_ns=70 * S)
     assert frame.eligible[[1, 2, 3, 4]].tolist() == [50, frame.end[1] + 20, 400, 20]
     assert frame.state[5] == "cancelled"
     late = (frame.start - frame.eligible)[[1, 2, 3, 4]]
@@ -167,7 +167,11 @@ def test_jobs_wait_for_others_and_think(tmp_path: Path) -> None:
         _job(11, 52, 10, 1, 60, preceding=10, think_s=5),  # may run then
         _job(12, 400, 10, 1, 60),
     ]
-    options = {"around": Surroundings(dependencies=True), "rules": Rules(kill_at_walltime=True), "settle_ns": 70 * S}
+    options = {
+        "constraints": ConstraintOptions(dependencies=True),
+        "rules": Rules(kill_at_walltime=True),
+        "settle_ns": 70 * S,
+    }
     _, frame = _replayed(jobs, machine(4, 1), tmp_path / "r", **options)
     assert list(frame.state[[6, 9, 10]]) == ["killed", "cancelled", "cancelled"]
     end = frame.end
@@ -210,7 +214,10 @@ def test_jobs_wait_for_few_switches_up_to_their_limit(
         _job(2, 1, 900, 3, 1000),
         _job(3, 2, 300, 2, 600),
     ]  # a host is left on each switch
-    options = {"around": Surroundings(switches=switches), "rules": Rules(switch_wait_ns=wait_s and wait_s * S)}
+    options = {
+        "constraints": ConstraintOptions(switches=switches),
+        "rules": Rules(switch_wait_ns=wait_s and wait_s * S),
+    }
     platform = Platform((HostGroup(8, 1, 46.875),), switches=tree)
     _, frame = _replayed(jobs, platform, tmp_path / "r", allocator="topology", settle_ns=70 * S, **options)
     assert list(frame.allocation) == ["0-2", "4-6", "3 7" if wait_s else "0-1"]
@@ -222,7 +229,7 @@ def test_jobs_ask_for_units_memory_gpus_and_licences(tmp_path: Path) -> None:
     path.write_text("job_id,unit_cores,gpu,memory_gb,matlab\n1,2,1,7,\n2,1,,,3\n3,2,1,,\n4,1,,3,1\n")
     platform = Platform((HostGroup(2, 4, 187.5, {"memory_gb": 16, "gpu": 2}),), licences={"matlab": 3})  # type: ignore[arg-type]
     jobs = [_job(1, 0, 300, 8, 600), _job(2, 1, 300, 1, 600), _job(3, 2, 100, 6, 600), _job(4, 3, 100, 1, 300)]
-    _, frame = _replayed(jobs, platform, tmp_path / "r", around=Surroundings(requests=path))
+    _, frame = _replayed(jobs, platform, tmp_path / "r", constraints=ConstraintOptions(requests=path))
     # The first has all GPUs. Then one job has all licences, and one has three units of two cores and a GPU: of two hosts of
     # two GPUs, so that there are cores for the last one, but no licence.
     assert frame.allocation[1] == "0-7"
@@ -253,8 +260,8 @@ def test_a_sites_slurm_conf_and_jobs_that_its_partition_refuses(tmp_path: Path) 
     why = r"Slurm does not start 1 job, though nothing has run for 4 h.*job 1: PartitionTimeLimit"
     with pytest.raises(InputError, match=why):
         replayed([(1, 0, 60, 1, 1200)], found.platform(), tmp_path / "t", found=found)
-    endless = Surroundings(failures="mtbf:6h,mttr:10m,seed:1")  # which would never end otherwise
-    options = {"around": endless, "found": found, "settle_ns": 70 * S}
+    endless = ConstraintOptions(failures="mtbf:6h,mttr:10m,seed:1")  # which would never end otherwise
+    options = {"constraints": endless, "found": found, "settle_ns": 70 * S}
     with pytest.raises(InputError, match=r"Slurm does not start 1 job.*PartitionTimeLimit"):
         replayed([(1, 0, 60, 1, 1200)], found.platform(), tmp_path / "u", **options)
 
@@ -307,7 +314,7 @@ def test_a_job_that_has_run_in_a_reservation_of_the_log_is_in_the_window_of_that
 ) -> None:
     windows = tmp_path / "windows.toml"
     windows.write_text('[[reservation]]\nname = "course"\nbegin = "1h"\nend = "9h"\nhosts = "3"\njobs = "15"\n')
-    done, frame = site(around=Surroundings(windows=windows), settle_ns=70 * S)
+    done, frame = site(constraints=ConstraintOptions(windows=windows), settle_ns=70 * S)
     assert frame.allocation[11] == frame.allocation[15] == "12-15"
     assert 3600 <= frame.start[11] <= 3600 + CYCLE_S
     assert done.notes == (GONE, NO_WINDOW.format("other"), NO_FEATURES)
@@ -354,7 +361,9 @@ def test_reservations_and_maintenance(tmp_path: Path) -> None:
     )
     jobs = [_job(1, 0, 200, 4, 240), _job(2, 5, 300, 2, 400), _job(3, 210, 900, 2, 1000)]
     jobs += [_job(4, 220, 60, 4, 300), _job(5, 230, 1100, 2, 1100), _job(6, 240, 1100, 2, 1100)]
-    done, frame = _replayed(jobs, machine(4, 1), tmp_path / "r", around=Surroundings(windows=path), settle_ns=70 * S)
+    done, frame = _replayed(
+        jobs, machine(4, 1), tmp_path / "r", constraints=ConstraintOptions(windows=path), settle_ns=70 * S
+    )
     assert list(frame.allocation[[2, 5]]) == ["0-1", "0-1"]
     assert 600 <= frame.start[2] <= 600 + CYCLE_S
     assert frame.start[5] >= frame.end[2]
@@ -374,12 +383,12 @@ def test_a_reservation_of_some_cores_of_a_host(tmp_path: Path) -> None:
     )
     path.write_text(text.format(1))
     jobs = [_job(1, 0, 200, 4, 240), _job(2, 5, 300, 2, 400), _job(3, 6, 20, 2, 30)]
-    _, frame = _replayed(jobs, machine(1, 4), tmp_path / "r", around=Surroundings(windows=path))
+    _, frame = _replayed(jobs, machine(1, 4), tmp_path / "r", constraints=ConstraintOptions(windows=path))
     assert frame.start[1] >= 1800
     assert frame.start[[2, 3]].max() < 40
     path.write_text(text.format(5))
     with pytest.raises(InputError, match="--windows: reservation 'c': has parts of 2 hosts; for Slurm, allowed"):
-        replayed(jobs, machine(2, 4), tmp_path / "s", around=Surroundings(windows=path))
+        replayed(jobs, machine(2, 4), tmp_path / "s", constraints=ConstraintOptions(windows=path))
 
 
 def test_nodes_are_drained_as_in_our_engine(tmp_path: Path) -> None:
@@ -396,9 +405,9 @@ def test_nodes_are_drained_as_in_our_engine(tmp_path: Path) -> None:
         _job(5, 850, 60, 2, 300),  # when the second is back, which was down meanwhile
         _job(6, 3150, 60, 2, 300),  # when the first is up, as its draining has ended before
     ]
-    around = Surroundings(failures=str(path))
-    _, frame = _replayed(jobs, machine(2, 1), tmp_path / "r", around=around, settle_ns=70 * S)
-    options: dict[str, Any] = {"platform": machine(2, 1), "bls": "fcfs", "als": "recorded", "surroundings": around}
+    constraints = ConstraintOptions(failures=str(path))
+    _, frame = _replayed(jobs, machine(2, 1), tmp_path / "r", constraints=constraints, settle_ns=70 * S)
+    options: dict[str, Any] = {"platform": machine(2, 1), "bls": "fcfs", "als": "recorded", "constraints": constraints}
     ours = simulate(Workload.from_jobs(jobs), **options).jobs
     assert (ours.start_ns / S).tolist() == [0, 50, 200, 600, 2000, 3600]
     assert frame.start.to_numpy() == pytest.approx((ours.start_ns / S).to_numpy(), abs=4)  # Slurm starts jobs every 3 s
@@ -413,7 +422,7 @@ def test_nodes_go_down_and_jobs_on_them_are_cut(tmp_path: Path, how: str, states
     path = tmp_path / "failures.csv"
     path.write_text("host,down_s,up_s\n0,100,700\n2,0,50\n3,5000,\n")
     jobs = [_job(1, 0, 400, 2, 600), _job(2, 5, 300, 1, 400), _job(3, 210, 100, 3, 1000), _job(4, 220, 60, 4, 300)]
-    options = {"around": Surroundings(failures=str(path)), "rules": Rules(on_failure=how), "als": als}
+    options = {"constraints": ConstraintOptions(failures=str(path)), "rules": Rules(on_failure=how), "als": als}
     done, frame = _replayed(jobs, machine(4, 1), tmp_path / "r", settle_ns=70 * S, **options)
     first = frame.loc[[1]]
     assert list(first.state) == states

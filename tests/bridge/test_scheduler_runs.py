@@ -29,7 +29,7 @@ from pages import ROOT, blocks
 from tables import table_rows
 
 import bridge
-from bls import Surroundings, View
+from bls import ConstraintOptions, View
 from bls.machine.platform import HostGroup, Platform
 from bls.scheduler_options import Rules
 from bls.workloads.workload import Workload
@@ -104,8 +104,12 @@ def test_the_toys_are_fcfs_on_any_workload(
         lines = [f"{host},{30 * k + down},{30 * k + down + 7}\n" for k, (host, down) in enumerate(failing)]
         failures = Path(folder) / "failures.csv"
         failures.write_text("host,down_s,up_s\n" + "".join(lines))
-        around = Surroundings(failures=str(failures)) if failing else Surroundings()
-        options: dict[str, Any] = {"als": "recorded", "surroundings": around, "rules": Rules(kill_at_walltime=kills)}
+        constraints = ConstraintOptions(failures=str(failures)) if failing else ConstraintOptions()
+        options: dict[str, Any] = {
+            "als": "recorded",
+            "constraints": constraints,
+            "rules": Rules(kill_at_walltime=kills),
+        }
         by_toy = bridge.simulate(jobs, machine, bls_command=c_toy if in_c else TOY, **options)
         assert by_toy.jobs.equals(bridge.simulate(jobs, machine, **options).jobs)
     check_ledger(by_toy.ledger)

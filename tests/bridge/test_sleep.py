@@ -20,7 +20,7 @@ from tables import table_rows
 from test_power_runs import hosts_make_the_machine
 
 import bridge
-from bls import HostGroup, Platform, Rules, Surroundings, Workload
+from bls import ConstraintOptions, HostGroup, Platform, Rules, Workload
 from bls.machine.host_power import HostPower
 from bls.power.options import PowerOptions
 from bls.power.sleep import break_even_ns
@@ -110,7 +110,7 @@ def drawn(seed: int) -> dict[str, Any]:
         "bls": chance.choice(("fcfs", "sjf", "wfp3")),
         "allocator": chance.choice(("first-fit", "contiguous", "whole-host")),
         "rules": Rules(**rules, max_attempts=10**6),
-        "surroundings": Surroundings(failures=failures),
+        "constraints": ConstraintOptions(failures=failures),
         "power": power,
         "level": ApplicationLevel(latency_ns=chance.choice((0, 5_000_000))),
     }
@@ -159,14 +159,14 @@ def test_policies_of_users_have_hosts_woken(in_python: bool, tmp_path: Path) -> 
 
 
 #: What options of a table are made of.
-MADE_OF = {"rules": Rules, "surroundings": Surroundings}
+MADE_OF = {"rules": Rules, "constraints": ConstraintOptions}
 
 
 @pytest.mark.parametrize(("options", "more", "message"), table_rows(__file__, "what_cannot_be"))
 def test_what_cannot_be(options: dict[str, Any], more: dict[str, Any], message: str, tmp_path: Path) -> None:
     if "windows" in more:
         (tmp_path / "w.toml").write_text('[[maintenance]]\nname = "m"\nbegin = 10\nend = 20\nhosts = "0"\n')
-        more = {"surroundings": {"windows": tmp_path / "w.toml"}}
+        more = {"constraints": {"windows": tmp_path / "w.toml"}}
     more = {name: MADE_OF[name](**value) if name in MADE_OF else value for name, value in more.items()}
     with pytest.raises(InputError, match=message):
         ran([(1, 0, 10, 1, 10)], hosts(2, 2), 0, power=PowerOptions(**options), **more)
@@ -283,7 +283,7 @@ def simulated(case: Case, folder: Path) -> bridge.Result:
         Platform((HostGroup(machine.hosts, machine.cores, 1.0, power=power),)),
         als="recorded",
         rules=Rules("easy" if case.easy else "none", **charged),
-        surroundings=Surroundings(failures=str(folder / "downs.csv") if case.downs else None),
+        constraints=ConstraintOptions(failures=str(folder / "downs.csv") if case.downs else None),
         power=PowerOptions(sleep_after_ns=case.after, keep_awake=case.keep),
     )
 

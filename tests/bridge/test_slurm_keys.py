@@ -15,7 +15,7 @@ import pytest
 from slurm_here import machine, needs_slurm, replayed
 from tables import table_rows
 
-from bls.constraints.options import Surroundings
+from bls.constraints.options import ConstraintOptions
 from bls.workloads.workload import Workload
 from bridge.replay.configuration import Configuration, of_machine, settings
 from bridge.replay.keys import NODES, OWN, PARTITIONS, TOP, Key, line_of
@@ -193,7 +193,7 @@ def test_slurmctld_executes_nothing_that_a_file_names(tmp_path: Path, tables: li
         found.platform(),
         tmp_path / "r",
         found=found,
-        around=Surroundings(windows=tmp_path / "windows.toml"),
+        constraints=ConstraintOptions(windows=tmp_path / "windows.toml"),
     )
     assert list(done.result.jobs.state) == ["completed", "killed", "completed"]
     assert len(found.replaced) >= len(attack) - 1

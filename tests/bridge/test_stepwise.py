@@ -20,7 +20,7 @@ from test_power_runs import PLATFORM as POWERED
 from test_power_runs import varied
 
 import bridge
-from bls.constraints.options import Surroundings
+from bls.constraints.options import ConstraintOptions
 from bls.constraints.outages import OutageModel, modelled_outages
 from bls.scheduler_options import Rules
 from bridge.runs.simulation import run
@@ -40,7 +40,7 @@ def test_drained_hosts_are_as_if_a_file_had_said_so(tmp_path: Path) -> None:
     """They are drained behind the events of an instant: the file says 1 ns later."""
     text = "host,down_s,up_s,state\n0,100.000000001,400,drain\n2,100.000000001,400,drain\n"
     (tmp_path / "drains.csv").write_text(text)
-    expected = run(scenario(around=Surroundings(failures=str(tmp_path / "drains.csv"))))
+    expected = run(scenario(constraints=ConstraintOptions(failures=str(tmp_path / "drains.csv"))))
     plain = run(scenario())
     simulation = bridge.Simulation(scenario(), drainable=True).run(100 * S)
     drained = simulation.fork().drain("0 2", 400 * S)
@@ -61,8 +61,8 @@ def test_hosts_that_are_drained_fail_by_their_model_as_before(tmp_path: Path) ->
     drains = ["0,100.000000001,150,drain", "2,100.000000001,150,drain"]
     (tmp_path / "failures.csv").write_text("\n".join(["host,down_s,up_s,state", *lines, *drains]) + "\n")
     rules = Rules("easy", max_attempts=1000)
-    expected = run(scenario(around=Surroundings(failures=str(tmp_path / "failures.csv")), rules=rules))
-    failing = scenario(around=Surroundings(failures="mtbf:40s,mttr:3s,seed:1"), rules=rules)
+    expected = run(scenario(constraints=ConstraintOptions(failures=str(tmp_path / "failures.csv")), rules=rules))
+    failing = scenario(constraints=ConstraintOptions(failures="mtbf:40s,mttr:3s,seed:1"), rules=rules)
     simulation = bridge.Simulation(failing, drainable=True).run(100 * S)
     drained = simulation.fork().drain("0 2", 150 * S)
     assert different(drained.result(), expected) == ""

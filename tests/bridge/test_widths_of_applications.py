@@ -12,7 +12,7 @@ from tables import table_rows
 
 import bridge
 from bls import HostGroup, Platform, Rules, Workload
-from bls.constraints.options import Surroundings
+from bls.constraints.options import ConstraintOptions
 from bridge.compare.delay_causes import CAUSES, StartedJobs, find_causes
 from bridge.scenarios.application_level import ApplicationLevel
 from traces.base.errors import InputError
@@ -27,8 +27,10 @@ def malleable(rows: Rows, widths: str, folder: Path, requests: str = "", **optio
     """Jobs of tasks of one second on four cores, checked."""
     (folder / "widths.csv").write_text("job_id,min_cores,max_cores\n" + widths)
     (folder / "requests.csv").write_text(requests)
-    around = Surroundings(malleable=folder / "widths.csv", requests=folder / "requests.csv" if requests else None)
-    options = {"platform": Platform((HostGroup(1, 4, 4.0),)), "als": "ss", "surroundings": around} | options
+    constraints = ConstraintOptions(
+        malleable=folder / "widths.csv", requests=folder / "requests.csv" if requests else None
+    )
+    options = {"platform": Platform((HostGroup(1, 4, 4.0),)), "als": "ss", "constraints": constraints} | options
     found = bridge.simulate(Workload.from_jobs(rows), rules=Rules(resize=options.pop("resize")), **options)
     check_ledger(found.ledger)
     return found
@@ -96,7 +98,7 @@ def test_what_cannot_be(malleable: str | None, said: dict[str, Any], words: str)
     workload = Workload.from_jobs([(1, 0, 4, 2, 4), (2, 1, 4, 2, 4)])
     options = said | {"rules": Rules(**{"resize": "equal"} | said.get("rules", {}))}
     with pytest.raises(InputError, match=re.escape(words)):
-        bridge.simulate(workload, surroundings=Surroundings(malleable=malleable), **options)
+        bridge.simulate(workload, constraints=ConstraintOptions(malleable=malleable), **options)
 
 
 @pytest.mark.parametrize(("text", "words"), table_rows(__file__, "a_file_of_widths_is_checked"))

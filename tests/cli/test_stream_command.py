@@ -12,12 +12,12 @@ from layers import these_stay
 from tables import table_rows, table_text
 
 import bridge.runs.stream as streaming
-from bls.constraints.options import Surroundings
+from bls.constraints.options import ConstraintOptions
 from bls.machine.platform import HostGroup, Platform
 from bls.scheduler_options import Rules
 from bls.seen.answers import Start
 from bls.seen.jobs import SeenJob
-from bls.stream import Arrivals
+from bls.stream import ArrivingJobs
 from bls.workloads import sample_path
 from bls.workloads.readers.swf import swf_blocks
 from bridge.runs.simulation import run
@@ -119,14 +119,14 @@ class _Keeps:
 
 #: Policy, backfilling and further options of runs, with the platform and the log that they are of.
 WITH_HOSTS = Platform((HostGroup(3, 4, 1.0, resources=(("memory", 4 << 20),)),))
-STREAMS: list[tuple[Any, str, dict[str, Any], Surroundings, Platform, str | None]] = [
-    (_Keeps, "none", {}, Surroundings(), WITH_HOSTS, WITH_MEMORY),
-    (_Keeps, "none", {"estimates": "exact"}, Surroundings(memory="swf"), WITH_HOSTS, WITH_MEMORY),
-    ("sjf", "none", {}, Surroundings(memory="swf"), WITH_HOSTS, WITH_MEMORY),
-    ("fcfs", "conservative", {}, Surroundings(memory="swf"), WITH_HOSTS, WITH_MEMORY),
-    ("fcfs", "easy", {}, Surroundings(failures="mtbf:30min,mttr:3min"), WITH_HOSTS, WITH_MEMORY),
-    ("wfp3", "conservative", {}, Surroundings(), Platform((HostGroup(16, 16, 1.0),)), None),
-    ("reject", "none", {}, Surroundings(), Platform((HostGroup(16, 16, 1.0),)), None),
+STREAMS: list[tuple[Any, str, dict[str, Any], ConstraintOptions, Platform, str | None]] = [
+    (_Keeps, "none", {}, ConstraintOptions(), WITH_HOSTS, WITH_MEMORY),
+    (_Keeps, "none", {"estimates": "exact"}, ConstraintOptions(memory="swf"), WITH_HOSTS, WITH_MEMORY),
+    ("sjf", "none", {}, ConstraintOptions(memory="swf"), WITH_HOSTS, WITH_MEMORY),
+    ("fcfs", "conservative", {}, ConstraintOptions(memory="swf"), WITH_HOSTS, WITH_MEMORY),
+    ("fcfs", "easy", {}, ConstraintOptions(failures="mtbf:30min,mttr:3min"), WITH_HOSTS, WITH_MEMORY),
+    ("wfp3", "conservative", {}, ConstraintOptions(), Platform((HostGroup(16, 16, 1.0),)), None),
+    ("reject", "none", {}, ConstraintOptions(), Platform((HostGroup(16, 16, 1.0),)), None),
 ]
 
 
@@ -135,13 +135,13 @@ STAY = ("fcfs", "wfp3")
 
 
 @pytest.mark.parametrize(
-    ("bls", "backfill", "rules", "around", "platform", "log"), these_stay(STREAMS, lambda one: one[0] in STAY)
+    ("bls", "backfill", "rules", "constraints", "platform", "log"), these_stay(STREAMS, lambda one: one[0] in STAY)
 )
 def test_row_groups_and_stretches_of_any_size(
     bls: Any,
     backfill: str,
     rules: dict[str, Any],
-    around: Surroundings,
+    constraints: ConstraintOptions,
     platform: Platform,
     log: str | None,
     tmp_path: Path,
@@ -153,15 +153,17 @@ def test_row_groups_and_stretches_of_any_size(
     if log is not None:
         path.write_text(log)
     allocator = "contiguous" if log is None else "first-fit"
-    options = Options(bls=bls, als="recorded", allocator=allocator, rules=Rules(backfill, **rules), around=around)
+    options = Options(
+        bls=bls, als="recorded", allocator=allocator, rules=Rules(backfill, **rules), constraints=constraints
+    )
     whole = run(Scenario.of(load_workload(path, platform), platform, options))
     tables.write_jobs(whole.ledger, tmp_path / "whole.parquet", whole.further_columns)
-    assert around.failures is None or whole.metrics["state_requeued"] > 5
+    assert constraints.failures is None or whole.metrics["state_requeued"] > 5
     expected = dict(whole.metrics)
     if (fragmentation := expected["mean_fragmentation"]) is not None:  # None, if no job started
         expected["mean_fragmentation"] = pytest.approx(fragmentation, rel=1e-12)
     for jobs, block_bytes in ((7, 300), (100, 1 << 20)):
-        arrivals = Arrivals(swf_blocks(path, block_bytes=block_bytes), platform, memory=options.around.memory)
+        arrivals = ArrivingJobs(swf_blocks(path, block_bytes=block_bytes), platform, memory=options.constraints.memory)
         scenario = Scenario.of(arrivals.first(), platform, options)
         found = streaming.run_stream(
             scenario, arrivals, tmp_path / "streamed.parquet", lambda ended, now_ns: None, stretch_jobs=jobs
@@ -222,4 +224,4 @@ def test_a_log_of_which_no_job_fits_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match="none of its jobs fits the platform: no run time 1, wider than the platform 8"
     ):
-        Arrivals(swf_blocks(tmp_path / "log.swf", block_bytes=100), Platform((HostGroup(1, 9, 1.0),))).first()
+        ArrivingJobs(swf_blocks(tmp_path / "log.swf", block_bytes=100), Platform((HostGroup(1, 9, 1.0),))).first()

@@ -27,7 +27,7 @@ from bls.scheduler_options import Rules
 from bls.workloads import read_workload
 from bls.workloads.workload import Workload
 from bridge import run_study
-from bridge.runs.figures import RUN_FIGURES, RunView
+from bridge.runs.figures import RUN_FIGURES, FigureView
 from bridge.studies.comparing import compare_study
 from bridge.studies.drawing import MEASURES, STUDY_FIGURES, draw_study_figures, read_results
 from bridge.studies.executors.local import Here
@@ -233,7 +233,9 @@ def _rows(run: Any, name: str) -> pd.DataFrame:
 def test_the_words_of_a_run_are_whole_and_apart(run: Any, name: str) -> None:
     machine = run.ledger.machine
     for jobs in (None, [(1, 9)]):
-        view = RunView(np.asarray(machine.first_core), list(machine.host_names), jobs, None, "w: fcfs × gss, Υ = 0.25")
+        view = FigureView(
+            np.asarray(machine.first_core), list(machine.host_names), jobs, None, "w: fcfs × gss, Υ = 0.25"
+        )
         _check_words(name, RUN_FIGURES[name].draw(_rows(run, name), view))
 
 
@@ -252,7 +254,7 @@ def test_what_white_is_depends_on_what_is_left_out(run: Any) -> None:
         ([(1, 1000)], "white: idle", "mean share"),
         ([(1, 9)], "white: idle or other jobs", "without other jobs"),
     ):
-        view = RunView(np.asarray(machine.first_core), list(machine.host_names), jobs, None, "title")
+        view = FigureView(np.asarray(machine.first_core), list(machine.host_names), jobs, None, "title")
         said = RUN_FIGURES["gantt"].draw(run.tasks, view).axes[0].get_title(loc="right")
         assert gantt in said
         assert ("other jobs" in said) == ("other jobs" in gantt)
@@ -352,7 +354,7 @@ MARKS_OF_RUNS: Mapping[str, Callable[[pd.DataFrame, Figure], tuple[float, float]
 @pytest.mark.parametrize("name", RUN_FIGURES)
 def test_a_figure_of_a_run_shows_every_row(run: Any, name: str) -> None:
     machine = run.ledger.machine
-    view = RunView(np.asarray(machine.first_core), list(machine.host_names), None, None, "title")
+    view = FigureView(np.asarray(machine.first_core), list(machine.host_names), None, None, "title")
     rows = _rows(run, name)
     wanted, found = MARKS_OF_RUNS[name](rows, RUN_FIGURES[name].draw(rows, view))
     assert found == pytest.approx(wanted, rel=1e-9)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 
+import grimp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -122,3 +123,9 @@ def test_under_it_every_job_runs_once_and_the_records_are_sound(name: str, case:
     assert sorted(job.number for job in jobs) == sorted(job.number for job in case.jobs)
     assert [job.end - job.start for job in jobs] == result.scenario.workload.run_ns.tolist()
     assert done(case.simulated(bls=name, platform=machine)) == jobs
+
+
+@pytest.mark.parametrize(("lower", "upper"), [("bls.view", "bls.policies"), ("bls.policies", "bls.simulator")])
+def test_what_a_policy_is_shown_knows_neither_policies_nor_the_simulator(lower: str, upper: str) -> None:
+    graph = grimp.build_graph("bls", cache_dir=None)  # with what is imported only for the sake of types
+    assert graph.find_shortest_chain(lower, upper, as_packages=True) is None

@@ -14,7 +14,7 @@ import bridge
 from bls import Allocator, HostGroup, Platform, Rules, Workload, load_platform, read_workload, sample_path
 from bls.allocators import ALLOCATORS
 from bls.constraints.advance_reservations import load_windows
-from bls.constraints.options import Surroundings, surround
+from bls.constraints.options import ConstraintOptions, constrain
 from bls.constraints.outages import NEVER, outages, read_outages
 from bls.constraints.partition_assignment import assign
 from bls.constraints.resource_requests import requests
@@ -159,9 +159,9 @@ def test_the_requests_on_the_inputs_page(tmp_path: Path) -> None:
     assert asked.unit_cores.tolist()[:4] == [4, 1, 8, 1]
     assert asked.per_unit.tolist()[:4] == [[1, 16 * 2**20], [0, 2 * 2**20], [2, 0], [0, 0]]
     assert asked.licences[:, 0].tolist()[:4] == [0, 1, 0, 0]
-    jobs, around = surround(log(), mixed, Surroundings(requests=tmp_path / "requests.csv"))
+    jobs, constraints = constrain(log(), mixed, ConstraintOptions(requests=tmp_path / "requests.csv"))
     assert len(jobs) == 30
-    assert around.requests is not None
+    assert constraints.requests is not None
 
 
 def test_the_windows_on_the_inputs_page(tmp_path: Path) -> None:

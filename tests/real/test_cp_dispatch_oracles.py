@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bls.cp import Instance, Parameters, Queue, Running
+from bls.cp import Instance, Parameters, Queue, RunningUnits
 from bls.cp.dispatch import plan
 from bls.cp.problem import problem_of
 from bls.cp.ranking import select
@@ -36,7 +36,7 @@ def instance(case: dict[str, Any]) -> Instance:
     return Instance(
         tuple(case["resources"]),
         table(case["capacity_per_node"]),
-        Running(
+        RunningUnits(
             column([job["left"] for job in running]),
             table([job["per_unit"] for job in running]),
             *(column([place[k] for place in places]) for k in range(3)),

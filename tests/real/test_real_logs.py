@@ -21,10 +21,10 @@ from scenarios import Case, assert_as_expected
 
 import bridge
 from bls.analysis.likeness import halves, likeness
-from bls.constraints.options import Surroundings
+from bls.constraints.options import ConstraintOptions
 from bls.machine.platform import HostGroup, Platform
 from bls.scheduler_options import Rules
-from bls.stream import Arrivals
+from bls.stream import ArrivingJobs
 from bls.workloads import read_workload
 from bls.workloads.archive import find_log
 from bls.workloads.calendar import Calendar
@@ -274,10 +274,10 @@ def test_the_same_table_and_metrics(
 ) -> None:
     path = shared / "traces" / f"{log}.swf.gz"
     platform = Platform((HostGroup(cores // 4, 4, 8.0, resources=(("memory", 1 << 20),)),))
-    options = Options(bls=order, als="recorded", rules=Rules(backfill), around=Surroundings(**more))
+    options = Options(bls=order, als="recorded", rules=Rules(backfill), constraints=ConstraintOptions(**more))
     whole = run(Scenario.of(load_workload(path, platform), platform, options))
     write_jobs(whole.ledger, tmp_path / "whole.parquet")
-    arrivals = Arrivals(swf_blocks(path), platform, memory=options.around.memory)
+    arrivals = ArrivingJobs(swf_blocks(path), platform, memory=options.constraints.memory)
     scenario = Scenario.of(arrivals.first(), platform, options)
     found = run_stream(scenario, arrivals, tmp_path / "streamed.parquet", lambda ended, now_ns: None)
     assert (tmp_path / "streamed.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()

@@ -174,7 +174,7 @@ _TOLD: dict[str, dict[str, Any]] = {
     "plain": {"als": "static"},
     "varied": {"als": "gss", "variation": 0.3},
     "killed": {"als": "fac", "variation": 0.4, "rules": {"kill_at_walltime": True, "backfill": "easy"}},
-    "failures": {"als": "awf-c", "variation": 0.2, "around": {"failures": "mtbf:30m,mttr:5m,seed:1"}},
+    "failures": {"als": "awf-c", "variation": 0.2, "constraints": {"failures": "mtbf:30m,mttr:5m,seed:1"}},
     "speeds": {"als": "af", "variation": 0.2, "level": {"speeds": ("noise:period=30s,sigma=0.3",)}},
     "costs": {"als": "ss", "overhead_ns": 10**8, "level": {"assignment": "master", "latency_ns": 10**7}},
     "programs": {"als": "select:gss,fac", "level": {"applications": "programs.toml", "lengths": "gamma:cov=0.5"}},

@@ -53,31 +53,35 @@ _ESTIMATORS = (
     f"{PLUGINS}:Half",
 )
 
-#: What surrounds jobs: keywords of ``bridge.simulate``, ``rules`` and ``around`` as mappings.
-_AROUND: dict[str, dict[str, Any]] = {
-    "memory": {"platform": "mixed.toml", "around": {"memory": "swf"}},
-    "requests": {"platform": "mixed.toml", "around": {"requests": "requests.csv"}},
-    "requests and memory": {"platform": "mixed.toml", "around": {"requests": "requests.csv", "memory": "swf"}},
+#: What constrains jobs: keywords of ``bridge.simulate``, ``rules`` and ``constraints`` as mappings.
+_CONSTRAINTS: dict[str, dict[str, Any]] = {
+    "memory": {"platform": "mixed.toml", "constraints": {"memory": "swf"}},
+    "requests": {"platform": "mixed.toml", "constraints": {"requests": "requests.csv"}},
+    "requests and memory": {"platform": "mixed.toml", "constraints": {"requests": "requests.csv", "memory": "swf"}},
     "partitions": {"platform": "parts.toml"},
-    "dependencies": {"platform": "plain.toml", "around": {"dependencies": True}},
-    "windows": {"platform": "plain.toml", "around": {"windows": "windows.toml"}},
-    "failures": {"platform": "plain.toml", "around": {"failures": "failures.csv"}},
-    "drained": {"platform": "plain.toml", "around": {"failures": "drained.csv"}},
+    "dependencies": {"platform": "plain.toml", "constraints": {"dependencies": True}},
+    "windows": {"platform": "plain.toml", "constraints": {"windows": "windows.toml"}},
+    "failures": {"platform": "plain.toml", "constraints": {"failures": "failures.csv"}},
+    "drained": {"platform": "plain.toml", "constraints": {"failures": "drained.csv"}},
     "lost by failures": {
         "platform": "plain.toml",
-        "around": {"failures": "mtbf:6h,mttr:20m,seed:3"},
+        "constraints": {"failures": "mtbf:6h,mttr:20m,seed:3"},
         "rules": {"on_failure": "lose"},
     },
-    "often failing": {"platform": "plain.toml", "around": {"failures": "mtbf:3h,mttr:10m"}},
+    "often failing": {"platform": "plain.toml", "constraints": {"failures": "mtbf:3h,mttr:10m"}},
     "killed": {"platform": "plain.toml", "rules": {"kill_at_walltime": True}},
     "cost": {"platform": "plain.toml", "rules": {"charge_decisions": True, "decision_cost_ns": 7 * 10**9}},
-    "switches": {"platform": "switches.toml", "around": {"switches": "1@10m"}, "allocator": "topology"},
-    "switch requests": {"platform": "switches.toml", "around": {"requests": "switches.csv"}, "allocator": "topology"},
+    "switches": {"platform": "switches.toml", "constraints": {"switches": "1@10m"}, "allocator": "topology"},
+    "switch requests": {
+        "platform": "switches.toml",
+        "constraints": {"requests": "switches.csv"},
+        "allocator": "topology",
+    },
 }
 
 
 def _merged(*parts: dict[str, Any]) -> dict[str, Any]:
-    # Rules and surroundings are put together, everything else is the last one's.
+    # Rules and constraints are put together, everything else is the last one's.
     merged: dict[str, Any] = {}
     for part in parts:
         for key, value in part.items():
@@ -100,13 +104,13 @@ def _orders() -> Iterator[Case]:
             workload="busy",
             platform="plain.toml",
             bls=f"{PLUGINS}:{name}",
-            around={"failures": "failures.csv", "dependencies": True},
+            constraints={"failures": "failures.csv", "dependencies": True},
         )
     for order in ("least-power", "most-power", "least-energy", "expr:power_w % 7 - sqrt(energy_j)"):
         for name in ("easy", "keep"):
             rules = BACKFILLING[name]
             yield run(f"{order} × {name}", workload="busy", platform="powered.toml", bls=order, rules=rules)
-    yield run("reject", workload="busy", bls="reject", around={"dependencies": True})
+    yield run("reject", workload="busy", bls="reject", constraints={"dependencies": True})
     for name in ("hcp19", "cp-classes", "pcp19", "pcp20"):  # a solver's plans are those of its version
         yield run(name, workload="busy", bls=f"{name}:search=list,which=all")
     by_size = "slurm:priority=multifactor,weight_job_size=1000,favor_small=true,small_relative_to_time=true"
@@ -134,7 +138,7 @@ def _places() -> Iterator[Case]:
             workload="busy",
             platform="mixed.toml",
             allocator=allocator,
-            around={"requests": "requests.csv"},
+            constraints={"requests": "requests.csv"},
             rules=BACKFILLING["easy"],
         )
     for name in ("none", "easy"):
@@ -160,11 +164,15 @@ def _estimates() -> Iterator[Case]:
             )
 
 
-def _circumstances() -> Iterator[Case]:
-    for around, given in _AROUND.items():
+def _constraints() -> Iterator[Case]:
+    for constraints, given in _CONSTRAINTS.items():
         for name in ("none", "easy", "keep", "rebuild"):
             merged = _merged({"workload": "busy", "seed": 2}, given, {"rules": BACKFILLING[name]})
-            yield run(f"{around} × {name}", **merged, fair_start=around in ("killed", "partitions") and name == "none")
+            yield run(
+                f"{constraints} × {name}",
+                **merged,
+                fair_start=constraints in ("killed", "partitions") and name == "none",
+            )
     for name in ("none", "easy", "keep"):
         rules = BACKFILLING[name]
         yield run(f"withdrawn × {name}", workload="withdrawn", platform="plain.toml", rules=rules)
@@ -198,7 +206,7 @@ def _circumstances() -> Iterator[Case]:
             workload="withdrawn",
             platform="plain.toml",
             rules={**rules, **costly},
-            around={"failures": "mtbf:1h,mttr:5m"},
+            constraints={"failures": "mtbf:1h,mttr:5m"},
         )
     yield run("clamped", workload="busy", platform="small.toml", oversize="clamp", rules=BACKFILLING["easy"])
     yield run("rejected", workload="busy", platform="small.toml", rules=BACKFILLING["keep"])
@@ -212,4 +220,4 @@ def batch_cases() -> Iterator[Case]:
     yield from _orders()
     yield from _places()
     yield from _estimates()
-    yield from _circumstances()
+    yield from _constraints()

@@ -45,6 +45,6 @@ def run_of_paper(name: str, /, **given: Any) -> Case:
 
 
 def run(name: str, /, **given: Any) -> Case:
-    """A run of both levels: what ``bridge.simulate`` takes, ``rules``, ``around`` and ``level`` as mappings, ``workload`` by
-    its name in ``tools.digest_cases.workloads``; ``als`` is ``recorded`` where nothing else is said."""
+    """A run of both levels: what ``bridge.simulate`` takes, ``rules``, ``constraints`` and ``level`` as mappings, ``workload``
+    by its name in ``tools.digest_cases.workloads``; ``als`` is ``recorded`` where nothing else is said."""
     return Case(name.replace(f"{PLUGINS}:", "plugins.py:"), "run", {"als": "recorded", **given})

@@ -1,4 +1,4 @@
-"""The files of the matrix: platforms, what surrounds jobs, maps, lengths, speeds, graphs, logs. Cases name them as here."""
+"""The files of the matrix: platforms, what constrains jobs, maps, lengths, speeds, graphs, logs. Cases name them as here."""
 
 from __future__ import annotations
 

@@ -24,19 +24,19 @@ def _batch(draw: random.Random) -> tuple[list[str], dict[str, Any]]:
     policy = draw.choice(POLICIES)
     words = [policy, backfilling]
     rules: dict[str, Any] = dict(BACKFILLING[backfilling])
-    around: dict[str, Any] = {}
+    constraints: dict[str, Any] = {}
     platform = draw.choice(("plain.toml", "mixed.toml", "parts.toml", "mixed-parts.toml", "switched-parts.toml"))
     given: dict[str, Any] = {"workload": draw.choice(("busy", "withdrawn", "crowded")), "platform": platform}
-    given |= {"bls": policy, "rules": rules, "around": around, "seed": draw.randrange(100)}
+    given |= {"bls": policy, "rules": rules, "constraints": constraints, "seed": draw.randrange(100)}
     if draw.random() < 0.5:
-        around["failures"] = draw.choice(_FAILURES)
+        constraints["failures"] = draw.choice(_FAILURES)
         rules["on_failure"] = draw.choice(("requeue", "lose"))
         words.append(f"{rules['on_failure']} failures")
     if draw.random() < 0.4:
         rules["estimates"] = draw.choice(_ESTIMATES)
         words.append(f"estimates {rules['estimates']}")
     if draw.random() < 0.4:
-        around["dependencies"] = True
+        constraints["dependencies"] = True
         words.append("dependencies")
     if draw.random() < 0.4:
         rules["kill_at_walltime"] = True
@@ -45,14 +45,14 @@ def _batch(draw: random.Random) -> tuple[list[str], dict[str, Any]]:
         rules |= {"charge_decisions": True, "decision_cost_ns": draw.choice((0, 10**6, 3 * 10**9))}
         words.append("cost")
     if platform.startswith("mixed") and given["workload"] == "busy" and draw.random() < 0.7:
-        around["requests"] = "requests.csv"
+        constraints["requests"] = "requests.csv"
         words.append("requests")
     if platform == "plain.toml" and given["workload"] == "busy" and draw.random() < 0.5:
-        around["windows"] = "windows.toml"
+        constraints["windows"] = "windows.toml"
         words.append("windows")
     if platform.startswith("switched"):
         given["allocator"] = "topology"
-        around["switches"] = draw.choice(("1", "2@5m"))
+        constraints["switches"] = draw.choice(("1", "2@5m"))
         words.append("switches")
     elif draw.random() < 0.5:
         given["allocator"] = draw.choice(_ALLOCATORS)
@@ -94,8 +94,8 @@ def pair_cases() -> Iterator[Case]:
         if number % 3:
             more, level = _application(draw)
             words, given = [*words, *more], {**given, **level}
-            if "network" in level["level"] and "failures" in given["around"]:
-                given["around"]["failures"] = (
+            if "network" in level["level"] and "failures" in given["constraints"]:
+                given["constraints"]["failures"] = (
                     "failures.csv"  # a graph may take so long that a host always fails before its end
                 )
             given["select"] = "first:45"

@@ -9,8 +9,8 @@ import numpy as np
 from bls.engine import state as b
 from bls.engine.hooks import HOOK
 from bls.engine.queue import waiting_from
+from bls.engine.signatures import SCORE
 from bls.engine.state import BatchState
-from bls.policies.contract import SCORE
 from traces.algorithms.copying import copy_first
 from traces.algorithms.sorting import sort_places
 from traces.compiled import Array, compiled, value_from

@@ -32,7 +32,7 @@ import numpy as np
 
 from bls.policies.contract import KnownJobs, ScorePolicy, account_kernel, score_kernel
 from bls.policies.multifactor.fair_share import CLASSIC, FAIR_TREE, OWN, charge, factor, new_memory
-from bls.policies.multifactor.settings import Multifactor, Partition, Qos
+from bls.policies.multifactor.settings import Multifactor, PartitionPart, Qos
 from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
@@ -133,7 +133,7 @@ def _looked_up(numbers: Array, table: Mapping[int, float], missing: float) -> Ar
     return values
 
 
-def _factors(rows: Iterable[Partition | Qos]) -> dict[int, float]:
+def _factors(rows: Iterable[PartitionPart | Qos]) -> dict[int, float]:
     """Priority / highest priority by number."""
     priorities = {row.number: row.priority for row in rows}
     highest = max(1, *priorities.values()) if priorities else 1

@@ -49,7 +49,7 @@ SETTINGS = (*WEIGHTS, *_DURATIONS, "algorithm", "dampening", *_FLAGS, "cores_per
 
 
 @dataclass(frozen=True)
-class Partition:
+class PartitionPart:
     """A partition's part in the priority.
 
     Parameters
@@ -80,7 +80,7 @@ class Partition:
 
 @dataclass(frozen=True)
 class Qos:
-    """A quality of service: its number in the workload, and its priority as a :class:`Partition`'s."""
+    """A quality of service: its number in the workload, and its priority as a :class:`PartitionPart`'s."""
 
     number: int
     priority: int = 0
@@ -146,7 +146,7 @@ class Multifactor:
     small_relative_to_time: bool = False
     cores_per_node: int = 1
     tree: AccountTree = field(default_factory=AccountTree)
-    partitions: tuple[Partition, ...] = ()
+    partitions: tuple[PartitionPart, ...] = ()
     qos_levels: tuple[Qos, ...] = ()
     source: str = "multifactor"
 
@@ -236,7 +236,7 @@ class Multifactor:
             raise InputError(f"{where if key in words else source}: {error}") from None
 
 
-_TABLES: dict[str, type[Any]] = {"accounts": Account, "users": User, "partitions": Partition, "qos_levels": Qos}
+_TABLES: dict[str, type[Any]] = {"accounts": Account, "users": User, "partitions": PartitionPart, "qos_levels": Qos}
 
 #: The lists of tables of a file, each with the keys of its tables.
 TABLES = {name: tuple(entry.name for entry in fields(kind)) for name, kind in _TABLES.items()}

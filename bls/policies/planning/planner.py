@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from bls.cp.parameters import Parameters
 from traces.base.errors import InputError
 
 if TYPE_CHECKING:
     from bls.policies.planning.run import PlannedRun
+    from bls.seen.answers import Choice
     from bls.view import View
 
 
 @dataclass(frozen=True)
-class Planner(Parameters):
+class PlanningPolicy(Parameters):
     """One of the dispatchers, with the choices of :class:`bls.cp.parameters.Parameters`, as ``--bls pcp20:queue=50`` has
     them.
 
@@ -57,19 +58,19 @@ class Planner(Parameters):
 
         return PlannedRun(self.name, self.parameters)
 
-    def decide(self, view: View) -> Iterable[Any]:
+    def decide(self, view: View) -> Iterable[Choice]:
         """Who starts now: a decision that knows of none before it."""
         return self.for_run().decide(view)
 
 
 #: Pooled resources, and then best fit by node.
-HCP19 = Planner(name="hcp19")
+HCP19 = PlanningPolicy(name="hcp19")
 
 #: How many units of a job each class of nodes gets, and then places on these; ours.
-CP_CLASSES = Planner(name="cp-classes")
+CP_CLASSES = PlanningPolicy(name="cp-classes")
 
 #: A variable for each unit on each node that can hold it.
-PCP19 = Planner(name="pcp19")
+PCP19 = PlanningPolicy(name="pcp19")
 
 #: A position for each unit on an axis of all nodes.
-PCP20 = Planner(name="pcp20")
+PCP20 = PlanningPolicy(name="pcp20")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from bls.cp.dispatch import dispatch
 from bls.cp.instance import Instance
 from bls.cp.parameters import Parameters
-from bls.cp.plan import Plan
+from bls.cp.plan import DispatchPlan
 from bls.cp.prices import Prices
 from bls.cp.solver import cp_model
 from traces.base.time import NS_PER_S
@@ -20,6 +20,7 @@ from traces.compiled import Array
 
 if TYPE_CHECKING:
     from bls.seen.columns import RunningColumns, WaitingColumns
+    from bls.seen.jobs import SeenJob
     from bls.view import View
 
 #: So many of the jobs that a start goes past are named.
@@ -65,7 +66,7 @@ class PlannedRun:
         """Columns of the file of signals without which a run cannot be."""
         return self.parameters.needs_signals
 
-    def decide(self, view: View) -> Iterator[tuple[Any, list[int], str]]:
+    def decide(self, view: View) -> Iterator[tuple[SeenJob, list[int], str]]:
         """The jobs that the plan of this instant starts now, each with its cores, and whose plan it is."""
         if self._machine is None:
             self._machine = _Machine(view)
@@ -109,7 +110,7 @@ class PlannedRun:
         ahead_s = int(self.parameters.ahead_h * 3600)
         return Prices.at(view.now_ns, signals.instant_ns, price, carbon, ahead_s=ahead_s)
 
-    def _wake(self, view: View, found: Plan) -> None:
+    def _wake(self, view: View, found: DispatchPlan) -> None:
         """Have it decided again when the plan starts the next job: nothing else may happen then.
 
         A start at a change of prices is at the very instant of that, and not at the whole second after it.
@@ -129,7 +130,7 @@ class PlannedRun:
             view.wake_at(instant_ns)
             self._woken_ns = instant_ns
 
-    def plan(self, instance: Instance) -> Plan:
+    def plan(self, instance: Instance) -> DispatchPlan:
         """What is planned of an instance: who wants to keep instances may do so here."""
         last_s = None
         if self._last_s:
@@ -147,7 +148,7 @@ class PlannedRun:
         }
 
     @staticmethod
-    def _note(view: View, found: Plan) -> None:
+    def _note(view: View, found: DispatchPlan) -> None:
         view.note(
             status=found.status,
             source=found.source if found.status != "nothing" else None,
@@ -171,7 +172,7 @@ def _kept(value: Fraction | None) -> Fraction | None:
     return Fraction(round(value * _DENOMINATOR), _DENOMINATOR)
 
 
-def _gone_past(found: Plan, waiting: WaitingColumns) -> dict[int, str]:
+def _gone_past(found: DispatchPlan, waiting: WaitingColumns) -> dict[int, str]:
     """Of starts that go past jobs of a higher priority which wait on: these, by the start's place in the queue."""
     assert found.place is not None
     starting = {start.place for start in found.starts}

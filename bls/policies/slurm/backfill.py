@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from bls.policies.slurm.parameters import Slurm
-from bls.policies.slurm.places import Places, SlurmJob
+from bls.policies.slurm.parameters import SlurmCycle
+from bls.policies.slurm.places import FreeNodes, SlurmJob
 
 _MINUTE_S = 60
 
@@ -96,8 +96,8 @@ class Cycle:
 
     Attributes
     ----------
-    how : Slurm
-    places : Places
+    how : SlurmCycle
+    places : FreeNodes
     nodes : int
         Of the machine, as bits.
     start : callable
@@ -108,8 +108,8 @@ class Cycle:
         Afterwards, the nodes for which somebody has plans.
     """
 
-    how: Slurm
-    places: Places
+    how: SlurmCycle
+    places: FreeNodes
     nodes: int
     start: Callable[[SlurmJob, dict[int, int]], None]
     updated: bool = False

@@ -15,8 +15,8 @@ from itertools import count
 from typing import Final
 
 from bls.policies.slurm.backfill import Cycle
-from bls.policies.slurm.parameters import Slurm
-from bls.policies.slurm.places import Places, SlurmJob
+from bls.policies.slurm.parameters import SlurmCycle
+from bls.policies.slurm.places import FreeNodes, SlurmJob
 from traces.base.time import NS_PER_S
 
 #: No instant.
@@ -37,8 +37,8 @@ class Threads:
 
     Parameters
     ----------
-    how : Slurm
-    places : Places
+    how : SlurmCycle
+    places : FreeNodes
     nodes : int
         Of the machine, as bits.
     up_ns, date_ns : int
@@ -54,8 +54,8 @@ class Threads:
 
     def __init__(
         self,
-        how: Slurm,
-        places: Places,
+        how: SlurmCycle,
+        places: FreeNodes,
         nodes: int,
         up_ns: int,
         date_ns: int,

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from traces.base.errors import InputError, one_of
 from traces.base.ranges import whole
 from traces.base.time import NS_PER_S, format_ns
 
 if TYPE_CHECKING:
-    from bls.policies.slurm.run import SlurmRun
+    from bls.policies.contract import FollowingPolicy
+    from bls.seen.answers import Choice
     from bls.view import View
 
 SCHEDULERS = ("backfill", "builtin")
@@ -46,7 +47,7 @@ _RANGES = {
 
 
 @dataclass(frozen=True)
-class Slurm:
+class SlurmCycle:
     """Slurm's cycle; ``--bls slurm:bf_interval=60`` changes it as ``SchedulerParameters`` of slurm.conf do.
 
     Attributes
@@ -134,12 +135,12 @@ class Slurm:
         """How long before the first submit slurmctld comes up."""
         return LEAD_NS if self.phase_ns < 0 else 2 * self.bf_interval * NS_PER_S - self.phase_ns
 
-    def for_run(self) -> SlurmRun:
+    def for_run(self) -> FollowingPolicy:
         """The policy of one run."""
         from bls.policies.slurm.run import SlurmRun
 
         return SlurmRun(self)
 
-    def decide(self, view: View) -> Iterable[Any]:
+    def decide(self, view: View) -> Iterable[Choice]:
         """Who starts now: of a scheduler that has just come up."""
         return self.for_run().decide(view)

@@ -89,7 +89,7 @@ def _best(sets: Sequence[list[int]], wanted: int) -> list[int] | None:
     return best
 
 
-class Places(Protocol):
+class FreeNodes(Protocol):
     """What is free, and where a job fits."""
 
     running: dict[int, SlurmJob]

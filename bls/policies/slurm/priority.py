@@ -5,17 +5,17 @@ Without slurmdbd the plug-in knows no age and no fair-share, whatever their weig
 
 from __future__ import annotations
 
-from bls.policies.slurm.parameters import Slurm
+from bls.policies.slurm.parameters import SlurmCycle
 
 _MINUTE_S = 60
 
 
-def priority(how: Slurm, cores: int, limit_s: int, n_nodes: int, n_cores: int) -> int:
+def priority(how: SlurmCycle, cores: int, limit_s: int, n_nodes: int, n_cores: int) -> int:
     """What it is, the highest first; with ``priority/basic`` the same for all.
 
     Parameters
     ----------
-    how : Slurm
+    how : SlurmCycle
     cores, limit_s : int
         Of the job.
     n_nodes, n_cores : int
@@ -31,7 +31,7 @@ def priority(how: Slurm, cores: int, limit_s: int, n_nodes: int, n_cores: int) -
     return max(1, int(how.weight_job_size * _size(how, cores, limit_s, n_nodes, n_cores)))
 
 
-def _size(how: Slurm, cores: int, limit_s: int, n_nodes: int, n_cores: int) -> float:
+def _size(how: SlurmCycle, cores: int, limit_s: int, n_nodes: int, n_cores: int) -> float:
     # A job asks for cores, and so for one node at least. The steps of the arithmetic are Slurm's: what is cut off behind them
     # hangs on the last digit.
     if how.small_relative_to_time:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from bls.policies.slurm.cycle import NEVER, Threads
-from bls.policies.slurm.parameters import Slurm
+from bls.policies.slurm.parameters import SlurmCycle
 from bls.policies.slurm.places import ConsTres, Linear, SlurmJob
 from bls.policies.slurm.priority import priority
 from traces.base.errors import InputError
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 class SlurmRun:
     """Slurm's cycle in one run."""
 
-    unaware_of: ClassVar = Slurm.unaware_of
+    unaware_of: ClassVar = SlurmCycle.unaware_of
 
-    def __init__(self, how: Slurm) -> None:
+    def __init__(self, how: SlurmCycle) -> None:
         self.name, self._how = how.name, how
         self._threads: Threads | None = None
         self._jobs: dict[int, SlurmJob] = {}  # by row
@@ -32,7 +32,7 @@ class SlurmRun:
         self._starts: list[tuple[SlurmJob, dict[int, int], str]] = []
         self._counts = {"main": 0, "backfill": 0}
 
-    def decide(self, view: View) -> Iterator[tuple[Any, list[int], str]]:
+    def decide(self, view: View) -> Iterator[tuple[SeenJob, list[int], str]]:
         """Whom slurmctld starts at this instant, on which cores, and which of its schedulers does."""
         threads = self._threads or self._come_up(view)
         now_ns = view.now_ns

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bls.workloads.generators.accasim import METHODS, generate_like
 from bls.workloads.generators.lublin import BATCH, INTERACTIVE, TYPELESS, Lublin, LublinJobs, generate_lublin
 from bls.workloads.generators.machines import LIMITS, Gpus
-from bls.workloads.generators.sizes import Sizes
+from bls.workloads.generators.sizes import JobSizes
 
 __all__ = [
     "BATCH",
@@ -21,7 +21,7 @@ __all__ = [
     "Gpus",
     "Lublin",
     "LublinJobs",
-    "Sizes",
+    "JobSizes",
     "generate_like",
     "generate_lublin",
 ]

@@ -30,7 +30,7 @@ from bls.options import JOBS, METHOD, NODES_FACTOR, SPEED_FACTOR
 from bls.workloads.calendar import Calendar
 from bls.workloads.columns import OPTIONAL
 from bls.workloads.generators.arrivals import accasim_arrivals, calendar_arrivals
-from bls.workloads.generators.machines import Limits, Machine, changed, checked_limits, machine_of
+from bls.workloads.generators.machines import EqualNodes, Limits, changed, checked_limits, machine_of
 from bls.workloads.generators.made import made_workload
 from bls.workloads.generators.requests import drawn_requests, run_times_ns
 from bls.workloads.generators.streams import stream
@@ -137,7 +137,7 @@ def _estimates_ns(source: Workload, rows: Array, run_ns: Array) -> Array:
 
 
 def _header(
-    source: Workload, calendar: Calendar, before: Machine, machine: Machine, method: str, seed: int
+    source: Workload, calendar: Calendar, before: EqualNodes, machine: EqualNodes, method: str, seed: int
 ) -> tuple[str, ...]:
     name = PurePath(source.source).name
     lines = [

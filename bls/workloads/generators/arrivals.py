@@ -36,7 +36,7 @@ from __future__ import annotations
 import numpy as np
 
 from bls.workloads.calendar import Calendar
-from bls.workloads.generators.slots import SLOT_NS, SLOTS_PER_DAY, Slots, checked_span, grown, slots
+from bls.workloads.generators.slots import SLOT_NS, SLOTS_PER_DAY, HalfHours, checked_span, grown, slots
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
@@ -48,7 +48,7 @@ _ROUNDS = 20
 _SLOT_NS = SLOT_NS  # a number of this file, for the kernel
 
 
-def _covered(source: Workload, n_jobs: int, calendar: Calendar) -> tuple[Slots, Array]:
+def _covered(source: Workload, n_jobs: int, calendar: Calendar) -> tuple[HalfHours, Array]:
     """The slots from the source's first to its last job, and the jobs submitted in each."""
     first_ns, last_ns = int(source.submit_ns[0]), int(source.submit_ns[-1])
     if first_ns == last_ns:
@@ -89,12 +89,12 @@ def calendar_arrivals(source: Workload, n_jobs: int, calendar: Calendar, chance:
     return _whole_seconds(ahead.start_ns + place * SLOT_NS + (into * SLOT_NS).astype(np.int64))
 
 
-def fitted_weights(covered: Slots, counts: Array) -> tuple[Array, Array]:
+def fitted_weights(covered: HalfHours, counts: Array) -> tuple[Array, Array]:
     """Arrivals per slot as a product: a rate for each half-hour of the week, a factor for each month.
 
     Parameters
     ----------
-    covered : Slots
+    covered : HalfHours
         The time that a log covers.
     counts : ndarray of int64, shape (len(covered),)
         Jobs submitted in each.
@@ -123,7 +123,7 @@ def _ratio(jobs: Array, expected: Array) -> Array:
     return np.divide(jobs, expected, out=np.zeros(len(jobs)), where=expected > 0)
 
 
-def _weights(of: Slots, week: Array, month: Array) -> Array:
+def _weights(of: HalfHours, week: Array, month: Array) -> Array:
     return np.asarray(week[of.weekday * SLOTS_PER_DAY + of.half_hour] * month[of.month])
 
 

@@ -27,7 +27,7 @@ import numpy as np
 from bls.machine.platform import MAX_CORES
 from bls.options import JOBS
 from bls.workloads.generators.made import made_workload
-from bls.workloads.generators.sizes import Sizes
+from bls.workloads.generators.sizes import JobSizes
 from bls.workloads.generators.streams import stream
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
@@ -54,7 +54,7 @@ class LublinJobs:
 
     Parameters
     ----------
-    sizes : Sizes
+    sizes : JobSizes
         On a machine of 128 cores.
     a1, b1, a2, b2 : float
         Shapes and scales of the two gammas of the hyper-gamma, above 0.
@@ -71,7 +71,7 @@ class LublinJobs:
         If a value is out of range; the message begins with its name.
     """
 
-    sizes: Sizes
+    sizes: JobSizes
     a1: float
     b1: float
     a2: float
@@ -101,17 +101,17 @@ class LublinJobs:
 
 #: Jobs of batch queues, interactive jobs, and all of a log that does not tell them apart.
 BATCH = LublinJobs(
-    sizes=Sizes(serial=0.2927, power_of_two=0.6686, low=1.2, middle=5.0, high=7.0, first=0.875),
+    sizes=JobSizes(serial=0.2927, power_of_two=0.6686, low=1.2, middle=5.0, high=7.0, first=0.875),
     a1=6.57, b1=0.823, a2=639.1, b2=0.0156, pa=-0.003, pb=0.6986,
     a_arrival=6.0415, b_arrival=0.8531, a_number=6.1271, b_number=5.2740, rush=1.0519,
 )  # fmt: skip
 INTERACTIVE = LublinJobs(
-    sizes=Sizes(serial=0.1541, power_of_two=0.625, low=1.0, middle=3.0, high=5.5, first=0.705),
+    sizes=JobSizes(serial=0.1541, power_of_two=0.625, low=1.0, middle=3.0, high=5.5, first=0.705),
     a1=3.8351, b1=0.6605, a2=7.073, b2=0.6856, pa=-0.0118, pb=0.9156,
     a_arrival=6.5510, b_arrival=0.6621, a_number=8.9186, b_number=3.6680, rush=0.9797,
 )  # fmt: skip
 TYPELESS = LublinJobs(
-    sizes=Sizes(serial=0.244, power_of_two=0.576, low=0.8, middle=4.5, high=7.0, first=0.86),
+    sizes=JobSizes(serial=0.244, power_of_two=0.576, low=0.8, middle=4.5, high=7.0, first=0.86),
     a1=4.2, b1=0.94, a2=312.0, b2=0.03, pa=-0.0054, pb=0.78,
     a_arrival=10.2303, b_arrival=0.4871, a_number=8.1737, b_number=3.9631, rush=1.0225,
 )  # fmt: skip

@@ -33,7 +33,7 @@ Limits = Mapping[str, tuple[int, int]]
 
 
 @dataclass(frozen=True)
-class Machine:
+class EqualNodes:
     """Equal nodes.
 
     Attributes
@@ -64,7 +64,7 @@ class Machine:
         return self.cores // self.nodes
 
 
-def machine_of(source: Workload, platform: Platform | None) -> Machine:
+def machine_of(source: Workload, platform: Platform | None) -> EqualNodes:
     """The machine that a workload ran on.
 
     Parameters
@@ -81,15 +81,15 @@ def machine_of(source: Workload, platform: Platform | None) -> Machine:
         memory = 0
         if MEMORY in platform.resource_names:
             memory = int(platform.host_resources[:, platform.resource_names.index(MEMORY)].min())
-        return Machine(platform.n_hosts, platform.n_cores, speed, memory)
+        return EqualNodes(platform.n_hosts, platform.n_cores, speed, memory)
     cores, nodes = named_size(source.header)
     cores = max(int(source.cores.max()), cores)
-    return Machine(nodes if 0 < nodes <= cores else cores, cores, PROCESSOR_GFLOPS)
+    return EqualNodes(nodes if 0 < nodes <= cores else cores, cores, PROCESSOR_GFLOPS)
 
 
 def changed(
-    machine: Machine, speed_factor: float, nodes_factor: float, gpus: tuple[float, int, float] | None
-) -> Machine:
+    machine: EqualNodes, speed_factor: float, nodes_factor: float, gpus: tuple[float, int, float] | None
+) -> EqualNodes:
     """The machine with cores so many times as fast, so many times as many nodes, and GPUs.
 
     Raises
@@ -109,7 +109,7 @@ def changed(
         raise InputError(f"nodes_factor: {shown(nodes_factor)} makes {cores} cores; allowed: up to {MAX_CORES}")
     speed = machine.core_gflops * faster
     if gpus is None:
-        return Machine(nodes, cores, speed, machine.node_memory_kb)
+        return EqualNodes(nodes, cores, speed, machine.node_memory_kb)
     if not isinstance(gpus, tuple) or len(gpus) != 3:
         raise InputError(f"gpus: {shown(gpus)}; allowed: (share of the nodes, cards of each, GFLOP/s of a card)")
     share = real("gpus: share", gpus[0], 0.0, 1.0)
@@ -119,10 +119,10 @@ def changed(
     gpu_nodes = int(share * nodes + 1e-9)
     if gpu_nodes < 1:
         raise InputError(f"gpus: share {share:g} of {nodes} nodes is less than one node")
-    return Machine(nodes, cores, speed, machine.node_memory_kb, gpu_nodes, cards, card_gflops)
+    return EqualNodes(nodes, cores, speed, machine.node_memory_kb, gpu_nodes, cards, card_gflops)
 
 
-def checked_limits(limits: Limits | None, machine: Machine) -> dict[str, tuple[int, int]]:
+def checked_limits(limits: Limits | None, machine: EqualNodes) -> dict[str, tuple[int, int]]:
     """The limits as a dict.
 
     Raises

@@ -27,8 +27,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bls.workloads.generators.machines import Machine
-from bls.workloads.generators.sizes import Sizes
+from bls.workloads.generators.machines import EqualNodes
+from bls.workloads.generators.sizes import JobSizes
 from bls.workloads.generators.streams import stream
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
@@ -52,8 +52,8 @@ class DrawnRequests(NamedTuple):
 def drawn_requests(
     source: Workload,
     rows: Array,
-    before: Machine,
-    machine: Machine,
+    before: EqualNodes,
+    machine: EqualNodes,
     limits: dict[str, tuple[int, int]],
     method: str,
     seed: int,
@@ -66,7 +66,7 @@ def drawn_requests(
         Jobs that fit ``before``.
     rows : ndarray of int64, shape (n,)
         The source's job that each is made of.
-    before, machine : Machine
+    before, machine : EqualNodes
         The source's machine, and the generated jobs'.
     limits : dict
         As ``bls.workloads.generators.machines.checked_limits`` gives them.
@@ -120,15 +120,15 @@ def drawn_requests(
     return DrawnRequests(width, unit, gpus, np.maximum(each // unit, 1))
 
 
-def node_sizes(source: Workload, before: Machine, machine: Machine) -> Sizes:
+def node_sizes(source: Workload, before: EqualNodes, machine: EqualNodes) -> JobSizes:
     """The distribution of the nodes of parallel jobs in the ``accasim`` method; all of its jobs are parallel."""
     parallel = source.cores[source.cores > 1]
     if len(parallel) == 0:
-        return Sizes(serial=0.0, power_of_two=0.0, low=0.0, middle=0.0, high=0.0, first=1.0)
+        return JobSizes(serial=0.0, power_of_two=0.0, low=0.0, middle=0.0, high=0.0, first=1.0)
     nodes = np.maximum(1, np.rint(-(-parallel // before.node_cores) * (machine.nodes / before.nodes)))
     nodes = np.minimum(nodes, machine.nodes)
     bend = float(np.median(nodes))
-    return Sizes(
+    return JobSizes(
         serial=0.0,
         power_of_two=float(np.mean(np.exp2(np.rint(np.log2(nodes))) == nodes)),
         low=0.0,
@@ -138,11 +138,11 @@ def node_sizes(source: Workload, before: Machine, machine: Machine) -> Sizes:
     )
 
 
-def _gflop(source: Workload, before: Machine) -> Array:
+def _gflop(source: Workload, before: EqualNodes) -> Array:
     return np.asarray(source.cores * (source.run_ns / NS_PER_S) * before.core_gflops)
 
 
-def _scaled(cores: Array, before: Machine, machine: Machine) -> Array:
+def _scaled(cores: Array, before: EqualNodes, machine: EqualNodes) -> Array:
     """Widths on a machine of another number of nodes: those of jobs of several nodes grow or shrink with it."""
     if machine.nodes == before.nodes:
         return cores
@@ -151,7 +151,9 @@ def _scaled(cores: Array, before: Machine, machine: Machine) -> Array:
     return np.minimum(np.where(several, np.maximum(grown, 1), cores), machine.cores)
 
 
-def run_times_ns(source: Workload, rows: Array, before: Machine, machine: Machine, requests: DrawnRequests) -> Array:
+def run_times_ns(
+    source: Workload, rows: Array, before: EqualNodes, machine: EqualNodes, requests: DrawnRequests
+) -> Array:
     """Run times: whole seconds in ns, at least one.
 
     Raises

@@ -21,7 +21,7 @@ _MOST_LOG2 = 40.0
 
 
 @dataclass(frozen=True)
-class Sizes:
+class JobSizes:
     """The distribution of sizes.
 
     Parameters
@@ -58,7 +58,7 @@ class Sizes:
         if not self.low <= self.middle <= self.high:
             raise InputError(f"middle: {self.middle:g} is not from low {self.low:g} to high {self.high:g}")
 
-    def shifted(self, by: float) -> Sizes:
+    def shifted(self, by: float) -> JobSizes:
         """The same for a machine that is 2**``by`` times as large: the bend and the largest size move with it.
 
         On a small machine, where the bend would come below the smallest parallel job, it is put in the middle.

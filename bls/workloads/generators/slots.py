@@ -19,7 +19,7 @@ _MOST_SLOTS = 100 * 366 * SLOTS_PER_DAY
 
 
 @dataclass(frozen=True)
-class Slots:
+class HalfHours:
     """Consecutive half-hours, each with what local clocks show at its start.
 
     Attributes
@@ -47,13 +47,13 @@ class Slots:
         return (instants_ns - self.start_ns) % SLOT_NS / SLOT_NS
 
 
-def slots(calendar: Calendar, first_ns: int, count: int) -> Slots:
+def slots(calendar: Calendar, first_ns: int, count: int) -> HalfHours:
     """So many half-hours, from the local half-hour of an instant on."""
     clock = calendar.date(first_ns)
     into_s = clock.minute % 30 * 60 + clock.second
     start_ns = (first_ns // NS_PER_S - into_s) * NS_PER_S
     starts = start_ns + SLOT_NS * np.arange(count, dtype=np.int64)
-    return Slots(start_ns, calendar.half_hour(starts), calendar.weekday(starts), calendar.month(starts) - 1)
+    return HalfHours(start_ns, calendar.half_hour(starts), calendar.weekday(starts), calendar.month(starts) - 1)
 
 
 def checked_span(count: float, source: str, n_jobs: int) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from bls.workloads.columns import OPTIONAL
 from bls.workloads.readers.line_blocks import Readable, line_blocks
-from bls.workloads.rejected import KEPT, Reject, first_rejects
+from bls.workloads.rejected import KEPT, RejectedLine, first_rejects
 from bls.workloads.workload import MALFORMED, NO_PROCESSORS, NO_RUN_TIME, Workload
 from traces.base.time import MAX_NS, NS_PER_S
 
@@ -114,7 +114,7 @@ class JobRows:
         self.n_lines = 0
         self.ids: dict[int, str] = {}
         self.also_preceding: dict[int, tuple[int, ...]] = {}
-        self.rejected: list[Reject] = []
+        self.rejected: list[RejectedLine] = []
         self.remarks: list[str] = []
         self.labels: dict[str, Names] = {}
         self._base = [array("q") for _ in range(6)]
@@ -130,7 +130,7 @@ class JobRows:
         if reason:
             self.rejects[reason] = self.rejects.get(reason, 0) + 1
             if line and self.rejects[reason] <= KEPT:
-                self.rejected.append(Reject(reason, line, field, f"{word}"))
+                self.rejected.append(RejectedLine(reason, line, field, f"{word}"))
 
     def add(
         self, job_id: int, submit_ns: int, run_ns: int, cores: int, estimate_ns: int, line: int, **others: int

@@ -90,7 +90,7 @@ def _fill(file: Readable, block: Array) -> int:
     return at
 
 
-class Column:
+class GrowingColumn:
     """A column of int64 that grows, and is one number as long as all its values are the same."""
 
     def __init__(self) -> None:

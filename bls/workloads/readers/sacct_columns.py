@@ -62,7 +62,7 @@ _USUAL = "|,;\t"
 _DATUM = re.compile(r"[0-9]+(?:[_+.].*)?|[0-9]{4}-[0-9]{2}-[0-9]{2}T.*|(?:[0-9]+-)?[0-9]+:[0-9:]+")
 
 
-class Columns:
+class DumpColumns:
     """The columns that a dump's first line names.
 
     Parameters

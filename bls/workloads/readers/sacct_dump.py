@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from bls.workloads.readers.job_rows import text_lines
 from bls.workloads.readers.line_blocks import Readable
-from bls.workloads.readers.sacct_columns import USES, Columns, further_columns
+from bls.workloads.readers.sacct_columns import USES, DumpColumns, further_columns
 from bls.workloads.readers.sacct_json import KEYS, json_jobs
 from bls.workloads.readers.sacct_values import is_step, is_waiting_tasks, job_number, time_ns
 
@@ -44,7 +44,7 @@ class Dump:
     Raises
     ------
     InputError
-        As ``Columns``, and as of a file that cannot be read.
+        As ``DumpColumns``, and as of a file that cannot be read.
     """
 
     def __init__(self, file: Readable, source: str) -> None:
@@ -59,7 +59,7 @@ class Dump:
             return
         lines = text_lines(ahead, source)
         line, header = next(((line, text) for line, text in lines if not self._is_comment(text)), (1, ""))
-        self._columns = Columns(header, f"{source}: line {line}")
+        self._columns = DumpColumns(header, f"{source}: line {line}")
         self.further, self.free, self.names = self._columns.further, self._columns.free, self._columns.names
         self._jobs = self._of_lines(lines)
 

@@ -81,8 +81,8 @@ import numpy as np
 from bls.workloads.columns import BEGIN, COLUMNS, NAME_LENGTH
 from bls.workloads.header import FACT, NAMED_FIELD, NAMED_JOB, header_start_s, without_job_names
 from bls.workloads.readers.decimals import NONE, blank, count, kilobytes, nanoseconds, number
-from bls.workloads.readers.line_blocks import BLOCK_BYTES, Column, Readable, line_blocks
-from bls.workloads.rejected import KEPT, Reject, first_rejects
+from bls.workloads.readers.line_blocks import BLOCK_BYTES, GrowingColumn, Readable, line_blocks
+from bls.workloads.rejected import KEPT, RejectedLine, first_rejects
 from bls.workloads.workload import MALFORMED, NO_PROCESSORS, NO_RUN_TIME, Workload, no_valid_job
 from traces.base.errors import InputError, shown
 from traces.base.given_file import GivenFile
@@ -170,7 +170,7 @@ class _Notes:
     def __init__(self) -> None:
         self.header: list[str] = []
         self.lines: list[int] = []  # of the comments
-        self.rejected: list[Reject] = []
+        self.rejected: list[RejectedLine] = []
         self.also_preceding: dict[int, tuple[int, ...]] = {}
 
     def add(self, text: Array, noted: Array, jobs: Array) -> None:
@@ -184,7 +184,7 @@ class _Notes:
                     self.also_preceding.setdefault(int(jobs[0, row]), others)
             else:
                 word = words[field - 1] if field <= len(words) else ""
-                self.rejected.append(Reject(_REASONS[kind], line, f"field {field}", word))
+                self.rejected.append(RejectedLine(_REASONS[kind], line, f"field {field}", word))
 
 
 def _blocks(
@@ -326,7 +326,7 @@ def _block(
 
 
 def _read(file: Readable, source: str, cancelled: bool, block_bytes: int) -> Workload:
-    columns = [Column() for _ in range(_ROWS)]
+    columns = [GrowingColumn() for _ in range(_ROWS)]
     notes, zero = _Notes(), _Beginning()
     counts = np.zeros(_COUNTS, dtype=np.int64)
     earliest = MAX_NS

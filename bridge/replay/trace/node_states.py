@@ -71,10 +71,10 @@ class NodeStates:
         self._up_ns[host] = next(up for which, _, up in reversed(self._been) if which == host)
         return self._up_ns[host] if self._up_ns[host] < NEVER else None
 
-    def downtime(self, platform: Platform, circumstances: JobConstraints, now_ns: int) -> Downtime:
+    def downtime(self, platform: Platform, constraints: JobConstraints, now_ns: int) -> Downtime:
         """When hosts were down, or in maintenance, up to an instant."""
         spans = list(self._been)
-        for host, pairs in enumerate(planned_outages(circumstances.windows, platform.n_hosts)):
+        for host, pairs in enumerate(planned_outages(constraints.windows, platform.n_hosts)):
             spans += [(host, begin, end) for begin, end in pairs]
         begun = [(host, down, min(up, now_ns)) for host, down, up in spans if down < now_ns]
         table = np.array(begun, np.int64).reshape(-1, 3)

@@ -58,7 +58,7 @@ class Submissions:
 
 def configured(found: Configuration, scenario: Scenario) -> Configuration:
     """A slurm.conf, with what the jobs of a scenario need so that Slurm looks at what they ask for."""
-    asked = scenario.circumstances.requests
+    asked = scenario.constraints.requests
     if asked is None:
         return found
     more: dict[str, str] = {}
@@ -107,7 +107,7 @@ def submissions(scenario: Scenario, found: Configuration, words: LogWords, *, re
     features = {feature for node in found.nodes for feature in node.features}
     nodes = {node.name for node in found.nodes}
     window = _windows(scenario, words, notes)
-    asked, wait_ns = scenario.circumstances.requests, scenario.options.rules.switch_wait_ns
+    asked, wait_ns = scenario.constraints.requests, scenario.options.rules.switch_wait_ns
     wait_s = _FOR_EVER_S if wait_ns is None else -(-wait_ns // NS_PER_S)
     fields = []
     for row, job in enumerate(workload.job_id.tolist()):
@@ -155,7 +155,7 @@ def _shape(asked: Requests | None, workload: Workload, row: int) -> list[str]:
 
 
 def _partitions(scenario: Scenario, found: Configuration, words: LogWords, notes: Counter[str]) -> list[str]:
-    own, place, workload = scenario.platform.partitions, scenario.circumstances.partition, scenario.workload
+    own, place, workload = scenario.platform.partitions, scenario.constraints.partition, scenario.workload
     if own and place is not None:
         return [slurm_partition(own, at) for at in place.tolist()]
     if not found.site:
@@ -174,7 +174,7 @@ def _partitions(scenario: Scenario, found: Configuration, words: LogWords, notes
 
 def _windows(scenario: Scenario, words: LogWords, notes: Counter[str]) -> Array:
     # Of the reservation that lists a job; else of the one that is called as that in which it has run.
-    windows = scenario.circumstances.windows
+    windows = scenario.constraints.windows
     window = np.full(len(scenario.workload), -1) if windows is None else windows.of_jobs(scenario.workload)
     called: dict[str, int] = {}
     if windows is not None:

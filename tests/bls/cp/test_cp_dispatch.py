@@ -15,7 +15,7 @@ from reference.cp_dispatch import Busy, Case, Waiting, least_z
 from tables import table_rows
 from test_cp_plans import CASES, CELLS, cases, faults, instance_of
 
-from bls.cp import MODELS, Instance, Parameters, Plan, boxes, dispatch
+from bls.cp import MODELS, DispatchPlan, Instance, Parameters, boxes, dispatch
 from bls.cp.ahead import GOALS_AHEAD
 from bls.cp.dispatch import plan
 from bls.cp.parameters import SEARCHES
@@ -35,7 +35,7 @@ LONG = Parameters(which="all", limit_s=5.0)
 of_dispatch = import_module("bls.cp.dispatch")
 
 
-def planned(instance: Instance, model: str, parameters: Parameters = LONG) -> Plan:
+def planned(instance: Instance, model: str, parameters: Parameters = LONG) -> DispatchPlan:
     problem = problem_of(instance, select(instance, parameters.queue, "all"))
     return plan(problem, model, parameters, row=instance.queue.row)
 

@@ -17,9 +17,9 @@ from tables import table_rows
 from bls.cp import MODELS, Parameters, class_places, dispatch, neighbourhoods, plan_ahead
 from bls.cp.dispatch import plan
 from bls.cp.followers import without_followers
-from bls.cp.instance import Instance, Queue, Running, up_s
+from bls.cp.instance import Instance, Queue, RunningUnits, up_s
 from bls.cp.objective import Objective
-from bls.cp.plan import Plan
+from bls.cp.plan import DispatchPlan
 from bls.cp.problem import Problem, problem_of
 from bls.cp.ranking import ranked
 from bls.cp.reduction import reduced
@@ -86,7 +86,7 @@ def instance_of(case: Case) -> Instance:
         return np.array(rows, np.int64).reshape(len(rows), len(case.capacity[0]))
 
     places = [(k, node, units) for k, job in enumerate(case.busy) for node, units in sorted(job.places.items())]
-    running = Running(
+    running = RunningUnits(
         column([job.left for job in case.busy]),
         table([job.per_unit for job in case.busy]),
         *(column([place[k] for place in places]) for k in range(3)),
@@ -103,7 +103,7 @@ def instance_of(case: Case) -> Instance:
     return Instance(names, table(list(case.capacity)), running, queue)
 
 
-def faults(case: Case, plan: Plan, instance: Instance) -> list[str]:
+def faults(case: Case, plan: DispatchPlan, instance: Instance) -> list[str]:
     assert plan.schedule is not None
     assert plan.place is not None
     jobs, units = plan.place.tolist(), instance.queue.units[plan.place].tolist()
@@ -152,7 +152,7 @@ def cases(draw: st.DrawFn, *, nodes: int = 2, jobs: int = 3) -> Case:
     return Case(capacity, tuple(busy), tuple(waiting))
 
 
-def planned(instance: Instance, model: str, parameters: Parameters) -> Plan:
+def planned(instance: Instance, model: str, parameters: Parameters) -> DispatchPlan:
     """Return the plan of all jobs, whether or not one can start now."""
     problem = problem_of(instance, np.arange(len(instance.queue)))
     return plan(problem, model, parameters, row=instance.queue.row)

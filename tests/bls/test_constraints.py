@@ -15,7 +15,7 @@ from tables import table_rows
 
 from bls.constraints.advance_reservations import Window, load_windows, parse_windows, windows
 from bls.constraints.job_constraints import outage_columns
-from bls.constraints.options import Surroundings, surround, switch_limit
+from bls.constraints.options import ConstraintOptions, constrain, switch_limit
 from bls.constraints.outages import NEVER, OutageModel, Outages, modelled_outages, outages, read_outages
 from bls.constraints.partition_assignment import BEYOND_LIMITS, NO_PARTITION, assign
 from bls.constraints.resource_requests import ASKS_TOO_MUCH, Requests, fit_requests, requests
@@ -46,30 +46,30 @@ def test_switch_limits(text: str, found: tuple[int, int | None]) -> None:
 )
 def test_no_switch_limits(text: str) -> None:
     with pytest.raises(InputError, match=r"^--switches: "):
-        Surroundings(switches=text)
+        ConstraintOptions(switches=text)
 
 
 def test_partitions_and_rejects() -> None:
     machine = replace(MACHINE, partitions=(Partition("few", hosts="0-1", default=True, max_cores=6),))
-    jobs, around = surround(JOBS, machine, Surroundings())
+    jobs, constraints = constrain(JOBS, machine, ConstraintOptions())
     assert jobs.cores.max() == 6
     assert sum(jobs.rejects.values()) == 20 - len(jobs)
-    assert around.partition is not None
-    assert around.partition.tolist() == [0] * len(jobs)
-    assert not around.interchangeable(machine)
+    assert constraints.partition is not None
+    assert constraints.partition.tolist() == [0] * len(jobs)
+    assert not constraints.interchangeable(machine)
     short = replace(MACHINE, partitions=(Partition("few", hosts="0", default=True, max_time_ns=S),))
     with pytest.raises(InputError, match=r"^jobs: none of 20 jobs fits its partition: "):
-        surround(JOBS, short, Surroundings())
+        constrain(JOBS, short, ConstraintOptions())
 
 
 def test_nobody_is_asked_to_accept_fewer_switches_than_it_needs() -> None:
     leaves = (Switch("a", hosts="0"), Switch("b", hosts="1-3"), Switch("top", switches=("a", "b")))
-    _, around = surround(JOBS, replace(MACHINE, switches=leaves), Surroundings(switches="1"))
-    assert around.requests is not None
+    _, constraints = constrain(JOBS, replace(MACHINE, switches=leaves), ConstraintOptions(switches="1"))
+    assert constraints.requests is not None
     needed = [1 if cores <= 12 else 2 for cores in JOBS.cores.tolist()]
-    assert around.requests.switches.tolist() == needed
+    assert constraints.requests.switches.tolist() == needed
     with pytest.raises(InputError, match=r"^--switches: the platform names no switches; give it \[\[switches\]\]$"):
-        surround(JOBS, MACHINE, Surroundings(switches="1"))
+        constrain(JOBS, MACHINE, ConstraintOptions(switches="1"))
 
 
 def test_everything_together(tmp_path: Path) -> None:
@@ -77,16 +77,16 @@ def test_everything_together(tmp_path: Path) -> None:
     (tmp_path / "f.csv").write_text("host,down_s,up_s\n0,1,2\n3,4,\n")
     (tmp_path / "r.csv").write_text("job_id,unit_cores\n3,4\n")
     jobs = replace(JOBS, preceding=np.where(JOBS.job_id == 7, 5, -1))
-    said = Surroundings(
+    said = ConstraintOptions(
         windows=tmp_path / "w.toml", failures=str(tmp_path / "f.csv"), requests=tmp_path / "r.csv", dependencies=True
     )
     assert said.names()["windows"] == str(tmp_path / "w.toml")
-    jobs, around = surround(jobs, MACHINE, said)
-    assert around.dependencies is not None
-    assert around.dependencies.depends_on.tolist() == [5 if number == 7 else -1 for number in jobs.job_id.tolist()]
-    assert around.requests is not None
-    assert around.requests.unit_cores.tolist() == [4 if number == 3 else 1 for number in jobs.job_id.tolist()]
-    first, down, up = outage_columns(around.outages, around.windows, 4)
+    jobs, constraints = constrain(jobs, MACHINE, said)
+    assert constraints.dependencies is not None
+    assert constraints.dependencies.depends_on.tolist() == [5 if number == 7 else -1 for number in jobs.job_id.tolist()]
+    assert constraints.requests is not None
+    assert constraints.requests.unit_cores.tolist() == [4 if number == 3 else 1 for number in jobs.job_id.tolist()]
+    first, down, up = outage_columns(constraints.outages, constraints.windows, 4)
     # Failures of the four hosts, then their maintenance; one that is never repaired is so at an instant that never comes.
     assert first.tolist() == [0, 1, 1, 1, 2, 2, 3, 4, 4]
     assert down.tolist() == [S, 4 * S, 5 * S, 5 * S]
@@ -96,7 +96,7 @@ def test_everything_together(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("said", "message"), table_rows(__file__, "what_cannot_be"))
 def test_what_cannot_be(said: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
-        surround(JOBS, MACHINE, Surroundings(**said))
+        constrain(JOBS, MACHINE, ConstraintOptions(**said))
     assert str(caught.value).startswith(message)
 
 
@@ -456,16 +456,18 @@ def test_options_that_cannot_be_combined_with_drains_are_refused(
 ) -> None:
     (tmp_path / "o.csv").write_text("host,down_s,up_s,state\n0,1,2,drain\n")
     (tmp_path / "r.csv").write_text("job_id,solver\n1,1\n")
-    around = Surroundings(failures=f"{tmp_path}/o.csv", requests=tmp_path / "r.csv" if platform.licences else None)
+    constraints = ConstraintOptions(
+        failures=f"{tmp_path}/o.csv", requests=tmp_path / "r.csv" if platform.licences else None
+    )
     workload = Workload.from_jobs([(1, 0, 5, 1, 5)])
     with pytest.raises(InputError, match=f"drained hosts cannot be beside {words}; allowed"):
-        simulate(workload, platform=platform, surroundings=around, **options)
+        simulate(workload, platform=platform, constraints=constraints, **options)
 
 
 def test_a_job_that_is_wider_than_what_is_not_drained_is_named(tmp_path: Path) -> None:
     path = tmp_path / "o.csv"
     path.write_text("host,down_s,up_s,state\n0,1,,drain\n")
     workload = Workload.from_jobs([(1, 0, 5, 4, 5), (7, 2, 5, 3, 5)])
-    around = Surroundings(failures=str(path))
+    constraints = ConstraintOptions(failures=str(path))
     with pytest.raises(InputError, match=r"stuck at job 7.*1 host is down, or drained, for ever"):
-        simulate(workload, platform=PLAIN, als="recorded", surroundings=around)
+        simulate(workload, platform=PLAIN, als="recorded", constraints=constraints)
