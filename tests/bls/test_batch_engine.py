@@ -16,9 +16,9 @@ import pandas as pd
 import pytest
 from batch_cases import FEATURES, BatchCase, cases, expected, finishes
 from batch_drives import as_users_say, attempts, finish, rules_of, said_cases, simulator_of
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from inside import column, number
+from inside import column, held, number
 from reference.cluster import Cluster, NeverFinishes
 from reference.machine import Attempt, Host, Job, Machine, Rules
 from reference.room import only_counts
@@ -30,7 +30,7 @@ from bls.constraints.advance_reservations import Window, windows
 from bls.constraints.job_constraints import JobConstraints
 from bls.constraints.options import Surroundings
 from bls.constraints.outages import OutageModel, Outages, modelled_outages
-from bls.engine.state import BatchState
+from bls.engine.state import BY_ROW, BatchState
 from bls.engine.status import BatchStatus
 from bls.engine.validation import validate
 from bls.fair_start import check_fair_start, fair_starts
@@ -43,6 +43,7 @@ from bridge import simulate
 from traces.base.errors import InputError
 from traces.base.time import MAX_NS, NS_PER_S
 from traces.checks.jobs import InvariantError
+from traces.kernels.snapshots import Snapshot
 from traces.tables import write_jobs
 
 pytestmark = pytest.mark.whole
@@ -395,6 +396,26 @@ def test_an_engine_is_checked_at_its_end_and_between_calls(monkeypatch: pytest.M
         pass
     assert len(checked) == 320 // 40 + (simulator._entered % 2)
     assert checked[-1] == 320
+
+
+@given(case=cases(), ends=st.integers(1, 4))
+@settings(max_examples=100)
+def test_what_is_put_back_goes_on_as_if_it_had_not_gone_ahead(case: BatchCase, ends: int) -> None:
+    """At each pause the run goes ahead as far as it has room, and all is put back that its jobs that have not ended changed."""
+    said = as_users_say(case)
+    assume(said is not None and finishes(said))
+    assert said is not None
+    run = simulator_of(said)
+    while run.advance(ends) != BatchStatus.DONE:
+        state, snapshot, before = run.state, Snapshot(run.state), held(run.state)
+        rows = np.flatnonzero(state.jobs.front(state.n_rows).state < 0)
+        snapshot.keep(dict.fromkeys(BY_ROW, rows) | {"jobs": state.jobs.rank[rows]})
+        attempts_from = state.n_rows
+        while run.enter(1) == BatchStatus.PAUSED:
+            pass
+        snapshot.put_back({"rows": slice(attempts_from, state.n_rows)})
+        assert held(state) == before
+    assert attempts(run.state) == expected(said)
 
 
 @dataclass(frozen=True)
