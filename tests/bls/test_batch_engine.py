@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 from batch_cases import FEATURES, BatchCase, cases, expected, finishes
 from batch_drives import as_users_say, attempts, finish, rules_of, said_cases, simulator_of
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from inside import column, held, number
 from reference.cluster import Cluster, NeverFinishes
@@ -398,26 +398,6 @@ def test_an_engine_is_checked_at_its_end_and_between_calls(monkeypatch: pytest.M
     assert checked[-1] == 320
 
 
-@given(case=cases(), ends=st.integers(1, 4))
-@settings(max_examples=100)
-def test_what_is_put_back_goes_on_as_if_it_had_not_gone_ahead(case: BatchCase, ends: int) -> None:
-    """At each pause the run goes ahead as far as it has room, and all is put back that its jobs that have not ended changed."""
-    said = as_users_say(case)
-    assume(said is not None and finishes(said))
-    assert said is not None
-    run = simulator_of(said)
-    while run.advance(ends) != BatchStatus.DONE:
-        state, snapshot, before = run.state, Snapshot(run.state), held(run.state)
-        rows = np.flatnonzero(state.jobs.front(state.n_rows).state < 0)
-        snapshot.keep(dict.fromkeys(BY_ROW, rows) | {"jobs": state.jobs.rank[rows]})
-        attempts_from = state.n_rows
-        while run.enter(1) == BatchStatus.PAUSED:
-            pass
-        snapshot.put_back({"rows": slice(attempts_from, state.n_rows)})
-        assert held(state) == before
-    assert attempts(run.state) == expected(said)
-
-
 @dataclass(frozen=True)
 class Arrivals:
     """Who joined the queue when, first attempts only: (instant, -1 from the start, row), and the instants of withdrawals."""
@@ -489,6 +469,21 @@ _KINDS += [("presets", "cost"), ("estimates", "outages", "orders"), ("estimates"
 def test_as_the_slow_way(features: tuple[str, ...]) -> None:
     for case in said_cases(1, 8, features, max_jobs=10):
         assert fair(case)[2] == slow(case), case
+
+
+def test_what_is_put_back_goes_on_as_if_it_had_not_gone_ahead() -> None:
+    """At each pause the run goes ahead as far as it has room; then all is put back that jobs that have not ended may change."""
+    for case in said_cases(6, 60):
+        run = simulator_of(case)
+        while run.advance(1) != BatchStatus.DONE:
+            state, snapshot, before = run.state, Snapshot(run.state), held(run.state)
+            n_rows, rows = state.n_rows, np.flatnonzero(state.jobs.front(state.n_rows).state < 0)
+            snapshot.keep(dict.fromkeys(BY_ROW, rows) | {"jobs": state.jobs.rank[rows]})
+            while run.enter(1) == BatchStatus.PAUSED:
+                pass
+            snapshot.put_back({"rows": slice(n_rows, state.n_rows)})
+            assert held(state) == before
+        assert attempts(run.state) == expected(case)
 
 
 def test_with_applications_run_times_are_those_of_the_run(tmp_path: Path) -> None:
