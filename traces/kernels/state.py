@@ -611,7 +611,8 @@ def _copy_slabs(tree: Tree, blocks: Array, parts: Collection[State]) -> None:
         before, copied = slabs.get(id(part._slab), (None, None))
         if before is not None and copied is not None:
             for name in part._own.intersection(held):  # they are made when they are read
-                if _lies_in(held[name], before):
+                value = held[name]
+                if value.__class__ is np.ndarray and (value.base is before or _lies_in(value, before)):
                     del held[name]
             held.update(_slab=copied, _slab_address=address_of(copied))
 
@@ -742,11 +743,8 @@ def address_of(array: Array) -> int:
     return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
 
 
-def _lies_in(value: Any, slab: Array) -> bool:
-    # Whether it is a column that lies in a slab.
-    if value.__class__ is not np.ndarray or value.base is slab:
-        return value.__class__ is np.ndarray
-    return 0 <= address_of(value) - address_of(slab) < slab.nbytes
+def _lies_in(column: Array, slab: Array) -> bool:
+    return 0 <= address_of(column) - address_of(slab) < slab.nbytes
 
 
 def memory_at(address: int, n_bytes: int) -> Array:
