@@ -30,7 +30,6 @@ from __future__ import annotations
 import numpy as np
 
 from bls.engine import state as b
-from bls.engine.jobs import Jobs
 from bls.engine.status import FAULTS, BatchStatus
 from bls.policies import AnyPolicy, DecidingPolicy
 from bls.policies.reject import Reject
@@ -38,7 +37,7 @@ from bls.scheduler_options import Rules
 from bls.simulator import BatchSimulator
 from traces.base.errors import InputError
 from traces.compiled import Array
-from traces.kernels.state import fields_of
+from traces.kernels.snapshots import Snapshot
 
 
 def check_fair_start(policy: AnyPolicy, rules: Rules) -> None:
@@ -106,7 +105,7 @@ class _Replay:
     # The run made again, and its forks.
 
     def __init__(self, finished: BatchSimulator, fresh: BatchSimulator) -> None:
-        self.fresh = fresh
+        self.fresh, self.snapshot = fresh, Snapshot(fresh.state)
         self.n = n = len(finished.workload)
         jobs = finished.state.jobs.front(finished.rows)
         self.start, self.end, self.state = jobs.start_ns, jobs.end_ns, jobs.state
@@ -182,11 +181,16 @@ class _Replay:
                         row, int(self.end[row]), bool(stopped)
                     ):
                         raise RuntimeError(f"row {row} starts at {fresh.now_ns} ns, which it did not in the run")
-            elif fresh.settle(status) and status != BatchStatus.PAUSED:
+            elif self._settle(status) and status != BatchStatus.PAUSED:
                 raise RuntimeError(f"the run ended before {t} ns, when jobs joined")
 
     def _advance(self) -> int:
         return self.fresh.enter(max(1, self.n))
+
+    def _settle(self, status: int) -> bool:
+        settled = self.fresh.settle(status)
+        self.snapshot = Snapshot(self.fresh.state)
+        return settled
 
     def _fork(self, row: int, t: int) -> int:
         # When a row that joins now starts if those that arrive later never do.
@@ -198,7 +202,7 @@ class _Replay:
             running = main.running.key[: main.running.n]
             leaving = self.absent[np.searchsorted(self.leaves, t) : np.searchsorted(self.leaves, t, "right")]
             rows = np.unique(np.concatenate([_waiting(main), running, joining, leaving]))
-            noted = _Noted(main, rows)
+            self.snapshot.keep(_places(main, rows))
             fresh.state = self._without_others(rows, joining, row, t)
             try:
                 while (status := self._advance()) == BatchStatus.PAUSED:
@@ -208,10 +212,10 @@ class _Replay:
                 if status in FAULTS:
                     fresh.settle(status)
             finally:
-                noted.put_back(fresh.state.n_rows)
+                self.snapshot.put_back({"rows": slice(main.n_rows, fresh.state.n_rows)})
                 fresh.state = main
             # Something is too small, or too short: the run itself is given more of it.
-            fresh.settle(status)
+            self._settle(status)
 
     def _without_others(self, rows: Array, joining: Array, row: int, t: int) -> b.BatchState:
         state = self.fresh.state
@@ -254,47 +258,11 @@ def _waiting(state: b.BatchState) -> Array:
     return rows
 
 
-#: Columns of jobs that change, and what they begin with.
-_CHANGING = {name: field.fill for name, field in fields_of(Jobs).items() if not field.constant}
-
-
-class _Noted:
-    # What a fork may write to: arrays in whole or as far as they are in use, and columns of tables.
-
-    def __init__(self, state: b.BatchState, rows: Array) -> None:
-        profile = state.cores_profile
-        self.state, self.rows = state, rows
-        used = slice(state.profile.first, state.profile.end)
-        slices, changes = profile.n_slices, profile.n_ever
-        views = [state._block, state.profile._block, state.profile.ns[used], state.profile.free[used]]
-        views += [state.queue_words, state.free_words, *state.host_status, state.host_free, state.memory]
-        views += [*state.partitions, state.user_tally, profile._block, *profile.now]
-        views += [column[:slices] for column in (profile.ns, profile.free, profile.first)]
-        views += [column[:changes] for column in (profile.lo, profile.hi, profile.amount, profile.after)]
-        views += [column[: state.kept_used] for column in state.kept]
-        for heap in (state.running, state.expected, state.arriving, state.host_events):
-            views += [heap._block, heap.ns[: heap.n], heap.key[: heap.n]]
-        self.kept = [(view, view.copy()) for view in views if view.size]
-        self.groups = np.zeros(0, np.int64)
-        if state.history.size:
-            # Nobody else can end, and so tell of others.
-            groups = np.unique(state.history_group[:, state.jobs.origin[rows]])
-            self.groups = groups[groups >= 0]
-        self.history = state.history[self.groups]
-        self.jobs = {name: getattr(state.jobs, name)[rows] for name in _CHANGING}
-        self.ranks = state.jobs.rank[rows]
-        self.by_rank = state.by_rank[self.ranks]
-        self.numbers = state.numbers[:, rows] if state.numbers.size else state.numbers
-
-    def put_back(self, used: int) -> None:
-        state = self.state
-        for view, was in self.kept:
-            view[...] = was
-        for name, values in self.jobs.items():
-            column = getattr(state.jobs, name)
-            column[state.n_rows : used] = _CHANGING[name]  # attempts that there were not
-            column[self.rows] = values
-        state.by_rank[self.ranks] = self.by_rank
-        state.history[self.groups] = self.history
-        if self.numbers.size:
-            state.numbers[:, self.rows] = self.numbers
+def _places(state: b.BatchState, rows: Array) -> dict[str, Array]:
+    # What a fork may write to if it writes to these rows only.
+    groups = np.zeros(0, np.int64)
+    if state.history.size:
+        # Nobody else can end, and so tell of others. The last one counts predictions.
+        groups = np.unique(state.history_group[:, state.jobs.origin[rows]])
+        groups = np.append(groups[groups >= 0], len(state.history) - 1)
+    return dict.fromkeys(b.BY_ROW, rows) | {"jobs": state.jobs.rank[rows], "groups": groups}

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from traces.compiled import Array
-from traces.kernels.state import fields_of
+from traces.kernels.state import changing, fields_of, numbers_of, parts_of
 
 
 def column(state: Any, path: str) -> Array:
@@ -30,6 +30,12 @@ def column(state: Any, path: str) -> Array:
 def number(state: Any, path: str) -> int:
     """A single number of a state."""
     return int(column(state, path))
+
+
+def held(state: Any) -> list[bytes]:
+    """All that a state holds and that may change: its numbers, and the entries in use of its columns."""
+    numbers = [numbers_of(part).tobytes() for part in parts_of(state).values()]
+    return numbers + [one.column[one.entries({})].tobytes() for one in changing(state)]
 
 
 def code(state: Any, name: str) -> int:

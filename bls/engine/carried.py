@@ -11,21 +11,18 @@ import numpy as np
 
 from bls.engine.cores import intervals_of
 from bls.engine.growing import keep_reservations
-from bls.engine.jobs import BECOMES
-from bls.engine.state import BatchState
+from bls.engine.state import BY_ROW, OF_JOBS, BatchState
 from traces.compiled import Array
-from traces.kernels.signatures import Number
-from traces.kernels.state import fields_of
+from traces.kernels.state import changing, numbers_of, parts_of
 
 #: Numbers that name a row.
 _NAME_ROWS = ("arrived_job", "due_job", "blocked_head")
 
-#: Numbers that are of the new state's own rows and pools, or of features that have none here, do not go on: all that count, but
-#: these, and some.
-_COUNTED, _OWN_NUMBERS = ("n_waiting", "n_down"), ("presets_left", "pool_used", "kept_used")
+#: Numbers that do not go on: those of the new state's own rows, and of columns that begin again.
+_BEGIN_AGAIN = ("n_rows", "n_predicted", "n_ended", "n_started", "n_answered", "n_chosen", "n_log")
 
-#: Columns of what is given that may have changed since.
-_CHANGED = ("attempt", "walltime_ns")
+#: Dimensions of columns that do not go on as they are, as their sizes are those of the new state's jobs, or may have grown.
+_OTHER_SIZES = OF_JOBS | {"users", "core_slices", "changes"}
 
 
 def carry_over(old: BatchState, new: BatchState, rows: Array) -> None:
@@ -41,15 +38,18 @@ def carry_over(old: BatchState, new: BatchState, rows: Array) -> None:
     rows : int64 (k,)
         All rows of ``old`` that wait or run, or may not join the queue yet, in the order of their first attempts.
     """
-    n, jobs = len(rows), new.jobs
+    n, jobs, parts = len(rows), new.jobs, parts_of(new)
     place = np.full(len(old.jobs.number) + 1, -1, np.int64)  # the last one for row -1
     place[rows] = np.arange(n)
-    for name in (*BECOMES, *_CHANGED):
-        getattr(jobs, name)[:n] = getattr(old.jobs, name)[rows]
-    for name, field in fields_of(BatchState).items():
-        counts = name.startswith("n_") and name not in _COUNTED
-        if isinstance(field.kind, Number) and not counts and name not in _OWN_NUMBERS:
-            setattr(new, name, getattr(old, name))
+    own = {name: getattr(new, name) for name in _BEGIN_AGAIN}
+    for at, part in parts_of(old).items():
+        numbers_of(parts[at])[:] = numbers_of(part)
+    for name, number in own.items():
+        setattr(new, name, number)
+    for one in changing(old, _OTHER_SIZES):
+        column = getattr(parts[one.at], one.field.name)
+        column[one.entries(dict.fromkeys(BY_ROW, slice(n)))] = one.column[one.entries(dict.fromkeys(BY_ROW, rows))]
+    jobs.attempt[:n] = old.jobs.attempt[rows]
     # A job that may not join yet is still to come: those that have joined are before all others.
     joined = np.flatnonzero(jobs.eligible_ns[:n] >= 0)
     new.arrivals[:] = np.concatenate([joined, np.setdiff1d(new.arrivals, joined)])
@@ -58,12 +58,6 @@ def carry_over(old: BatchState, new: BatchState, rows: Array) -> None:
     new.next_arrival = len(joined)
     for name in _NAME_ROWS:
         setattr(new, name, int(place[getattr(old, name)]))
-    for name in ("free_words", "host_free"):
-        getattr(new, name)[:] = getattr(old, name)
-    new.host_events.refill(*old.host_events.entries())
-    for table, before in ((new.partitions, old.partitions), (new.host_status, old.host_status)):
-        for column, values in zip(table, before, strict=True):
-            column[:] = values
 
     waits = (jobs.eligible_ns[:n] >= 0) & (jobs.start_ns[:n] < 0)
     ranks = jobs.rank[:n][waits]
@@ -85,11 +79,9 @@ def carry_over(old: BatchState, new: BatchState, rows: Array) -> None:
     new.pool_used = len(source)
     new.pool.lo[: len(source)], new.pool.hi[: len(source)] = old.pool.lo[source], old.pool.hi[source]
     used = slice(old.profile.first, old.profile.end)
-    k = new.profile.end = used.stop - used.start
+    k = used.stop - used.start
+    new.profile.first, new.profile.end = 0, k
     new.profile.ns[:k], new.profile.free[:k] = old.profile.ns[used], old.profile.free[used]
-    if len(new.numbers):
-        new.numbers[:, :n] = old.numbers[:, rows]
-    new.memory[:] = old.memory
     new.cores_profile = old.cores_profile
     if len(new.kept.lo):
         keep_reservations(new, old.kept)

@@ -30,8 +30,8 @@ class Slices(State, dim="slices"):
 
     first: int = 0  # slices in use: first … end - 1
     end: int = 0  # likewise
-    ns: Ints = column()  # begin of the slice
-    free: Ints = column()  # how many cores are free in it
+    ns: Ints = column(used=("first", "end"))  # begin of the slice
+    free: Ints = column(used=("first", "end"))  # how many cores are free in it
 
 
 class CoreProfile(State):
@@ -41,13 +41,16 @@ class CoreProfile(State):
     n_changes: int = 0  # changes in use
     n_ever: int = 0  # changes that have ever been in use, from 0
     spare: int = -1  # one of them that is not, -1 none; those after it follow by ``after``
-    ns: Ints = column("core_slices")  # begin of the slice
-    free: Ints = column("core_slices")  # how many cores are free in it
-    first: Ints = column("core_slices", fill=-1)  # one of the changes at its begin, -1 none; none in the first slice
-    lo: Ints = column("changes")  # the first core that is given back or taken; or which of ``amounts`` changes
-    hi: Ints = column("changes")  # one past the last core; or AMOUNT
-    amount: Ints = column("changes")  # 1 where cores are given back, -1 where they are taken; or what becomes more
-    after: Ints = column("changes", fill=-1)  # another change at the same begin, -1 none
+    ns: Ints = column("core_slices", used=("n_slices",))  # begin of the slice
+    free: Ints = column("core_slices", used=("n_slices",))  # how many cores are free in it
+    # One of the changes at its begin, -1 none; none in the first slice
+    first: Ints = column("core_slices", fill=-1, used=("n_slices",))
+    # The first core that is given back or taken; or which of ``amounts`` changes
+    lo: Ints = column("changes", used=("n_ever",))
+    hi: Ints = column("changes", used=("n_ever",))  # one past the last core; or AMOUNT
+    # 1 where cores are given back, -1 where they are taken; or what becomes more
+    amount: Ints = column("changes", used=("n_ever",))
+    after: Ints = column("changes", fill=-1, used=("n_ever",))  # another change at the same begin, -1 none
     now: Offer = column()  # what is free in the first slice
 
 

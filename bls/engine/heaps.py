@@ -14,8 +14,8 @@ class Heap(State, dim="entries"):
     """Pairs of an instant and a key, the smallest first."""
 
     n: int = 0  # entries in use
-    ns: Ints = column()  # the instant
-    key: Ints = column()  # what it is about
+    ns: Ints = column(used=("n",))  # the instant
+    key: Ints = column(used=("n",))  # what it is about
 
     def entries(self) -> tuple[Array, Array]:
         """The instants and keys of the entries in use, in no order."""

@@ -6,7 +6,7 @@ from bls.availability.count_profile import PROFILE_NEVER as NEVER
 from bls.engine.codes import Cut
 from traces.compiled import compiled
 from traces.kernels.signatures import Ints
-from traces.kernels.state import State, column, fields_of
+from traces.kernels.state import State, column
 from traces.lifecycle import Ending, Reason
 
 
@@ -82,10 +82,6 @@ class Jobs(State, dim="rows"):
     was_walltime_ns: Ints = column()
 
     boot_wait_ns: Ints = column()  # for how long it holds its cores and waits for their hosts to boot before it starts
-
-
-#: The columns of what becomes of a job.
-BECOMES = tuple(fields_of(Jobs))[tuple(fields_of(Jobs)).index("eligible_ns") :]
 
 
 @compiled(inner=True)

@@ -40,6 +40,12 @@ WISH_KEY = 2**62
 # An entry of BatchState.log is 4 · row + one of these.
 LOG_ARRIVED, LOG_STARTED, LOG_LEFT = 0, 1, 2
 
+#: Dimensions of columns that have an entry for each row of ``Jobs``.
+BY_ROW = frozenset({"rows", "numbered", "needed", "scaling", "wishing", "predicted"})
+
+#: Dimensions of other columns that are about the jobs of a run, and not about its machine.
+OF_JOBS = frozenset({"jobs", "queue_words", "running", "expected", "arriving", "slices", "kept", "log", "groups"})
+
 #: A depth of reservations without bound.
 UNBOUNDED = 2**62
 
@@ -61,12 +67,12 @@ class Decisions(State, dim="decisions"):
 class Partitions(State, dim="partitions"):
     """Limits of partitions, and what runs there."""
 
-    tier: Ints = column()  # of its jobs in the order of the queue
-    max_running_jobs: Ints = column(fill=NEVER // 2)  # jobs that may run at once
-    max_running_cores: Ints = column(fill=NEVER // 2)  # cores that they may hold
-    max_user_jobs: Ints = column(fill=NEVER // 2)  # jobs of one user that may run at once
-    max_user_cores: Ints = column(fill=NEVER // 2)  # cores that they may hold
-    masked: Ints = column()  # 1 where it has not all cores
+    tier: Ints = column(constant=True)  # of its jobs in the order of the queue
+    max_running_jobs: Ints = column(fill=NEVER // 2, constant=True)  # jobs that may run at once
+    max_running_cores: Ints = column(fill=NEVER // 2, constant=True)  # cores that they may hold
+    max_user_jobs: Ints = column(fill=NEVER // 2, constant=True)  # jobs of one user that may run at once
+    max_user_cores: Ints = column(fill=NEVER // 2, constant=True)  # cores that they may hold
+    masked: Ints = column(constant=True)  # 1 where it has not all cores
     running_jobs: Ints = column()  # jobs that run
     running_cores: Ints = column()  # cores that they hold
     # Of the pass under way:
@@ -187,26 +193,28 @@ class BatchState(State):
     # Cores that no job holds, on hosts that are up (``bls.availability.free_cores``)
     free_words: Ints = column("free_words")
     free_starts: Ints
-    pool: Pool = column()  # allocations, in the order in which jobs started
+    pool: Pool = column(saved=False)  # allocations, in the order in which jobs started
     # (n + 1,) and two of one length: the cores that job k asks for by number, from ``wanted_first[k]`` on
     wanted_first: Ints
     wanted_lo: Ints
     wanted_hi: Ints
-    started: Ints = column("running")  # the jobs of the latest pass that await an answer
+    started: Ints = column("running", used=("n_started",))  # the jobs of the latest pass that await an answer
     profile: Slices = column()  # cores free over time by what is expected, kept reservations included
-    plan: Slices = column("plan_slices")  # the same while a plan is made anew
+    plan: Slices = column("plan_slices", saved=False)  # the same while a plan is made anew
     cores_profile: CoreProfile = column()  # instead of them where it matters which cores are free
-    later: Offer = column()  # what is free in a later slice, while a job is asked about one
-    offered: Offer = column()  # what is offered to the allocator, if not all that is free; of hosts the cores of use
-    passing_amounts: Ints = column("amounts")  # the amounts of one slice after the other
+    later: Offer = column(saved=False)  # what is free in a later slice, while a job is asked about one
+    # What is offered to the allocator, if not all that is free; of hosts the cores of use
+    offered: Offer = column(saved=False)
+    passing_amounts: Ints = column("amounts", saved=False)  # the amounts of one slice after the other
     masks: Ints2  # (partitions + windows, words): the cores of each partition, then of each window
-    needs: Ints2 = column("needs", "needed")  # by rows: amounts of a unit on its host, then licences of a job
+    # By rows: amounts of a unit on its host, then licences of a job
+    needs: Ints2 = column("needs", "needed", constant=True)
     history_group: Ints2  # (levels, n): which group's history tells of a job, the closest first; -1 none
     history_least: Ints  # (levels,): how many of a group must have ended to tell of others
     # How many of a group have ended, and the run times of the latest m, the one that ended k-th (from 0) at 1 + k mod m
     history: Ints2 = column("groups", "history")
     corrections_ns: Ints  # by how much a job that runs longer than expected will go on, the first time, the second …
-    kept: Pool = column("kept")  # cores of the kept reservations
+    kept: Pool = column("kept", used=("kept_used",))  # cores of the kept reservations
     cancel_order: Ints  # rows that are withdrawn, by (instant, row)
     # (rows + 1,) and (·,): the rows that depend on row r are ``child_row[child_first[r]:child_first[r + 1]]``
     child_first: Ints
@@ -228,42 +236,44 @@ class BatchState(State):
     # Of a policy that scores
     numbers: Floats2 = column("numbers", "numbered")
     memory: Floats = column("memory")
-    keys: Floats = column("scored")
-    order: Ints = column("scored")
-    sorting: Ints2 = column(4, "scored")  # work space
-    log: Ints = column("log")  # which jobs came, started and left, for Python policies and observers
-    chosen: Ints = column("chosen")  # a policy's answer: rows of jobs that start, and -1 - row of those that it rejects
+    keys: Floats = column("scored", saved=False)
+    order: Ints = column("scored", saved=False)
+    sorting: Ints2 = column(4, "scored", saved=False)  # work space
+    log: Ints = column("log", used=("n_log",))  # which jobs came, started and left, for Python policies and observers
+    # A policy's answer: rows of jobs that start, and -1 - row of those that it rejects
+    chosen: Ints = column("chosen", saved=False)
     # Where ``n_named`` is not 0: the cores that it names for ``chosen[k]`` are the intervals
     # ``chosen_first[k]:chosen_first[k + 1]``; where there are none, the allocator chooses
-    chosen_first: Ints = column("chosen_first")
-    chosen_lo: Ints = column("named")
-    chosen_hi: Ints = column("named")
-    decisions: Decisions = column()  # records of passes, if they are kept
-    wall_time: Ints = column(2)  # what the wall clock last said: seconds, nanoseconds
+    chosen_first: Ints = column("chosen_first", saved=False)
+    chosen_lo: Ints = column("named", saved=False)
+    chosen_hi: Ints = column("named", saved=False)
+    decisions: Decisions = column(saved=False)  # records of passes, if they are kept
+    wall_time: Ints = column(2, saved=False)  # what the wall clock last said: seconds, nanoseconds
     placement: PlacementRequest = column()  # what the allocator is shown
     holder: Ints = column("held", fill=-1)  # where cores are released: the row of the job that holds each, -1 none
-    releases: Releases = column()  # records of releases
-    ordered: Heap = column("held")  # work space: running jobs, or their cores, in order
-    left: Pool = column("held")  # work space: what a job still holds
+    releases: Releases = column(saved=False)  # records of releases
+    ordered: Heap = column("held", saved=False)  # work space: running jobs, or their cores, in order
+    left: Pool = column("held", saved=False)  # work space: what a job still holds
     # By cores, where jobs are told for which of theirs others wait: 1 + the row that was told so of each
     hinted: Ints = column("hinted")
     wanted_of: Ints = column("hinted")  # the same while a pass finds it out; otherwise zeros
-    reached: Ints = column("reached")  # the running jobs that the latest pass has something to tell
-    told: Told = column()  # what running jobs were told
+    # The running jobs that the latest pass has something to tell
+    reached: Ints = column("reached", used=("n_reached",))
+    told: Told = column(saved=False)  # what running jobs were told
     # Where widths change, of each core that is held: 1 + the column of ``told`` where it was given, 0 if that was at the start
     given_at: Ints = column("resizing")
     asked: Ints = column("resizing")  # likewise, 1 if it was asked for
     totals: Ints = column("amounts")  # what there is of other resources, power and licences, as in ``Offer.amounts``
-    resizing: Resizing = column()  # work space
-    wishes: Wishes = column()  # wishes for cores that are still to come
+    resizing: Resizing = column(saved=False)  # work space
+    wishes: Wishes = column(used=("n_wishes",))  # wishes for cores that are still to come
     wishing: Wishing = column("wishing")  # of rows, what the jobs wish for
-    directed: Directed = column()  # what a policy has decided about running jobs
+    directed: Directed = column(used=("n_directed",))  # what a policy has decided about running jobs
     scaling: Scaling = column("scaling")  # of rows, the scales of speeds, and the ends that a policy sets
     core_scale: CoreScale = column()  # scales of single cores
     power: PowerState = column()  # of no group where power is not limited
     domains: DomainState = column()  # of none where no part of the machine has limits of its own
     stops: StopState = column()  # of no host where none are stopped for that
-    host_log: HostLog = column()  # what has become of hosts that are stopped, or that fall asleep
+    host_log: HostLog = column(used=("n_host_log",))  # what has become of hosts that are stopped, or that fall asleep
     sleep: SleepState = column()  # of no host where none fall asleep
     functions: Ints  # (FUNCTIONS,): the allocator, a policy's score and account, the clock, a decision
     hooks: Ints  # what only some runs do (``bls.engine.hooks``)

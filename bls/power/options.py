@@ -412,7 +412,7 @@ class PowerPlan:
                 "room": 3,
                 "predicted": n if self.predicts and not self.stops else 0,
                 # One group is of nobody, or there might be none.
-                "groups": int(self.of_user.max()) + 2 if learns and self.of_user is not None else 0,
+                "alike": int(self.of_user.max()) + 2 if learns and self.of_user is not None else 0,
             },
             ns=self.limits.instants.copy(),
             known=np.stack([one.steps(one.instants, b.NEVER, known=True) for one, _ in limits]),

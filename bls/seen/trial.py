@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 from bls.engine import trial_placement as kernels
-from bls.engine.state import BatchState
+from bls.engine.state import BY_ROW, OF_JOBS, BatchState
 from bls.seen.answers import placed
 from bls.seen.jobs import SeenJob
 from traces.base.errors import PluginError, shown
@@ -37,10 +36,8 @@ class Trial:
         self._waiting, self._row_of, self._n_cores = waiting, row_of, n_cores
         self._whole_hosts, self._goes_on = whole_hosts, goes_on
         self._placed: set[int] = set()
-        changed = ("free_words", "host_free", "holder", "user_tally")
-        copies: dict[str, Any] = {name: getattr(state, name).copy() for name in (*changed, "chosen_lo", "chosen_hi")}
-        copies |= {name: getattr(state, name).fork() for name in ("partitions", "cores_profile", "placement")}
-        self._state = state._replace(**copies)
+        # What jobs are and what has become of hosts is shared: that may be much, and a trial does not change it.
+        self._state = state.fork(BY_ROW | OF_JOBS | {"host_log"})
         kernels.begin_trial(self._state)
 
     @property

@@ -18,7 +18,7 @@ from batch_cases import FEATURES, BatchCase, cases, expected, finishes
 from batch_drives import as_users_say, attempts, finish, rules_of, said_cases, simulator_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from inside import column, number
+from inside import column, held, number
 from reference.cluster import Cluster, NeverFinishes
 from reference.machine import Attempt, Host, Job, Machine, Rules
 from reference.room import only_counts
@@ -30,7 +30,7 @@ from bls.constraints.advance_reservations import Window, windows
 from bls.constraints.job_constraints import JobConstraints
 from bls.constraints.options import ConstraintOptions
 from bls.constraints.outages import OutageModel, Outages, modelled_outages
-from bls.engine.state import BatchState
+from bls.engine.state import BY_ROW, BatchState
 from bls.engine.status import BatchStatus
 from bls.engine.validation import validate
 from bls.fair_start import check_fair_start, fair_starts
@@ -44,6 +44,7 @@ from bridge import simulate
 from traces.base.errors import InputError
 from traces.base.time import MAX_NS, NS_PER_S
 from traces.checks.jobs import InvariantError
+from traces.kernels.snapshots import Snapshot
 from traces.tables import write_jobs
 
 pytestmark = pytest.mark.whole
@@ -469,6 +470,21 @@ _KINDS += [("presets", "cost"), ("estimates", "outages", "orders"), ("estimates"
 def test_as_the_slow_way(features: tuple[str, ...]) -> None:
     for case in said_cases(1, 8, features, max_jobs=10):
         assert fair(case)[2] == slow(case), case
+
+
+def test_what_is_put_back_goes_on_as_if_it_had_not_gone_ahead() -> None:
+    """At each pause the run goes ahead as far as it has room; then all is put back that jobs that have not ended may change."""
+    for case in said_cases(6, 60):
+        run = simulator_of(case)
+        while run.advance(1) != BatchStatus.DONE:
+            state, snapshot, before = run.state, Snapshot(run.state), held(run.state)
+            n_rows, rows = state.n_rows, np.flatnonzero(state.jobs.front(state.n_rows).state < 0)
+            snapshot.keep(dict.fromkeys(BY_ROW, rows) | {"jobs": state.jobs.rank[rows]})
+            while run.enter(1) == BatchStatus.PAUSED:
+                pass
+            snapshot.put_back({"rows": slice(n_rows, state.n_rows)})
+            assert held(state) == before
+        assert attempts(run.state) == expected(case)
 
 
 def test_with_applications_run_times_are_those_of_the_run(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from batch_cases import BatchCase, cases, finishes
-from batch_drives import as_users_say, finish, simulator_of, workload_of
+from batch_drives import as_users_say, finish, said_cases, simulator_of, workload_of
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from inside import column
@@ -93,6 +93,12 @@ def test_in_stretches_of_any_length_all_is_as_in_one(case: BatchCase, block: int
     assume(said is not None and finishes(said))
     assert said is not None
     assert streamed(said, block, jobs) == whole(said)
+
+
+@pytest.mark.parametrize("always", FEATURES)
+def test_with_each_feature_all_is_as_in_one(always: str) -> None:
+    for k, case in enumerate(said_cases(5, 12, (*FEATURES, "begins"), always=[always], max_jobs=16)):
+        assert streamed(case, 1 + k % 3, 1 + k % 5) == whole(case)
 
 
 def log(n: int, *, every: int = 10, cores: int = 1) -> Workload:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from inside import column
+from inside import column, held
 from tables import table_rows
 
 import bridge
@@ -293,11 +293,13 @@ class Tries:
         self.refused = 0
 
     def decide(self, view: View) -> Iterator[Any]:
-        trial = view.trial()
+        trial, state = view.trial(), view._simulator.state
         assert trial.free_cores == view.free_cores
+        before = held(state)
         for job in view.waiting:
             free = trial.free_cores
             cores = trial.place(job)
+            assert held(state) == before
             if cores is None:
                 self.refused += 1
                 assert trial.free_cores == free

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from inside import held
 
 from bls.engine.codes import Order
 from bls.engine.heaps import Heap
@@ -27,6 +28,7 @@ from traces.compiled import (
 )
 from traces.kernels.signatures import Floats, Ints, Ints2
 from traces.kernels.slabs import CHANGING, WHOLE, slab_fault
+from traces.kernels.snapshots import Snapshot
 from traces.kernels.state import State, column, fields_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -116,6 +118,66 @@ def test_a_fork_shares_what_does_not_change_and_nothing_else() -> None:
     assert (state.part.given_ns.tolist(), state.part.found_ns.tolist()) == ([5, 6], [-1, -1])
     assert (again.now_ns, again.load.sum(), again.part.found_ns.tolist()) == (9, 6, [3, 3])
     assert again.part.given_ns.tolist() == [5, 6]
+
+
+class Queue(State, dim="entries"):
+    """What waits."""
+
+    first: int = 0
+    end: int = 0
+    key: Ints = column(used=("first", "end"))
+
+
+class Busy(State):
+    """A state of which copies are made for a while."""
+
+    n_log: int = 0
+    part: Part = column()
+    load: Ints2 = column("hosts", 2)
+    queue: Queue = column("queue")
+    log: Part = column("log", used=("n_log",))
+    space: Ints = column("hosts", saved=False)
+
+
+def busy() -> Busy:
+    """One of two hosts and three rows."""
+    state = Busy.new({"rows": 3, "hosts": 2, "queue": 3, "log": 3})
+    state.queue.key[:], state.queue.first, state.queue.end = [1, 2, 3], 1, 2
+    state.n_log, state.log.found_ns[0] = 1, 4
+    return state
+
+
+def change(state: Busy) -> None:
+    """Change all that there is, but of rows the second and the third only."""
+    state.part.found_ns[1:], state.load[0], state.space[:] = 5, 6, 9
+    state.queue.key[:], state.queue.first, state.queue.end = 7, 0, 3
+    state.log.found_ns[:], state.n_log = 8, 3
+
+
+def test_a_snapshot_has_what_is_in_use_and_the_rows_that_may_change() -> None:
+    state = busy()
+    snapshot, before = Snapshot(state), held(state)
+    snapshot.keep({"rows": np.array([1])})
+    change(state)
+    snapshot.put_back({"rows": slice(2, 3)})
+    assert held(state) == before
+    assert state.part.found_ns.tolist() == [-1, -1, -1]
+    assert (state.queue.key.tolist(), state.log.found_ns.tolist(), state.space.tolist()) == (
+        [7, 2, 7],
+        [4, 8, 8],
+        [9, 9],
+    )
+
+
+def test_a_fork_for_a_while_shares_some_dimensions_and_what_is_not_saved() -> None:
+    state = busy()
+    before, fork = held(state), state.fork({"rows"})
+    assert held(fork) == before
+    pairs = [(fork.part.found_ns, state.part.found_ns), (fork.space, state.space), (fork.load, state.load)]
+    assert [np.shares_memory(*pair) for pair in pairs] == [True, True, False]
+    change(fork)
+    state.part.found_ns[:] = -1
+    assert held(state) == before
 
 
 class Sizes(State):

@@ -30,9 +30,10 @@ import itertools
 import math
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Collection, Iterator, Mapping, Set
+from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Any, ClassVar, Self, get_type_hints
+from typing import Any, ClassVar, NamedTuple, Self, get_type_hints
 
 import numpy as np
 
@@ -45,22 +46,63 @@ _COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 #: Bytes to which columns of a slab are aligned: a cache line.
 _LINE = 64
 
+#: All entries of an axis.
+_ALL = slice(None)
+
 
 def jit_enabled() -> bool:
     """Whether kernels are compiled (False under ``NUMBA_DISABLE_JIT=1``)."""
     return _COMPILED
 
 
-class _Own:
-    # What ``column`` has said of a field, until the class's fields are laid out.
+@dataclass(slots=True, eq=False)
+class Field:
+    """A column, a number or another state as a class of states declares it, and where it is in the block.
 
-    __slots__ = ("codes", "constant", "dims", "fill")
+    Attributes
+    ----------
+    name : str
+    kind : Column, Number, or a class of states
+    place : int
+        Its first entry in the block.
+    dims, fill, constant, codes, used, saved
+        As :func:`column` says; ``dims`` is None of what is given. In a :class:`Tree`, ``used`` has of each number where its
+        block is, and where it is there.
+    dtype : numpy dtype or None
+        Of a column; found from ``kind``.
+    """
 
-    def __init__(self, dims: tuple[str | int, ...], fill: float, constant: bool, codes: type[IntEnum] | None) -> None:
-        self.dims, self.fill, self.constant, self.codes = dims, fill, constant, codes
+    name: str = ""
+    kind: Any = None
+    place: int = -1
+    dims: tuple[str | int, ...] | None = None
+    fill: float = 0
+    constant: bool = False
+    codes: type[IntEnum] | None = None
+    used: tuple[Any, ...] = ()
+    saved: bool = True
+    dtype: np.dtype[Any] | None = None
+
+    def __post_init__(self) -> None:
+        self.codes = self.codes or (type(self.fill) if isinstance(self.fill, IntEnum) else None)
+        names = {"boolean": "bool"}  # as numpy calls it
+        known = self.kind.dtype.name if isinstance(self.kind, Column) else None
+        self.dtype = None if known is None else np.dtype(names.get(known, known))
+
+    @property
+    def entries(self) -> int:
+        """How many entries it has: of a column its address and its sizes."""
+        return 1 + self.kind.ndim if isinstance(self.kind, Column) else 1
 
 
-def column(*dims: str | int, fill: float = 0, constant: bool = False, codes: type[IntEnum] | None = None) -> Any:
+def column(
+    *dims: str | int,
+    fill: float = 0,
+    constant: bool = False,
+    codes: type[IntEnum] | None = None,
+    used: tuple[str, ...] = (),
+    saved: bool = True,
+) -> Any:
     """Declare a column, or a state of several, that a state has of its own.
 
     Parameters
@@ -75,61 +117,14 @@ def column(*dims: str | int, fill: float = 0, constant: bool = False, codes: typ
     codes : class of IntEnum, optional
         What its values mean, if they are codes; an entry may be ``fill``, too. By default the class of ``fill``, if that is a
         code.
+    used : tuple of str, optional
+        The numbers of the class that say which entries are in use, as a slice: those before the first number, or from the
+        first number up to the second. By default all are.
+    saved : bool, default True
+        Whether copies that are made for a while have it (:class:`traces.kernels.snapshots.Snapshot`, :meth:`State.fork`): not
+        work space, which holds nothing between calls of kernels, nor a table that entries are only added to.
     """
-    return _Own(dims, fill, constant, codes)
-
-
-class Field:
-    """Where a column, a number or another state is in the block.
-
-    Attributes
-    ----------
-    name : str
-    kind : Column, Number, or a class of states
-    place : int
-        Its first entry in the block.
-    dtype : numpy dtype or None
-        Of a column.
-    dims : tuple of str or int, or None
-        Of a column that is the state's own, what its axes are as long as; None of what is given.
-    fill : float
-        First value of an own column, or of a number.
-    constant : bool
-        Whether an own column never changes.
-    codes : class of IntEnum, or None
-        What its values mean, where they are codes.
-    """
-
-    __slots__ = ("codes", "constant", "dims", "dtype", "fill", "kind", "name", "place")
-
-    def __init__(
-        self,
-        name: str,
-        kind: Any,
-        place: int,
-        dims: tuple[str | int, ...] | None = None,
-        fill: float = 0,
-        constant: bool = False,
-        codes: type[IntEnum] | None = None,
-    ) -> None:
-        self.name, self.kind, self.place = name, kind, place
-        self.dims, self.fill, self.constant = dims, fill, constant
-        self.codes = codes or (type(fill) if isinstance(fill, IntEnum) else None)
-        names = {"boolean": "bool"}  # as numpy calls it
-        self.dtype = np.dtype(names.get(kind.dtype.name, kind.dtype.name)) if isinstance(kind, Column) else None
-
-    @property
-    def entries(self) -> int:
-        """How many entries it has: of a column its address and its sizes."""
-        return 1 + self.kind.ndim if isinstance(self.kind, Column) else 1
-
-    def of(self, dims: tuple[str | int, ...]) -> Field:
-        """The same field with other dimensions."""
-        return (
-            self
-            if dims == self.dims
-            else Field(self.name, self.kind, self.place, dims, self.fill, self.constant, self.codes)
-        )
+    return Field("", None, -1, dims, fill, constant, codes, used, saved)
 
 
 def fields_of(state: type[State]) -> dict[str, Field]:
@@ -155,14 +150,14 @@ def fields_of(state: type[State]) -> dict[str, Field]:
 
 def _field(state: type[State], name: str, kind: Any, place: int) -> Field:
     default = state._defaults.get(name)
-    if not isinstance(default, _Own):
+    if not isinstance(default, Field):
         return Field(name, kind, place, fill=0 if default is None else default)
     dims = default.dims
     if isinstance(kind, Column):
         dims = dims or ((state._dim,) if state._dim else ())
         if len(dims) != kind.ndim:
             raise TypeError(f"{state.__name__}.{name}: {len(dims)} dimensions; allowed: {kind.ndim}, as its type says")
-    return Field(name, kind, place, dims, default.fill, default.constant, default.codes)
+    return replace(default, name=name, kind=kind, place=place, dims=dims)
 
 
 def numbers_of(state: State) -> Array:
@@ -258,7 +253,7 @@ class State:
         fields = fields_of(type(self))
         given = dict(zip(fields, values, strict=False)) | named
         if given.keys() != fields.keys():
-            given = {name: default for name, default in self._defaults.items() if not isinstance(default, _Own)} | given
+            given = {name: one for name, one in self._defaults.items() if not isinstance(one, Field)} | given
         if given.keys() != fields.keys() or len(values) > len(fields):
             raise TypeError(f"{type(self).__name__}: {sorted(given.keys() ^ fields.keys())} missing or unknown")
         entries = [one for name, field in fields.items() for one in self._entries_of(field, given[name])]
@@ -301,7 +296,7 @@ class State:
         slab = np.zeros(rooms.sum() + 1, np.uint8)  # each column begins within it, one of no size, too
         begin, first = address_of(slab), address_of(blocks)
         blocks[plan.places] = begin + rooms.cumsum() - rooms
-        blocks[plan.links] = plan.linked + first
+        blocks[plan.tree.links] = plan.tree.linked + first
         parts: dict[int, State] = {}
         for at, kind in plan.tree.nodes:
             part = parts[at] = kind.__new__(kind)
@@ -353,39 +348,31 @@ class State:
             made[tuple(map(slice, kept.shape))] = kept
             setattr(self, name, made)
 
-    def fork(self) -> Self:
+    def fork(self, sharing: Set[str] | None = None) -> Self:
         """A copy that goes its own way.
 
         It shares what is given and what is constant, and has a copy of everything else: of its columns, of its numbers, and
-        of the states that are its own.
+        of the states that are its own. With ``sharing``, which names dimensions, it is made for a while: it also shares the
+        columns of these dimensions, and those that are not saved (:func:`column`).
         """
         tree, parts = tree_of(type(self)), parts_of(self)
         blocks = np.concatenate([part._block for part in parts.values()])
-        first = address_of(blocks)
-        slabs = {id(part._slab): (part._slab, part._slab.copy()) for part in parts.values() if part._slab is not None}
-        if slabs:
-            # What points into a slab points to the same place of its copy; all else is shared.
-            begins = np.array([address_of(before) for before, _ in slabs.values()])
-            moved = np.array([address_of(after) for _, after in slabs.values()]) - begins
-            ends = begins + np.array([before.nbytes for before, _ in slabs.values()])
-            order = np.argsort(begins)
-            pointers = blocks[tree.columns]
-            which = order[np.searchsorted(begins, pointers, "right", sorter=order) - 1]
-            blocks[tree.columns] += np.where((pointers >= begins[which]) & (pointers < ends[which]), moved[which], 0)
-        forks: dict[int, State] = {}
+        first, forks = address_of(blocks), {}
+        blocks[tree.links] = tree.linked + first
         for at, part in parts.items():
             fork = forks[at] = type(part).__new__(type(part))
-            held, before = fork.__dict__, part.__dict__
-            slab, copied = slabs.get(id(part._slab), (None, None))
-            begin = 0 if copied is None else address_of(copied)
-            for name, value in before.items():
-                if name[0] != "_" and (name not in part._own or _is_elsewhere(value, slab)):
-                    held[name] = value
-            held.update(_block=blocks[at : at + part._entries], _address=first + 8 * at)
-            held.update(_slab=copied, _slab_address=begin)
+            fork.__dict__.update(part.__dict__)
+            fork.__dict__.update(_block=blocks[at : at + part._entries], _address=first + 8 * at)
         for parent, name, child in tree.names:
             forks[parent].__dict__[name] = forks[child]
-            blocks[parent + parts[parent]._laid_out[name].place] = first + 8 * child
+        if sharing is None:
+            _copy_slabs(tree, blocks, forks.values())
+            return forks[0]  # type: ignore[return-value]
+        for one in changing(self, sharing):
+            copied, index = np.empty_like(one.column), one.entries({})
+            copied[index] = one.column[index]
+            forks[one.at].__dict__[one.field.name] = copied
+            blocks[one.at + one.field.place] = address_of(copied)
         return forks[0]  # type: ignore[return-value]
 
     def only_numbers(self) -> Self:
@@ -535,10 +522,16 @@ class Tree:
         For each block but the first: where the block is that has its address, in which field, and where itself is.
     own : list of (int, Field)
         The columns that are the states' own: where their addresses are; those that never change come last.
+    saved : list of (int, Field)
+        Those of them that may change and are saved: where the blocks are.
     columns : int64
         Where the addresses of own columns are.
     pointers : list of int
         Where any addresses are, of columns and of states.
+    sizes : int64
+        Where the first sizes of ``saved`` are.
+    links, linked : int64
+        Where the addresses of blocks are, and how many bytes behind the first block each of these blocks is.
     entries : int
         Of all blocks together.
     """
@@ -547,14 +540,20 @@ class Tree:
         self.nodes: list[tuple[int, type[State]]] = []
         self.names: list[tuple[int, str, int]] = []
         self.own: list[tuple[int, Field]] = []
+        self.saved: list[tuple[int, Field]] = []
         self.pointers: list[int] = []
         self.entries = 0
-        self._add(root, {}, given)
+        self._add(root, {}, Field(), given)
         self.own.sort(key=lambda one: one[1].constant)
         self.columns = np.array(sorted(place for place, _ in self.own), np.int64)
+        self.sizes = np.array([at + field.place + 1 for at, field in self.saved], np.int64)
+        classes = dict(self.nodes)
+        self.links = np.array([at + fields_of(classes[at])[name].place for at, name, _ in self.names], np.int64)
+        self.linked = np.array([8 * child for _, _, child in self.names], np.int64)
 
-    def _add(self, state: type[State], called: Mapping[str | int, str | int], given: Set[str] = frozenset()) -> int:
-        # ``called``: what dimensions are called in the whole tree, where the class calls them otherwise.
+    def _add(self, state: type[State], called: Mapping[Any, Any], outer: Field, given: Set[str] = frozenset()) -> int:
+        # ``called``: what dimensions are called in the whole tree, where the class calls them otherwise. ``outer``: the field
+        # that has this state, which says what its own fields do not say of ``used`` and ``saved``.
         fields = fields_of(state)
         at, self.entries = self.entries, self.entries + state._entries
         self.nodes.append((at, state))
@@ -565,13 +564,17 @@ class Tree:
             dims = None if field.dims is None else tuple(called.get(dim, dim) for dim in field.dims)
             if dims is None or (field.dtype is None and name in given):
                 continue
+            used = tuple((at, fields[one].place) for one in field.used) or outer.used
+            here = replace(field, dims=dims, used=used, saved=field.saved and outer.saved)
             if field.dtype is not None:
-                self.own.append((at + field.place, field.of(dims)))
+                self.own.append((at + field.place, here))
+                if here.saved and not field.constant:
+                    self.saved.append((at, here))
                 continue
             place = len(self.names)
             self.names.append((at, name, -1))
             inner = {field.kind._dim: dims[0]} if dims else called
-            self.names[place] = (at, name, self._add(field.kind, inner))
+            self.names[place] = (at, name, self._add(field.kind, inner, here))
         return at
 
 
@@ -591,6 +594,67 @@ def parts_of(state: State) -> dict[int, State]:
     return parts
 
 
+def _copy_slabs(tree: Tree, blocks: Array, parts: Collection[State]) -> None:
+    # Give states, whose blocks are these, copies of their slabs: what points into a slab points to the same place of its copy.
+    slabs = {id(part._slab): (part._slab, part._slab.copy()) for part in parts if part._slab is not None}
+    if not slabs:
+        return
+    begins = np.array([address_of(before) for before, _ in slabs.values()])
+    moved = np.array([address_of(after) for _, after in slabs.values()]) - begins
+    ends = begins + np.array([before.nbytes for before, _ in slabs.values()])
+    order = np.argsort(begins)
+    pointers = blocks[tree.columns]
+    which = order[np.searchsorted(begins, pointers, "right", sorter=order) - 1]
+    blocks[tree.columns] += np.where((pointers >= begins[which]) & (pointers < ends[which]), moved[which], 0)
+    for part in parts:
+        held = part.__dict__
+        before, copied = slabs.get(id(part._slab), (None, None))
+        if before is not None and copied is not None:
+            for name in part._own.intersection(held):  # they are made when they are read
+                value = held[name]
+                if value.__class__ is np.ndarray and (value.base is before or _lies_in(value, before)):
+                    del held[name]
+            held.update(_slab=copied, _slab_address=address_of(copied))
+
+
+class Changing(NamedTuple):
+    """A column that may change and is saved: where its state's block is in the :class:`Tree`, the field, and the column.
+
+    ``used`` has the numbers that say which entries are in use: of each the block, and where it is there.
+    """
+
+    at: int
+    field: Field
+    column: Array
+    used: list[tuple[Array, int]]
+
+    @property
+    def dims(self) -> tuple[str | int, ...]:
+        """What its axes are as long as."""
+        return self.field.dims or ()
+
+    def entries(self, places: Mapping[Any, Any]) -> tuple[Any, ...]:
+        """The index of the entries in use; of dimensions in ``places``, of these entries only."""
+        index = [places.get(dim, _ALL) for dim in self.dims]
+        if self.used:
+            index[0] = slice(*[block.item(place) for block, place in self.used])
+        return tuple(index)
+
+
+def changing(state: State, but: Set[str] = frozenset()) -> Iterator[Changing]:
+    """The columns of a state, and of those that are its own, that may change, are saved and have entries.
+
+    Those of a dimension ``but`` are left out.
+    """
+    parts, tree = parts_of(state), tree_of(type(state))
+    blocks = np.concatenate([part._block for part in parts.values()])
+    for k in np.flatnonzero(blocks[tree.sizes]).tolist():
+        at, field = tree.saved[k]
+        if but.isdisjoint(field.dims or ()):
+            used = [(parts[of]._block, place) for of, place in field.used]
+            yield Changing(at, field, getattr(parts[at], field.name), used)
+
+
 class _Plan:
     # How a state of a class is made: what ``State.new`` needs of the declarations, as arrays.
 
@@ -604,9 +668,6 @@ class _Plan:
         self.blocks = np.zeros(tree.entries, np.int64)
         for at, kind in tree.nodes:
             self.blocks[at : at + len(first_numbers(kind))] = first_numbers(kind)
-        classes = dict(tree.nodes)
-        self.links = np.array([at + fields_of(classes[at])[name].place for at, name, _ in tree.names], np.int64)
-        self.linked = np.array([8 * child for _, _, child in tree.names], np.int64)
         nodes = {place: at for at, kind in tree.nodes for place in range(at, at + kind._entries)}
         self.fills = [(nodes[at], one.name, one.fill, k) for k, (at, one) in enumerate(tree.own) if one.fill]
         # Own columns: where their addresses are, and which lengths their axes have.
@@ -682,11 +743,8 @@ def address_of(array: Array) -> int:
     return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
 
 
-def _is_elsewhere(value: Any, slab: Array | None) -> bool:
-    # Whether a column lies outside a slab; most lie in it.
-    if value.__class__ is not np.ndarray or value.base is slab:
-        return False
-    return slab is None or not 0 <= address_of(value) - address_of(slab) < slab.nbytes
+def _lies_in(column: Array, slab: Array) -> bool:
+    return 0 <= address_of(column) - address_of(slab) < slab.nbytes
 
 
 def memory_at(address: int, n_bytes: int) -> Array:

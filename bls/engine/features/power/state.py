@@ -40,9 +40,10 @@ class PowerState(State):
     first_core: Ints  # (G + 1,): group g has the cores ``first_core[g]:first_core[g + 1]``
     # By first attempts' rows, the state that a job is planned with; of size 0 where all are at full speed
     planned: Ints
-    drawn: Ints = column("drawn")  # work space, of each state
-    ends: Heap = column("ends")  # work space: jobs by when they are expected to end, as many as may run at once
-    slowing: Slowing = column()  # work space
+    drawn: Ints = column("drawn", saved=False)  # work space, of each state
+    # Work space: jobs by when they are expected to end, as many as may run at once
+    ends: Heap = column("ends", saved=False)
+    slowing: Slowing = column(saved=False)  # work space
     # Of the pass under way: its number, plus 1; how many that it has started are counted; what is left for others, mW
     room: Ints = column("room")
     states: int = 0  # S
@@ -52,7 +53,7 @@ class PowerState(State):
     predicted: Ints = column("predicted", fill=WHOLE)
     factor: Ints  # by first attempts' rows, what the job draws, likewise; of size 0 where nothing is predicted
     alike: Ints  # likewise, the group of jobs that have ended from which that is predicted, -1 none
-    seen: Ints2 = column("groups", 3)  # how many of each group have ended, and what the latest two have drawn
+    seen: Ints2 = column("alike", 3)  # how many of each group have ended, and what the latest two have drawn
 
 
 class DomainState(State):
@@ -71,7 +72,7 @@ class DomainState(State):
     # (hosts + 1,) and (·,): besides the machine, host h is in the domains ``of_host[of_first[h]:of_first[h + 1]]``
     of_first: Ints
     of_host: Ints
-    room: Ints = column("domains")  # work space
+    room: Ints = column("domains", saved=False)  # work space
 
 
 class StopHosts(State, dim="hosts"):

@@ -32,8 +32,8 @@ class SleepState(State):
     boots: Heap = column("hosts")  # hosts by when they are up
     away: Ints = column("free_words")  # the cores of hosts that are asleep or booting, 32 in a word
     booting: Ints = column("free_words")  # and of those of these that boot
-    offered: Offer = column()  # work space: cores that are offered to the allocator
-    saved: Offer = column()  # work space: the first slice of the profile of cores, where there is one
+    offered: Offer = column(saved=False)  # work space: cores that are offered to the allocator
+    saved: Offer = column(saved=False)  # work space: the first slice of the profile of cores, where there is one
 
 
 def all_awake(passages: Array, sizes: dict[str, int], since_ns: int, after_ns: int) -> SleepState:
