@@ -87,12 +87,12 @@ class Rules:
         o.RESIZE.check(self.resize)
         o.MAX_ATTEMPTS.check(self.max_attempts)
         if self.decision_cost_ns is not None:
-            whole(o.DECISION_COST.name, self.decision_cost_ns, 0, MAX_NS)
+            whole(str(o.DECISION_COST), self.decision_cost_ns, 0, MAX_NS)
             if not self.charge_decisions:
-                raise InputError("--decision-cost: needs --charge-decisions")
+                raise InputError(f"{o.DECISION_COST}: needs {o.CHARGE_DECISIONS}")
         estimator(self.estimates)
         if self.switch_wait_ns is not None:
-            whole(o.SWITCHES.name, self.switch_wait_ns, 0, MAX_NS)
+            whole(str(o.SWITCHES), self.switch_wait_ns, 0, MAX_NS)
 
     @property
     def depth(self) -> int:
@@ -102,7 +102,8 @@ class Rules:
         if re.fullmatch("[0-9]{1,18}", self.backfill) and int(self.backfill) <= _DEEPEST:
             return int(self.backfill)
         raise InputError(
-            f"--backfill: {shown(self.backfill)}; allowed: {', '.join(BACKFILL)}, or a number of reservations, 0 to {_DEEPEST}"
+            f"{o.BACKFILL}: {shown(self.backfill)}; allowed: {', '.join(BACKFILL)}, or a number of reservations, 0 to "
+            f"{_DEEPEST}"
         )
 
     @property

@@ -20,6 +20,7 @@ from bls.engine.hooks import HINT_AS_DECIDED
 from bls.engine.jobs import Jobs
 from bls.engine.power_of_jobs import planned_more_mw, power_left
 from bls.machine.platform import Platform
+from bls.options import COORDINATION, KILL_AT_WALLTIME, MALLEABLE, RESIZE
 from bls.scheduler_options import Rules
 from bls.seen.additional_data import DataOfNow
 from bls.seen.answers import LONGEST_REASON, AnswerError, Cores, Start, check_apart, placed, reason_text
@@ -133,7 +134,7 @@ class View:
 
     @property
     def signals(self) -> Signals | None:
-        """What energy costs and emits over time (``bls.power.signals``), as ``--signals`` says it; None without."""
+        """What energy costs and emits over time (``bls.power.signals``), as ``signals`` says it; None without."""
         return self._run.signals
 
     def power_of(self, job: SeenJob, cores: Iterable[int] | None = None) -> float | None:
@@ -355,7 +356,7 @@ class View:
             raise PluginError(f"kill_after() is for jobs that wait, and job {job.job_id} does not")
         if not self.rules.kill_at_walltime:
             raise PluginError(
-                "kill_after() is for runs in which jobs are killed at their walltime (--kill-at-walltime)"
+                f"kill_after() is for runs in which jobs are killed at their walltime ({KILL_AT_WALLTIME})"
             )
         self._jobs.state.jobs.walltime_ns[row] = _whole("kill_after", span_ns, 1, MAX_NS - self._now_ns)
 
@@ -413,7 +414,7 @@ class View:
     def note(self, **values: Any) -> None:
         """For a policy while it decides: values of this decision, by the names that its ``decision_columns`` declares.
 
-        They stand in the row of this pass of the table of decisions (``--decisions``); what is not noted lacks there, as
+        They stand in the row of this pass of the table of decisions (``decisions``); what is not noted lacks there, as
         what is None. What is noted twice has the later value.
 
         Raises
@@ -428,7 +429,7 @@ class View:
         """For a policy while it decides, whose ``directs`` names ``"speeds"``: cores of a job run at so many times their speed.
 
         From this instant on, behind all that happens at it, in the middle of tasks too, until it is scaled again. What changes
-        the speeds of cores by itself (``--speeds``) is scaled with them. The end that is expected of the job moves; its
+        the speeds of cores by itself (``speeds``) is scaled with them. The end that is expected of the job moves; its
         walltime does not.
 
         Parameters
@@ -481,12 +482,12 @@ class View:
     def requeue(self, job: SeenJob) -> None:
         """As :meth:`cancel`, and the job joins the queue again, with the place that it had: another attempt, from the start.
 
-        Its ``state`` is ``requeued``. ``--max-attempts`` counts it.
+        Its ``state`` is ``requeued``. ``max-attempts`` counts it.
         """
         self._directions.end(self._directed("requeue", "ends", b.CUTS, job), b.REQUEUED)
 
     def width(self, job: SeenJob) -> JobWidth:
-        """How many cores a job has, and may have, where widths of running jobs change (``--malleable``)."""
+        """How many cores a job has, and may have, where widths of running jobs change (``malleable``)."""
         state = self._jobs.state
         least, most = (job.cores, job.cores)
         if state.settings.resizing != b.NO_RESIZE:
@@ -498,7 +499,7 @@ class View:
     def resize(self, job: SeenJob, cores: int) -> None:
         """For a policy while it decides, whose ``directs`` names ``"widths"``: a malleable job is to have so many cores.
 
-        With ``--resize decide``. Behind the pass, when what it starts has started, a job that is to have fewer than it has is
+        With ``resize decide``. Behind the pass, when what it starts has started, a job that is to have fewer than it has is
         asked for the difference, which goes as its chunks end; one that is to have more is given cores that are free then, in
         the order of starts, and the rest after later passes, until another number is said.
 
@@ -512,13 +513,13 @@ class View:
         Raises
         ------
         PluginError
-            If it is asked for by an observer, by a policy whose ``directs`` does not name it, or without ``--resize decide``;
+            If it is asked for by an observer, by a policy whose ``directs`` does not name it, or without ``resize decide``;
             or the job or the number cannot be.
         """
         self._of_a_policy("resize")
         if self._jobs.state.settings.resizing != b.AS_DECIDED:
             raise PluginError(
-                "resize() is for a batch policy whose directs has 'widths', with --malleable --resize decide"
+                f"resize() is for a batch policy whose directs has 'widths', with {MALLEABLE} and {RESIZE:decide}"
             )
         one = self._directable("resize", job)
         least, most = self._jobs.width_range(one.row)
@@ -531,7 +532,7 @@ class View:
     def hint(self, job: SeenJob, cores: Iterable[int] = (), waiting: SeenJob | None = None) -> None:
         """For a policy while it decides, whose ``directs`` names ``"hints"``: a running job hears who waits for its cores.
 
-        With ``--coordination hint``. The job serves these cores last, and releases them as soon as its other ones suffice for
+        With ``coordination hint``. The job serves these cores last, and releases them as soon as its other ones suffice for
         the tasks that are left (``docs/explanation/coordination.md``), until something else is said of it. It hears of it
         behind the pass, and only of what is news.
 
@@ -548,12 +549,12 @@ class View:
         Raises
         ------
         PluginError
-            If it is asked for by an observer, by a policy whose ``directs`` does not name it, or without ``--coordination
+            If it is asked for by an observer, by a policy whose ``directs`` does not name it, or without ``coordination
             hint``; or a job or a core cannot be.
         """
         self._of_a_policy("hint")
         if self._jobs.state.settings.after_hints != HINT_AS_DECIDED:
-            raise PluginError("hint() is for a batch policy whose directs has 'hints', with --coordination hint")
+            raise PluginError(f"hint() is for a batch policy whose directs has 'hints', with {COORDINATION:hint}")
         if not isinstance(job, SeenJob) or job.row not in self._running:
             raise PluginError(f"hint() was given {_which(job, 'does not run')}; allowed: jobs of view.running")
         if waiting is not None and (not isinstance(waiting, SeenJob) or self._waiting.get(waiting.row) is not waiting):
@@ -590,7 +591,7 @@ class View:
         return job
 
     def go_on(self, run: RunView, rows: Array, numbers: Array) -> None:
-        """With ``--stream``: show the next stretch. Its first rows are these ``rows`` of this one; all have ``numbers``."""
+        """With ``stream``: show the next stretch. Its first rows are these ``rows`` of this one; all have ``numbers``."""
         self._refresh()
         place = {row: k for k, row in enumerate(rows.tolist())}
         self._waiting = OrderedDict((place[row], job) for row, job in self._waiting.items())
@@ -730,7 +731,7 @@ def _whole(what: str, value: object, least: int, most: int) -> int:
     try:
         return whole(what, value, least, most)
     except InputError as error:
-        raise PluginError(str(error)) from None
+        raise PluginError(error.text) from None
 
 
 def _which(job: object, why: str) -> str:
@@ -787,5 +788,5 @@ class AdditionalData(Protocol):
         ...
 
 
-#: What ``--observe`` takes: what looks, what gives additional data, and what does both.
+#: What ``observe`` takes: what looks, what gives additional data, and what does both.
 AnyObserver: TypeAlias = Observer | AdditionalData

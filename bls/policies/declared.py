@@ -8,7 +8,7 @@ that decides in a run.
 ``unaware_of``
     What it knows nothing of, of ``bls.constraints.unaware.UNAWARE``: a run that has it is refused before it begins.
 ``needs_signals``
-    What it goes by that is known over time: columns of the file of ``--signals``. A run that has none is refused, too.
+    What it goes by that is known over time: columns of the file of ``signals``. A run that has none is refused, too.
 ``totals()``
     Gives, at the end of a run, what it has counted: names, and values that are int, float, bool or str, for ``run.json``.
 ``for_run()``
@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from bls.engine.state import BY_HOST
 from bls.estimates import Promised, estimator
-from bls.options import RESIZE
+from bls.options import BACKFILL, COORDINATION, ESTIMATES, RESIZE
 from bls.policies.contract import AnyPolicy, BatchPolicy, DecidingPolicy, may_direct
 from bls.policies.reject import Reject
 from bls.scheduler_options import Rules
@@ -152,21 +152,21 @@ def check_rules(rules: Rules, policy: AnyPolicy) -> None:
         If it decides itself what starts, and jobs should be backfilled, told something, or given other widths.
     """
     if rules.depth > 0 and isinstance(policy, Reject):
-        raise InputError(f"--backfill {rules.backfill}: batch policy {policy.name} starts no job; allowed: none")
+        raise InputError(f"{BACKFILL:{rules.backfill}}: batch policy {policy.name} starts no job; allowed: none")
     if rules.depth > 0 and isinstance(policy, DecidingPolicy):
         raise InputError(
-            f"--backfill {rules.backfill}: batch policy {policy.name} decides itself which jobs start; allowed: none"
+            f"{BACKFILL:{rules.backfill}}: batch policy {policy.name} decides itself which jobs start; allowed: none"
         )
     if rules.resize != RESIZE.default:
         _check_resizing(rules, policy)
     if rules.hints and isinstance(estimator(rules.estimates), Promised):
         raise InputError(
-            f"--coordination {rules.coordination}: not with --estimates application, as what a job that is told something "
+            f"{COORDINATION:{rules.coordination}}: not with {ESTIMATES:application}, as what a job that is told something "
             "has promised is void; allowed: none, release, release:core, release:host"
         )
     if rules.hints and isinstance(policy, DecidingPolicy | Reject) and not may_direct(policy, "hints"):
         raise InputError(
-            f"--coordination {rules.coordination}: batch policy {policy.name} decides itself which jobs start, and its "
+            f"{COORDINATION:{rules.coordination}}: batch policy {policy.name} decides itself which jobs start, and its "
             "queue has no head; allowed: none, release, release:core, release:host; or a policy or a scheduler that "
             "directs 'hints'"
         )
@@ -175,24 +175,24 @@ def check_rules(rules: Rules, policy: AnyPolicy) -> None:
 def _check_resizing(rules: Rules, policy: AnyPolicy) -> None:
     if not rules.molds and rules.releases == BY_HOST:
         raise InputError(
-            f"--resize {rules.resize}: not with --coordination {rules.coordination}; allowed: none, release, release:core, "
+            f"{RESIZE:{rules.resize}}: not with {COORDINATION:{rules.coordination}}; allowed: none, release, release:core, "
             "hint, hint:core"
         )
     if not rules.molds and isinstance(estimator(rules.estimates), Promised):
         raise InputError(
-            f"--resize {rules.resize}: not with --estimates application, as what a job whose width changes has promised is "
+            f"{RESIZE:{rules.resize}}: not with {ESTIMATES:application}, as what a job whose width changes has promised is "
             "void; allowed: other estimates"
         )
     if rules.resize == "decide":
         if not may_direct(policy, "widths"):
             raise InputError(
-                f"--resize decide: batch policy {policy.name} does not say how wide jobs are; allowed: a policy in Python "
+                f"{RESIZE:decide}: batch policy {policy.name} does not say how wide jobs are; allowed: a policy in Python "
                 "whose directs has 'widths', or a scheduler whose hello's directs has it"
             )
         return
     if isinstance(policy, DecidingPolicy | Reject):
         allowed = "decide, none" if may_direct(policy, "widths") else "none"
         raise InputError(
-            f"--resize {rules.resize}: batch policy {policy.name} decides itself which jobs start, and its queue has no "
+            f"{RESIZE:{rules.resize}}: batch policy {policy.name} decides itself which jobs start, and its queue has no "
             f"head; allowed: {allowed}"
         )

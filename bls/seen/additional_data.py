@@ -79,7 +79,7 @@ class DataOfNow(Mapping[str, Any]):
         try:
             return self._givers[name]()
         except PluginError as error:
-            self.failed = PluginError(f"{where}: {error}")
+            self.failed = PluginError(f"{where}: {error.text}")
             raise self.failed from error
         except RAISED_BY_PLUGINS as error:
             self.failed = PluginError(f"{where}: value() failed: {raised_text(error)}")

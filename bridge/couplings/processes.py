@@ -161,9 +161,9 @@ class _Drive:
     def _needs(self) -> Needs:
         power, dealings, scaled_by = self._scenario.power, self._level.dealings, ""
         if dealings.scales:
-            scaled_by = f"{BLS.name} {self._scenario.policy.name}, which directs speeds"
+            scaled_by = f"{BLS:{self._scenario.policy.name}}, which directs speeds"
             if power is not None and power.slows:
-                scaled_by = f"{FALLBACK.name} {power.options.fallback}"
+                scaled_by = f"{FALLBACK:{power.options.fallback}}"
         return Needs(self._orders.own_releases, dealings.hints, dealings.resizes, dealings.evolves, scaled_by)
 
     def _wanted(self) -> Wanted | None:

@@ -8,6 +8,7 @@ import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from bridge.options.declared import SOCKET
 from traces.base.errors import InputError, shown
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def socket_path(folder: Path) -> str:
     """
     path = str(folder / "bridge")
     if len(os.fsencode(path)) > _UNIX_PATH:
-        raise InputError(f"{path} is too long for a Unix socket; set TMPDIR to a shorter path, or use --socket tcp")
+        raise InputError(f"{path} is too long for a Unix socket; set TMPDIR to a shorter path, or use {SOCKET:tcp}")
     return path
 
 

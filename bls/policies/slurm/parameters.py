@@ -48,7 +48,7 @@ _RANGES = {
 
 @dataclass(frozen=True)
 class SlurmCycle:
-    """Slurm's cycle; ``--bls slurm:bf_interval=60`` changes it as ``SchedulerParameters`` of slurm.conf do.
+    """Slurm's cycle; ``bls slurm:bf_interval=60`` changes it as ``SchedulerParameters`` of slurm.conf do.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class SlurmCycle:
     message : int
         Microseconds that slurmctld waits before it answers a message; Slurm's is 1 always.
     phase_ns : int
-        So long after the first submit a cycle of backfilling falls, as ``replay --phase``; default, -1: slurmctld comes up
+        So long after the first submit a cycle of backfilling falls, as ``replay phase``; default, -1: slurmctld comes up
         75.5 s before.
     """
 
