@@ -27,7 +27,7 @@ from bls.power.limits import NO_LIMITS, Limit, Limits, given_limits, read_limits
 from bls.power.signals import Signals, read_signals
 from bls.power.table import PowerTable, power_table
 from bls.workloads.workload import Workload
-from traces.base.errors import InputError, one_of, shown
+from traces.base.errors import InputError, at, one_of, shown
 from traces.base.ranges import real, whole
 from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
@@ -177,7 +177,7 @@ class PowerOptions:
                 )
             return "dvfs", 1
         if self.fallback.partition(":")[0] != "submit":
-            raise one_of("fallback", self.fallback, _SHOWN, str(o.FALLBACK))
+            raise one_of("fallback", self.fallback, _SHOWN, at(str(o.FALLBACK), self.fallback))
         match = _SUBMIT.fullmatch(self.fallback)
         if match is None:
             raise InputError(f"{o.FALLBACK}: {shown(self.fallback)}; allowed: {', '.join(_SHOWN)}")
