@@ -16,7 +16,7 @@ MAX_TASKS_PER_JOB = 100_000_000
 TECHNIQUES = "static, ss, gss, fac, awf-c, heft …; as fsc:h=1e-6,sigma=0.2; select:NAME,NAME; FILE.py:NAME"
 
 ALS = Option(
-    name="--als",
+    name="als",
     panel=Panel.APPLICATION,
     names="als.techniques:TECHNIQUES",
     default="static",
@@ -24,7 +24,7 @@ ALS = Option(
     help=f"Application technique: {TECHNIQUES}",
 )
 VARIATION = Real(
-    name="--variation",
+    name="variation",
     panel=Panel.APPLICATION,
     default=0.0,
     lowest=0.0,
@@ -33,7 +33,7 @@ VARIATION = Real(
     help="Task variation factor, σ over µ of task lengths",
 )
 TASKS_PER_CORE = Whole(
-    name="--tasks-per-core",
+    name="tasks-per-core",
     panel=Panel.APPLICATION,
     default=1,
     lowest=1,
@@ -42,7 +42,7 @@ TASKS_PER_CORE = Whole(
     help="Tasks per core of a job",
 )
 LENGTHS = Option(
-    name="--lengths",
+    name="lengths",
     panel=Panel.APPLICATION,
     names="als.lengths:LENGTHS",
     default="",
@@ -51,14 +51,14 @@ LENGTHS = Option(
     rule="normal",
 )
 APPLICATIONS = Option[str | None](
-    name="--applications",
+    name="applications",
     panel=Panel.APPLICATION,
     default=None,
     metavar="FILE",
     help="TOML that says which job computes what: serial parts, loops, steps",
 )
 OVERHEAD = Whole(
-    name="--overhead",
+    name="overhead",
     panel=Panel.APPLICATION,
     default=0,
     lowest=0,
@@ -68,10 +68,13 @@ OVERHEAD = Whole(
     help="What each chunk costs before its tasks, as 5us",
 )
 RESIZE_COST = replace(
-    OVERHEAD, name="--resize-cost", help="What a change of its width costs each core of a job, as 100ms"
+    OVERHEAD,
+    name="resize-cost",
+    python="resize_ns",
+    help="What a change of its width costs each core of a job, as 100ms",
 )
 LATENCY = Whole(
-    name="--latency",
+    name="latency",
     panel=Panel.APPLICATION,
     default=0,
     lowest=0,
@@ -81,7 +84,7 @@ LATENCY = Whole(
     help="What a message between a job's first host and another takes, as 5us",
 )
 ASSIGNMENT = Choice(
-    name="--assignment",
+    name="assignment",
     panel=Panel.APPLICATION,
     default="distributed",
     choices=("distributed", "master"),
@@ -90,14 +93,14 @@ ASSIGNMENT = Choice(
     help="Who calculates chunks, and pays: distributed (each core), or master",
 )
 SPEEDS = Option[tuple[str, ...]](
-    name="--speeds",
+    name="speeds",
     panel=Panel.APPLICATION,
     default=(),
     metavar="SPEC",
     help="Core speeds that change, as square:period=60s,low=0.5; may be repeated",
 )
 NETWORK = Option(
-    name="--network",
+    name="network",
     panel=Panel.APPLICATION,
     names="als.network.models:MODELS",
     default="none",
@@ -105,7 +108,7 @@ NETWORK = Option(
     help="What data between a graph's tasks take: none, hockney, cm02, lv08",
 )
 ORDER = Choice(
-    name="--order",
+    name="order",
     default="index",
     choices=("index", "rank"),
     what="order",
@@ -113,16 +116,16 @@ ORDER = Choice(
     help="How tasks wait: index, or rank, by upward rank; no planner",
 )
 CORES = Whole[int | None](
-    name="--cores",
+    name="cores",
     default=None,
     lowest=1,
     highest=2**20,
     metavar="P",
     help="Cores, of all hosts",
-    rule="as many as --core-speed lists",
+    rule="as many as core speeds are given",
 )
 STEPS = Whole(
-    name="--steps",
+    name="steps",
     default=1,
     lowest=1,
     highest=1_000_000,
@@ -130,7 +133,7 @@ STEPS = Whole(
     help="Run the loop so often, a barrier after each time",
 )
 N_TASKS = Whole[int | None](
-    name="--n",
+    name="n",
     default=None,
     lowest=1,
     highest=MAX_TASKS_PER_JOB,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from als.options import ALS
 from als.planners import PLANNERS, Planner, planner
 from als.planners.mapped import MAPPED, Mapped
 from als.techniques import TECHNIQUES, AnyTechnique, Selection, Technique, technique
-from traces.base.errors import InputError, shown
+from traces.base.errors import InputError, at, shown
 from traces.base.naming import split_parameters
 from traces.base.plugins import entry_points, resolve
 
@@ -15,7 +16,7 @@ from traces.base.plugins import entry_points, resolve
 AnyScheduler = Technique | Selection | Planner | Mapped
 
 
-def scheduler(name: str, *, where: str = "--als", also: tuple[str, ...] = ()) -> AnyScheduler:
+def scheduler(name: str, *, where: str = str(ALS), also: tuple[str, ...] = ()) -> AnyScheduler:
     """The application-level scheduler of this name.
 
     Parameters
@@ -35,6 +36,7 @@ def scheduler(name: str, *, where: str = "--als", also: tuple[str, ...] = ()) ->
     PluginError
         If what a file or a package gives is neither.
     """
+    where = at(where, name)
     plain, parameters = split_parameters(name)
     if parameters and plain in (MAPPED.name, *PLANNERS):
         raise InputError(f"{where}: {shown(name)}; allowed: {plain}, which has no parameters")
@@ -52,7 +54,7 @@ def scheduler(name: str, *, where: str = "--als", also: tuple[str, ...] = ()) ->
     return technique(name, where=where, also=(*PLANNERS, MAPPED.name, *also))
 
 
-def loop_technique(name: str, where: str = "--als") -> AnyTechnique:
+def loop_technique(name: str, where: str = str(ALS)) -> AnyTechnique:
     """The technique, or choice among techniques, of this name, for a plain loop.
 
     Raises
@@ -62,6 +64,7 @@ def loop_technique(name: str, where: str = "--als") -> AnyTechnique:
     PluginError
         As :func:`scheduler`.
     """
+    where = at(where, name)
     found = (
         scheduler(name, where=where)
         if split_parameters(name)[0] in (*PLANNERS, MAPPED.name)

@@ -32,6 +32,7 @@ import numpy as np
 from bls.engine import state as b
 from bls.engine.jobs import Jobs
 from bls.engine.status import FAULTS, BatchStatus
+from bls.options import CHARGE_DECISIONS, COORDINATION, DECISION_COST, FAIR_START, RESIZE
 from bls.policies import AnyPolicy, DecidingPolicy
 from bls.policies.reject import Reject
 from bls.scheduler_options import Rules
@@ -52,24 +53,24 @@ def check_fair_start(policy: AnyPolicy, rules: Rules) -> None:
     """
     if isinstance(policy, DecidingPolicy):
         raise InputError(
-            f"--fair-start: batch policy {policy.name} decides in Python and may remember what it has seen, so that parts of "
+            f"{FAIR_START}: batch policy {policy.name} decides in Python and may remember what it has seen, so that parts of "
             "a run cannot be made again; allowed: policies of keys or scores"
         )
     if isinstance(policy, Reject):
-        raise InputError(f"--fair-start: batch policy {policy.name} starts no job; allowed: policies that do")
+        raise InputError(f"{FAIR_START}: batch policy {policy.name} starts no job; allowed: policies that do")
     if rules.resizing or rules.molds:
         raise InputError(
-            f"--fair-start: with --resize {rules.resize} it is not known how wide jobs would have been at other instants; "
-            "allowed: --resize none"
+            f"{FAIR_START}: with {RESIZE:{rules.resize}} it is not known how wide jobs would have been at other instants; "
+            f"allowed: {RESIZE:none}"
         )
     if rules.releases:
         raise InputError(
-            f"--fair-start: with --coordination {rules.coordination} it is not known what jobs would have released at other "
-            "instants; allowed: --coordination none"
+            f"{FAIR_START}: with {COORDINATION:{rules.coordination}} it is not known what jobs would have released at other "
+            f"instants; allowed: {COORDINATION:none}"
         )
     if rules.charge_decisions and rules.decision_cost_ns is None:
         raise InputError(
-            "--fair-start: with --charge-decisions as measured no run can be made again; give a --decision-cost"
+            f"{FAIR_START}: with {CHARGE_DECISIONS} as measured no run can be made again; give a {DECISION_COST}"
         )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bls import options as o
 from bls.allocators import Allocator
 from bls.allocators.contract import PlacementRequest
 from bls.constraints.job_constraints import JobConstraints, masks, outage_columns
@@ -18,7 +19,6 @@ from bls.estimates import CORRECTIONS_NS, HistoryEstimator, Promised, estimator,
 from bls.estimates.coverage import check_predicts
 from bls.machine.partitions import PartitionTable, partition_table
 from bls.machine.platform import Platform
-from bls.options import SLACK
 from bls.policies import AnyPolicy, DecidingPolicy, KnownJobs, Scoring, ranks
 from bls.policies.contract import directs
 from bls.policies.declared import may_not_fit
@@ -47,7 +47,7 @@ def deadlines_ns(workload: Workload, slack: float) -> Array:
     InputError
         If slack is out of range.
     """
-    slack = SLACK.check(slack)
+    slack = o.SLACK.check(slack)
     if slack.is_integer():
         most = MAX_NS // max(1, int(slack))
         slack_ns = np.where(workload.estimate_ns > most, MAX_NS, workload.estimate_ns * int(slack))  # exact
@@ -63,7 +63,7 @@ def _wanted(
     if requested is None:
         if allocator.name == "given":
             raise InputError(
-                "--allocator given needs the cores that each job asks for: give requested={job number: cores}"
+                f"{o.ALLOCATOR:given} needs the cores that each job asks for: give requested={{job number: cores}}"
             )
         return np.zeros(len(workload) + 1, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
     first, lo, hi = [0], [], []
@@ -136,11 +136,11 @@ def given_for(
     asleep = power if power is not None and power.sleeps else None
     if around.drains and power is not None and (power.sleeps or power.limits_jobs):
         raise InputError(
-            "--failures: drained hosts cannot be beside limits to power, or hosts that sleep; allowed: state down"
+            f"{o.FAILURES}: drained hosts cannot be beside limits to power, or hosts that sleep; allowed: state down"
         )
     if around.drains and around.requests is not None and around.requests.licences.any():
         # A job that outlasts its estimate, and has no core but on such a host, would be planned to give them back.
-        raise InputError("--failures: drained hosts cannot be beside licences; allowed: state down")
+        raise InputError(f"{o.FAILURES}: drained hosts cannot be beside licences; allowed: state down")
     if asleep is not None:
         check_sleeping(rules, around, limited=limits is not None)
     if limits is not None:
@@ -282,45 +282,45 @@ def _check_directing(rules: Rules, policy: AnyPolicy) -> None:
     # What cannot be beside a policy that directs running jobs.
     what = f"batch policy {policy.name} directs running jobs"
     if rules.charge_decisions:
-        raise InputError(f"--charge-decisions: {what}, which takes no time; allowed: policies that only start jobs")
+        raise InputError(f"{o.CHARGE_DECISIONS}: {what}, which takes no time; allowed: policies that only start jobs")
     if isinstance(estimator(rules.estimates), Promised):
         raise InputError(
-            f"--estimates application: {what}, and what these have promised is void; allowed: other estimates"
+            f"{o.ESTIMATES:application}: {what}, and what these have promised is void; allowed: other estimates"
         )
 
 
 def _check_power(policy: AnyPolicy, rules: Rules, around: JobConstraints, plan: PowerPlan) -> None:
     # What cannot be under limits to power.
     if plan.options.stretch_walltime and not rules.kill_at_walltime:
-        raise InputError("--stretch-walltime: needs --kill-at-walltime, as nobody is killed otherwise")
+        raise InputError(f"{o.STRETCH_WALLTIME}: needs {o.KILL_AT_WALLTIME}, as nobody is killed otherwise")
     # What each is not with, and the fallbacks that it is with.
     unslowed = "none, hold, stop:idle or stop:off, under which nobody is slowed"
     for there, what, instead in (
         (
             plan.fallback == "dvfs" and rules.charge_decisions,
-            "--charge-decisions, as a level is set behind a pass, and none is made while the scheduler decides",
+            f"{o.CHARGE_DECISIONS}, as a level is set behind a pass, and none is made while the scheduler decides",
             "none, hold, submit:state=1, stop:idle or stop:off",
         ),
         (
             bool(plan.domains) and (rules.molds or rules.resizing != b.NO_RESIZE),
-            f"--resize {rules.resize} and limits to parts of the machine ({plan.domains[0].name if plan.domains else ''}), as "
-            "widths are found by the limit of the machine only",
+            f"{o.RESIZE:{rules.resize}} and limits to parts of the machine ({plan.domains[0].name if plan.domains else ''}), "
+            "as widths are found by the limit of the machine only",
             "none",
         ),
         (
             rules.molds and not plan.stops and not (rules.depth <= 1 and plan.alike and not plan.limits.notice_ns),
-            f"--resize {rules.resize} beside several reservations, with --notice, or where cores draw differently, as nobody "
-            "looks for a width that fits the limit there",
+            f"{o.RESIZE:{rules.resize}} beside several reservations, with {o.NOTICE}, or where cores draw differently, as "
+            "nobody looks for a width that fits the limit there",
             "none, stop:idle or stop:off",
         ),
         (
             plan.limits.notice_ns > 0 and rules.resizing != b.NO_RESIZE,
-            f"--resize {rules.resize} and --notice, as cores come to running jobs by the limit of now",
+            f"{o.RESIZE:{rules.resize}} and {o.NOTICE}, as cores come to running jobs by the limit of now",
             "none",
         ),
         (
             plan.limits.notice_ns > 0 and isinstance(policy, DecidingPolicy),
-            f"batch policy {policy.name} and --notice, as one that decides is told the limit of now only",
+            f"batch policy {policy.name} and {o.NOTICE}, as one that decides is told the limit of now only",
             "none",
         ),
         (
@@ -330,7 +330,7 @@ def _check_power(policy: AnyPolicy, rules: Rules, around: JobConstraints, plan: 
         ),
     ):
         if there:
-            raise InputError(f"--fallback {plan.options.fallback}: not with {what}; allowed: --fallback {instead}")
+            raise InputError(f"{o.FALLBACK:{plan.options.fallback}}: not with {what}; allowed: {o.FALLBACK:{instead}}")
 
 
 def _releases(rules: Rules, allocator: Allocator, around: JobConstraints, recorded: bool, countable: bool) -> int:
@@ -338,12 +338,14 @@ def _releases(rules: Rules, allocator: Allocator, around: JobConstraints, record
     asked = around.requests
     resizes = rules.resizing != b.NO_RESIZE or rules.molds
     if resizes and around.widths is None:
-        raise InputError(f"--resize {rules.resize}: needs --malleable, the jobs whose width may change")
+        raise InputError(f"{o.RESIZE:{rules.resize}}: needs {o.MALLEABLE}, the jobs whose width may change")
     if resizes:
         _check_resizing(rules, allocator, around, recorded, countable)
     if around.drains and (rules.resizing != b.NO_RESIZE or rules.releases != b.NO_RELEASES):
-        how = f"--resize {rules.resize}" if rules.resizing != b.NO_RESIZE else f"--coordination {rules.coordination}"
-        raise InputError(f"--failures: drained hosts cannot be beside {how}; allowed: state down")
+        how = (
+            f"{o.RESIZE:{rules.resize}}" if rules.resizing != b.NO_RESIZE else f"{o.COORDINATION:{rules.coordination}}"
+        )
+        raise InputError(f"{o.FAILURES}: drained hosts cannot be beside {how}; allowed: state down")
     if rules.resizing != b.NO_RESIZE:
         return b.BY_CORE
     if around.drains:
@@ -353,7 +355,7 @@ def _releases(rules: Rules, allocator: Allocator, around: JobConstraints, record
         allocator.whole_hosts or (asked is not None and (asked.per_unit.any() or (asked.unit_cores > 1).any()))
     ):
         raise InputError(
-            f"--coordination {rules.coordination}: jobs have {what}; allowed: none, release:host, hint:host"
+            f"{o.COORDINATION:{rules.coordination}}: jobs have {what}; allowed: none, release:host, hint:host"
         )
     return rules.releases
 
@@ -365,8 +367,11 @@ def _check_resizing(
     asked = around.requests
     for there, what in (
         (recorded, "recorded run times, which no width changes"),
-        (allocator.whole_hosts, f"--allocator {allocator.name}, as a job has more cores of a host than it computes on"),
-        (allocator.name == "given", "--allocator given, as jobs ask for cores by number"),
+        (
+            allocator.whole_hosts,
+            f"{o.ALLOCATOR:{allocator.name}}, as a job has more cores of a host than it computes on",
+        ),
+        (allocator.name == "given", f"{o.ALLOCATOR:given}, as jobs ask for cores by number"),
         (
             asked is not None and bool((asked.unit_cores > 1).any()),
             "jobs of units of several cores, of which one could leave without the others",
@@ -379,14 +384,14 @@ def _check_resizing(
             rules.molds and asked is not None and not asked.plain,
             "jobs that ask for more than cores",
         ),
-        (rules.molds and around.windows is not None and len(around.windows) > 0, "--windows"),
+        (rules.molds and around.windows is not None and len(around.windows) > 0, str(o.WINDOWS)),
         (
             rules.molds and not countable,
-            f"--allocator {allocator.name} and these partitions, to which cores are not all alike",
+            f"{o.ALLOCATOR:{allocator.name}} and these partitions, to which cores are not all alike",
         ),
     ):
         if there:
-            raise InputError(f"--resize {rules.resize}: not with {what}; allowed: none")
+            raise InputError(f"{o.RESIZE:{rules.resize}}: not with {what}; allowed: none")
 
 
 def _add_history(given: Given, workload: Workload, rules: Rules, around: JobConstraints) -> None:

@@ -42,7 +42,9 @@ class Observers:
                 if observer.every_ns is not None:
                     whole("every_ns", observer.every_ns, 1, MAX_NS)
             except InputError as error:
-                raise PluginError(f"observer {observer.name}: {error}, or None: whenever something happened") from None
+                raise PluginError(
+                    f"observer {observer.name}: {error.text}, or None: whenever something happened"
+                ) from None
 
     @property
     def next_ns(self) -> int:
@@ -79,7 +81,7 @@ class Observers:
         try:
             noted = observer.look(view)
         except PluginError as error:
-            raise view._failed or PluginError(f"{where}: {error}") from error
+            raise view._failed or PluginError(f"{where}: {error.text}") from error
         except RAISED_BY_PLUGINS as error:
             raise view._failed or PluginError(f"{where}: look() failed: {raised_text(error)}") from error
         if view._failed is not None:

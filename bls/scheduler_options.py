@@ -89,12 +89,12 @@ class Rules:
         o.RESIZE.check(self.resize)
         o.MAX_ATTEMPTS.check(self.max_attempts)
         if self.decision_cost_ns is not None:
-            whole(o.DECISION_COST.name, self.decision_cost_ns, 0, MAX_NS)
+            whole(str(o.DECISION_COST), self.decision_cost_ns, 0, MAX_NS)
             if not self.charge_decisions:
-                raise InputError("--decision-cost: needs --charge-decisions")
+                raise InputError(f"{o.DECISION_COST}: needs {o.CHARGE_DECISIONS}")
         estimator(self.estimates)
         if self.switch_wait_ns is not None:
-            whole(o.SWITCHES.name, self.switch_wait_ns, 0, MAX_NS)
+            whole(str(o.SWITCHES), self.switch_wait_ns, 0, MAX_NS)
 
     @property
     def depth(self) -> int:
@@ -104,7 +104,8 @@ class Rules:
         if re.fullmatch("[0-9]{1,18}", self.backfill) and int(self.backfill) <= _DEEPEST:
             return int(self.backfill)
         raise InputError(
-            f"--backfill: {shown(self.backfill)}; allowed: {', '.join(BACKFILL)}, or a number of reservations, 0 to {_DEEPEST}"
+            f"{o.BACKFILL}: {shown(self.backfill)}; allowed: {', '.join(BACKFILL)}, or a number of reservations, 0 to "
+            f"{_DEEPEST}"
         )
 
     @property
@@ -148,21 +149,21 @@ class Rules:
             If it decides itself what starts, and jobs should be backfilled.
         """
         if self.depth > 0 and isinstance(policy, Reject):
-            raise InputError(f"--backfill {self.backfill}: batch policy {policy.name} starts no job; allowed: none")
+            raise InputError(f"{o.BACKFILL:{self.backfill}}: batch policy {policy.name} starts no job; allowed: none")
         if self.depth > 0 and isinstance(policy, DecidingPolicy):
             raise InputError(
-                f"--backfill {self.backfill}: batch policy {policy.name} decides itself which jobs start; allowed: none"
+                f"{o.BACKFILL:{self.backfill}}: batch policy {policy.name} decides itself which jobs start; allowed: none"
             )
         if self.resize != o.RESIZE.default:
             self._check_resizing(policy)
         if self.hints and isinstance(estimator(self.estimates), Promised):
             raise InputError(
-                f"--coordination {self.coordination}: not with --estimates application, as what a job that is told something "
-                "has promised is void; allowed: none, release, release:core, release:host"
+                f"{o.COORDINATION:{self.coordination}}: not with {o.ESTIMATES:application}, as what a job that is told "
+                "something has promised is void; allowed: none, release, release:core, release:host"
             )
         if self.hints and isinstance(policy, DecidingPolicy | Reject) and not may_direct(policy, "hints"):
             raise InputError(
-                f"--coordination {self.coordination}: batch policy {policy.name} decides itself which jobs start, and its "
+                f"{o.COORDINATION:{self.coordination}}: batch policy {policy.name} decides itself which jobs start, and its "
                 "queue has no head; allowed: none, release, release:core, release:host; or a policy or a scheduler that "
                 "directs 'hints'"
             )
@@ -170,25 +171,25 @@ class Rules:
     def _check_resizing(self, policy: AnyPolicy) -> None:
         if not self.molds and self.releases == BY_HOST:
             raise InputError(
-                f"--resize {self.resize}: not with --coordination {self.coordination}; allowed: none, release, release:core, "
-                "hint, hint:core"
+                f"{o.RESIZE:{self.resize}}: not with {o.COORDINATION:{self.coordination}}; allowed: none, release, "
+                "release:core, hint, hint:core"
             )
         if not self.molds and isinstance(estimator(self.estimates), Promised):
             raise InputError(
-                f"--resize {self.resize}: not with --estimates application, as what a job whose width changes has promised is "
-                "void; allowed: other estimates"
+                f"{o.RESIZE:{self.resize}}: not with {o.ESTIMATES:application}, as what a job whose width changes has promised "
+                "is void; allowed: other estimates"
             )
         if self.resize == "decide":
             if not may_direct(policy, "widths"):
                 raise InputError(
-                    f"--resize decide: batch policy {policy.name} does not say how wide jobs are; allowed: a policy in Python "
-                    "whose directs has 'widths', or a scheduler whose hello's directs has it"
+                    f"{o.RESIZE:decide}: batch policy {policy.name} does not say how wide jobs are; allowed: a policy in "
+                    "Python whose directs has 'widths', or a scheduler whose hello's directs has it"
                 )
             return
         if isinstance(policy, DecidingPolicy | Reject):
             allowed = "decide, none" if may_direct(policy, "widths") else "none"
             raise InputError(
-                f"--resize {self.resize}: batch policy {policy.name} decides itself which jobs start, and its queue has no "
+                f"{o.RESIZE:{self.resize}}: batch policy {policy.name} decides itself which jobs start, and its queue has no "
                 f"head; allowed: {allowed}"
             )
 

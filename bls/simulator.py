@@ -28,7 +28,7 @@ from bls.inputs import deadlines_ns, estimates_come_later, given_for, planned_wi
 from bls.machine.platform import Platform
 from bls.metrics.schedule import NO_DOWNTIME, Downtime
 from bls.observers import Observers
-from bls.options import SLACK
+from bls.options import MAX_ATTEMPTS, ON_FAILURE, SLACK
 from bls.policies import (
     ACCOUNT,
     SCORE,
@@ -403,7 +403,7 @@ class BatchSimulator(RunningJobs):
             raise view._failed or self._wrong(error.did) from error
         except PluginError as error:
             # Who computes additional data is to blame for them, and not who reads them.
-            raise view._failed or PluginError(f"{self._deciding()}: {error}") from error
+            raise view._failed or PluginError(f"{self._deciding()}: {error.text}") from error
         except TwolevelError:
             raise
         except RAISED_BY_PLUGINS as error:
@@ -615,7 +615,7 @@ class BatchSimulator(RunningJobs):
         if status == BatchStatus.ATTEMPTS:
             return InputError(
                 f"job {job} was cut by the failure of a host {self.rules.max_attempts} times: it would never end; "
-                "allowed: fewer failures, --on-failure lose, or more --max-attempts"
+                f"allowed: fewer failures, {ON_FAILURE:lose}, or more {MAX_ATTEMPTS}"
             )
         raise AssertionError(f"batch engine: {BatchStatus(status)!r}")
 

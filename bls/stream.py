@@ -25,7 +25,7 @@ from bls.engine.status import BatchStatus
 from bls.inputs import estimates_come_later
 from bls.machine.platform import Platform
 from bls.metrics.schedule import Allocations, Schedule
-from bls.options import MEMORY, OVERSIZE
+from bls.options import BLS, BLS_COMMAND, DECISIONS, ESTIMATES, FAILURES, MEMORY, OVERSIZE, STREAM
 from bls.policies import AnyPolicy, DecidingPolicy, ScorePolicy
 from bls.policies.contract import FollowingPolicy, OtherProgram, directs, no_account
 from bls.scheduler_options import Rules
@@ -53,28 +53,28 @@ def check_streamed(policy: AnyPolicy, rules: Rules, around: JobConstraints | Non
         If the policy or the rules do; the message names the option.
     """
     if isinstance(policy, OtherProgram):
-        raise InputError(f"--stream: --bls-command {policy.name}: a scheduler is told of all jobs; allowed: --bls")
+        raise InputError(f"{STREAM}: {BLS_COMMAND:{policy.name}}: a scheduler is told of all jobs; allowed: {BLS}")
     if isinstance(policy, FollowingPolicy):
-        raise InputError(f"--stream: --bls {policy.name}: finish() needs all jobs; allowed: a policy without it")
+        raise InputError(f"{STREAM}: {BLS:{policy.name}}: finish() needs all jobs; allowed: a policy without it")
     if directs(policy):
         raise InputError(
-            f"--stream: --bls {policy.name}: directs: running jobs cannot be directed; allowed: a policy that only starts jobs"
+            f"{STREAM}: {BLS:{policy.name}}: directs: running jobs cannot be directed; allowed: a policy that only starts jobs"
         )
     if isinstance(policy, DecidingPolicy) and around is not None and around.outages is not None:
         raise InputError(
-            f"--stream: --failures: not with --bls {policy.name}, which decides in Python; allowed: a compiled policy"
+            f"{STREAM}: {FAILURES}: not with {BLS:{policy.name}}, which decides in Python; allowed: a compiled policy"
         )
     if isinstance(policy, ScorePolicy) and policy.account is not no_account:
         raise InputError(
-            f"--stream: --bls {policy.name}: it keeps accounts of all users, whom only the whole log names"
+            f"{STREAM}: {BLS:{policy.name}}: it keeps accounts of all users, whom only the whole log names"
         )
     if rules.keep_decisions:
-        raise InputError("--stream: --decisions: the table of all passes is held")
+        raise InputError(f"{STREAM}: {DECISIONS}: the table of all passes is held")
     if around is not None and around.drains:
-        raise InputError("--stream: --failures: hosts cannot be drained; allowed: state down")
+        raise InputError(f"{STREAM}: {FAILURES}: hosts cannot be drained; allowed: state down")
     if estimates_come_later(rules):
         raise InputError(
-            "--stream: --estimates: predictions are made of all jobs that have ended; allowed: those known before"
+            f"{STREAM}: {ESTIMATES}: predictions are made of all jobs that have ended; allowed: those known before"
         )
 
 
@@ -355,10 +355,10 @@ def _check_same(old: BatchSimulator, new: BatchSimulator, rows: Array) -> None:
     if not same or not np.array_equal(before.memory, after.memory):
         raise PluginError(
             f"batch policy {new.policy.name}: what it says of a job depends on which other jobs it is asked about, and with "
-            "--stream it is never asked about all"
+            f"{STREAM} it is never asked about all"
         )
     if not np.array_equal(old.planned_ns[old.columns().origin[rows]], new.planned_ns[:n]):
         raise PluginError(
-            "the estimator: what it says of a job depends on which other jobs it is asked about, and with --stream it is "
+            f"the estimator: what it says of a job depends on which other jobs it is asked about, and with {STREAM} it is "
             "never asked about all"
         )

@@ -19,6 +19,7 @@ from bls.engine.hooks import HINT_AS_DECIDED
 from bls.engine.jobs import Jobs
 from bls.engine.power_of_jobs import planned_more_mw, power_left
 from bls.machine.platform import Platform
+from bls.options import COORDINATION, KILL_AT_WALLTIME, MALLEABLE, RESIZE
 from bls.policies.declared import columns_declared
 from bls.scheduler_options import Rules
 from bls.seen.additional_data import AdditionalData, DataOfNow
@@ -132,7 +133,7 @@ class View:
 
     @property
     def signals(self) -> Signals | None:
-        """What energy costs and emits over time (``bls.power.signals``), as ``--signals`` says it; None without."""
+        """What energy costs and emits over time (``bls.power.signals``), as ``signals`` says it; None without."""
         return self._simulator.signals
 
     def power_of(self, job: SeenJob, cores: Iterable[int] | None = None) -> float | None:
@@ -333,7 +334,7 @@ class View:
         try:
             self._wake_ups.add(whole("wake_at", instant_ns, self._now_ns + 1, MAX_NS))
         except InputError as error:
-            raise PluginError(str(error)) from None
+            raise PluginError(error.text) from None
 
     def wake_after(self, duration_ns: int) -> None:
         """For a policy while it decides: :meth:`wake_at` so many ns after the present instant, 1 or more.
@@ -347,7 +348,7 @@ class View:
         try:
             self._wake_ups.add(self._now_ns + whole("wake_after", duration_ns, 1, MAX_NS - self._now_ns))
         except InputError as error:
-            raise PluginError(str(error)) from None
+            raise PluginError(error.text) from None
 
     def kill_after(self, job: SeenJob, span_ns: int) -> None:
         """For a policy while it decides, where jobs are killed at their walltime: one that waits is killed when it has run for
@@ -364,12 +365,12 @@ class View:
             raise PluginError(f"kill_after() is for jobs that wait, and job {job.job_id} does not")
         if not self.rules.kill_at_walltime:
             raise PluginError(
-                "kill_after() is for runs in which jobs are killed at their walltime (--kill-at-walltime)"
+                f"kill_after() is for runs in which jobs are killed at their walltime ({KILL_AT_WALLTIME})"
             )
         try:
             self._simulator.state.jobs.walltime_ns[row] = whole("kill_after", span_ns, 1, MAX_NS - self._now_ns)
         except InputError as error:
-            raise PluginError(str(error)) from None
+            raise PluginError(error.text) from None
 
     def trial(self) -> Trial:
         """For a policy while it decides: a trial of placements, on a copy of what is free, for what it is about to answer.
@@ -426,7 +427,7 @@ class View:
     def note(self, **values: Any) -> None:
         """For a policy while it decides: values of this decision, by the names that its ``decision_columns`` declares.
 
-        They stand in the row of this pass of the table of decisions (``--decisions``); what is not noted lacks there, as
+        They stand in the row of this pass of the table of decisions (``decisions``); what is not noted lacks there, as
         what is None. What is noted twice has the later value.
 
         Raises
@@ -441,7 +442,7 @@ class View:
         """For a policy while it decides, whose ``directs`` names ``"speeds"``: cores of a job run at so many times their speed.
 
         From this instant on, behind all that happens at it, in the middle of tasks too, until it is scaled again. What changes
-        the speeds of cores by itself (``--speeds``) is scaled with them. The end that is expected of the job moves; its
+        the speeds of cores by itself (``speeds``) is scaled with them. The end that is expected of the job moves; its
         walltime does not.
 
         Parameters
@@ -494,12 +495,12 @@ class View:
     def requeue(self, job: SeenJob) -> None:
         """As :meth:`cancel`, and the job joins the queue again, with the place that it had: another attempt, from the start.
 
-        Its ``state`` is ``requeued``. ``--max-attempts`` counts it.
+        Its ``state`` is ``requeued``. ``max-attempts`` counts it.
         """
         self._directions.end(self._directed("requeue", "ends", b.CUTS, job), b.REQUEUED)
 
     def width(self, job: SeenJob) -> JobWidth:
-        """How many cores a job has, and may have, where widths of running jobs change (``--malleable``)."""
+        """How many cores a job has, and may have, where widths of running jobs change (``malleable``)."""
         state = self._simulator.state
         least, most = (job.cores, job.cores)
         if state.settings.resizing != b.NO_RESIZE:
@@ -511,7 +512,7 @@ class View:
     def resize(self, job: SeenJob, cores: int) -> None:
         """For a policy while it decides, whose ``directs`` names ``"widths"``: a malleable job is to have so many cores.
 
-        With ``--resize decide``. Behind the pass, when what it starts has started, a job that is to have fewer than it has is
+        With ``resize decide``. Behind the pass, when what it starts has started, a job that is to have fewer than it has is
         asked for the difference, which goes as its chunks end; one that is to have more is given cores that are free then, in
         the order of starts, and the rest after later passes, until another number is said.
 
@@ -525,13 +526,13 @@ class View:
         Raises
         ------
         PluginError
-            If it is asked for by an observer, by a policy whose ``directs`` does not name it, or without ``--resize decide``;
+            If it is asked for by an observer, by a policy whose ``directs`` does not name it, or without ``resize decide``;
             or the job or the number cannot be.
         """
         self._of_a_policy("resize")
         if self._simulator.state.settings.resizing != b.AS_DECIDED:
             raise PluginError(
-                "resize() is for a batch policy whose directs has 'widths', with --malleable --resize decide"
+                f"resize() is for a batch policy whose directs has 'widths', with {MALLEABLE} and {RESIZE:decide}"
             )
         one = self._directable("resize", job)
         least, most = self._simulator.width_range(one.row)
@@ -542,12 +543,12 @@ class View:
         try:
             self._directions.resize(one, whole("cores", cores, least, most))
         except InputError as error:
-            raise PluginError(f"resize() of job {one.job_id}: {error}") from None
+            raise PluginError(f"resize() of job {one.job_id}: {error.text}") from None
 
     def hint(self, job: SeenJob, cores: Iterable[int] = (), waiting: SeenJob | None = None) -> None:
         """For a policy while it decides, whose ``directs`` names ``"hints"``: a running job hears who waits for its cores.
 
-        With ``--coordination hint``. The job serves these cores last, and releases them as soon as its other ones suffice for
+        With ``coordination hint``. The job serves these cores last, and releases them as soon as its other ones suffice for
         the tasks that are left (``docs/explanation/coordination.md``), until something else is said of it. It hears of it
         behind the pass, and only of what is news.
 
@@ -564,12 +565,12 @@ class View:
         Raises
         ------
         PluginError
-            If it is asked for by an observer, by a policy whose ``directs`` does not name it, or without ``--coordination
+            If it is asked for by an observer, by a policy whose ``directs`` does not name it, or without ``coordination
             hint``; or a job or a core cannot be.
         """
         self._of_a_policy("hint")
         if self._simulator.state.settings.after_hints != HINT_AS_DECIDED:
-            raise PluginError("hint() is for a batch policy whose directs has 'hints', with --coordination hint")
+            raise PluginError(f"hint() is for a batch policy whose directs has 'hints', with {COORDINATION:hint}")
         if not isinstance(job, SeenJob) or job.row not in self._running:
             named = f"job {job.job_id}, which does not run" if isinstance(job, SeenJob) else shown(job)
             raise PluginError(f"hint() was given {named}; allowed: jobs of view.running")
@@ -607,7 +608,7 @@ class View:
         return job
 
     def go_on(self, simulator: BatchSimulator, rows: Array, numbers: Array) -> None:
-        """With ``--stream``: show the next stretch. Its first rows are these ``rows`` of this one; all have ``numbers``."""
+        """With ``stream``: show the next stretch. Its first rows are these ``rows`` of this one; all have ``numbers``."""
         self._refresh()
         place = {row: k for k, row in enumerate(rows.tolist())}
         self._waiting = OrderedDict((place[row], job) for row, job in self._waiting.items())
@@ -788,5 +789,5 @@ class Observer(Protocol):
         ...
 
 
-#: What ``--observe`` takes: what looks, what gives additional data, and what does both.
+#: What ``observe`` takes: what looks, what gives additional data, and what does both.
 AnyObserver: TypeAlias = Observer | AdditionalData

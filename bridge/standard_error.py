@@ -116,6 +116,7 @@ def text_table(lines: Sequence[Sequence[str]], left: int = 0) -> str:
 def _one_line(text: str) -> str:
     if text.isprintable():
         return text
+    from bridge.spelling import on_command_line
     from traces.base.printable import printable  # texts of others only: where traces cannot be loaded, ours can be said
 
-    return printable(text)
+    return printable(on_command_line(text))

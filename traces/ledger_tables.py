@@ -117,7 +117,7 @@ def _release_columns(ledger: Ledger) -> dict[str, Array]:
     releases, jobs = ledger.releases, ledger.jobs
     if releases is None:
         raise InputError(
-            "this result has no releases: no core was given back before its job's end (--coordination release)"
+            "this result has no releases: no core was given back before its job's end (coordination release)"
         )
     return {
         "row": releases.job,
@@ -131,7 +131,7 @@ def _release_columns(ledger: Ledger) -> dict[str, Array]:
 def _hint_columns(ledger: Ledger) -> dict[str, Array]:
     hints, jobs = ledger.hints, ledger.jobs
     if hints is None:
-        raise InputError("this result has no hints: no job was told who waits for its cores (--coordination hint)")
+        raise InputError("this result has no hints: no job was told who waits for its cores (coordination hint)")
     return {
         "row": hints.job,
         "job_id": jobs.job_id[hints.job],
@@ -147,7 +147,7 @@ def _hint_columns(ledger: Ledger) -> dict[str, Array]:
 def _width_columns(ledger: Ledger) -> dict[str, Array]:
     widths, jobs = ledger.widths, ledger.jobs
     if widths is None:
-        raise InputError("this result has no changes of widths: no job was malleable (--malleable, --resize)")
+        raise InputError("this result has no changes of widths: no job was malleable (malleable, resize)")
     return {
         "row": widths.job,
         "job_id": jobs.job_id[widths.job],

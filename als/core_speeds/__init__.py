@@ -30,7 +30,8 @@ from als.core_speeds.state import (
     new_state,
 )
 from als.core_speeds.trace import Trace
-from traces.base.errors import InputError, one_of
+from als.options import SPEEDS
+from traces.base.errors import InputError, at, one_of
 from traces.base.naming import with_parameters
 from traces.base.ranges import whole
 from traces.base.shared_options import SEED
@@ -183,7 +184,7 @@ class CoreSpeeds:
         return SpeedChanges(found, complete_ns)
 
 
-def core_speeds(specs: Sequence[str], n_cores: int, seed: int, where: str = "--speeds") -> CoreSpeeds:
+def core_speeds(specs: Sequence[str], n_cores: int, seed: int, where: str = str(SPEEDS)) -> CoreSpeeds:
     """The speeds of a machine's cores.
 
     Parameters
@@ -215,6 +216,7 @@ def core_speeds(specs: Sequence[str], n_cores: int, seed: int, where: str = "--s
 
 
 def _component(spec: str, n_cores: int, where: str) -> Component | None:
+    where = at(where, spec)
     name, _, text = (word.strip() for word in spec.partition(":"))
     if name not in SPEED_KINDS:
         raise one_of("kind of core speeds", name, SPEED_KINDS, where)

@@ -1,7 +1,7 @@
 """Task graphs: the generators, one a file, named as the literature names them, and what a job takes its graph from.
 
 To add a generator: a file in ``generators``, a line in :data:`GENERATORS`. Outside packages add theirs under the entry-point
-group ``twolevel.graphs``; a single run can take one from a file, ``--graph my.py:MY``. The readers of files are in ``readers``.
+group ``twolevel.graphs``; a single run can take one from a file, ``graph my.py:MY``. The readers of files are in ``readers``.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ GENERATORS: dict[str, GraphGenerator] = {
 }
 
 
-def graph_model(spec: str, where: str = "--graph", *, variation: float = VARIATION.default) -> GraphModel:
+def graph_model(spec: str, where: str = "graph", *, variation: float = VARIATION.default) -> GraphModel:
     """The kind of graph of this name.
 
     Parameters
@@ -93,7 +93,7 @@ def graph_model(spec: str, where: str = "--graph", *, variation: float = VARIATI
         return found.graph(variation) if is_ours else _tried(found.graph(variation))
 
 
-def takes_variation(spec: str, where: str = "--graph") -> bool:
+def takes_variation(spec: str, where: str = "graph") -> bool:
     """Whether a kind of graph has tasks of other work with a run's variation than without.
 
     Raises

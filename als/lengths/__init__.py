@@ -1,7 +1,7 @@
 """The distributions of task lengths, one a file, named as the literature names them.
 
 To add one: a file here, a line in :data:`LENGTHS`. Outside packages add theirs under the entry-point group
-``twolevel.lengths``; a single run can take one from a file, ``--lengths my.py:MY``.
+``twolevel.lengths``; a single run can take one from a file, ``lengths my.py:MY``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ from als.lengths.triangular import DECREASING, INCREASING
 from als.lengths.uniform import Uniform
 from als.options import LENGTHS as LENGTHS_OPTION
 from als.options import VARIATION
-from traces.base.errors import InputError, one_of
+from traces.base.errors import InputError, at, one_of
+from traces.base.mentions import with_value
 from traces.base.parameterised import at_its_place, parameterised, without_parameter
 
 __all__ = [
@@ -79,7 +80,7 @@ LENGTHS: dict[str, Lengths] = {
 }
 
 
-def lengths(spec: str, where: str = LENGTHS_OPTION.name, *, variation: float = VARIATION.default) -> LengthModel:
+def lengths(spec: str, where: str = str(LENGTHS_OPTION), *, variation: float = VARIATION.default) -> LengthModel:
     """The distribution of this name.
 
     Parameters
@@ -100,6 +101,7 @@ def lengths(spec: str, where: str = LENGTHS_OPTION.name, *, variation: float = V
     PluginError
         If it cannot be loaded, or is no distribution.
     """
+    where = at(where, spec)
     variation = VARIATION.check(variation)
     with at_its_place(where):
         spec, draw = without_parameter(spec or "normal", _DRAW, where, "lengths")
@@ -121,7 +123,7 @@ def lengths(spec: str, where: str = LENGTHS_OPTION.name, *, variation: float = V
         return model if draw is None else model.with_draw(draw)
 
 
-def takes_variation(spec: str, variation: float = 0.1, where: str = LENGTHS_OPTION.name) -> bool:
+def takes_variation(spec: str, variation: float = 0.1, where: str = str(LENGTHS_OPTION)) -> bool:
     """Whether a distribution is another one with a run's variation than without.
 
     Raises
@@ -141,7 +143,7 @@ def _same(one: object, other: object) -> bool:
     return one == other
 
 
-def check_variation(spec: str, variation: float, where: str = "--lengths") -> None:
+def check_variation(spec: str, variation: float, where: str = str(LENGTHS_OPTION)) -> None:
     """Check that the run's variation is of use to a distribution, or 0.
 
     Raises
@@ -151,7 +153,7 @@ def check_variation(spec: str, variation: float, where: str = "--lengths") -> No
     """
     if variation != 0.0 and not takes_variation(spec, variation, where):
         raise InputError(
-            f"--variation: {variation:g} is of no use to {where} {spec}, whose spread is its own; allowed: 0"
+            f"{VARIATION}: {variation:g} is of no use to {with_value(where, spec)}, whose spread is its own; allowed: 0"
         )
 
 

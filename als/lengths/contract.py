@@ -41,7 +41,7 @@ makes no arrays.
 ``SCALED``
     As ``PATTERN``, without rounding to nanoseconds.
 
-``--lengths NAME:draw=paper`` and ``draw=work`` (:data:`DRAWS`) change between the first two, the two of the normal
+``lengths NAME:draw=paper`` and ``draw=work`` (:data:`DRAWS`) change between the first two, the two of the normal
 distribution, and the two of patterns.
 """
 

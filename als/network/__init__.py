@@ -1,7 +1,7 @@
 """The network between the hosts of a job: how long data take, and which links they share.
 
 To add a model: a line in :data:`MODELS`. Outside packages add theirs under the entry-point group ``twolevel.networks``; a
-single run can take one from a file, ``--network my.py:MY``. A topology is one file in ``als.network.topologies``.
+single run can take one from a file, ``network my.py:MY``. A topology is one file in ``als.network.topologies``.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def network_state(
     try:
         parameters = made.parameters(hosts)
     except InputError as error:
-        raise InputError(f"network.topology: {error}") from None
+        raise InputError(f"network.topology: {error.text}") from None
     shares = {"latency_factor": 1.0, "bandwidth_factor": 1.0}
     if isinstance(model, SharingModel):
         shares = {

@@ -19,7 +19,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from als.network.state import HOCKNEY, NONE, SHARING
-from traces.base.errors import InputError, one_of, shown
+from als.options import NETWORK
+from traces.base.errors import InputError, at, one_of, shown
+from traces.base.mentions import begins_at
 from traces.base.naming import split_parameters, with_parameters
 from traces.base.plugins import resolve
 from traces.base.ranges import real
@@ -113,7 +115,7 @@ MODELS: dict[str, NetworkModel] = {
 }
 
 
-def network_model(spec: str, where: str = "--network") -> NetworkModel:
+def network_model(spec: str, where: str = str(NETWORK)) -> NetworkModel:
     """The model of this name.
 
     Parameters
@@ -131,6 +133,7 @@ def network_model(spec: str, where: str = "--network") -> NetworkModel:
     PluginError
         If it cannot be loaded, or is no model.
     """
+    where = at(where, spec)
     if not isinstance(spec, str):
         raise InputError(f"{where}: {shown(spec)} is not a string; known: {', '.join(MODELS)}")
     if not spec:
@@ -140,6 +143,6 @@ def network_model(spec: str, where: str = "--network") -> NetworkModel:
     try:
         return with_parameters(found, text, where, "network model") if text else found
     except InputError as error:
-        if str(error).startswith(where):
+        if begins_at(error.text, where):
             raise
-        raise InputError(f"{where}: {error}") from None
+        raise InputError(f"{where}: {error.text}") from None

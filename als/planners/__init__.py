@@ -1,19 +1,21 @@
 """The planners, which give each task of a graph its core before any of them runs: one a file, named as the literature names it.
 
 To add one: a file here, a line in :data:`PLANNERS`. Outside packages add theirs under the entry-point group
-``twolevel.planners``; a single run can take one from a file, ``--als my.py:MY``.
+``twolevel.planners``; a single run can take one from a file, ``als my.py:MY``.
 """
 
 from __future__ import annotations
 
 import functools
 
+from als.options import ALS
 from als.planners.contract import PLAN, Planner, PlanningProblem, first_fault, planner_kernel
 from als.planners.critical_path import CRITICAL_PATH
 from als.planners.heft import HEFT
 from als.planners.max_min import MAX_MIN
 from als.planners.min_min import MIN_MIN
 from als.planners.peft import PEFT
+from traces.base.errors import at
 from traces.base.plugins import resolve
 
 __all__ = ["PLAN", "PLANNERS", "Planner", "PlanningProblem", "first_fault", "planner", "planner_kernel"]
@@ -27,7 +29,7 @@ PLANNERS: dict[str, Planner] = {
 }
 
 
-def planner(name: str, where: str = "--als", *, also: tuple[str, ...] = ()) -> Planner:
+def planner(name: str, where: str = str(ALS), *, also: tuple[str, ...] = ()) -> Planner:
     """The planner of this name.
 
     Parameters
@@ -46,6 +48,7 @@ def planner(name: str, where: str = "--als", *, also: tuple[str, ...] = ()) -> P
     PluginError
         If what a file or a package gives is no planner, or its first small graph shows that it is at fault.
     """
+    where = at(where, name)
     found = resolve("planner", name, PLANNERS, "twolevel.planners", Planner, where, also)
     return found if name in PLANNERS else _tried(found)
 

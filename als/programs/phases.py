@@ -12,6 +12,7 @@ from als.programs.tasks import MAX_TASKS_PER_JOB
 from als.schedulers import AnyScheduler, scheduler
 from als.techniques import TECHNIQUES, Selection, Technique
 from traces.base.errors import InputError, shown
+from traces.base.mentions import Mention
 from traces.base.ranges import real, whole
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 def key_of(where: str, key: str) -> str:
     """How an error names what was given: by its path in a table, or, where that is empty, as an option."""
-    return f"{where}.{key}" if where else f"--{key.replace('_', '-')}"
+    return f"{where}.{key}" if where else str(Mention(key.replace("_", "-"), key))
 
 
 def _share(where: str, value: object) -> float:
@@ -77,9 +78,9 @@ class Loop:
     Attributes
     ----------
     technique : str or Technique
-        As in ``--als``; empty: that of the run (:meth:`Program.filled`).
+        As in ``als``; empty: that of the run (:meth:`Program.filled`).
     lengths : str
-        As in ``--lengths``; empty: those of the run.
+        As in ``lengths``; empty: those of the run.
     tasks_per_core : int or None
         K, the number of tasks a core, >= 1; None: that of the run, or 1 where nobody says.
     tasks : int or None
@@ -156,7 +157,7 @@ class Graph:
     Attributes
     ----------
     technique : str, Technique or Planner
-        As in ``--als``; empty: that of the run.
+        As in ``als``; empty: that of the run.
     graph : str
         Which graph, as ``als.graphs.graph_model`` takes it: ``cholesky:tiles=8``, ``file:PATH``.
     order : str

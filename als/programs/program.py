@@ -78,7 +78,7 @@ class Program:
         where: str = "",
         name: str = "",
     ) -> Program:
-        """One loop, once: a job of the paper. Errors name options (``--als``) if ``where`` is empty."""
+        """One loop, once: a job of the paper. Errors name options (``als``) if ``where`` is empty."""
         return cls((Loop(technique, lengths, tasks_per_core, where=where),), name=name)
 
     @property
@@ -142,11 +142,11 @@ class Program:
         if not len(cores):
             return
         widest = int(cores.argmax())
-        place = f"{where or '--tasks-per-core'}: job {job_id[widest]} of {cores[widest]} cores"
+        place = f"{where or TASKS_PER_CORE}: job {job_id[widest]} of {cores[widest]} cores"
         try:
             tasks = self.n_tasks(int(cores[widest]))
         except InputError as error:  # a graph that cannot have so many tasks or edges
-            raise InputError(f"{place}: {error}") from None
+            raise InputError(f"{place}: {error.text}") from None
         if tasks > MAX_TASKS_PER_JOB:
             raise InputError(f"{place} would have {tasks} tasks; allowed: up to {MAX_TASKS_PER_JOB} a job")
         for loop in self.parallel:

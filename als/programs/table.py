@@ -209,7 +209,7 @@ class Programs:
         phase = self._programs[place].phases[int(part_first[0])]
         if isinstance(phase, Graph):
             error = graph_fault(phase.found_graph(), status)
-            return type(error)(f"{job}{error}")
+            return type(error)(f"{job}{error.text}")
         if not isinstance(phase, Loop):
             return InputError(f"{job}more than {MAX_TASKS_PER_JOB} tasks")
         wrong = fault(phase.found_lengths(), status)

@@ -71,7 +71,7 @@ class TaskModel:
         if len(cores) and int(cores.max()) * self.tasks_per_core > MAX_TASKS_PER_JOB:
             row = int(cores.argmax())
             raise InputError(
-                f"--tasks-per-core: {self.tasks_per_core} gives job {job_id[row]} of {cores[row]} cores "
+                f"{TASKS_PER_CORE}: {self.tasks_per_core} gives job {job_id[row]} of {cores[row]} cores "
                 f"{int(cores[row]) * self.tasks_per_core} tasks; allowed: up to {MAX_TASKS_PER_JOB} a job"
             )
 

@@ -1,7 +1,7 @@
 """The loop-scheduling techniques, one a file, named as the literature names them.
 
 To add one: a file here, a line in :data:`TECHNIQUES`. Outside packages add theirs under the entry-point group
-``twolevel.techniques``; a single run can take one from a file, ``--als my.py:MY``.
+``twolevel.techniques``; a single run can take one from a file, ``als my.py:MY``.
 """
 
 from __future__ import annotations

@@ -54,9 +54,9 @@ def from_openmp(name: str, where: str) -> str:
 
     Examples
     --------
-    >>> from_openmp("GUIDED, 4", "--als")
+    >>> from_openmp("GUIDED, 4", "als")
     'guided:chunk=4'
-    >>> from_openmp("gss:min=2", "--als")
+    >>> from_openmp("gss:min=2", "als")
     'gss:min=2'
     """
     text = name.strip().lower()

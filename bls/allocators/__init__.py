@@ -18,6 +18,8 @@ from bls.allocators.given import GIVEN
 from bls.allocators.random import RANDOM
 from bls.allocators.topology import TOPOLOGY
 from bls.allocators.whole_host import WHOLE_HOST
+from bls.options import ALLOCATOR
+from traces.base.errors import at
 from traces.base.plugins import resolve
 from traces.compiled import as_value
 
@@ -36,7 +38,7 @@ ALLOCATORS: dict[str, Allocator] = {
 }
 
 
-def allocator(name: str, *, where: str = "--allocator") -> Allocator:
+def allocator(name: str, *, where: str = str(ALLOCATOR)) -> Allocator:
     """The allocator of this name: one of :data:`ALLOCATORS`, an installed package's, or ``FILE.py:NAME``.
 
     Raises
@@ -44,6 +46,7 @@ def allocator(name: str, *, where: str = "--allocator") -> Allocator:
     InputError
         If there is none; the message lists the known ones, nearest first.
     """
+    where = at(where, name)
     return resolve("allocator", name, ALLOCATORS, "twolevel.allocators", Allocator, where)
 
 

@@ -16,7 +16,7 @@ level are numbered by their lowest hosts.
 Step 2 uses as few leaf switches as can be below the switch of step 1.
 
 Source: Slurm's Topology Guide, https://slurm.schedmd.com/topology.html ("best fit" of the lowest-level switch that can
-satisfy the request; within it the leaf switches by best fit). ``limit`` is ``--switches``.
+satisfy the request; within it the leaf switches by best fit). ``limit`` is ``switches``.
 """
 
 from __future__ import annotations

@@ -32,6 +32,7 @@ from bls.workloads.header import names_in
 from bls.workloads.selection import busiest_window, heaviest_window
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
+from traces.base.mentions import in_python, spelled
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
 
@@ -105,7 +106,7 @@ class Description:
     estimates : Estimates
         How good the estimates are.
     predictable : dict of str to float
-        The share of the jobs of which ``--estimates`` last-two, profile and data-driven can predict the run time at most.
+        The share of the jobs of which ``estimates`` last-two, profile and data-driven can predict the run time at most.
     arrivals : Arrivals
         Submits by hour, day of the week and month.
     months : tuple of Period
@@ -174,7 +175,7 @@ class Description:
 
     def __str__(self) -> str:
         """The figures as text for people: a line each, in aligned columns."""
-        return as_text(self)
+        return spelled(as_text(self), in_python)
 
 
 def describe(workload: Workload, platform: Platform) -> Description:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from bls.analysis.statistics import Members, Percentiles, Spread
+from bls.options import ESTIMATES, SELECT
 from traces.base.time import format_ns
 
 if TYPE_CHECKING:
@@ -45,9 +46,9 @@ def _of_time(described: Description) -> Iterator[tuple[str, str]]:
     yield "last submit", format_ns(described.first_submit_ns + described.span_ns) + last
     yield "span of submits", format_ns(described.span_ns)
     day = f"{described.busiest_day_jobs} jobs in the 24 h from {format_ns(described.busiest_day_ns)}"
-    yield "busiest day", f"{day} (--select busiest:24h)"
+    yield "busiest day", f"{day} ({SELECT:busiest:24h})"
     heaviest = f"{described.heaviest_day_core_s / 3600:.6g} core-hours submitted"
-    yield "heaviest day", f"{heaviest} in the 24 h from {format_ns(described.heaviest_day_ns)} (--select heaviest:24h)"
+    yield "heaviest day", f"{heaviest} in the 24 h from {format_ns(described.heaviest_day_ns)} ({SELECT:heaviest:24h})"
     if found.interarrival_ns is not None:
         yield "between submits", _spread_text(found.interarrival_ns)
     clocks = f"by the clocks of {found.zone}"
@@ -96,7 +97,7 @@ def _of_jobs(described: Description) -> Iterator[tuple[str, str]]:
         yield "  frequent", "   ".join(often)
     shares = [f"{name} {100 * share:.3g} %" for name, share in described.predictable.items()]
     if any(described.predictable.values()):
-        yield "predictable", f"at most, by --estimates: {', '.join(shares)} of jobs"
+        yield "predictable", f"at most, by {ESTIMATES}: {', '.join(shares)} of jobs"
     else:
         yield "predictable", "no run time, by any of the built-in estimators that learn from earlier jobs"
     if described.cancelled:

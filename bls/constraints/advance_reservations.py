@@ -277,7 +277,7 @@ def parse_windows(text: str, platform: Platform, source: str = "windows") -> Win
     try:
         return windows(found, platform)
     except InputError as error:
-        raise InputError(f"{source}: {error}") from None
+        raise InputError(f"{source}: {error.text}") from None
 
 
 def _window(kind: str, values: Mapping[str, Any], where: str) -> Window:
@@ -290,4 +290,4 @@ def _window(kind: str, values: Mapping[str, Any], where: str) -> Window:
     try:
         return Window(kind, values["name"], begin_ns, end_ns, **others)
     except InputError as error:
-        raise InputError(f"{where}{error}") from None
+        raise InputError(f"{where}{error.text}") from None

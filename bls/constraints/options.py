@@ -17,7 +17,7 @@ from bls.constraints.partition_assignment import assign
 from bls.constraints.resource_requests import fit_requests, requests
 from bls.constraints.widths import share_of, widths
 from bls.machine.platform import Platform
-from bls.options import DEPENDENCIES, MEMORY
+from bls.options import DEPENDENCIES, MEMORY, SWITCHES
 from bls.workloads.selection import check_preset
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, shown
@@ -80,9 +80,9 @@ def switch_limit(text: str) -> tuple[int, int | None]:
     number, at, wait = str(text).partition("@")
     if not re.fullmatch("[0-9]{1,18}", number) or not 0 < int(number) < 2**24 or bool(at) != bool(wait):
         raise InputError(
-            f"--switches: {shown(text)}; allowed: a number of switches from 1, as 1, or with a time, as 1@2h"
+            f"{SWITCHES}: {shown(text)}; allowed: a number of switches from 1, as 1, or with a time, as 1@2h"
         )
-    return int(number), parse_duration_ns(wait, "--switches") if at else None
+    return int(number), parse_duration_ns(wait, str(SWITCHES)) if at else None
 
 
 def surround(
@@ -123,7 +123,7 @@ def surround(
     limit = 0
     if said.switches is not None:
         if not platform.switches:
-            raise InputError("--switches: the platform names no switches; give it [[switches]]")
+            raise InputError(f"{SWITCHES}: the platform names no switches; give it [[switches]]")
         limit, _ = switch_limit(said.switches)
     asked = requests(
         *(workload, platform),

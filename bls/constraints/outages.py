@@ -154,7 +154,7 @@ def modelled_outages(model: OutageModel, n_hosts: int, count: int = _FIRST_DRAW)
     )
 
 
-def outages(spec: str, platform: Platform, *, seed: int = SEED.default, where: str = FAILURES.name) -> Outages:
+def outages(spec: str, platform: Platform, *, seed: int = SEED.default, where: str = str(FAILURES)) -> Outages:
     """What a user gives: ``mtbf:LENGTH,mttr:LENGTH[,seed:N]``, or the file of a trace.
 
     Parameters

@@ -87,7 +87,7 @@ def requests(
     memory: str = MEMORY_SOURCE.default,
     path: str | os.PathLike[str] | None = None,
     known: Array | None = None,
-    where: str = MEMORY_SOURCE.name,
+    where: str = str(MEMORY_SOURCE),
     switches: int = 0,
     partition: Array | None = None,
 ) -> Requests:

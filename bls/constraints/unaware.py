@@ -9,6 +9,7 @@ import numpy as np
 
 from bls.constraints.job_constraints import JobConstraints
 from bls.machine.partitions import partition_table
+from bls.options import ALLOCATOR, BLS, DEPENDENCIES, FALLBACK, LIMITS, SIGNALS
 from traces.base.errors import InputError, PluginError, shown
 from traces.compiled import Array
 
@@ -25,8 +26,8 @@ UNAWARE: Final[Mapping[str, str]] = {
     "windows": "no reservations and no maintenance",
     "licences": "cores and resources of hosts",
     "switches": "cores and resources of hosts",
-    "power": "no --limits, or --fallback none",
-    "dependencies": "no --dependencies",
+    "power": f"no {LIMITS}, or {FALLBACK:none}",
+    "dependencies": f"no {DEPENDENCIES}",
 }
 
 #: Those of a partition.
@@ -77,7 +78,7 @@ def check_aware(
         return
     asked = around.requests
     found: dict[str, str | None] = {
-        "allocator": None if allocator.name in _LOWEST else f"--allocator {allocator.name}",
+        "allocator": None if allocator.name in _LOWEST else f"{ALLOCATOR:{allocator.name}}",
         "partitions": None if _whole(platform) else "partitions and their limits",
         "windows": None if around.windows is None or not len(around.windows) else "reservations and maintenance",
         "licences": None if asked is None else _first(workload, np.asarray(asked.licences.any(axis=1)), "licences"),
@@ -88,7 +89,7 @@ def check_aware(
     name = getattr(policy, "name", type(policy).__name__)
     for what, words in found.items():
         if what in unaware and words is not None:
-            raise InputError(f"--bls {name}: {words}: it knows nothing of that; allowed: {UNAWARE[what]}")
+            raise InputError(f"{BLS:{name}}: {words}: it knows nothing of that; allowed: {UNAWARE[what]}")
 
 
 def check_signals(policy: object, signals: Signals | None) -> None:
@@ -103,9 +104,9 @@ def check_signals(policy: object, signals: Signals | None) -> None:
         if signals is None or needed not in signals.values:
             name, words = (
                 getattr(policy, "name", type(policy).__name__),
-                "there are no --signals" if signals is None else f"{signals.source} has no such column",
+                f"there are no {SIGNALS}" if signals is None else f"{signals.source} has no such column",
             )
-            raise InputError(f"--bls {name}: it goes by {needed}, and {words}; allowed: --signals with that column")
+            raise InputError(f"{BLS:{name}}: it goes by {needed}, and {words}; allowed: {SIGNALS} with that column")
 
 
 def _whole(platform: Platform) -> bool:

@@ -20,6 +20,7 @@ import numpy as np
 from bls.constraints.request_file import read_request_file
 from bls.machine.partitions import partition_table
 from bls.machine.platform import Platform
+from bls.options import MALLEABLE
 from bls.workloads.workload import Workload
 from traces.base.columns import Columns
 from traces.base.errors import InputError, shown
@@ -81,7 +82,7 @@ def share_of(text: str) -> Share | None:
     found = Share(*numbers)
     if not (0 < found.share <= 1 and 0 < found.least <= 1 <= found.most <= _HIGHEST):
         raise InputError(
-            f"--malleable: {shown(text)}; allowed: SHARE above 0 up to 1, or SHARE:MIN:MAX with MIN above 0 up to 1 and "
+            f"{MALLEABLE}: {shown(text)}; allowed: SHARE above 0 up to 1, or SHARE:MIN:MAX with MIN above 0 up to 1 and "
             f"MAX from 1 to {_HIGHEST:g} times the cores that a job asks for, as 0.5:0.25:2; or a CSV file"
         )
     return found
@@ -95,7 +96,7 @@ def widths(
     Parameters
     ----------
     said : str or path
-        As ``--malleable``.
+        As ``malleable``.
     workload, platform
         The jobs, and the machine that they fit.
     partition : int64 (n,)
@@ -118,11 +119,11 @@ def widths(
         most = np.minimum(np.floor(cores * share.most).astype(np.int64), room)
         found = Widths(np.where(drawn, least, cores), np.where(drawn, most, cores))
         if not found.malleable.any():
-            raise InputError(f"--malleable {said}: of {len(workload)} jobs none is drawn; allowed: a greater share")
+            raise InputError(f"{MALLEABLE:{said}}: of {len(workload)} jobs none is drawn; allowed: a greater share")
         return found
     if isinstance(said, str) and not os.path.exists(said):
         raise InputError(
-            f"--malleable: {shown(said)}: no such file; allowed: SHARE, SHARE:MIN or SHARE:MIN:MAX, as 0.5:0.25:2, "
+            f"{MALLEABLE}: {shown(said)}: no such file; allowed: SHARE, SHARE:MIN or SHARE:MIN:MAX, as 0.5:0.25:2, "
             "or a CSV file"
         )
     columns = read_request_file(said, workload, ("min_cores", "max_cores"), known)

@@ -115,7 +115,7 @@ def plan_ahead(
     try:
         instance = Instance(names, capacity, Running.none(kinds), queue)
     except PluginError as error:  # shapes are right: a number is not
-        raise InputError(f"{where}: {str(error).removeprefix(FAULT).removeprefix('queue: ')}") from None
+        raise InputError(f"{where}: {error.text.removeprefix(FAULT).removeprefix('queue: ')}") from None
     fits = holders(instance.capacity, queue)
     if not fits.all():
         raise InputError(

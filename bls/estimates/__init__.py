@@ -1,7 +1,7 @@
-"""Who says how long the scheduler thinks that a job runs: ``--estimates``.
+"""Who says how long the scheduler thinks that a job runs: ``estimates``.
 
 To add one: an estimator in a file here, a line in :data:`ESTIMATORS`. Outside packages add theirs under the entry-point group
-``twolevel.estimators``; a single run can take one from a file, ``--estimates my.py:MINE``.
+``twolevel.estimators``; a single run can take one from a file, ``estimates my.py:MINE``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from bls.estimates.contract import (
 )
 from bls.estimates.history import DATA_DRIVEN, LAST_TWO, PROFILE, last_two
 from bls.estimates.knowing import EXACT, PROMISED, REQUESTED, Promised, Within, within
-from traces.base.errors import InputError
+from bls.options import ESTIMATES
+from traces.base.errors import InputError, at
 from traces.base.plugins import resolve
 
 __all__ = [
@@ -44,7 +45,7 @@ ESTIMATORS: dict[str, AnyEstimator] = {
 }
 
 
-def estimator(name: str | AnyEstimator, *, where: str = "--estimates") -> AnyEstimator:
+def estimator(name: str | AnyEstimator, *, where: str = str(ESTIMATES)) -> AnyEstimator:
     """The estimator of this name.
 
     Parameters
@@ -64,6 +65,7 @@ def estimator(name: str | AnyEstimator, *, where: str = "--estimates") -> AnyEst
     """
     if not isinstance(name, str):
         return _checked(name, type(name).__name__, where)
+    where = at(where, name)
     kind, colon, text = name.partition(":")
     if colon and kind == "within":
         return within(text, where)

@@ -8,8 +8,10 @@ import numpy as np
 
 from bls.estimates.contract import HistoryEstimator, alike_in, groups
 from bls.estimates.history import DATA_DRIVEN, LAST_TWO, PROFILE
+from bls.options import ESTIMATES
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
+from traces.base.mentions import with_value
 
 if TYPE_CHECKING:
     from bls.constraints.resource_requests import Requests
@@ -51,7 +53,7 @@ def recommended(workload: Workload) -> str:
     if not shares[name]:
         reason = _unknown(LAST_TWO, workload, None) or "no job follows others like it"
         return f"no built-in estimator can predict them, as {reason}"
-    return f"--estimates {name} predicts up to {100 * shares[name]:.3g} % of them"
+    return f"{ESTIMATES:{name}} predicts up to {100 * shares[name]:.3g} % of them"
 
 
 def check_predicts(
@@ -59,7 +61,7 @@ def check_predicts(
     workload: Workload,
     asked: Requests | None = None,
     *,
-    where: str = "--estimates",
+    where: str = str(ESTIMATES),
     allowed: tuple[str, ...] = (),
 ) -> None:
     """See that a log has the columns that an estimator needs.
@@ -73,7 +75,7 @@ def check_predicts(
     where : str
         The option it was given in.
     allowed : tuple of str
-        Its other values that work; by default those of ``--estimates``.
+        Its other values that work; by default those of ``estimates``.
 
     Raises
     ------
@@ -85,7 +87,7 @@ def check_predicts(
         return
     others = [name for name, share in predictable_by_name(workload).items() if share]
     working = ", ".join(allowed or [*others, "requested", "exact", "within:X%"])
-    raise InputError(f"{where} {estimator.name}: can predict no job, as {reason}; allowed: {working}")
+    raise InputError(f"{with_value(where, estimator.name)}: can predict no job, as {reason}; allowed: {working}")
 
 
 def _unknown(estimator: HistoryEstimator, workload: Workload, asked: Requests | None) -> str:

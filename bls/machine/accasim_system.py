@@ -49,7 +49,7 @@ def parse_accasim(text: str, source: str, processor_gflops: float) -> tuple[str,
     try:
         table = parse_json(text, "")
     except InputError as error:
-        raise InputError(f"{source}: {error}") from None
+        raise InputError(f"{source}: {error.text}") from None
     _table(table, f"{source}: the file")
     for key in table:
         if key not in _KEYS:

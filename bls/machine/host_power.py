@@ -52,7 +52,7 @@ class HostPower:
     base_w : float
         Of the host beside its cores, while it is up, W.
     waiting_w : float, optional
-        Of a core that a job holds and that is in no task, where that is told apart (``--power-of working``); default: as idle.
+        Of a core that a job holds and that is in no task, where that is told apart (``power-of working``); default: as idle.
     off_w : float
         Of a host that is off, or that is down, W.
     shutdown, boot : (duration, W), optional
@@ -121,7 +121,7 @@ def _states(given: Any, idle_mw: int) -> tuple[tuple[float, float], ...]:
         try:
             now = scale_of(state[0]), milliwatts(where, state[1])
         except InputError as error:
-            raise InputError(str(error) if str(error).startswith(where) else f"{where}: {error}") from None
+            raise InputError(error.text if error.text.startswith(where) else f"{where}: {error.text}") from None
         if (before is None and now[0] != WHOLE) or (
             before is not None and not (now[0] < before[0] and now[1] < before[1])
         ):

@@ -381,7 +381,7 @@ def from_keys(kind: type[T], values: Mapping[str, Any], where: str) -> T:
     try:
         return kind(**values)
     except InputError as error:
-        raise InputError(f"{where}{error}") from None
+        raise InputError(f"{where}{error.text}") from None
 
 
 def _known_keys(kind: type[Any]) -> list[str]:

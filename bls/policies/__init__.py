@@ -1,14 +1,15 @@
 """The batch policies, one a file, named as the literature names them.
 
 To add one: a file here, a line in :data:`POLICIES`. Outside packages add theirs under the entry-point group
-``twolevel.policies``; a single run can take one from a file, ``--bls my.py:MyPolicy``. A policy that is a frozen dataclass
-takes parameters, ``--bls NAME:key=value,key=value``; one that reads what stands behind its name itself is in :data:`WRITTEN`.
+``twolevel.policies``; a single run can take one from a file, ``bls my.py:MyPolicy``. A policy that is a frozen dataclass
+takes parameters, ``bls NAME:key=value,key=value``; one that reads what stands behind its name itself is in :data:`WRITTEN`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from bls.options import BLS
 from bls.policies.contract import (
     ACCOUNT,
     SCORE,
@@ -37,7 +38,7 @@ from bls.policies.regression import F1, F2, F3, F4
 from bls.policies.reject import Reject
 from bls.policies.slurm import Slurm
 from bls.policies.waited import UNICEF, WFP3
-from traces.base.errors import InputError
+from traces.base.errors import InputError, at
 from traces.base.naming import split_names, split_parameters, with_parameters
 from traces.base.plugins import resolve
 
@@ -102,7 +103,7 @@ def reads_deadlines(given: str | AnyPolicy) -> bool:
     return plain == "edf" or plain not in (*POLICIES, *WRITTEN)
 
 
-def policy(name: str, *, where: str = "--bls") -> AnyPolicy:
+def policy(name: str, *, where: str = str(BLS)) -> AnyPolicy:
     """The policy of this name.
 
     Parameters
@@ -121,6 +122,7 @@ def policy(name: str, *, where: str = "--bls") -> AnyPolicy:
     PluginError
         If it cannot be loaded.
     """
+    where = at(where, name)
     first, colon, text = name.partition(":")
     if colon and first in WRITTEN:
         return WRITTEN[first](text, where)

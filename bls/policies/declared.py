@@ -7,7 +7,7 @@
 ``unaware_of``
     What it knows nothing of, of ``bls.constraints.unaware.UNAWARE``: a run that has it is refused before it begins.
 ``needs_signals``
-    What it goes by that is known over time: columns of the file of ``--signals``. A run that has none is refused, too.
+    What it goes by that is known over time: columns of the file of ``signals``. A run that has none is refused, too.
 ``totals()``
     Gives, at the end of a run, what it has counted: names, and values that are int, float, bool or str, for ``run.json``.
 ``for_run()``

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from bls.options import BLS
 from bls.policies.contract import KnownJobs, Policy, ScorePolicy, same_memory, score_kernel
 from bls.policies.expression import POWERED, Program, evaluate, parse
 from traces.base.errors import InputError, shown
@@ -66,7 +67,7 @@ class StaticExpression:
         return _scored(self.program) if self.program.by_estimates else self
 
 
-def expression(text: str, where: str = "--bls") -> Policy | ScorePolicy:
+def expression(text: str, where: str = str(BLS)) -> Policy | ScorePolicy:
     """The policy of an expression: a static one if it has neither w nor l in it.
 
     Raises

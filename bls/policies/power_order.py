@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bls.options import BLS, PLATFORM
 from bls.policies.contract import KnownJobs, ScorePolicy, score_kernel
 from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
@@ -37,8 +38,8 @@ def power_w(jobs: KnownJobs, name: str) -> Array:
     """
     if (jobs.core_mw < 0).any():
         raise InputError(
-            f"--bls {name}: the platform does not say what its hosts draw; allowed: one whose hosts have all [hosts.power] "
-            "(docs/reference/power.md), as --platform demand-response"
+            f"{BLS:{name}}: the platform does not say what its hosts draw; allowed: one whose hosts have all [hosts.power] "
+            f"(docs/reference/power.md), as {PLATFORM:demand-response}"
         )
     found: Array = jobs.cores * jobs.core_mw / 1000
     return found

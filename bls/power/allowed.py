@@ -50,14 +50,14 @@ def allowed_jobs(said: str | os.PathLike[str], workload: Workload, known: Array,
     if percent or _SHARE.fullmatch(text):
         share = float(Decimal(percent[1]) / 100) if percent else float(text)
         if share > 1:
-            raise InputError(f"{ALLOWED.name}: {shown(text)}; allowed: a share from 0 to 1, or from 0% to 100%")
+            raise InputError(f"{ALLOWED}: {shown(text)}; allowed: a share from 0 to 1, or from 0% to 100%")
         drawn: Array = _drawn(workload, seed) < share
         return drawn
     if text.startswith("users:"):
         return np.isin(workload.user, np.array(_users(text), np.int64))
     if isinstance(said, str) and not os.path.exists(text):
         raise InputError(
-            f"{ALLOWED.name}: {shown(text)}: no such file; allowed: none, all, a share as 0.75 or 75%, users:3 17, "
+            f"{ALLOWED}: {shown(text)}: no such file; allowed: none, all, a share as 0.75 or 75%, users:3 17, "
             "or a CSV file"
         )
     column = read_request_file(text, workload, (_COLUMN,), known).get(_COLUMN)
@@ -80,9 +80,7 @@ def unknown_users(said: str | os.PathLike[str], workload: Workload) -> list[int]
 def _users(text: str) -> list[int]:
     match = _USERS.fullmatch(text)
     if match is None:
-        raise InputError(
-            f"{ALLOWED.name}: {shown(text)}; allowed: numbers of users, separated by spaces, as users:3 17"
-        )
+        raise InputError(f"{ALLOWED}: {shown(text)}; allowed: numbers of users, separated by spaces, as users:3 17")
     return [int(number) for number in match[1].split()]
 
 

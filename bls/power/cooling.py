@@ -91,4 +91,4 @@ def _value(word: str, text: str, least: int, most: int) -> Fraction:
 
 
 def _wrong(text: str) -> InputError:
-    return InputError(f"{PUE.name}: {shown(text)}; allowed: {_ALLOWED}")
+    return InputError(f"{PUE}: {shown(text)}; allowed: {_ALLOWED}")

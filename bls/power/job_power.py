@@ -307,6 +307,6 @@ def _check_most(table: PowerTable, jobs: JobPower, job_id: Array) -> None:
         total += hosts * max(work, off, *passages)
     if total > MOST_MW:
         raise InputError(
-            f"{JOB_POWER.name}: if all cores draw as those of job {job_id[row]} do, of power {jobs.power[row] / WHOLE:g}, the "
+            f"{JOB_POWER}: if all cores draw as those of job {job_id[row]} do, of power {jobs.power[row] / WHOLE:g}, the "
             f"platform's hosts draw {total / 1000:.4g} W; allowed: {MOST_MW / 1000:.4g} W"
         )

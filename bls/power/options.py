@@ -27,7 +27,7 @@ from bls.power.limits import NO_LIMITS, Limit, Limits, given_limits, read_limits
 from bls.power.signals import Signals, read_signals
 from bls.power.table import PowerTable, power_table
 from bls.workloads.workload import Workload
-from traces.base.errors import InputError, one_of, shown
+from traces.base.errors import InputError, at, one_of, shown
 from traces.base.ranges import real, whole
 from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
@@ -117,49 +117,45 @@ class PowerOptions:
         o.POWER_ESTIMATES.check(self.estimates)
         if self.pue is not None:
             parse_pue(self.pue)
-        whole(o.REACTION.name, self.reaction_ns, 0, MAX_NS)
-        whole(o.NOTICE.name, self.notice_ns, 0, MAX_NS)
+        whole(str(o.REACTION), self.reaction_ns, 0, MAX_NS)
+        whole(str(o.NOTICE), self.notice_ns, 0, MAX_NS)
         if not isinstance(self.allowed, str | os.PathLike):
-            object.__setattr__(self, "allowed", repr(real(o.ALLOWED.name, self.allowed, 0, 1)))
+            object.__setattr__(self, "allowed", repr(real(str(o.ALLOWED), self.allowed, 0, 1)))
         if not isinstance(self.job_power, str | os.PathLike | None):
             object.__setattr__(self, "job_power", given_columns(self.job_power))
         if not isinstance(self.signals, str | os.PathLike | None):
-            raise InputError(f"{o.SIGNALS.name}: {shown(self.signals)}; allowed: a CSV file")
+            raise InputError(f"{o.SIGNALS}: {shown(self.signals)}; allowed: a CSV file")
         name, _ = self.fallback_of
         if self.sleep_after_ns is not None:
-            whole(o.SLEEP_AFTER.name, self.sleep_after_ns, 0, MAX_NS)
+            whole(str(o.SLEEP_AFTER), self.sleep_after_ns, 0, MAX_NS)
         o.KEEP_AWAKE.check(self.keep_awake)
         if self.keep_awake and self.sleep_after_ns is None:
-            raise InputError(
-                f"{o.KEEP_AWAKE.name}: needs {o.SLEEP_AFTER.name}, after which hosts that idle fall asleep"
-            )
+            raise InputError(f"{o.KEEP_AWAKE}: needs {o.SLEEP_AFTER}, after which hosts that idle fall asleep")
         if self.sleep_after_ns is not None and name.startswith("stop:"):
             raise InputError(
-                f"{o.SLEEP_AFTER.name}: not with {o.FALLBACK.name} {name}, which has hosts shut down and boot itself; allowed: "
-                f"{o.FALLBACK.name} none, hold, submit:state=1 or dvfs"
+                f"{o.SLEEP_AFTER}: not with {o.FALLBACK:{name}}, which has hosts shut down and boot itself; allowed: "
+                f"{o.FALLBACK:none}, hold, submit:state=1 or dvfs"
             )
         if self.reaction_ns and self.notice_ns:
-            raise InputError(
-                f"{o.NOTICE.name}: not with {o.REACTION.name}; a limit is known before its begin, or after it"
-            )
+            raise InputError(f"{o.NOTICE}: not with {o.REACTION}; a limit is known before its begin, or after it")
         if self.notice_ns and name.startswith("stop:"):
             raise InputError(
-                f"{o.NOTICE.name}: not with {o.FALLBACK.name} {name}, as hosts leave the service when a limit begins; allowed: "
-                f"{o.FALLBACK.name} none, hold, submit:state=1 or dvfs"
+                f"{o.NOTICE}: not with {o.FALLBACK:{name}}, as hosts leave the service when a limit begins; allowed: "
+                f"{o.FALLBACK:none}, hold, submit:state=1 or dvfs"
             )
         if self.limits is not None and not isinstance(self.limits, str | os.PathLike):
             given_limits(self.limits)
         if self.limits is None:
             for option, given in (
-                (o.REACTION.name, self.reaction_ns != 0),
-                (o.NOTICE.name, self.notice_ns != 0),
-                (o.FALLBACK.name, name != "none"),
-                (o.ALLOWED.name, self.allowed != o.ALLOWED.default),
-                (o.STRETCH_WALLTIME.name, self.stretch_walltime),
-                (o.POWER_ESTIMATES.name, self.estimates != o.POWER_ESTIMATES.default),
+                (o.REACTION, self.reaction_ns != 0),
+                (o.NOTICE, self.notice_ns != 0),
+                (o.FALLBACK, name != "none"),
+                (o.ALLOWED, self.allowed != o.ALLOWED.default),
+                (o.STRETCH_WALLTIME, self.stretch_walltime),
+                (o.POWER_ESTIMATES, self.estimates != o.POWER_ESTIMATES.default),
             ):
                 if given:
-                    raise InputError(f"{option}: needs --limits, the limits to the machine's power")
+                    raise InputError(f"{option}: needs {o.LIMITS}, the limits to the machine's power")
 
     @property
     def jobs_allowed(self) -> str | os.PathLike[str]:
@@ -171,20 +167,20 @@ class PowerOptions:
     def fallback_of(self) -> tuple[str, int]:
         """Its name, and the state that ``submit`` has jobs run in."""
         if not isinstance(self.fallback, str):
-            raise InputError(f"{o.FALLBACK.name}: {shown(self.fallback)}; allowed: {', '.join(_SHOWN)}")
+            raise InputError(f"{o.FALLBACK}: {shown(self.fallback)}; allowed: {', '.join(_SHOWN)}")
         if self.fallback in FALLBACKS:
             return self.fallback, 1
         if self.fallback.startswith(_SLOW):
             if self.fallback.removeprefix(_SLOW) not in SLOW:
                 raise InputError(
-                    f"{o.FALLBACK.name}: {shown(self.fallback)}; allowed: {', '.join(_SLOW + rule for rule in SLOW)}"
+                    f"{o.FALLBACK}: {shown(self.fallback)}; allowed: {', '.join(_SLOW + rule for rule in SLOW)}"
                 )
             return "dvfs", 1
         if self.fallback.partition(":")[0] != "submit":
-            raise one_of("fallback", self.fallback, _SHOWN, o.FALLBACK.name)
+            raise one_of("fallback", self.fallback, _SHOWN, at(str(o.FALLBACK), self.fallback))
         match = _SUBMIT.fullmatch(self.fallback)
         if match is None:
-            raise InputError(f"{o.FALLBACK.name}: {shown(self.fallback)}; allowed: {', '.join(_SHOWN)}")
+            raise InputError(f"{o.FALLBACK}: {shown(self.fallback)}; allowed: {', '.join(_SHOWN)}")
         return "submit", int(match[1])
 
     @property
@@ -468,13 +464,13 @@ def power_plan(
         If the platform does not say what its hosts draw, or a limit, a state, the jobs or a signal cannot be used.
     """
     needing = {
-        o.LIMITS.name: options.limits,
-        o.SIGNALS.name: options.signals,
-        o.JOB_POWER.name: options.job_power,
-        o.PUE.name: options.pue,
-        o.SLEEP_AFTER.name: options.sleep_after_ns,
+        str(o.LIMITS): options.limits,
+        str(o.SIGNALS): options.signals,
+        str(o.JOB_POWER): options.job_power,
+        str(o.PUE): options.pue,
+        str(o.SLEEP_AFTER): options.sleep_after_ns,
     }
-    needed_by = next((option for option, given in needing.items() if given is not None), "--power")
+    needed_by = next((option for option, given in needing.items() if given is not None), str(o.POWER))
     table = power_table(platform, needed_by)
     name, state = options.fallback_of
     limits, domains = NO_LIMITS, tuple[Domain, ...]()
@@ -483,12 +479,12 @@ def power_plan(
         limits, domains = domains_of(of_all, platform, table, options.reaction_ns, options.notice_ns)
     if domains and name.startswith("stop:"):
         raise InputError(
-            f"{o.FALLBACK.name} {name}: not with limits to parts of the machine ({domains[0].name}), as hosts are stopped by "
-            f"what the machine draws; allowed: {o.FALLBACK.name} none, hold, submit:state=1 or dvfs"
+            f"{o.FALLBACK:{name}}: not with limits to parts of the machine ({domains[0].name}), as hosts are stopped by "
+            f"what the machine draws; allowed: {o.FALLBACK:none}, hold, submit:state=1 or dvfs"
         )
     if name == "submit" and not 1 <= state < table.n_states:
         allowed = f"1 to {table.n_states - 1}" if table.n_states > 1 else "none, as the platform's cores have one state"
-        raise InputError(f"{o.FALLBACK.name}: {shown(options.fallback)}: state {state}; allowed: {allowed}")
+        raise InputError(f"{o.FALLBACK}: {shown(options.fallback)}: state {state}; allowed: {allowed}")
     allowed_rows = allowed_jobs(options.jobs_allowed, workload, known_jobs, seed)
     if said is not None:
         allowed_rows = said(allowed_rows)
@@ -507,7 +503,7 @@ def power_plan(
     classes = None if draws is None else power_classes(table, draws, workload.job_id)
     of_user = None
     if options.estimates == "last-two":
-        check_predicts(LAST_TWO, workload, where=o.POWER_ESTIMATES.name, allowed=("exact", "platform"))
+        check_predicts(LAST_TWO, workload, where=str(o.POWER_ESTIMATES), allowed=("exact", "platform"))
         of_user = groups(LAST_TWO, workload)[0][0]
     return PowerPlan(options, table, limits, name, allowed_rows, planned, signals, domains, draws, classes, of_user)
 

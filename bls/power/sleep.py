@@ -39,7 +39,7 @@ def sleep_words(plan: PowerPlan) -> Iterator[str]:
     after = plan.options.sleep_after_ns
     if after is None:
         return
-    said, n_hosts = f"{SLEEP_AFTER.name} {format_ns(after)}", plan.table.n_hosts
+    said, n_hosts = f"{SLEEP_AFTER:{format_ns(after)}}", plan.table.n_hosts
     for group, even in enumerate(break_even_ns(plan.table)):
         hosts = f"hosts[{group}]"
         if even is None:

@@ -42,16 +42,16 @@ def check_sleeping(rules: Rules, around: JobConstraints, *, limited: bool) -> No
     """
     if around.windows is not None and len(around.windows):
         raise InputError(
-            f"{SLEEP_AFTER.name}: not with {WINDOWS.name}, as a job that waits for its hosts to boot would be late for one; "
-            f"allowed: no {WINDOWS.name}"
+            f"{SLEEP_AFTER}: not with {WINDOWS}, as a job that waits for its hosts to boot would be late for one; "
+            f"allowed: no {WINDOWS}"
         )
     if limited and rules.resizing == b.NO_RESIZE and rules.molds:
         raise InputError(
-            f"{SLEEP_AFTER.name}: not with {RESIZE.name} {rules.resize} and {LIMITS.name}, as a width "
-            f"would have to be found on hosts that sleep, under a limit; allowed: one of them, or {FALLBACK.name} none"
+            f"{SLEEP_AFTER}: not with {RESIZE:{rules.resize}} and {LIMITS}, as a width "
+            f"would have to be found on hosts that sleep, under a limit; allowed: one of them, or {FALLBACK:none}"
         )
     if rules.resizing != b.NO_RESIZE:
         raise InputError(
-            f"{SLEEP_AFTER.name}: not with {RESIZE.name} {rules.resize}, as cores come to running jobs at once, and those of a "
-            f"host that sleeps cannot; allowed: {RESIZE.name} none or mold"
+            f"{SLEEP_AFTER}: not with {RESIZE:{rules.resize}}, as cores come to running jobs at once, and those of a "
+            f"host that sleeps cannot; allowed: {RESIZE:none} or mold"
         )

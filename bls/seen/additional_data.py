@@ -116,7 +116,7 @@ class DataOfNow(Mapping[str, Any]):
         try:
             return self._givers[name].value(self._view)
         except PluginError as error:
-            self._view._failed = PluginError(f"{where}: {error}")
+            self._view._failed = PluginError(f"{where}: {error.text}")
             raise self._view._failed from error
         except RAISED_BY_PLUGINS as error:
             self._view._failed = PluginError(f"{where}: value() failed: {raised_text(error)}")

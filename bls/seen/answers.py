@@ -71,7 +71,7 @@ def _intervals(job: SeenJob, cores: Any, n_cores: int) -> Cores:
         try:
             numbers.append(whole("core", core, 0, n_cores - 1))
         except InputError as error:
-            raise AnswerError(f"{where} {shown(core)}: {error}") from None
+            raise AnswerError(f"{where} {shown(core)}: {error.text}") from None
     numbers.sort()
     found: Cores = []
     for core in numbers:

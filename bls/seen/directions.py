@@ -47,7 +47,7 @@ class Directions:
         try:
             scale = scale_of(factor)
         except InputError as error:
-            raise PluginError(f"{where}: {error}") from None
+            raise PluginError(f"{where}: {error.text}") from None
         named = _numbered(where, cores)
         scales = self._of_some.setdefault(job.row, {})
         for core in named:
@@ -72,7 +72,7 @@ class Directions:
         try:
             scale = scale_of(factor)
         except InputError as error:
-            raise PluginError(f"scale() of job {jobs[0].job_id}: {error}") from None
+            raise PluginError(f"scale() of job {jobs[0].job_id}: {error.text}") from None
         job_ids, of_all = self._job_ids, self._of_all
         for job in jobs:
             if of_all.setdefault(job.row, 0):
@@ -183,7 +183,7 @@ def _numbered(where: str, cores: Iterable[Any]) -> list[int]:
     try:
         return [whole("core", core, 0, 2**62) for core in cores]
     except InputError as error:
-        raise PluginError(f"{where}: {error}") from None
+        raise PluginError(f"{where}: {error.text}") from None
 
 
 def _put(directed: Directed, at: int, entries: Sequence[tuple[int, int, int, int]]) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from bls.constraints.job_constraints import JobConstraints
 from bls.machine.platform import Platform
+from bls.options import STREAM
 from bls.workloads.workload import Workload
 from traces.base.errors import PluginError
 from traces.compiled import Array
@@ -63,7 +64,7 @@ class JobWidth(NamedTuple):
 class JobFacts:
     """What is known of a run's jobs beyond the fields of :class:`SeenJob`, by the row of a job's first attempt.
 
-    It holds the workload, and keeps to itself what no scheduler knows, such as run times. With ``--stream`` it holds the jobs
+    It holds the workload, and keeps to itself what no scheduler knows, such as run times. With ``stream`` it holds the jobs
     of a stretch of time, whose numbers in the whole log are ``SeenJob.row``: :meth:`at` finds their rows.
     """
 
@@ -109,7 +110,7 @@ class JobFacts:
         """
         row = self.find(number)
         if row < 0:
-            raise PluginError("--stream keeps nothing of a job that has ended but the fields of SeenJob")
+            raise PluginError(f"{STREAM} keeps nothing of a job that has ended but the fields of SeenJob")
         return row
 
     @property
@@ -213,7 +214,7 @@ class SeenJob(NamedTuple):
     attempt : int
         0, or how many attempts were cut before this one.
     row, origin : int
-        Of this attempt and of the first one, as ``bls.simulator`` counts them; with ``--stream`` places in the
+        Of this attempt and of the first one, as ``bls.simulator`` counts them; with ``stream`` places in the
         whole log.
     facts : JobFacts
         What else is known of the run's jobs.

@@ -65,7 +65,7 @@ def read_workload(
     path: str | os.PathLike[str],
     *,
     format: str | None = None,
-    where: str = "--format",
+    where: str = "format",
     cancelled: bool | None = False,
 ) -> Workload:
     """Read a workload file.
@@ -106,8 +106,8 @@ def read_workload(
     except InputError as error:
         if name in READERS and (other := other_format(path)) is not None:
             raise InputError(f"{path}: looks like {other}, a format without a reader. {_READ}") from None
-        if str(error).endswith(OTHER_FORMAT):
-            raise InputError(f"{error}. {_READ}") from None
+        if error.text.endswith(OTHER_FORMAT):
+            raise InputError(f"{error.text}. {_READ}") from None
         raise
     if not isinstance(workload, Workload):
         raise PluginError(f"{path}: reader {name} gave a {type(workload).__name__}; allowed: a Workload")

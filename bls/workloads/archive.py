@@ -184,7 +184,7 @@ def _log(where: str, values: Any) -> ArchivedLog:
     try:
         return ArchivedLog(**{**values, "aliases": tuple(aliases)})
     except InputError as error:
-        raise InputError(f"{where}: {error}") from None
+        raise InputError(f"{where}: {error.text}") from None
 
 
 def _only(where: str, values: Mapping[str, Any], needed: tuple[str, ...], allowed: tuple[str, ...]) -> None:

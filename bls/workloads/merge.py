@@ -32,13 +32,13 @@ _NO_ROOM = "cannot be moved apart from the others' within 2**62"
 _Labels = Mapping[int, str]
 
 
-def numbers_of(text: str | None, where: str = NUMBERS.name) -> dict[str, str]:
+def numbers_of(text: str | None, where: str = str(NUMBERS)) -> dict[str, str]:
     """What holds for numbers without names, by column; under an empty name, for all others.
 
     Parameters
     ----------
     text : str or None
-        As ``--numbers``: ``same``, ``apart``, or by column, as ``user=apart,queue=same``; None: nothing is said.
+        As ``numbers``: ``same``, ``apart``, or by column, as ``user=apart,queue=same``; None: nothing is said.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def merge(
     *,
     align: str = ALIGN.default,
     numbers: str | None = NUMBERS.default,
-    where: str = ALIGN.name,
+    where: str = str(ALIGN),
 ) -> Workload:
     """The jobs of several workloads as one workload.
 
@@ -251,7 +251,7 @@ def _refuse_shared(
                 own = " of its own" if number in labels[one] else ""
                 raise InputError(
                     f"{name} {number} of {workloads[one].source} has no name{own}; {workloads[other].source} has {name} "
-                    f"{number}, too; allowed: {NUMBERS.name} {SAME}|{APART}"
+                    f"{number}, too; allowed: {NUMBERS:{SAME}|{APART}}"
                 )
 
 
@@ -268,7 +268,7 @@ def _completed(
             both = ", ".join(f"{shown(label)} in {workloads[k].source}" for label, k in said.items())
             raise InputError(
                 f"{name} {number} of {workloads[place].source} has no name of its own, and is {both}; "
-                f"allowed: {NUMBERS.name} {name}={APART}"
+                f"allowed: {NUMBERS:{name}={APART}}"
             )
         for label in said:
             if number not in labels[place] and label not in completed.values():

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from bls.options import SELECT
 from bls.workloads.header import log_name, moved_header
 from bls.workloads.merge import merge
 from bls.workloads.selection import running_and_queued, select
@@ -32,7 +33,7 @@ FACTORS = (0.001, 1000.0)
 _MOST_DENOMINATOR = 10**7
 
 
-def cut(workload: Workload, spec: object, *, where: str = "--select") -> Workload:
+def cut(workload: Workload, spec: object, *, where: str = str(SELECT)) -> Workload:
     """A part of a workload, as long as one wants it.
 
     Parameters

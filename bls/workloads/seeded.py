@@ -6,6 +6,7 @@ import os
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
+from bls.options import CANCELLED
 from bls.workloads import read_workload
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, PluginError, blamed_on, shown
@@ -53,7 +54,7 @@ def given_workload(given: str | os.PathLike[str], seed: int, *, cancelled: bool 
     name = os.fspath(given)
     if cancelled:
         raise InputError(
-            f"--cancelled: {shown(name)} makes its jobs; allowed: with a file, which says who was cancelled"
+            f"{CANCELLED}: {shown(name)} makes its jobs; allowed: with a file, which says who was cancelled"
         )
     make = resolve("workload", name, {}, "", SeededWorkload, "workload")
     with blamed_on(f"workload: {name}({seed}) failed"):

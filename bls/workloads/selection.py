@@ -13,11 +13,11 @@ from operator import mul
 
 import numpy as np
 
-from bls.options import OVERSIZE
+from bls.options import OVERSIZE, PRESET, SELECT
 from bls.workloads.calendar import Calendar
 from bls.workloads.header import with_start
 from bls.workloads.workload import TOO_WIDE, Window, Workload
-from traces.base.errors import InputError, shown
+from traces.base.errors import InputError, at, shown
 from traces.base.time import MAX_NS, NS_PER_S, format_ns, parse_duration_ns, parse_instant_ns
 from traces.compiled import Array
 
@@ -29,7 +29,7 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}.*")
 _COUNT = re.compile(r"[0-9]{1,18}")
 
 
-def fit(workload: Workload, n_cores: int, oversize: str = OVERSIZE.default, *, where: str = OVERSIZE.name) -> Workload:
+def fit(workload: Workload, n_cores: int, oversize: str = OVERSIZE.default, *, where: str = str(OVERSIZE)) -> Workload:
     """The jobs that can run on a platform.
 
     Parameters
@@ -72,7 +72,7 @@ def select(
     preset: bool | None = None,
     n_cores: int | None = None,
     whole: Workload | None = None,
-    where: str = "--select",
+    where: str = str(SELECT),
 ) -> Workload:
     """The jobs that a specification names. What is known of the file (header, rejects) is kept; where time 0 is another, the
     header's ``UnixStartTime`` is moved along, so that dates stay the log's.
@@ -126,15 +126,16 @@ def select(
         log that records no wait; or it has a date, and the log has none, or a date without a zone, and the log's cannot be
         used.
     """
+    where = at(where, spec)
     if not isinstance(spec, str):
         raise InputError(f"{where}: {shown(spec)} is not a text; allowed: {_FORMS}")
     kind, colon, value = spec.strip().partition(":")
     if preset and kind in ("all", "first"):
         raise InputError(
-            f"{where}: {shown(spec)} has no start at which jobs could run; --preset needs busiest:, heaviest: or window:"
+            f"{where}: {shown(spec)} has no start at which jobs could run; {PRESET} needs busiest:, heaviest: or window:"
         )
     if preset and not np.any(workload.wait_ns >= 0):
-        raise InputError(f"{where}: --preset needs recorded waits; {workload.source} has none")
+        raise InputError(f"{where}: {PRESET} needs recorded waits; {workload.source} has none")
     if kind == "all" and not colon:
         return workload
     if kind == "first" and _COUNT.fullmatch(value) and int(value) > 0:
@@ -264,7 +265,7 @@ def check_preset(workload: Workload, n_cores: int) -> None:
     if held > n_cores:
         raise InputError(
             f"{workload.source}: by its recorded waits and run times, {held} cores run jobs at the selection's start; "
-            f"the platform has {n_cores}; allowed: --no-preset, which starts with an empty machine"
+            f"the platform has {n_cores}; allowed: {PRESET:False}, which starts with an empty machine"
         )
 
 
@@ -294,7 +295,7 @@ def _why_empty(whole: Workload, there: Array, start_ns: int, preset: bool | None
     if preset is not None:
         n_running, n_waiting = there.sum(axis=1).tolist()
         by_log = f"; the log records {_jobs(n_running, 'running')} and {_jobs(n_waiting, 'queued')} then"
-        return "" if preset else f"--no-preset{by_log * bool(n_running + n_waiting)}"
+        return "" if preset else f"no-preset{by_log * bool(n_running + n_waiting)}"
     if not np.any(whole.wait_ns >= 0):
         return "the log records no start times"
     held = sum(whole.cores[_there(whole, start_ns)[0]].tolist())  # Python integers: a sum may be beyond int64

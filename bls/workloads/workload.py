@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from bls.options import PRESET
 from bls.workloads.columns import (
     CANCELLED,
     COLUMNS,
@@ -30,6 +31,7 @@ from bls.workloads.plain_jobs import job_row, numbered, with_one_preceding
 from bls.workloads.rejected import KEPT, Reject, first_rejects, rejects_text
 from traces.base.columns import read_only
 from traces.base.errors import InputError, one_of
+from traces.base.mentions import in_python, spelled
 from traces.base.notebook import html_table
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
@@ -345,6 +347,11 @@ class Workload:
     @property
     def window_text(self) -> str:
         """How many jobs run and wait at the start of the selected window, or why none do, in words; empty without a window."""
+        return spelled(self.window_words, in_python)
+
+    @property
+    def window_words(self) -> str:
+        """As :attr:`window_text`, in which the option is not spelled yet (``traces.base.mentions``)."""
         if self.window is None:
             return ""
         if self.window.empty:
@@ -354,7 +361,7 @@ class Workload:
         cores = f" on {held:,} core{'s' * (held != 1)}" * bool(n)
         return (
             f"window: starts with {n:,} running job{'s' * (n != 1)}{cores} and {self.waiting:,} queued, as the log records; "
-            "--no-preset starts with an empty machine"
+            f"{PRESET:False} starts with an empty machine"
         )
 
     @classmethod

@@ -18,7 +18,6 @@ from bridge.cli import INTERRUPTED
 from bridge.cli.run_commands import command_line
 from bridge.standard_error import say
 from traces.base.interrupts import INTERRUPTS
-from traces.base.printable import printable
 from traces.base.written_file import code_of, of_system
 
 _STDOUT = 1
@@ -148,7 +147,7 @@ def _run(words: list[str], debug: bool) -> Any:
             raise
         if debug:
             _show_traceback(error)
-        return _fault(of_system(error), code_of(error))
+        return _fault(error.text if isinstance(error, TwolevelError) else of_system(error), code_of(error))
 
 
 def _lost_output() -> int:
@@ -195,4 +194,4 @@ def _fault(message: str, code: int) -> int:
 
 def _one_line(message: str) -> str:
     # Also what others have written: peers, plug-ins, the system.
-    return printable(" ".join(message.split()))
+    return " ".join(message.split())

@@ -61,7 +61,7 @@ def _slurm() -> str:
     try:
         slurm = installed_slurm()
     except InputError as error:
-        return f"none that `twolevel replay` can use: {error}"
+        return f"none that `twolevel replay` can use: {error.text}"
     return f"{slurm.release} in {slurm.slurmctld}: a release that `twolevel replay` knows"
 
 

@@ -51,10 +51,10 @@ class Links:
     def said(self) -> dict[str, tuple[str, Any]]:
         """What was said of links: by its name in Python, its name here and its value."""
         given = {
-            "topology": (TOPOLOGY.name, self.topology),
-            "bandwidth_gbps": (LINK_BANDWIDTH.name, self.bandwidth),
-            "link_latency_ns": (LINK_LATENCY.name, self.link_latency),
-            "memory_gbps": (MEMORY_BANDWIDTH.name, self.memory_bandwidth),
+            "topology": (str(TOPOLOGY), self.topology),
+            "bandwidth_gbps": (str(LINK_BANDWIDTH), self.bandwidth),
+            "link_latency_ns": (str(LINK_LATENCY), self.link_latency),
+            "memory_gbps": (str(MEMORY_BANDWIDTH), self.memory_bandwidth),
         }
         return {key: (name, value) for key, (name, value) in given.items() if value is not None}
 

@@ -44,7 +44,7 @@ class LoopTasks:
     @property
     def drawing(self) -> dict[str, object]:
         """What says how lengths are drawn, beside their number, by the option's name."""
-        return {LENGTHS.name: self.lengths, MEAN.name: self.mean, VARIATION.name: self.variation}
+        return {str(LENGTHS): self.lengths, str(MEAN): self.mean, str(VARIATION): self.variation}
 
     def names(self) -> dict[str, Any]:
         """As plain values, for a record of the run; what was not said as what holds."""
@@ -106,11 +106,11 @@ def _check_chunks(
     # Whatever says how a loop runs is of no use where its chunks are only printed.
     from traces.base.errors import InputError
 
-    given = {LENGTHS_FILE.name: tasks.lengths_file is not None, OUT.name: written.out is not None}
-    given |= {name: value is not None for name, value in {**tasks.drawing, LENGTH_UNIT.name: tasks.unit}.items()}
-    given |= {CORE_SPEED.name: len(set(speed_gflops)) > 1}
+    given = {str(LENGTHS_FILE): tasks.lengths_file is not None, str(OUT): written.out is not None}
+    given |= {name: value is not None for name, value in {**tasks.drawing, str(LENGTH_UNIT): tasks.unit}.items()}
+    given |= {str(CORE_SPEED): len(set(speed_gflops)) > 1}
     given |= {
-        option.name: value != option.default
+        str(option): value != option.default
         for option, value in (
             (OVERHEAD, costs.overhead),
             (LATENCY, costs.latency),
@@ -121,7 +121,7 @@ def _check_chunks(
             (FORCE, written.force),
         )
     }
-    given |= {SPEEDS.name: bool(cores.speeds)}
+    given |= {str(SPEEDS): bool(cores.speeds)}
     for name, is_given in given.items():
         if is_given:
             raise InputError(f"{name}: not with --chunks, which only prints: equal tasks, equal cores, no costs")
@@ -145,7 +145,7 @@ def _check_source(tasks: LoopTasks) -> None:
     # The lengths are read, or drawn.
     from traces.base.errors import InputError
 
-    said = [name for name, value in {N_TASKS.name: tasks.n, **tasks.drawing}.items() if value is not None]
+    said = [name for name, value in {str(N_TASKS): tasks.n, **tasks.drawing}.items() if value is not None]
     if tasks.lengths_file is not None and said:
         raise InputError(f"{said[0]}: not with LENGTHS.txt, from which the lengths are read; give one of them")
     if tasks.lengths_file is None and tasks.n is None and tasks.lengths is None:
@@ -164,5 +164,5 @@ def _tasks(arguments: dict[str, Any], seed: int) -> Array:
         return read_lengths(arguments["lengths_file"], LENGTH_UNIT.check(arguments["unit"]))
     mean = MEAN.check(arguments["mean_gflop"])
     check_variation(arguments["lengths"], arguments["variation"])
-    model = lengths(arguments["lengths"], LENGTHS.name, variation=arguments["variation"])
+    model = lengths(arguments["lengths"], str(LENGTHS), variation=arguments["variation"])
     return drawn_tasks(model, seed, arguments["n"], mean)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 # Everything else is imported by the command that needs it, so that --help is quick.
 from als import options as a
+from als.options import ALS
 from bls import options as b
+from bls.options import PLATFORM
 from bridge.options.bundles import bundled
 from bridge.options.declared import (
     BESIDE,
@@ -176,7 +178,7 @@ def replay_command(
     )
     recorded = level.als == _RECORDED
     if tables.tasks and recorded:
-        raise InputError("--tasks: with --als recorded there are no tasks")
+        raise InputError(f"{TASKS}: with {ALS:recorded} there are no tasks")
     if not report.report_only:
         installed_slurm()  # it is said first if there is none
     given_platform(jobs.platform)  # a file is checked before a long log is read
@@ -240,7 +242,7 @@ def _machine(log: Workload, shared: ScenarioOptions, chosen: SlurmChoice, *, rep
 
     machine = chosen.machine()
     if machine is not None and shared.platform is not None:
-        raise InputError("--platform: not with --slurm-conf, whose nodes are the machine; allowed: one of them")
+        raise InputError(f"{PLATFORM}: not with {SLURM_CONF}, whose nodes are the machine; allowed: one of them")
     if machine is None:
         machine = platform_for(shared.platform, log, replayed=replayed)
     chosen.phase(chosen.configuration(machine), 0)  # what it cannot be is said before jobs are selected
@@ -260,7 +262,7 @@ def _say(done: Any, shared: ScenarioOptions, slurm: SlurmOptions, *, replayed: b
     say(f"workload: {log.selected_text}; {log.n_lines} lines, {rejected}{rejects_text(log.rejects, log.rejected)}")
     for remark in log.remarks:
         say(f"workload: {remark}")
-    if words := log.window_text:
+    if words := log.window_words:
         say(words)
     if slurm.slurm_conf is None:
         for words in machine_words(log, scenario.platform, shared.platform, replayed=replayed):

@@ -5,22 +5,35 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial, wraps
+from functools import wraps
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from als.options import ALS
+from bls.options import BLS_COMMAND, DECISIONS, FAIR_START, OBSERVE, STREAM
+
 # Everything else is imported by the command that needs it, so that --help is quick.
 from bridge.options.bundles import bundled
 from bridge.options.coupling import CouplingOptions, HostOptions
-from bridge.options.declared import BLS_COMMAND, BLS_TIMEOUT, FORCE, OUT, WORKLOAD
+from bridge.options.declared import (
+    BLS_TIMEOUT,
+    CHECK,
+    FORCE,
+    LIVE,
+    NODES,
+    OUT,
+    SAME_AS,
+    TASKS_TABLE,
+    TRACE_FORMATS,
+    WORKLOAD,
+)
 from bridge.options.tracing import TraceOptions
 from bridge.options.values import QuickCommand, QuickGroup
 from bridge.scenarios.options import ApplicationOptions, ScenarioOptions, SchedulerOptions
 from bridge.standard_error import lined_up, put, say
-from traces.base.option import Panel
 
 
 @dataclass(frozen=True)
@@ -126,7 +139,6 @@ _GROUPS = {
 _OF_ALL = ("-h", "--help", "--version")
 
 #: An option that is declared with its command, and says what is written.
-_result = partial(typer.Option, rich_help_panel=Panel.RESULTS)
 
 
 def command_line(first_word: str) -> typer.Typer:
@@ -195,8 +207,8 @@ def _say_jobs(jobs: Any) -> None:
     say(f"workload: {jobs.selected_text}; {jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects, jobs.rejected)}")
     for remark in jobs.remarks:
         say(f"workload: {remark}")
-    if jobs.window_text:
-        say(jobs.window_text)
+    if jobs.window_words:
+        say(jobs.window_words)
 
 
 def _say_run(result: Any, platform: str | None, same: list[tuple[str, str]], *, replayed: bool) -> None:
@@ -245,7 +257,7 @@ def _errors_name_config(command: Callable[..., None]) -> Callable[..., None]:
             if config is not None and isinstance(error, TwolevelError):
                 from bridge.cli.config_file import with_place
 
-                error.args = (with_place(str(error), config, command, given), *error.args[1:])
+                error.args = (with_place(error.text, config, command, given), *error.args[1:])
             raise
 
     return named
@@ -255,32 +267,17 @@ def _errors_name_config(command: Callable[..., None]) -> Callable[..., None]:
 class RunTables:
     """Tables that are written only where they are asked for."""
 
-    nodes: Annotated[
-        bool,
-        _result("--nodes", help="Also write nodes.parquet, host states over time."),
-    ] = False
-    decisions: Annotated[
-        bool,
-        typer.Option(
-            "--decisions",
-            rich_help_panel=Panel.RESULTS,
-            help="Also write decisions.parquet, one row per scheduling pass.",
-        ),
-    ] = False
-    tasks: Annotated[bool, _result("--tasks", help="Also write tasks.parquet, one row per task.")] = False
+    nodes: Annotated[bool, NODES] = NODES.default
+    decisions: Annotated[bool, DECISIONS] = DECISIONS.default
+    tasks: Annotated[bool, TASKS_TABLE] = TASKS_TABLE.default
 
 
 @dataclass(frozen=True)
 class RunChecks:
     """What a run is held to."""
 
-    check: Annotated[
-        bool, _result("--check", help="Check the engines' states while they run, and the result; slower.")
-    ] = False
-    same_as: Annotated[
-        str | None,
-        _result("--same-as", metavar="DIR", help="Compare the tables with those of an earlier run, byte for byte."),
-    ] = None
+    check: Annotated[bool, CHECK] = CHECK.default
+    same_as: Annotated[str | None, SAME_AS] = SAME_AS.default
 
     @property
     def other(self) -> Path | None:
@@ -299,21 +296,12 @@ def run_command(
     shared: ScenarioOptions,
     how: CouplingOptions,
     hosts: HostOptions,
-    observe: Annotated[
-        list[str] | None, _result(metavar="FILE.py:NAME", help="An observer of your own; may be repeated.")
-    ] = None,
+    observe: Annotated[list[str] | None, OBSERVE] = None,
     tables: RunTables,
-    fair_start: Annotated[
-        bool, _result("--fair-start", help="Also find each job's fair start time, and the unfairness.")
-    ] = False,
+    fair_start: Annotated[bool, FAIR_START] = FAIR_START.default,
     traced: TraceOptions,
-    stream: Annotated[
-        bool,
-        _result(
-            "--stream", help="Read, simulate and write in little memory, however long the log; recorded, --no-trace."
-        ),
-    ] = False,
-    live: Annotated[bool, _result("--live", help="Show the run while it is under way, as twolevel watch.")] = False,
+    stream: Annotated[bool, STREAM] = STREAM.default,
+    live: Annotated[bool, LIVE] = LIVE.default,
     checks: RunChecks,
     force: Annotated[bool, FORCE] = FORCE.default,
     config: Annotated[
@@ -345,7 +333,7 @@ def run_command(
     target = named_folder(out)
     check_target(target, force)
     if scheduler.bls_command is None and scheduler.bls_timeout != BLS_TIMEOUT.default:
-        raise InputError(f"{BLS_TIMEOUT.name}: needs {BLS_COMMAND.name}, of which it is said")
+        raise InputError(f"{BLS_TIMEOUT}: needs {BLS_COMMAND}, of which it is said")
     decides = scheduler_of(scheduler, how.socket)
     options = shared.options(decides, level.als, level.variation, keep_decisions=tables.decisions)
     check_used([vars(shared) | {"bls": options.bls, "als_command": how.als_command}])
@@ -353,7 +341,7 @@ def run_command(
     how.check_used(scheduler=scheduler.bls_command is not None)
     replayed = level.als == RECORDED
     if tables.tasks and replayed:
-        raise InputError("--tasks: with --als recorded there are no tasks")
+        raise InputError(f"{TASKS_TABLE}: with {ALS:recorded} there are no tasks")
     trace = requested(traced)
     given_platform(shared.platform)  # a file is checked before a long log is read
     arguments = {
@@ -369,14 +357,9 @@ def run_command(
     if stream:
         from bridge.cli.stream_run import stream_run
 
-        given = {
-            "--trace": trace is not None,
-            "--observe": observe,
-            "--fair-start": fair_start,
-            "--live": live,
-            "--check": checks.check,
-        }
-        given |= {"--nodes": tables.nodes, "--decisions": tables.decisions, "--same-as": bool(checks.same_as)}
+        wanted = ((OBSERVE, observe), (FAIR_START, fair_start), (LIVE, live), (CHECK, checks.check))
+        written_too = ((NODES, tables.nodes), (DECISIONS, tables.decisions), (SAME_AS, checks.same_as))
+        given = {str(TRACE_FORMATS): trace is not None} | {str(one): value for one, value in (*wanted, *written_too)}
         stream_run(workload, target, force, shared, options, given, arguments)
         return
     if checks.other is not None:
@@ -410,7 +393,7 @@ def run_command(
     say(f"results: {target}" + "".join(f"; trace: {target / 'trace' / path}" for path in written))
     if same is not None and same.others:
         where = f"twolevel compare {checks.same_as} {target} says where"
-        raise InputError(f"--same-as: not the tables of {checks.same_as}: {', '.join(same.others)}; {where}")
+        raise InputError(f"{SAME_AS}: not the tables of {checks.same_as}: {', '.join(same.others)}; {where}")
 
 
 def watch_command(

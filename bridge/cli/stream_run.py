@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from als.options import ALS
 from bls.options import (
     ALLOCATOR,
     ALLOWED,
@@ -28,6 +29,7 @@ from bls.options import (
     SELECT,
     SIGNALS,
     SLEEP_AFTER,
+    STREAM,
     STRETCH_WALLTIME,
     SWITCHES,
     WINDOWS,
@@ -38,6 +40,7 @@ from bls.workloads.readers.swf import swf_blocks
 from bls.workloads.rejected import rejects_text
 from bls.workloads.seeded import is_seeded
 from bridge.live.progress import Progress
+from bridge.options.declared import NO_TRACE, TRACE_FORMATS
 from bridge.runs.directory import fresh_directory, write_record
 from bridge.runs.record import run_record
 from bridge.runs.result import summary_rows
@@ -60,24 +63,23 @@ _WHOLE: tuple[Option[Any], ...] = (
 
 
 def _check(workload: str, shared: ScenarioOptions, options: Options, given: Mapping[str, object]) -> None:
-    if options.als != RECORDED:
-        raise InputError(f"--stream: --als {options.names()['als']}: no application is simulated; allowed: {RECORDED}")
-    if given["--trace"]:
-        raise InputError("--stream: --trace: a trace is made of all jobs at once; give --no-trace")
+    technique = options.names()["als"]
+    if technique != RECORDED:
+        raise InputError(f"{STREAM}: {ALS:{technique}}: no application is simulated; allowed: {RECORDED}")
+    if given[str(TRACE_FORMATS)]:
+        raise InputError(f"{STREAM}: {TRACE_FORMATS}: a trace is made of all jobs at once; give {NO_TRACE}")
     names = [name for name, value in given.items() if value]
     plain = ScenarioOptions()
     for option in _WHOLE:
-        key = option.name[2:].replace("-", "_")
+        key = option.name.replace("-", "_")
         if getattr(shared, key) != getattr(plain, key):
-            names.append(option.name)
+            names.append(str(option))
     if names:
-        raise InputError(f"--stream: {names[0]}: it needs all jobs at once; allowed: without it")
+        raise InputError(f"{STREAM}: {names[0]}: it needs all jobs at once; allowed: without it")
     if shared.allocator == "given":
-        raise InputError(
-            f"--stream: {ALLOCATOR.name} given: it needs the cores of all jobs at once; allowed: another one"
-        )
+        raise InputError(f"{STREAM}: {ALLOCATOR:given}: it needs the cores of all jobs at once; allowed: another one")
     if is_seeded(workload):
-        raise InputError(f"--stream: {workload}: a function makes all jobs at once; allowed: a log")
+        raise InputError(f"{STREAM}: {workload}: a function makes all jobs at once; allowed: a log")
 
 
 def stream_run(

@@ -67,7 +67,7 @@ def study_command(
         _run(load_study(file, data or ()), named_folder(out), workers, cluster, force=force, figures=figures)
     except InputError as error:
         # What is found late, as a metric that there is not, says its table only.
-        raise InputError(f"{file}: {error}" if str(error).startswith("[") else str(error)) from None
+        raise InputError(f"{file}: {error.text}" if error.text.startswith("[") else error.text) from None
 
 
 def _run(study: Study, target: Path, workers: int | None, cluster: str | None, *, force: bool, figures: bool) -> None:
@@ -132,7 +132,7 @@ def _say_prepared(preparation: Preparation) -> None:
             f"{jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects, jobs.rejected)}"
         )
         options = preparation.options.get(place, ())
-        window = "" if windows else jobs.window_text
+        window = "" if windows else jobs.window_words
         of_log = log_words(jobs, ready.platform, options)
         of_options = (time_limit_words(jobs, options), balance_words(options))
         for words in (window, *jobs.remarks, *machine_words, *of_log, *of_options):

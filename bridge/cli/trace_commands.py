@@ -10,8 +10,9 @@ import typer
 
 # Everything else is imported by the command that needs it, so that --help is quick.
 from bridge.options.bundles import bundled
-from bridge.options.declared import OUT, PART_CORES, PART_DETAIL, PART_FORMATS, PART_JOBS, PART_WINDOW
+from bridge.options.declared import OUT, PART_DETAIL, PART_FORMATS, PART_WINDOW
 from traces.base.option import Panel
+from traces.base.shared_options import PART_CORES, PART_JOBS
 
 trace_app = typer.Typer(
     help="Say what is in a trace, cut a part out, convert it.",

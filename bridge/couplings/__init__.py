@@ -8,7 +8,7 @@ from typing import cast
 from bridge.couplings.contract import Applications, Coupling, PeerOptions, RunWatch, Watch
 from bridge.options.coupling import CouplingOptions, HostOptions
 from bridge.options.declared import COUPLING
-from traces.base.errors import one_of
+from traces.base.errors import at, one_of
 
 __all__ = ["COUPLINGS", "Applications", "Coupling", "PeerOptions", "RunWatch", "Watch", "coupling", "peers"]
 
@@ -29,7 +29,7 @@ def coupling(name: str) -> Coupling:
         If there is none; the message lists the known ones, nearest first.
     """
     if name not in COUPLINGS:
-        raise one_of("coupling", name, COUPLINGS, COUPLING.name)
+        raise one_of("coupling", name, COUPLINGS, at(str(COUPLING), name))
     module, function = COUPLINGS[name]
     return cast(Coupling, getattr(import_module(module), function))
 

@@ -14,9 +14,8 @@ import numpy as np
 from als.engine.metrics import LOOP_METRICS
 from bls.simulator import BatchSimulator
 from bridge.options.declared import ALS_COMMAND, ALS_TIMEOUT, CERTIFICATE, LISTEN, SOCKET, TOKEN_FILE, WORKERS
-from bridge.options.keywords import made_with_keywords
 from bridge.scenarios.scenario import Scenario
-from traces.base.errors import InputError, shown
+from traces.base.errors import InputError, at, shown
 from traces.compiled import Array
 from traces.kernels.signatures import Floats, Ints, Shorts
 from traces.kernels.state import State, column
@@ -74,7 +73,6 @@ class Pace:
         return self._ends
 
 
-@made_with_keywords
 @dataclass(frozen=True)
 class PeerOptions:
     """How application processes are run; none of it can change a result.
@@ -114,25 +112,26 @@ class PeerOptions:
             try:
                 words = shlex.split(self.command)
             except ValueError as error:
-                raise InputError(f"--als-command: {shown(self.command)}: {error}") from None
+                raise InputError(f"{ALS_COMMAND}: {shown(self.command)}: {error}") from None
             if not words:
-                raise InputError("--als-command: empty; allowed: a command line")
+                raise InputError(f"{ALS_COMMAND}: empty; allowed: a command line")
         SOCKET.check(self.socket)
+        listen = at(str(LISTEN), self.listen)
         if self.listen is None:
             for option, given in ((TOKEN_FILE, self.token_file), (CERTIFICATE, self.certificate)):
                 if given is not None:
-                    raise InputError(f"{option.name}: needs {LISTEN.name}")
+                    raise InputError(f"{at(str(option), given)}: needs {LISTEN}")
         elif self.command is not None:
-            raise InputError(f"{LISTEN.name}: not with {ALS_COMMAND.name}: hosts have our own application simulator")
+            raise InputError(f"{listen}: not with {ALS_COMMAND}: hosts have our own application simulator")
         elif self.token_file is None:
             make = "(umask 077; openssl rand -hex 32 > FILE) makes one"
-            raise InputError(f"{LISTEN.name}: needs {TOKEN_FILE.name} FILE, which hosts join with; {make}")
+            raise InputError(f"{listen}: needs {TOKEN_FILE} FILE, which hosts join with; {make}")
         else:
             from bridge.workers.address import tls_address
             from bridge.workers.credentials import read_token
 
-            tls_address(self.listen, LISTEN.name)
-            read_token(self.token_file, TOKEN_FILE.name)
+            tls_address(self.listen, listen)
+            read_token(self.token_file, at(str(TOKEN_FILE), self.token_file))
 
     def how_many(self) -> int:
         """The number of workers on this host."""

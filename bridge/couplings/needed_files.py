@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from bridge.options.declared import LISTEN
 from bridge.protocol.host_messages import MAX_FILES, NeededFile
 from traces.base.errors import InputError
 from traces.base.parsing import parse_json
@@ -35,7 +36,7 @@ def needed_files(names: Iterable[str]) -> tuple[NeededFile, ...]:
     )
     paths = dict.fromkeys(path for text in texts for part in _parts(text) if (path := _file_of(part)))
     if len(paths) > MAX_FILES:
-        raise InputError(f"--listen: {len(paths)} files of plug-ins, lengths and graphs; allowed: up to {MAX_FILES}")
+        raise InputError(f"{LISTEN}: {len(paths)} files of plug-ins, lengths and graphs; allowed: up to {MAX_FILES}")
     return tuple(NeededFile(path=path, sha256=_digest(path)) for path in paths)
 
 

@@ -12,12 +12,15 @@ from als.bounds import earliest_end_ns
 from als.core_speeds.state import NEVER, fill_next_ns
 from als.engine.master import message_ns
 from als.lengths import COUNT, LENGTHS
+from als.options import SPEEDS
 from als.programs.program import Graph, Loop, Program, Serial, absolute_name
 from als.programs.table import drawn_program
 from als.schedulers import AnyScheduler, scheduler_name
+from bls.options import BLS, COORDINATION, RESIZE
 from bls.running_jobs import RunningJobs
 from bridge.couplings.contract import core_gflop
 from bridge.couplings.places import Places
+from bridge.options.declared import COUPLING
 from bridge.protocol import messages as m
 from bridge.protocol.network_fields import network_of
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64
@@ -212,7 +215,7 @@ class Orders:
         numbers = places.number
         if len(numbers) > m.MAX_CHANGES:
             raise InputError(
-                f"--speeds: a job of {len(numbers)} cores; a message holds {m.MAX_CHANGES} changes; use inline"
+                f"{SPEEDS}: a job of {len(numbers)} cores; a message holds {m.MAX_CHANGES} changes; use inline"
             )
         run_ns = int(self._scenario.workload.run_ns[self._simulator.origin(row)])
         horizon_ns = min(from_ns + max(2 * run_ns, from_ns - self._simulator.start_ns(row)), MAX_NS)
@@ -284,7 +287,7 @@ class Orders:
             where = np.flatnonzero(places.last_there & np.isin(places.latest, cores))
             scales.append(m.Scale(at_ns=now_ns, cores=pack_int32(where), factor=factor_of(scale)))
         named = sum(len(one.cores) // 4 for one in scales if one.cores is not None)
-        what = f"--bls: the speeds of job {self._simulator.job_number(row)} are scaled"
+        what = f"{BLS}: the speeds of job {self._simulator.job_number(row)} are scaled"
         what += f" {len(scales)} times, of {named} cores by their numbers"
         _check_room(what, len(scales), m.MAX_SCALES, named, m.MAX_SCALED)
 
@@ -314,7 +317,7 @@ class Orders:
             )
         )
         changed = sum((len(one.places) + len(one.asked)) // 4 for one in resizes)
-        what = f"--resize {options.rules.resize}: the width of job {self._simulator.job_number(row)} changes"
+        what = f"{RESIZE:{options.rules.resize}}: the width of job {self._simulator.job_number(row)} changes"
         what += f" {len(resizes)} times, by {changed} cores in all"
         _check_room(what, len(resizes), m.MAX_RESIZES, changed, m.MAX_RESIZED)
 
@@ -324,7 +327,7 @@ class Orders:
         hints.append(m.Hint(at_ns=now_ns, cores=pack_int32(wanted)))
         hinted = sum(len(one.cores) // 4 for one in hints)
         what = (
-            f"--coordination {self._scenario.options.rules.coordination}: job {self._simulator.job_number(row)} is told"
+            f"{COORDINATION:{self._scenario.options.rules.coordination}}: job {self._simulator.job_number(row)} is told"
         )
         what += f" {len(hints)} times of {hinted} cores in all"
         _check_room(what, len(hints), m.MAX_HINTS, hinted, m.MAX_HINTED)
@@ -389,7 +392,7 @@ def _technique_name(chosen: str | AnyScheduler) -> str:
     if name is None:
         assert not isinstance(chosen, str)
         raise InputError(
-            f"als: {chosen.name} is an object of this process; for --coupling pool or process name it, "
+            f"als: {chosen.name} is an object of this process; for {COUPLING:pool} or process name it, "
             "as FILE.py:NAME or by an entry point"
         )
     return absolute_name(name)

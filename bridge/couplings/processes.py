@@ -138,9 +138,9 @@ class _Drive:
         """Open the supervisor, run to the end, and close it whatever happens."""
         peers, power, scaled_by = self._peers, self._scenario.power, ""
         if self._simulator.scales:
-            scaled_by = f"{BLS.name} {self._scenario.policy.name}, which directs speeds"
+            scaled_by = f"{BLS:{self._scenario.policy.name}}, which directs speeds"
             if power is not None and power.slows:
-                scaled_by = f"{FALLBACK.name} {power.options.fallback}"
+                scaled_by = f"{FALLBACK:{power.options.fallback}}"
         needs = Needs(
             releases=self._orders.own_releases,
             hints=self._simulator.hints,

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
+from bls.options import STREAM
 from bridge.encoding import to_builtins
 from bridge.live.file import FILE, Live, read_live
 from bridge.live.screen import LiveScreen
+from bridge.options.declared import OUT
 from bridge.runs.directory import metric, read_record
 from traces.base.errors import InputError
 from traces.base.parsing import parsing
@@ -216,7 +218,7 @@ def _nothing(target: Path) -> str:
     if (target / "study.json").is_file():
         return "is the result of a study; only runs can be watched"
     if _partial_folders(target):
-        return "what is being made there, or was left there, shows nothing of itself; allowed: a twolevel run without --stream"
+        return f"what is being made there, or was left there, shows nothing of itself; allowed: a twolevel run without {STREAM}"
     if target.is_dir():
         return "is not a result of twolevel run, and no run that makes one there is under way"
-    return "there are no results, and no run that makes them is under way; allowed: the --out of a run that has begun"
+    return f"there are no results, and no run that makes them is under way; allowed: the {OUT} of a run that has begun"

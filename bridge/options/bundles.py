@@ -11,6 +11,7 @@ from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
+from bridge.spelling import flag, on_command_line
 from traces.base.option import Choice, Option
 
 
@@ -78,10 +79,11 @@ def _for_typer(hint: Any, *, required: bool, said: Any) -> Any:
     if declared is None:
         return hint
     kind = get_args(hint)[0]
-    metavar, text = declared.metavar or None, declared.text
-    if not declared.name.startswith("-"):
+    metavar, text, name = declared.metavar or None, on_command_line(declared.text), flag(declared.name)
+    if name == declared.name:
         return Annotated[kind, typer.Argument(metavar=metavar, help=text)]
-    name = f"{declared.name}/{declared.off}" if declared.off else declared.name
+    if declared.off:
+        name += f"/{flag(declared.off)}"
     names = [name, *([declared.short] if declared.short else [])]
     unsaid = not required and said is None and declared.default not in (None, "", ())
     shown: Any = _plain(declared.default) if unsaid else True

@@ -40,7 +40,7 @@ class CouplingOptions:
             (SOCKET, self.socket, not scheduler),
         ):
             if needed and given != option.default:
-                raise InputError(f"{option.name}: needs {COUPLING.name} pool or process: inline runs no other process")
+                raise InputError(f"{option}: needs {COUPLING:pool} or process: inline runs no other process")
 
     def names(self) -> dict[str, object]:
         """As plain values, for a record of the run."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 from als import options as a
 from bls import options as b
 from traces.base.option import Choice, Option, Panel, Real, Whole
-from traces.base.shared_options import CORE_GFLOPS
+from traces.base.shared_options import CORE_GFLOPS, PART_CORES
 
 WORKLOAD = Option[str | None](
     name="WORKLOAD",
@@ -19,18 +19,19 @@ WORKLOAD = Option[str | None](
     help="A log: SWF, sacct, Batsim's JSON or GWF, plain or compressed; 'sample'; or FILE.py:NAME, which makes jobs of a seed",
 )
 OUT = Option[str | None](
-    name="--out",
+    name="out",
+    python="folder",
     panel=Panel.RESULTS,
     default=None,
     metavar="DIR",
     help="Folder for the results; it must not exist",
 )
-FORCE = Option(name="--force", panel=Panel.RESULTS, default=False, help="Replace the results in DIR")
+FORCE = Option(name="force", panel=Panel.RESULTS, default=False, help="Replace the results in DIR")
 TASKS_TABLE = Option(
-    name="--tasks", panel=Panel.RESULTS, default=False, help="Also write tasks.parquet, one row per task"
+    name="tasks", panel=Panel.RESULTS, default=False, help="Also write tasks.parquet, one row per task"
 )
 TRACE_FORMATS = Option(
-    name="--trace",
+    name="trace",
     panel=Panel.TRACES,
     default="otf2",
     metavar="FORMATS",
@@ -40,16 +41,37 @@ TRACE_FORMATS = Option(
 )
 #: Of commands that write none where nothing is said.
 TRACE = Option[str | None](
-    name="--trace",
+    name="trace",
     default=None,
     metavar="FORMATS",
     names="traces.exporters:EXPORTERS",
     bare="otf2",
     help="Also write traces, in formats as of run, separated by commas; alone: otf2",
 )
-NO_TRACE = Option(name="--no-trace", panel=Panel.TRACES, default=False, help="Write no trace, whatever --trace says")
+NO_TRACE = Option(
+    name="no-trace", panel=Panel.TRACES, default=False, help=f"Write no trace, whatever {TRACE_FORMATS} says"
+)
+#: What a function in Python has in place of tasks and no-trace.
+KEEP_TASKS = replace(TASKS_TABLE, off=NO_TRACE.name, python="keep_tasks")
+NODES = Option(name="nodes", panel=Panel.RESULTS, default=False, help="Also write nodes.parquet, host states over time")
+CHECK = Option(
+    name="check",
+    panel=Panel.RESULTS,
+    default=False,
+    help="Check the engines' states while they run, and the result; slower",
+)
+SAME_AS = Option[str | None](
+    name="same-as",
+    panel=Panel.RESULTS,
+    default=None,
+    metavar="DIR",
+    help="Compare the tables with those of an earlier run, byte for byte",
+)
+LIVE = Option(
+    name="live", panel=Panel.RESULTS, default=False, help="Show the run while it is under way, as twolevel watch"
+)
 TRACE_DETAIL = Choice(
-    name="--trace-detail",
+    name="trace-detail",
     panel=Panel.TRACES,
     default="auto",
     metavar="DETAIL",
@@ -59,29 +81,21 @@ TRACE_DETAIL = Choice(
     "on more than 4,096 cores, in formats for viewers, host or lane",
 )
 TRACE_WINDOW = Option[str | None](
-    name="--trace-window",
+    name="trace-window",
     panel=Panel.TRACES,
     default=None,
     metavar="WINDOW",
     help="Only this time of the run, as 2h..3h, 2h+90s, 2h.. or ..3h",
 )
-TRACE_CORES = Option[str | None](
-    name="--trace-cores",
-    panel=Panel.TRACES,
-    default=None,
-    metavar="NUMBERS",
-    help="Only these cores, as 0-63 128, and the jobs that held some of them",
-)
-PART_FORMATS = replace(TRACE_FORMATS, name="--format", panel=Panel.OTHER, bare="")
-PART_DETAIL = replace(TRACE_DETAIL, name="--detail", panel=Panel.OTHER)
-PART_WINDOW = replace(TRACE_WINDOW, name="--window", panel=Panel.OTHER)
-PART_CORES = replace(TRACE_CORES, name="--cores", panel=Panel.OTHER)
-PART_JOBS = Option[str | None](name="--jobs", default=None, metavar="NUMBERS", help="Only these jobs, as 40-60 77")
+TRACE_CORES = replace(PART_CORES, name="trace-cores", panel=Panel.TRACES)
+PART_FORMATS = replace(TRACE_FORMATS, name="format", panel=Panel.OTHER, bare="")
+PART_DETAIL = replace(TRACE_DETAIL, name="detail", panel=Panel.OTHER)
+PART_WINDOW = replace(TRACE_WINDOW, name="window", panel=Panel.OTHER)
 
 # How applications are run; none of it can change a result.
 
 COUPLING = Option(
-    name="--coupling",
+    name="coupling",
     panel=Panel.COUPLING,
     names="bridge.couplings:COUPLINGS",
     default="inline",
@@ -89,7 +103,7 @@ COUPLING = Option(
     help="How applications are run: inline, pool or process",
 )
 WORKERS = Whole[int | None](
-    name="--workers",
+    name="workers",
     panel=Panel.COUPLING,
     default=None,
     lowest=1,
@@ -99,14 +113,14 @@ WORKERS = Whole[int | None](
     rule="one per processor",
 )
 ALS_COMMAND = Option[str | None](
-    name="--als-command",
+    name="als-command",
     panel=Panel.COUPLING,
     default=None,
     metavar="COMMAND",
     help="An application simulator of your own (bridge/PROTOCOL.md)",
 )
 ALS_TIMEOUT = Real(
-    name="--als-timeout",
+    name="als-timeout",
     panel=Panel.COUPLING,
     default=300.0,
     lowest=1e-3,
@@ -116,7 +130,7 @@ ALS_TIMEOUT = Real(
     help="A process silent for so long, as 2min, is killed, its job run again",
 )
 SOCKET = Choice(
-    name="--socket",
+    name="socket",
     panel=Panel.COUPLING,
     default="unix",
     choices=("unix", "tcp"),
@@ -125,38 +139,30 @@ SOCKET = Choice(
     help="Between bridge and processes: unix, or tcp on the loopback",
 )
 
-# Another program as the batch level; this does change results.
-
-BLS_COMMAND = Option[str | None](
-    name="--bls-command",
-    panel=Panel.COUPLING,
-    default=None,
-    metavar="COMMAND",
-    help="A scheduler of your own, in place of --bls (bridge/PROTOCOL.md)",
-)
+#: Of another program as the batch level; this does change results.
 BLS_TIMEOUT = replace(
     ALS_TIMEOUT,
-    name="--bls-timeout",
+    name="bls-timeout",
     panel=Panel.COUPLING,
     help="A scheduler of your own that is silent for so long, as 2min, ends the run",
 )
 
 LISTEN = Option[str | None](
-    name="--listen",
+    name="listen",
     panel=Panel.COUPLING,
     default=None,
     metavar="tls://HOST:PORT",
     help="Let other hosts join there (twolevel worker); with pool, process",
 )
 TOKEN_FILE = Option[str | None](
-    name="--token-file",
+    name="token-file",
     panel=Panel.COUPLING,
     default=None,
     metavar="FILE",
     help="The secret by which hosts join; only its owner may read it",
 )
 CERTIFICATE = Option[str | None](
-    name="--certificate",
+    name="certificate",
     panel=Panel.COUPLING,
     default=None,
     metavar="FILE",
@@ -171,7 +177,7 @@ RUN_ADDRESS = Option[str | None](
 )
 HOST_WORKERS = replace(WORKERS, help="Processes of this host at once")
 PATIENCE = Real(
-    name="--patience",
+    name="patience",
     default=0.0,
     lowest=0.0,
     highest=1e6,
@@ -201,28 +207,28 @@ VARIATIONS = Option(
 )
 
 REPLICATE = Option[str | None](
-    name="--replicate", panel=Panel.JOBS, default=None, metavar="LENGTH",
+    name="replicate", panel=Panel.JOBS, default=None, metavar="LENGTH",
     help="Run each cell for every window of this length of the log, as 7d, in place of seeds",
 )  # fmt: skip
 WARMUP = Option[str | None](
-    name="--warmup", panel=Panel.JOBS, default=None, metavar="LENGTH",
-    help="With --replicate: simulate the jobs of this time before each window, too, and do not count them",
+    name="warmup", panel=Panel.JOBS, default=None, metavar="LENGTH",
+    help=f"With {REPLICATE}: simulate the jobs of this time before each window, too, and do not count them",
 )  # fmt: skip
 SHAKE = Option[str | None](
-    name="--shake", panel=Panel.JOBS, default=None, metavar="TIME",
+    name="shake", panel=Panel.JOBS, default=None, metavar="TIME",
     help="Submit each job up to this time later, as 1min, drawn for each seed; seed 0 leaves the log as it is",
 )  # fmt: skip
 
 # One loop, or one graph, alone.
 
 CORE_SPEED = Option(
-    name="--core-speed",
+    name="core-speed",
     default=f"{CORE_GFLOPS.default:g}",
     metavar="GFLOPS",
     help=f"Speed of every core, {CORE_GFLOPS.limits}; or of each, as 2,1,1,1",
 )
 HOSTS = Whole(
-    name="--hosts",
+    name="hosts",
     default=1,
     lowest=1,
     highest=a.CORES.highest,
@@ -230,7 +236,7 @@ HOSTS = Whole(
     help="Deal the cores over so many hosts, in blocks",
 )
 MEAN = Real(
-    name="--mean",
+    name="mean",
     default=1.0,
     lowest=1e-12,
     highest=1e12,
@@ -242,10 +248,10 @@ LENGTHS_FILE = Option[str | None](
     name="LENGTHS.txt",
     default=None,
     metavar="LENGTHS.txt",
-    help="Task lengths, one a line; or give --n",
+    help=f"Task lengths, one a line; or give {a.N_TASKS}",
 )
 LENGTH_UNIT = Choice(
-    name="--unit",
+    name="unit",
     default="gflop",
     choices=("gflop", "flop"),
     what="unit",
@@ -253,7 +259,7 @@ LENGTH_UNIT = Choice(
     help="Of the numbers in LENGTHS.txt: gflop or flop",
 )
 CHUNKS = Option(
-    name="--chunks",
+    name="chunks",
     default=False,
     help="Only print the chunk sizes: tasks of equal length, cores ask in turn",
 )
@@ -270,7 +276,7 @@ GRAPH_ALS = replace(
     "(static, ss, gss, fac …), mapped (to the hosts that the file says), or FILE.py:NAME",
 )
 GRAPH_TASKS = Whole[int | None](
-    name="--tasks",
+    name="tasks",
     default=None,
     lowest=1,
     highest=a.MAX_TASKS_PER_JOB,
@@ -279,7 +285,7 @@ GRAPH_TASKS = Whole[int | None](
     rule="one per core",
 )
 FORMAT = Option[str | None](
-    name="--format",
+    name="format",
     default=None,
     metavar="NAME",
     help="Of the file: wfformat, dax, dot, graphml",
@@ -287,7 +293,7 @@ FORMAT = Option[str | None](
 )
 
 TOP = Whole(
-    name="--top",
+    name="top",
     default=10,
     lowest=0,
     highest=10**6,
@@ -295,7 +301,7 @@ TOP = Whole(
     help="Print so many jobs of every ranking",
 )
 TIMEOUT = Real(
-    name="--timeout",
+    name="timeout",
     default=30.0,
     lowest=1e-3,
     highest=86_400.0,
@@ -307,28 +313,28 @@ TIMEOUT = Real(
 # The real Slurm as the batch level.
 
 SLURM_CONF = Option[str | None](
-    name="--slurm-conf",
+    name="slurm-conf",
     panel=Panel.BATCH,
     default=None,
     metavar="FILE",
     help="A site's slurm.conf: its nodes are the machine; what makes no sense here is replaced, and said",
 )
 SLURM_SET = Option[str | None](
-    name="--set",
+    name="set",
     panel=Panel.BATCH,
     default=None,
     metavar="KEY=VALUE",
     help="A key of slurm.conf, as SchedulerType=sched/builtin; may be repeated",
 )
 SLURM_TOPOLOGY = Option[str | None](
-    name="--topology",
+    name="topology",
     panel=Panel.BATCH,
     default=None,
     metavar="FILE",
     help="Switches: Slurm's topology.conf, or TOML with [[switches]] as of a platform",
 )
 PRIORITIES = Choice(
-    name="--priorities",
+    name="priorities",
     panel=Panel.BATCH,
     default="slurm",
     choices=("slurm", "recorded"),
@@ -336,8 +342,17 @@ PRIORITIES = Choice(
     metavar="WHENCE",
     help="Priorities of jobs: slurm, as it computes them, or recorded: the log's, or by the order of its starts",
 )
+RATE = Real(
+    name="rate",
+    panel=Panel.COUPLING,
+    default=0.0,
+    lowest=0.0,
+    highest=1e6,
+    metavar="R",
+    help="The clock runs R times as fast as real time, while Slurm computes, too; 0: it stands still meanwhile",
+)
 SETTLE = Real[float | None](
-    name="--settle",
+    name="settle",
     panel=Panel.COUPLING,
     default=None,
     lowest=0.0,
@@ -345,10 +360,10 @@ SETTLE = Real[float | None](
     unit="s",
     metavar="TIME",
     help="When nothing has happened for so long, as 70s, the date jumps by whole minutes; 0: never",
-    rule="70s; 0 with --rate",
+    rule=f"70s; 0 with {RATE}",
 )
 CLEANUP = Real(
-    name="--cleanup",
+    name="cleanup",
     panel=Panel.COUPLING,
     default=0.0,
     lowest=0.0,
@@ -357,17 +372,8 @@ CLEANUP = Real(
     metavar="TIME",
     help="How long nodes take to clean up after a job, as 0.2s, before they are free again",
 )
-RATE = Real(
-    name="--rate",
-    panel=Panel.COUPLING,
-    default=0.0,
-    lowest=0.0,
-    highest=1e6,
-    metavar="R",
-    help="The clock runs R times as fast as real time, while Slurm computes, too; 0: it stands still meanwhile",
-)
 PHASE = Real[float | None](
-    name="--phase",
+    name="phase",
     panel=Panel.COUPLING,
     default=None,
     lowest=0.0,
@@ -378,26 +384,26 @@ PHASE = Real[float | None](
     rule="it has come to rest before, and looks once a second",
 )
 REPORT = Option(
-    name="--report",
+    name="report",
     panel=Panel.RESULTS,
     default=False,
     help="Also write DIR/report: the log, Slurm and our engine side by side, with tables and figures",
 )
 REPORT_ONLY = Option(
-    name="--report-only",
+    name="report-only",
     panel=Panel.RESULTS,
     default=False,
     help="Without Slurm: write the report of the replay in DIR, which was made with the same other options",
 )
 BESIDE = Option(
-    name="--beside",
+    name="beside",
     panel=Panel.RESULTS,
     default="fcfs+easy,fcfs+conservative",
     metavar="LIST",
     help="Of a report: how our engine decides, each a policy, with + and its backfilling",
 )
 REPEATS = Whole(
-    name="--repeats",
+    name="repeats",
     panel=Panel.RESULTS,
     default=1,
     lowest=1,
@@ -406,14 +412,14 @@ REPEATS = Whole(
     help="Of a report: so many replays, each with another phase",
 )
 RATES = Option[str | None](
-    name="--rates",
+    name="rates",
     panel=Panel.RESULTS,
     default=None,
     metavar="LIST",
     help="Of a report: also under clocks that run so many times as fast as real time, as 10,30,100",
 )
 SIZES = Option[str | None](
-    name="--sizes",
+    name="sizes",
     panel=Panel.RESULTS,
     default=None,
     metavar="LIST",

@@ -50,7 +50,7 @@ from bridge.protocol.tables import (
 from traces.base.errors import PeerError
 
 #: Why a hello of the other role is refused, whatever its version.
-IS_SCHEDULER: Final = "it is a scheduler; allowed: an application simulator (--bls-command is for schedulers)"
+IS_SCHEDULER: Final = "it is a scheduler; allowed: an application simulator"
 
 #: Versions of the protocol that this session can speak.
 SUPPORTED_VERSIONS: Final = (PROTOCOL_VERSION,)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bls.options import WINDOWS
 from bridge.replay.book import Book
 from bridge.replay.controller import Controller, Refused
 from bridge.replay.messages import Launch
@@ -130,4 +131,4 @@ class Asking:
             try:
                 self._controller.request(*line)
             except Refused as why:
-                raise InputError(f"--windows: Slurm does not make the reservation of {line[4]}: {why}") from None
+                raise InputError(f"{WINDOWS}: Slurm does not make the reservation of {line[4]}: {why}") from None

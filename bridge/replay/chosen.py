@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bls.machine.platform import Platform
+from bls.options import SWITCHES
 from bridge.couplings import Watch
 from bridge.options.declared import CLEANUP, PHASE, PRIORITIES, RATE, SETTLE
 from bridge.replay.configuration import Configuration, of_machine, settings
@@ -102,7 +103,7 @@ class SlurmChoice:
         try:
             return replace(machine, switches=self.configuration(machine).platform_switches())
         except InputError as error:
-            raise InputError(f"--switches: {error}") from None
+            raise InputError(f"{SWITCHES}: {error.text}") from None
 
     def _with_switches(self, found: Configuration) -> Configuration:
         return found if self.topology is None else found.with_switches(self.topology)
@@ -139,7 +140,7 @@ class SlurmChoice:
         if not self.phase_ns < found.backfills_ns:
             cycle = format_ns(found.backfills_ns)
             raise InputError(
-                f"{PHASE.name}: {format_ns(self.phase_ns)}; allowed: 0 up to below {cycle}, the cycle of Slurm's backfilling"
+                f"{PHASE}: {format_ns(self.phase_ns)}; allowed: 0 up to below {cycle}, the cycle of Slurm's backfilling"
             )
         return self.phase_ns
 
@@ -206,7 +207,7 @@ def given_choice(
     """
     settle_s = None if settle_s is None else SETTLE.check(settle_s)
     if settle_s and rate:
-        raise InputError("--settle: not with --rate, by which the clock runs without a jump; allowed: one of them")
+        raise InputError(f"{SETTLE}: not with {RATE}, by which the clock runs without a jump; allowed: one of them")
     phase_ns = None if phase_s is None else round(PHASE.check(phase_s) * NS_PER_S)
     cleanup_ns = round(CLEANUP.check(cleanup_s) * NS_PER_S)
     return SlurmChoice(

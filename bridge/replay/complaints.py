@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from bridge.options.declared import SLURM_SET
 from bridge.replay.configuration import Configuration
 from traces.base.errors import InputError
 
@@ -28,6 +29,6 @@ def check_taken(log: Path, found: Configuration) -> tuple[str, ...]:
     said = complaints(log.read_text(encoding="utf-8", errors="replace")) if log.is_file() else ()
     if said and not found.site:
         raise InputError(
-            f"--set: slurmctld says: {said[0]}; allowed: what Slurm takes, as it would go on with its default"
+            f"{SLURM_SET}: slurmctld says: {said[0]}; allowed: what Slurm takes, as it would go on with its default"
         )
     return tuple(f"slurmctld goes on with a default, as it says: {one}" for one in said)

@@ -13,6 +13,8 @@ from bls.machine.partitions import Partition
 from bls.machine.platform import HostGroup, Platform
 from bls.machine.resource_amounts import MEMORY
 from bls.machine.switches import Switch
+from bls.options import PLATFORM
+from bridge.options.declared import SLURM_CONF, SLURM_SET
 from bridge.replay.host_names import compressed, is_plain
 from bridge.replay.keys import BY_CORES, BY_HOSTS, DEFAULTS, LINES, OWN, TOP, known, line_of
 from bridge.replay.nodes import node_address
@@ -196,21 +198,23 @@ def settings(given: Sequence[str]) -> dict[str, str]:
     for text in given:
         name, equals, value = text.partition("=")
         if not equals or not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII):
-            raise InputError(f"--set: {shown(text)}; allowed: KEY=VALUE, a line of slurm.conf")
+            raise InputError(f"{SLURM_SET}: {shown(text)}; allowed: KEY=VALUE, a line of slurm.conf")
         if name.lower() in LINES:
-            raise InputError(f"--set: {name}: nodes and partitions are given by --slurm-conf FILE or --platform FILE")
+            raise InputError(
+                f"{SLURM_SET}: {name}: nodes and partitions are given by {SLURM_CONF} FILE or {PLATFORM} FILE"
+            )
         if len(value) > 1 and value[0] == value[-1] == '"':
             value = value[1:-1]
         try:
             key = known(TOP, name)
             key.check(value)
         except InputError as error:
-            raise InputError(f"--set: {error}") from None
+            raise InputError(f"{SLURM_SET}: {error.text}") from None
         if key.form is not None:
             found[key.name] = value
         elif not key.harmless:
             taken = ", ".join(sorted(one.name for one in TOP.values() if one.form is not None))
-            raise InputError(f"--set: {key.name}: is the replay's own ({key.why}); allowed: {taken}")
+            raise InputError(f"{SLURM_SET}: {key.name}: is the replay's own ({key.why}); allowed: {taken}")
     return found
 
 
@@ -263,7 +267,7 @@ def _partitions(partitions: Sequence[Partition], nodes: Sequence[str]) -> tuple[
         for key in _BY_QOS:
             if getattr(one, key) is not None:
                 raise InputError(
-                    f"--platform: partitions[{at}].{key}: is a QOS of Slurm, which needs slurmdbd, and that is not here; "
+                    f"{PLATFORM}: partitions[{at}].{key}: is a QOS of Slurm, which needs slurmdbd, and that is not here; "
                     "allowed: hosts, priority, max_time, min_cores, max_cores"
                 )
         hosts = [host for lo, hi in parse_intervals(one.hosts, "hosts", len(nodes)) for host in range(lo, hi)]

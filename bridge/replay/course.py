@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bls.constraints.outages import NEVER as NEVER_UP
+from bls.options import MAX_ATTEMPTS
 from bridge.replay.agenda import DRAIN, END, LOOK, NODE, SUBMIT, WITHDRAWN, Agenda
 from bridge.replay.answers import Answers
 from bridge.replay.asking import Asking
@@ -350,7 +351,7 @@ class Course:
     def _requeue(self, row: int) -> None:
         columns, most = self.book.columns, self._scenario.options.rules.max_attempts
         if columns.attempt[row] + 1 >= most:
-            raise InputError(f"job {self.book.job(row)} was cut {most} times by nodes that go down (--max-attempts)")
+            raise InputError(f"job {self.book.job(row)} was cut {most} times by nodes that go down ({MAX_ATTEMPTS})")
         self.book.requeue(row, self.now_ns)
         self._agenda.leaves_again(int(columns.origin[row]), self.now_ns)
         self._agenda.push(self.now_ns + _REQUEUE_NS, LOOK)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from bridge.options.declared import SLURM_CONF
 from bridge.replay.configuration import Configuration, Node, over
 from bridge.replay.host_names import MAX_HOSTS, counted, expanded, is_plain
 from bridge.replay.keys import LINES, NODE_SETS, NODES, PARTITIONS, TOP, Key, known, line_of, whole
@@ -28,9 +29,9 @@ def _lines(path: str) -> Iterable[tuple[int, str]]:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise InputError(f"--slurm-conf: {path}: is no text in UTF-8") from None
+        raise InputError(f"{SLURM_CONF}: {path}: is no text in UTF-8") from None
     except OSError as error:
-        raise InputError(f"--slurm-conf: {path}: {error.strerror}") from None
+        raise InputError(f"{SLURM_CONF}: {path}: {error.strerror}") from None
     joined, begin = "", 0
     for number, raw in enumerate(text.split("\n"), 1):
         line = re.sub(r"(?<!\\)#.*", "", raw, flags=re.DOTALL).strip()
@@ -157,14 +158,14 @@ def of_site(path: str, given: Mapping[str, str]) -> Configuration:
         try:
             site.read(line, number)
         except (InputError, ValueError) as error:
-            raise InputError(f"--slurm-conf: {path}: line {number}: {error}") from None
+            raise InputError(f"{SLURM_CONF}: {path}: line {number}: {error}") from None
     if not site.nodes:
-        raise InputError(f"--slurm-conf: {path}: has no NodeName; allowed: a file with the nodes of the machine")
+        raise InputError(f"{SLURM_CONF}: {path}: has no NodeName; allowed: a file with the nodes of the machine")
     if not any(line.startswith("PartitionName=") for line in site.partitions):
-        raise InputError(f"--slurm-conf: {path}: has no PartitionName; allowed: a file with at least one partition")
+        raise InputError(f"{SLURM_CONF}: {path}: has no PartitionName; allowed: a file with at least one partition")
     replaced = tuple(dict.fromkeys(words for words in site.replaced if words))
     found = Configuration(over(site.keys, given), tuple(site.nodes), tuple(site.partitions), replaced, site=True)
-    return found.with_switches(site.switches, "--slurm-conf") if site.switches else found
+    return found.with_switches(site.switches, str(SLURM_CONF)) if site.switches else found
 
 
 def _has_switches(plugin: str, path: str) -> bool:

@@ -8,12 +8,13 @@ from dataclasses import fields
 from typing import Any, get_type_hints
 
 from als.options import RESIZE_COST
-from bls.options import DECISION_COST
+from bls.options import DECISION_COST, DECISIONS, FAIR_START, OBSERVE
 from bridge.options.bundles import declaration
 from bridge.options.coupling import CouplingOptions, HostOptions
-from bridge.options.declared import TRACE_FORMATS
+from bridge.options.declared import NO_TRACE, OUT, TASKS_TABLE, TRACE_FORMATS
 from bridge.options.tracing import TraceOptions
 from bridge.scenarios.options import ApplicationOptions, ScenarioOptions, SchedulerOptions
+from bridge.spelling import flag
 from traces.base.option import Option
 
 _BUNDLES = (SchedulerOptions, ApplicationOptions, ScenarioOptions, CouplingOptions, HostOptions)
@@ -21,8 +22,8 @@ _BUNDLES = (SchedulerOptions, ApplicationOptions, ScenarioOptions, CouplingOptio
 #: Options that a record has under another name.
 _RECORDED_AS = {RESIZE_COST.name: "resize_ns"}
 
-#: What a record has of what was written, and which flags ask for it.
-_WRITTEN = {"tasks_table": "--tasks", "keep_decisions": "--decisions", "fair_start": "--fair-start"}
+#: What a record has of what was written, and which options ask for it.
+_WRITTEN = {"tasks_table": TASKS_TABLE, "keep_decisions": DECISIONS, "fair_start": FAIR_START}
 
 
 def path_word(path: object) -> str:
@@ -55,21 +56,23 @@ def command_again(
     for name, option in (run_options() if options is None else options).items():
         words += _given(option, _value(arguments, name, option))
     for observer in arguments.get("observe") or ():
-        words += ["--observe", str(observer)]
-    words += [flag for key, flag in _WRITTEN.items() if arguments.get(key)]
+        words += [flag(OBSERVE.name), str(observer)]
+    words += [flag(option.name) for key, option in _WRITTEN.items() if arguments.get(key)]
     if command == "run":
         words += _traced(arguments)
     if command == "replay" and (formats := arguments.get("trace")):
-        words += ["--trace", ",".join(formats) if isinstance(formats, list) else TRACE_FORMATS.default]
-    return shlex.join([*words, "--out", "again"])
+        words += [flag(TRACE_FORMATS.name), ",".join(formats) if isinstance(formats, list) else TRACE_FORMATS.default]
+    return shlex.join([*words, flag(OUT.name), "again"])
 
 
 def _traced(arguments: Mapping[str, Any]) -> list[str]:
     # A record has the formats, of none an empty list; older ones have whether there is a trace.
     formats = arguments.get("trace")
     if formats in (False, []):
-        return ["--no-trace"]
-    words = ["--trace", ",".join(formats)] if isinstance(formats, list) and formats != [TRACE_FORMATS.default] else []
+        return [flag(NO_TRACE.name)]
+    words = []
+    if isinstance(formats, list) and formats != [TRACE_FORMATS.default]:
+        words = [flag(TRACE_FORMATS.name), ",".join(formats)]
     for name, option in _declared(TraceOptions):
         if name not in ("trace", "no_trace"):
             words += _given(option, arguments.get(name))
@@ -100,7 +103,10 @@ def _given(option: Option[Any], value: Any) -> list[str]:
     if value is None or value == option.default or value == "":
         return []
     if isinstance(value, list):
-        return [word for one in value for word in (option.name, str(one))]
+        return [word for one in value for word in (flag(option.name), str(one))]
     if isinstance(value, bool):
-        return [option.name if value else option.name.replace("--", "--no-", 1)]
-    return [option.name, f"{value:g}" if isinstance(value, float) and value == float(f"{value:g}") else str(value)]
+        return [flag(option.name if value else option.off)]
+    return [
+        flag(option.name),
+        f"{value:g}" if isinstance(value, float) and value == float(f"{value:g}") else str(value),
+    ]

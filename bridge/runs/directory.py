@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bridge.held_interrupts import interrupts_held
+from bridge.options.declared import FORCE, OUT
 from bridge.runs.ownership import CELL, RECORDS, files_in, is_ours, move_others, ours_in
 from traces.base.errors import InputError, TwolevelError, shown
 from traces.base.given_file import near_files
@@ -30,7 +31,7 @@ def named_folder(out: str | None, *, why: str = "empty", instead: str = "") -> P
         If it names none: ``why``, and what is allowed ``instead`` of a name.
     """
     if not out:
-        raise InputError(f"--out: {why}; allowed: the name of a folder{instead}")
+        raise InputError(f"{OUT}: {why}; allowed: the name of a folder{instead}")
     return Path(out)
 
 
@@ -46,19 +47,19 @@ def check_target(target: Path, force: bool, *, shared: bool = False) -> None:
         be made.
     """
     if str(target).encode("utf-8", "ignore").decode() != str(target):
-        raise InputError(f"--out: {str(target)!r} is no text in UTF-8")
+        raise InputError(f"{OUT}: {str(target)!r} is no text in UTF-8")
     try:
         if target.exists() or target.is_symlink():
             if not force:
-                raise InputError(f"--out: {target} exists; choose another folder, or replace it with --force")
+                raise InputError(f"{OUT}: {target} exists; choose another folder, or replace it with {FORCE}")
             empty = target.is_dir() and not any(target.iterdir())
             if target.is_symlink() or not (empty or (shared and target.is_dir()) or is_ours(target)):
                 raise InputError(
-                    f"--out: {target} has no record that says it is a result of twolevel, so --force does not replace it"
+                    f"{OUT}: {target} has no record that says it is a result of twolevel, so {FORCE} does not replace it"
                 )
-        check_place(target, "--out")
+        check_place(target, str(OUT))
     except OSError as error:
-        raise unusable(target, "--out", error) from None
+        raise unusable(target, str(OUT), error) from None
 
 
 def check_place(target: Path, where: str) -> None:
@@ -104,7 +105,7 @@ def made_beside(target: Path, where: str) -> Iterator[Path]:
 def _say_its_name(error: BaseException, partial: Path, target: Path) -> None:
     # What is written beside the target never had the name that it has here.
     if isinstance(error, TwolevelError):
-        error.args = (under_its_name(str(error), partial, target),)
+        error.args = (under_its_name(error.text, partial, target),)
     elif isinstance(error, OSError) and isinstance(error.filename, str):
         error.filename = under_its_name(error.filename, partial, target)
     elif isinstance(error, OSError) and error.errno in NO_ROOM:
@@ -124,7 +125,7 @@ def fresh_directory(target: Path, force: bool, *, shared: bool = False) -> Itera
     """
     check_target(target, force, shared=shared)
     target = target.absolute()
-    with made_beside(target, "--out") as partial:
+    with made_beside(target, str(OUT)) as partial:
         yield partial
         _list_files(partial)
         partial.chmod(0o777 & ~_umask())

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from bls.options import DECISIONS, POWER
 from bridge.runs.directory import read_record
 from bridge.runs.gantt import hosts, no_tasks, run_title
 from bridge.runs.job_names import job_words
 from traces.base.errors import InputError, one_of
+from traces.base.shared_options import PART_CORES, PART_JOBS
 from traces.compiled import Array
 from traces.intervals import parse_intervals
 from traces.ledger_tables import RELEASES, TASKS, WIDTHS
@@ -169,8 +171,8 @@ _OF_ALL = {"power", "decisions"}
 
 _HOW = {
     "jobs": "",
-    "power": "; simulate again with --power",
-    "decisions": "; simulate again with --decisions",
+    "power": f"; simulate again with {POWER}",
+    "decisions": f"; simulate again with {DECISIONS}",
 }
 
 
@@ -226,8 +228,8 @@ def draw_run_figures(
     view = RunView(
         first_core,
         host_names,
-        None if jobs is None else job_words(folder).intervals(jobs, "--jobs"),
-        None if cores is None else parse_intervals(cores, "--cores"),
+        None if jobs is None else job_words(folder).intervals(jobs, str(PART_JOBS)),
+        None if cores is None else parse_intervals(cores, str(PART_CORES)),
         run_title(record),
         RELEASES.read_if_there(folder),
         WIDTHS.read_if_there(folder),
@@ -240,7 +242,7 @@ def draw_run_figures(
     if view.jobs is not None and all(
         _chosen(figure_table(table, ("job_id",)), view).empty for name, table in tables.items() if name not in _OF_ALL
     ):
-        raise InputError(f"--jobs: {folder} has no such job")
+        raise InputError(f"{PART_JOBS}: {folder} has no such job")
     written: list[Path] = []
     refused: InputError | None = None
     for name in dict.fromkeys(RUN_FIGURES if names is None else names):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from bridge.options.declared import FORCE
 from bridge.runs.directory import check_place, made_beside, unusable
 from traces.base.errors import InputError, shown
 
@@ -25,7 +26,7 @@ def check_file(target: Path, force: bool, where: str = "-o") -> None:
             if not target.is_file():
                 raise InputError(f"{where}: {target} exists and is no file")
             if not force:
-                raise InputError(f"{where}: {target} exists; choose another name, or replace it with --force")
+                raise InputError(f"{where}: {target} exists; choose another name, or replace it with {FORCE}")
         check_place(target, where)
     except OSError as error:
         raise unusable(target, where, error) from None

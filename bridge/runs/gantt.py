@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from als.options import ALS
+from bridge.options.declared import KEEP_TASKS
 from bridge.runs.directory import read_record
 from bridge.runs.job_names import job_words
 from bridge.scenarios.scenario import RECORDED
 from traces.base.errors import InputError
+from traces.base.shared_options import PART_CORES, PART_JOBS
 from traces.compiled import Array
 from traces.figures.study.combinations import batch_label
 from traces.intervals import parse_intervals
@@ -41,8 +44,8 @@ def draw_results(folder: Path, output: Path, jobs: str | None, cores: str | None
     from traces.figures.run.gantt import core_gantt_figure
 
     figure_format(output)  # before millions of tasks are read
-    job_intervals = None if jobs is None else job_words(folder).intervals(jobs, "--jobs")
-    core_intervals = None if cores is None else parse_intervals(cores, "--cores")
+    job_intervals = None if jobs is None else job_words(folder).intervals(jobs, str(PART_JOBS))
+    core_intervals = None if cores is None else parse_intervals(cores, str(PART_CORES))
     first_core, host_names = hosts(folder)
     if not (folder / "tasks.parquet").is_file():
         raise InputError(f"{folder} has no tasks.parquet{no_tasks(read_record(folder))}")
@@ -60,10 +63,10 @@ def no_tasks(record: Mapping[str, Any]) -> str:
     arguments = record.get("arguments")
     if isinstance(arguments, Mapping) and arguments.get("als") == RECORDED:
         return (
-            ": with --als recorded there are no tasks; `twolevel figures --only held` shows when cores were held, and a "
-            "technique as --als, with --tasks, keeps one row per task"
+            f": with {ALS:recorded} there are no tasks; `twolevel figures --only held` shows when cores were held, and a "
+            f"technique as {ALS}, with {KEEP_TASKS}, keeps one row per task"
         )
-    return "; simulate again with --tasks to keep one row per task"
+    return f"; simulate again with {KEEP_TASKS} to keep one row per task"
 
 
 def slurm_title(release: str) -> str:

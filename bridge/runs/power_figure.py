@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from bls.options import POWER
 from bridge.runs.directory import read_record
 from bridge.runs.gantt import run_title
 from traces.base.errors import InputError
@@ -23,7 +24,7 @@ def draw_power(folder: Path, target: Path) -> Path:
 
     record, power = read_record(folder), folder / "power.parquet"
     if not power.is_file():
-        raise InputError(f"{folder} has no power.parquet; simulate again with --power")
+        raise InputError(f"{folder} has no power.parquet; simulate again with {POWER}")
     until_ns = int(read_jobs(folder / "jobs.parquet")["end_ns"].max())
     domains = read_power_domains(folder / "power_domains.parquet")
     save(power_figure(read_power(power), until_ns=until_ns, domains=domains, title=run_title(record)), target)

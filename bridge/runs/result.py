@@ -18,6 +18,7 @@ from als.summaries import application_metrics, distributions
 from bls.constraints.unaware import unaware_of
 from bls.metrics.batch import main_metrics, schedule_metrics
 from bls.metrics.schedule import Allocations, Downtime, Schedule
+from bls.options import LIMITS, POWER
 from bridge.options.declared import TRACE_DETAIL, TRACE_FORMATS
 from bridge.runs.tracing import technique_labels
 from bridge.scenarios.scenario import Scenario
@@ -329,7 +330,7 @@ class Result:
             If nothing of power was to be known.
         """
         if self.power is None:
-            raise InputError("this result knows nothing of power: it was not asked for (--power)")
+            raise InputError(f"this result knows nothing of power: it was not asked for ({POWER})")
         return tables.rows_frame(self.power.columns)
 
     @cached_property
@@ -342,7 +343,7 @@ class Result:
             If there is none.
         """
         if self.power is None or not self.power.plan.domains:
-            raise InputError("no part of this result's machine has limits to its power of its own (--limits)")
+            raise InputError(f"no part of this result's machine has limits to its power of its own ({LIMITS})")
         return tables.rows_frame(self.power.domain_columns)
 
     @cached_property

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bridge.options.declared import SAME_AS
 from bridge.runs.directory import read_record, write_record
 from traces.base.errors import InputError
 from traces.tables import read_frame
@@ -64,7 +65,7 @@ def check_other(other: Path) -> None:
     """
     read_record(other)
     if not (other / _JOBS).is_file():
-        raise InputError(f"--same-as: {other} has no {_JOBS}")
+        raise InputError(f"{SAME_AS}: {other} has no {_JOBS}")
 
 
 def note_same(folder: Path, other: Path) -> SameTables:

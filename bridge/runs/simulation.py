@@ -18,7 +18,20 @@ from bls.engine.status import BatchStatus
 from bls.estimates import AnyEstimator
 from bls.fair_start import check_fair_start, fair_starts
 from bls.machine.platform import Platform
-from bls.options import ALLOCATOR, BLS, CANCELLED, OVERSIZE, PRESET, SELECT, SLACK
+from bls.options import (
+    ALLOCATOR,
+    BLS,
+    BLS_COMMAND,
+    CANCELLED,
+    FAIR_START,
+    FALLBACK,
+    OVERSIZE,
+    POWER_OF,
+    PRESET,
+    SELECT,
+    SLACK,
+    SLEEP_AFTER,
+)
 from bls.policies import AnyPolicy
 from bls.policies.contract import OtherProgram
 from bls.scheduler_options import Rules
@@ -31,16 +44,15 @@ from bridge.couplings.contract import Pace, nothing_done
 from bridge.options.declared import (
     ALS_COMMAND,
     ALS_TIMEOUT,
-    BLS_COMMAND,
     BLS_TIMEOUT,
     CERTIFICATE,
     COUPLING,
+    KEEP_TASKS,
     LISTEN,
     SOCKET,
     TOKEN_FILE,
     WORKERS,
 )
-from bridge.options.keywords import errors_name_keywords
 from bridge.runs.kernels import prepare_run, prepare_workers
 from bridge.runs.result import ApplicationNotes, BatchNotes, Result
 from bridge.runs.shared_outcomes import lasting_as_in, outcomes_of
@@ -50,7 +62,7 @@ from bridge.scenarios.machine import given_platform, platform_for, warn_of_paper
 from bridge.scenarios.options import SchedulerOptions
 from bridge.scenarios.scenario import RECORDED, Options, Scenario, load_workload
 from bridge.schedulers import scheduler_of
-from traces.base.errors import InputError
+from traces.base.errors import InputError, at
 from traces.base.memory import free_memory_bytes, give_back_memory
 from traces.base.shared_options import SEED
 from traces.compiled import Array
@@ -82,7 +94,7 @@ def _check_memory(scenario: Scenario) -> None:
         records = f"{tasks} tasks" + f" and {transfers} transfers" * (transfers > 0)
         raise InputError(
             f"the records of about {records} need {needed / 2**30:.1f} GiB and {free / 2**30:.1f} are free; "
-            "run without them (--no-trace, and no --tasks)"
+            f"run without them ({KEEP_TASKS:False}, with no table of them)"
         )
 
 
@@ -91,8 +103,8 @@ def _check_widths(scenario: Scenario, coupling_name: str) -> None:
 
     if (widest := int(scenario.workload.cores.max())) > MAX_CORES:
         raise InputError(
-            f"--coupling {coupling_name}: a job asks for {widest} cores; a message of the bridge holds up to {MAX_CORES}; "
-            "use --coupling inline"
+            f"{COUPLING:{coupling_name}}: a job asks for {widest} cores; a message of the bridge holds up to {MAX_CORES}; "
+            f"use {COUPLING:inline}"
         )
 
 
@@ -235,12 +247,11 @@ def check_records(scenario: Scenario, keep_tasks: bool) -> None:
     """
     if scenario.power is not None and scenario.power.options.of == "working" and not keep_tasks:
         raise InputError(
-            "--power-of working: needs records of tasks, and there is no run without them (--no-trace, and no --tasks); "
-            "allowed: --tasks, or held"
+            f"{POWER_OF:working}: needs records of tasks, and there is no run without them ({KEEP_TASKS:False}); "
+            f"allowed: {KEEP_TASKS}, or held"
         )
 
 
-@errors_name_keywords
 def run(
     scenario: Scenario,
     *,
@@ -287,30 +298,30 @@ def run(
     peers = peers or PeerOptions()
     couple = coupling(coupling_name)
     if peers.command is not None and coupling_name == "inline":
-        raise InputError("--als-command needs --coupling pool or process: inline runs no other program")
+        raise InputError(f"{ALS_COMMAND} needs {COUPLING:pool} or process: inline runs no other program")
     if peers.listen is not None and (coupling_name == "inline" or scenario.technique is None):
         what = (
-            "with --als recorded there are no applications"
+            f"with {ALS:recorded} there are no applications"
             if scenario.technique is None
             else "inline runs no other process"
         )
-        raise InputError(f"--listen needs --coupling pool or process: {what}")
+        raise InputError(f"{LISTEN} needs {COUPLING:pool} or process: {what}")
     if peers.command is not None and scenario.technique is None:
-        raise InputError("--als-command: with --als recorded no application is simulated")
+        raise InputError(f"{at(str(ALS_COMMAND), peers.command)}: with {ALS:recorded} no application is simulated")
     check_records(scenario, keep_tasks)
     if fair_start:
         check_fair_start(scenario.policy, scenario.options.rules)
         if (depends := scenario.circumstances.dependencies) is not None and depends.several:
             raise InputError(
-                "--fair-start: not with jobs that wait for several others; allowed: one preceding job each"
+                f"{FAIR_START}: not with jobs that wait for several others; allowed: one preceding job each"
             )
         if scenario.power is not None and scenario.power.limits_jobs:
             raise InputError(
-                "--fair-start: not with --fallback, as who is slowed runs otherwise; allowed: --fallback none"
+                f"{FAIR_START}: not with {FALLBACK}, as who is slowed runs otherwise; allowed: {FALLBACK:none}"
             )
         if scenario.power is not None and scenario.power.sleeps:
             raise InputError(
-                "--fair-start: not with --sleep-after, as it is not known who would have slept; allowed: without it"
+                f"{FAIR_START}: not with {SLEEP_AFTER}, as it is not known who would have slept; allowed: without it"
             )
     if keep_tasks and scenario.technique is not None and like is None:
         _check_memory(scenario)
@@ -396,7 +407,6 @@ def _deciding(bls: str | AnyPolicy, command: str | None, timeout_s: float, socke
     return scheduler_of(SchedulerOptions(said, command, timeout_s), socket)
 
 
-@errors_name_keywords
 def simulate(
     workload: Workload | str | Path,
     platform: Platform | str | Path | None = None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bridge.options.declared import TRACE_DETAIL
+from bridge.options.declared import KEEP_TASKS, PART_DETAIL, TRACE_DETAIL
 from bridge.runs.directory import read_record
 from bridge.runs.gantt import hosts, no_tasks
 from bridge.runs.job_names import ids_of
@@ -95,7 +95,7 @@ def _with_tasks(ledger: Ledger, folder: Path, record: Mapping[str, Any]) -> Ledg
     elif (folder / ARCHIVE).is_file():
         path, row, columns = _of_archive(ledger, folder, record)
     else:
-        raise InputError(f"--detail: {folder} has no tasks.parquet{no_tasks(record)}, or give --detail job")
+        raise InputError(f"{PART_DETAIL}: {folder} has no tasks.parquet{no_tasks(record)}, or give {PART_DETAIL:job}")
     number, core = columns["task"], columns["core"]
     if len(number) and (number.min() < 0 or core.min() < 0 or core.max() >= ledger.machine.n_cores):
         raise InputError(f"{path}: has tasks or cores that there are not")
@@ -142,16 +142,18 @@ def _of_archive(ledger: Ledger, folder: Path, record: Mapping[str, Any]) -> tupl
     from traces.exporters.shown.detail import automatic_detail
 
     path, jobs, arguments = folder / ARCHIVE, ledger.jobs, record.get("arguments") or {}
-    instead = "; simulate again with --tasks to keep one row per task, or give --detail job"
+    instead = f"; simulate again with {KEEP_TASKS} to keep one row per task, or give {PART_DETAIL:job}"
     part = [name for name in ("trace_window", "trace_cores") if arguments.get(name) is not None]
     detail = arguments.get("trace_detail", "task")
     if detail == TRACE_DETAIL.default:
         detail = automatic_detail(ledger.machine)
     if part or detail != "task":
-        raise InputError(f"--detail: {folder} has no tasks.parquet, and {path} not all tasks{instead}")
+        raise InputError(f"{PART_DETAIL}: {folder} has no tasks.parquet, and {path} not all tasks{instead}")
     found = read_tasks(path, ledger.machine.core_names, jobs.job_id.tolist())
     if found.messages:
-        raise InputError(f"--detail: {folder} has no tasks.parquet, and {path} not whose its transfers are{instead}")
+        raise InputError(
+            f"{PART_DETAIL}: {folder} has no tasks.parquet, and {path} not whose its transfers are{instead}"
+        )
     if (np.bincount(found.row, minlength=len(jobs)) != jobs.tasks).any():
         raise InputError(f"{path}: has not the tasks of {folder / 'jobs.parquet'}")
     columns = {name: getattr(found, name) for name in ("task", "chunk", "core", "start_ns", "end_ns")}

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from bridge.options.declared import PART_DETAIL, PART_FORMATS, PART_WINDOW
+from bridge.options.declared import OUT, PART_DETAIL, PART_FORMATS, PART_WINDOW
 from bridge.runs.directory import check_place, made_beside, named_folder, unusable
 from bridge.runs.gantt import hosts
 from bridge.runs.stored_trace import ARCHIVE, ledger_of_results
 from bridge.runs.tracing import TraceRequest, formats_of
 from traces.base.errors import InputError
+from traces.base.shared_options import PART_CORES
 from traces.base.time import MAX_NS, format_ns
 from traces.exporters.shown.part import Part
 from traces.ledger import Machine
@@ -27,24 +28,24 @@ def write_part(folder: Path, out: str, formats: str, detail: str, part: Part, sa
         If an option cannot be, the folder is no result of a run, nothing of it is in the part, or the new one exists.
     """
     target = named_folder(out)
-    request = TraceRequest(formats_of(formats, PART_FORMATS.name), PART_DETAIL.check(detail), part)
-    request.check(PART_FORMATS.name)
+    request = TraceRequest(formats_of(formats, str(PART_FORMATS)), PART_DETAIL.check(detail), part)
+    request.check(str(PART_FORMATS))
     try:
         if target.exists() or target.is_symlink():
-            raise InputError(f"--out: {target} exists; choose another folder")
+            raise InputError(f"{OUT}: {target} exists; choose another folder")
     except OSError as error:
-        raise unusable(target, "--out", error) from None
-    check_place(target, "--out")
+        raise unusable(target, str(OUT), error) from None
+    check_place(target, str(OUT))
     _refuse_archive(folder)
     first_core, names = hosts(folder)
     machine = Machine("", tuple(names), first_core)
     ledger = ledger_of_results(folder, tasks=request.needs_tasks(machine))
-    if line := request.note(machine, "add --detail task for all cores, trace cut --cores for some"):
+    if line := request.note(machine, f"add {PART_DETAIL:task} for all cores, trace cut {PART_CORES} for some"):
         say(line)
     last_ns = int(ledger.jobs.end_ns.max(initial=0))
     if part.window_ns is not None and last_ns < part.window_ns[1] < MAX_NS:
-        say(f"{PART_WINDOW.name}: the run ends before the window does, after {format_ns(last_ns)}")
-    with made_beside(target, "--out") as partial:
+        say(f"{PART_WINDOW}: the run ends before the window does, after {format_ns(last_ns)}")
+    with made_beside(target, str(OUT)) as partial:
         written = [path.relative_to(partial) for path in request.write(ledger, partial)]
         partial.chmod(0o777 & ~_umask())
         partial.rename(target)

@@ -10,9 +10,16 @@ from typing import Any
 import numpy as np
 
 from bls.workloads.job_words import JobWords
-from bridge.options.declared import PART_CORES, PART_JOBS, PART_WINDOW, TRACE_DETAIL, TRACE_FORMATS, TRACE_WINDOW
+from bridge.options.declared import (
+    PART_WINDOW,
+    TRACE_CORES,
+    TRACE_DETAIL,
+    TRACE_FORMATS,
+    TRACE_WINDOW,
+)
 from bridge.options.tracing import NO_FORMATS, TraceOptions
 from traces.base.errors import InputError, shown
+from traces.base.shared_options import PART_CORES, PART_JOBS
 from traces.base.time import MAX_NS, parse_duration_ns, parse_instant_ns
 from traces.compiled import Array
 from traces.exporters import WITH_ROWS, exporter
@@ -59,7 +66,7 @@ class TraceRequest:
 
         return machine if self.part.cores is None else cut_machine(machine, self.part.cores)[0]
 
-    def check(self, where: str = TRACE_FORMATS.name) -> None:
+    def check(self, where: str = str(TRACE_FORMATS)) -> None:
         """Refuse a format that there is not, before anything is simulated.
 
         Raises
@@ -78,7 +85,7 @@ class TraceRequest:
         InputError
             Naming them.
         """
-        check_ends(self.part.cores or (), n_cores, "--trace-cores", f"the machine has cores 0 to {n_cores - 1}")
+        check_ends(self.part.cores or (), n_cores, str(TRACE_CORES), f"the machine has cores 0 to {n_cores - 1}")
 
     def write(self, ledger: Ledger, folder: Path) -> list[Path]:
         """Write the traces of a ledger into a folder; returned are the files that viewers are to open.
@@ -106,15 +113,15 @@ def requested(options: TraceOptions) -> TraceRequest | None:
         If there is no such format, detail, window or core.
     """
     detail = TRACE_DETAIL.check(options.trace_detail)
-    window = None if options.trace_window is None else window_ns(options.trace_window, TRACE_WINDOW.name)
-    cores = None if options.trace_cores is None else _intervals(options.trace_cores, "--trace-cores")
+    window = None if options.trace_window is None else window_ns(options.trace_window, str(TRACE_WINDOW))
+    cores = None if options.trace_cores is None else _intervals(options.trace_cores, str(TRACE_CORES))
     if not options.wanted:
-        given = {"--trace-detail": detail != TRACE_DETAIL.default, "--trace-window": window, "--trace-cores": cores}
+        given = {str(TRACE_DETAIL): detail != TRACE_DETAIL.default, str(TRACE_WINDOW): window, str(TRACE_CORES): cores}
         for name, value in given.items():
             if value:
                 raise InputError(f"{name}: no trace is written; allowed: with one")
         return None
-    request = TraceRequest(formats_of(options.trace, TRACE_FORMATS.name), detail, Part(window, cores))
+    request = TraceRequest(formats_of(options.trace, str(TRACE_FORMATS)), detail, Part(window, cores))
     request.check()
     return request
 
@@ -129,7 +136,7 @@ def further_traces(formats: str | None, detail: str) -> TraceRequest | None:
     """
     if formats is None or formats == NO_FORMATS:
         return None
-    request = TraceRequest(formats_of(formats, TRACE_FORMATS.name), detail)
+    request = TraceRequest(formats_of(formats, str(TRACE_FORMATS)), detail)
     request.check()
     return request
 
@@ -161,9 +168,9 @@ def part_of(window: str | None, cores: str | None, jobs: str | None, words: JobW
         If one cannot be.
     """
     return Part(
-        None if window is None else window_ns(window, PART_WINDOW.name),
-        None if cores is None else _intervals(cores, PART_CORES.name),
-        None if jobs is None else tuple(words.intervals(jobs, PART_JOBS.name)),
+        None if window is None else window_ns(window, str(PART_WINDOW)),
+        None if cores is None else _intervals(cores, str(PART_CORES)),
+        None if jobs is None else tuple(words.intervals(jobs, str(PART_JOBS))),
         jobs or "",
     )
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from als.network import network_model
 from als.options import ASSIGNMENT, LATENCY, LENGTHS, NETWORK, RESIZE_COST, SPEEDS
-from bridge.options.keywords import made_with_keywords
 from bridge.scenarios.application_map import ApplicationMap, load_application_map
 
 #: Data are at once where they are needed.
@@ -17,7 +16,6 @@ NO_NETWORK = NETWORK.default
 ASSIGNMENTS = ASSIGNMENT.choices
 
 
-@made_with_keywords
 @dataclass(frozen=True)
 class ApplicationLevel:
     """How jobs are computed.

@@ -23,14 +23,14 @@ def balance_words(options: Iterable[Options]) -> str:
         model = lengths(one.level.lengths, variation=one.variation)
         if model.count is not None or model.cov == 0.0:
             continue
-        which = f"with one task per core ({TASKS_PER_CORE.name} 1)"
+        which = f"with one task per core ({TASKS_PER_CORE:1})"
         if model.fills:
             return (
                 f"{which} and the paper's draw, a job has as many tasks as cores or a few more: a technique only decides "
-                f"which cores compute these, and balances nothing else; {TASKS_PER_CORE.name} 8 gives it a choice"
+                f"which cores compute these, and balances nothing else; {TASKS_PER_CORE:8} gives it a choice"
             )
         return (
             f"{which}, no technique can balance tasks of different lengths: a job lasts at least as long as its longest task; "
-            f"{TASKS_PER_CORE.name} 8 gives techniques a choice"
+            f"{TASKS_PER_CORE:8} gives techniques a choice"
         )
     return ""

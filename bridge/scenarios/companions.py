@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from als.options import RESIZE_COST
+from als.options import RESIZE_COST, SPEEDS
 from bls.options import BLS, FAILURES, MAX_ATTEMPTS, ON_FAILURE, RESIZE, SLACK, WINDOWS
 from bls.policies import POLICIES, WRITTEN, reads_deadlines
+from bridge.options.declared import ALS_COMMAND
 from traces.base.errors import InputError
 from traces.base.option import Option
 
@@ -50,13 +51,13 @@ def _needs(text: str) -> Callable[[list[Values]], str]:
     return lambda _: f"needs {text}"
 
 
-_LOSS = _needs(f"{FAILURES.name}; no job loses its cores without that, {WINDOWS.name}, --speeds or --als-command")
+_LOSS = _needs(f"{FAILURES}; no job loses its cores without that, {WINDOWS}, {SPEEDS} or {ALS_COMMAND}")
 
 COMPANIONS = (
     Companion(
         SLACK,
         lambda run: reads_deadlines(run["bls"]),
-        lambda runs: f"{BLS.name} {_names(runs)} reads no deadlines; allowed: edf",
+        lambda runs: f"{BLS:{_names(runs)}} reads no deadlines; allowed: edf",
     ),
     Companion(ON_FAILURE, _loses, _LOSS),
     Companion(MAX_ATTEMPTS, _loses, _LOSS),
@@ -64,7 +65,7 @@ COMPANIONS = (
         RESIZE_COST,
         # Scenario refuses it without --malleable.
         lambda run: run["malleable"] is None or run["resize"] not in ("none", "mold"),
-        _needs(f"a {RESIZE.name} that changes the width of running jobs; allowed: all but none, mold"),
+        _needs(f"a {RESIZE} that changes the width of running jobs; allowed: all but none, mold"),
     ),
 )
 
@@ -84,11 +85,11 @@ def check_used(runs: Iterable[Values]) -> None:
     """
     of_runs = list(runs)
     for one in COMPANIONS:
-        name = one.option.name.removeprefix("--").replace("-", "_")
+        name = one.option.name.replace("-", "_")
         given = [run for run in of_runs if run.get(name, one.option.default) not in (None, one.option.default)]
         if given and not any(map(one.used, given)):
             value = given[0][name]
-            shown = f" {value:g}" if isinstance(value, float) else f" {value}"
+            shown = f"{value:g}" if isinstance(value, float) else f"{value}"
             if one.option.unit == "ns":
                 shown = ""  # it was given with a unit of its own
-            raise InputError(f"{one.option.name}{shown}: {one.instead(given)}")
+            raise InputError(f"{one.option:{shown}}: {one.instead(given)}")

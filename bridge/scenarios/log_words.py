@@ -39,10 +39,10 @@ def log_words(jobs: Workload, platform: Platform | None = None, options: Iterabl
     if with_gpus and not (has_gpus and options and all(one.around.requests is not None for one in options)):
         yield (
             f"{_jobs(with_gpus)} requested GPUs. They are not simulated, so too many such jobs may run at once; declare them "
-            f"with {REQUESTS.name} and in the platform's hosts"
+            f"with {REQUESTS} and in the platform's hosts"
         )
     if any(one.around.memory == "swf" for one in options) and not np.any(jobs.memory_kb > 0):
-        yield f"{MEMORY.name} swf: the log records no memory requests, so memory limits no job"
+        yield f"{MEMORY:swf}: the log records no memory requests, so memory limits no job"
 
 
 def held_words(jobs: int) -> str:

@@ -65,7 +65,7 @@ def platform_for(platform: Platform | str | Path | None, log: Workload, *, repla
     named = named_machine(log) if replayed or platform == _LOG else None
     if named is None and platform == _LOG:
         raise InputError(
-            f"{PLATFORM.name} {_LOG}: {log.source} names no machine (MaxProcs in its header); allowed: {_PAPER}, "
+            f"{PLATFORM:{_LOG}}: {log.source} names no machine (MaxProcs in its header); allowed: {_PAPER}, "
             "or a file, as twolevel platform > FILE begins one"
         )
     return named or Platform()
@@ -88,27 +88,25 @@ def machine_words(jobs: Workload, machine: Platform, platform: object, *, replay
     size = f"{machine.n_cores:,} cores"
     words = []
     if platform is None and named is None:
-        words.append(f"machine: {size}, since the log names none; {PLATFORM.name} FILE says which (twolevel platform)")
+        words.append(f"machine: {size}, since the log names none; {PLATFORM} FILE says which (twolevel platform)")
     elif platform is None and named is not None and named != paper:
         if replayed:
             hosts = f"{machine.n_hosts:,} host{'s' * (machine.n_hosts > 1)}"
-            words.append(
-                f"machine: {size} on {hosts}, as the log says; {PLATFORM.name} {_PAPER}: {paper.n_cores} cores"
-            )
+            words.append(f"machine: {size} on {hosts}, as the log says; {PLATFORM:{_PAPER}}: {paper.n_cores} cores")
         else:
             words.append(
                 f"machine: {size}, the two-level paper's, since applications are simulated task by task; "
-                f"{PLATFORM.name} {_LOG}: the log's {named.n_cores:,} cores"
+                f"{PLATFORM:{_LOG}}: the log's {named.n_cores:,} cores"
             )
     wide = jobs.rejects[TOO_WIDE]
     valid = jobs.n_lines - sum(jobs.rejects.values()) + wide
     if wide > _FEW * valid:
-        larger = f"{PLATFORM.name} FILE describes a larger machine (twolevel platform > FILE)"
+        larger = f"{PLATFORM} FILE describes a larger machine (twolevel platform > FILE)"
         if named is not None and named.n_cores > machine.n_cores:
-            larger = f"{PLATFORM.name} {_LOG} takes the log's {named.n_cores:,}"
+            larger = f"{PLATFORM:{_LOG}} takes the log's {named.n_cores:,}"
         words.append(
             f"warning: {wide:,} of {valid:,} jobs are wider than {size} and left out: {larger}, "
-            f"{OVERSIZE.name} clamp gives each of them all cores"
+            f"{OVERSIZE:clamp} gives each of them all cores"
         )
     return words
 

@@ -18,4 +18,4 @@ def unmatched_words(scenario: Scenario) -> str:
     if not without:
         return ""
     every = "; all jobs run the default" if len(without) == len(counts) - 1 else ""
-    return f"{APPLICATIONS.name}: no job matches {listed(without)}{every}"
+    return f"{APPLICATIONS}: no job matches {listed(without)}{every}"

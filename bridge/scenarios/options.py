@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 # Everything else is imported where it is needed, so that --help is quick.
 from als import options as a
 from bls import options as b
-from bridge.options.declared import BLS_COMMAND, BLS_TIMEOUT
+from bls.options import BACKFILL, CONSERVATIVE, DECISION_COST
+from bridge.options.declared import BLS_TIMEOUT
 from traces.base.shared_options import SEED
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ class SchedulerOptions:
     """Who schedules at the batch level: a policy, where None is what was not said, or another program."""
 
     bls: Annotated[str | None, b.BLS] = None
-    bls_command: Annotated[str | None, BLS_COMMAND] = BLS_COMMAND.default
+    bls_command: Annotated[str | None, b.BLS_COMMAND] = b.BLS_COMMAND.default
     bls_timeout: Annotated[float, BLS_TIMEOUT] = BLS_TIMEOUT.default
 
     def names(self) -> dict[str, object]:
@@ -153,15 +154,15 @@ class ScenarioOptions:
 
         return PowerOptions(
             of=self.power_of,
-            reaction_ns=0 if self.reaction is None else parse_instant_ns(self.reaction, b.REACTION.name),
-            notice_ns=0 if self.notice is None else parse_instant_ns(self.notice, b.NOTICE.name),
+            reaction_ns=0 if self.reaction is None else parse_instant_ns(self.reaction, str(b.REACTION)),
+            notice_ns=0 if self.notice is None else parse_instant_ns(self.notice, str(b.NOTICE)),
             **self._given(
                 "limits", "fallback", "allowed", "job_power", "signals", "pue", "stretch_walltime", "keep_awake"
             ),
             estimates=self.power_estimates,
             sleep_after_ns=None
             if self.sleep_after is None
-            else parse_duration_ns(self.sleep_after, b.SLEEP_AFTER.name),
+            else parse_duration_ns(self.sleep_after, str(b.SLEEP_AFTER)),
         )
 
     def _given(self, *names: str) -> dict[str, Any]:
@@ -173,7 +174,7 @@ class ScenarioOptions:
         from traces.base.time import parse_duration_ns
 
         if self.conservative is not None and "conservative" not in backfill:
-            raise InputError(f"--conservative {self.conservative}: needs --backfill conservative")
+            raise InputError(f"{CONSERVATIVE:{self.conservative}}: needs {BACKFILL:conservative}")
         cost = self.decision_cost
         return Rules(
             backfill=backfill[0],
@@ -187,7 +188,7 @@ class ScenarioOptions:
                 "charge_decisions",
             ),
             resize=self.resize or (b.RESIZE.default if self.malleable is None else b.RESIZED),
-            decision_cost_ns=None if cost is None else parse_duration_ns(cost, "--decision-cost"),
+            decision_cost_ns=None if cost is None else parse_duration_ns(cost, str(DECISION_COST)),
             keep_decisions=keep_decisions,
         )
 

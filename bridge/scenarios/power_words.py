@@ -32,27 +32,27 @@ def power_words(scenario: Scenario) -> Iterator[str]:
         lowest = min(one.power_mw for one in below)
         which = f"{len(below)} of {len(plan.limits.limits)} cannot be kept"
         draws = f"{'with all hosts off' if off else 'idle'} the machine draws {least_mw / 1000:g} W"
-        yield f"{LIMITS.name}: {which}: {draws}, and the lowest is {lowest / 1000:g} W"
+        yield f"{LIMITS}: {which}: {draws}, and the lowest is {lowest / 1000:g} W"
     for domain in plan.domains:
         below = [one for one in domain.limits.limits if one.power_mw < domain.idle_mw]
         if below:
             lowest = min(one.power_mw for one in below)
             which = f"{domain.name}: {len(below)} of {len(domain.limits.limits)} cannot be kept"
             yield (
-                f"{LIMITS.name}: {which}: idle it draws {domain.idle_mw / 1000:g} W, and the lowest is {lowest / 1000:g} W"
+                f"{LIMITS}: {which}: idle it draws {domain.idle_mw / 1000:g} W, and the lowest is {lowest / 1000:g} W"
             )
     options, slows = plan.options, plan.fallback in ("submit", "dvfs")
-    nobody = f"of no effect, as {FALLBACK.name} {options.fallback} slows nobody"
+    nobody = f"of no effect, as {FALLBACK:{options.fallback}} slows nobody"
     if plan.stops and options.allowed != ALLOWED.default:
-        yield f"{ALLOWED.name}: {nobody}"
+        yield f"{ALLOWED}: {nobody}"
     if plan.fallback == "none" and options.notice_ns:
-        yield f"{NOTICE.name}: of no effect, as {FALLBACK.name} none ignores limits"
+        yield f"{NOTICE}: of no effect, as {FALLBACK:none} ignores limits"
     if plan.predicts and plan.fallback == "none":
-        yield f"{POWER_ESTIMATES.name}: of no effect, as {FALLBACK.name} none ignores limits"
+        yield f"{POWER_ESTIMATES}: of no effect, as {FALLBACK:none} ignores limits"
     elif plan.predicts and plan.job_power is None:
-        yield f"{POWER_ESTIMATES.name}: of no effect, as nobody says what jobs draw"
+        yield f"{POWER_ESTIMATES}: of no effect, as nobody says what jobs draw"
     if options.stretch_walltime and not slows:
-        yield f"{STRETCH_WALLTIME.name}: {nobody}"
+        yield f"{STRETCH_WALLTIME}: {nobody}"
     if unknown := unknown_users(options.jobs_allowed, scenario.workload):
         named = " ".join(map(str, unknown[:_MOST])) + (" …" if len(unknown) > _MOST else "")
-        yield f"{ALLOWED.name}: no job is of {'user' if len(unknown) == 1 else 'users'} {named}"
+        yield f"{ALLOWED}: no job is of {'user' if len(unknown) == 1 else 'users'} {named}"

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Mapping
 
 from als.lengths import COUNT, LENGTHS, PATTERN, SCALED, lengths
+from als.options import ALS
 from als.techniques import TECHNIQUES
 from als.techniques.openmp import from_openmp
 from bls.allocators import ALLOCATORS
@@ -24,7 +25,7 @@ def _kind(value: object) -> str:
 
 
 def _fixed_technique(name: object) -> bool:
-    kind = _kind(from_openmp(str(name), "--als"))
+    kind = _kind(from_openmp(str(name), str(ALS)))
     return kind in TECHNIQUES and kind != "rnd"
 
 

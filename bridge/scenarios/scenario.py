@@ -10,22 +10,11 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 
+from als import options as a
 from als.core_speeds import CoreSpeeds, core_speeds
 from als.lengths import check_variation
 from als.network import BYTES_PER_GBIT, network_model, network_state
 from als.network.state import NO_NETWORK, NetworkState
-from als.options import (
-    ALS,
-    APPLICATIONS,
-    ASSIGNMENT,
-    LATENCY,
-    LENGTHS,
-    NETWORK,
-    OVERHEAD,
-    SPEEDS,
-    TASKS_PER_CORE,
-    VARIATION,
-)
 from als.planners import Planner
 from als.planners.mapped import Mapped
 from als.programs.program import Program
@@ -33,11 +22,11 @@ from als.programs.table import Programs
 from als.programs.tasks import TaskModel
 from als.schedulers import AnyScheduler, scheduler
 from als.techniques import Selection, Technique
+from bls import options as b
 from bls.allocators import ALLOCATORS, Allocator, allocator
 from bls.constraints.job_constraints import JobConstraints
 from bls.constraints.options import Surroundings, surround, switch_limit
 from bls.machine.platform import Platform
-from bls.options import ALLOCATOR, BLS, CANCELLED, OVERSIZE, PRESET, SELECT, SLACK
 from bls.policies import AnyPolicy, BatchPolicy, DecidingPolicy, Policy, ScoringPolicy, policy
 from bls.policies.declared import for_one_run
 from bls.scheduler_options import Rules
@@ -46,10 +35,9 @@ from bls.view import AnyObserver, Observer
 from bls.workloads import read_workload
 from bls.workloads.selection import fit, select
 from bls.workloads.workload import Workload
-from bridge.options.keywords import errors_name_keywords, made_with_keywords
 from bridge.scenarios.application_level import NO_NETWORK as NO_NAME
 from bridge.scenarios.application_level import ApplicationLevel
-from traces.base.errors import InputError, PluginError, shown
+from traces.base.errors import InputError, PluginError, at, shown
 from traces.base.plugins import resolve
 from traces.base.shared_options import SEED
 from traces.compiled import Array
@@ -63,7 +51,6 @@ T = TypeVar("T")
 RECORDED = "recorded"
 
 
-@made_with_keywords
 @dataclass(frozen=True)
 class Options:
     """What to simulate, how; the command line's options under the same names.
@@ -98,22 +85,22 @@ class Options:
         What the machine draws, limits to that, and what is done under them; None: nothing is to be known of it.
     """
 
-    bls: str | AnyPolicy = BLS.default
-    als: str | AnyScheduler = ALS.default
-    variation: float = VARIATION.default
-    tasks_per_core: int = TASKS_PER_CORE.default
+    bls: str | AnyPolicy = b.BLS.default
+    als: str | AnyScheduler = a.ALS.default
+    variation: float = a.VARIATION.default
+    tasks_per_core: int = a.TASKS_PER_CORE.default
     seed: int = SEED.default
-    slack: float = SLACK.default
-    overhead_ns: int = OVERHEAD.default
-    allocator: str | Allocator = ALLOCATOR.default
+    slack: float = b.SLACK.default
+    overhead_ns: int = a.OVERHEAD.default
+    allocator: str | Allocator = b.ALLOCATOR.default
     rules: Rules = field(default_factory=Rules)
     around: Surroundings = field(default_factory=Surroundings)
     level: ApplicationLevel = field(default_factory=ApplicationLevel)
     power: PowerOptions | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "overhead_ns", OVERHEAD.check(self.overhead_ns))
-        object.__setattr__(self, "slack", SLACK.check(self.slack))
+        object.__setattr__(self, "overhead_ns", a.OVERHEAD.check(self.overhead_ns))
+        object.__setattr__(self, "slack", b.SLACK.check(self.slack))
         if self.power is not None:
             from bls.power.options import PowerOptions  # which most runs need not load
 
@@ -128,28 +115,28 @@ class Options:
         return replace(
             self,
             als=RECORDED,
-            variation=VARIATION.default,
-            tasks_per_core=TASKS_PER_CORE.default,
-            overhead_ns=OVERHEAD.default,
+            variation=a.VARIATION.default,
+            tasks_per_core=a.TASKS_PER_CORE.default,
+            overhead_ns=a.OVERHEAD.default,
             level=ApplicationLevel(),
         )
 
     @property
     def of_applications(self) -> list[str]:
-        """The names of the options given that say how applications are computed."""
+        """The options given that say how applications are computed, as errors begin with them."""
         level = self.level
-        given = {
-            VARIATION.name: self.variation != VARIATION.default,
-            TASKS_PER_CORE.name: self.tasks_per_core != TASKS_PER_CORE.default,
-            APPLICATIONS.name: level.map is not None,
-            SPEEDS.name: level.speeds != SPEEDS.default,
-            LENGTHS.name: level.lengths != LENGTHS.default,
-            OVERHEAD.name: self.overhead_ns != OVERHEAD.default,
-            LATENCY.name: level.latency_ns != LATENCY.default,
-            ASSIGNMENT.name: level.assignment != ASSIGNMENT.default,
-            NETWORK.name: level.network != NETWORK.default,
-        }
-        return [name for name, there in given.items() if there]
+        given = (
+            (a.VARIATION, self.variation),
+            (a.TASKS_PER_CORE, self.tasks_per_core),
+            (a.APPLICATIONS, None if level.map is None else level.map.source),
+            (a.SPEEDS, level.speeds),
+            (a.LENGTHS, level.lengths),
+            (a.OVERHEAD, self.overhead_ns),
+            (a.LATENCY, level.latency_ns),
+            (a.ASSIGNMENT, level.assignment),
+            (a.NETWORK, level.network),
+        )
+        return [at(str(option), value) for option, value in given if value != option.default]
 
     def names(self) -> dict[str, object]:
         """The options as plain values, for a record of the run."""
@@ -245,7 +232,6 @@ class Scenario:
         return self.platform.network.bandwidth_gbps * BYTES_PER_GBIT / self.platform.slowest_gflops
 
     @classmethod
-    @errors_name_keywords
     def of(
         cls,
         workload: Workload,
@@ -270,28 +256,29 @@ class Scenario:
         if options.als != RECORDED:
             known = _technique(options.als)
         elif given := options.of_applications:
-            raise InputError(f"{given[0]}: with --als recorded no application is simulated")
+            raise InputError(f"{given[0]}: with {a.ALS:recorded} no application is simulated")
         elif options.rules.releases:
             raise InputError(
-                f"--coordination {options.rules.coordination}: with --als recorded no application is simulated; allowed: none"
+                f"{b.COORDINATION:{options.rules.coordination}}: with {a.ALS:recorded} no application is simulated; "
+                "allowed: none"
             )
         elif options.rules.resizing or options.rules.molds:
             raise InputError(
-                f"--resize {options.rules.resize}: with --als recorded no application is simulated; allowed: none"
+                f"{b.RESIZE:{options.rules.resize}}: with {a.ALS:recorded} no application is simulated; allowed: none"
             )
         if level.resize_ns and options.around.malleable is None:
-            raise InputError("--resize-cost: needs --malleable, the jobs whose width may change")
+            raise InputError(f"{a.RESIZE_COST}: needs {b.MALLEABLE}, the jobs whose width may change")
         model = TaskModel(options.variation, options.tasks_per_core, options.seed)
         known_policy: object = options.bls
         if isinstance(known_policy, type) and hasattr(known_policy, "decide"):
             known_policy = for_one_run(known_policy)
         chosen = cast(AnyPolicy, _found("bls", known_policy, BatchPolicy, policy, called="Policy"))
         if not isinstance(chosen, Policy | ScoringPolicy | DecidingPolicy):
-            raise PluginError(f"--bls: {chosen.name} has neither keys() nor scored() nor decide()")
+            raise PluginError(f"{b.BLS}: {chosen.name} has neither keys() nor scored() nor decide()")
         options.rules.check(chosen)
         placed = _found("allocator", options.allocator, Allocator, allocator)
         if options.around.switches is not None and placed in ALLOCATORS.values() and placed.name != "topology":
-            raise InputError(f"--switches: allocator {placed.name} does not look at switches; allowed: topology")
+            raise InputError(f"{b.SWITCHES}: allocator {placed.name} does not look at switches; allowed: topology")
         seen = tuple(_observer(observer) for observer in observers)
         workload, circumstances = surround(workload, platform, options.around, seed=options.seed, known_jobs=known_jobs)
         applications: tuple[Program, ...] = ()
@@ -308,11 +295,11 @@ class Scenario:
             programs = Programs(applications, options.variation)
             if options.rules.resizing and programs.has_graph and level.network != NO_NAME:
                 raise InputError(
-                    f"--resize {options.rules.resize}: not with --network {level.network}, as it is not said what becomes of "
-                    f"data on a core that leaves; allowed: {NO_NAME}"
+                    f"{b.RESIZE:{options.rules.resize}}: not with {a.NETWORK:{level.network}}, as it is not said what becomes "
+                    f"of data on a core that leaves; allowed: {NO_NAME}"
                 )
             if level.network != NO_NAME and not programs.has_graph:
-                raise InputError(f"--network: {level.network}: no job has a task graph; allowed: {NO_NAME}")
+                raise InputError(f"{a.NETWORK}: {level.network}: no job has a task graph; allowed: {NO_NAME}")
         network = platform_network(platform, level.network)
         speeds = core_speeds(level.speeds, platform.n_cores, options.seed)
         return cls(
@@ -348,7 +335,7 @@ def _power(
     from bls.power.options import power_plan  # which most runs need not load
 
     if options.power.of == "working" and options.als == RECORDED:
-        raise InputError("--power-of working: with --als recorded no application is simulated; allowed: held")
+        raise InputError(f"{b.POWER_OF:working}: with {a.ALS:recorded} no application is simulated; allowed: held")
     others = np.zeros(0, np.int64) if known_jobs is None else known_jobs
     applications = options.level.map
     said = None if applications is None else partial(applications.allowed, place)
@@ -365,7 +352,7 @@ def _power(
 
 def _technique(given: object) -> AnyScheduler:
     if isinstance(given, str):
-        return scheduler(given, where="--als", also=(RECORDED,))
+        return scheduler(given, where=str(a.ALS), also=(RECORDED,))
     if isinstance(given, Technique | Selection | Planner | Mapped):
         return given
     raise InputError(f"als: {shown(given)}; allowed: a name, a Technique, a Selection or a Planner")
@@ -393,11 +380,11 @@ def platform_network(platform: Platform, model: str) -> NetworkState:
 def _observer(given: str | AnyObserver) -> AnyObserver:
     found: object = given
     if isinstance(given, str):
-        found = resolve("observer", given, {}, "twolevel.observers", object, "--observe", also=("FILE.py:NAME",))
+        found = resolve("observer", given, {}, "twolevel.observers", object, str(b.OBSERVE), also=("FILE.py:NAME",))
     if isinstance(found, Observer) or gives_data(found):
         return found
     if isinstance(given, str):
-        raise InputError(f"--observe: {given}: {type(found).__name__}; allowed: Observer, AdditionalData")
+        raise InputError(f"{b.OBSERVE}: {given}: {type(found).__name__}; allowed: Observer, AdditionalData")
     raise InputError(f"observe: {shown(given)}; allowed: a name, an Observer or AdditionalData")
 
 
@@ -414,10 +401,10 @@ def load_workload(
     workload: Workload | str | Path,
     platform: Platform,
     *,
-    selection: str = SELECT.default,
-    oversize: str = OVERSIZE.default,
-    preset: bool | None = PRESET.default,
-    cancelled: bool = CANCELLED.default,
+    selection: str = b.SELECT.default,
+    oversize: str = b.OVERSIZE.default,
+    preset: bool | None = b.PRESET.default,
+    cancelled: bool = b.CANCELLED.default,
 ) -> Workload:
     """A workload from what a user gives, fitted to the platform, then selected.
 

@@ -11,7 +11,7 @@ def wish_words(scenario: Scenario) -> str:
     wishes = any(any(program.wishes) for program in scenario.applications)
     evolves = scenario.options.rules.evolves
     if wishes and not evolves:
-        return f"applications wish for cores, and nobody hears it: {RESIZE.name} evolve does"
+        return f"applications wish for cores, and nobody hears it: {RESIZE:evolve} does"
     if evolves and not wishes:
-        return f"{RESIZE.name} evolve: no phase of an application says for how many cores it wishes"
+        return f"{RESIZE:evolve}: no phase of an application says for how many cores it wishes"
     return ""

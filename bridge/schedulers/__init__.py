@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bls.options import BLS
+from bls.options import BLS, BLS_COMMAND
 from bls.policies import AnyPolicy
-from bridge.options.declared import BLS_COMMAND, SOCKET
+from bridge.options.declared import SOCKET
 from bridge.scenarios.options import SchedulerOptions
 from traces.base.errors import InputError
 
@@ -22,7 +22,7 @@ def scheduler_of(chosen: SchedulerOptions, socket: str = SOCKET.default) -> str 
     if chosen.bls_command is None:
         return BLS.default if chosen.bls is None else chosen.bls
     if chosen.bls is not None:
-        raise InputError(f"{BLS_COMMAND.name}: not with {BLS.name}: the command is the policy; allowed: one of them")
+        raise InputError(f"{BLS_COMMAND}: not with {BLS}: the command is the policy; allowed: one of them")
     from bridge.schedulers.external import ExternalScheduler  # which other runs need not load
 
     return ExternalScheduler(chosen.bls_command, chosen.bls_timeout, socket)

@@ -10,10 +10,11 @@ from collections import ChainMap
 from types import TracebackType
 from typing import Any, Final
 
+from bls.options import BLS_COMMAND
 from bls.seen.jobs import SeenJob
 from bls.seen.news import AnyNews, JobEligible, JobEnded, JobStarted, JobSubmitted
 from bls.view import View
-from bridge.options.declared import BLS_COMMAND, BLS_TIMEOUT, SOCKET
+from bridge.options.declared import BLS_TIMEOUT, SOCKET
 from bridge.protocol.scheduler_messages import Decide, Decided, Quit, SchedulerFailed
 from bridge.protocol.scheduler_session import SchedulerProtocolError, SchedulerState, intervals
 from bridge.schedulers.line import Address, Interrupted, Line, Silence, meet
@@ -53,7 +54,7 @@ class ExternalScheduler:
     """
 
     def __init__(self, command: str, timeout_s: float = BLS_TIMEOUT.default, socket: str = SOCKET.default) -> None:
-        self._words = words_of(command, BLS_COMMAND.name)
+        self._words = words_of(command, str(BLS_COMMAND))
         self._timeout_s, self._socket = BLS_TIMEOUT.check(timeout_s), socket
         SOCKET.check(socket)
         self.name = command
@@ -98,7 +99,7 @@ class ExternalScheduler:
         self._broken_off, self._break = os.pipe()
         try:
             self._address = Address(self._socket)
-            self._process = SchedulerProcess(self._words, self._address.text, token, BLS_COMMAND.name)
+            self._process = SchedulerProcess(self._words, self._address.text, token, str(BLS_COMMAND))
             self._line = meet(self._address, token, self._process, self._timeout_s)
             self._line.heed(self._broken_off)
         except BaseException as error:
@@ -170,7 +171,7 @@ class ExternalScheduler:
         try:
             self._direct(view, answer)
         except PluginError as error:  # as of cores that a job does not hold, which the session does not know
-            raise PeerError(f"{self.who}, at {view.now_ns} ns: {error}") from error
+            raise PeerError(f"{self.who}, at {view.now_ns} ns: {error.text}") from error
         return [
             self._waiting[one.job] if one.cores is None else (self._waiting[one.job], _numbers(one.cores))
             for one in answer.start
@@ -233,8 +234,8 @@ class ExternalScheduler:
             if line.gone and process.wait(_DYING_S):
                 return PeerError(f"{self.who}, {when}: it {self._close()}")
             return PeerError(f"{self.who}, {when}: {error.reason}")
-        more = f"; allowed: an answer within {BLS_TIMEOUT.name}" if isinstance(error, Silence) else ""
-        return PeerError(f"{self.who}, {when}: {error}{more}")
+        more = f"; allowed: an answer within {BLS_TIMEOUT}" if isinstance(error, Silence) else ""
+        return PeerError(f"{self.who}, {when}: {error.text}{more}")
 
     def _end(self, error: BaseException) -> BaseException:
         # What is left of a start that has failed, and what to say of it.
@@ -243,9 +244,9 @@ class ExternalScheduler:
         how = self._close()
         if not isinstance(error, PeerError):
             return error
-        reason = error.reason if isinstance(error, SchedulerProtocolError) else str(error)
+        reason = error.reason if isinstance(error, SchedulerProtocolError) else error.text
         if isinstance(error, Silence):
-            reason += f"; allowed: within {BLS_TIMEOUT.name}"
+            reason += f"; allowed: within {BLS_TIMEOUT}"
         return PeerError(f"{self.who}: {reason}{f', and {how}' if ended else ''}")
 
     def _close(self) -> str:

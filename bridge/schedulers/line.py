@@ -14,6 +14,7 @@ import socket
 import time
 from typing import Final
 
+from bridge.options.declared import SOCKET
 from bridge.protocol.framing import READ_AT_MOST
 from bridge.protocol.scheduler_messages import SCHEDULER_VERSION, SchedulerHello, SchedulerRole, SchedulerWelcome
 from bridge.protocol.scheduler_session import (
@@ -75,7 +76,7 @@ class Address:
             if len(os.fsencode(path)) > _UNIX_PATH:
                 self._folder.close()
                 raise InputError(
-                    f"{path} is too long for a Unix socket; set TMPDIR to a shorter path, or use --socket tcp"
+                    f"{path} is too long for a Unix socket; set TMPDIR to a shorter path, or use {SOCKET:tcp}"
                 )
             self.listening = socket.socket(socket.AF_UNIX)
             self.listening.bind(path)

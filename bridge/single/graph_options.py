@@ -9,7 +9,7 @@ from als.core_speeds import CoreSpeeds, core_speeds
 from als.engine.dag.parts import GraphPart
 from als.network import BYTES_PER_GBIT, NetworkState, network_model, network_state, topology
 from als.network.state import NONE
-from als.options import ASSIGNMENT, LATENCY, NETWORK, ORDER, OVERHEAD, SPEEDS
+from als.options import ALS, ASSIGNMENT, LATENCY, NETWORK, ORDER, OVERHEAD, SPEEDS
 from als.planners import Planner
 from als.planners.mapped import MAPPED, Mapped
 from als.schedulers import AnyScheduler, scheduler
@@ -18,6 +18,7 @@ from bls.options import TOPOLOGY
 from bridge.options.declared import HOSTS
 from bridge.single.own_cores import OwnCores
 from traces.base.errors import InputError, shown
+from traces.base.mentions import begins_at
 from traces.base.shared_options import LINK_BANDWIDTH, LINK_LATENCY, MEMORY_BANDWIDTH, SEED
 from traces.compiled import Array
 
@@ -91,10 +92,10 @@ class GraphOptions(OwnCores):
         object.__setattr__(self, "changing", core_speeds(self.speeds, self.n_cores, self.seed))
 
     def _found(self) -> Technique | Planner | Mapped:
-        found = scheduler(self.als, where="--als") if isinstance(self.als, str) else self.als
+        found = scheduler(self.als, where=str(ALS)) if isinstance(self.als, str) else self.als
         if isinstance(found, Selection):
             raise InputError(
-                f"--als: {found.name} looks ahead to the end of a loop; allowed with a graph: a technique, a planner, "
+                f"{ALS}: {found.name} looks ahead to the end of a loop; allowed with a graph: a technique, a planner, "
                 f"{MAPPED.name}"
             )
         if not isinstance(found, Technique | Planner | Mapped):
@@ -111,7 +112,7 @@ class GraphOptions(OwnCores):
         for option, value in given:
             if value != option.default:
                 raise InputError(
-                    f"{option.name}: not with {self.scheduler.name}: no core asks for chunks; allowed: a technique"
+                    f"{option}: not with {self.scheduler.name}: no core asks for chunks; allowed: a technique"
                 )
 
     def check_order_use(self) -> None:
@@ -124,7 +125,7 @@ class GraphOptions(OwnCores):
         """
         if isinstance(self.scheduler, Planner):
             raise InputError(
-                f"--order: not with {self.scheduler.name}, which plans every task's place before the start"
+                f"{ORDER}: not with {self.scheduler.name}, which plans every task's place before the start"
             )
 
     def _network(self) -> NetworkState:
@@ -132,11 +133,11 @@ class GraphOptions(OwnCores):
         LINK_LATENCY.check(self.link_latency_ns)
         if self.memory_gbps is not None:
             MEMORY_BANDWIDTH.check(self.memory_gbps)
-        model, where = network_model(self.network), TOPOLOGY.name
+        model, where = network_model(self.network), str(TOPOLOGY)
         try:
             topology(self.topology, where).parameters(self.hosts)
         except InputError as error:
-            raise InputError(str(error) if str(error).startswith(where) else f"{where}: {error}") from None
+            raise InputError(error.text if begins_at(error.text, where) else f"{where}: {error.text}") from None
         return network_state(
             model,
             self.topology,

@@ -18,9 +18,11 @@ from als.graphs.order import index_edges, topological_order, upward_ranks
 from als.graphs.task_graph import TaskGraph
 from als.lengths.draw import length_cov
 from als.network.routes import longest_route
+from als.options import ALS
 from als.planners import Planner
 from als.planners.mapped import Mapped
 from als.summaries import by_name
+from bridge.options.declared import HOSTS
 from bridge.single.graph_options import GraphOptions
 from bridge.single.own_cores import advance_to_end, one_job_ledger
 from traces.base.errors import InputError, shown
@@ -180,7 +182,7 @@ def simulate_graph(graph: TaskGraph | DrawnGraph, options: GraphOptions) -> Grap
             f"{where}: {whole.n_tasks} tasks and {whole.n_edges} edges are more than the memory holds"
         ) from None
     except InputError as error:
-        raise InputError(f"{where}: {error}") from None
+        raise InputError(f"{where}: {error.text}") from None
 
 
 def critical_path(graph: TaskGraph) -> Array:
@@ -205,15 +207,15 @@ def _check_places(where: str, graph: TaskGraph, options: GraphOptions) -> None:
     hosts = options.hosts
     if graph.host is None:
         raise InputError(
-            f"{where}: --als mapped: task {shown(graph.label(0))} has no host, as no task has; allowed: a graph that says "
+            f"{where}: {ALS:mapped}: task {shown(graph.label(0))} has no host, as no task has; allowed: a graph that says "
             "where its tasks are to run"
         )
     outside = np.flatnonzero(graph.host >= hosts)
     if len(outside):
         task = int(outside[0])
         raise InputError(
-            f"{where}: --als mapped: task {shown(graph.label(task))} is for host {graph.host[task]}; allowed with "
-            f"--hosts {hosts}: 0 to {hosts - 1}"
+            f"{where}: {ALS:mapped}: task {shown(graph.label(task))} is for host {graph.host[task]}; allowed with "
+            f"{HOSTS:{hosts}}: 0 to {hosts - 1}"
         )
     if graph.core is None:
         return
@@ -223,7 +225,7 @@ def _check_places(where: str, graph: TaskGraph, options: GraphOptions) -> None:
         task = int(outside[0])
         host = int(graph.host[task])
         raise InputError(
-            f"{where}: --als mapped: task {shown(graph.label(task))} is for core {graph.core[task]} of host {host}; allowed "
+            f"{where}: {ALS:mapped}: task {shown(graph.label(task))} is for core {graph.core[task]} of host {host}; allowed "
             f"there: 0 to {cores[host] - 1}"
         )
 

@@ -61,8 +61,8 @@ class GraphSource:
     core_gflops: float | None = None
 
     def __post_init__(self) -> None:
-        drawing = {GRAPH_TASKS.name: self.tasks, MEAN.name: self.mean_gflop, VARIATION.name: self.variation}
-        reading = {FORMAT.name: self.format, CORE_GFLOPS.name: self.core_gflops}
+        drawing = {str(GRAPH_TASKS): self.tasks, str(MEAN): self.mean_gflop, str(VARIATION): self.variation}
+        reading = {str(FORMAT): self.format, str(CORE_GFLOPS): self.core_gflops}
         unused, whose = (
             (reading, "a generator") if self.is_drawn else (drawing, "a file, which says what its tasks are")
         )
@@ -123,7 +123,7 @@ class GraphSource:
                 head = bytearray(_HEAD_BYTES)
                 found = format_of(bytes(head[: file.readinto(memoryview(head))]))
             if found and found not in _TIMED:
-                raise InputError(f"--core-gflops: not with {self.graph}, which says the work of tasks and no run times")
+                raise InputError(f"{CORE_GFLOPS}: not with {self.graph}, which says the work of tasks and no run times")
         return read_graph(self.graph, format=self.format or "", core_gflops=self.core_gflops or CORE_GFLOPS.default)
 
     def _refuse_unknown(self) -> None:
@@ -140,10 +140,10 @@ class GraphSource:
         variation = self.variation or VARIATION.default
         model = graph_model(self.graph, "GRAPH", variation=variation)
         if variation and model.cov != variation:
-            raise InputError(f"--variation: not with {self.graph}, which says its own")
+            raise InputError(f"{VARIATION}: not with {self.graph}, which says its own")
         n_tasks = self.tasks or 0
         if n_tasks and model.has_its_own_size:
-            raise InputError(f"--tasks: not with {self.graph}, which says how many tasks it has")
+            raise InputError(f"{GRAPH_TASKS}: not with {self.graph}, which says how many tasks it has")
         check_memory(model.name, *room(model, n_tasks, options.n_cores), options)
         mean, n = self.mean_gflop or MEAN.default, room(model, n_tasks, options.n_cores)[0]
         while True:

@@ -12,7 +12,7 @@ from als.application import Application
 from als.engine.metrics import LOOP_METRICS, finish_cov, finish_imbalance, measure
 from als.lengths import LengthModel
 from als.lengths.draw import drawn, length_cov
-from als.options import N_TASKS
+from als.options import N_TASKS, STEPS
 from als.summaries import by_name
 from bridge.single.loop_options import LoopOptions
 from bridge.single.own_cores import advance_to_end, one_job_ledger
@@ -92,9 +92,9 @@ def drawn_tasks(model: LengthModel, seed: int, n_tasks: int | None, mean_gflop: 
     """
     n = model.count if n_tasks is None else n_tasks
     if n is None:
-        raise InputError("--n: missing; the number of tasks")
+        raise InputError(f"{N_TASKS}: missing; the number of tasks")
     if model.count not in (None, n):
-        raise InputError(f"--n: {n}; allowed: {model.count}, the tasks of lengths {model.name}")
+        raise InputError(f"{N_TASKS}: {n}; allowed: {model.count}, the tasks of lengths {model.name}")
     N_TASKS.check(n)
     total = n * mean_gflop
     while True:
@@ -122,7 +122,7 @@ def simulate_loop(lengths_gflop: Array, options: LoopOptions) -> LoopResult:
     """
     lengths = own(lengths_gflop, np.float64)
     n, steps = len(lengths), options.steps
-    N_TASKS.check(n * steps, "--steps times the tasks")
+    N_TASKS.check(n * steps, f"{STEPS} times the tasks")
     base, speeds = np.array(options.core_speed_gflops, np.float64), options.changing
     all_lengths = np.tile(lengths, steps)
     at_start = base * speeds.factors(np.arange(len(base)), 0)

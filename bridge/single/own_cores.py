@@ -40,16 +40,16 @@ def given_speeds(text: str, cores: int | None) -> tuple[float, ...]:
     try:
         speeds = tuple(parse_real(part.strip()) for part in text.split(","))
     except ValueError:
-        raise InputError(f"--core-speed: {shown(text)}; allowed: a number, or one for each core, as 2,1,1,1") from None
+        raise InputError(f"{CORE_SPEED}: {shown(text)}; allowed: a number, or one for each core, as 2,1,1,1") from None
     for speed in speeds:
-        CORE_GFLOPS.check(speed, CORE_SPEED.name)
+        CORE_GFLOPS.check(speed, str(CORE_SPEED))
     if cores is None:
         if len(speeds) == 1:
-            raise InputError(f"--cores: missing; allowed: {CORES.lowest} to {CORES.highest}")
+            raise InputError(f"{CORES}: missing; allowed: {CORES.lowest} to {CORES.highest}")
         return speeds
     CORES.check(cores)
     if len(speeds) not in (1, cores):
-        raise InputError(f"--core-speed: {len(speeds)} speeds; allowed: one, or one for each of the {cores} cores")
+        raise InputError(f"{CORE_SPEED}: {len(speeds)} speeds; allowed: one, or one for each of the {cores} cores")
     return speeds * cores if len(speeds) == 1 else speeds
 
 
@@ -76,7 +76,7 @@ class OwnCores:
         """
         CORES.check(self.n_cores)
         for speed in self.core_speed_gflops:
-            CORE_GFLOPS.check(speed, CORE_SPEED.name)
+            CORE_GFLOPS.check(speed, str(CORE_SPEED))
         HOSTS.check(self.hosts, highest=self.n_cores)
         OVERHEAD.check(self.overhead_ns)
         LATENCY.check(self.latency_ns)

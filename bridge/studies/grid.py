@@ -17,7 +17,6 @@ from als.techniques import spelled
 from bls.machine.platform import Platform
 from bls.workloads.workload import Workload
 from bridge.couplings import PeerOptions
-from bridge.options.keywords import errors_name_keywords
 from bridge.scenarios.companions import check_used
 from bridge.scenarios.machine import platform_for, warn_of_paper_machine
 from bridge.scenarios.scenario import RECORDED, Options, Scenario
@@ -164,7 +163,6 @@ def _failure(outcome: Outcome, options: Options) -> Exception:
     return kind(f"{outcome.error} ({place})")
 
 
-@errors_name_keywords
 def run_grid(
     workload: Workload,
     platform: Platform | str | Path,

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from bridge.encoding import Struct, field, json
+from bridge.options.declared import OUT
 from bridge.studies.unit import NoRoomError
 from traces.base.errors import InputError, shown, shown_name
 from traces.base.parsing import parsing
@@ -233,12 +234,12 @@ class Journal:
         if line.format != FORMAT:
             raise InputError(
                 f"{self._path}: is a journal of form {shown(line.format)}; this twolevel reads form {FORMAT}: "
-                "use the version that wrote it, or another --out"
+                f"use the version that wrote it, or another {OUT}"
             )
         if line.twolevel != ours:
             raise InputError(
                 f"{self._path}: was written by twolevel {shown_name(line.twolevel)}; this is {ours}, whose results may differ: "
-                "go on with that version, or begin anew with another --out"
+                f"go on with that version, or begin anew with another {OUT}"
             )
 
     def _append(self, line: _Line) -> int:

@@ -162,7 +162,7 @@ def workload_path(source: WorkloadSource, study: Study) -> Path:
             GivenFile(source.file, "workload file")  # it says best why not
         except InputError as error:
             raise InputError(
-                f"{origin}: {error}; say with --data in which folder it is, or download a log of the archive "
+                f"{origin}: {error.text}; say with --data in which folder it is, or download a log of the archive "
                 "with twolevel workload fetch"
             ) from None
         raise InputError(f"{origin}: {shown_path(source.file)} is no file")
@@ -230,7 +230,7 @@ class Preparation:
         return self._drawn[cell]
 
     def _of_cell(self, error: TwolevelError, cell: int) -> TwolevelError:
-        where = with_origin(str(error), self.study.cells[cell].given, self.study.origins)
+        where = with_origin(error.text, self.study.cells[cell].given, self.study.origins)
         return type(error)(f"{where}{self._said(cell)}")
 
     def _said(self, cell: int) -> str:
@@ -259,7 +259,8 @@ class Preparation:
                 jobs, machine = self._jobs(source, log, chosen, seed, replayed=replayed)
             except TwolevelError as error:
                 given = self.study.cells[cell].given
-                raise type(error)(with_origin(f"workload {source.name}: {error}", given, self.study.origins)) from None
+                about = f"workload {source.name}: "
+                raise type(error)(with_origin(error.text, given, self.study.origins, about)) from None
             place = self._places[key] = len(self.prepared)
             self.prepared[place] = Prepared(jobs, machine, log.job_id)
             if seed == self.study.seeds[0]:

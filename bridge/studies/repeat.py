@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bridge.options.declared import OUT
 from bridge.scratch import scratch_folder
 from bridge.studies.executors.executor import Executor, Needs
 from bridge.studies.preparing import find_inputs
@@ -95,7 +96,7 @@ def repeat_study(
         if target is None:
             target = stack.enter_context(scratch_folder()) / "study"
         elif target.exists():
-            raise InputError(f"--out: {target} exists; choose another folder")
+            raise InputError(f"{OUT}: {target} exists; choose another folder")
         run_study(study, target, executor(study), watch=watch)
         after = _results(target)
     return Repetition(len(before), len(before.columns), tuple(_differences(before, after)))

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from bridge.options.keywords import errors_name_keywords
+from bridge.options.declared import OUT
 from bridge.runs.directory import check_target, read_record
 from bridge.runs.ownership import CELL, is_ours, ours_in, remove_files
 from bridge.scenarios.scenario import RECORDED
@@ -25,6 +25,7 @@ from bridge.studies.study import KEEP, Study
 from bridge.studies.study_record import RECORD, read_study_record, write_study_record
 from bridge.studies.unit import NoRoomError, check_metrics, remove_partial, remove_scratch
 from traces.base.errors import InputError, one_of, shown_path
+from traces.base.mentions import in_table, spelled
 from traces.base.notebook import html_table
 from traces.base.written_file import NO_ROOM
 
@@ -119,7 +120,6 @@ class Report:
         return html_table([*rows, ("results", str(self.folder or "–"))])
 
 
-@errors_name_keywords
 def run_study(
     study: Study,
     folder: str | Path,
@@ -212,7 +212,7 @@ def _is_study(folder: Path) -> bool:
     try:
         return (folder / JOURNAL).is_file() or (folder / RECORD).is_file()
     except OSError as error:
-        raise InputError(f"--out: {shown_path(folder)} cannot be made: {error.strerror}") from None
+        raise InputError(f"{OUT}: {shown_path(folder)} cannot be made: {error.strerror}") from None
 
 
 def _is_ours(folder: Path) -> bool:
@@ -227,7 +227,7 @@ def _check_target(folder: Path) -> None:
     if _is_ours(folder) or (folder.is_dir() and not any(folder.iterdir())):
         return
     if folder.exists() or folder.is_symlink():
-        raise InputError(f"--out: {folder} exists and is not a result of twolevel study; choose another folder")
+        raise InputError(f"{OUT}: {folder} exists and is not a result of twolevel study; choose another folder")
     check_target(folder, False)
 
 
@@ -235,7 +235,7 @@ def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"--out: {folder} cannot be made: {error.strerror}") from None
+        raise InputError(f"{OUT}: {folder} cannot be made: {error.strerror}") from None
 
 
 def _remove_ours(folder: Path) -> None:
@@ -259,7 +259,7 @@ def _check_same(study: Study, inputs: Inputs, journal: Journal, folder: Path) ->
         if changed:
             why = f"since then {', '.join(changed)} has changed"
         why = f"it holds the study {record.name}, and {why}"
-    raise InputError(f"{folder}: none of its finished cells is one of this study: {why}; choose another --out")
+    raise InputError(f"{folder}: none of its finished cells is one of this study: {why}; choose another {OUT}")
 
 
 def _pending(study: Study, inputs: Inputs, journal: Journal, where: Preparation) -> list[int]:
@@ -321,12 +321,13 @@ def _do(
     outcomes = executor.outcomes(preparation.units(places), preparation.prepared)
     try:
         for done, outcome in enumerate(outcomes, 1):
+            error = spelled(outcome.error, in_table)
             cell, seed = outcome.place // n, study.seeds[outcome.place % n]
             if outcome.no_room:
-                raise _no_room(folder, outcome.error)
-            journal.add(_entry(outcome, inputs.keys[cell], seed, study.metrics is None))
-            if outcome.error:
-                errors.append(f"cell {cell} ({study.names[cell]}), seed {seed}: {outcome.error}")
+                raise _no_room(folder, error)
+            journal.add(_entry(outcome, error, inputs.keys[cell], seed, study.metrics is None))
+            if error:
+                errors.append(f"cell {cell} ({study.names[cell]}), seed {seed}: {error}")
             if done == 1 and study.keep:
                 kept = preparation.folder_of(cell, seed)
                 _check_room(folder, (len(places) - 1) * (_ROW_BYTES + (_size(kept) if kept is not None else 0)))
@@ -348,8 +349,6 @@ def _size(folder: Path) -> int:
     return sum(os.stat(path).st_size for path in folder.rglob("*") if path.is_file())
 
 
-def _entry(outcome: Outcome, key: str, seed: int, every: bool) -> Entry:
+def _entry(outcome: Outcome, error: str, key: str, seed: int, every: bool) -> Entry:
     took = (round(outcome.wall_s, 6), round(outcome.simulation_s, 6))
-    return Entry(
-        key, seed, outcome.metrics, every and not outcome.error, outcome.error, outcome.jobs, *took, outcome.worker
-    )
+    return Entry(key, seed, outcome.metrics, every and not error, error, outcome.jobs, *took, outcome.worker)

@@ -71,7 +71,7 @@ class StudyRecord:
             study = parse_study(self.text, folders, self.name)
             return replace(study, seeds=self.seeds, windows=self.windows, exact=self.exact)
         except InputError as error:
-            raise InputError(f"{self.path}: {error}") from None
+            raise InputError(f"{self.path}: {error.text}") from None
 
 
 def drawn_in(folder: Path) -> set[str]:

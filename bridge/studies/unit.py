@@ -223,7 +223,7 @@ def do_unit(unit: Unit, prepared: Prepared, like_runs: LikeRuns, worker: str = "
             worker=worker,
         )
     except TwolevelError as fault:
-        error, code = str(fault), fault.exit_code
+        error, code = fault.text, fault.exit_code
     except MemoryError:
         error, code = "there is not enough memory", 1
     except RAISED_BY_PLUGINS as fault:  # a plug-in may raise anything, and the other cells go on

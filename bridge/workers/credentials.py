@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from bridge.options.declared import CERTIFICATE, LISTEN, TOKEN_FILE
 from bridge.protocol.host_messages import APPLICATION_ALPN, HOST_ALPN
 from bridge.scratch import scratch_folder
 from traces.base.errors import InputError, shown, shown_path
@@ -57,7 +58,7 @@ _MOST_BYTES: Final = 65_536
 _NO_CHECK_TIME: Final = 0x200000
 
 
-def read_token(path: str, where: str = "--token-file") -> str:
+def read_token(path: str, where: str = str(TOKEN_FILE)) -> str:
     """The token in a file that nobody but its owner may read.
 
     Raises
@@ -108,7 +109,7 @@ class Certificate:
         _check_replaceable(path)
         with scratch_folder() as folder:
             key, made = folder / "key", folder / "certificate"
-            make_certificate(key, made, "--listen", ("serverAuth",))
+            make_certificate(key, made, str(LISTEN), ("serverAuth",))
             self.pem = made.read_bytes()
             self.context = bridge_context(str(made), str(key))
         # The whole file appears at once: somebody may be waiting for it.
@@ -123,7 +124,7 @@ class Certificate:
                 os.unlink(beside)
             if isinstance(error, InputError):
                 raise
-            raise InputError(f"--certificate: {shown_path(path)} cannot be written: {error.strerror}") from None
+            raise InputError(f"{CERTIFICATE}: {shown_path(path)} cannot be written: {error.strerror}") from None
 
     def close(self) -> None:
         """Remove the file, if it is still ours."""
@@ -136,16 +137,16 @@ def _check_replaceable(path: str) -> None:
     try:
         status = os.lstat(path)
         if not stat.S_ISREG(status.st_mode):
-            raise InputError(f"--certificate: {shown_path(path)} is there, and is no file; allowed: a new file")
+            raise InputError(f"{CERTIFICATE}: {shown_path(path)} is there, and is no file; allowed: a new file")
         with open(path, "rb") as file:
             text = file.read(_MOST_BYTES + 1)
     except FileNotFoundError:
         return
     except (OSError, ValueError) as error:
-        raise InputError(f"--certificate: {shown_path(path)}: {getattr(error, 'strerror', None) or error}") from None
+        raise InputError(f"{CERTIFICATE}: {shown_path(path)}: {getattr(error, 'strerror', None) or error}") from None
     if len(text) > _MOST_BYTES or not _is_of_run(text):
         raise InputError(
-            f"--certificate: {shown_path(path)} is there, and is not the certificate of a run; allowed: a new file, or that of "
+            f"{CERTIFICATE}: {shown_path(path)} is there, and is not the certificate of a run; allowed: a new file, or that of "
             "an earlier run"
         )
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from bridge.options.declared import CERTIFICATE
 from bridge.protocol.host_messages import (
     HOST_ALPN,
     Admitted,
@@ -186,15 +187,15 @@ class _Host:
         try:
             pem = Path(self._certificate).read_text(encoding="ascii")
             if pem.startswith(_BEGIN) and _END not in pem:
-                raise _NotYet(f"--certificate: {shown(self._certificate)} is not whole yet")
+                raise _NotYet(f"{CERTIFICATE}: {shown(self._certificate)} is not whole yet")
             context = pinned_context(pem, HOST_ALPN)
         except FileNotFoundError:
-            raise _NotYet(f"--certificate: there is no file {shown(self._certificate)}; the run makes it") from None
+            raise _NotYet(f"{CERTIFICATE}: there is no file {shown(self._certificate)}; the run makes it") from None
         except (OSError, ValueError) as error:
             what = getattr(error, "strerror", None) or "no certificate"
-            raise InputError(f"--certificate: {shown(self._certificate)}: {what}") from None
+            raise InputError(f"{CERTIFICATE}: {shown(self._certificate)}: {what}") from None
         except InputError as error:
-            raise InputError(f"--certificate: {shown(self._certificate)}: {error}") from None
+            raise InputError(f"{CERTIFICATE}: {shown(self._certificate)}: {error.text}") from None
         try:
             async with asyncio.timeout(HANDSHAKE_S):
                 streams = await connect(self._address, context)

@@ -13,6 +13,7 @@ import socket
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
+from bridge.options.declared import LISTEN
 from bridge.protocol.framing import READ_AT_MOST
 from bridge.protocol.host_messages import HOST_ALPN, Dismissed, HostMessage, HostRole, Join
 from bridge.protocol.host_session import HostSession
@@ -93,7 +94,7 @@ class HostListener(Listener):
         InputError
             If nobody can listen there.
         """
-        host, port = tls_address(address, "--listen")
+        host, port = tls_address(address, str(LISTEN))
         try:
             found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
             family, _, _, _, place = found[0]
@@ -101,7 +102,7 @@ class HostListener(Listener):
         except (OSError, UnicodeError) as error:
             number = error.errno if isinstance(error, OSError) else None
             why = os.strerror(number) if number is not None and number > 0 else str(error)  # those of names are below 0
-            raise InputError(f"--listen: {shown(address)}: {why}") from None
+            raise InputError(f"{LISTEN}: {shown(address)}: {why}") from None
         self._listening.setblocking(False)
         self._context = context
         self._accepting = asyncio.create_task(self._accept(self._listening))

@@ -14,8 +14,9 @@ import shutil
 import sys
 from typing import Protocol
 
+from bridge.options.declared import ALS_COMMAND
 from bridge.workers.process_names import SERVER_NAME, how_ended
-from traces.base.errors import InputError, PeerError, TwolevelError, shown
+from traces.base.errors import InputError, PeerError, TwolevelError, at, shown
 
 #: How often the fork server may die in one run.
 _SERVER_DEATHS = 3
@@ -109,7 +110,9 @@ class Launcher:
             If the server cannot be had.
         """
         if self._words and shutil.which(self._words[0]) is None:
-            raise InputError(f"--als-command: {shown(self._words[0])} is not a program that can be run")
+            raise InputError(
+                f"{at(str(ALS_COMMAND), shlex.join(self._words))}: {shown(self._words[0])} is not a program that can be run"
+            )
         await self._start_server()
         self._reports = asyncio.create_task(self._listen())
         if not self._words:

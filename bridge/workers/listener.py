@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
+from bridge.options.declared import SOCKET
 from bridge.protocol.framing import READ_AT_MOST
 from bridge.protocol.host_messages import Join
 from bridge.protocol.host_session import HostProtocolError
@@ -114,7 +115,7 @@ class Listener:
         self._folder = Scratch()
         path = str(self._folder.path / "bridge")
         if len(os.fsencode(path)) > _UNIX_PATH:
-            raise InputError(f"{path} is too long for a Unix socket; set TMPDIR to a shorter path, or use --socket tcp")
+            raise InputError(f"{path} is too long for a Unix socket; set TMPDIR to a shorter path, or use {SOCKET:tcp}")
         self._server = await asyncio.start_unix_server(
             self._connected, path, limit=READ_AT_MOST, backlog=_BACKLOG, start_serving=False
         )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from bls.options import COORDINATION, FALLBACK, MALLEABLE, RESIZE
 from bridge.protocol.messages import Hello
+from traces.base.mentions import begins_at
 
 
 @dataclass(frozen=True)
@@ -34,14 +35,14 @@ class Needs:
 
     def unmet_by(self, hello: Hello) -> str | None:
         """The first need that a simulator cannot meet, by its hello, as a line for the user; None if it meets all."""
-        hint = f"{COORDINATION.name} {'hint' if self.hints else 'release'}"
+        hint = f"{COORDINATION:{'hint' if self.hints else 'release'}}"
         with_hints = "none, release" if hello.releases else "none"
-        by_limits = self.scaled_by.startswith(FALLBACK.name)
+        by_limits = begins_at(self.scaled_by, str(FALLBACK))
         otherwise = "none, hold, stop:idle, stop:off" if by_limits else "a policy that leaves speeds alone"
         needed = (
             ("releases", self.releases, hint, "cannot follow it", "none"),
-            ("resizes", self.resizes, MALLEABLE.name, "cannot follow it", f"{RESIZE.name} mold, or without it"),
-            ("wishes", self.wishes, f"{RESIZE.name} evolve", "never wishes", "another one"),
+            ("resizes", self.resizes, str(MALLEABLE), "cannot follow it", f"{RESIZE:mold}, or without it"),
+            ("wishes", self.wishes, f"{RESIZE:evolve}", "never wishes", "another one"),
             ("scales", bool(self.scaled_by), self.scaled_by, "cannot follow it", otherwise),
             ("hints", self.hints, hint, "cannot follow it", with_hints),
         )

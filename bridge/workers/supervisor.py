@@ -14,6 +14,7 @@ import secrets
 import socket as sockets
 from typing import TYPE_CHECKING, Any, Final
 
+from bls.options import BLS_COMMAND
 from bridge.options.declared import ALS_COMMAND
 from bridge.protocol.messages import OVER, Hello, Message
 from bridge.protocol.session import IS_SCHEDULER, ConnectionClosed, ProtocolError, Refusal
@@ -25,7 +26,7 @@ from bridge.workers.needs import Needs
 from bridge.workers.outstanding_jobs import OutstandingJobs
 from bridge.workers.places import Place, room_for
 from bridge.workers.workforce import Workforce
-from traces.base.errors import InputError
+from traces.base.errors import InputError, at
 
 if TYPE_CHECKING:
     from bridge.workers.hosts import Hosts, Wanted
@@ -248,7 +249,9 @@ class Supervisor:
     def _wrong(self, refusal: Refusal) -> None:
         # By its hello a process of ours is another kind of program, and so will all others of the command be.
         if self._command is not None and refusal.reason == IS_SCHEDULER:
-            self._jobs.fail(InputError(f"{ALS_COMMAND.name}: {self._command}: {refusal.reason}"))
+            where = at(str(ALS_COMMAND), self._command)
+            what = f"{refusal.reason} ({BLS_COMMAND} is for schedulers)"
+            self._jobs.fail(InputError(f"{where}: {self._command}: {what}"))
 
     async def _serve(self, hello: Hello, connection: Connection) -> None:
         worker = self._workforce.workers[hello.worker]

@@ -228,7 +228,7 @@ class Workforce:
             if not self.met and self.workers:
                 if now - self._unmet_since > self._timeout_s:
                     what = f"{self._command or 'the application simulator'}: no process has connected"
-                    self.fail(PeerError(f"{what} within {self._timeout_s:g} s; allowed: within {ALS_TIMEOUT.name}"))
+                    self.fail(PeerError(f"{what} within {self._timeout_s:g} s; allowed: within {ALS_TIMEOUT}"))
                     return
                 continue
             if self.hosts is not None:

@@ -159,7 +159,7 @@ def test_layered_graphs_are_those_of_the_reference(
 
 def test_the_variation_of_the_run() -> None:
     assert [takes_variation(spec) for spec in ("lu:tiles=3", "lu:cov=0.1", "file:nowhere")] == [True, False, False]
-    with pytest.raises(InputError, match=r"--variation: 11\.0 is out of range"):
+    with pytest.raises(InputError, match=r"variation=11\.0: 11\.0 is out of range"):
         graph_model("lu", variation=11.0)
 
 

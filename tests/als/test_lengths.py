@@ -183,7 +183,7 @@ def test_a_run_of_more_variation_than_a_distribution_can_have() -> None:
     with pytest.raises(InputError, match=r"^lengths uniform: cov: 1.0 is out of range; allowed: 0 to 0.57735$"):
         lengths("uniform", variation=1.0)
     assert lengths("uniform:cov=0.5", variation=1.0).cov == 0.5
-    with pytest.raises(InputError, match=r"^--variation: 11.0 is out of range"):
+    with pytest.raises(InputError, match=r"^variation=11.0: 11.0 is out of range"):
         lengths("exponential", variation=11.0)
 
 
@@ -256,7 +256,7 @@ def test_a_loop_of_its_own_number_of_tasks_is_not_too_wide() -> None:
     TaskModel(0.0, 2, 0, "mandelbrot:width=2,height=2,iterations=2").check(wide, number)
     with pytest.raises(InputError, match=r"gives job 8 of 100000000 cores 200000000 tasks"):
         TaskModel(0.0, 2, 0, "gamma").check(wide, number)
-    with pytest.raises(InputError, match=r"^--lengths: unknown distribution of task lengths"):
+    with pytest.raises(InputError, match=r"^lengths='nothing': unknown distribution of task lengths"):
         TaskModel(0.0, 1, 0, "nothing")
 
 
@@ -277,7 +277,7 @@ def test_which_distributions_a_variation_is_of_use_to() -> None:
     for spec in ("gamma:cov=0.5", "file:none.txt", "exponential"):
         assert not takes_variation(spec)
         check_variation(spec, 0.0)
-    words = r"--variation: 0\.1 is of no use to --lengths exponential, whose spread is its own"
+    words = r"variation: 0\.1 is of no use to lengths='exponential', whose spread is its own"
     with pytest.raises(InputError, match=words):
         check_variation("exponential", 0.1)
 

@@ -142,9 +142,9 @@ def test_the_reference_makes_the_schedule_of_the_peft_paper() -> None:
             r"^als: 'mapped:x=1'; allowed: mapped, which has no parameters$",
         ),
         (lambda: scheduler("heft:x=1", where="als"), r"^als: 'heft:x=1'; allowed: heft, which has no parameters$"),
-        (lambda: loop_technique("mapped"), "^--als: mapped is for graphs"),
-        (lambda: loop_technique("heft"), "^--als: heft is for graphs"),
-        (lambda: scheduler("heftt"), "^--als: unknown application technique 'heftt'; known: heft, .*mapped"),
+        (lambda: loop_technique("mapped"), "^als='mapped': mapped is for graphs"),
+        (lambda: loop_technique("heft"), "^als='heft': heft is for graphs"),
+        (lambda: scheduler("heftt"), "^als='heftt': unknown application technique 'heftt'; known: heft, .*mapped"),
         (lambda: planner("hept", "--x", also=("mapped",)), "^--x: unknown planner 'hept'; known: heft, .*mapped"),
     ],
 )

@@ -141,9 +141,9 @@ TWO_JOBS = np.array([1, 1000]), np.array([11, 12])
         (lambda: Graph(graph="chain").found_technique(), r"graph\.als: missing; allowed: static, ss"),
         (lambda: Loop().found_technique(), r"loop\.als: missing; allowed: static, ss"),
         (OWN.to_json, r"als: own is an object of this process; .* FILE\.py:NAME"),
-        (lambda: Program.plain("gs"), r"^--als: unknown application technique"),
-        (lambda: Program.plain("gss", "", 0), r"^--tasks-per-core: 0 is out of range"),
-        (lambda: Program.plain("gss", "no such"), r"^--lengths: "),
+        (lambda: Program.plain("gs"), r"^als='gs': unknown application technique"),
+        (lambda: Program.plain("gss", "", 0), r"^tasks_per_core=0: 0 is out of range"),
+        (lambda: Program.plain("gss", "no such"), r"^lengths='no such': "),
         (lambda: Program.from_json("{"), "program: not valid JSON: "),
         (lambda: Program.from_json("[1]"), r"program: \[1\] is not a table"),
         (lambda: Program.from_json("[" * 100_000), "program: not usable JSON: nested too deeply"),
@@ -228,7 +228,7 @@ def test_jobs_that_cannot_run_a_program() -> None:
     many = f"job 12 of 1000 cores would have {MAX_TASKS_PER_JOB + 1000} tasks; allowed: up to {MAX_TASKS_PER_JOB} a job"
     with pytest.raises(InputError, match=f"^x: {many}"):
         Program.plain("ss", "", MAX_TASKS_PER_JOB // 1000 + 1).check(cores, job_id, "x")
-    with pytest.raises(InputError, match=r"^--tasks-per-core: job 12"):
+    with pytest.raises(InputError, match=r"^tasks_per_core: job 12"):
         Program.plain("ss", "", MAX_TASKS_PER_JOB).check(cores, job_id, "")
     Program.plain("ss", "", MAX_TASKS_PER_JOB).check(cores[:0], job_id[:0])
     four = Program.plain(Technique("weighted", one_task, only_cores=4))

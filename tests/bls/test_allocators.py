@@ -53,7 +53,7 @@ def placed(allocator: Allocator, requested: dict[int, str] | None = None) -> lis
 @pytest.mark.parametrize(
     ("requested", "message"),
     [
-        (None, "--allocator given needs the cores that each job asks for: give requested={job number: cores}"),
+        (None, "allocator='given' needs the cores that each job asks for: give requested={job number: cores}"),
         ({1: "0-1"}, "requested[2]: missing; every job needs the cores that it asks for"),
         ({**REQUESTED, 1: "0"}, "requested[1]: '0' is not 2 different cores, as the job asks for"),
         ({**REQUESTED, 1: "3 3"}, "requested[1]: '3 3' is not 2 different cores, as the job asks for"),
@@ -109,7 +109,7 @@ def test_an_allocator_of_your_own() -> None:
     assert placed(Allocator("highest", _highest)) == [(0, [(4, 6)]), (0, [(1, 4)]), (10, [(4, 6)])]
     with pytest.raises(InputError, match="allocator_kernel: <lambda> takes 2 arguments; allowed: request"):
         allocator_kernel(lambda number, n_cores: 0)
-    with pytest.raises(InputError, match=r"^--allocator: unknown allocator 'gven'; known: given, "):
+    with pytest.raises(InputError, match=r"^allocator='gven': unknown allocator 'gven'; known: given, "):
         allocator("gven")
     stuck = (
         "stuck at job 1, at 1 s: nothing runs or arrives any more, and allocator mine does not place it on the empty"

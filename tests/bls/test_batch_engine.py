@@ -531,9 +531,9 @@ def test_what_has_no_meaning_is_refused() -> None:
         def decide(self, view: object) -> list[object]:
             return []
 
-    with pytest.raises(InputError, match="--fair-start: batch policy mine decides in Python"):
+    with pytest.raises(InputError, match="fair_start=True: batch policy mine decides in Python"):
         check_fair_start(Decides(), BatchRules())
-    with pytest.raises(InputError, match="--fair-start: with --charge-decisions as measured"):
+    with pytest.raises(InputError, match="fair_start=True: with charge_decisions=True as measured"):
         check_fair_start(POLICIES["fcfs"], BatchRules(charge_decisions=True))
     check_fair_start(POLICIES["fcfs"], BatchRules(charge_decisions=True, decision_cost_ns=5))
 

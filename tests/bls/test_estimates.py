@@ -34,6 +34,7 @@ from bls.scheduler_options import Rules
 from bls.seen.jobs import SeenJob
 from bls.workloads.merge import merge
 from bls.workloads.workload import Workload
+from bridge.spelling import on_command_line
 from traces.base.errors import InputError, PluginError
 from traces.base.time import NS_PER_S
 
@@ -209,7 +210,8 @@ def test_the_share_of_predicted_jobs_is_reported(
 
 @pytest.mark.parametrize(("users", "words"), table_rows(__file__, "what_is_recommended_works_for_the_log"))
 def test_what_is_recommended_works_for_the_log(users: tuple[int, ...], words: str) -> None:
-    assert recommended(log(*({"submit_s": 10 * k, "run_s": 5, "user": user} for k, user in enumerate(users)))) == words
+    found = recommended(log(*({"submit_s": 10 * k, "run_s": 5, "user": user} for k, user in enumerate(users))))
+    assert on_command_line(found) == words
 
 
 def test_the_schedule_on_the_page_is_what_the_simulator_gives() -> None:

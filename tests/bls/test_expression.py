@@ -193,7 +193,7 @@ def test_any_expression_is_worth_what_python_says(tree: Tree, rows: Rows, wait: 
 def test_a_text_that_is_too_long_or_deep_is_refused(text: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
         policy(f"expr:{text}")
-    assert str(caught.value).startswith("--bls: expr: ")
+    assert str(caught.value).startswith("bls='expr:")
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 

@@ -141,7 +141,7 @@ def test_a_deadline_is_submit_and_slack_times_estimate() -> None:
 
 @pytest.mark.parametrize("slack", [-0.1, 1e7, float("nan"), float("inf")])
 def test_a_slack_that_cannot_be(slack: float) -> None:
-    with pytest.raises(InputError, match=r"--slack: .*; allowed: 0 to 1e\+06"):
+    with pytest.raises(InputError, match=r"slack=.*: .*; allowed: 0 to 1e\+06"):
         deadlines_ns(workload((0, 1)), slack)
 
 
@@ -227,7 +227,7 @@ def test_a_dynamic_policy_that_cannot_be_is_named(name: str, message: str) -> No
 
 @pytest.mark.usefixtures("more_policies")
 def test_parameters_that_a_policy_chokes_on_are_its_fault() -> None:
-    with pytest.raises(PluginError, match="--bls: aged:power=13 cannot be made: RuntimeError: no luck"):
+    with pytest.raises(PluginError, match="bls='aged:power=13': aged:power=13 cannot be made: RuntimeError: no luck"):
         policy("aged:power=13")
 
 

@@ -27,6 +27,7 @@ from bls.power.limits import Limit, Limits
 from bls.power.options import PowerOptions, PowerPlan
 from bls.simulator import BatchSimulator
 from bridge.scenarios.power_words import power_words
+from bridge.spelling import on_command_line
 from traces.base.errors import InputError, PluginError
 from traces.base.time import MAX_NS
 from traces.intervals import intervals_text
@@ -105,10 +106,10 @@ def test_options_are_as_of_the_command_line_or_plain_values() -> None:
     assert found.plan.limits.limits == (Limit(0, 5, 300_000), Limit(5, 9, 200_000))
     fallbacks = "none, hold, submit, submit:state=1, dvfs, dvfs:slow=…, stop:idle, stop:off"
     options: tuple[tuple[dict[str, Any], str], ...] = (
-        ({"allowed": 1.5}, "--allowed: 1.5 is out of range; allowed: 0 to 1"),
-        ({"allowed": None}, "--allowed: None is not a number; allowed: 0 to 1"),
-        ({"fallback": 5}, f"--fallback: 5; allowed: {fallbacks}"),
-        ({"signals": True}, "--signals: True; allowed: a CSV file"),
+        ({"allowed": 1.5}, "allowed=1.5: 1.5 is out of range; allowed: 0 to 1"),
+        ({"allowed": None}, "allowed=None: None is not a number; allowed: 0 to 1"),
+        ({"fallback": 5}, f"fallback: 5; allowed: {fallbacks}"),
+        ({"signals": True}, "signals: True; allowed: a CSV file"),
     )
     for option, message in options:
         with pytest.raises(InputError) as caught:
@@ -266,7 +267,7 @@ def test_limits_below_what_a_part_draws_idle_are_said() -> None:
         (0, S, 90, "hosts:3"),
     ]
     found = ran(limits)
-    assert list(power_words(found.scenario)) == [
+    assert list(map(on_command_line, power_words(found.scenario))) == [
         "--limits: switch:left: 1 of 2 cannot be kept: idle it draws 200 W, and the lowest is 199 W",
         "--limits: hosts:3: 1 of 1 cannot be kept: idle it draws 100 W, and the lowest is 90 W",
     ]

@@ -259,7 +259,7 @@ def test_so_is_one_that_takes_seconds_for_nanoseconds(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("backfill", ["easy", "conservative", "3"])
 def test_a_policy_that_decides_does_not_backfill(backfill: str) -> None:
     with pytest.raises(
-        InputError, match=f"^--backfill {backfill}: batch policy fcfs-by-hand decides itself which jobs"
+        InputError, match=f"^backfill='?{backfill}'?: batch policy fcfs-by-hand decides itself which jobs"
     ):
         starts(JOBS, machine(4), FcfsByHand(), rules=Rules(backfill))
     with pytest.raises(InputError, match=f"^backfill='?{backfill}'?: "):

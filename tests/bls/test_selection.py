@@ -74,9 +74,9 @@ def test_windows_at_the_end_of_time() -> None:
 
 @pytest.mark.parametrize("spec", [*table_rows(__file__, "bad_specifications"), "first:" + "9" * 5000])
 def test_a_bad_specification_shows_what_is_allowed(spec: str) -> None:
-    with pytest.raises(InputError, match=r"^--select: .*allowed: (.* as |up to 7625w)") as caught:
+    with pytest.raises(InputError, match=r"^select=.*: .*allowed: (.* as |up to 7625w)") as caught:
         select(workload(1, 2), spec)
-    assert len(str(caught.value)) < 320
+    assert len(str(caught.value)) < 360
 
 
 def test_fit_rejects_or_clamps_wide_jobs_and_counts_them() -> None:
@@ -89,7 +89,7 @@ def test_fit_rejects_or_clamps_wide_jobs_and_counts_them() -> None:
     assert (clamped.clamped, clamped.rejects[TOO_WIDE]) == (2, 0)
     with pytest.raises(InputError, match="none of 2 jobs fits a platform of 2 cores; the narrowest asks for 3"):
         fit(workload(1, 2, cores=(4, 3)), 2)
-    with pytest.raises(InputError, match=r"--oversize: unknown .* 'clmp'; known: clamp, reject"):
+    with pytest.raises(InputError, match=r"oversize='clmp': unknown .* 'clmp'; known: clamp, reject"):
         fit(workload(1), 2, "clmp")
 
 
@@ -172,10 +172,10 @@ def test_agrees_with_a_slow_count(jobs: list[tuple[int, int, int, int]], start: 
 
 def test_who_runs_at_the_start_needs_a_window_waits_and_room() -> None:
     for spec in ("all", "first:3"):
-        words = r"^--select: '.*' has no start .* --preset needs busiest:, heaviest: or window:"
+        words = r"^select='.*': '.*' has no start .* preset=True needs busiest:, heaviest: or window:"
         with pytest.raises(InputError, match=words):
             select(log(LOG), spec, preset=True)
-    with pytest.raises(InputError, match="--select: --preset needs recorded waits; jobs has none"):
+    with pytest.raises(InputError, match=r"select=.*: preset=True needs recorded waits; jobs has none"):
         select(Workload.from_jobs([(1, 0, 5, 1, 5)]), "window:0+5", preset=True)
     found = select(log(LOG), "window:50+10", preset=True)
     check_preset(found, 11)

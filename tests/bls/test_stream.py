@@ -155,13 +155,13 @@ def failing(**columns: Any) -> JobConstraints:
 @pytest.mark.parametrize(
     ("order", "rules", "around", "words"),
     [
-        (FOLLOWS, Rules(), None, "--bls decides: finish"),
-        (CANCELS, Rules(), None, "--bls decides: directs"),
-        (Decides(), Rules(), failing(), "--failures: not with --bls decides"),
-        (POLICIES["fcfs"], Rules(), failing(drained=failing().outages), "--failures: hosts cannot be drained"),
-        (POLICIES["multifactor"], Rules(), None, "--bls multifactor: it keeps accounts"),
-        (POLICIES["fcfs"], Rules(estimates="last-two"), None, "--estimates"),
-        (POLICIES["fcfs"], Rules(keep_decisions=True), None, "--decisions"),
+        (FOLLOWS, Rules(), None, "bls='decides': finish"),
+        (CANCELS, Rules(), None, "bls='decides': directs"),
+        (Decides(), Rules(), failing(), "failures: not with bls='decides'"),
+        (POLICIES["fcfs"], Rules(), failing(drained=failing().outages), "failures: hosts cannot be drained"),
+        (POLICIES["multifactor"], Rules(), None, "bls='multifactor': it keeps accounts"),
+        (POLICIES["fcfs"], Rules(estimates="last-two"), None, "estimates"),
+        (POLICIES["fcfs"], Rules(keep_decisions=True), None, "keep_decisions"),
     ],
 )
 def test_what_needs_all_jobs_is_refused(order: Any, rules: Rules, around: JobConstraints | None, words: str) -> None:

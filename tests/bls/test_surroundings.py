@@ -45,7 +45,7 @@ def test_switch_limits(text: str, found: tuple[int, int | None]) -> None:
     "text", ["", "0", "-1", "1@", "@2h", "x", "1.5", "16777216", "１", "1@2h@3h", "1@x", "9" * 5000]
 )
 def test_no_switch_limits(text: str) -> None:
-    with pytest.raises(InputError, match=r"^--switches: "):
+    with pytest.raises(InputError, match=r"^switches: "):
         Surroundings(switches=text)
 
 
@@ -68,7 +68,7 @@ def test_nobody_is_asked_to_accept_fewer_switches_than_it_needs() -> None:
     assert around.requests is not None
     needed = [1 if cores <= 12 else 2 for cores in JOBS.cores.tolist()]
     assert around.requests.switches.tolist() == needed
-    with pytest.raises(InputError, match=r"^--switches: the platform names no switches; give it \[\[switches\]\]$"):
+    with pytest.raises(InputError, match=r"^switches: the platform names no switches; give it \[\[switches\]\]$"):
         surround(JOBS, MACHINE, Surroundings(switches="1"))
 
 
@@ -222,9 +222,9 @@ def test_the_log_s_memory_is_each_core_s() -> None:
     assert asked.per_unit[:, 1].tolist()[:2] == [5, 0]
     assert not asked.plain
     assert fitted(made, asked) == [0, 1]
-    with pytest.raises(InputError, match="--memory: no host of the platform has memory"):
+    with pytest.raises(InputError, match="memory: no host of the platform has memory"):
         requests(made, Platform(), memory="swf")
-    with pytest.raises(InputError, match="--memory: unknown source of memory requests 'sfw'; known: swf, none"):
+    with pytest.raises(InputError, match="memory='sfw': unknown source of memory requests 'sfw'; known: swf, none"):
         requests(made, WITH_CARDS, memory="sfw")
 
 
@@ -425,7 +425,7 @@ def test_specifications() -> None:
 
 @pytest.mark.parametrize(("spec", "message"), table_rows(__file__, "bad_specifications"))
 def test_bad_specifications(spec: str, message: str) -> None:
-    with pytest.raises(InputError, match=rf"^--failures: .*{message}|^--failures: {message}"):
+    with pytest.raises(InputError, match=rf"^failures: .*{message}|^failures: {message}"):
         outages(spec, MACHINE_OUTAGE)
 
 

@@ -334,7 +334,7 @@ def test_a_name_that_is_no_text_is_refused(tmp_path: Path) -> None:
     path.write_bytes(sample_path().read_bytes())
     with pytest.raises(InputError, match="the name of a workload file must be text in UTF-8"):
         read_workload(path)
-    with pytest.raises(InputError, match=r"--out: .* is no text in UTF-8"):
+    with pytest.raises(InputError, match=r"folder: .* is no text in UTF-8"):
         check_target(tmp_path / os.fsdecode(b"o\xff"), force=False)
 
 

@@ -143,7 +143,7 @@ def test_coordinations_and_tables_that_there_are_not() -> None:
         without.releases  # noqa: B018
     with pytest.raises(InputError, match="cores were released and no tasks were kept"):
         core_bars(bridge.simulate(workload(), PLATFORM, als="static", rules=RELEASE, keep_tasks=False).ledger)
-    with pytest.raises(InputError, match="--coordination: unknown coordination of the levels 'shout'; known: "):
+    with pytest.raises(InputError, match="coordination='shout': unknown coordination of the levels 'shout'; known: "):
         Rules(coordination="shout")
     message = "coordination='release': with als='recorded' no application is simulated; allowed: none"
     with pytest.raises(InputError, match=message):

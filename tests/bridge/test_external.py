@@ -51,7 +51,7 @@ def rogue(how: str, mark: Path | None = None) -> str:
 MANY_PARTS = '[default]\nsteps = 70000\nphases = [{ kind = "serial", share = 1 }]\n'
 GRAPH = '[default]\ngraph = "layered:tasks=300"\nals = "ss"\n'
 SAYS = r"^job 1\d\d: the application simulator says: "
-STRAIGHT = SAYS + "the toy only runs straight: no speeds=, no network=$"
+STRAIGHT = SAYS + "the toy only runs straight: no --speeds, no --network$"
 NO_HELLO = "processes in a row did not say hello; the last one exited with status "
 SCHEDULER = shlex.join([sys.executable, str(HERE / "toy_scheduler.py")])
 
@@ -109,7 +109,7 @@ def test_one_that_misbehaves_once(tmp_path: Path, caplog: pytest.LogCaptureFixtu
 def test_the_timeout_bounds_one_that_never_connects(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    message = r"never-connects: no process has connected within 1\.5 s; allowed: within als_timeout_s=$"
+    message = r"never-connects: no process has connected within 1\.5 s; allowed: within als_timeout_s$"
     with pytest.raises(PeerError, match=message):
         simulated("pool", 8, als_command=rogue("never-connects"), workers=3, als_timeout_s=1.5)
     assert not caplog.messages  # no other line, of another time

@@ -457,7 +457,7 @@ ASKED: list[tuple[str, Any, str]] = [
     *(("sha256", text, r"--sha256: .*; allowed: 64 hexadecimal digits") for text in ("", "12", "g" * 64, "0" * 65)),
     *(("base_url", base, r"--base-url: .*; allowed: http://HOST/FOLDER or https://HOST/FOLDER")
       for base in ("", "file:///etc", "a.org/w", "http://", "http://a:b/", "http://[::1", "http://a b/", "http://a/?q")),
-    *(("timeout_s", s, "--timeout: .* is out of range; allowed: 0.001 to 86400") for s in (0.0, float("nan"), 1e9)),
+    *(("timeout_s", s, "timeout_s=.*: .* is out of range; allowed: 0.001 to 86400") for s in (0.0, float("nan"), 1e9)),
 ]  # fmt: skip
 
 

@@ -32,6 +32,7 @@ from bridge.compare.power_indexes import indexes_of
 from bridge.scenarios.application_level import ApplicationLevel
 from bridge.scenarios.application_map import parse_application_map
 from bridge.scenarios.power_words import power_words
+from bridge.spelling import on_command_line
 from traces.base.errors import InputError
 from traces.checks.ledger import check_ledger
 
@@ -333,8 +334,8 @@ CHARGED = Rules(charge_decisions=True)
     ("said", "what", "instead"),
     [
         (MOLDED, "resize.*mold.* beside several reservations", "stop:idle"),
-        (EXPANDED, "resize='expand' and notice=, as cores come to running jobs", "none"),
-        ({"fallback": "hold", "notice_ns": S, "bls": Director(1)}, "and notice=, as one that decides", "none"),
+        (EXPANDED, "resize='expand' and notice_ns, as cores come to running jobs", "none"),
+        ({"fallback": "hold", "notice_ns": S, "bls": Director(1)}, "and notice_ns, as one that decides", "none"),
         ({"fallback": "dvfs", "rules": CHARGED}, "charge_decisions", "hold"),
         ({"fallback": "dvfs", "rules": CHARGED}, "charge_decisions", "stop:off"),
     ],
@@ -359,7 +360,9 @@ MARKED: dict[str, dict[str, Any]] = {
 def test_warnings_of_limits(fallback: str, marks: list[str], said: dict[str, Any], words: str) -> None:
     for mark in marks:
         said = said | MARKED[mark]
-    assert list(power_words(run_small(fallback=fallback, **said).scenario)) == ([words] if words else [])
+    assert list(map(on_command_line, power_words(run_small(fallback=fallback, **said).scenario))) == (
+        [words] if words else []
+    )
 
 
 def test_the_peak_under_a_limit() -> None:

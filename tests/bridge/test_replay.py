@@ -378,7 +378,7 @@ def test_a_reservation_of_some_cores_of_a_host(tmp_path: Path) -> None:
     assert frame.start[1] >= 1800
     assert frame.start[[2, 3]].max() < 40
     path.write_text(text.format(5))
-    with pytest.raises(InputError, match="--windows: reservation 'c': has parts of 2 hosts; for Slurm, allowed"):
+    with pytest.raises(InputError, match="windows: reservation 'c': has parts of 2 hosts; for Slurm, allowed"):
         replayed(jobs, machine(2, 4), tmp_path / "s", around=Surroundings(windows=path))
 
 

@@ -338,9 +338,7 @@ def test_what_slurmctld_says_of_parameters_that_it_does_not_take(tmp_path: Path)
         "ignoring SchedulerParameters: default_queue_depth value of -2",
     )
     assert complaints(log.read_text()) == said
-    with pytest.raises(
-        InputError, match="--set: slurmctld says: Invalid SchedulerParameters bf_interval: 0; allowed: "
-    ):
+    with pytest.raises(InputError, match="set: slurmctld says: Invalid SchedulerParameters bf_interval: 0; allowed: "):
         check_taken(log, of_machine({}, Platform()))
     site = tmp_path / "slurm.conf"
     site.write_text("NodeName=n[0-3] CPUs=1\nPartitionName=all Nodes=ALL Default=YES\n")
@@ -439,7 +437,7 @@ def test_recorded_priorities_of_jobs_whose_start_is_unknown() -> None:
     assert ordered(9, 2, 5) == (["name=2", "name=3", "name=1"], (BY_STARTS.format(3, 3),))
     lowest = "2 jobs without a recorded start, and with --priorities recorded the lowest priorities"
     assert ordered(9, None, 5, None) == (["name=3", "name=1", "name=2", "name=4"], (BY_STARTS.format(4, 4), lowest))
-    with pytest.raises(InputError, match=r"--priorities recorded: the log says neither .* allowed: slurm"):
+    with pytest.raises(InputError, match=r"priorities='recorded': the log says neither .* allowed: slurm"):
         ordered(None, None)
 
 

@@ -84,7 +84,7 @@ def test_all_figures_in_both_formats(run: Path, tmp_path: Path) -> None:
             "tasks",
             OF_JOBS,
             ["waits", "heat"],
-            r"run has no tasks.parquet, of which the figure heat is drawn; .* --tasks ",
+            r"run has no tasks.parquet, of which the figure heat is drawn; .* keep_tasks=True ",
         ),
         ("jobs", OF_TASKS, ["held"], r"run has no jobs.parquet, of which the figure held is drawn$"),
     ],
@@ -119,7 +119,7 @@ def test_what_decisions_cost_is_of_all_passes_whatever_is_chosen(
     run: Path, tmp_path: Path, drawn: dict[str, Any]
 ) -> None:
     with pytest.raises(
-        InputError, match=r"no decisions.parquet, of which the figure decisions is .* with --decisions$"
+        InputError, match=r"no decisions.parquet, of which the figure decisions is .* with keep_decisions=True$"
     ):
         draw_run_figures(run, ["decisions"], tmp_path)
     passes = pd.DataFrame({"now_ns": [0, 4], "waiting": [1, 2], "started": [1, 1], "decision_ns": [700, 900]})
@@ -172,9 +172,9 @@ def test_what_cannot_be_drawn_is_said(run: Path, tmp_path: Path) -> None:
     for arguments, options, message in [
         ((["heta"],), {}, r"^unknown figure of a run 'heta'; known: heat, "),
         ((None,), {"formats": ["gif"]}, r"^unknown format 'gif'; known: "),
-        ((None,), {"jobs": "x"}, r"^--jobs: 'x' is no job; allowed: a number or a range"),
-        ((None,), {"jobs": "5-9"}, r"^--jobs: '5-9': there is no such job; allowed: 1-3$"),
-        ((None,), {"cores": "4-9"}, r"^--cores: 4-9 goes beyond what exists: the machine has cores 0 to 3$"),
+        ((None,), {"jobs": "x"}, r"^jobs: 'x' is no job; allowed: a number or a range"),
+        ((None,), {"jobs": "5-9"}, r"^jobs: '5-9': there is no such job; allowed: 1-3$"),
+        ((None,), {"cores": "4-9"}, r"^cores: 4-9 goes beyond what exists: the machine has cores 0 to 3$"),
     ]:
         with pytest.raises(InputError, match=message):
             draw_run_figures(run, *arguments, target, **options)  # type: ignore[arg-type]

@@ -102,7 +102,7 @@ def test_errors_of_makers(name: str, kind: type[Exception], message: str, maker:
 
 
 def test_what_it_cannot_be_together_with(maker: Path) -> None:
-    with pytest.raises(InputError, match=r"--cancelled: 'maker\.py:few' makes its jobs; allowed: with a file"):
+    with pytest.raises(InputError, match=r"cancelled=True: 'maker\.py:few' makes its jobs; allowed: with a file"):
         given_workload("maker.py:few", 3, cancelled=True)
     said = twolevel("run", "maker.py:few", "--als", "recorded", "--no-trace", "--stream", "--out", "r")
     assert (said.code, said.err.count("\n")) == (2, 1)

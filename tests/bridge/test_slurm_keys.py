@@ -126,7 +126,7 @@ def test_a_key_that_names_a_program_a_plug_in_or_a_file_is_refused_by_set_and_re
     tmp_path: Path, name: str
 ) -> None:
     for spelt in (name, name.lower(), name.upper()):
-        with pytest.raises(InputError, match=f"--set: {name}: is the replay's own"):
+        with pytest.raises(InputError, match=f"set: {name}: is the replay's own"):
             settings([f"{spelt}=/tmp/canary"])
         found = of_site(_site(tmp_path, f"{spelt} = /tmp/canary\n{_MINE}"), {})
         assert len(found.replaced) == 1

@@ -81,7 +81,7 @@ def test_a_phase_lies_within_the_cycle_of_the_slurm_that_is_told() -> None:
         assert chosen.phase(chosen.configuration(machine), 3) == round(phase_s * 1e9)
     for keys, phase_s, said in (([], 30.0, "30 s"), ([], 100.0, "30 s"), (longer, 120.0, "2 min 00 s")):
         chosen = given_choice(None, keys, None, 0.0, phase_s)
-        with pytest.raises(InputError, match=rf"^--phase: .*; allowed: 0 up to below {said}, the cycle"):
+        with pytest.raises(InputError, match=rf"^phase_s: .*; allowed: 0 up to below {said}, the cycle"):
             chosen.names(machine, 0)
 
 

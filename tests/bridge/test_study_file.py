@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tables import table_rows
 
 from bls import sample_path
+from bls.options import BACKFILL
 from bridge.scenarios.options import ScenarioOptions
 from bridge.studies.input.grid_text import grid_text
 from bridge.studies.input.named_files import FileSums, located, names_in
@@ -286,4 +287,4 @@ def test_an_ordinary_word_of_an_error_names_no_option() -> None:
     error = "W1.swf: none of 5 jobs fits a platform of 256 cores"
     assert with_origin(error, given, origins) == error
     assert with_origin("mine.py:Mine: no", given, origins) == "s.toml: [run] bls: mine.py:Mine: no"
-    assert with_origin("--backfill: 'nine'", given, origins) == "s.toml: [grid] backfill: 'nine'"
+    assert with_origin(f"{BACKFILL}: 'nine'", given, origins) == "s.toml: [grid] backfill: 'nine'"

@@ -23,6 +23,7 @@ from bridge.scenarios.application_level import ApplicationLevel
 from bridge.scenarios.balance import balance_words
 from bridge.scenarios.machine import given_platform
 from bridge.scenarios.scenario import Options
+from bridge.spelling import on_command_line
 
 APPLICATIONS = table_text(__file__, "applications")
 
@@ -108,7 +109,7 @@ def test_the_record_counts_applications_and_choices(here: Path) -> None:
 
 
 def test_run_and_grid_say_that_one_task_per_core_leaves_nothing_to_balance(here: Path) -> None:
-    line = balance_words([Options(als="gss", variation=0.25)])
+    line = on_command_line(balance_words([Options(als="gss", variation=0.25)]))
     assert "no technique can balance" in line
     assert run("--als", "gss", "--variation", "0.25", "--no-trace", "--out", "one").err.count(line) == 1
     run("--als", "static", "--variation", "0.25", "--no-trace", "--out", "other")

@@ -292,7 +292,7 @@ def test_windows_of_a_log_are_replications(here: Path) -> None:
     assert len(pd.read_parquet(here / "g/cells/fcfs-recorded-0/seed-2/jobs.parquet")) > 20
     few = twolevel(*REPLICATED, "--seeds", "1 3", "--no-preset", "--out", "few")
     assert "2 windows: too few for an interval" in few.err
-    assert "2 with an empty machine: --no-preset" in few.err
+    assert "2 with an empty machine: no-preset" in few.err
 
 
 @pytest.mark.parametrize(("words", "said"), table_rows(__file__, "replications"))

@@ -290,5 +290,5 @@ def test_speeds_of_cores_by_host() -> None:
     options = GraphOptions("ss", (1.0,) * 7, hosts=3, latency_ns=9)
     assert options.first_core.tolist() == [0, 3, 5, 7]
     assert options.latencies_ns.tolist() == [0, 0, 0, 9, 9, 9, 9]
-    with pytest.raises(InputError, match="--core-speed"):
+    with pytest.raises(InputError, match="core_speed"):
         GraphOptions("ss", (1.0, 0.0))

@@ -308,7 +308,7 @@ def test_where_there_is_no_run(here: Path) -> None:
             watch_run(here / name)
         return str(raised.value).removeprefix(f"{here / name}: ")
 
-    none = "there are no results, and no run that makes them is under way; allowed: the --out of a run that has begun"
+    none = "there are no results, and no run that makes them is under way; allowed: the folder of a run that has begun"
     assert fault("r") == fault("no/where/r") == none
     (here / "r").mkdir()
     assert fault("r") == "is not a result of twolevel run, and no run that makes one there is under way"

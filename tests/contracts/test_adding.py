@@ -166,7 +166,7 @@ def starts_figure(jobs, *, title=""):
 '''
 
 DECLARATION = """FEW = Whole(
-    name="--few", default=0, lowest=0, highest=10**9, metavar="N", help="Only the first N jobs; 0: all that are selected"
+    name="few", default=0, lowest=0, highest=10**9, metavar="N", help="Only the first N jobs; 0: all that are selected"
 )
 """
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import pickle
+import re
 from typing import Any
 
 import pytest
@@ -15,7 +18,9 @@ import traces.base.shared_options
 from bridge.cli.run_commands import COMMANDS
 from bridge.cli.trace_commands import trace_app
 from bridge.cli.workload.commands import workload_app
+from bridge.spelling import flag, on_command_line
 from traces import InputError
+from traces.base.mentions import Mention, begins_at, in_table, leading, spelled
 from traces.base.option import Choice, Option, Real, Whole, number_text
 
 #: Where options are declared, and the one that lets none be written elsewhere.
@@ -41,7 +46,7 @@ def test_a_declaration_is_whole(place: str, option: Option[Any]) -> None:
         assert option.check(option.lowest) == option.lowest
         assert option.check(option.highest) == option.highest
         for outside in (option.lowest - 1, option.highest * 2):
-            with pytest.raises(InputError, match=rf"^{option.name}: .* is out of range; allowed: "):
+            with pytest.raises(InputError, match=rf"^{option.keyword}=.*: .* is out of range; allowed: "):
                 option.check(outside)
         if option.default is not None:
             assert option.check(option.default) == option.default
@@ -49,13 +54,13 @@ def test_a_declaration_is_whole(place: str, option: Option[Any]) -> None:
         assert f"; a bare number is {option.unit}; " in option.text
         assert option.check(option.read("1ms")) == option.read(f"{1e-3 if option.unit == 's' else 10**6}")
         with pytest.raises(
-            InputError, match=rf"^{option.name}: 'soon' is no time; allowed: .* number of {option.unit}$"
+            InputError, match=rf"^{option.keyword}: 'soon' is no time; allowed: .* number of {option.unit}$"
         ):
             option.read("soon")
     if isinstance(option, Choice):
         assert option.check(option.default) == option.default
         assert set(option.choices) <= {word.strip(",:;") for word in option.help.split()}
-        with pytest.raises(InputError, match=rf"^{option.name}: unknown {option.what} 'x'; known: "):
+        with pytest.raises(InputError, match=rf"^{option.keyword}='x': unknown {option.what} 'x'; known: "):
             option.check("x")
 
 
@@ -73,14 +78,14 @@ def command_options(command: str) -> dict[str, tuple[Option[Any], Any]]:
     else:
         function = COMMANDS[command].function(command)
     found: dict[str, tuple[Option[Any], Any]] = getattr(function, "options", {})
-    return {option.name: (option, default) for option, default in found.values()}
+    return {flag(option.name): (option, default) for option, default in found.values()}
 
 
 def shown_default(option: Option[Any], default: Any) -> str:
     """A default as a page shows it."""
     if option.rule:
-        return option.rule
-    if default is inspect.Parameter.empty or (option.name == "--out" and default is None):
+        return on_command_line(option.rule)
+    if default is inspect.Parameter.empty or (option.name == "out" and default is None):
         return "needed"
     value = option.default if default is None else default
     if value is None or value is False or value in ((), ""):
@@ -118,3 +123,44 @@ def test_the_tables_of_options_say_what_is_declared(command: str) -> None:
 
 #: Where a page says more of a default than the help does.
 DIFFERENT = {("compare", "--out")}
+
+
+#: Options of another program, sacct, that its readers speak of.
+OF_SACCT = ("--parsable", "--parsable2", "--json", "--noheader", "--duplicates")
+
+
+@pytest.mark.parametrize("package", ["als", "bls", "traces"])
+def test_levels_know_no_options_of_the_command_line(package: str) -> None:
+    found = [
+        f"{path}:{node.lineno}: {option}"
+        for path in sorted((ROOT / package).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        for option in re.findall(r"--[a-z][a-z0-9-]*", node.value)
+        if option not in OF_SACCT or "sacct" not in path.name
+    ]
+    assert found == []
+
+
+def test_each_surface_spells_what_a_text_mentions() -> None:
+    resize, preset = bls.options.RESIZE, bls.options.PRESET
+    text = (
+        f"{resize:none}: not with {als.options.OVERHEAD:5}, {preset:False} or {bls.options.POWER}; allowed: no {resize}"
+    )
+    error = InputError(text)
+    assert str(error) == "resize='none': not with overhead_ns=5, preset=False or power=True; allowed: no resize"
+    assert on_command_line(error.text) == (
+        "--resize none: not with --overhead 5, --no-preset or --power; allowed: no --resize"
+    )
+    assert spelled(text, in_table) == (
+        "resize = 'none': not with overhead = 5, preset = false or power = true; allowed: no resize"
+    )
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+    assert repr(error) == f"InputError({str(error)!r})"
+    with pytest.raises(InputError, match=r"^resize='nobody': unknown change of widths 'nobody'; ") as caught:
+        resize.check("nobody")
+    assert on_command_line(caught.value.text).startswith("--resize: unknown change of widths 'nobody'; ")
+    assert begins_at(caught.value.text, str(resize))
+    assert not begins_at(caught.value.text, str(preset))
+    assert str(InputError(f"a\ufdd0b {resize}")) == "a\\ufdd0b resize"  # half a mark, in a text of others
+    assert leading(text) == (Mention("resize", "resize", "none"), text.partition("none")[2][2:])

@@ -110,7 +110,7 @@ def test_some_jobs_are_shown_alone(of: Ledger, data: st.DataObject) -> None:
     wanted = data.draw(st.sets(st.sampled_from(numbers or [0])))
     part = Part(jobs=[(job, job + 1) for job in sorted(wanted)] or [(10**7, 10**7 + 1)])
     if not wanted or not numbers:
-        with pytest.raises(InputError, match=r"^--jobs: there is no such job: \d"):
+        with pytest.raises(InputError, match=r"^jobs: there is no such job: \d"):
             cut_ledger(of, part)
         return
     whole, found = expected(of), shown(cut_ledger(of, part))
@@ -192,7 +192,7 @@ def test_nothing_in_a_part() -> None:
     for part, said in (
         (Part((50, 60)), r"^window from 5e-08 s to 6e-08 s: no job is in it; the run: 0 s to 4e-08 s$"),
         (Part(cores=[(7, 9)]), r"^cores: 7-8 goes beyond what exists: the machine has 0-2$"),
-        (Part(jobs=[(9, 10)]), r"^--jobs: there is no such job: 9$"),
+        (Part(jobs=[(9, 10)]), r"^jobs: there is no such job: 9$"),
     ):
         with pytest.raises(InputError, match=said):
             cut_ledger(small(), part)

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
+from traces.base.mentions import in_python, spelled, with_given
 from traces.base.printable import printable
 
 #: What a plug-in's code may raise: ``sys.exit()`` in it is a fault like any other, and no end of the program.
@@ -24,12 +25,23 @@ _LONGEST_NAME, _MOST_NAMES = 60, 250
 
 
 class TwolevelError(Exception):
-    """Base of the errors this project raises on purpose. The message is one line, whoever's words are in it."""
+    """Base of the errors this project raises on purpose. The message is one line, whoever's words are in it.
+
+    Options that it mentions are keywords in the message; a surface that knows them by other names spells :attr:`text`.
+    """
 
     exit_code = 1
 
+    @property
+    def text(self) -> str:
+        """The message in which options are not spelled yet (:mod:`traces.base.mentions`): for a message around it, too."""
+        return super().__str__()
+
     def __str__(self) -> str:
-        return printable(super().__str__())
+        return printable(spelled(self.text, in_python))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
 
 
 class InputError(TwolevelError):
@@ -79,6 +91,11 @@ def shown(value: object, limit: int = 60) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
+def at(where: str, value: object) -> str:
+    """``where`` as an error begins: in Python the mention of an option shows the value that was given there, too."""
+    return with_given(where, shown(value))
+
+
 def shown_path(path: object) -> str:
     """A file's path as an error shows it: as :func:`shown`, and longer, since who has many needs all of it."""
     return shown(str(path), 400)
@@ -116,7 +133,7 @@ def one_of(kind: str, value: object, known: Iterable[str], where: str = "") -> I
     known : iterable of str
         What is allowed.
     where : str
-        The option or key it was given in, as ``"--bls"``.
+        The mention of the option, or the key, it was given in.
 
     Returns
     -------

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
-from traces.base.errors import one_of
+from traces.base.errors import at, one_of
+from traces.base.mentions import Mention
 from traces.base.ranges import real, whole
 
 T = TypeVar("T")
@@ -37,10 +38,13 @@ class Panel(StrEnum):
 class Option(Generic[T]):
     """An option, or an argument, and what holds where it is not given.
 
+    A text mentions it by formatting it: ``str(RESIZE)``, with a value ``f"{RESIZE:none}"`` or ``f"{RESIZE:{value}}"``, switched
+    off ``f"{PRESET:False}"``; ``str(RESIZE)`` is its mention alone (``traces.base.mentions``).
+
     Attributes
     ----------
     name : str
-        As on the command line, ``--overhead``; an argument is written in capital letters, ``WORKLOAD``.
+        As on the command line, without the dashes, ``overhead``; an argument is written in capital letters, ``WORKLOAD``.
     default : object
         What holds where it is not given. None: nothing does, or what ``rule`` says.
     help : str
@@ -60,7 +64,9 @@ class Option(Generic[T]):
     bare : str
         Its value where none stands behind it; empty: one must.
     off : str
-        The name that switches it off, ``--no-preset``; empty: none.
+        The name that switches it off, ``no-preset``; empty: none.
+    python : str
+        Its keyword in Python, if that is not the name with the unit of a time, ``overhead_ns``.
     """
 
     name: str
@@ -74,6 +80,21 @@ class Option(Generic[T]):
     names: str = ""
     bare: str = ""
     off: str = ""
+    python: str = ""
+
+    def __str__(self) -> str:
+        return f"{self}"
+
+    def __format__(self, value: str) -> str:
+        if self.off and value == "False":
+            return str(Mention(self.off, self.keyword, given=value))
+        flag = self.off or self.default is False
+        return str(Mention(self.name, self.keyword, said=value, given="True" if flag and not value else ""))
+
+    @property
+    def keyword(self) -> str:
+        """Its name in Python."""
+        return self.python or self.name.replace("-", "_") + (f"_{self.unit}" if self.is_time else "")
 
     @property
     def limits(self) -> str:
@@ -106,7 +127,7 @@ class Option(Generic[T]):
             return value
         from traces.base.time import time_in  # it loads numpy, which the help can do without
 
-        return time_in(self.unit, value, where or self.name, whole=isinstance(self, Whole))
+        return time_in(self.unit, value, where or str(self), whole=isinstance(self, Whole))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +152,7 @@ class Whole(Option[T]):
         InputError
             If it is not allowed.
         """
-        return whole(where or self.name, value, self.lowest, self.highest if highest is None else highest)
+        return whole(where or str(self), value, self.lowest, self.highest if highest is None else highest)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +175,7 @@ class Real(Option[T]):
         InputError
             If it is not allowed.
         """
-        return real(where or self.name, value, self.lowest, self.highest, self.unit)
+        return real(where or str(self), value, self.lowest, self.highest, self.unit)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,7 +194,7 @@ class Choice(Option[str]):
             If it is not; the message lists them, nearest first.
         """
         if value not in self.choices:
-            raise one_of(self.what, value, self.choices, where or self.name)
+            raise one_of(self.what, value, self.choices, at(where or str(self), value))
         return value
 
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from traces.base.errors import InputError
+from traces.base.mentions import leading
 from traces.base.naming import split_parameters, with_parameters
 from traces.base.plugins import resolve
 
@@ -23,9 +24,9 @@ def at_its_place(where: str) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        if where.startswith("--") or str(error).startswith(where):
+        if leading(where)[0] is not None or error.text.startswith(where):
             raise
-        raise InputError(f"{where}: {error}") from None
+        raise InputError(f"{where}: {error.text}") from None
 
 
 def without_parameter(spec: str, key: str, where: str, noun: str) -> tuple[str, str | None]:

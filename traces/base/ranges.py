@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from numbers import Integral, Real
 
-from traces.base.errors import InputError, shown
+from traces.base.errors import InputError, at, shown
 
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _REAL = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE)
@@ -54,9 +54,9 @@ def whole(where: str, value: object, lowest: int, highest: int) -> int:
     if type(value) is int and lowest <= value <= highest:
         return value
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise InputError(f"{where}: {shown(value)} is not a whole number; allowed: {lowest} to {highest}")
+        raise InputError(f"{at(where, value)}: {shown(value)} is not a whole number; allowed: {lowest} to {highest}")
     if not lowest <= int(value) <= highest:
-        raise InputError(f"{where}: {shown(value)} is out of range; allowed: {lowest} to {highest}")
+        raise InputError(f"{at(where, value)}: {shown(value)} is out of range; allowed: {lowest} to {highest}")
     return int(value)
 
 
@@ -70,11 +70,11 @@ def real(where: str, value: object, lowest: float, highest: float, unit: str = "
     """
     allowed = f"allowed: {lowest:g} to {highest:g}{' ' * bool(unit)}{unit}"
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise InputError(f"{where}: {shown(value)} is not a number; {allowed}")
+        raise InputError(f"{at(where, value)}: {shown(value)} is not a number; {allowed}")
     try:
         number = float(value)
     except OverflowError:  # an integer beyond every float
         number = float("inf")
     if not lowest <= number <= highest:
-        raise InputError(f"{where}: {shown(value)} is out of range; {allowed}")
+        raise InputError(f"{at(where, value)}: {shown(value)} is out of range; {allowed}")
     return number

@@ -108,7 +108,7 @@ def edges_of_parts(edges: Edges | None, kinds: Sequence[Any], part_first: Array)
         try:
             TaskGraph(np.zeros(part_first[i + 1] - part_first[i]), producers, consumers, np.zeros(len(producers)))
         except InputError as error:
-            raise InputError(f"edges: part {i}: {str(error).removeprefix('graph: ')}") from None
+            raise InputError(f"edges: part {i}: {error.text.removeprefix('graph: ')}") from None
     return made
 
 

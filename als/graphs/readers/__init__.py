@@ -50,7 +50,7 @@ _BLOCK_BYTES = 2**20
 
 
 def read_graph(
-    path: str | os.PathLike[str], *, format: str = "", core_gflops: float = CORE_GFLOPS, where: str = "--format"
+    path: str | os.PathLike[str], *, format: str = "", core_gflops: float = CORE_GFLOPS, where: str = "format"
 ) -> TaskGraph:
     """Read a task graph.
 

@@ -14,6 +14,7 @@ from als.network.topologies.full import Full
 from als.network.topologies.shared import Shared
 from als.network.topologies.star import Star
 from traces.base.errors import InputError, one_of, shown
+from traces.base.mentions import begins_at
 from traces.base.naming import split_parameters, with_parameters
 
 __all__ = ["TOPOLOGIES", "Dragonfly", "FatTree", "Full", "Shared", "Star", "Topology", "topology"]
@@ -69,6 +70,6 @@ def topology(spec: str, where: str = "network.topology") -> Topology:
     try:
         return with_parameters(TOPOLOGIES[plain], text, where, "topology") if text else TOPOLOGIES[plain]
     except InputError as error:
-        if str(error).startswith(where):
+        if begins_at(error.text, where):
             raise
-        raise InputError(f"{where}: {error}") from None
+        raise InputError(f"{where}: {error.text}") from None

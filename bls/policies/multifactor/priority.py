@@ -30,6 +30,7 @@ from typing import Any
 
 import numpy as np
 
+from bls.options import BLS
 from bls.policies.contract import KnownJobs, ScorePolicy, account_kernel, score_kernel
 from bls.policies.multifactor.fair_share import CLASSIC, FAIR_TREE, OWN, charge, factor, new_memory
 from bls.policies.multifactor.settings import Multifactor, Partition, Qos
@@ -41,7 +42,7 @@ _WEIGHT_AGE, _MAX_AGE_NS, _WEIGHT_FAIRSHARE = range(OWN, OWN + 3)
 _NODE, _STATIC = range(2)
 
 
-def multifactor(text: str = "", where: str = "--bls") -> ScorePolicy:
+def multifactor(text: str = "", where: str = str(BLS)) -> ScorePolicy:
     """The policy that ``multifactor:TEXT`` names; see :meth:`Multifactor.from_text`.
 
     Raises
@@ -78,7 +79,7 @@ def prepare(settings: Multifactor, jobs: KnownJobs) -> tuple[Array, Array]:
     try:
         nodes = settings.tree.nodes(jobs.user)
     except InputError as error:
-        raise InputError(f"{settings.source}: {error}") from None
+        raise InputError(f"{settings.source}: {error.text}") from None
     by_number = np.argsort(nodes.users, kind="stable")
     user = by_number[np.searchsorted(nodes.users, jobs.user, sorter=by_number)]
     numbers = np.empty((2, len(jobs.user)))

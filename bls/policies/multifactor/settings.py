@@ -232,8 +232,8 @@ class Multifactor:
                 tree=tree, partitions=made["partitions"], qos_levels=made["qos_levels"], source=source, **settings
             )
         except InputError as error:
-            key = str(error).partition(":")[0]
-            raise InputError(f"{where if key in words else source}: {error}") from None
+            key = error.text.partition(":")[0]
+            raise InputError(f"{where if key in words else source}: {error.text}") from None
 
 
 _TABLES: dict[str, type[Any]] = {"accounts": Account, "users": User, "partitions": Partition, "qos_levels": Qos}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Planner(Parameters):
-    """One of the dispatchers, with the choices of :class:`bls.cp.parameters.Parameters`, as ``--bls pcp20:queue=50`` has
+    """One of the dispatchers, with the choices of :class:`bls.cp.parameters.Parameters`, as ``bls pcp20:queue=50`` has
     them.
 
     Attributes
@@ -38,7 +38,7 @@ class Planner(Parameters):
         try:
             super().__post_init__()
         except InputError as error:
-            raise InputError(f"batch policy {self.name}: {str(error).partition(': ')[2]}") from None
+            raise InputError(f"batch policy {self.name}: {error.text.partition(': ')[2]}") from None
 
     @property
     def parameters(self) -> Parameters:

@@ -47,7 +47,7 @@ _RANGES = {
 
 @dataclass(frozen=True)
 class Slurm:
-    """Slurm's cycle; ``--bls slurm:bf_interval=60`` changes it as ``SchedulerParameters`` of slurm.conf do.
+    """Slurm's cycle; ``bls slurm:bf_interval=60`` changes it as ``SchedulerParameters`` of slurm.conf do.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class Slurm:
     message : int
         Microseconds that slurmctld waits before it answers a message; Slurm's is 1 always.
     phase_ns : int
-        So long after the first submit a cycle of backfilling falls, as ``replay --phase``; default, -1: slurmctld comes up
+        So long after the first submit a cycle of backfilling falls, as ``replay phase``; default, -1: slurmctld comes up
         75.5 s before.
     """
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from bls.options import BLS, CHARGE_DECISIONS, COORDINATION, ESTIMATES, FAILURES, PRESET, RESIZE
 from bls.policies.slurm.cycle import NEVER, Threads
 from bls.policies.slurm.parameters import Slurm
 from bls.policies.slurm.places import ConsTres, Linear, SlurmJob
@@ -83,22 +84,22 @@ class SlurmRun:
         return self._threads
 
     def _check(self, view: View) -> None:
-        rules, where = view.rules, f"--bls {self.name}"
+        rules, where = view.rules, f"{BLS:{self.name}}"
         if view.has_outages:
-            raise InputError(f"{where}: hosts that fail: it knows nothing of that; allowed: no --failures")
-        for option, value in (("coordination", rules.coordination), ("resize", rules.resize)):
+            raise InputError(f"{where}: hosts that fail: it knows nothing of that; allowed: no {FAILURES}")
+        for option, value in ((COORDINATION, rules.coordination), (RESIZE, rules.resize)):
             if value != "none":
-                raise InputError(f"{where}: --{option} {value}: it knows nothing of that; allowed: --{option} none")
+                raise InputError(f"{where}: {option:{value}}: it knows nothing of that; allowed: {option:none}")
         if rules.estimates != "requested":
-            raise InputError(f"{where}: --estimates: Slurm plans with time limits; allowed: --estimates requested")
+            raise InputError(f"{where}: {ESTIMATES}: Slurm plans with time limits; allowed: {ESTIMATES:requested}")
         if rules.charge_decisions:
-            raise InputError(f"{where}: --charge-decisions: its threads take no time; allowed: without")
+            raise InputError(f"{where}: {CHARGE_DECISIONS}: its threads take no time; allowed: without")
 
     def _slurm_job(self, seen: SeenJob) -> SlurmJob:
         request = seen.request
         if request.unit_cores > 1 or any(request.resources.values()):
             raise InputError(
-                f"--bls {self.name}: job {seen.job_id} asks for more than cores; allowed: jobs of single cores"
+                f"{BLS:{self.name}}: job {seen.job_id} asks for more than cores; allowed: jobs of single cores"
             )
         unit_ns = self._how.minute * NS_PER_S
         limit_s = max(1, -(-seen.walltime_ns // unit_ns)) * self._how.minute
@@ -117,7 +118,9 @@ class SlurmRun:
             elif kind == "JobEligible" or (kind == "JobSubmitted" and news.job.eligible_ns >= 0):
                 came.append(news.job)
             elif kind == "JobStarted" and news.job.row not in self._jobs:
-                raise InputError(f"--bls {self.name}: job {news.job.job_id} runs from the start; allowed: --no-preset")
+                raise InputError(
+                    f"{BLS:{self.name}}: job {news.job.job_id} runs from the start; allowed: {PRESET:False}"
+                )
         for news in sorted(ended, key=lambda news: news.job.row):
             job = self._jobs.pop(news.job.row, None)
             if job is None:

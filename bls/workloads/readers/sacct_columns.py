@@ -205,6 +205,6 @@ def _mark(text: str, where: str) -> str:
     if match[1].isspace():
         raise InputError(
             f"{where}: {shown(text.strip())} has columns of fixed width, which are cut; "
-            "add --parsable2 to the command of sacct"
+            f"add --parsable2 to the command of sacct"
         )
     return match[1]

@@ -62,6 +62,7 @@ def info_command(
 ) -> None:
     """Describe a workload: jobs, rejects, arrivals, widths, run times, estimates, users, load on the platform."""
     from bls.analysis.description import describe
+    from bls.analysis.description_text import as_text
     from bls.workloads.reshape import cut
     from bls.workloads.selection import fit
     from bridge.cli.workload.files import machine_of_log, read, rejects_lines
@@ -90,7 +91,7 @@ def info_command(
         listed = {"rejected": [one._asdict() for one in fitting.rejected]} if rejects else {}
         print(json.dumps(described.as_dict() | listed, indent=2, ensure_ascii=False))
         return
-    put_text(str(described).rstrip("\n"))
+    put_text(as_text(described).rstrip("\n"))
     if rejects:
         put_text("\n".join(["", *rejects_lines(fitting)]))
 

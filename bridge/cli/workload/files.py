@@ -146,7 +146,7 @@ def export_result(
                 columns = {name: frame[name].to_numpy() for name in frame.columns}
                 ledger = replace(stored_ledger(columns, machine), ids=ids_of(read_record(folder), columns))
             except InputError as error:
-                raise InputError(f"{folder / 'jobs.parquet'}: {error}") from None
+                raise InputError(f"{folder / 'jobs.parquet'}: {error.text}") from None
             if form == "swf" and not ledger.ids and any(columns.get(NAME, ())):
                 lost = ("names",)
             with tempfile.TemporaryDirectory(prefix=".export-", dir=partial.parent) as place:

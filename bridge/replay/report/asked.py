@@ -50,7 +50,7 @@ class Asked:
             If our engine has no such policy, or there are not so many jobs.
         """
         if max(self.plan.sizes, default=0) >= (n := len(scenario.workload)):
-            raise InputError(f"{SIZES.name}: there are {n} jobs; allowed: fewer")
+            raise InputError(f"{SIZES}: there are {n} jobs; allowed: fewer")
         engines(scenario, self.ways, known_jobs)
 
     def write(
@@ -148,31 +148,31 @@ def given_plan(
     repeated: list[tuple[Option[Any], object]] = [(REPEATS, repeats), (RATES, rates), (SIZES, sizes)]
     for option, value in repeated if only else ():
         if value != option.default:
-            raise InputError(f"{option.name}: not with {REPORT_ONLY.name}, which starts no Slurm")
+            raise InputError(f"{option}: not with {REPORT_ONLY}, which starts no Slurm")
     report = report or only
     if not report:
         for option, value in ((BESIDE, beside_), *repeated):
             if value != option.default:
-                raise InputError(f"{option.name}: needs {REPORT.name}")
+                raise InputError(f"{option}: needs {REPORT}")
         return None
     if rate:
-        raise InputError(f"{REPORT.name}: not with {RATE.name}: the replay of a report is exact; allowed: {RATES.name}")
+        raise InputError(f"{REPORT}: not with {RATE}: the replay of a report is exact; allowed: {RATES}")
     if phase is not None and repeats > 1:
-        raise InputError(f"{PHASE.name}: not with {REPEATS.name}, each of which has its own; allowed: one of them")
+        raise InputError(f"{PHASE}: not with {REPEATS}, each of which has its own; allowed: one of them")
     if sizes and not rates:
-        raise InputError(f"{SIZES.name}: needs {RATES.name}")
+        raise InputError(f"{SIZES}: needs {RATES}")
     found_rates = []
-    for word in _numbers(rates, RATES.name):
+    for word in _numbers(rates, str(RATES)):
         try:
-            found_rates.append(RATE.check(parse_real(word), RATES.name))
+            found_rates.append(RATE.check(parse_real(word), str(RATES)))
         except ValueError:
-            raise InputError(f"{RATES.name}: {shown(word)}; allowed: numbers, as 10,30,100") from None
+            raise InputError(f"{RATES}: {shown(word)}; allowed: numbers, as 10,30,100") from None
         if not found_rates[-1]:
-            raise InputError(f"{RATES.name}: 0 is no clock that runs; allowed: above 0")
+            raise InputError(f"{RATES}: 0 is no clock that runs; allowed: above 0")
     found_sizes = []
-    for word in _numbers(sizes, SIZES.name):
+    for word in _numbers(sizes, str(SIZES)):
         if not re.fullmatch("[0-9]{1,18}", word) or not int(word):
-            raise InputError(f"{SIZES.name}: {shown(word)}; allowed: numbers of jobs, as 50,100")
+            raise InputError(f"{SIZES}: {shown(word)}; allowed: numbers of jobs, as 50,100")
         found_sizes.append(int(word))
     plan = Plan(REPEATS.check(repeats), tuple(sorted(found_rates)), tuple(sorted(found_sizes)))
-    return Asked(parse_beside(beside_, BESIDE.name), plan)
+    return Asked(parse_beside(beside_, str(BESIDE)), plan)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bridge.options.declared import OUT, REPORT_ONLY
+from bridge.options.declared import FORCE, OUT, REPORT_ONLY
 from bridge.replay.report.sides import SLURM, Side, of_table
 from bridge.runs.directory import read_record, write_record
 from bridge.runs.ownership import ours_in, put_aside, remove_files
@@ -52,20 +52,20 @@ def finished(folder: Path, scenario: Scenario, arguments: Mapping[str, Any], *, 
     """
     record = read_record(folder, what="replay")
     if not isinstance(record.get("replay"), dict):
-        raise InputError(f"{REPORT_ONLY.name}: {folder} holds a run of our engine; allowed: a replay")
+        raise InputError(f"{REPORT_ONLY}: {folder} holds a run of our engine; allowed: a replay")
     was, wanted = record["arguments"], parse_json(json.dumps({**arguments, **scenario.options.names()}), "options")
     for key in wanted:
         if key not in _TABLES and was.get(key) != wanted[key]:
             raise InputError(
-                f"{REPORT_ONLY.name}: {folder} was made with {key} {shown(was.get(key))}, and not {shown(wanted[key])}; "
+                f"{REPORT_ONLY}: {folder} was made with {key} {shown(was.get(key))}, and not {shown(wanted[key])}; "
                 "allowed: the same options"
             )
     if record["workload"]["jobs"] != (n := len(scenario.workload)):
         raise InputError(
-            f"{REPORT_ONLY.name}: {folder} has {record['workload']['jobs']} jobs, the workload now {n}; allowed: the same"
+            f"{REPORT_ONLY}: {folder} has {record['workload']['jobs']} jobs, the workload now {n}; allowed: the same"
         )
     if (folder / FOLDER).exists() and not force:
-        raise InputError(f"{OUT.name}: {folder / FOLDER} exists; replace it with --force")
+        raise InputError(f"{OUT}: {folder / FOLDER} exists; replace it with {FORCE}")
     frame = read_jobs(folder / "jobs.parquet")
     killed = int(record["metrics"].get("state_killed") or 0)
     return Finished(of_table(SLURM, frame, killed), record["replay"])

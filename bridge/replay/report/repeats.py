@@ -14,6 +14,7 @@ from bridge.couplings import Watch
 from bridge.replay.chosen import SlurmChoice
 from bridge.replay.report.sides import SLURM, Side, of_result
 from bridge.scenarios.scenario import Scenario
+from bridge.spelling import on_command_line
 from traces.base.errors import TwolevelError
 from traces.compiled import Array
 
@@ -134,7 +135,9 @@ def _attempt(scenario: Scenario, choice: SlurmChoice, repeat: int, folder: Path,
     except TwolevelError as error:
         if not choice.rate:
             raise
-        return Attempt(choice.rate, repeat, n, time.monotonic() - began_s, None, " ".join(str(error).split()))
+        return Attempt(
+            choice.rate, repeat, n, time.monotonic() - began_s, None, " ".join(on_command_line(error.text).split())
+        )
     finally:
         shutil.rmtree(own, ignore_errors=True)
     side = of_result(SLURM, done.result)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from bridge.options.declared import BESIDE
 from bridge.runs.result import Result
 from bridge.scenarios.scenario import Options, Scenario
 from traces.base.errors import InputError, shown
+from traces.base.mentions import leading
 from traces.base.naming import split_names
 from traces.compiled import Array
 from traces.figures.study.combinations import batch_label
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
 #: What the schedule of the log is called, and that of Slurm.
 LOG, SLURM = "log", "Slurm"
-
-#: The option of a run that a policy or its backfilling comes from, which is here another one.
-_OF_RUN = re.compile(rf"^({BLS.name}|{BACKFILL.name})( \S+)?: ")
 
 
 #: What a schedule has of each job.
@@ -188,5 +185,8 @@ def engines(scenario: Scenario, ways: Sequence[tuple[str, str]], known_jobs: Arr
             own = replace(options, bls=bls, rules=rules)
             found[label] = Scenario.of(scenario.workload, scenario.platform, own, known_jobs=known_jobs)
         except InputError as error:
-            raise InputError(f"{BESIDE.name}: {label}: {_OF_RUN.sub('', str(error))}") from None
+            option, what = leading(error.text)
+            if option is None or option.name not in (BLS.name, BACKFILL.name):  # which come from another option here
+                what = error.text
+            raise InputError(f"{BESIDE}: {label}: {what.removeprefix(': ')}") from None
     return found

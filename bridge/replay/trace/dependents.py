@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bls.constraints.dependencies import Dependencies
+from bls.options import DEPENDENCIES
 from traces.base.errors import InputError
 
 
@@ -22,7 +23,7 @@ class Dependents:
 
     def __init__(self, found: Dependencies | None) -> None:
         if found is not None and found.several:
-            raise InputError("--dependencies: jobs that wait for several others are not replayed; allowed: one each")
+            raise InputError(f"{DEPENDENCIES}: jobs that wait for several others are not replayed; allowed: one each")
         self._found = found
         self._held_back: dict[int, list[int]] = {}
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from bls.constraints.advance_reservations import Windows
 from bls.machine.platform import Platform
+from bls.options import WINDOWS
 from bridge.replay.host_names import compressed
 from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
@@ -42,7 +43,7 @@ def reservation_lines(windows: Windows, platform: Platform, nodes: Sequence[str]
         whole = bool((counts[hosts] == np.diff(platform.first_core)[hosts]).all())
         if not whole and len(hosts) > 1:
             raise InputError(
-                f"--windows: {window}: has parts of {len(hosts)} hosts; for Slurm, allowed: whole hosts, or cores of one"
+                f"{WINDOWS}: {window}: has parts of {len(hosts)} hosts; for Slurm, allowed: whole hosts, or cores of one"
             )
         begin_s = (int(windows.begin_ns[w]) + origin_ns) // NS_PER_S
         end_s = -(-(int(windows.end_ns[w]) + origin_ns) // NS_PER_S)

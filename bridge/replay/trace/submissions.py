@@ -12,6 +12,7 @@ from bls.constraints.resource_requests import Requests
 from bls.machine.resource_amounts import MEMORY
 from bls.workloads.distinct import distinct
 from bls.workloads.workload import Workload
+from bridge.options.declared import PRIORITIES
 from bridge.replay.configuration import Configuration, partition_names, slurm_partition
 from bridge.replay.host_names import expanded
 from bridge.replay.keys import BY_CORES
@@ -211,7 +212,7 @@ def _priorities(
     known = workload.wait_ns >= 0
     if not known.any():
         raise InputError(
-            "--priorities recorded: the log says neither jobs' priorities nor when they have started; allowed: slurm"
+            f"{PRIORITIES:recorded}: the log says neither jobs' priorities nor when they have started; allowed: slurm"
         )
     if not known.all():
         notes["without a recorded start, and with --priorities recorded the lowest priorities"] = int((~known).sum())

@@ -16,6 +16,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from bridge.held_interrupts import interrupts_held
+from bridge.options.declared import WORKERS
 from bridge.standard_error import say
 from bridge.studies.executors.cluster import Cluster
 from bridge.studies.executors.dask_library import dask_library
@@ -64,7 +65,7 @@ def cluster_executor(where: str, study: Study, workers: int | None) -> Callable[
     if "://" not in where:
         raise one_of("kind of cluster", where, ("tcp://HOST:PORT", *_STARTED), "--cluster")
     if workers is not None:
-        raise InputError(f"--workers {workers}: the cluster at {where} has its own workers")
+        raise InputError(f"{WORKERS:{workers}}: the cluster at {where} has its own workers")
     there = Cluster(where, where, connect_s=_TIMEOUT_S)
     return lambda needs: DaskCells(lambda: contextlib.nullcontext(there), needs, waits=False)
 

@@ -10,6 +10,7 @@ from typing import Any
 from als.lengths import takes_variation
 from als.options import VARIATION
 from als.techniques import spelled, split_techniques
+from bls.options import BACKFILL, CONSERVATIVE
 from bls.policies import split_names
 from bridge.options.declared import VARIATIONS
 from bridge.scenarios.options import ScenarioOptions
@@ -52,10 +53,10 @@ def grid_text(
     try:
         variations = [parse_real(text) for text in _words(variation)]
     except ValueError:
-        raise InputError(f"--variation: {shown(variation)}; allowed: numbers separated by commas") from None
+        raise InputError(f"{VARIATION}: {shown(variation)}; allowed: numbers separated by commas") from None
     for value in variations:
         if not math.isfinite(value):
-            raise InputError(f"--variation: {value}; allowed: {VARIATION.limits}")
+            raise InputError(f"{VARIATION}: {value}; allowed: {VARIATION.limits}")
     axes: dict[str, list[Any]] = {
         "bls": split_names(bls),
         "backfill": _words(shared.backfill),
@@ -68,7 +69,7 @@ def grid_text(
         if len(set(values)) < len(values):
             raise InputError(f"--{name}: {shown(','.join(map(str, values)))} has one twice")
     if shared.conservative is not None and "conservative" not in axes["backfill"]:
-        raise InputError(f"--conservative {shared.conservative}: needs --backfill conservative")
+        raise InputError(f"{CONSERVATIVE:{shared.conservative}}: needs {BACKFILL:conservative}")
     given_replicates(replicate, warmup, shake, "--{}".format)
     chosen = [shared.seed] if seeds is None else _seeds(seeds)
     lines = [

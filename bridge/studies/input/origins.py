@@ -7,14 +7,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from bridge.studies.input.run_options import Value, checked_value
+from traces.base.mentions import leading
 
 #: An option and its value → file, table and key; ``("file", NAME)`` is the log of a workload.
 Origins: TypeAlias = Mapping[tuple[str, Value], str]
 
 #: A text that is no part of a longer word.
 _WORD = r"(?<![\w-]){}(?![\w-])"
-
-_OPTION = re.compile(r"(?:workload .*?: )?--([a-z][a-z-]*)(?:: )?")
 
 
 def origins_of(given: Mapping[str, Any], path: str) -> Origins:
@@ -44,14 +43,16 @@ def _tables(given: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]
 _ORDINARY = ("all", "log", "none", "paper")
 
 
-def with_origin(error: str, given: Mapping[str, Value], origins: Origins) -> str:
+def with_origin(error: str, given: Mapping[str, Value], origins: Origins, before: str = "") -> str:
     """An error of a cell that is given some options, with the place of what it is about in front.
 
-    That is the option that the error begins with, or else the one whose value it names.
+    That is the option that the error begins with, or else the one whose value it names. In any other case ``before`` is put
+    in front of the error.
     """
-    found = _OPTION.match(error)
-    if found and (place := origins.get((found[1], given.get(found[1])))):
-        return f"{place}: {error[found.end() :].lstrip()}"
+    option, rest = leading(error)
+    if option is not None and (place := origins.get((option.name, given.get(option.name)))):
+        return f"{place}: {option.said or rest.removeprefix(':').lstrip()}{rest * bool(option.said)}"
+    error = before + error
     for name, value in given.items():
         texts = [text for text in (value if isinstance(value, tuple) else (value,)) if isinstance(text, str)]
         telling = (text for text in texts if text and text not in _ORDINARY)

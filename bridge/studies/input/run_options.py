@@ -20,6 +20,7 @@ from bridge.scenarios.options import ApplicationOptions, ScenarioOptions, Schedu
 from bridge.scenarios.scenario import RECORDED, Options
 from bridge.schedulers import scheduler_of
 from traces.base.errors import InputError, one_of, shown
+from traces.base.mentions import Mention
 from traces.base.option import Option
 
 #: What an option's value may be.
@@ -280,7 +281,7 @@ def drawn(
     )
     machine = slurm.machine()
     if machine is not None and given.get("platform") is not None:
-        raise InputError(f"{SLURM_CONF.name}: not with platform: its nodes are the machine; allowed: one of them")
+        raise InputError(f"{SLURM_CONF}: not with platform: its nodes are the machine; allowed: one of them")
     by_slurm = given.get(BATCH_OPTION) == SLURM
     if by_slurm:
         given = _of_replay(given)
@@ -303,7 +304,8 @@ def _of_replay(given: Mapping[str, Value]) -> dict[str, Value]:
     # What of a cell of Slurm holds; what would be another experiment without it is refused.
     for name, _ in effects(given):
         if name not in (BATCH_OPTION, *OF_SLURM, *_REPLAYED):
+            option = Mention(name, name.replace("-", "_"))
             raise InputError(
-                f"--{name}: not with {BATCH_OPTION} {SLURM}: a replay knows nothing of it; allowed: {', '.join(_REPLAYED)}"
+                f"{option}: not with {BATCH_OPTION} {SLURM}: a replay knows nothing of it; allowed: {', '.join(_REPLAYED)}"
             )
     return {name: value for name, value in given.items() if name not in OF_ENGINE}

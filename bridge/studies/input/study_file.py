@@ -82,7 +82,7 @@ def load_study(path: str | Path, data: Sequence[str | Path] = ()) -> Study:
     try:
         study = parse_study(text, folders, Path(path).stem)
     except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+        raise InputError(f"{path}: {error.text}") from None
     return replace(study, origins=origins_of(parse_toml(text, ""), str(path)))
 
 

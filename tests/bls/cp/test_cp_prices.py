@@ -270,7 +270,7 @@ def test_what_a_weight_of_energy_needs(signals: Path) -> None:
     """One line before the run begins: signals, and the column that is weighed."""
     jobs, one = Workload.from_jobs(ROWS), Platform((HostGroup(2, 1, 1.0, power=WATTS),))
     with pytest.raises(
-        InputError, match=r"^[^\n]*goes by price_per_kwh, and there are no signals=; allowed: signals= with"
+        InputError, match=r"^[^\n]*goes by price_per_kwh, and there are no signals; allowed: signals with"
     ):
         bridge.simulate(jobs, one, bls="hcp19:goal=weighted,energy=1", als="recorded")
     with pytest.raises(InputError, match=r"it goes by g_co2e_per_kwh, and .*signals\.csv has no such column; allowed"):

@@ -50,7 +50,7 @@ def read_tasks(path: Path, core_names: Sequence[str], job_id: Sequence[int]) -> 
     try:
         return _read(path, core_names, job_id)
     except TwolevelError as error:
-        raise InputError(str(error)) from None
+        raise InputError(error.text) from None
     except Exception as error:  # the binding raises what it likes
         raise InputError(f"{path}: is no OTF2 archive that can be read: {error}") from None
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from traces.base.errors import InputError, shown_name
+from traces.base.shared_options import PART_JOBS
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
 from traces.exporters.shown.part import Intervals, Part
@@ -45,7 +46,7 @@ def cut_ledger(ledger: Ledger, part: Part) -> Ledger:
         kept = _within(ledger.jobs.job_id, part.jobs)
         if not kept.any():
             there = "there is no such job" if part.cores is None else "no such job held one of these cores"
-            raise InputError(f"--jobs: {there}: {shown_name(part.job_words or intervals_text(part.jobs))}")
+            raise InputError(f"{PART_JOBS}: {there}: {shown_name(part.job_words or intervals_text(part.jobs))}")
         ledger = _of_rows(ledger, kept)
     if part.window_ns is not None:
         ledger = _of_window(ledger, *part.window_ns)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from traces.base.errors import InputError
+from traces.base.shared_options import PART_CORES
 from traces.compiled import Array
 from traces.figures.drawing import bars, canvas
 from traces.figures.drawing.canvas import Figure
@@ -57,7 +58,7 @@ def chosen_cores(first_core: Array, cores: Intervals | None) -> Array:
     every: Array = np.arange(n_cores)
     if cores is None:
         return every
-    check_ends(cores, n_cores, "--cores", f"the machine has cores 0 to {n_cores - 1}")
+    check_ends(cores, n_cores, str(PART_CORES), f"the machine has cores 0 to {n_cores - 1}")
     return every[within(every, cores)]
 
 

@@ -22,7 +22,7 @@ class Described(Protocol):
     """Figures of a workload, as ``bls.describe`` returns them."""
 
     def as_dict(self) -> dict[str, Any]:
-        """The figures in plain values; the keys are those of ``twolevel workload info --json``."""
+        """The figures in plain values; the keys are those of ``twolevel workload info`` in JSON."""
 
 
 def overview_figure(described: Described) -> Figure:
