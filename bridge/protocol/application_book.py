@@ -14,7 +14,7 @@ from bridge.protocol.tables import JOB_TABLE, ConnectionState, JobEvent, JobStat
 from bridge.protocol.vocabulary import BrokenRule, Greeting, Message
 
 #: Why a hello of the other role is refused, whatever its version.
-IS_SCHEDULER: Final = "it is a scheduler; allowed: an application simulator (--bls-command is for schedulers)"
+IS_SCHEDULER: Final = "it is a scheduler; allowed: an application simulator"
 
 #: How many of the latest steps of all jobs are kept for :meth:`ApplicationBook.story`.
 STORY_LINES: Final = 10_000
