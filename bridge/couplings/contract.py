@@ -43,66 +43,34 @@ class Watch(Protocol):
 class BatchLevel(Protocol):
     """What the bridge needs of a batch level: jobs by row, and what becomes of them.
 
-    It is driven as the module ``bridge.couplings.processes`` says. A level that is a ``bls.running_jobs.RunningJobs`` may also
-    tell jobs that run what they are to release, at which speed to run, and so on; any other only starts and ends them.
+    ``bls.simulator.BatchSimulator`` says what its attributes and methods mean. A level is driven as the module
+    ``bridge.couplings.processes`` says. One that is a ``bls.running_jobs.RunningJobs`` may also tell running jobs what to release,
+    at which speed to run, and so on; any other only starts and ends them.
     """
 
     deadline_ns: Array  # of the workload's jobs
 
     @property
-    def now_ns(self) -> int:
-        """The instant."""
-
+    def now_ns(self) -> int: ...
     @property
-    def ended(self) -> int:
-        """How many jobs have ended for good."""
-
+    def ended(self) -> int: ...
     @property
-    def rows(self) -> int:
-        """How many rows there are: jobs, and later attempts of jobs that were cut."""
-
+    def rows(self) -> int: ...
     @property
-    def dealings(self) -> Dealings:
-        """What may become of jobs while they run."""
-
-    def advance(self, max_ends: int) -> BatchStatus:
-        """Run until an answer is needed, so many jobs have ended, or all have."""
-
-    def columns(self) -> JobColumns:
-        """All rows."""
-
-    def allocations(self) -> tuple[Array, Array, Array]:
-        """The cores of all rows: ``allocation_first``, ``_lo`` and ``_hi`` of ``traces.ledger.JobRecords``."""
-
-    def started(self) -> list[int]:
-        """The rows that await an answer."""
-
-    def reached(self) -> list[int]:
-        """The rows of the running jobs that there is something to tell, once."""
-
-    def origin(self, row: int) -> int:
-        """The row of the workload."""
-
-    def job_number(self, row: int) -> int:
-        """The workload's number of a row's job."""
-
-    def start_ns(self, row: int) -> int:
-        """When a row's job has started."""
-
-    def stop_ns(self, row: int) -> int | None:
-        """The instant at which it is cut at the latest; None if it is not."""
-
-    def allocation(self, row: int) -> Iterator[tuple[int, int]]:
-        """The half-open intervals of cores that it started with."""
-
-    def promise(self, row: int, not_before_ns: int) -> bool:
-        """Tell that a running job ends at ``not_before_ns`` or later; False if it takes back what is known."""
-
-    def take_back(self, row: int) -> bool:
-        """Take back how a running job was to go on: it needs an outcome or a promise again."""
-
-    def outcome(self, row: int, end_ns: int, stopped: bool = False) -> bool:
-        """Tell when a running job ends, and whether because it was cut; False if that cannot be."""
+    def dealings(self) -> Dealings: ...
+    def advance(self, max_ends: int) -> BatchStatus: ...
+    def columns(self) -> JobColumns: ...
+    def allocations(self) -> tuple[Array, Array, Array]: ...
+    def started(self) -> list[int]: ...
+    def reached(self) -> list[int]: ...
+    def origin(self, row: int) -> int: ...
+    def job_number(self, row: int) -> int: ...
+    def start_ns(self, row: int) -> int: ...
+    def stop_ns(self, row: int) -> int | None: ...
+    def allocation(self, row: int) -> Iterator[tuple[int, int]]: ...
+    def promise(self, row: int, not_before_ns: int) -> bool: ...
+    def take_back(self, row: int) -> bool: ...
+    def outcome(self, row: int, end_ns: int, stopped: bool = False) -> bool: ...
 
 
 @runtime_checkable
