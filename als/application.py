@@ -415,11 +415,7 @@ class Application:
         return found
 
     def resize(
-        self,
-        given: Sequence[tuple[int, float, int]] = (),
-        taken: Sequence[int] = (),
-        *,
-        cost_ns: int = 0,
+        self, given: Sequence[tuple[int, float, int]] = (), taken: Sequence[int] = (), *, cost_ns: int = 0
     ) -> list[int]:
         """From now on it has other cores (``als.engine.features.width``): a decision of whoever gives it cores.
 

@@ -380,10 +380,7 @@ def _check_resizing(
             asked is not None and bool(asked.switches.any()),
             "jobs that ask for few switches, as nobody says on how many they are then",
         ),
-        (
-            rules.molds and asked is not None and not asked.plain,
-            "jobs that ask for more than cores",
-        ),
+        (rules.molds and asked is not None and not asked.plain, "jobs that ask for more than cores"),
         (rules.molds and constraints.windows is not None and len(constraints.windows) > 0, str(o.WINDOWS)),
         (
             rules.molds and not countable,

@@ -28,23 +28,8 @@ from bls.machine.platform import Platform
 from bls.metrics.schedule import NO_DOWNTIME, Downtime
 from bls.observers import Observers, data_by_name
 from bls.options import MAX_ATTEMPTS, ON_FAILURE, SLACK
-from bls.policies import (
-    AnyPolicy,
-    DecidingPolicy,
-    KnownJobs,
-    Scoring,
-    ScoringPolicy,
-    scoring,
-    unscored,
-)
-from bls.policies.contract import (
-    FollowingPolicy,
-    OtherProgram,
-    by_prediction,
-    no_account,
-    no_decision,
-    no_score,
-)
+from bls.policies import AnyPolicy, DecidingPolicy, KnownJobs, Scoring, ScoringPolicy, scoring, unscored
+from bls.policies.contract import FollowingPolicy, OtherProgram, by_prediction, no_account, no_decision, no_score
 from bls.policies.declared import PASS_COLUMNS, check_rules, columns_declared, policy_totals
 from bls.power.core_power import core_mw, idle_mw
 from bls.running_jobs import RunningJobs

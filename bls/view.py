@@ -28,15 +28,7 @@ from bls.seen.columns import RunningColumns, WaitingColumns
 from bls.seen.corrections import Corrections
 from bls.seen.directions import Directions
 from bls.seen.jobs import JobFacts, JobWidth, RunView, SeenJob
-from bls.seen.machine import (
-    Present,
-    SeenHost,
-    SeenPartition,
-    SeenWindow,
-    seen_hosts,
-    seen_partitions,
-    seen_windows,
-)
+from bls.seen.machine import Present, SeenHost, SeenPartition, SeenWindow, seen_hosts, seen_partitions, seen_windows
 from bls.seen.news import AnyNews, News
 from bls.seen.notes import DecisionNotes
 from bls.seen.wake_ups import WakeUps

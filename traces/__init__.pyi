@@ -14,11 +14,5 @@ from .ledger import (
     TaskRecords as TaskRecords,
     TransferRecords as TransferRecords,
 )
-from .ledger_tables import (
-    tasks_frame as tasks_frame,
-    transfers_frame as transfers_frame,
-)
-from .tables import (
-    jobs_frame as jobs_frame,
-    timedeltas as timedeltas,
-)
+from .ledger_tables import tasks_frame as tasks_frame, transfers_frame as transfers_frame
+from .tables import jobs_frame as jobs_frame, timedeltas as timedeltas

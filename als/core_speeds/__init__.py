@@ -20,15 +20,7 @@ from als.core_speeds.late import Late
 from als.core_speeds.lost import Lost
 from als.core_speeds.noise import Noise
 from als.core_speeds.square import Square
-from als.core_speeds.state import (
-    NEVER,
-    SpeedState,
-    fill_comes_ns,
-    fill_factors,
-    fill_next_ns,
-    list_changes,
-    new_state,
-)
+from als.core_speeds.state import NEVER, SpeedState, fill_comes_ns, fill_factors, fill_next_ns, list_changes, new_state
 from als.core_speeds.trace import Trace
 from als.options import SPEEDS
 from traces.base.errors import InputError, at, one_of

@@ -23,16 +23,7 @@ from als.streams import GRAPH_WORK, GRAPHS, fill_round_keys, fill_words, next_wo
 from traces.base.errors import InputError, PluginError
 from traces.compiled import Array, caller, compiled
 
-__all__ = [
-    "IMPOSSIBLE",
-    "NO_ROOM",
-    "DrawnGraph",
-    "draw_graph",
-    "drawn_graph",
-    "fault",
-    "more_room",
-    "room",
-]
+__all__ = ["IMPOSSIBLE", "NO_ROOM", "DrawnGraph", "draw_graph", "drawn_graph", "fault", "more_room", "room"]
 
 # As many draws in a row that are not above 0 are no chance: at the largest c.o.v. nearly every second one is above 0.
 _MOST_REDRAWN = 10_000

@@ -6,16 +6,7 @@ import math
 
 import numpy as np
 
-from als.network.flows import (
-    ARRIVED,
-    BEYOND,
-    FlowState,
-    begin_flows,
-    new_flow_state,
-    next_event,
-    pop_flow,
-    send,
-)
+from als.network.flows import ARRIVED, BEYOND, FlowState, begin_flows, new_flow_state, next_event, pop_flow, send
 from als.network.routes import longest_route
 from als.network.sharing import share
 from als.network.state import NONE, NetworkState

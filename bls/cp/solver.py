@@ -59,14 +59,7 @@ class Solved:
 
 
 def solve(
-    model: Any,
-    variables: Sequence[Any],
-    *,
-    limit_s: float,
-    wall_s: float,
-    seed: int,
-    presolve: bool,
-    fixed: bool,
+    model: Any, variables: Sequence[Any], *, limit_s: float, wall_s: float, seed: int, presolve: bool, fixed: bool
 ) -> Solved:
     """Solve a model.
 

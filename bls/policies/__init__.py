@@ -86,10 +86,7 @@ POLICIES: dict[str, AnyPolicy] = {
 }
 
 #: Policies that are written behind a name, ``NAME:TEXT``, and what makes them of (the text, the option it was given in).
-WRITTEN: dict[str, Callable[[str, str], AnyPolicy]] = {
-    "expr": expression,
-    "multifactor": multifactor,
-}
+WRITTEN: dict[str, Callable[[str, str], AnyPolicy]] = {"expr": expression, "multifactor": multifactor}
 
 
 def reads_deadlines(given: str | AnyPolicy) -> bool:

@@ -47,12 +47,7 @@ class WorkloadReader(Protocol):
         ...
 
 
-READERS: dict[str, WorkloadReader] = {
-    "swf": read_swf,
-    "sacct": read_sacct,
-    "batsim": read_batsim,
-    "gwf": read_gwf,
-}
+READERS: dict[str, WorkloadReader] = {"swf": read_swf, "sacct": read_sacct, "batsim": read_batsim, "gwf": read_gwf}
 
 #: Endings of names that are not a reader's own.
 ENDINGS = {"json": "batsim"}
@@ -62,11 +57,7 @@ _READ = f"Formats that are read: {', '.join(READERS)}. For others, use bls.Workl
 
 
 def read_workload(
-    path: str | os.PathLike[str],
-    *,
-    format: str | None = None,
-    where: str = "format",
-    cancelled: bool | None = False,
+    path: str | os.PathLike[str], *, format: str | None = None, where: str = "format", cancelled: bool | None = False
 ) -> Workload:
     """Read a workload file.
 

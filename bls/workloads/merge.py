@@ -235,11 +235,7 @@ def _of_one_number(known: _Labels) -> dict[int, str]:
 
 
 def _refuse_shared(
-    name: str,
-    used: Sequence[Array],
-    labels: Sequence[_Labels],
-    named: Sequence[_Labels],
-    workloads: Sequence[Workload],
+    name: str, used: Sequence[Array], labels: Sequence[_Labels], named: Sequence[_Labels], workloads: Sequence[Workload]
 ) -> None:
     """Refuse two logs that both have a number, and at least one of them no name for it."""
     have = [{*own.tolist(), *known} for own, known in zip(used, labels, strict=True)]

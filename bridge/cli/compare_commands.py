@@ -43,14 +43,7 @@ def compare_command(
     from bridge.compare.comparison import compare_jobs, ranked
     from bridge.compare.record import METRICS, differing, job_rows, read_run, write_comparison
     from bridge.compare.rewards import parse_rates
-    from bridge.compare.words import (
-        ONE_SAMPLE,
-        chain_table,
-        delay_lines,
-        overrun_lines,
-        runs_rows,
-        summary_rows,
-    )
+    from bridge.compare.words import ONE_SAMPLE, chain_table, delay_lines, overrun_lines, runs_rows, summary_rows
     from bridge.runs.directory import check_target, fresh_directory, named_folder
     from bridge.runs.job_names import ids_of
     from bridge.scenarios.randomness import draws

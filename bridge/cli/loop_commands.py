@@ -8,17 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 # Everything else is imported by the command that needs it, so that --help is quick.
 from als.options import ALS, ASSIGNMENT, LATENCY, LENGTHS, N_TASKS, OVERHEAD, SPEEDS, STEPS, VARIATION
 from bridge.options.bundles import bundled
-from bridge.options.declared import (
-    CHUNKS,
-    CORE_SPEED,
-    FORCE,
-    HOSTS,
-    LENGTH_UNIT,
-    LENGTHS_FILE,
-    MEAN,
-    OUT,
-    TRACE,
-)
+from bridge.options.declared import CHUNKS, CORE_SPEED, FORCE, HOSTS, LENGTH_UNIT, LENGTHS_FILE, MEAN, OUT, TRACE
 from bridge.options.single import ChunkCosts, Cores, Written
 from bridge.standard_error import put_text, say
 

@@ -72,9 +72,7 @@ COMMANDS: dict[str, _Command] = {
         "twolevel grid sample --bls fcfs,sjf --als static,gss --variation 0,0.25 --seeds 10 --out study",
     ),
     "study": _Command(
-        "bridge.cli.study_commands",
-        "Run the study of a file.",
-        "twolevel study study.toml --out results --workers 2",
+        "bridge.cli.study_commands", "Run the study of a file.", "twolevel study study.toml --out results --workers 2"
     ),
     "repeat": _Command("bridge.cli.study_commands", "Run a study again and compare.", "twolevel repeat results"),
     "loop": _Command(
@@ -88,9 +86,7 @@ COMMANDS: dict[str, _Command] = {
         "twolevel graph cholesky:tiles=8 --hosts 4 --cores 16 --als heft --network lv08 --out graph",
     ),
     "compare": _Command(
-        "bridge.cli.compare_commands",
-        "Compare two runs, job by job.",
-        "twolevel compare static gss --job 320",
+        "bridge.cli.compare_commands", "Compare two runs, job by job.", "twolevel compare static gss --job 320"
     ),
     "story": _Command(
         "bridge.cli.story_commands", "Print what happened to one job, and why.", "twolevel story results 42"
@@ -104,9 +100,7 @@ COMMANDS: dict[str, _Command] = {
         "twolevel gantt results --jobs 40-60 --cores 64-127 -o figure.png",
     ),
     "power": _Command(
-        "bridge.cli.figure_commands",
-        "Draw what a run's machine has drawn.",
-        "twolevel power results -o power.svg",
+        "bridge.cli.figure_commands", "Draw what a run's machine has drawn.", "twolevel power results -o power.svg"
     ),
     "figures": _Command(
         "bridge.cli.figure_commands",
@@ -114,15 +108,9 @@ COMMANDS: dict[str, _Command] = {
         "twolevel figures results --only utilisation --only heat --format svg",
     ),
     "report": _Command(
-        "bridge.cli.report_commands",
-        "Write the page of a result.",
-        "twolevel report results -o page.html",
+        "bridge.cli.report_commands", "Write the page of a result.", "twolevel report results -o page.html"
     ),
-    "warm-up": _Command(
-        "bridge.cli.kernel_commands",
-        "Compile the kernels now.",
-        "twolevel warm-up --all",
-    ),
+    "warm-up": _Command("bridge.cli.kernel_commands", "Compile the kernels now.", "twolevel warm-up --all"),
     "doctor": _Command("bridge.cli.run_commands", "Look at the installation.", "twolevel doctor"),
     "cite": _Command(
         "bridge.cli.cite_commands", "Print how to cite this software.", "twolevel cite --bibtex >> references.bib"

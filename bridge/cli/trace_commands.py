@@ -15,9 +15,7 @@ from traces.base.option import Panel
 from traces.base.shared_options import PART_CORES, PART_JOBS
 
 trace_app = typer.Typer(
-    help="Say what is in a trace, cut a part out, convert it.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+    help="Say what is in a trace, cut a part out, convert it.", no_args_is_help=True, rich_markup_mode=None
 )
 
 _Results = Annotated[str, typer.Argument(metavar="DIR", help="A folder that twolevel run has written.")]

@@ -144,16 +144,10 @@ def compare_jobs(
     started_a, started_b = (frame["start_ns"].to_numpy() >= 0 for frame in (a, b))
     in_a, in_b = started_a[a_row], started_b[b_row]
     both = in_a & in_b
-    sides = (
-        StartedJobs.of(a, releases[0], hints[0], widths[0]),
-        StartedJobs.of(b, releases[1], hints[1], widths[1]),
-    )
+    sides = (StartedJobs.of(a, releases[0], hints[0], widths[0]), StartedJobs.of(b, releases[1], hints[1], widths[1]))
     # Rows among those that started.
     rows = (np.cumsum(started_a) - 1)[a_row[both]], (np.cumsum(started_b) - 1)[b_row[both]]
-    causes = (
-        find_causes(sides[0], sides[1], rows[0], rows[1]),
-        find_causes(sides[1], sides[0], rows[1], rows[0]),
-    )
+    causes = (find_causes(sides[0], sides[1], rows[0], rows[1]), find_causes(sides[1], sides[0], rows[1], rows[0]))
     columns = _delay_columns(sides, rows, causes) | _reasons(sides, rows)
     delta = columns["start_delta_ns"]
     counts = {
@@ -245,11 +239,7 @@ def _delay_columns(
         "submit_ns": a.submit_ns[rows[0]],
     }
     for late, run in enumerate(("a", "b")):
-        columns |= {
-            f"eligible_{run}_ns": eligible[late],
-            f"start_{run}_ns": start[late],
-            f"end_{run}_ns": end[late],
-        }
+        columns |= {f"eligible_{run}_ns": eligible[late], f"start_{run}_ns": start[late], f"end_{run}_ns": end[late]}
     columns |= {"start_delta_ns": start_delta, "run_delta_ns": run_delta, "end_delta_ns": end_delta}
     for late, run in enumerate(("a", "b")):
         columns |= {

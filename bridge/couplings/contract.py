@@ -44,8 +44,8 @@ class BatchLevel(Protocol):
     """What the bridge needs of a batch level: jobs by row, and what becomes of them.
 
     ``bls.simulator.BatchSimulator`` says what its attributes and methods mean. A level is driven as the module
-    ``bridge.couplings.processes`` says. One that is a ``bls.running_jobs.RunningJobs`` may also tell running jobs what to release,
-    at which speed to run, and so on; any other only starts and ends them.
+    ``bridge.couplings.processes`` says. One that is a ``bls.running_jobs.RunningJobs`` may also tell running jobs what to
+    release, at which speed to run, and so on; any other only starts and ends them.
     """
 
     deadline_ns: Array  # of the workload's jobs

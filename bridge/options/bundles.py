@@ -91,12 +91,7 @@ def _for_typer(hint: Any, *, required: bool, said: Any) -> Any:
     return Annotated[
         kind,
         typer.Option(
-            *names,
-            metavar=metavar,
-            help=text,
-            show_default=shown,
-            rich_help_panel=declared.panel,
-            autocompletion=words,
+            *names, metavar=metavar, help=text, show_default=shown, rich_help_panel=declared.panel, autocompletion=words
         ),
     ]
 

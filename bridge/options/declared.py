@@ -170,10 +170,7 @@ CERTIFICATE = Option[str | None](
     rule="the token's file with .crt behind it",
 )
 RUN_ADDRESS = Option[str | None](
-    name="ADDRESS",
-    default=None,
-    metavar="ADDRESS",
-    help="Where the run listens: tls://HOST:PORT",
+    name="ADDRESS", default=None, metavar="ADDRESS", help="Where the run listens: tls://HOST:PORT"
 )
 HOST_WORKERS = replace(WORKERS, help="Processes of this host at once")
 PATIENCE = Real(
@@ -245,10 +242,7 @@ MEAN = Real(
     help="Of tasks that are drawn: their mean length",
 )
 LENGTHS_FILE = Option[str | None](
-    name="LENGTHS.txt",
-    default=None,
-    metavar="LENGTHS.txt",
-    help=f"Task lengths, one a line; or give {a.N_TASKS}",
+    name="LENGTHS.txt", default=None, metavar="LENGTHS.txt", help=f"Task lengths, one a line; or give {a.N_TASKS}"
 )
 LENGTH_UNIT = Choice(
     name="unit",
@@ -259,9 +253,7 @@ LENGTH_UNIT = Choice(
     help="Of the numbers in LENGTHS.txt: gflop or flop",
 )
 CHUNKS = Option(
-    name="chunks",
-    default=False,
-    help="Only print the chunk sizes: tasks of equal length, cores ask in turn",
+    name="chunks", default=False, help="Only print the chunk sizes: tasks of equal length, cores ask in turn"
 )
 GRAPH = Option[str | None](
     name="GRAPH",
@@ -285,21 +277,10 @@ GRAPH_TASKS = Whole[int | None](
     rule="one per core",
 )
 FORMAT = Option[str | None](
-    name="format",
-    default=None,
-    metavar="NAME",
-    help="Of the file: wfformat, dax, dot, graphml",
-    rule="as it looks",
+    name="format", default=None, metavar="NAME", help="Of the file: wfformat, dax, dot, graphml", rule="as it looks"
 )
 
-TOP = Whole(
-    name="top",
-    default=10,
-    lowest=0,
-    highest=10**6,
-    metavar="N",
-    help="Print so many jobs of every ranking",
-)
+TOP = Whole(name="top", default=10, lowest=0, highest=10**6, metavar="N", help="Print so many jobs of every ranking")
 TIMEOUT = Real(
     name="timeout",
     default=30.0,

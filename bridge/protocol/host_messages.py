@@ -112,9 +112,7 @@ class HostGreeting(Greeting, frozen=True, tag_field="type", tag="join"):
 
 #: Every message, in the order of ``PROTOCOL.md``.
 HOST_MESSAGES: Final = Vocabulary(
-    HOST_TABLE,
-    (Join, Admitted, Dismissed, Ready, Declined, Launch, Kill, Gone, Unborn, Over),
-    HostGreeting,
+    HOST_TABLE, (Join, Admitted, Dismissed, Ready, Declined, Launch, Kill, Gone, Unborn, Over), HostGreeting
 )
 
 

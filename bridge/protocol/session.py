@@ -12,14 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar, Final, Generic, TypeVar
 
-from bridge.protocol.framing import (
-    MAX_FRAME,
-    MAX_FRAME_BEFORE_HELLO,
-    READ_AT_MOST,
-    FrameError,
-    FrameReader,
-    frame,
-)
+from bridge.protocol.framing import MAX_FRAME, MAX_FRAME_BEFORE_HELLO, READ_AT_MOST, FrameError, FrameReader, frame
 from bridge.protocol.tables import END, ConnectionState, Role
 from bridge.protocol.vocabulary import BrokenRule, Greeting, Message, MessageError, Vocabulary, name_of
 from traces.base.errors import PeerError

@@ -145,12 +145,7 @@ JOB_TABLE: Final[Table[JobState]] = {
     },
     _J.SUSPENDED: {_BRIDGE: {_E.RESUME: _J.RUNNING, _E.CANCEL: _J.CANCELLED}},
     _J.REPORTING: {
-        _APPLICATION: {
-            _E.RECORDS: _J.REPORTING,
-            _E.TRANSFERS: _J.SENDING,
-            _E.OUTCOME: _J.ABSENT,
-            _E.FAILED: _J.ABSENT,
-        },
+        _APPLICATION: {_E.RECORDS: _J.REPORTING, _E.TRANSFERS: _J.SENDING, _E.OUTCOME: _J.ABSENT, _E.FAILED: _J.ABSENT},
         _BRIDGE: {_E.CANCEL: _J.CANCELLED},
     },
     _J.SENDING: {
@@ -163,11 +158,7 @@ JOB_TABLE: Final[Table[JobState]] = {
 
 #: The connection of a host; each of its application processes has one of its own.
 HOST_TABLE: Final[Table[ConnectionState]] = {
-    _S.AWAIT_JOIN: {
-        _HOST: {"join": _S.AWAIT_ADMITTED},
-        _BRIDGE: {"refused": _S.CLOSED},
-        EITHER: {END: _S.CLOSED},
-    },
+    _S.AWAIT_JOIN: {_HOST: {"join": _S.AWAIT_ADMITTED}, _BRIDGE: {"refused": _S.CLOSED}, EITHER: {END: _S.CLOSED}},
     _S.AWAIT_ADMITTED: {_BRIDGE: {"admitted": _S.PREPARING, "refused": _S.CLOSED}, EITHER: {END: _S.CLOSED}},
     _S.PREPARING: {
         _HOST: {"ready": _S.READY, "declined": _S.CLOSED},
@@ -180,10 +171,7 @@ HOST_TABLE: Final[Table[ConnectionState]] = {
         EITHER: {END: _S.CLOSED},
     },
     # What was on its way when the run ended is dropped.
-    _S.CLOSING: {
-        _HOST: dict.fromkeys(("ready", "declined", "gone", "unborn"), _S.CLOSING),
-        EITHER: {END: _S.CLOSED},
-    },
+    _S.CLOSING: {_HOST: dict.fromkeys(("ready", "declined", "gone", "unborn"), _S.CLOSING), EITHER: {END: _S.CLOSED}},
 }
 
 #: The connection of a scheduler. It may not end before the run does.
@@ -227,9 +215,7 @@ SCHEDULED_JOB_TABLE: Final[Table[ScheduledJob]] = {
     },
     _W.CHOSEN: {_BRIDGE: {"started": _W.RUNNING}},
     _W.REJECTED: {_BRIDGE: {"ended": _W.ABSENT}},
-    _W.RUNNING: {
-        _BRIDGE: {"expected": _W.RUNNING, "released": _W.RUNNING, "given": _W.RUNNING, "ended": _W.ABSENT},
-    },
+    _W.RUNNING: {_BRIDGE: {"expected": _W.RUNNING, "released": _W.RUNNING, "given": _W.RUNNING, "ended": _W.ABSENT}},
 }
 
 

@@ -9,13 +9,7 @@ from importlib.resources import files
 from traces.base.parsing import parse_json
 
 #: What the first word of a name says of the metric of a job that follows it.
-_FIGURES = {
-    "mean": "mean",
-    "median": "median",
-    "p10": "10th percentile",
-    "p90": "90th percentile",
-    "max": "maximum",
-}
+_FIGURES = {"mean": "mean", "median": "median", "p10": "10th percentile", "p90": "90th percentile", "max": "maximum"}
 
 
 @cache

@@ -169,11 +169,7 @@ _READERS = {"jobs": read_jobs, "power": read_power, "decisions": _read_decisions
 # Tables without jobs: their figures are drawn of all of the run, whatever is chosen.
 _OF_ALL = {"power", "decisions"}
 
-_HOW = {
-    "jobs": "",
-    "power": f"; simulate again with {POWER}",
-    "decisions": f"; simulate again with {DECISIONS}",
-}
+_HOW = {"jobs": "", "power": f"; simulate again with {POWER}", "decisions": f"; simulate again with {DECISIONS}"}
 
 
 def draw_run_figures(

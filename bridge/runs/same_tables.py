@@ -78,12 +78,7 @@ def note_same(folder: Path, other: Path) -> SameTables:
         tuple(name for name in here if name not in there),
         tuple(name for name in there if name not in here),
     )
-    noted = {
-        "run": str(other),
-        "tables": same.tables,
-        "only_here": same.only_here,
-        "only_there": same.only_there,
-    }
+    noted = {"run": str(other), "tables": same.tables, "only_here": same.only_here, "only_there": same.only_there}
     write_record(folder / "run.json", record | {"same_as": noted})
     return same
 

@@ -377,10 +377,7 @@ def _simulated(
 
 
 def result_of(
-    scenario: Scenario,
-    simulator: BatchSimulator,
-    applications: Applications,
-    cost: dict[str, Any],
+    scenario: Scenario, simulator: BatchSimulator, applications: Applications, cost: dict[str, Any]
 ) -> Result:
     """The result of a simulation that is over, and stays."""
     ledger, notes = ledger_of(scenario, simulator, applications), _notes(scenario, simulator, fair_start=False)

@@ -10,13 +10,7 @@ from typing import Any
 import numpy as np
 
 from bls.workloads.job_words import JobWords
-from bridge.options.declared import (
-    PART_WINDOW,
-    TRACE_CORES,
-    TRACE_DETAIL,
-    TRACE_FORMATS,
-    TRACE_WINDOW,
-)
+from bridge.options.declared import PART_WINDOW, TRACE_CORES, TRACE_DETAIL, TRACE_FORMATS, TRACE_WINDOW
 from bridge.options.tracing import NO_FORMATS, TraceOptions
 from traces.base.errors import InputError, shown
 from traces.base.shared_options import PART_CORES, PART_JOBS

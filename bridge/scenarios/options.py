@@ -180,12 +180,7 @@ class ScenarioOptions:
             backfill=backfill[0],
             conservative=self.conservative or b.CONSERVATIVE.default,
             **self._given(
-                "kill_at_walltime",
-                "estimates",
-                "on_failure",
-                "coordination",
-                "max_attempts",
-                "charge_decisions",
+                "kill_at_walltime", "estimates", "on_failure", "coordination", "max_attempts", "charge_decisions"
             ),
             resize=self.resize or (b.RESIZE.default if self.malleable is None else b.RESIZED),
             decision_cost_ns=None if cost is None else parse_duration_ns(cost, str(DECISION_COST)),

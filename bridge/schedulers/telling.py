@@ -52,10 +52,7 @@ def machine_of(view: View) -> Machine:
         cores=view.n_cores,
         hosts=tuple(
             HostGroupOfMachine(
-                count=group.count,
-                cores=group.cores,
-                speed_gflops=group.speed_gflops,
-                resources=dict(group.resources),
+                count=group.count, cores=group.cores, speed_gflops=group.speed_gflops, resources=dict(group.resources)
             )
             for group in platform.hosts
         ),

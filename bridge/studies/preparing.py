@@ -353,12 +353,7 @@ class Preparation:
     def _unit(self, place: int, cell: int, seed: int, group: str) -> Unit:
         study, chosen = self.study, self._options(cell)
         file = study.cells[cell].workload.file
-        of_engine = {
-            "observe": [],
-            **chosen.scheduler.names(),
-            **chosen.how.names(),
-            "fair_start": chosen.fair_start,
-        }
+        of_engine = {"observe": [], **chosen.scheduler.names(), **chosen.how.names(), "fair_start": chosen.fair_start}
         formats = ("otf2",) if "trace" in study.keep else ()
         record = {
             **chosen.shared.source(file, self.prepared[self._place(cell, seed)].workload),

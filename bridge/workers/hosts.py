@@ -13,18 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from bridge.protocol.host_messages import (
-    Admitted,
-    Declined,
-    Gone,
-    Join,
-    Kill,
-    Launch,
-    NeededFile,
-    Over,
-    Ready,
-    Unborn,
-)
+from bridge.protocol.host_messages import Admitted, Declined, Gone, Join, Kill, Launch, NeededFile, Over, Ready, Unborn
 from bridge.protocol.messages import OVER, PROTOCOL_VERSION, Hello
 from bridge.protocol.session import ProtocolError
 from bridge.protocol.tables import ConnectionState

@@ -248,11 +248,7 @@ def test_simgrid_finds_the_same() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "n_bytes", "start"),
-    [
-        *table_rows(__file__, "bad_input"),
-        ([0], [1], [float("nan")], [0]),
-    ],
+    ("source", "target", "n_bytes", "start"), [*table_rows(__file__, "bad_input"), ([0], [1], [float("nan")], [0])]
 )
 def test_bad_input(source: list[int], target: list[int], n_bytes: list[float], start: list[int]) -> None:
     with pytest.raises(InputError, match="allowed"):

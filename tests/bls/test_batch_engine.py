@@ -203,10 +203,7 @@ def test_room_that_is_just_enough_or_grows_changes_nothing(keep: bool) -> None:
         tight = simulator_of(case, rules=replace(rules_of(case.rules), keep_decisions=True))
         state, profile = tight.state, tight.state.cores_profile
         n = number(state, "cores_profile.n_slices") + 4
-        small: dict[str, Any] = {
-            "pool": state.pool.front(1),
-            "decisions": state.decisions.front(1),
-        }
+        small: dict[str, Any] = {"pool": state.pool.front(1), "decisions": state.decisions.front(1)}
         if len(state.kept.lo):
             small["kept"] = state.kept.front(1)
         if len(profile.ns):

@@ -169,8 +169,7 @@ ONE = '[[application]]\nname = "a"\n'
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
-    [*table_rows(__file__, "mistakes"), (f"x = {'9' * 5000}", r"m\.toml: not usable TOML: ")],
+    ("text", "words"), [*table_rows(__file__, "mistakes"), (f"x = {'9' * 5000}", r"m\.toml: not usable TOML: ")]
 )
 def test_a_mistake_is_one_line_that_names_the_file_and_the_key(text: str, words: str) -> None:
     with pytest.raises(InputError, match=words) as caught:

@@ -123,8 +123,7 @@ SPOKEN = {
 
 
 @pytest.mark.parametrize(
-    ("name", "coupling"),
-    [(name, coupling) for coupling, names in SPOKEN.items() for name in names],
+    ("name", "coupling"), [(name, coupling) for coupling, names in SPOKEN.items() for name in names]
 )
 def test_a_scheduler_repeats_a_schedule(name: str, coupling: str, tmp_path: Path) -> None:
     replayed(FEATURES[name], tmp_path, coupling)

@@ -49,16 +49,7 @@ from bridge.protocol.messages import (
 )
 from bridge.protocol.packing import pack_int32
 from bridge.protocol.session import NEED_DATA, ConnectionClosed, LocalProtocolError, ProtocolError, Refusal, Session
-from bridge.protocol.tables import (
-    APPLICATION_TABLE,
-    JOB_TABLE,
-    ConnectionState,
-    JobEvent,
-    JobState,
-    Role,
-    rows,
-    steps,
-)
+from bridge.protocol.tables import APPLICATION_TABLE, JOB_TABLE, ConnectionState, JobEvent, JobState, Role, rows, steps
 from bridge.protocol.vocabulary import Message
 
 # Every row of the tables, and every pair that is no row

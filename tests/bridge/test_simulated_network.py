@@ -37,15 +37,7 @@ from virtual_loop import NeverEnds
 from bridge.couplings import PeerOptions, processes
 from bridge.protocol import task_payload
 from bridge.protocol.session import Session
-from bridge.protocol.tables import (
-    APPLICATION_TABLE,
-    END,
-    HOST_TABLE,
-    JOB_TABLE,
-    JobEvent,
-    JobState,
-    rows,
-)
+from bridge.protocol.tables import APPLICATION_TABLE, END, HOST_TABLE, JOB_TABLE, JobEvent, JobState, rows
 from bridge.protocol.vocabulary import Message
 from bridge.runs.simulation import run
 from bridge.workers import listener, slices

@@ -277,15 +277,8 @@ def test_commands_studies_and_figures_know_what_was_added(tree: Path, tmp_path: 
 
 
 def test_the_cost_of_a_feature_counts_the_product_files_outside_its_folder() -> None:
-    changed = {
-        "bls/engine/features/sleep/state.py": "40\t0",
-        "bls/engine/features/power/easy.py": "3\t3",
-        "bls/engine/loop.py": "5\t1",
-        "traces/picture.png": "-\t-",
-        "tests/bls/test_sleep.py": "90\t0",
-    }
-    numstat = "\n" + "".join(f"{lines}\t{path}\n" for path, lines in changed.items())
-    sleep, outside = "bls/engine/features/sleep", ["bls/engine/features/power/easy.py", "bls/engine/loop.py"]
-    assert cost(numstat) == (sleep, [f"{sleep}/state.py"], outside)
-    assert cost("", "bls") == ("bls", [], [])
-    assert cost("5\t1\tbls/engine/loop.py\n") == ("", [], ["bls/engine/loop.py"])
+    sleep, files = "bls/engine/features/sleep", ("features/power/easy.py", "loop.py", "features/sleep/state.py")
+    lines = [f"{40 if 'sleep' in file else 3}\t1\tbls/engine/{file}" for file in files]
+    changed = "\n".join([*lines, "-\t-\ttraces/picture.png", "90\t0\ttests/bls/test_sleep.py"])
+    assert cost(changed) == (sleep, [f"{sleep}/state.py"], [f"bls/engine/{file}" for file in files[:2]])
+    assert cost(lines[1]) == ("", [], ["bls/engine/loop.py"])

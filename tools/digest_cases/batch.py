@@ -153,26 +153,17 @@ def _estimates() -> Iterator[Case]:
         for name, policy, killed in (("easy", "fcfs", True), ("keep", "sjf", False), ("2", "wfp3", False)):
             rules = {**BACKFILLING.get(name, {"backfill": name}), "kill_at_walltime": killed}
             title = f"estimates {estimator} × {policy} × {name}".replace(f"{PLUGINS}:", "plugins.py:")
-            yield run(
-                title,
-                workload="named" if estimator == "data-driven" else "busy",
-                platform="plain.toml",
-                bls=policy,
-                estimates=estimator,
-                rules=rules,
-                seed=9,
-            )
+            jobs = "named" if estimator == "data-driven" else "busy"
+            how = {"platform": "plain.toml", "bls": policy, "estimates": estimator, "rules": rules, "seed": 9}
+            yield run(title, workload=jobs, **how)
 
 
 def _constraints() -> Iterator[Case]:
-    for constraints, given in _CONSTRAINTS.items():
+    for what, given in _CONSTRAINTS.items():
         for name in ("none", "easy", "keep", "rebuild"):
             merged = _merged({"workload": "busy", "seed": 2}, given, {"rules": BACKFILLING[name]})
-            yield run(
-                f"{constraints} × {name}",
-                **merged,
-                fair_start=constraints in ("killed", "partitions") and name == "none",
-            )
+            fair = what in ("killed", "partitions") and name == "none"
+            yield run(f"{what} × {name}", **merged, fair_start=fair)
     for name in ("none", "easy", "keep"):
         rules = BACKFILLING[name]
         yield run(f"withdrawn × {name}", workload="withdrawn", platform="plain.toml", rules=rules)

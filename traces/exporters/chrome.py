@@ -20,15 +20,7 @@ from typing import Any
 import numpy as np
 
 from traces.compiled import Array
-from traces.exporters.shown.batch_level import (
-    MOST_LANES,
-    REGIONS,
-    STRING,
-    TOLD,
-    BatchLevel,
-    Spans,
-    batch_level,
-)
+from traces.exporters.shown.batch_level import MOST_LANES, REGIONS, STRING, TOLD, BatchLevel, Spans, batch_level
 from traces.exporters.shown.causes import causes
 from traces.exporters.shown.core_slices import KINDS, CoreSlices, core_slices
 from traces.exporters.shown.counters import Series, machine_series, series_of_hosts

@@ -106,12 +106,7 @@ def _line(kind: str, instant_ns: Array) -> Rows:
 
 
 def _numbers(
-    kind: str,
-    fields: tuple[str, ...],
-    instant_ns: Array,
-    job: Array,
-    *columns: Array,
-    names: JobNames | None = None,
+    kind: str, fields: tuple[str, ...], instant_ns: Array, job: Array, *columns: Array, names: JobNames | None = None
 ) -> _Events:
     """Return events of which all fields are numbers; with ``names``, the first one is the job's number."""
 

@@ -22,16 +22,7 @@ from typing import Any
 import numpy as np
 
 from traces.kernels.signatures import Array, Number
-from traces.kernels.state import (
-    Field,
-    State,
-    address_of,
-    fields_of,
-    first_numbers,
-    numbers_of,
-    parts_of,
-    tree_of,
-)
+from traces.kernels.state import Field, State, address_of, fields_of, first_numbers, numbers_of, parts_of, tree_of
 
 # The first words of a slab: where it was laid out, and how many words change, and how many there are.
 LAID_AT, CHANGING, WHOLE = range(3)

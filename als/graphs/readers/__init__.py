@@ -23,12 +23,7 @@ from traces.base.shared_options import CORE_GFLOPS as MEASURED
 
 __all__ = ["CORE_GFLOPS", "ENDINGS", "MAX_TEXT_BYTES", "READERS", "read_graph"]
 
-READERS: dict[str, Reader] = {
-    "wfformat": read_wfformat,
-    "dax": read_dax,
-    "dot": read_dot,
-    "graphml": read_graphml,
-}
+READERS: dict[str, Reader] = {"wfformat": read_wfformat, "dax": read_dax, "dot": read_dot, "graphml": read_graphml}
 
 #: What the endings of names promise; other endings promise nothing.
 ENDINGS: dict[str, tuple[str, ...]] = {

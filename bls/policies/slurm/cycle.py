@@ -306,10 +306,7 @@ class Threads:
         self._planned = 0
         if self.waiting:
             cycle = Cycle(
-                self._how,
-                self._places,
-                self._nodes,
-                lambda job, on: self._start(job, on, "backfill", instant_ns),
+                self._how, self._places, self._nodes, lambda job, on: self._start(job, on, "backfill", instant_ns)
             )
             cycle.run(list(self.waiting.values()), now_s)
             held = 0

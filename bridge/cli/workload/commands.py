@@ -44,10 +44,7 @@ def info_command(
     workload: Annotated[str, WORKLOAD],
     platform: Annotated[
         str | None,
-        replace(
-            PLATFORM,
-            rule="as many cores as the log's header says (MaxProcs), or as its widest job has",
-        ),
+        replace(PLATFORM, rule="as many cores as the log's header says (MaxProcs), or as its widest job has"),
     ] = PLATFORM.default,
     oversize: Annotated[str, OVERSIZE] = OVERSIZE.default,
     select: Annotated[str, SELECT] = SELECT.default,

@@ -14,13 +14,7 @@ from traces.exporters.otf2 import kernels
 from traces.exporters.otf2.batch import HOST_METRICS, POWER_METRICS, SCHEDULER_METRICS, Location
 from traces.exporters.otf2.kernels import Calls
 from traces.exporters.otf2.library import address_of, binding
-from traces.exporters.shown.batch_level import (
-    COMPUTING,
-    REGIONS,
-    TOLD,
-    BatchLevel,
-    power_counters,
-)
+from traces.exporters.shown.batch_level import COMPUTING, REGIONS, TOLD, BatchLevel, power_counters
 from traces.exporters.shown.job_names import JobNames
 from traces.ledger import STATES, WHY, Ledger, Machine
 

@@ -167,10 +167,7 @@ def _cores(ledger: Ledger) -> Iterator[_Source]:
     owner = np.repeat(held.job[shown], cores).astype(np.int32)
     start, end = (np.repeat(column[shown], cores) for column in (held.start_ns, held.end_ns))
     yield _states(
-        start,
-        end,
-        lambda rows: core[rows],
-        lambda rows, line: line.put(b"j").number(owner[rows]).put(b" -1 -1"),
+        start, end, lambda rows: core[rows], lambda rows, line: line.put(b"j").number(owner[rows]).put(b" -1 -1")
     )
 
 

@@ -38,15 +38,7 @@ from traces.compiled import Array
 from traces.exporters.perfetto.names import ANNOTATIONS, CATEGORIES, EVENTS, JOBS, TECHNIQUES, write_names
 from traces.exporters.perfetto.tracks import Tracks, write_tracks
 from traces.exporters.perfetto.wire import BEGIN, COUNTER, END, INSTANT, annotation, event, varint
-from traces.exporters.shown.batch_level import (
-    MOST_LANES,
-    REGIONS,
-    STRING,
-    TOLD,
-    BatchLevel,
-    Spans,
-    batch_level,
-)
+from traces.exporters.shown.batch_level import MOST_LANES, REGIONS, STRING, TOLD, BatchLevel, Spans, batch_level
 from traces.exporters.shown.causes import causes
 from traces.exporters.shown.core_slices import KINDS, CoreSlices, core_slices
 from traces.exporters.shown.counters import Series, machine_series, series_of_hosts
