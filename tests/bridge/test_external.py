@@ -12,8 +12,6 @@ import resource
 import shlex
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,19 +26,10 @@ from bridge.workers import workforce
 from bridge.workers.places import room_for
 from traces.base.errors import InputError, PeerError, TwolevelError
 
-pytestmark = pytest.mark.whole
+pytestmark = [pytest.mark.whole, pytest.mark.usefixtures("nothing_is_left")]
 
 HERE = Path(__file__).parent
 TOY = shlex.join([sys.executable, str(HERE / "toy_peer.py")])
-
-
-@pytest.fixture(autouse=True)
-def _nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    before = descendants()  # such as what a study of an earlier test has left to Python
-    yield
-    assert descendants().keys() <= before.keys()
-    assert list(tmp_path.glob("twolevel-*")) == []
 
 
 def rogue(how: str, mark: Path | None = None) -> str:

@@ -9,7 +9,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,16 +45,7 @@ from bridge.workers.assignment import Assignment, Order, Worker
 from bridge.workers.outstanding_jobs import RETRIES
 from bridge.workers.workforce import Workforce
 
-pytestmark = pytest.mark.whole
-
-
-@pytest.fixture(autouse=True)
-def _nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    before = descendants()  # such as what a study of an earlier test has left to Python
-    yield
-    assert descendants().keys() <= before.keys()
-    assert list(tmp_path.glob("twolevel-*")) == []
+pytestmark = [pytest.mark.whole, pytest.mark.usefixtures("nothing_is_left")]
 
 
 def at_order(monkeypatch: pytest.MonkeyPatch, wanted: Callable[[Order], bool], what: Callable[[], Any]) -> list[Order]:

@@ -14,14 +14,13 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import twolevel
 from directing import changed_toy
-from faulty_runs import assert_same, await_end, await_that, descendants, expected, simulated
+from faulty_runs import assert_same, await_end, await_that, expected, simulated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import msgpack
@@ -39,20 +38,10 @@ from bridge.schedulers.line import Line, Silence
 from traces.base.errors import InputError, PeerError
 from traces.checks.ledger import check_ledger
 
-pytestmark = pytest.mark.whole
+pytestmark = [pytest.mark.whole, pytest.mark.usefixtures("nothing_is_left")]
 
 HERE = Path(__file__).parent
 TOY = shlex.join([sys.executable, str(HERE / "toy_scheduler.py")])
-
-
-@pytest.fixture(autouse=True)
-def _nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    before, opened = descendants(), os.listdir("/proc/self/fd")
-    yield
-    assert descendants().keys() <= before.keys()
-    assert list(tmp_path.glob("twolevel-*")) == []
-    assert len(os.listdir("/proc/self/fd")) <= len(opened)
 
 
 def rogue(how: str) -> str:

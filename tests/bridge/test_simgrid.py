@@ -8,8 +8,6 @@ import random
 import shlex
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +30,7 @@ from bridge.protocol.messages import Cancel, Failed, Resume, Start
 from bridge.protocol.packing import pack_int64
 from traces.base.errors import InputError
 
-pytestmark = pytest.mark.whole
+pytestmark = [pytest.mark.whole, pytest.mark.usefixtures("nothing_is_left")]
 
 S, US = 10**9, 10**3
 START_NS = 7 * S
@@ -40,14 +38,6 @@ ADAPTER = shlex.join([sys.executable, "-m", "bridge.adapters.simgrid"])
 
 #: Cores of other speeds, so that no two of them end tasks at one instant by chance.
 SPEEDS = [1.0, 2.5, 1.3, 0.7]
-
-
-@pytest.fixture(autouse=True)
-def _nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    before = descendants()
-    yield
-    assert descendants().keys() <= before.keys()
 
 
 def test_a_technique_in_plain_python(tmp_path: Path) -> None:
