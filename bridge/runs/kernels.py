@@ -33,7 +33,7 @@ INLINE: Final = {"bridge.couplings.inline_kernel": 41}
 
 #: An application simulator in a process of its own.
 WORKER: Final = {
-    "als.plain_loops": 12,
+    "als.plain_loops": 11,
     "als.lengths.draw": 10,
     "als.programs.drawing": 19,
     "als.engine.injected_changes": 29,

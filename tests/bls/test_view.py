@@ -293,7 +293,7 @@ class Tries:
         self.refused = 0
 
     def decide(self, view: View) -> Iterator[Any]:
-        trial, state = view.trial(), view._simulator.state
+        trial, state = view.trial(), view._jobs.state
         assert trial.free_cores == view.free_cores
         before = held(state)
         for job in view.waiting:

@@ -227,7 +227,8 @@ def _report(job: _Job, ended: dict[str, Any]) -> Iterator[Message]:
     finish = np.array(ended["finish_ns"], np.int64) + start.start_ns
     transfers = _transfers(ended["transfers"], start)
     if start.records:
-        yield from record_slices(start.job, began, done, np.array(ended["core"]), np.array(ended["chunk"]), lengths)
+        core, chunk = (np.array(ended[name], np.int32) for name in ("core", "chunk"))
+        yield from record_slices(start.job, began, done, core, chunk, lengths)
         yield from transfer_slices(start.job, *transfers)
     cov = float(length_cov(lengths, 0, len(lengths)))
     yield Outcome(
