@@ -5,9 +5,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import cast
 
-from bridge.couplings.contract import Applications, Coupling, PeerOptions, RunWatch, Watch
+from bridge.couplings.contract import Applications, Coupling, PeerOptions
 from bridge.options.coupling import CouplingOptions, HostOptions
 from bridge.options.declared import COUPLING
+from bridge.watches import RunWatch, Watch
 from traces.base.errors import at, one_of
 
 __all__ = ["COUPLINGS", "Applications", "Coupling", "PeerOptions", "RunWatch", "Watch", "coupling", "peers"]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import shlex
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,27 +16,12 @@ from bls.running_jobs import Dealings, JobColumns
 from bls.simulator import BatchSimulator
 from bridge.options.declared import ALS_COMMAND, ALS_TIMEOUT, CERTIFICATE, LISTEN, SOCKET, TOKEN_FILE, WORKERS
 from bridge.scenarios.scenario import Scenario
+from bridge.watches import Watch
 from traces.base.errors import InputError, at, shown
 from traces.compiled import Array
 from traces.kernels.signatures import Floats, Ints, Shorts
 from traces.kernels.state import State, column
 from traces.ledger import TaskRecords, TransferRecords
-
-#: Wall time between two readings of the clock, s: a fraction of what a person at a screen notices.
-_PAUSE_S = 0.05
-
-#: The number of ends before the first pause of a run, when it is not known yet how long they take.
-_FIRST_ENDS = 16
-
-#: The most ends between two pauses of a run.
-_MOST_ENDS = 10**9
-
-
-class Watch(Protocol):
-    """An observer of progress. It only looks."""
-
-    def __call__(self, ended: int, now_ns: int) -> None:
-        """``ended`` jobs have ended, and the simulated clock shows ``now_ns``."""
 
 
 class BatchLevel(Protocol):
@@ -73,62 +57,19 @@ class BatchLevel(Protocol):
     def outcome(self, row: int, end_ns: int, stopped: bool = False) -> bool: ...
 
 
-@runtime_checkable
-class RunWatch(Watch, Protocol):
-    """A watch that is also shown the run itself, and may look at it whenever it is called."""
-
-    def begin(self, scenario: Scenario, simulator: BatchSimulator, coupling: str) -> None:
-        """Before the first event."""
-
-    def finish(self) -> None:
-        """After the last event; what is left is to work out the metrics and to write the results."""
-
-
-class Pace:
-    """After how many ends to read the clock again, so that it is read about 20 times a second.
-
-    Parameters
-    ----------
-    clock : callable
-        Seconds that only grow.
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
-        self._clock, self._ends = clock, _FIRST_ENDS
-        self._last_s: float | None = None
-
-    def ends(self) -> int:
-        """To be called before each stretch of the run: how many ends it is to have, from 1."""
-        now_s = self._clock()
-        if self._last_s is not None:
-            wanted = self._ends * _PAUSE_S / max(now_s - self._last_s, 1e-6)
-            # By steps, up smaller than down: one stretch says little about the next.
-            self._ends = int(min(max(wanted, self._ends / 8, 1), self._ends * 2, _MOST_ENDS))
-        self._last_s = now_s
-        return self._ends
-
-
 @dataclass(frozen=True)
 class PeerOptions:
     """How application processes are run; none of it can change a result.
 
     Attributes
     ----------
-    workers : int or None
-        How many run at once on this host; None is one per processor, or none where other hosts may join.
+    workers, socket, listen, token_file, certificate
+        As the options of these names (``bridge.options.declared``). Without ``workers`` there is one per processor, or none on
+        this host where others may join.
     timeout_s : float
-        A process that has not answered for this time is killed, and its job simulated again.
+        ``als-timeout``.
     command : str or None
-        A command line that starts an application simulator of the user's own; None is ours.
-    socket : str
-        ``unix`` or ``tcp`` (on the loopback interface).
-    listen : str or None
-        Where other hosts may join the run (``twolevel worker``), as ``tls://HOST:PORT``; None: nowhere.
-    token_file : str or None
-        The file with the secret that they must know; needed with ``listen``.
-    certificate : str or None
-        The file that the run's certificate is written to, by which they know the run; None: the token's file, followed by
-        ``.crt``.
+        ``als-command``; None is our own application simulator.
     """
 
     workers: int | None = WORKERS.default

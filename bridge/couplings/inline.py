@@ -16,11 +16,12 @@ from als.programs import drawing as program_drawing
 from bls.engine.growing import grow_wishes
 from bls.engine.status import BatchStatus
 from bls.simulator import BatchSimulator
-from bridge.couplings.contract import Applications, Pace, PeerOptions, Watch
+from bridge.couplings.contract import Applications, PeerOptions
 from bridge.couplings.inline_kernel import drive, reorder
 from bridge.couplings.inline_state import HOOKS, new_inline_state, with_application, with_room
 from bridge.couplings.inline_status import InlineStatus
 from bridge.scenarios.scenario import Scenario
+from bridge.watches import Pace, Watch
 from traces.compiled import Array
 from traces.kernels.slabs import give_again
 from traces.ledger import TaskRecords, TransferRecords

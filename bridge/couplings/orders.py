@@ -10,8 +10,8 @@ import numpy as np
 
 from als.bounds import earliest_end_ns
 from als.core_speeds.state import NEVER, fill_next_ns
-from als.engine.master import message_ns
 from als.lengths import COUNT, LENGTHS
+from als.network.master import message_ns
 from als.options import SPEEDS
 from als.programs.program import Graph, Loop, Program, Serial, absolute_name
 from als.programs.table import drawn_program

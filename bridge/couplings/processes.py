@@ -24,11 +24,12 @@ from bls.engine.status import BatchStatus
 from bls.options import BLS, FALLBACK
 from bls.policies.contract import OtherProgram
 from bls.running_jobs import RunningJobs
-from bridge.couplings.contract import Applications, BatchLevel, PeerOptions, Watch
+from bridge.couplings.contract import Applications, BatchLevel, PeerOptions
 from bridge.couplings.orders import Orders
 from bridge.couplings.reports import Reports
 from bridge.protocol.packing import unpack_int64
 from bridge.scenarios.scenario import Scenario
+from bridge.watches import Watch
 from bridge.workers.assignment import Report
 from bridge.workers.needs import Needs
 from bridge.workers.supervisor import Supervisor
@@ -173,9 +174,9 @@ class _Drive:
             return None
         from importlib.metadata import version
 
-        from bridge.couplings.needed_files import needed_files
         from bridge.workers.credentials import CERTIFICATE_ENDING
         from bridge.workers.hosts import Wanted
+        from bridge.workers.needed_files import needed_files
 
         assert peers.token_file is not None  # PeerOptions has seen to it
         certificate = peers.certificate or peers.token_file + CERTIFICATE_ENDING

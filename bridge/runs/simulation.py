@@ -40,7 +40,7 @@ from bls.view import AnyObserver
 from bls.workloads.seeded import given_workload
 from bls.workloads.workload import Workload
 from bridge.couplings import Applications, Coupling, PeerOptions, RunWatch, Watch, coupling
-from bridge.couplings.contract import BatchLevel, Pace, nothing_done
+from bridge.couplings.contract import BatchLevel, nothing_done
 from bridge.options.declared import (
     ALS_COMMAND,
     ALS_TIMEOUT,
@@ -62,6 +62,7 @@ from bridge.scenarios.machine import given_platform, platform_for, warn_of_paper
 from bridge.scenarios.options import SchedulerOptions
 from bridge.scenarios.scenario import RECORDED, Options, Scenario, load_workload
 from bridge.schedulers import scheduler_of
+from bridge.watches import Pace
 from traces.base.errors import InputError, at
 from traces.base.memory import free_memory_bytes, give_back_memory
 from traces.base.shared_options import SEED

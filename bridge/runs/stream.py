@@ -26,11 +26,12 @@ from bls.stream import LATER, STRETCH_JOBS, ArrivingJobs, Stretch, stretches
 from bls.workloads.header import has_begin
 from bls.workloads.workload import Workload
 from bridge.couplings import Watch
-from bridge.couplings.contract import Pace, nothing_done
+from bridge.couplings.contract import nothing_done
 from bridge.runs.job_names import IDS
 from bridge.runs.kernels import prepare_run
 from bridge.runs.simulation import batch_simulator, ledger_of
 from bridge.scenarios.scenario import Scenario
+from bridge.watches import Pace
 from traces.base.memory import give_back_memory
 from traces.compiled import Array
 from traces.kernels.progress import working_s

@@ -26,7 +26,7 @@ from conversation import TOKEN, changed, hello
 from faulty_runs import PATIENCE_S, PLATFORM, assert_same, await_that, descendants, expected, workload
 
 import bridge
-from bridge.couplings import PeerOptions, needed_files
+from bridge.couplings import PeerOptions
 from bridge.protocol import host_messages
 from bridge.protocol.framing import frame
 from bridge.protocol.host_messages import HOST_ALPN, HOST_MESSAGES, HostBook, Join
@@ -36,7 +36,7 @@ from bridge.protocol.tables import Role
 from bridge.protocol.vocabulary import Message
 from bridge.runs.simulation import run
 from bridge.scenarios.scenario import Options, Scenario
-from bridge.workers import address, hosts, listener
+from bridge.workers import address, hosts, listener, needed_files
 from bridge.workers.address import tls_address
 from bridge.workers.assignment import Assignment, Order, Worker
 from bridge.workers.credentials import Certificate, pinned_context, read_token

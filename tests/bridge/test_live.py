@@ -27,7 +27,6 @@ from bls.policies import POLICIES
 from bls.simulator import BatchSimulator
 from bls.workloads.workload import Workload
 from bridge.couplings import COUPLINGS, PeerOptions, RunWatch
-from bridge.couplings.contract import Pace
 from bridge.live.file import (
     FILE,
     FINISHING,
@@ -48,6 +47,7 @@ from bridge.live.sampler import FEW_HOSTS, Sampler, cells
 from bridge.live.screen import LiveScreen, screen_lines, status_line
 from bridge.runs.simulation import run
 from bridge.scenarios.scenario import Options, Scenario
+from bridge.watches import Pace
 from traces.base.errors import InputError
 
 pytestmark = pytest.mark.whole

@@ -18,13 +18,12 @@ from unittest import mock
 from fault_plans import HOST_SPOILS, HostPlan
 from virtual_network import FIRST_PID, End, Link, connect_ends, hold, release
 
-from bridge.couplings import needed_files
 from bridge.protocol.framing import READ_AT_MOST
 from bridge.protocol.host_messages import APPLICATION_ALPN, HOST_ALPN, Join
 from bridge.protocol.messages import PROTOCOL_VERSION
 from bridge.protocol.session import Session
 from bridge.protocol.tables import ConnectionState, Role
-from bridge.workers import credentials, host, host_listener, hosts
+from bridge.workers import credentials, host, host_listener, hosts, needed_files
 from bridge.workers.address import HANDSHAKE_S, PARTING_TLS_S
 from bridge.workers.connection import Streams
 from traces.base.errors import TwolevelError
