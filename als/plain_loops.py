@@ -48,9 +48,9 @@ class LoopRoom(State):
     speed: (
         Floats  # (room,): GFLOP/s of each core, as in ``ApplicationState``; to be given before a loop, as latency_ns is
     )
-    latency_ns: Ints  # likewise
-    finish_ns: Ints  # likewise; results of the latest loop
-    busy_ns: Ints  # likewise
+    latency_ns: Ints  # (room,): as in ``ApplicationState``
+    finish_ns: Ints  # (room,): as in ``ApplicationState``, of the latest loop
+    busy_ns: Ints  # (room,): as in ``ApplicationState``, of the latest loop
     application: ApplicationState
     lengths: Floats = column("tasks")  # work of each task of the latest loop, GFLOP
     # Its task records, as in ``ApplicationState``

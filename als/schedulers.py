@@ -16,7 +16,7 @@ from traces.base.plugins import entry_points, resolve
 AnyScheduler = Technique | Selection | Planner | Mapped
 
 
-def scheduler(name: str, *, where: str = str(ALS), also: tuple[str, ...] = ()) -> AnyScheduler:
+def scheduler(name: str, *, where: str = "", also: tuple[str, ...] = ()) -> AnyScheduler:
     """The application-level scheduler of this name.
 
     Parameters
@@ -36,6 +36,7 @@ def scheduler(name: str, *, where: str = str(ALS), also: tuple[str, ...] = ()) -
     PluginError
         If what a file or a package gives is neither.
     """
+    where = where or str(ALS)
     where = at(where, name)
     plain, parameters = split_parameters(name)
     if parameters and plain in (MAPPED.name, *PLANNERS):
@@ -54,7 +55,7 @@ def scheduler(name: str, *, where: str = str(ALS), also: tuple[str, ...] = ()) -
     return technique(name, where=where, also=(*PLANNERS, MAPPED.name, *also))
 
 
-def loop_technique(name: str, where: str = str(ALS)) -> AnyTechnique:
+def loop_technique(name: str, where: str = "") -> AnyTechnique:
     """The technique, or choice among techniques, of this name, for a plain loop.
 
     Raises
@@ -64,6 +65,7 @@ def loop_technique(name: str, where: str = str(ALS)) -> AnyTechnique:
     PluginError
         As :func:`scheduler`.
     """
+    where = where or str(ALS)
     where = at(where, name)
     found = (
         scheduler(name, where=where)

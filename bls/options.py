@@ -39,7 +39,7 @@ PLATFORM = Option[str | None](
     name="platform", panel=Panel.JOBS, default=None, metavar="FILE",
     help=f"Platform in TOML, or AccaSim's JSON; paper: {HOSTS} hosts × {HOST_CORES} cores; demand-response: another "
     "paper's, 151 × 14, with what they draw; or log: what the log names",
-    rule="with recorded run times log, where it names one, else paper",
+    rule="log if run times are recorded and it names a machine, otherwise paper",
 )  # fmt: skip
 SLACK = Real(
     name="slack",
@@ -84,14 +84,14 @@ COORDINATION = Choice(
     "and for which of theirs the head of the queue waits, or a policy says that others do: hint, hint:core, hint:host",
 )  # fmt: skip
 MALLEABLE = Option[str | None](
-    name="malleable", panel=Panel.AROUND, default=None, metavar="WHICH",
+    name="malleable", panel=Panel.CONSTRAINTS, default=None, metavar="WHICH",
     help="Jobs whose width may change: SHARE[:MIN[:MAX]] of them, as 0.5:0.25:2, to MIN and MAX times what they ask for; "
     "or a CSV file",
 )  # fmt: skip
 #: When running malleable jobs are given cores, or asked for some, where nothing else is said.
 RESIZED = "expand+shrink"
 RESIZE = Choice(
-    name="resize", panel=Panel.AROUND, default="none", what="change of widths",
+    name="resize", panel=Panel.CONSTRAINTS, default="none", what="change of widths",
     choices=("none", "mold", "expand", "shrink", RESIZED, "equal", "evolve", "decide"), metavar="WHEN",
     help="When malleable jobs are given cores, or asked for some: none (never), mold (as they start), expand (nobody waits), "
     f"shrink (the head of the queue lacks cores), {RESIZED}, equal (so that all have as many), evolve (as their "
@@ -179,31 +179,31 @@ DECISION_COST = Option[str | None](
     help="What a decision takes, as 50ms (a bare number is s), instead of what is measured",
 )  # fmt: skip
 MEMORY = Choice(
-    name="memory", panel=Panel.AROUND, default="none", choices=("none", "swf"),
+    name="memory", panel=Panel.CONSTRAINTS, default="none", choices=("none", "swf"),
     what="source of memory requests", metavar="WHENCE",
     help="Memory that a core asks for: none, or swf: the log's",
 )  # fmt: skip
 REQUESTS = Option[str | None](
-    name="requests", panel=Panel.AROUND, default=None, metavar="FILE",
+    name="requests", panel=Panel.CONSTRAINTS, default=None, metavar="FILE",
     help="CSV of what jobs ask for: units, resources, licences, switches",
 )  # fmt: skip
 WINDOWS = Option[str | None](
     name="windows",
-    panel=Panel.AROUND,
+    panel=Panel.CONSTRAINTS,
     default=None,
     metavar="FILE",
     help="TOML of reservations and maintenance windows",
 )
 FAILURES = Option[str | None](
     name="failures",
-    panel=Panel.AROUND,
+    panel=Panel.CONSTRAINTS,
     default=None,
     metavar="WHAT",
     help="Hosts that fail, or are drained: a CSV file, or mtbf:30d,mttr:4h",
 )
 DEPENDENCIES = Option(
     name="dependencies",
-    panel=Panel.AROUND,
+    panel=Panel.CONSTRAINTS,
     default=False,
     help="Jobs wait for their preceding job and think time (SWF 17, 18)",
 )

@@ -64,15 +64,15 @@ class JobColumns(NamedTuple):
 
 @dataclass(frozen=True)
 class Dealings:
-    """How a batch level deals with jobs that run, beside starting them and hearing when they end: whether they …"""
+    """Features of a run that concern running jobs: whether they …"""
 
     releases: bool = False  # … release cores before their end
     hints: bool = False  # … are told for which of their cores others wait
     resizes: bool = False  # … are given cores, or asked for some
-    evolves: bool = False  # … are so as they wish
+    evolves: bool = False  # … are given or asked for cores because their applications request it
     scales: bool = False  # … have the speeds of their cores scaled
     directs: bool = False  # … are ended, or their speeds scaled, by a policy, a limit to power or another program
-    reaches: bool = False  # … are told anything
+    reaches: bool = False  # … receive any command
     molds: bool = False  # … may start with other numbers of cores than they ask for
     cuts: bool = False  # … may be cut before their end: at their walltime, by their user, as a host is lost
     loses: bool = False  # … may lose all their cores
@@ -92,7 +92,7 @@ class RunningJobs:
 
     @cached_property
     def dealings(self) -> Dealings:
-        """What may become of the jobs of this run while they run."""
+        """The features of this run that concern running jobs."""
         state, settings = self.state, self.state.settings
         releases, directs = settings.releases in (b.BY_CORE, b.BY_HOST), settings.directs != 0
         return Dealings(

@@ -92,7 +92,7 @@ class Rules:
                 raise InputError(f"{o.DECISION_COST}: needs {o.CHARGE_DECISIONS}")
         estimator(self.estimates)
         if self.switch_wait_ns is not None:
-            whole(str(o.SWITCHES), self.switch_wait_ns, 0, MAX_NS)
+            whole("switch_wait_ns", self.switch_wait_ns, 0, MAX_NS)
 
     @property
     def depth(self) -> int:

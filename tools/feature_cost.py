@@ -36,7 +36,10 @@ def main() -> None:
     given = parser.parse_args()
     for commit in given.commits:
         command = ["git", "show", "--first-parent", "--no-renames", "--numstat", "--format=%h %s", commit]
-        title, _, numstat = subprocess.run(command, capture_output=True, text=True, check=True).stdout.partition("\n")
+        shown = subprocess.run(command, capture_output=True, text=True, check=False)
+        if shown.returncode:
+            parser.error(shown.stderr.strip())
+        title, _, numstat = shown.stdout.partition("\n")
         folder, inside, outside = cost(numstat, given.folder)
         print(f"{title}\n  {len(inside)} files in {folder or 'no folder of a feature'}, {len(outside)} outside:")
         print("".join(f"    {path}\n" for path in outside), end="")

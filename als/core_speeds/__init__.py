@@ -176,7 +176,7 @@ class CoreSpeeds:
         return SpeedChanges(found, complete_ns)
 
 
-def core_speeds(specs: Sequence[str], n_cores: int, seed: int, where: str = str(SPEEDS)) -> CoreSpeeds:
+def core_speeds(specs: Sequence[str], n_cores: int, seed: int, where: str = "") -> CoreSpeeds:
     """The speeds of a machine's cores.
 
     Parameters
@@ -201,6 +201,7 @@ def core_speeds(specs: Sequence[str], n_cores: int, seed: int, where: str = str(
     >>> core_speeds(["lost:cores=1,at=100s"], 2, 0).factors([0, 1], 100 * 10**9).tolist()
     [1.0, 0.0]
     """
+    where = where or str(SPEEDS)
     whole("cores", n_cores, 1, 2**40)
     SEED.check(seed)
     found = [_component(spec, n_cores, where) for spec in specs]

@@ -80,7 +80,7 @@ LENGTHS: dict[str, Lengths] = {
 }
 
 
-def lengths(spec: str, where: str = str(LENGTHS_OPTION), *, variation: float = VARIATION.default) -> LengthModel:
+def lengths(spec: str, where: str = "", *, variation: float = VARIATION.default) -> LengthModel:
     """The distribution of this name.
 
     Parameters
@@ -101,6 +101,7 @@ def lengths(spec: str, where: str = str(LENGTHS_OPTION), *, variation: float = V
     PluginError
         If it cannot be loaded, or is no distribution.
     """
+    where = where or str(LENGTHS_OPTION)
     where = at(where, spec)
     variation = VARIATION.check(variation)
     with at_its_place(where):
@@ -123,7 +124,7 @@ def lengths(spec: str, where: str = str(LENGTHS_OPTION), *, variation: float = V
         return model if draw is None else model.with_draw(draw)
 
 
-def takes_variation(spec: str, variation: float = 0.1, where: str = str(LENGTHS_OPTION)) -> bool:
+def takes_variation(spec: str, variation: float = 0.1, where: str = "") -> bool:
     """Whether a distribution is another one with a run's variation than without.
 
     Raises
@@ -131,6 +132,7 @@ def takes_variation(spec: str, variation: float = 0.1, where: str = str(LENGTHS_
     InputError, PluginError
         As :func:`lengths`.
     """
+    where = where or str(LENGTHS_OPTION)
     if spec.startswith("file:"):
         return False  # without reading it twice
     varied, even = (lengths(spec, where, variation=value) for value in (variation, 0.0))
@@ -143,7 +145,7 @@ def _same(one: object, other: object) -> bool:
     return one == other
 
 
-def check_variation(spec: str, variation: float, where: str = str(LENGTHS_OPTION)) -> None:
+def check_variation(spec: str, variation: float, where: str = "") -> None:
     """Check that the run's variation is of use to a distribution, or 0.
 
     Raises
@@ -151,6 +153,7 @@ def check_variation(spec: str, variation: float, where: str = str(LENGTHS_OPTION
     InputError
         As :func:`lengths`; and if the distribution is the same whatever the variation.
     """
+    where = where or str(LENGTHS_OPTION)
     if variation != 0.0 and not takes_variation(spec, variation, where):
         raise InputError(
             f"{VARIATION}: {variation:g} is of no use to {with_value(where, spec)}, whose spread is its own; allowed: 0"

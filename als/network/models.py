@@ -115,7 +115,7 @@ MODELS: dict[str, NetworkModel] = {
 }
 
 
-def network_model(spec: str, where: str = str(NETWORK)) -> NetworkModel:
+def network_model(spec: str, where: str = "") -> NetworkModel:
     """The model of this name.
 
     Parameters
@@ -133,6 +133,7 @@ def network_model(spec: str, where: str = str(NETWORK)) -> NetworkModel:
     PluginError
         If it cannot be loaded, or is no model.
     """
+    where = where or str(NETWORK)
     where = at(where, spec)
     if not isinstance(spec, str):
         raise InputError(f"{where}: {shown(spec)} is not a string; known: {', '.join(MODELS)}")

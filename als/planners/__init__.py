@@ -29,7 +29,7 @@ PLANNERS: dict[str, Planner] = {
 }
 
 
-def planner(name: str, where: str = str(ALS), *, also: tuple[str, ...] = ()) -> Planner:
+def planner(name: str, where: str = "", *, also: tuple[str, ...] = ()) -> Planner:
     """The planner of this name.
 
     Parameters
@@ -48,6 +48,7 @@ def planner(name: str, where: str = str(ALS), *, also: tuple[str, ...] = ()) -> 
     PluginError
         If what a file or a package gives is no planner, or its first small graph shows that it is at fault.
     """
+    where = where or str(ALS)
     where = at(where, name)
     found = resolve("planner", name, PLANNERS, "twolevel.planners", Planner, where, also)
     return found if name in PLANNERS else _tried(found)

@@ -38,7 +38,7 @@ ALLOCATORS: dict[str, Allocator] = {
 }
 
 
-def allocator(name: str, *, where: str = str(ALLOCATOR)) -> Allocator:
+def allocator(name: str, *, where: str = "") -> Allocator:
     """The allocator of this name: one of :data:`ALLOCATORS`, an installed package's, or ``FILE.py:NAME``.
 
     Raises
@@ -46,6 +46,7 @@ def allocator(name: str, *, where: str = str(ALLOCATOR)) -> Allocator:
     InputError
         If there is none; the message lists the known ones, nearest first.
     """
+    where = where or str(ALLOCATOR)
     where = at(where, name)
     return resolve("allocator", name, ALLOCATORS, "twolevel.allocators", Allocator, where)
 

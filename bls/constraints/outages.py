@@ -154,7 +154,7 @@ def modelled_outages(model: OutageModel, n_hosts: int, count: int = _FIRST_DRAW)
     )
 
 
-def outages(spec: str, platform: Platform, *, seed: int = SEED.default, where: str = str(FAILURES)) -> Outages:
+def outages(spec: str, platform: Platform, *, seed: int = SEED.default, where: str = "") -> Outages:
     """What a user gives: ``mtbf:LENGTH,mttr:LENGTH[,seed:N]``, or the file of a trace.
 
     Parameters
@@ -173,6 +173,7 @@ def outages(spec: str, platform: Platform, *, seed: int = SEED.default, where: s
     InputError
         If it is neither, or a value or line of it cannot be used.
     """
+    where = where or str(FAILURES)
     if not spec.startswith("mtbf:"):
         return read_outages(spec, platform)
     values: dict[str, str] = {}

@@ -87,7 +87,7 @@ def requests(
     memory: str = MEMORY_SOURCE.default,
     path: str | os.PathLike[str] | None = None,
     known: Array | None = None,
-    where: str = str(MEMORY_SOURCE),
+    where: str = "",
     switches: int = 0,
     partition: Array | None = None,
 ) -> Requests:
@@ -118,6 +118,7 @@ def requests(
         If ``memory`` is something else, or is asked for where no host has memory; if a column or job of the file is
         unknown, a job has two lines, a value is none of what is allowed, or a unit's cores do not divide its job's.
     """
+    where = where or str(MEMORY_SOURCE)
     n, names = len(workload), platform.resource_names
     if MEMORY_SOURCE.check(memory, where) == "swf" and MEMORY not in names:
         raise InputError(

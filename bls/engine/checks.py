@@ -1,4 +1,4 @@
-"""What checks of a batch engine's state have in common: which jobs there are, and what is said of one with a fault."""
+"""The common part of all checks of the batch engine's state: its jobs, and the description of one with a fault."""
 
 from __future__ import annotations
 

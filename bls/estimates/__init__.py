@@ -45,7 +45,7 @@ ESTIMATORS: dict[str, AnyEstimator] = {
 }
 
 
-def estimator(name: str | AnyEstimator, *, where: str = str(ESTIMATES)) -> AnyEstimator:
+def estimator(name: str | AnyEstimator, *, where: str = "") -> AnyEstimator:
     """The estimator of this name.
 
     Parameters
@@ -63,6 +63,7 @@ def estimator(name: str | AnyEstimator, *, where: str = str(ESTIMATES)) -> AnyEs
     PluginError
         If it cannot be loaded or is no estimator.
     """
+    where = where or str(ESTIMATES)
     if not isinstance(name, str):
         return _checked(name, type(name).__name__, where)
     where = at(where, name)

@@ -61,7 +61,7 @@ def check_predicts(
     workload: Workload,
     asked: Requests | None = None,
     *,
-    where: str = str(ESTIMATES),
+    where: str = "",
     allowed: tuple[str, ...] = (),
 ) -> None:
     """See that a log has the columns that an estimator needs.
@@ -82,6 +82,7 @@ def check_predicts(
     InputError
         If it can predict none of the log's jobs: all would be planned with what an unpredicted one is planned with.
     """
+    where = where or str(ESTIMATES)
     reason = _unknown(estimator, workload, asked)
     if not reason:
         return

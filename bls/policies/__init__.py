@@ -96,7 +96,7 @@ def reads_deadlines(given: str | AnyPolicy) -> bool:
     return plain == "edf" or plain not in (*POLICIES, *WRITTEN)
 
 
-def policy(name: str, *, where: str = str(BLS)) -> AnyPolicy:
+def policy(name: str, *, where: str = "") -> AnyPolicy:
     """The policy of this name.
 
     Parameters
@@ -115,6 +115,7 @@ def policy(name: str, *, where: str = str(BLS)) -> AnyPolicy:
     PluginError
         If it cannot be loaded.
     """
+    where = where or str(BLS)
     where = at(where, name)
     first, colon, text = name.partition(":")
     if colon and first in WRITTEN:

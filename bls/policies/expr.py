@@ -67,7 +67,7 @@ class StaticExpression:
         return _scored(self.program) if self.program.by_estimates else self
 
 
-def expression(text: str, where: str = str(BLS)) -> Policy | ScorePolicy:
+def expression(text: str, where: str = "") -> Policy | ScorePolicy:
     """The policy of an expression: a static one if it has neither w nor l in it.
 
     Raises
@@ -75,6 +75,7 @@ def expression(text: str, where: str = str(BLS)) -> Policy | ScorePolicy:
     InputError
         As :func:`bls.policies.expression.parse`.
     """
+    where = where or str(BLS)
     program = parse(text, f"{where}: expr")
     if not program.dynamic:
         return StaticExpression(program)

@@ -32,7 +32,7 @@ _NO_ROOM = "cannot be moved apart from the others' within 2**62"
 _Labels = Mapping[int, str]
 
 
-def numbers_of(text: str | None, where: str = str(NUMBERS)) -> dict[str, str]:
+def numbers_of(text: str | None, where: str = "") -> dict[str, str]:
     """What holds for numbers without names, by column; under an empty name, for all others.
 
     Parameters
@@ -45,6 +45,7 @@ def numbers_of(text: str | None, where: str = str(NUMBERS)) -> dict[str, str]:
     InputError
         If it is none of these.
     """
+    where = where or str(NUMBERS)
     found: dict[str, str] = {}
     for word in () if text is None else text.split(","):
         column, equals, how = word.strip().rpartition("=")
@@ -63,7 +64,7 @@ def merge(
     *,
     align: str = ALIGN.default,
     numbers: str | None = NUMBERS.default,
-    where: str = str(ALIGN),
+    where: str = "",
 ) -> Workload:
     """The jobs of several workloads as one workload.
 
@@ -96,6 +97,7 @@ def merge(
         If there is none, a log does not say when it began, jobs of a later log run already at its time 0, two logs share
         numbers without names and nothing is said of them, or a number or an instant is beyond 2**62.
     """
+    where = where or str(ALIGN)
     ALIGN.check(align, where)
     rules = numbers_of(numbers)
     if not workloads:

@@ -33,7 +33,7 @@ FACTORS = (0.001, 1000.0)
 _MOST_DENOMINATOR = 10**7
 
 
-def cut(workload: Workload, spec: object, *, where: str = str(SELECT)) -> Workload:
+def cut(workload: Workload, spec: object, *, where: str = "") -> Workload:
     """A part of a workload, as long as one wants it.
 
     Parameters
@@ -56,6 +56,7 @@ def cut(workload: Workload, spec: object, *, where: str = str(SELECT)) -> Worklo
     InputError
         As :func:`bls.workloads.selection.select`.
     """
+    where = where or str(SELECT)
     chosen = select(workload, spec, preset=False, where=where)
     start_ns, remarks = 0, workload.remarks
     if chosen.window is not None:

@@ -29,7 +29,7 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}.*")
 _COUNT = re.compile(r"[0-9]{1,18}")
 
 
-def fit(workload: Workload, n_cores: int, oversize: str = OVERSIZE.default, *, where: str = str(OVERSIZE)) -> Workload:
+def fit(workload: Workload, n_cores: int, oversize: str = OVERSIZE.default, *, where: str = "") -> Workload:
     """The jobs that can run on a platform.
 
     Parameters
@@ -49,6 +49,7 @@ def fit(workload: Workload, n_cores: int, oversize: str = OVERSIZE.default, *, w
     InputError
         If no job is left, or ``oversize`` is something else.
     """
+    where = where or str(OVERSIZE)
     OVERSIZE.check(oversize, where)
     wide = workload.cores > n_cores
     n_wide = int(np.count_nonzero(wide))
@@ -72,7 +73,7 @@ def select(
     preset: bool | None = None,
     n_cores: int | None = None,
     whole: Workload | None = None,
-    where: str = str(SELECT),
+    where: str = "",
 ) -> Workload:
     """The jobs that a specification names. What is known of the file (header, rejects) is kept; where time 0 is another, the
     header's ``UnixStartTime`` is moved along, so that dates stay the log's.
@@ -126,6 +127,7 @@ def select(
         log that records no wait; or it has a date, and the log has none, or a date without a zone, and the log's cannot be
         used.
     """
+    where = where or str(SELECT)
     where = at(where, spec)
     if not isinstance(spec, str):
         raise InputError(f"{where}: {shown(spec)} is not a text; allowed: {_FORMS}")

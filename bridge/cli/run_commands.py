@@ -321,7 +321,7 @@ def run_command(
     target = named_folder(out)
     check_target(target, force)
     if scheduler.bls_command is None and scheduler.bls_timeout != BLS_TIMEOUT.default:
-        raise InputError(f"{BLS_TIMEOUT}: needs {BLS_COMMAND}, of which it is said")
+        raise InputError(f"{BLS_TIMEOUT}: needs {BLS_COMMAND}")
     decides = scheduler_of(scheduler, how.socket)
     options = shared.options(decides, level.als, level.variation, keep_decisions=tables.decisions)
     check_used([vars(shared) | {"bls": options.bls, "als_command": how.als_command}])

@@ -127,7 +127,7 @@ class _Drive:
     ) -> None:
         assert scenario.technique is not None
         self._scenario, self._level, self._watch, self._peers = scenario, level, watch, peers
-        #: Whoever is told what running jobs release, and tells them more than their end; None where nobody is.
+        #: The level, if running jobs may receive commands and release cores; otherwise None.
         self._running = level if isinstance(level, RunningJobs) else None
         self._jobs_per_worker = jobs_per_worker
         self._orders = Orders(scenario, level, records=keep_tasks)

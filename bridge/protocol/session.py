@@ -198,7 +198,7 @@ class Session(Generic[_Book]):
             After the end, or if so much is waiting that the events cannot have been taken.
         """
         if self._state in (ConnectionState.CLOSED, ConnectionState.ERROR):
-            return  # who broke the protocol is not listened to
+            return  # nothing is read from a side that broke the protocol
         if not data:
             self._ended = True
             return
@@ -272,7 +272,7 @@ class Session(Generic[_Book]):
 
     def _greet(self, payload: memoryview) -> Refusal | None:
         greeting = self._messages.greeting(payload)
-        # The token first: who does not have it is told nothing.
+        # The token first: without it, a peer gets no information.
         if not hmac.compare_digest(greeting.token.encode(), self._token):
             return self._refuse("wrong token", STRANGER)
         self._token_shown = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from traces.base.shared_options import PART_CORES, PART_JOBS
 from traces.intervals import parse_intervals
 
 if TYPE_CHECKING:
@@ -78,8 +79,8 @@ class Plots:
             list(machine.host_names),
             None
             if jobs is None
-            else JobWords.of(result.ledger.jobs.job_id, result.notes.names).intervals(jobs, "jobs="),
-            None if cores is None else parse_intervals(cores, "cores="),
+            else JobWords.of(result.ledger.jobs.job_id, result.notes.names).intervals(jobs, str(PART_JOBS)),
+            None if cores is None else parse_intervals(cores, str(PART_CORES)),
             title,
             None if result.ledger.releases is None else result.releases,
             None if result.ledger.widths is None else result.widths,

@@ -60,7 +60,7 @@ class TraceRequest:
 
         return machine if self.part.cores is None else cut_machine(machine, self.part.cores)[0]
 
-    def check(self, where: str = str(TRACE_FORMATS)) -> None:
+    def check(self, where: str = "") -> None:
         """Refuse a format that there is not, before anything is simulated.
 
         Raises
@@ -68,6 +68,7 @@ class TraceRequest:
         InputError, PluginError
             Naming it.
         """
+        where = where or str(TRACE_FORMATS)
         for name in self.formats:
             exporter(name, where)
 

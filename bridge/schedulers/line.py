@@ -173,8 +173,8 @@ class Line:
     def _write_all(self, data: bytes, deadline_s: float, timeout_s: float) -> None:
         left = memoryview(data)
         while left := left[self._write(left) :]:
-            # What comes is taken while it is written to: who only writes would otherwise wait for us, and we for them. But no
-            # more than an answer: who writes on and on, and reads nothing, is silent.
+            # Read while writing: otherwise a peer that only writes and this side would wait for each other. But read no more
+            # than one answer: a peer that writes without end and reads nothing counts as silent.
             reads = not self.session.full
             self._poll.modify(self.plug, select.POLLIN | select.POLLOUT if reads else select.POLLOUT)
             try:

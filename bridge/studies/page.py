@@ -219,6 +219,8 @@ def _lead(first: str, results: pd.DataFrame) -> list[str]:
     failed = _failed(results)
     lead = [f"{first}{f', {failed:,} with an error' if failed else ''}."]
     ended = results[results["error"] == ""] if len(results) else results
+    if not len(ended):
+        return lead
     known = [name for name in _SPOKEN_OF if name in results.columns] or _first_metrics(results)
     for metric in known:
         means = ended.groupby("combination", sort=False)[metric].mean().dropna()

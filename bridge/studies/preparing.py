@@ -231,7 +231,7 @@ class Preparation:
 
     def _of_cell(self, error: TwolevelError, cell: int) -> TwolevelError:
         where = with_origin(error.text, self.study.cells[cell].given, self.study.origins)
-        return type(error)(f"{where}{self._said(cell)}")
+        return type(error)(self.study.spelled(f"{where}{self._said(cell)}"))
 
     def _said(self, cell: int) -> str:
         return f" (cell {cell}: {self.study.names[cell]})" if len(self.study.cells) > 1 else ""
@@ -260,7 +260,9 @@ class Preparation:
             except TwolevelError as error:
                 given = self.study.cells[cell].given
                 about = f"workload {source.name}: "
-                raise type(error)(with_origin(error.text, given, self.study.origins, about)) from None
+                raise type(error)(
+                    self.study.spelled(with_origin(error.text, given, self.study.origins, about))
+                ) from None
             place = self._places[key] = len(self.prepared)
             self.prepared[place] = Prepared(jobs, machine, log.job_id)
             if seed == self.study.seeds[0]:

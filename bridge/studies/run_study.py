@@ -25,7 +25,6 @@ from bridge.studies.study import KEEP, Study
 from bridge.studies.study_record import RECORD, read_study_record, write_study_record
 from bridge.studies.unit import NoRoomError, check_metrics, remove_partial, remove_scratch
 from traces.base.errors import InputError, one_of, shown_path
-from traces.base.mentions import in_table, spelled
 from traces.base.notebook import html_table
 from traces.base.written_file import NO_ROOM
 
@@ -321,7 +320,7 @@ def _do(
     outcomes = executor.outcomes(preparation.units(places), preparation.prepared)
     try:
         for done, outcome in enumerate(outcomes, 1):
-            error = spelled(outcome.error, in_table)
+            error = study.spelled(outcome.error)
             cell, seed = outcome.place // n, study.seeds[outcome.place % n]
             if outcome.no_room:
                 raise _no_room(folder, error)

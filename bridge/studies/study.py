@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from bls.options import SELECT
 from bridge.scenarios.scenario import RECORDED
+from bridge.spelling import on_command_line
 from bridge.studies.input.origins import Origins
 from bridge.studies.input.run_options import (
     BATCH_OPTION,
@@ -28,6 +29,7 @@ from bridge.studies.input.run_options import (
 )
 from bridge.studies.replicates import Replicates
 from traces.base.errors import InputError, listed, one_of, shown
+from traces.base.mentions import in_table, spelled
 from traces.base.ranges import whole
 from traces.base.shared_options import SEED
 from traces.figures.study.combinations import batch_label
@@ -271,6 +273,10 @@ class Study:
     def simulates_applications(self) -> bool:
         """Whether some cell simulates applications."""
         return any(cell.value("als") != RECORDED for cell in self.cells)
+
+    def spelled(self, text: str) -> str:
+        """The text; options that it mentions are spelled as keys if the study has a file, otherwise as they are typed."""
+        return spelled(text, in_table) if self.origins else on_command_line(text)
 
     @cached_property
     def of_slurm(self) -> bool:

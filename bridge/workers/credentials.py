@@ -58,7 +58,7 @@ _MOST_BYTES: Final = 65_536
 _NO_CHECK_TIME: Final = 0x200000
 
 
-def read_token(path: str, where: str = str(TOKEN_FILE)) -> str:
+def read_token(path: str, where: str = "") -> str:
     """The token in a file that nobody but its owner may read.
 
     Raises
@@ -66,6 +66,7 @@ def read_token(path: str, where: str = str(TOKEN_FILE)) -> str:
     InputError
         If there is none, others may read it, or it is none; the message says how to make one.
     """
+    where = where or str(TOKEN_FILE)
     make = _MAKE_TOKEN.format(path)
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)

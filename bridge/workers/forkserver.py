@@ -84,10 +84,11 @@ def _be_worker(server: int, pipes: _Pipes, serve: Callable[..., None] | None, bi
     except OSError:
         pass  # the bridge is gone
     except BaseException as error:
+        from bridge.spelling import on_command_line
         from traces.base.errors import TwolevelError
 
         if isinstance(error, TwolevelError):
-            print(f"{PROCESS_NAME}: {error}", file=sys.stderr, flush=True)
+            print(f"{PROCESS_NAME}: {on_command_line(error.text)}", file=sys.stderr, flush=True)
         else:
             sys.excepthook(*sys.exc_info())
             sys.stderr.flush()

@@ -28,6 +28,7 @@ from bridge.protocol.messages import (
 from bridge.protocol.session import ConnectionClosed, ProtocolError, Refusal, Session
 from bridge.protocol.tables import Role
 from bridge.protocol.vocabulary import Message
+from bridge.spelling import on_command_line
 from bridge.workers.address import dial
 from bridge.workers.application_peer import ApplicationPeer
 from bridge.workers.blocking import BlockingConnection, run
@@ -159,7 +160,7 @@ def run_peer(peer: Peer) -> None:
     try:
         run(serve(BlockingConnection(Session(ApplicationBook, Role.APPLICATION), dial(address)), token, worker, peer))
     except (OSError, TwolevelError) as error:
-        sys.exit(f"{peer.name}: {error}")
+        sys.exit(f"{peer.name}: {on_command_line(error.text if isinstance(error, TwolevelError) else str(error))}")
 
 
 def main() -> None:

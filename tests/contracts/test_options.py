@@ -6,6 +6,7 @@ import ast
 import inspect
 import pickle
 import re
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -164,3 +165,11 @@ def test_each_surface_spells_what_a_text_mentions() -> None:
     assert not begins_at(caught.value.text, str(preset))
     assert str(InputError(f"a\ufdd0b {resize}")) == "a\\ufdd0b resize"  # half a mark, in a text of others
     assert leading(text) == (Mention("resize", "resize", "none"), text.partition("none")[2][2:])
+
+
+@pytest.mark.parametrize("package", [als, bls, bridge, traces])
+def test_no_signature_shows_how_options_are_marked(package: ModuleType) -> None:
+    for name in package.__all__:
+        public = getattr(package, name)
+        shown = str(inspect.signature(public)) if inspect.isfunction(public) else repr(public)
+        assert not any(0xFDD0 <= ord(character) <= 0xFDD4 for character in shown), name

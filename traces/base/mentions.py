@@ -7,6 +7,7 @@ the marks are spelled: as an option that is typed (``bridge.spelling``), as a ke
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
@@ -54,17 +55,18 @@ def in_table(mention: Mention) -> str:
     """A mention as a key of a TOML table, ``resize = 'none'``."""
     if mention.given in ("True", "False"):
         return f"{mention.name.removeprefix('no-')} = {mention.given.lower()}"
-    return f"{mention.name} = {literal(mention.said)}" if mention.said else mention.name
+    quoted = json.dumps(mention.said, ensure_ascii=False) if "'" in mention.said else f"'{mention.said}'"
+    return f"{mention.name} = {literal(mention.said, quoted)}" if mention.said else mention.name
 
 
-def literal(said: str) -> str:
-    """A value as Python and TOML write it: a number as it is, other words quoted; nothing of none."""
+def literal(said: str, quoted: str = "") -> str:
+    """A value as Python writes it, a number as it is, other words quoted (``quoted``: by others); nothing of none."""
     from traces.base.ranges import parse_real  # whose errors mention options
 
     try:
         parse_real(said)
     except ValueError:
-        return repr(said) if said else ""
+        return (quoted or repr(said)) if said else ""
     return said
 
 

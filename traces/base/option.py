@@ -24,7 +24,7 @@ class Panel(StrEnum):
 
     JOBS = "Jobs and machine"
     BATCH = "Batch level"
-    AROUND = "What jobs ask for and wait for, and what happens to hosts"
+    CONSTRAINTS = "What jobs ask for and wait for, and what happens to hosts"
     POWER = "Power"
     LIMITS = "Limits to power"
     APPLICATION = "Application level"

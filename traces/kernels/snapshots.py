@@ -1,7 +1,7 @@
-"""What a state holds at an instant, as far as it may change, to be put back later.
+"""Copies of the part of a state that may change, to be restored later.
 
-What that is comes from the declaration of the state (:func:`traces.kernels.state.changing`), and costs by what is in use: a few
-rows of a long table, and no work space.
+The declaration of the state says which part that is (:func:`traces.kernels.state.changing`). Only entries in use are copied: a
+few rows of a long table, and no work space.
 """
 
 from __future__ import annotations

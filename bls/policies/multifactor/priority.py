@@ -42,7 +42,7 @@ _WEIGHT_AGE, _MAX_AGE_NS, _WEIGHT_FAIRSHARE = range(OWN, OWN + 3)
 _NODE, _STATIC = range(2)
 
 
-def multifactor(text: str = "", where: str = str(BLS)) -> ScorePolicy:
+def multifactor(text: str = "", where: str = "") -> ScorePolicy:
     """The policy that ``multifactor:TEXT`` names; see :meth:`Multifactor.from_text`.
 
     Raises
@@ -50,6 +50,7 @@ def multifactor(text: str = "", where: str = str(BLS)) -> ScorePolicy:
     InputError
         If the settings cannot be used.
     """
+    where = where or str(BLS)
     return score_policy(Multifactor.from_text(text, f"{where}: multifactor"))
 
 

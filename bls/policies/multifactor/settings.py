@@ -148,7 +148,7 @@ class Multifactor:
     tree: AccountTree = field(default_factory=AccountTree)
     partitions: tuple[PartitionPart, ...] = ()
     qos_levels: tuple[Qos, ...] = ()
-    source: str = "multifactor"
+    source: str = field(default="multifactor", repr=False)
 
     def __post_init__(self) -> None:
         for name in WEIGHTS:

@@ -1,4 +1,4 @@
-"""What must hold of the power that a plan has left, and for how long jobs are planned to run under a limit."""
+"""Invariants of power limits: the power that a plan has left, and the planned run times of jobs under a limit."""
 
 from __future__ import annotations
 

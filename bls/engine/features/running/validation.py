@@ -1,4 +1,4 @@
-"""What must hold of the cores that running jobs release, and of their widths."""
+"""Invariants of the cores that running jobs release, and of their widths."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def check_widths(checks: BatchChecks, owner: Array, cores: Array, left: Array) -
 
 
 def check_releases(checks: BatchChecks, owner: Array, cores: Array) -> None:
-    """Check that all that is to be released is held, and that who is to wish for cores is in the same heap."""
+    """Check that jobs hold the cores that they are to release; jobs that will request cores are in the same heap."""
     state, n_cores = checks.state, checks.n_cores
     ns, key = state.releasing.entries()
     wishing = key >= b.WISH_KEY

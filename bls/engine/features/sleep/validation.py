@@ -1,4 +1,4 @@
-"""What must hold of hosts that fall asleep as they idle."""
+"""Invariants of hosts that fall asleep when idle."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from traces.compiled import Array
 
 
 def check_sleep(checks: BatchChecks, holder: Array) -> None:
-    """Check who is asleep, boots, and idles; ``holder`` has the row that holds each core, or -1."""
+    """Check which hosts sleep, boot and idle; ``holder`` has the row that holds each core, or -1."""
     state, sleep, n_hosts, host_of = checks.state, checks.state.sleep, checks.n_hosts, checks.state.host_of
     what, sleepy = sleep.host.state, sleep.sleepy.entries()[1]
     away, boots, idles = what != b.UP, what == b.BOOTING, sleep.host.idle_since_ns != b.NEVER
