@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 import subprocess
+import sys
 from collections import Counter
 
 _PRODUCT = re.compile(r"(als|bls|bridge|traces)/.*")
 _FEATURE = re.compile(r".*/features/\w+(?=/)")
 
 
-def cost(numstat: str, folder: str = "") -> tuple[str, list[str], list[str]]:
+def cost(numstat: str) -> tuple[str, list[str], list[str]]:
     """The folder of a feature, and the product files inside and outside of it that a commit changed.
 
-    The folder is the one with the most new lines among those below a folder ``features``, where it is not given; empty if there
-    is none. ``numstat`` is what ``git show --numstat`` prints.
+    The folder is the one with the most new lines among those below a folder ``features``, empty if there is none.
+    ``numstat`` is the output of ``git show --numstat``.
     """
     changed = [line.split("\t") for line in numstat.splitlines() if line.count("\t") == 2]
     added = {path: int(lines) for lines, _, path in changed if _PRODUCT.fullmatch(path) and lines != "-"}
@@ -23,24 +23,20 @@ def cost(numstat: str, folder: str = "") -> tuple[str, list[str], list[str]]:
     for path, lines in added.items():
         if found := _FEATURE.match(path):
             owned[found[0]] += lines
-    folder = folder or max(owned, key=owned.__getitem__, default="")
+    folder = max(owned, key=owned.__getitem__, default="")
     inside = [path for path in added if folder and path.startswith(f"{folder}/")]
     return folder, inside, [path for path in added if path not in inside]
 
 
 def main() -> None:
     """Print the cost of each commit."""
-    parser = argparse.ArgumentParser(prog="python -m tools.feature_cost", description=__doc__)
-    parser.add_argument("commits", nargs="+", metavar="COMMIT")
-    parser.add_argument("--folder", default="", help="the feature's folder")
-    given = parser.parse_args()
-    for commit in given.commits:
+    for commit in sys.argv[1:]:
         command = ["git", "show", "--first-parent", "--no-renames", "--numstat", "--format=%h %s", commit]
-        shown = subprocess.run(command, capture_output=True, text=True, check=False)
-        if shown.returncode:
-            parser.error(shown.stderr.strip())
-        title, _, numstat = shown.stdout.partition("\n")
-        folder, inside, outside = cost(numstat, given.folder)
+        found = subprocess.run(command, capture_output=True, text=True, check=False)
+        if found.returncode:
+            sys.exit(found.stderr.strip())
+        title, _, numstat = found.stdout.partition("\n")
+        folder, inside, outside = cost(numstat)
         print(f"{title}\n  {len(inside)} files in {folder or 'no folder of a feature'}, {len(outside)} outside:")
         print("".join(f"    {path}\n" for path in outside), end="")
 

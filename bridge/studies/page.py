@@ -134,6 +134,11 @@ def _sections(
     metrics = _first_metrics(results)
     if not len(results) or not metrics:
         return [*comparisons]
+    if (results["error"] != "").all():
+        words = ["combination", "seed", "error"]
+        return [
+            Section("runs", "Runs", [Table("results-data", "Runs", results[words], words)], "All of them have failed.")
+        ]
     explorer = Explorer("results-data", metrics[0], "combination")
     about = "A point is a run; a line is the mean of its group."
     sections = [Section("statistics", "Statistics", [explorer], about)]

@@ -291,10 +291,8 @@ def test_a_topology_conf_is_read_and_written_and_is_a_platforms_switches(tmp_pat
         "# a tree\nSwitchName=s0 Nodes=n[0-1] LinkSpeed=10\n\nswitchname=s1 nodes=n2,n3\nSwitchName=top Switches=s[0-1]\n"
     )
     found = read_switches(str(path), _NODES)
-    assert (
-        switches_text(found)
-        == "SwitchName=s0 Nodes=n[0-1]\nSwitchName=s1 Nodes=n[2-3]\nSwitchName=top Switches=s[0-1]\n"
-    )
+    text = "SwitchName=s0 Nodes=n[0-1]\nSwitchName=s1 Nodes=n[2-3]\nSwitchName=top Switches=s[0-1]\n"
+    assert switches_text(found) == text
     ours = switches_of(found, _NODES)
     assert ours == (Switch("s0", "0-1"), Switch("s1", "2-3"), Switch("top", switches=("s0", "s1")))
     assert given_switches(ours, _NODES) == found

@@ -328,10 +328,8 @@ def test_shaken_submits_differ_by_seed(here: Path) -> None:
     table = pd.read_parquet(here / "g/results.parquet")
     assert table.groupby("bls")["mean_wait_ns"].nunique().tolist() == [3, 3]
     assert twolevel(*words, "--out", "h").code == 0
-    assert (
-        table["mean_wait_ns"].iloc[[0, 3]].tolist()
-        == pd.read_parquet(here / "h/results.parquet")["mean_wait_ns"].tolist()
-    )
+    other = pd.read_parquet(here / "h/results.parquet")
+    assert table["mean_wait_ns"].iloc[[0, 3]].tolist() == other["mean_wait_ns"].tolist()
 
 
 def test_seeds_that_change_nothing_are_run_once(here: Path) -> None:
@@ -351,3 +349,10 @@ def test_seeds_that_change_nothing_are_run_once(here: Path) -> None:
     assert "Paired over seeds" not in page
     assert not re.search(r"\d \[", ran.out), "no interval"
     assert twolevel("repeat", "g", "--workers", 1).out.startswith("the same")
+
+
+def test_a_grid_of_which_every_run_fails_says_why_and_has_a_page(here: Path) -> None:
+    ran = twolevel(*GRID[:4], "--bls", "fcfs", "--resize", "shrink", "--seeds", 1, "--out", "g")
+    assert (ran.code != 0, "--resize shrink: needs --malleable" in ran.err) == (True, True)
+    assert twolevel("report", "g", "-o", "g.html").code == 0
+    assert "All of them have failed." in (here / "g.html").read_text()

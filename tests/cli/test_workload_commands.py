@@ -67,10 +67,8 @@ def test_jobs_that_never_started_and_rejected_lines(here: Path) -> None:
     lines = ("1 0 5 60 1 -1 -1 1 60 -1 1", "2 0 5 -1 1 -1 -1 1 60 -1 5", "3 0 5 half", "4 9 0 60 4 -1 -1 4 60 -1 1")
     (here / "log.swf").write_text("".join(f"{line}{' -1' * 7}\n" for line in lines))
     ran = twolevel("workload", "cut", "log.swf", "-o", "a.swf")
-    assert (
-        ran.err
-        == "workload: 2 jobs written of 4 lines read; rejected: malformed 1 (line 3: field 4, 'half'), no run time 1\n"
-    )
+    said = "workload: 2 jobs written of 4 lines read; rejected: malformed 1 (line 3: field 4, 'half'), no run time 1\n"
+    assert ran.err == said
     ran = twolevel("workload", "cut", "log.swf", "-o", "b.swf", "--cancelled")
     assert ran.err == "workload: 3 jobs written of 4 lines read; rejected: malformed 1 (line 3: field 4, 'half')\n"
     assert read_workload("b.swf", cancelled=True).run_unknown.tolist() == [False, True, False]

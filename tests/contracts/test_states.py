@@ -120,8 +120,6 @@ class Queue(State, dim="entries"):
 
 
 class Busy(State):
-    """A state of which copies are made for a while."""
-
     n_log: int = 0
     part: Part = column()
     load: Ints2 = column("hosts", 2)
@@ -131,7 +129,6 @@ class Busy(State):
 
 
 def busy() -> Busy:
-    """One of two hosts and three rows."""
     state = Busy.new({"rows": 3, "hosts": 2, "queue": 3, "log": 3})
     state.queue.key[:], state.queue.first, state.queue.end = [1, 2, 3], 1, 2
     state.n_log, state.log.found_ns[0] = 1, 4
@@ -153,11 +150,8 @@ def test_a_snapshot_has_what_is_in_use_and_the_rows_that_may_change() -> None:
     snapshot.put_back({"rows": slice(2, 3)})
     assert held(state) == before
     assert state.part.found_ns.tolist() == [-1, -1, -1]
-    assert (state.queue.key.tolist(), state.log.found_ns.tolist(), state.space.tolist()) == (
-        [7, 2, 7],
-        [4, 8, 8],
-        [9, 9],
-    )
+    found = [column.tolist() for column in (state.queue.key, state.log.found_ns, state.space)]
+    assert found == [[7, 2, 7], [4, 8, 8], [9, 9]]
 
 
 def test_a_fork_for_a_while_shares_some_dimensions_and_what_is_not_saved() -> None:
