@@ -361,8 +361,9 @@ class State:
         blocks[tree.links] = tree.linked + first
         for at, part in parts.items():
             fork = forks[at] = type(part).__new__(type(part))
-            fork.__dict__.update(part.__dict__)
-            fork.__dict__.update(_block=blocks[at : at + part._entries], _address=first + 8 * at)
+            held = fork.__dict__
+            held.update(part.__dict__)
+            held["_block"], held["_address"] = blocks[at : at + part._entries], first + 8 * at
         for parent, name, child in tree.names:
             forks[parent].__dict__[name] = forks[child]
         if sharing is None:
@@ -596,25 +597,26 @@ def parts_of(state: State) -> dict[int, State]:
 
 def _copy_slabs(tree: Tree, blocks: Array, parts: Collection[State]) -> None:
     # Give states, whose blocks are these, copies of their slabs: what points into a slab points to the same place of its copy.
-    slabs = {id(part._slab): (part._slab, part._slab.copy()) for part in parts if part._slab is not None}
-    if not slabs:
+    shared = {id(part._slab): part._slab for part in parts if part._slab is not None}  # one slab is of many states
+    if not shared:
         return
-    begins = np.array([address_of(before) for before, _ in slabs.values()])
-    moved = np.array([address_of(after) for _, after in slabs.values()]) - begins
-    ends = begins + np.array([before.nbytes for before, _ in slabs.values()])
+    slabs = {key: (before, copied := before.copy(), address_of(copied)) for key, before in shared.items()}
+    begins = np.array([address_of(before) for before in shared.values()])
+    moved = np.array([address for _, _, address in slabs.values()]) - begins
+    ends = begins + np.array([before.nbytes for before in shared.values()])
     order = np.argsort(begins)
     pointers = blocks[tree.columns]
     which = order[np.searchsorted(begins, pointers, "right", sorter=order) - 1]
     blocks[tree.columns] += np.where((pointers >= begins[which]) & (pointers < ends[which]), moved[which], 0)
     for part in parts:
         held = part.__dict__
-        before, copied = slabs.get(id(part._slab), (None, None))
-        if before is not None and copied is not None:
+        if part._slab is not None:
+            before, copied, address = slabs[id(part._slab)]
             for name in part._own.intersection(held):  # they are made when they are read
                 value = held[name]
                 if value.__class__ is np.ndarray and (value.base is before or _lies_in(value, before)):
                     del held[name]
-            held.update(_slab=copied, _slab_address=address_of(copied))
+            held["_slab"], held["_slab_address"] = copied, address
 
 
 class Changing(NamedTuple):
