@@ -66,6 +66,7 @@ static: $(VENV)/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tools.words
 
 # Once, before there are workers that would wait for each other.
 kernels: $(VENV)/installed-dev

@@ -81,9 +81,8 @@ def runs() -> Figures:
     for bls, backfill, als in (("fcfs", "none", "static"), ("fcfs", "none", "gss"), ("sjf", "easy", "fac")):
         rules = Rules(backfill=backfill, keep_decisions=True)
         label = f"{bls}+{backfill} × {als}" if backfill != "none" else f"{bls} × {als}"
-        found[label] = bridge.simulate(
-            sample_path(), bls=bls, als=als, variation=0.25, tasks_per_core=8, seed=1, rules=rules
-        )
+        tasks = {"variation": 0.25, "tasks_per_core": 8, "seed": 1}
+        found[label] = bridge.simulate(sample_path(), bls=bls, als=als, rules=rules, **tasks)
     (first, one), (second, two), (third, three) = found.items()
     machine, title = one.ledger.machine, "sample: {}, Υ = 0.25".format
     hosts = {"first_core": machine.first_core, "host_names": machine.host_names}
@@ -156,9 +155,8 @@ def studies() -> Figures:
         results = pd.read_parquet(Path(scratch) / "sample" / "results.parquet")
         costs = pd.read_parquet(Path(scratch) / "costs" / "costs.parquet")
         kept = {name: parts_of(made["kept"], Path(scratch) / "kept", name)[0].frame for name in KEPT_FIGURES}
-    compared = paired_comparisons(
-        results[results["variation"] == 0.25], "als", "static", ["makespan_ns", "mean_wait_ns"]
-    )
+    quarter = results[results["variation"] == 0.25]
+    compared = paired_comparisons(quarter, "als", "static", ["makespan_ns", "mean_wait_ns"])
     decisions = kept["decisions"]
     return {
         "study-makespan.png": makespans_figure(results, variation=0.25),
@@ -176,20 +174,19 @@ def studies() -> Figures:
 
 #: Distributions of task lengths, with the largest length of the axis in means and the number of bars; then loops, one or two
 #: in a panel, with the number of their tasks.
-_DENSITIES: Final = (
-    *(
-        ("normal:cov=0.25", 3.0, 60),
-        ("uniform:cov=0.25", 3.0, 90),
-        ("exponential", 4.0, 60),
-        ("gamma:cov=0.5", 4.0, 60),
-    ),
-    *(("lognormal:cov=1", 4.0, 60), ("bimodal:share=0.1,ratio=10", 6.0, 60)),
-)
-_LOOPS: Final = (
-    (("increasing", "decreasing"), 40),
-    (("correlated:cov=0.25,rho=0.95",), 400),
-    (("mandelbrot:width=32,height=32",), 1024),
-)
+_DENSITIES: Final = {
+    "normal:cov=0.25": (3.0, 60),
+    "uniform:cov=0.25": (3.0, 90),
+    "exponential": (4.0, 60),
+    "gamma:cov=0.5": (4.0, 60),
+    "lognormal:cov=1": (4.0, 60),
+    "bimodal:share=0.1,ratio=10": (6.0, 60),
+}
+_LOOPS: Final = {
+    "increasing decreasing": 40,
+    "correlated:cov=0.25,rho=0.95": 400,
+    "mandelbrot:width=32,height=32": 1024,
+}
 
 
 def task_lengths() -> Figures:
@@ -211,7 +208,7 @@ def task_lengths() -> Figures:
     figure = new_figure(9.0, 6.4)
     with styled():
         panels = figure.subplots(3, 3).ravel()
-        for axes, (spec, most, bars) in zip(panels, _DENSITIES, strict=False):
+        for axes, (spec, (most, bars)) in zip(panels, _DENSITIES.items(), strict=False):
             values = found(spec, 200_000)
             counts, edges = np.histogram(values, bins=bars, range=(0.0, most))
             heights = counts / len(values) * bars / most
@@ -219,7 +216,8 @@ def task_lengths() -> Figures:
             axes.stairs(heights, edges, color=PALETTE[0], linewidth=1.2)
             axes.axvline(1.0, color=GREY, linewidth=0.8, linestyle="--")
             finish(axes, spec, "length / mean", most, 1.12 * heights.max(), values)
-        for axes, (specs, n) in zip(panels[6:], _LOOPS, strict=True):
+        for axes, (names, n) in zip(panels[6:], _LOOPS.items(), strict=True):
+            specs = names.split()
             for spec, line, colour in zip(specs, ("-", ":"), PALETTE, strict=False):
                 values = found(spec, n)
                 look = {"color": colour, "linewidth": 1.3 if n < 100 else 0.8, "linestyle": line, "label": spec}
@@ -271,9 +269,8 @@ def speeds() -> Figures:
         rows[-1].set_xticks(range(0, 241, 20))
         rows[-1].set_xlabel("simulated time [s]")
         # The third panel has all cores, so that one legend serves for every panel.
-        figure.legend(
-            *rows[2].get_legend_handles_labels(), loc="outside upper right", ncols=3, frameon=False, handlelength=3.2
-        )
+        look = {"loc": "outside upper right", "ncols": 3, "frameon": False, "handlelength": 3.2}
+        figure.legend(*rows[2].get_legend_handles_labels(), **look)
         figure.supxlabel("0: the core is not there", fontsize=7.5, color=GREY)
     return {"core-speeds.png": figure}
 
@@ -329,11 +326,8 @@ class SmallChunkFirst:
 
 
 #: Techniques of the two-level paper's section 4.2, by the names of the page.
-FOUR_JOBS: Final[dict[str, str | PythonTechnique]] = {
-    "static": "static",
-    "the smaller chunk first": PythonTechnique(SmallChunkFirst),
-    "ss": "ss",
-}
+_SMALLER: Final = PythonTechnique(SmallChunkFirst)
+FOUR_JOBS: Final = {"static": "static", "the smaller chunk first": _SMALLER, "ss": "ss"}
 
 
 def four_jobs(name: str, coordination: str = "none", coupling: str = "inline") -> bridge.Result:
@@ -358,11 +352,14 @@ def four_jobs(name: str, coordination: str = "none", coupling: str = "inline") -
 def four_jobs_drawn() -> Figures:
     """Their tasks, by assignment and coordination."""
     found, names = {}, [f"R{core}" for core in range(5)]
-    for file, name, way in (
-        *(("static", "static", "none"), ("small-first", "the smaller chunk first", "none")),
-        *(("ss-release", "ss", "release"), ("ss-hint", "ss", "hint")),
-    ):
-        result = four_jobs(name, way)
+    cases = (
+        "static static none",
+        "small-first the smaller chunk first none",
+        "ss-release ss release",
+        "ss-hint ss hint",
+    )
+    for file, *words, way in map(str.split, cases):
+        result = four_jobs(name := " ".join(words), way)
         title = f"J0 to J3, FCFS × {name}" + f", {way}" * (way != "none")
         found[f"paper-four-jobs-{file}.png"] = core_gantt_figure(
             result.tasks, first_core=result.ledger.machine.first_core, host_names=names, title=title
@@ -373,9 +370,8 @@ def four_jobs_drawn() -> Figures:
 def evaluation() -> Figures:
     """The two-level paper's Figures 3 to 8 of the makespans in ``docs/data``."""
     found = {}
-    one, eight = (
-        pd.read_csv(DATA / f"two-level-paper{more}-results.csv", keep_default_na=False) for more in ("", "-8-tasks")
-    )
+    one = pd.read_csv(DATA / "two-level-paper-results.csv", keep_default_na=False)
+    eight = pd.read_csv(DATA / "two-level-paper-8-tasks-results.csv", keep_default_na=False)
     for workload in ("W1", "W2"):
         of = one[one["workload"] == workload]
         found |= {
@@ -403,9 +399,8 @@ def draws() -> Figures:
             axes.bar(places, extra, 0.6, part["mean"], color="#ee7733", hatch="//", label="extra task")
             for shift, one in ((-0.12, part), (0.12, whole)):
                 reach = np.abs(one[["mean_low", "mean_high"]].to_numpy().T - one["mean"].to_numpy())
-                axes.errorbar(
-                    places + shift, one["mean"], reach, color="black", capsize=3, linewidth=1, linestyle="none"
-                )
+                look = {"color": "black", "capsize": 3, "linewidth": 1, "linestyle": "none"}
+                axes.errorbar(places + shift, one["mean"], reach, **look)
             axes.set_xticks(places, list(part.index))
             axes.set_title(f"{workload}, {per_core} task{'s' * (per_core > 1)} per core")
             axes.set_ylabel("increase of makespan [%]")
@@ -417,10 +412,8 @@ def draws() -> Figures:
 
 def planners() -> Figures:
     """Figures of ``docs/data/dispatch-study.csv`` and ``dispatch-instances.csv``."""
-    rows, of = (
-        pd.read_csv(DATA / "dispatch-study.csv", dtype={"charged": str}),
-        pd.read_csv(DATA / "dispatch-instances.csv"),
-    )
+    rows = pd.read_csv(DATA / "dispatch-study.csv", dtype={"charged": str})
+    of = pd.read_csv(DATA / "dispatch-instances.csv")
     columns = ["slowdown", "slowdown_std", "wait_s", "wait_std_s"]
     found = {
         "cp-instances.png": planning_ratios_figure(
@@ -430,10 +423,8 @@ def planners() -> Figures:
         )
     }
     for machine in ("eurora", "forhlr"):
-        chosen = rows[
-            (rows["machine"] == machine) & rows["dispatcher"].str.endswith("-fits") & (rows["charged"] == "0")
-        ]
-        means = chosen.groupby(["dispatcher", "estimates"])[columns].mean()
+        fits = rows["dispatcher"].str.endswith("-fits") & (rows["charged"] == "0")
+        means = rows[fits & (rows["machine"] == machine)].groupby(["dispatcher", "estimates"])[columns].mean()
         planned = [Planned(f"{name.removesuffix('-fits')}, {of}", *mean) for (name, of), mean in means.T.items()]
         found[f"cp-{machine}.png"] = planning_outcomes_figure(planned)
     return found
@@ -461,13 +452,11 @@ def demand_response() -> Figures:
             figure = new_figure(3.2 + 2.6 * len(panels), 3.6)
             for axes, panel in zip(figure.subplots(1, len(panels), sharey=True, squeeze=False)[0], panels, strict=True):
                 quiet(axes, "y")
-                for colour, (case, of) in zip(
-                    PALETTE, rows[rows["table"] == panel].groupby("case", sort=False), strict=False
-                ):
+                cases = rows[rows["table"] == panel].groupby("case", sort=False)
+                for colour, (case, of) in zip(PALETTE, cases, strict=False):
                     ends = np.abs(of[["mean_low", "mean_high"]].to_numpy().T - of["mean"].to_numpy())
-                    axes.errorbar(
-                        of["share"], of["mean"], ends, color=colour, marker="o", markersize=3, capsize=2, label=case
-                    )
+                    look = {"color": colour, "marker": "o", "markersize": 3, "capsize": 2, "label": case}
+                    axes.errorbar(of["share"], of["mean"], ends, **look)
                 axes.set_xlabel("jobs that may be slowed [%]" + f"\n{panel}" * (len(panels) > 1))
             figure.axes[0].set_ylabel("increase of the mean wait [s]")
             figure.axes[0].set_ylim(0, None)
@@ -500,9 +489,8 @@ def life() -> Figures:
             words = "\n".join(getattr(step.event, "name", str(step.event)).lower() for step in several)
             begin, end = (np.array(_PLACES[one]) for one in (before, after))
             axes.annotate("", end, begin, arrowprops={"arrowstyle": "-|>", "color": GREY, "shrinkA": 14, "shrinkB": 22})
-            axes.text(
-                *(begin + end) / 2, words, va="center", ha="center", fontsize=7, bbox={"fc": "white", "lw": 0, "pad": 1}
-            )
+            box = {"fc": "white", "lw": 0, "pad": 1}
+            axes.text(*(begin + end) / 2, words, va="center", ha="center", fontsize=7, bbox=box)
         for state, place in _PLACES.items():
             box = {"boxstyle": "round,pad=0.4", "fc": "white", "ec": INK}
             axes.text(*place, state.name.lower(), va="center", ha="center", bbox=box)
