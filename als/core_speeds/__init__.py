@@ -47,18 +47,11 @@ _ROOM = 4096
 
 
 class SpeedChanges(NamedTuple):
-    """Changes of speed of some cores.
+    """Changes of speed of some cores."""
 
-    Attributes
-    ----------
-    changes : list of (at_ns, c, speed_gflops)
-        Ascending in (at_ns, c), c being the place in the cores that were asked for.
-    complete_ns : int
-        Every change up to and with this instant is in the list.
-    """
-
+    # list of (at_ns, c, speed_gflops): ascending in (at_ns, c), c being the place in the cores that were asked for
     changes: list[tuple[int, int, float]]
-    complete_ns: int
+    complete_ns: int  # every change up to and with this instant is in the list
 
 
 class CoreSpeeds:

@@ -32,20 +32,13 @@ _call = caller(MAKE_GRAPH)
 
 
 class DrawnGraph(NamedTuple):
-    """The graph of a job, as the columns of a task graph.
+    """The graph of a job, as the columns of a task graph."""
 
-    Attributes
-    ----------
-    gflop : float64 (N,)
-    source, target : int64 (E,)
-        Sorted by (source, target).
-    bytes : float64 (E,)
-    """
-
-    gflop: Array
+    gflop: Array  # float64 (N,)
+    # int64 (E,): sorted by (source, target)
     source: Array
     target: Array
-    bytes: Array
+    bytes: Array  # float64 (E,)
 
 
 @compiled(inner=True)

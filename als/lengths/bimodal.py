@@ -30,19 +30,11 @@ def _next_length(
 
 @dataclass(frozen=True)
 class Bimodal:
-    """Parameters of the bimodal distribution.
-
-    Attributes
-    ----------
-    share : float
-        s, share of the tasks that is long, 0 to 1.
-    ratio : float
-        r, a long task over a short one, 1 to a million.
-    """
+    """Parameters of the bimodal distribution."""
 
     name: ClassVar[str] = "bimodal"
-    share: float = 0.1
-    ratio: float = 10.0
+    share: float = 0.1  # s, share of the tasks that is long, 0 to 1
+    ratio: float = 10.0  # r, a long task over a short one, 1 to a million
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "share", real("lengths bimodal: share", self.share, 0.0, 1.0))

@@ -40,16 +40,10 @@ def _next_length(
 
 @dataclass(frozen=True)
 class Correlated(Spread):
-    """Parameters of correlated lengths.
-
-    Attributes
-    ----------
-    rho : float
-        Correlation of a task's length with the next one's, 0 to 0.999999.
-    """
+    """Parameters of correlated lengths."""
 
     name: ClassVar[str] = "correlated"
-    rho: float = 0.9
+    rho: float = 0.9  # correlation of a task's length with the next one's, 0 to 0.999999
 
     def __post_init__(self) -> None:
         super().__post_init__()

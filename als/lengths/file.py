@@ -86,22 +86,12 @@ def _length(text: str, where: str) -> float:
 
 @dataclass(frozen=True)
 class FromFile:
-    """Which file, and how it is read: ``file:PATH,unit=flop``.
-
-    Attributes
-    ----------
-    path : str
-        The file; empty until one is named.
-    unit : str
-        Of its numbers: ``gflop`` or ``flop``.
-    scale : bool
-        Whether the lengths are scaled to the work of the loop.
-    """
+    """Which file, and how it is read: ``file:PATH,unit=flop``."""
 
     name: ClassVar[str] = "file"
-    path: str = ""
-    unit: str = "gflop"
-    scale: bool = True
+    path: str = ""  # the file; empty until one is named
+    unit: str = "gflop"  # of its numbers: ``gflop`` or ``flop``
+    scale: bool = True  # whether the lengths are scaled to the work of the loop
 
     def lengths(self, variation: float) -> LengthModel:
         """The model, whatever the run's variation; reads the file."""

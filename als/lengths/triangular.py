@@ -30,16 +30,11 @@ def _next_length(
 
 @dataclass(frozen=True)
 class Triangular:
-    """Parameters of lengths that grow or fall along the loop; of which of the two, the name says.
-
-    Attributes
-    ----------
-    first, last : float
-        Lengths at the beginning and the end of the loop, in any unit, 0 to ``MAX_END``; only their ratio matters. The first is
-        below the last where they grow, above it where they fall.
-    """
+    """Parameters of lengths that grow or fall along the loop; of which of the two, the name says."""
 
     name: str
+    # lengths at the beginning and the end of the loop, in any unit, 0 to ``MAX_END``; only their ratio matters. The
+    # first is below the last where they grow, above it where they fall.
     first: float
     last: float
 

@@ -237,27 +237,15 @@ def _lengths(models: list[LengthModel], params: list[Array], patterns: list[Arra
 
 
 class DrawnProgram(NamedTuple):
-    """What a job computes.
+    """What a job computes."""
 
-    Attributes
-    ----------
-    lengths : float64 (N,)
-        GFLOP of each task.
-    part_tasks : int64 (I,)
-        How many tasks each part has.
-    edge_first : int64 (I + 1,)
-        Where the edges of each part begin.
-    source, target : int64 (E,)
-        Tasks counted within their part.
-    bytes : float64 (E,)
-    """
-
-    lengths: Array
-    part_tasks: Array
-    edge_first: Array
+    lengths: Array  # float64 (N,): GFLOP of each task
+    part_tasks: Array  # int64 (I,): how many tasks each part has
+    edge_first: Array  # int64 (I + 1,): where the edges of each part begin
+    # int64 (E,): tasks counted within their part
     source: Array
     target: Array
-    bytes: Array
+    bytes: Array  # float64 (E,)
 
 
 def drawn_program(

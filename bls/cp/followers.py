@@ -22,18 +22,11 @@ from traces.compiled import Array
 
 
 class Follower(NamedTuple):
-    """A kind of resource that follows another one.
-
-    Attributes
-    ----------
-    kind, leader : int
-    ratio : int64 (nodes,)
-        So many positions of the kind belong to one of the leader's.
-    """
+    """A kind of resource that follows another one."""
 
     kind: int
     leader: int
-    ratio: Array
+    ratio: Array  # int64 (nodes,): so many positions of the kind belong to one of the leader's
 
 
 def without_followers(problem: Problem) -> tuple[Problem, list[Follower]]:

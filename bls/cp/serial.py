@@ -25,23 +25,15 @@ __all__ = ["BOXES", "NODES", "ORDERS", "POOL", "Dispatch", "SerialGeneration", "
 
 @dataclass(frozen=True)
 class Dispatch(Columns):
-    """When the jobs of a problem start, and where their units are.
+    """When the jobs of a problem start, and where their units are."""
 
-    Attributes
-    ----------
-    start_s : int64 (k,)
-        Seconds after t.
-    unit_node : int64 (u,)
-        The node of each unit, by job; of length 0 where only the pool is known.
-    unit_low : int64 (u, resources)
-        The first of its positions within the node, 0 of what it does not ask for; of length 0 where there are none.
-    class_units : int64 (k, classes), optional
-        Of a plan that knows classes of nodes only, how many units of each job are where; :class:`bls.cp.classes.NodeClasses`.
-    """
-
-    start_s: Array
-    unit_node: Array
+    start_s: Array  # int64 (k,): seconds after t
+    unit_node: Array  # int64 (u,): the node of each unit, by job; of length 0 where only the pool is known
+    # int64 (u, resources): the first of its positions within the node, 0 of what it does not ask for; of length 0 where
+    # there are none
     unit_low: Array
+    # int64 (k, classes): of a plan that knows classes of nodes only, how many units of each job are where;
+    # :class:`bls.cp.classes.NodeClasses`
     class_units: Array | None = None
 
 

@@ -37,24 +37,13 @@ def cp_model() -> Any:
 
 @dataclass(frozen=True)
 class Solved:
-    """What a solve found.
+    """What a solve found."""
 
-    Attributes
-    ----------
-    status : {"optimal", "feasible", "unknown"}
-        A plan that is proven to be optimal, a plan, or none.
-    weighted_bound : int
-        The weighted sum of starts is at least this.
-    values : list of int
-        Of the variables that were asked for; empty where no plan was found.
-    was_stopped : bool
-        Whether the clock ended it: nothing is proven, and the deterministic limit was not reached. That the clock has run out
-        does not say it, as CP-SAT stops a little before; where it has, though, it may have cut a step short.
-    """
-
-    status: str
-    weighted_bound: int
-    values: list[int]
+    status: str  # {"optimal", "feasible", "unknown"}: a plan that is proven to be optimal, a plan, or none
+    weighted_bound: int  # the weighted sum of starts is at least this
+    values: list[int]  # of the variables that were asked for; empty where no plan was found
+    # whether the clock ended it: nothing is proven, and the deterministic limit was not reached. That the clock has run
+    # out does not say it, as CP-SAT stops a little before; where it has, though, it may have cut a step short.
     was_stopped: bool
 
 

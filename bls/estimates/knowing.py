@@ -50,14 +50,9 @@ class Within:
     """The recorded run time, wrong by up to a share of itself: run × (1 + share × u), u uniform in [-1, 1).
 
     The errors are drawn from a stream named by the seed, in workload order, and are cut to whole ns, so that they stay within.
-
-    Attributes
-    ----------
-    share : float
-        From 0 to below 1.
     """
 
-    share: float
+    share: float  # from 0 to below 1
 
     @property
     def name(self) -> str:

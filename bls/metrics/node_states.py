@@ -35,18 +35,12 @@ _N_KINDS = 4  # what can be on a core: a job, an outage, a maintenance window, a
 
 @dataclass(frozen=True)
 class CoreTimes:
-    """Cores over time: row ``i`` is the cores [lo, hi) during [begin, end). Rows may overlap.
+    """Cores over time: row ``i`` is the cores [lo, hi) during [begin, end). Rows may overlap."""
 
-    Attributes
-    ----------
-    lo, hi : int64 (k,)
-        Global core numbers.
-    begin_ns, end_ns : int64 (k,)
-        Instants.
-    """
-
+    # int64 (k,): global core numbers
     lo: Array
     hi: Array
+    # int64 (k,): instants
     begin_ns: Array
     end_ns: Array
 
@@ -70,22 +64,13 @@ NO_WINDOWS = CoreTimes(*(np.zeros(0, np.int64) for _ in range(4)))
 
 @dataclass(frozen=True)
 class HostStates:
-    """One row an interval in which a host's state stays the same; by host, then by time, without a gap.
+    """One row an interval in which a host's state stays the same; by host, then by time, without a gap."""
 
-    Attributes
-    ----------
-    host : int64 (k,)
-        Host number.
-    begin_ns, end_ns : int64 (k,)
-        Half-open; none is empty, and neighbours of one host differ in state.
-    state : int8 (k,)
-        Number of :data:`HOST_STATES`.
-    """
-
-    host: Array
+    host: Array  # int64 (k,): host number
+    # int64 (k,): half-open; none is empty, and neighbours of one host differ in state
     begin_ns: Array
     end_ns: Array
-    state: Array
+    state: Array  # int8 (k,): number of :data:`HOST_STATES`
 
     def __len__(self) -> int:
         return len(self.host)

@@ -325,24 +325,14 @@ class ScorePolicy:
 
 @dataclass(frozen=True, eq=False)
 class Scoring:
-    """A dynamic policy made ready for one run.
+    """A dynamic policy made ready for one run."""
 
-    Attributes
-    ----------
-    policy : ScorePolicy
-        For its name, and for :func:`unscored`.
-    score, account : callable
-        The two functions, as values that a kernel takes as arguments.
-    accounts : bool
-        Whether ``account`` does anything.
-    numbers, memory : ndarray of float64, shapes (k, n) and (m,)
-        The run's own: writable, and not shared with another run.
-    """
-
-    policy: ScorePolicy
+    policy: ScorePolicy  # for its name, and for :func:`unscored`
+    # the two functions, as values that a kernel takes as arguments
     score: Callable[..., int]
     account: Callable[..., int]
-    accounts: bool
+    accounts: bool  # whether ``account`` does anything
+    # ndarray of float64, shapes (k, n) and (m,): the run's own: writable, and not shared with another run
     numbers: Array
     memory: Array
 

@@ -84,24 +84,12 @@ _BLOCK = 256
 
 @dataclass(frozen=True)
 class ExpressionCode:
-    """A checked expression.
+    """A checked expression."""
 
-    Attributes
-    ----------
-    text : str
-        As it was written.
-    code : tuple of (int, float)
-        Opcodes with their operands, in postfix order.
-    depth : int
-        How many values the stack holds at most.
-    names : frozenset of str
-        Which of :data:`NAMES` it uses.
-    """
-
-    text: str
-    code: tuple[tuple[int, float], ...]
-    depth: int
-    names: frozenset[str]
+    text: str  # as it was written
+    code: tuple[tuple[int, float], ...]  # opcodes with their operands, in postfix order
+    depth: int  # how many values the stack holds at most
+    names: frozenset[str]  # which of :data:`NAMES` it uses
 
     @property
     def by_estimates(self) -> bool:

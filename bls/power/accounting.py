@@ -78,19 +78,12 @@ class Energy(Columns):
 
 @dataclass(frozen=True)
 class PowerSeries(Columns):
-    """A step function of power.
+    """A step function of power."""
 
-    Attributes
-    ----------
-    instant_ns, power_mw : int64 (k,)
-        From each instant on, so much; neighbours differ. The first is the begin.
-    until_ns : int
-        The end.
-    """
-
+    # int64 (k,): from each instant on, so much; neighbours differ. The first is the begin.
     instant_ns: Array
     power_mw: Array
-    until_ns: int
+    until_ns: int  # the end
 
     def __len__(self) -> int:
         return len(self.instant_ns)
@@ -119,18 +112,10 @@ class PowerSeries(Columns):
 
 @dataclass(frozen=True)
 class PowerAccounts:
-    """What a run has drawn and used.
+    """What a run has drawn and used."""
 
-    Attributes
-    ----------
-    series : PowerSeries
-        Of the machine, from the first submit to the last end.
-    jobs : Energy
-        Of the cores that each row of the ledger's jobs held, while it did.
-    """
-
-    series: PowerSeries
-    jobs: Energy
+    series: PowerSeries  # of the machine, from the first submit to the last end
+    jobs: Energy  # of the cores that each row of the ledger's jobs held, while it did
 
 
 @dataclass(frozen=True)

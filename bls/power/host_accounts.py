@@ -27,24 +27,12 @@ class HostIntervals(NamedTuple):
 
 @dataclass(frozen=True)
 class HostEnergies(Columns):
-    """What hosts have used during intervals, by what for; an ``Energy`` of n rows each.
+    """What hosts have used during intervals, by what for; an ``Energy`` of n rows each."""
 
-    Attributes
-    ----------
-    jobs : Energy
-        By cores that jobs held.
-    idle_cores : Energy
-        By cores that no job held, of a host that was up.
-    base : Energy
-        By hosts that were up, beside their cores.
-    off : Energy
-        By hosts that were not: off, on their ways off or back, or down.
-    """
-
-    jobs: Energy
-    idle_cores: Energy
-    base: Energy
-    off: Energy
+    jobs: Energy  # by cores that jobs held
+    idle_cores: Energy  # by cores that no job held, of a host that was up
+    base: Energy  # by hosts that were up, beside their cores
+    off: Energy  # by hosts that were not: off, on their ways off or back, or down
 
     @property
     def total(self) -> Energy:

@@ -56,33 +56,19 @@ Said = Callable[[str, Array], Array | None]
 
 @dataclass(frozen=True, eq=False)
 class JobPower:
-    """What is said of jobs; int64 (n,) each, parts per billion.
-
-    Attributes
-    ----------
-    power, memory_bound : ndarray
-    given : tuple of str
-        Which of the two anybody has said anything of.
-    """
+    """What is said of jobs; int64 (n,) each, parts per billion."""
 
     power: Array
     memory_bound: Array
-    given: tuple[str, ...]
+    given: tuple[str, ...]  # which of the two anybody has said anything of
 
 
 @dataclass(frozen=True)
 class PowerClasses(Columns):
-    """What a core of G groups draws in S states, and its speed there, for jobs of K classes: all int64.
+    """What a core of G groups draws in S states, and its speed there, for jobs of K classes: all int64."""
 
-    Attributes
-    ----------
-    kind : ndarray, shape (n,)
-        The class of each job, or of each row of a table of jobs; class 0 is as the platform says.
-    speed, active_mw : ndarray, shape (K, S, G)
-        As of ``PowerTable``.
-    """
-
-    kind: Array
+    kind: Array  # (n,): the class of each job, or of each row of a table of jobs; class 0 is as the platform says
+    # (K, S, G): as of ``PowerTable``
     speed: Array
     active_mw: Array
 

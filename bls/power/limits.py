@@ -81,21 +81,13 @@ class Lowerings(NamedTuple):
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits, and how long after its begin, or before it, each of them is known.
-
-    Parameters
-    ----------
-    limits : sequence of Limit
-    reaction_ns, notice_ns : int
-        At most one of them is not 0.
-    also_ns : tuple of int
-        Further instants that :attr:`instants` is to have.
-    """
+    """Limits, and how long after its begin, or before it, each of them is known."""
 
     limits: tuple[Limit, ...] = ()
+    # at most one of them is not 0
     reaction_ns: int = 0
     notice_ns: int = 0
-    also_ns: tuple[int, ...] = ()
+    also_ns: tuple[int, ...] = ()  # further instants that :attr:`instants` is to have
 
     def __bool__(self) -> bool:
         return bool(self.limits)

@@ -52,31 +52,20 @@ _LISTED: Final = 1000
 
 @dataclass(frozen=True, eq=False)
 class PowerReport:
-    """What a run has drawn, and what its jobs have used.
-
-    Parameters
-    ----------
-    ledger : Ledger
-    plan : PowerPlan
-    downtime : Downtime
-        When hosts were down.
-    stopped : HostPassages, optional
-        When hosts were out of service, as power was limited, or asleep.
-    begin_ns, until_ns : int
-        From when to when: the first submit, and the last end.
-    predicted : int64 (rows,), optional
-        What each row's job was thought to draw, by what the platform says, parts per billion; of rows of the table of jobs.
-    boot_wait_ns : int64 (n,), optional
-        For how long each row of the table of jobs waited for hosts to boot, -1 if it has not started; None where none sleep.
-    """
+    """What a run has drawn, and what its jobs have used."""
 
     ledger: Ledger
     plan: PowerPlan
-    downtime: Downtime
-    stopped: HostPassages | None
+    downtime: Downtime  # when hosts were down
+    stopped: HostPassages | None  # when hosts were out of service, as power was limited, or asleep
+    # from when to when: the first submit, and the last end
     begin_ns: int
     until_ns: int
+    # int64 (rows,): what each row's job was thought to draw, by what the platform says, parts per billion; of rows of
+    # the table of jobs
     predicted: Array | None = None
+    # int64 (n,): for how long each row of the table of jobs waited for hosts to boot, -1 if it has not started; None
+    # where none sleep
     boot_wait_ns: Array | None = None
 
     @cached_property

@@ -41,36 +41,18 @@ _PJ_PER_KWH: Final = 3_600_000 * PJ_PER_J
 
 @dataclass(frozen=True)
 class Signals(Columns):
-    """What holds from each instant on.
+    """What holds from each instant on."""
 
-    Attributes
-    ----------
-    source : str
-        The file, for messages.
-    instant_ns : int64 (k,)
-        Ascending, the first is 0.
-    values : dict of str to list of int
-        By the names of :data:`KINDS`: millionths for a kWh.
-    """
-
-    source: str
-    instant_ns: Array
-    values: dict[str, list[int]]
+    source: str  # the file, for messages
+    instant_ns: Array  # int64 (k,): ascending, the first is 0
+    values: dict[str, list[int]]  # by the names of :data:`KINDS`: millionths for a kWh
 
 
 class Spending(NamedTuple):
-    """What some energies come to, each rounded once.
+    """What some energies come to, each rounded once."""
 
-    Attributes
-    ----------
-    each : dict of str to float64 (n,)
-        Of each of them, by what it is called (:data:`KINDS`).
-    total : dict of str to float
-        Of all together.
-    """
-
-    each: dict[str, Array]
-    total: dict[str, float]
+    each: dict[str, Array]  # dict of str to float64 (n,): of each of them, by what it is called (:data:`KINDS`)
+    total: dict[str, float]  # of all together
 
 
 def spent(signals: Signals, pieces: Iterable[tuple[Array, Array, Array, Array]], n: int) -> Spending:

@@ -24,8 +24,6 @@ class _Columns:
 
     Attributes
     ----------
-    job_id, submit_ns, cores, user, group, queue, partition, qos, application, memory_kb : int64 (n,)
-        As the workload says; -1 unknown.
     walltime_ns : int64 (n,)
         The run times that their users requested.
     eligible_ns, attempt : int64 (n,)
@@ -37,6 +35,7 @@ class _Columns:
         "job_id", "submit_ns", "cores", "user", "group", "queue", "partition", "qos", "application", "memory_kb",
     )  # fmt: skip
 
+    # int64 (n,): as the workload says; -1 unknown
     job_id: Array
     submit_ns: Array
     cores: Array

@@ -29,48 +29,24 @@ _MOST = 10**10
 class ArchivedLog:
     """One log of the archive.
 
-    Attributes
-    ----------
-    name : str
-        What it is called here, as ``curie``.
-    title : str
-        The machine and where it stood.
-    path : str
-        The file under the archive's URL, as ``l_cea_curie/CEA-Curie-2011-2.1-cln.swf.gz``.
-    aliases : tuple of str
-        Further names.
-    jobs : int, optional
-        The lines of the file; None where not known.
-    jobs_at_most : int, optional
-        Where ``jobs`` is not known: those of the log before it was cleaned.
-    cores : int, optional
-        Processors of the machine; None where not known.
-    provided_by : str
-        Whom the archive asks to acknowledge; empty where only the file's header says.
-    cite : str
-        A paper about the log, to be cited as well; empty if none is known.
-    note : str
-        What to know before using it.
-    text_sha256 : str, optional
-        SHA-256 of the unpacked log, 64 small hexadecimal digits; None where not known. The log and not the file, since
-        the same log may be compressed anew.
-
     Raises
     ------
     InputError
         If one of these is not what it must be.
     """
 
-    name: str
-    title: str
-    path: str
-    aliases: tuple[str, ...] = ()
-    jobs: int | None = None
-    jobs_at_most: int | None = None
-    cores: int | None = None
-    provided_by: str = ""
-    cite: str = ""
-    note: str = ""
+    name: str  # what it is called here, as ``curie``
+    title: str  # the machine and where it stood
+    path: str  # the file under the archive's URL, as ``l_cea_curie/CEA-Curie-2011-2.1-cln.swf.gz``
+    aliases: tuple[str, ...] = ()  # further names
+    jobs: int | None = None  # the lines of the file; None where not known
+    jobs_at_most: int | None = None  # where ``jobs`` is not known: those of the log before it was cleaned
+    cores: int | None = None  # processors of the machine; None where not known
+    provided_by: str = ""  # whom the archive asks to acknowledge; empty where only the file's header says
+    cite: str = ""  # a paper about the log, to be cited as well; empty if none is known
+    note: str = ""  # what to know before using it
+    # SHA-256 of the unpacked log, 64 small hexadecimal digits; None where not known. The log and not the file, since
+    # the same log may be compressed anew.
     text_sha256: str | None = None
 
     def __post_init__(self) -> None:
@@ -108,28 +84,18 @@ class ArchivedLog:
 class Archive:
     """The archive and the logs of it that are known here.
 
-    Attributes
-    ----------
-    title : str
-        Its name.
-    url : str
-        Where it is; ends in a slash.
-    cite, doi : str
-        The paper that the archive asks to cite.
-    logs : tuple of ArchivedLog
-        In the archive's order.
-
     Raises
     ------
     InputError
         If two logs share a name.
     """
 
-    title: str
-    url: str
+    title: str  # its name
+    url: str  # where it is; ends in a slash
+    # the paper that the archive asks to cite
     cite: str
     doi: str
-    logs: tuple[ArchivedLog, ...]
+    logs: tuple[ArchivedLog, ...]  # in the archive's order
 
     def __post_init__(self) -> None:
         for key in ("title", "url", "cite", "doi"):

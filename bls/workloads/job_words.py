@@ -39,17 +39,11 @@ _ALLOWED_OF_ONE = "allowed: one number, as 3, one of Slurm's names, as 900_2 or 
 
 @dataclass(frozen=True, eq=False)
 class JobWords:
-    """Reads words that name jobs.
+    """Reads words that name jobs."""
 
-    Attributes
-    ----------
-    named : mapping of str to sequence of int
-        The numbers of the jobs that have each name; empty where the log has no names.
-    numbers : ndarray of int64, optional
-        The numbers of all jobs, ascending. With them, every word must name a job that exists.
-    """
-
+    # the numbers of the jobs that have each name; empty where the log has no names
     named: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    # ndarray of int64: the numbers of all jobs, ascending. With them, every word must name a job that exists.
     numbers: Array | None = None
 
     @classmethod

@@ -66,18 +66,12 @@ _zero = partial(np.array, 0)
 
 @dataclass(frozen=True)
 class LogWindow:
-    """The part of a log that was selected.
+    """The part of a log that was selected."""
 
-    Attributes
-    ----------
-    begin_ns, end_ns : int
-        Its jobs are submitted in [begin, end) of the log's time; begin is the workload's time 0.
-    empty : str
-        Why the machine is empty at its start; empty where the jobs that the log records then are in the workload.
-    """
-
+    # its jobs are submitted in [begin, end) of the log's time; begin is the workload's time 0
     begin_ns: int
     end_ns: int
+    # why the machine is empty at its start; empty where the jobs that the log records then are in the workload
     empty: str = ""
 
 

@@ -46,22 +46,12 @@ def _make(draft: GraphDraft) -> int:
 
 @dataclass(frozen=True)
 class Stencil(Weights):
-    """Parameters of a stencil.
-
-    Attributes
-    ----------
-    width : int
-        Cells; 0: one for each core of the job.
-    steps : int
-        How often each is computed; 0: as often as it takes to the number of tasks that the job is to have.
-    points : int
-        From how many cells a cell is computed: 3 or 5.
-    """
+    """Parameters of a stencil."""
 
     name: ClassVar[str] = "stencil"
-    width: int = 0
-    steps: int = 0
-    points: int = 3
+    width: int = 0  # cells; 0: one for each core of the job
+    steps: int = 0  # how often each is computed; 0: as often as it takes to the number of tasks that the job is to have
+    points: int = 3  # from how many cells a cell is computed: 3 or 5
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -19,20 +19,12 @@ MAX_DEPTH = 100
 
 @dataclass(slots=True)
 class DotNode:
-    """A node.
+    """A node."""
 
-    Attributes
-    ----------
-    line : int
-        Where it is first named.
-    defaults : dict of str to str
-        What it has from ``node [...]``.
-    statements : list of (int, dict of str to str)
-        Line and attributes of each of its statements, in order; none: only edges name it.
-    """
-
-    line: int
-    defaults: dict[str, str]
+    line: int  # where it is first named
+    defaults: dict[str, str]  # what it has from ``node [...]``
+    # list of (int, dict of str to str): line and attributes of each of its statements, in order; none: only edges name
+    # it
     statements: list[tuple[int, dict[str, str]]] = field(default_factory=list)
 
 

@@ -99,16 +99,6 @@ def dragonfly_cables(parameters: Array, key: int) -> int:
 class Dragonfly:
     """Parameters of a dragonfly, as SimGrid's ``groups,blue;chassis,black;routers,green;nodes``.
 
-    Attributes
-    ----------
-    groups, chassis, routers, nodes : int
-        How many groups there are, chassis in a group, routers in a chassis, nodes at a router; 1 to 2**24, and all must be
-        given. A group must have as many routers as there are groups, or more.
-    blue, black, green : int
-        Cables of a link between groups, chassis and routers, 1 to 2**24.
-    routing : str
-        ``minimal``, or ``simgrid``: with SimGrid's defect.
-
     Raises
     ------
     InputError
@@ -118,14 +108,17 @@ class Dragonfly:
     name: ClassVar[str] = "dragonfly"
     code: ClassVar[int] = DRAGONFLY
 
+    # how many groups there are, chassis in a group, routers in a chassis, nodes at a router; 1 to 2**24, and all must
+    # be given. A group must have as many routers as there are groups, or more.
     groups: int = 0
     chassis: int = 0
     routers: int = 0
     nodes: int = 0
+    # cables of a link between groups, chassis and routers, 1 to 2**24
     blue: int = 1
     black: int = 1
     green: int = 1
-    routing: str = "minimal"
+    routing: str = "minimal"  # ``minimal``, or ``simgrid``: with SimGrid's defect
 
     def __post_init__(self) -> None:
         sizes = {key: getattr(self, key) for key in ("groups", "chassis", "routers", "nodes")}

@@ -92,12 +92,6 @@ def fat_tree_route(parameters: Array, src: int, dst: int, keys: Array) -> int:
 class FatTree:
     """Parameters of a fat-tree, as SimGrid's ``levels;down;up;cables``.
 
-    Attributes
-    ----------
-    down, up, cables : str
-        A number for each level with ``x`` between them, as ``4x4``, lowest level first; 1 to ``MAX_LEVELS`` numbers from 1 to
-        2**24. ``down`` must be given; the others are 1 at each level if they are empty.
-
     Raises
     ------
     InputError
@@ -107,6 +101,8 @@ class FatTree:
     name: ClassVar[str] = "fat-tree"
     code: ClassVar[int] = FAT_TREE
 
+    # a number for each level with ``x`` between them, as ``4x4``, lowest level first; 1 to ``MAX_LEVELS`` numbers from
+    # 1 to 2**24. ``down`` must be given; the others are 1 at each level if they are empty.
     down: str = ""
     up: str = ""
     cables: str = ""

@@ -65,13 +65,6 @@ def _next_dealt(
 class StaticParameters:
     """Parameters of static.
 
-    Attributes
-    ----------
-    round : str
-        How N/P is rounded: ``block`` or ``ceil``.
-    chunk : int or None
-        Tasks of a chunk, >= 1, if chunks are dealt in turn; None: one block for each core.
-
     Raises
     ------
     InputError
@@ -79,8 +72,8 @@ class StaticParameters:
     """
 
     name: ClassVar[str] = "static"
-    round: str = "block"
-    chunk: int | None = None
+    round: str = "block"  # how N/P is rounded: ``block`` or ``ceil``
+    chunk: int | None = None  # tasks of a chunk, >= 1, if chunks are dealt in turn; None: one block for each core
 
     def __post_init__(self) -> None:
         chosen(self.name, "round", self.round, _ROUNDS)

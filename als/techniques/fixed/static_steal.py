@@ -90,11 +90,6 @@ def _next_chunk(
 class Stealing:
     """Parameters of static-steal.
 
-    Attributes
-    ----------
-    chunk : int
-        Tasks of a chunk, >= 1.
-
     Raises
     ------
     InputError
@@ -102,7 +97,7 @@ class Stealing:
     """
 
     name: ClassVar[str] = "static-steal"
-    chunk: int = 1
+    chunk: int = 1  # tasks of a chunk, >= 1
 
     def __post_init__(self) -> None:
         whole("technique static-steal: chunk", self.chunk, 1, 2**53)

@@ -24,14 +24,9 @@ if TYPE_CHECKING:
 class PlanningPolicy(Parameters):
     """One of the dispatchers, with the choices of :class:`bls.cp.parameters.Parameters`, as ``bls pcp20:queue=50`` has
     them.
-
-    Attributes
-    ----------
-    name : str
-        ``hcp19``, ``cp-classes``, ``pcp19`` or ``pcp20``.
     """
 
-    name: str = "pcp20"
+    name: str = "pcp20"  # ``hcp19``, ``cp-classes``, ``pcp19`` or ``pcp20``
 
     unaware_of: ClassVar = ("allocator", "partitions", "windows", "licences", "switches", "power")
 

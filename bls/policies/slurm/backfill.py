@@ -92,28 +92,15 @@ class NodeSpace:
 
 @dataclass
 class Cycle:
-    """A cycle of backfilling.
-
-    Attributes
-    ----------
-    how : SlurmCycle
-    places : FreeNodes
-    nodes : int
-        Of the machine, as bits.
-    start : callable
-        Start a job on these cores of nodes, now.
-    updated : bool
-        Afterwards, whether jobs or nodes are said to have changed, by which the next cycle knows that there is work.
-    planned : int
-        Afterwards, the nodes for which somebody has plans.
-    """
+    """A cycle of backfilling."""
 
     how: SlurmCycle
     places: FreeNodes
-    nodes: int
-    start: Callable[[SlurmJob, dict[int, int]], None]
+    nodes: int  # of the machine, as bits
+    start: Callable[[SlurmJob, dict[int, int]], None]  # start a job on these cores of nodes, now
+    # afterwards, whether jobs or nodes are said to have changed, by which the next cycle knows that there is work
     updated: bool = False
-    planned: int = 0
+    planned: int = 0  # afterwards, the nodes for which somebody has plans
 
     def run(self, queue: Sequence[SlurmJob], now_s: int) -> None:
         """Look at the jobs that wait, in their order."""

@@ -54,16 +54,8 @@ class LublinJobs:
 
     Parameters
     ----------
-    sizes : JobSizes
-        On a machine of 128 cores.
-    a1, b1, a2, b2 : float
-        Shapes and scales of the two gammas of the hyper-gamma, above 0.
-    pa, pb : float
-        p = pa × size + pb, kept within 0 to 1; each -1000 to 1000.
     a_arrival, b_arrival, rush : float
         Shape and scale of the gamma of inter-arrival times, and what the shape is multiplied by to hold for all hours.
-    a_number, b_number : float
-        Shape and scale of the gamma of arrivals over the day, in half-hours.
 
     Raises
     ------
@@ -71,15 +63,18 @@ class LublinJobs:
         If a value is out of range; the message begins with its name.
     """
 
-    sizes: JobSizes
+    sizes: JobSizes  # on a machine of 128 cores
+    # shapes and scales of the two gammas of the hyper-gamma, above 0
     a1: float
     b1: float
     a2: float
     b2: float
+    # p = pa × size + pb, kept within 0 to 1; each -1000 to 1000
     pa: float
     pb: float
     a_arrival: float
     b_arrival: float
+    # shape and scale of the gamma of arrivals over the day, in half-hours
     a_number: float
     b_number: float
     rush: float
@@ -121,25 +116,18 @@ TYPELESS = LublinJobs(
 class Lublin:
     """The model's parameters; by default the published ones.
 
-    Parameters
-    ----------
-    interactive, batch : LublinJobs or None
-        Jobs of queue 0 and of queue 1; None: there are none. ``Lublin(TYPELESS, None)`` is the model without types.
-    longest_log_s : float
-        Run times are drawn again until their logarithm is not above this; 0.1 to 20 (12 is two days).
-    farthest_log_s : float
-        The same for the time between two arrivals (13 is five days).
-
     Raises
     ------
     InputError
         If there are no jobs at all, or a value is out of range.
     """
 
+    # jobs of queue 0 and of queue 1; None: there are none. ``Lublin(TYPELESS, None)`` is the model without types.
     interactive: LublinJobs | None = INTERACTIVE
     batch: LublinJobs | None = BATCH
+    # run times are drawn again until their logarithm is not above this; 0.1 to 20 (12 is two days)
     longest_log_s: float = 12.0
-    farthest_log_s: float = 13.0
+    farthest_log_s: float = 13.0  # the same for the time between two arrivals (13 is five days)
 
     def __post_init__(self) -> None:
         if self.interactive is None and self.batch is None:

@@ -34,29 +34,17 @@ Limits = Mapping[str, tuple[int, int]]
 
 @dataclass(frozen=True)
 class EqualNodes:
-    """Equal nodes.
+    """Equal nodes."""
 
-    Attributes
-    ----------
-    nodes, cores : int
-        Number of nodes, and of cores in all; the cores of a node are cores // nodes.
-    core_gflops : float
-        Speed of a core in GFLOP/s.
-    node_memory_kb : int
-        Memory of each node; 0 if unknown.
-    gpu_nodes, cards : int
-        Nodes that have GPUs, and the cards of each; 0 if there are none.
-    card_gflops : float
-        Speed of a card in GFLOP/s.
-    """
-
+    # number of nodes, and of cores in all; the cores of a node are cores // nodes
     nodes: int
     cores: int
-    core_gflops: float
-    node_memory_kb: int = 0
+    core_gflops: float  # speed of a core in GFLOP/s
+    node_memory_kb: int = 0  # memory of each node; 0 if unknown
+    # nodes that have GPUs, and the cards of each; 0 if there are none
     gpu_nodes: int = 0
     cards: int = 0
-    card_gflops: float = 0.0
+    card_gflops: float = 0.0  # speed of a card in GFLOP/s
 
     @property
     def node_cores(self) -> int:

@@ -20,17 +20,10 @@ _MOST_SLOTS = 100 * 366 * SLOTS_PER_DAY
 
 @dataclass(frozen=True)
 class HalfHours:
-    """Consecutive half-hours, each with what local clocks show at its start.
+    """Consecutive half-hours, each with what local clocks show at its start."""
 
-    Attributes
-    ----------
-    start_ns : int
-        Start of the first one, since the log's time 0; it may be before it.
-    half_hour, weekday, month : ndarray of int64, shape (m,)
-        Half-hour of the day 0 to 47, day of the week 0 (Monday) to 6, month 0 to 11.
-    """
-
-    start_ns: int
+    start_ns: int  # start of the first one, since the log's time 0; it may be before it
+    # (m,): half-hour of the day 0 to 47, day of the week 0 (Monday) to 6, month 0 to 11
     half_hour: Array
     weekday: Array
     month: Array
