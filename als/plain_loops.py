@@ -124,19 +124,8 @@ def run_loop(
 
 
 class PlainLoops:
-    """Loops of one technique, in one room.
-
-    Parameters
-    ----------
-    technique : Technique
-        One of those that :func:`is_plain` accepts.
-
-    Attributes
-    ----------
-    room : LoopRoom
-    columns : dict of str to memoryview
-        Its columns of cores and tasks, by their names: they are read and written without numpy.
-    """
+    """Loops of one technique, in one room. ``technique``: one of those that :func:`is_plain` accepts. ``columns``: its
+    columns of cores and tasks, by their names: they are read and written without numpy."""
 
     def __init__(self, technique: Technique) -> None:
         self._rules, self._phases = phase_rules((phase_key(technique),))

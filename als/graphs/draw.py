@@ -215,13 +215,8 @@ def draw_graph(
 
 
 def room(model: GraphModel, n_tasks: int, n_cores: int) -> tuple[int, int]:
-    """Room for the tasks and edges of a graph: enough tasks, and hardly ever too few edges.
-
-    Raises
-    ------
-    InputError
-        If there are more than ``MAX_TASKS_PER_JOB`` tasks or ``MAX_EDGES_PER_JOB`` edges.
-    """
+    """Room for the tasks and edges of a graph: enough tasks, and hardly ever too few edges. Raises InputError if there
+    are more than ``MAX_TASKS_PER_JOB`` tasks or ``MAX_EDGES_PER_JOB`` edges."""
     return check_size(f"graph {model.name}", *model.n_tasks(n_tasks, n_cores))
 
 
@@ -249,20 +244,9 @@ def drawn_graph(
 ) -> DrawnGraph:
     """The graph of a job that has one.
 
-    Parameters
-    ----------
-    model : GraphModel
-    seed, job : int
-        Key of the job's streams.
-    n_tasks, n_cores, total_gflop, bytes_per_gflop
-        As for :func:`draw_graph`.
-
-    Raises
-    ------
-    InputError
-        If the graph is too large, also for the memory, or a file's cannot be scaled.
-    PluginError
-        If the model's rule makes no graph.
+    ``seed``, ``job``: key of the job's streams. ``n_tasks``, ``n_cores``, ``total_gflop``, ``bytes_per_gflop``: as for
+    :func:`draw_graph`. Raises InputError if the graph is too large, also for the memory, or a file's cannot be scaled.
+    Raises PluginError if the model's rule makes no graph.
     """
     table = _table(model)
     keys, cursor, work_cursor = np.empty(20, np.uint64), np.empty(3, np.int64), np.empty(3, np.int64)
@@ -288,20 +272,8 @@ def drawn_graph(
 
 
 def more_room(model: GraphModel, tasks: int, edges: int, size: Array) -> tuple[int, int]:
-    """Room for another try, after :func:`draw_graph` found that for ``tasks`` and ``edges`` too little.
-
-    Parameters
-    ----------
-    model : GraphModel
-    tasks, edges : int
-    size : int64 (2,)
-        As written by :func:`draw_graph`.
-
-    Raises
-    ------
-    InputError
-        If there must not be more.
-    """
+    """Room for another try, after :func:`draw_graph` found that for ``tasks`` and ``edges`` too little. ``size``, int64
+    (2,): as written by :func:`draw_graph`. Raises InputError if there must not be more."""
     needed, between = size.tolist()
     if needed <= tasks and between <= edges:  # it is not known how much
         needed, between = min(2 * tasks, MAX_TASKS_PER_JOB), min(2 * edges + 16, MAX_EDGES_PER_JOB)

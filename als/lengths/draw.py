@@ -251,22 +251,13 @@ def drawn(
 ) -> Array:
     """The task lengths of a job that has one loop, float64 in GFLOP.
 
-    Parameters
-    ----------
-    model : LengthModel
-    seed, job : int
-        Key of the job's stream.
-    n : int
-        How many tasks it is to have (P·K).
-    mean_gflop, total_gflop, n_cores, core_ns, speed_gflops
-        As for :func:`draw_loop`; without the last three, durations are not rounded to ns.
+    - ``seed``, ``job``: key of the job's stream
+    - ``n``: how many tasks it is to have (P·K)
+    - ``mean_gflop``, ``total_gflop``, ``n_cores``, ``core_ns``, ``speed_gflops``: as for :func:`draw_loop`; without the
+      last three, durations are not rounded to ns
 
-    Raises
-    ------
-    InputError
-        If there are more than ``MAX_TASKS_PER_JOB``.
-    PluginError
-        If the model gives lengths that cannot be.
+    Raises InputError if there are more than ``MAX_TASKS_PER_JOB``. Raises PluginError if the model gives lengths that
+    cannot be.
     """
     rule, params = rule_of(model)
     memo = np.empty(model.memo_size)

@@ -157,19 +157,8 @@ def earliest_completion(
 ) -> tuple[float, float, int]:
     """Where a task would be completed first, if it is put behind the tasks of a core.
 
-    Parameters
-    ----------
-    gflop : float
-        Its work.
-    speed, free : float64 arrays (P,)
-        GFLOP/s of each core; end of its last task, s.
-
-    Returns
-    -------
-    completion, start : float
-        Its end and begin, s.
-    core : int
-        The lowest core with that end.
+    ``speed``, ``free``, float64 arrays (P,): GFLOP/s of each core; end of its last task, s. Returns ``completion``,
+    ``start``: its end and begin, s; ``core``: the lowest core with that end.
     """
     find_arrivals(arrivals, task)
     best, best_start, best_core = math.inf, 0.0, -1

@@ -69,21 +69,12 @@ def earliest_slot(
 ) -> tuple[float, int]:
     """The earliest begin of a task on a core, in O(log n) steps for n slots, and one for each that is too short.
 
-    Parameters
-    ----------
-    ready : float
-        Instant from which it can begin, s.
-    length : float
-        How long it takes, s.
-    later, limit : float
-        It is of no use to look any further where begin + length + later is not below the limit.
+    - ``ready``: instant from which it can begin, s
+    - ``length``: how long it takes, s
+    - ``later``, ``limit``: it is of no use to look any further where begin + length + later is not below the limit
 
-    Returns
-    -------
-    begin : float
-        Where it would begin, s; too late to be of use if nothing is of use.
-    slot : int
-        In which of the core's slots; the last, behind all tasks, has the number of the others.
+    Returns ``begin``: where it would begin, s; too late to be of use if nothing is of use; ``slot``: in which of the
+    core's slots; the last, behind all tasks, has the number of the others.
     """
     count, behind = slots.held[core], slots.behind[core]
     at_end = max(ready, behind)

@@ -105,21 +105,12 @@ def absolute_name(given: str) -> str:
 def program_of(table: Mapping[str, Any], path: str, also: Sequence[str] = ()) -> Program:
     """The program of a table: a loop's keys at its top, or ``phases``; ``name``, ``steps`` and ``redraw`` with either.
 
-    Parameters
-    ----------
-    table : mapping
-        As TOML or JSON gives it.
-    path : str
-        What stands before the keys in errors, as ``apps.toml: application[2]``.
-    also : sequence of str
-        Keys that are no program's, which the caller reads.
+    - ``table``: as TOML or JSON gives it
+    - ``path``: what stands before the keys in errors, as ``apps.toml: application[2]``
+    - ``also``: keys that are no program's, which the caller reads
 
-    Raises
-    ------
-    InputError
-        If a key is unknown, missing or twice there, or a value cannot be used; the message begins with the key's path.
-    PluginError
-        If a technique's file cannot be loaded.
+    Raises InputError if a key is unknown, missing or twice there, or a value cannot be used; the message begins with
+    the key's path. Raises PluginError if a technique's file cannot be loaded.
     """
     from als.programs.program import Program  # which is written and read here
 

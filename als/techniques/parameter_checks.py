@@ -18,37 +18,20 @@ _LARGEST = sys.float_info.max
 
 
 def chosen(technique: str, parameter: str, value: str, allowed: Sequence[str]) -> float:
-    """The number of a choice among words, as ``params`` has it.
-
-    Raises
-    ------
-    InputError
-        If it is none of them.
-    """
+    """The number of a choice among words, as ``params`` has it. Raises InputError if it is none of them."""
     if value not in allowed:
         raise one_of(parameter, value, allowed, f"technique {technique}: {parameter}")
     return float(allowed.index(value))
 
 
 def count(technique: str, parameter: str, value: int | None, lowest: int = 1) -> float:
-    """A number of tasks, or NaN for None ("from the job").
-
-    Raises
-    ------
-    InputError
-        If it is no whole number from ``lowest`` on.
-    """
+    """A number of tasks, or NaN for None ("from the job"). Raises InputError if it is no whole number from ``lowest``
+    on."""
     return math.nan if value is None else float(whole(f"technique {technique}: {parameter}", value, lowest, MOST))
 
 
 def above_zero(technique: str, parameter: str, value: float | None) -> float:
-    """A finite number above 0, or NaN for None ("from the job").
-
-    Raises
-    ------
-    InputError
-        If it is none.
-    """
+    """A finite number above 0, or NaN for None ("from the job"). Raises InputError if it is none."""
     if value is None:
         return math.nan
     if _number(value) and 0 < value <= _LARGEST:
@@ -57,13 +40,7 @@ def above_zero(technique: str, parameter: str, value: float | None) -> float:
 
 
 def not_negative(technique: str, parameter: str, value: float | None) -> float:
-    """A finite number of at least 0, or NaN for None ("from the job").
-
-    Raises
-    ------
-    InputError
-        If it is none.
-    """
+    """A finite number of at least 0, or NaN for None ("from the job"). Raises InputError if it is none."""
     if value is None:
         return math.nan
     if _number(value) and 0 <= value <= _LARGEST:

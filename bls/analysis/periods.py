@@ -34,16 +34,10 @@ class Period:
 def periods(workload: Workload, calendar: Calendar, n_cores: int, work: Array, kind: str) -> tuple[Period, ...]:
     """What is submitted in every year, month, week (from Monday), day or hour from the first submit to the last.
 
-    Parameters
-    ----------
-    workload, calendar
-        The log, and its calendar.
-    n_cores : int
-        Cores of the platform.
-    work : ndarray of float64, shape (n,)
-        :func:`bls.analysis.statistics.work_core_s`.
-    kind : {"year", "month", "week", "day", "hour"}
-        What is counted by.
+    - ``workload``, ``calendar``: the log, and its calendar
+    - ``n_cores``: cores of the platform
+    - ``work``, float64 (n,): :func:`bls.analysis.statistics.work_core_s`
+    - ``kind``, {"year", "month", "week", "day", "hour"}: what is counted by
     """
     submit = workload.submit_ns
     first_ns, last_ns = int(submit[0]), int(submit[-1])

@@ -173,14 +173,9 @@ def estimates(run_ns: Array, estimate_ns: Array) -> Estimates:
 def members(numbers: Array, work: Array, names: dict[int, str] | None = None) -> tuple[Members, ...]:
     """The different numbers of a column, those with most jobs first; none where no row has one.
 
-    Parameters
-    ----------
-    numbers : ndarray of int64, shape (n,)
-        Of every job, -1 where unknown.
-    work : ndarray of float64, shape (n,)
-        :func:`work_core_s`.
-    names : dict of int to str, optional
-        What numbers are called.
+    - ``numbers``, int64 (n,): of every job, -1 where unknown
+    - ``work``, float64 (n,): :func:`work_core_s`
+    - ``names``: what numbers are called
     """
     values, place = distinct(numbers)
     jobs, done = np.bincount(place), np.bincount(place, weights=work)

@@ -112,14 +112,8 @@ class _Position(NamedTuple):
 
 
 class BoxesModel:
-    """The model of a problem.
-
-    Attributes
-    ----------
-    scheduling : Scheduling
-    variables : list of IntVar
-        Starts, and then what positions are made of, by unit and resource; all else that says where a unit is follows.
-    """
+    """The model of a problem. ``variables``: starts, and then what positions are made of, by unit and resource; all
+    else that says where a unit is follows."""
 
     def __init__(self, problem: Problem, objective: Objective) -> None:
         self.scheduling: Scheduling = scheduling(problem, objective)

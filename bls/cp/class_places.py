@@ -32,17 +32,10 @@ def class_places(
 ) -> ClassPlaces:
     """Put jobs on nodes.
 
-    Parameters
-    ----------
-    classes : NodeClasses
-    starting : int64
-        The jobs, the highest priority first.
-    class_units : int64 (k, classes)
-        How many units of each job are on nodes of each class.
-    weights : list of int
-        What it costs that a job waits, by job.
-    parameters : Parameters
-        Limits of the search.
+    - ``starting``, int64: the jobs, the highest priority first
+    - ``class_units``, int64 (k, classes): how many units of each job are on nodes of each class
+    - ``weights``: what it costs that a job waits, by job
+    - ``parameters``: limits of the search
     """
     problem, was_stopped, solves = classes.problem, False, 0
     placed = _greedy(classes, starting, class_units)

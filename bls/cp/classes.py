@@ -123,22 +123,8 @@ class NodeClasses:
 
 
 class ClassesModel:
-    """The model of a problem.
-
-    Parameters
-    ----------
-    problem : Problem
-    objective : Objective
-    classes : NodeClasses, optional
-        The problem's, where they have been found already.
-
-    Attributes
-    ----------
-    scheduling : Scheduling
-    classes : NodeClasses
-    variables : list of IntVar
-        Starts, and then how many units are on nodes of a class, where there is a choice.
-    """
+    """The model of a problem. ``classes``: the problem's, where they have been found already. ``variables``: starts,
+    and then how many units are on nodes of a class, where there is a choice."""
 
     def __init__(self, problem: Problem, objective: Objective, classes: NodeClasses | None = None) -> None:
         self.scheduling: Scheduling = scheduling(problem, objective)

@@ -108,16 +108,8 @@ class DispatchPlan:
 
 
 def starts_of(problem: Problem, schedule: Dispatch, row: Array) -> tuple[PlannedStart, ...]:
-    """Who starts at t by a schedule with places.
-
-    Parameters
-    ----------
-    problem : Problem
-    schedule : Dispatch
-        On the machine's nodes.
-    row : int64 (n,)
-        Of the queue.
-    """
+    """Who starts at t by a schedule with places. ``schedule``: on the machine's nodes. ``row``, int64 (n,): of the
+    queue."""
     found = []
     for job in np.flatnonzero(schedule.start_s == 0).tolist():
         units = slice(int(problem.first_unit[job]), int(problem.first_unit[job + 1]))

@@ -23,13 +23,8 @@ from traces.compiled import Array
 
 
 def objective_of(problem: Problem, parameters: Parameters) -> Objective:
-    """What the plans of a problem are compared by.
-
-    Raises
-    ------
-    InputError
-        If energy has a weight, and the instance says no prices, or not what jobs draw.
-    """
+    """What the plans of a problem are compared by. Raises InputError if energy has a weight, and the instance says no
+    prices, or not what jobs draw."""
     weights = parameters.weights
     if parameters.weighs_energy:
         return PricedObjective(problem, weights)

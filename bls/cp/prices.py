@@ -37,14 +37,9 @@ class Prices(Columns):
     def at(cls, now_ns: int, instant_ns: Array, price: Array, carbon: Array, *, ahead_s: int) -> Prices:
         """What is known at an instant: what holds, and what changes within ``ahead_s``, in whole seconds, rounded up.
 
-        Parameters
-        ----------
-        now_ns : int
-            t.
-        instant_ns, price, carbon : int64 (n,)
-            Ascending, the first at t or before.
-        ahead_s : int
-            What comes later is not known: the price that holds then is thought to hold for ever.
+        - ``now_ns``: t
+        - ``instant_ns``, ``price``, ``carbon``, int64 (n,): ascending, the first at t or before
+        - ``ahead_s``: what comes later is not known: the price that holds then is thought to hold for ever
         """
         from_s = np.maximum(0, -((now_ns - np.asarray(instant_ns, np.int64)) // NS_PER_S))
         # Of those that round to one second the last one holds.

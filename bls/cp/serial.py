@@ -67,16 +67,10 @@ _ANEW: Final = 4
 class SerialGeneration:
     """Makes serial schedules of a problem, one for each order that it is given.
 
-    Parameters
-    ----------
-    problem : Problem
-        Of jobs that the empty machine can hold.
-    room : int
-        ``POOL``, ``NODES`` or ``BOXES``.
-    release_s : int64 (k,), optional
-        When each job may start at the earliest, s after t; at t if it is not given.
-    objective : Objective, optional
-        Whose costs say, where it has any, to when jobs are held back; else each starts as early as it can.
+    - ``problem``: of jobs that the empty machine can hold
+    - ``room``: ``POOL``, ``NODES`` or ``BOXES``
+    - ``release_s``, int64 (k,): when each job may start at the earliest, s after t; at t if it is not given
+    - ``objective``: whose costs say, where it has any, to when jobs are held back; else each starts as early as it can
     """
 
     def __init__(
@@ -203,16 +197,9 @@ def best_list(
     """The best of the orders' schedules by Z, the first of equals; and which order that is.
 
     The best one is then made anew in the order of its starts, as long as that makes it better: a job that starts early
-    though it came late in the order may leave others other places if it comes early.
-
-    Parameters
-    ----------
-    problem : Problem
-    objective : Objective
-    generation : SerialGeneration
-        Of the problem.
-    last_s : int64 (k,), optional
-        When the plan before starts the jobs, at any count of seconds, -1 of those that it has not: one more order.
+    though it came late in the order may leave others other places if it comes early. ``generation``: of the problem.
+    ``last_s``, int64 (k,): when the plan before starts the jobs, at any count of seconds, -1 of those that it has not:
+    one more order.
     """
     orders = {name: order(problem, objective) for name, order in ORDERS.items()}
     if last_s is not None and (last_s >= 0).any():

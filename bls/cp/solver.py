@@ -22,13 +22,7 @@ _ROUNDING: Final = 1e-9
 
 @cache
 def cp_model() -> Any:
-    """OR-Tools' ``cp_model``, imported when it is first needed.
-
-    Raises
-    ------
-    InputError
-        If it is not installed.
-    """
+    """OR-Tools' ``cp_model``, imported when it is first needed. Raises InputError if it is not installed."""
     try:
         return import_module("ortools.sat.python.cp_model")
     except ImportError as error:
@@ -52,23 +46,12 @@ def solve(
 ) -> Solved:
     """Solve a model.
 
-    Parameters
-    ----------
-    model : cp_model.CpModel
-    variables : sequence of IntVar
-        Whose values are wanted.
-    limit_s, wall_s : float
-        Deterministic s; and s of the clock, at which it is stopped in any case.
-    seed : int
-    presolve : bool
-        Whether the model is rewritten first.
-    fixed : bool
-        Whether the model's own decision strategies, and nothing else, say where to look.
+    - ``variables``: whose values are wanted
+    - ``limit_s``, ``wall_s``: deterministic s; and s of the clock, at which it is stopped in any case
+    - ``presolve``: whether the model is rewritten first
+    - ``fixed``: whether the model's own decision strategies, and nothing else, say where to look
 
-    Raises
-    ------
-    AssertionError
-        If the model has no plan, or is none: a bug of the project.
+    Raises AssertionError if the model has no plan, or is none: a bug of the project.
     """
     library = cp_model()
     solver = library.CpSolver()

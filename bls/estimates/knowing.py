@@ -68,13 +68,8 @@ class Within:
 
 
 def within(text: str, where: str) -> Within:
-    """``within:X%``: the estimator of what stands behind the colon.
-
-    Raises
-    ------
-    InputError
-        If it is no share from 0 to below 100 %.
-    """
+    """``within:X%``: the estimator of what stands behind the colon. Raises InputError if it is no share from 0 to below
+    100 %."""
     try:
         share = parse_real(text.strip().removesuffix("%").strip()) / 100
     except ValueError:

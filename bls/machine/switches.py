@@ -27,13 +27,8 @@ def printable_name(key: str, value: object) -> str:
 
 @dataclass(frozen=True)
 class Switch:
-    """One switch: a leaf, which has hosts, or a higher one, which has switches.
-
-    Raises
-    ------
-    InputError
-        If neither or both are given, or a value cannot be used; the message begins with its name.
-    """
+    """One switch: a leaf, which has hosts, or a higher one, which has switches. Raises InputError if neither or both
+    are given, or a value cannot be used; the message begins with its name."""
 
     name: str  # 1 to 100 printable characters
     hosts: str = ""  # host numbers of a leaf, as ``0-15`` or ``0-3 8``
@@ -84,11 +79,8 @@ class SwitchColumns(Columns):
 def topology(switches: Sequence[Switch], n_hosts: int) -> SwitchColumns:
     """The arrays of some switches; empty ones where there are no switches.
 
-    Raises
-    ------
-    InputError
-        If names are used twice or unknown, hosts or switches are on two switches, a host is on none, or a switch
-        is above itself. The message begins with the key's path.
+    Raises InputError if names are used twice or unknown, hosts or switches are on two switches, a host is on none, or a
+    switch is above itself. The message begins with the key's path.
     """
     rows: dict[str, int] = {}
     above: dict[str, str] = {}

@@ -97,22 +97,11 @@ def host_states(
 
     What happens at one instant is seen together: a job that begins where another ends leaves the host allocated.
 
-    Parameters
-    ----------
-    host_first : int64 (H + 1,)
-        Host ``h`` has the cores ``host_first[h]:host_first[h + 1]``.
-    start_ns, end_ns : int64 (n,)
-        Of the attempts; -1 for one that never started.
-    allocations : Allocations
-        Of the attempts.
-    begin_ns, until_ns : int
-        The span; empty if they are equal, and then there are no rows.
-    outages, maintenance, reservations : CoreTimes
-        What :func:`host_windows` and :func:`core_windows` make.
-
-    Returns
-    -------
-    HostStates
+    - ``host_first``, int64 (H + 1,): host ``h`` has the cores ``host_first[h]:host_first[h + 1]``
+    - ``start_ns``, ``end_ns``, int64 (n,): of the attempts; -1 for one that never started
+    - ``allocations``: of the attempts
+    - ``begin_ns``, ``until_ns``: the span; empty if they are equal, and then there are no rows
+    - ``outages``, ``maintenance``, ``reservations``: what :func:`host_windows` and :func:`core_windows` make
     """
     windows = (outages, maintenance, reservations)
     n_jobs = len(start_ns)

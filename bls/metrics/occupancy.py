@@ -42,16 +42,9 @@ def occupancy(
 ) -> Occupancy:
     """The queue and the held cores of a schedule over time.
 
-    Every attempt waits from the instant at which it became eligible until it starts, or leaves without a start. Left out
-    are rows that never became eligible, and rows that never started and of which it is not known when they left.
-
-    Parameters
-    ----------
-    schedule : Schedule
-    downtime : Downtime
-        Seen within the span.
-    span_ns : tuple of int, optional
-        That of the schedule by default.
+    Every attempt waits from the instant at which it became eligible until it starts, or leaves without a start. Left
+    out are rows that never became eligible, and rows that never started and of which it is not known when they left.
+    ``downtime``: seen within the span. ``span_ns``: that of the schedule by default.
     """
     started = schedule.started
     gone = np.where(started, schedule.start_ns, schedule.left_ns)
@@ -161,22 +154,12 @@ def free_blocks(
 
     A block may reach over the border of hosts: only the numbers of the cores count.
 
-    Parameters
-    ----------
-    schedule : Schedule
-    allocations : Allocations
-        Of its rows; of no matter where it has ``holdings``.
-    host_first : int64 (H + 1,)
-        Host ``h`` has the cores ``host_first[h]:host_first[h + 1]``.
-    downtime : Downtime
-        Nothing may be held on a host that is down.
-    span_ns : tuple of int, optional
-        Within which downtime is seen; that of the schedule by default.
+    - ``allocations``: of its rows; of no matter where it has ``holdings``
+    - ``host_first``, int64 (H + 1,): host ``h`` has the cores ``host_first[h]:host_first[h + 1]``
+    - ``downtime``: nothing may be held on a host that is down
+    - ``span_ns``: within which downtime is seen; that of the schedule by default
 
-    Raises
-    ------
-    ValueError
-        If a core is held twice at one instant, or while its host is down.
+    Raises ValueError if a core is held twice at one instant, or while its host is down.
     """
     begin, end = schedule.span_ns
     down = downtime.within(*(span_ns or (begin, end)))

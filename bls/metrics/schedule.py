@@ -89,12 +89,7 @@ class Schedule:
         """A schedule of the columns that there are.
 
         Without more, a row held what it asked for and was eligible at its submit; one that started did so as head and
-        completed, one that did not was cancelled, when is not known.
-
-        Raises
-        ------
-        ValueError
-            If the columns differ in length.
+        completed, one that did not was cancelled, when is not known. Raises ValueError if the columns differ in length.
         """
         n = len(submit_ns)
         given = {

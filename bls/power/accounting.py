@@ -166,25 +166,13 @@ def account(
 ) -> PowerAccounts:
     """Find out what was drawn.
 
-    Parameters
-    ----------
-    ledger : Ledger
-    table : PowerTable
-    downtime : Downtime
-        When hosts were down: they draw as if they were off.
-    stopped : HostPassages, optional
-        When hosts were out of service, as power was limited.
-    of : {"held", "working"}
-        Whether a core that is held is active, or one that is in a task.
-    begin_ns, until_ns : int
-        From when to when.
-    classes : PowerClasses, optional
-        What jobs draw, by the rows of the table of jobs, where they are not all as the platform says.
+    - ``downtime``: when hosts were down: they draw as if they were off
+    - ``stopped``: when hosts were out of service, as power was limited
+    - ``of``, {"held", "working"}: whether a core that is held is active, or one that is in a task
+    - ``begin_ns``, ``until_ns``: from when to when
+    - ``classes``: what jobs draw, by the rows of the table of jobs, where they are not all as the platform says
 
-    Raises
-    ------
-    InputError
-        If tasks are to be told apart and there are no records of them.
+    Raises InputError if tasks are to be told apart and there are no records of them.
     """
     pieces = _drawn(ledger, table, of, classes)
     away = away_hosts(table, downtime.within(begin_ns, until_ns), stopped, until_ns)
@@ -379,13 +367,8 @@ def _priced(
 
 
 def working_cores(ledger: Ledger) -> tuple[Array, ...]:
-    """Which cores were in tasks from when to when, at which scale of their speeds: job, core, start, end, scale.
-
-    Raises
-    ------
-    InputError
-        If there are no records of tasks.
-    """
+    """Which cores were in tasks from when to when, at which scale of their speeds: job, core, start, end, scale. Raises
+    InputError if there are no records of tasks."""
     tasks, scales = ledger.tasks, ledger.scales
     if tasks is None:
         raise InputError(

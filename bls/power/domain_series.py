@@ -29,21 +29,11 @@ def domain_series(
 ) -> PowerSeries:
     """What the hosts of a domain have drawn over time.
 
-    Parameters
-    ----------
-    ledger : Ledger
-    table : PowerTable
-    downtime : Downtime
-        When hosts were down: they draw as if they were off.
-    domain : Domain
-    of : {"held", "working"}
-        Whether a core that is held is active, or one that is in a task.
-    begin_ns, until_ns : int
-        From when to when.
-    stopped : HostPassages, optional
-        When hosts were asleep.
-    classes : PowerClasses, optional
-        What rows of the table of jobs draw, where that is not as the platform says.
+    - ``downtime``: when hosts were down: they draw as if they were off
+    - ``of``, {"held", "working"}: whether a core that is held is active, or one that is in a task
+    - ``begin_ns``, ``until_ns``: from when to when
+    - ``stopped``: when hosts were asleep
+    - ``classes``: what rows of the table of jobs draw, where that is not as the platform says
     """
     columns = drawn_within(ledger, table, of, domain.clipped, classes)
     down = downtime.within(begin_ns, until_ns)

@@ -83,20 +83,11 @@ def _intervals(text: str, platform: Platform, where: str) -> tuple[str, list[tup
 def domain_named(text: str, platform: Platform, table: PowerTable, where: str) -> Domain:
     """The domain of a limit, of which no limit is known yet.
 
-    Parameters
-    ----------
-    text : str
-        ``partition:NAME``, ``switch:NAME`` or ``hosts:4-7``.
-    platform : Platform
-    table : PowerTable
-        What its hosts draw.
-    where : str
-        What messages begin with.
+    - ``text``: ``partition:NAME``, ``switch:NAME`` or ``hosts:4-7``
+    - ``table``: what its hosts draw
+    - ``where``: what messages begin with
 
-    Raises
-    ------
-    InputError
-        If there is no such partition, switch or host.
+    Raises InputError if there is no such partition, switch or host.
     """
     name, intervals = _intervals(text, platform, where)
     lo, hi = (np.array(column, np.int64) for column in zip(*intervals, strict=True))

@@ -60,25 +60,13 @@ def host_energies(
 ) -> HostEnergies:
     """What hosts have used.
 
-    Parameters
-    ----------
-    ledger : Ledger
-    table : PowerTable
-    downtime : Downtime
-        When hosts were down: they draw as if they were off.
-    stopped : HostPassages or None
-        When hosts were out of service, as power was limited.
-    intervals : HostIntervals
-        During which; what lies in none of them is not counted.
-    of : {"held", "working"}
-        Whether a core that is held is active, or one that is in a task.
-    classes : PowerClasses, optional
-        What jobs draw, by the rows of the table of jobs, where they are not all as the platform says.
+    - ``downtime``: when hosts were down: they draw as if they were off
+    - ``stopped``: when hosts were out of service, as power was limited
+    - ``intervals``: during which; what lies in none of them is not counted
+    - ``of``, {"held", "working"}: whether a core that is held is active, or one that is in a task
+    - ``classes``: what jobs draw, by the rows of the table of jobs, where they are not all as the platform says
 
-    Raises
-    ------
-    InputError
-        If tasks are to be told apart and there are no records of them.
+    Raises InputError if tasks are to be told apart and there are no records of them.
     """
     host, begin, end = intervals
     of_host, cores, lasts = table.group_of_host(host), table.cores, end - begin

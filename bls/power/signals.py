@@ -56,15 +56,8 @@ class Spending(NamedTuple):
 
 
 def spent(signals: Signals, pieces: Iterable[tuple[Array, Array, Array, Array]], n: int) -> Spending:
-    """What the energy of pieces of time comes to, exactly.
-
-    Parameters
-    ----------
-    signals : Signals
-    pieces : iterable of (place, start_ns, end_ns, mw), int64 each
-        Whose it is, of ``n``, and that so much is drawn from one instant to another.
-    n : int
-    """
+    """What the energy of pieces of time comes to, exactly. ``pieces``, iterable of (place, start_ns, end_ns, mw), int64
+    each: whose it is, of ``n``, and that so much is drawn from one instant to another."""
     k = len(signals.instant_ns)
     exact = {name: [0] * n for name in signals.values}
     for place, start, end, mw in pieces:
@@ -93,18 +86,8 @@ def _cut(instant_ns: Array, start: Array, end: Array) -> tuple[Array, Array, Arr
 
 
 def read_signals(path: str | os.PathLike[str]) -> Signals:
-    """The signals of a file.
-
-    Parameters
-    ----------
-    path : path
-
-    Raises
-    ------
-    InputError
-        One line that names the file and the line: columns are missing or unknown, a time is none or not after the one before
-        it, the first is not 0, or a number is none.
-    """
+    """The signals of a file. Raises InputError, in one line that names the file and the line, if columns are missing or
+    unknown, a time is none or not after the one before it, the first is not 0, or a number is none."""
     source = os.fspath(path)
     lines = read_csv(path, "file of signals")
     _, header = next(lines)

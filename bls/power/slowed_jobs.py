@@ -14,17 +14,8 @@ from traces.ledger import Ledger
 def slowed_over_time(
     ledger: Ledger, table: PowerTable, classes: PowerClasses | None, begin_ns: int, until_ns: int
 ) -> tuple[PowerSeries, PowerSeries]:
-    """The slowest state that any job is in, over time, and how many jobs are slowed.
-
-    Parameters
-    ----------
-    ledger : Ledger
-    table : PowerTable
-    classes : PowerClasses or None
-        Of the rows of the table of jobs, where something is said of what jobs draw.
-    begin_ns, until_ns : int
-        From when to when.
-    """
+    """The slowest state that any job is in, over time, and how many jobs are slowed. ``classes``: of the rows of the
+    table of jobs, where something is said of what jobs draw. ``begin_ns``, ``until_ns``: from when to when."""
     job, lo, _, start, end, scale = held_cores(ledger)
     # The first state that is so slow: one that a group has once more, as others have more of them, is none of its own.
     group = table.group_of_core(lo)

@@ -90,30 +90,15 @@ class PowerTable(Columns):
 
     def state_of(self, scale: Array, group: Array) -> Array:
         """In which state cores of these groups are whose speeds are scaled so: the slowest one that is no slower.
-
-        Parameters
-        ----------
-        scale : int64 (k,)
-            Parts per billion.
-        group : int64 (k,)
-
-        Returns
-        -------
-        int64 (k,)
-        """
+        ``scale``, int64 (k,): parts per billion. ``group``: int64 (k,). Returns int64 (k,)."""
         fits = self.speed[:, group] >= np.minimum(scale, WHOLE)
         found: Array = fits.sum(axis=0) - 1
         return found
 
 
 def power_table(platform: Platform, option: str) -> PowerTable:
-    """The table of a platform; ``option`` is what needs it.
-
-    Raises
-    ------
-    InputError
-        If it does not say what all of its hosts draw, or they draw more than :data:`MOST_MW`.
-    """
+    """The table of a platform; ``option`` is what needs it. Raises InputError if it does not say what all of its hosts
+    draw, or they draw more than :data:`MOST_MW`."""
     powers = [group.power for group in platform.hosts]
     missing = next((place for place, power in enumerate(powers) if power is None), None)
     if missing is not None:

@@ -105,13 +105,7 @@ class JobFacts:
         return row if row < len(self._numbers) and self._numbers[row] == number else -1
 
     def at(self, number: int) -> int:
-        """The row of a number.
-
-        Raises
-        ------
-        PluginError
-            If its job ended in an earlier stretch.
-        """
+        """The row of a number. Raises PluginError if its job ended in an earlier stretch."""
         row = self.find(number)
         if row < 0:
             raise PluginError(f"{STREAM} keeps nothing of a job that has ended but the fields of SeenJob")

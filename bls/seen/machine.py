@@ -28,15 +28,8 @@ if TYPE_CHECKING:
 
 
 class Present:
-    """What is free and what runs, as the engine left it; each column is found when it is first asked for.
-
-    Parameters
-    ----------
-    jobs : RunningJobs
-    facts : JobFacts
-    running : mapping of int to SeenJob
-        The jobs that run, by row.
-    """
+    """What is free and what runs, as the engine left it; each column is found when it is first asked for. ``running``:
+    the jobs that run, by row."""
 
     def __init__(self, jobs: RunningJobs, facts: JobFacts, running: Mapping[int, SeenJob]) -> None:
         self._jobs, self._state, self._facts, self._running = jobs, jobs.state, facts, running

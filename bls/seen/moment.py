@@ -14,12 +14,7 @@ from traces.ledger import STATES
 
 class Counts:
     """The few numbers of a run, valid at any time and in any thread; they do not keep the columns of the run.
-
-    Parameters
-    ----------
-    state : BatchState
-        At its start.
-    """
+    ``state``: at its start."""
 
     def __init__(self, state: BatchState) -> None:
         self._state, self._running = state.only_numbers(), state.running.only_numbers()

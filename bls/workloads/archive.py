@@ -27,13 +27,7 @@ _MOST = 10**10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchivedLog:
-    """One log of the archive.
-
-    Raises
-    ------
-    InputError
-        If one of these is not what it must be.
-    """
+    """One log of the archive. Raises InputError if one of these is not what it must be."""
 
     name: str  # what it is called here, as ``curie``
     title: str  # the machine and where it stood
@@ -82,13 +76,7 @@ class ArchivedLog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Archive:
-    """The archive and the logs of it that are known here.
-
-    Raises
-    ------
-    InputError
-        If two logs share a name.
-    """
+    """The archive and the logs of it that are known here. Raises InputError if two logs share a name."""
 
     title: str  # its name
     url: str  # where it is; ends in a slash
@@ -124,13 +112,8 @@ def catalogue() -> Archive:
 
 
 def parse_catalogue(text: str) -> Archive:
-    """The archive that a TOML text describes; ``bls/workloads/archive.toml`` explains its keys.
-
-    Raises
-    ------
-    InputError
-        If it is no TOML, has an unknown or a missing key, or a value that is not allowed.
-    """
+    """The archive that a TOML text describes; ``bls/workloads/archive.toml`` explains its keys. Raises InputError if it
+    is no TOML, has an unknown or a missing key, or a value that is not allowed."""
     plain = parse_toml(text, "catalogue")
     _only("catalogue", plain, ("archive", "log"), ("archive", "log"))
     head, logs = plain["archive"], plain["log"]
@@ -163,13 +146,8 @@ def _only(where: str, values: Mapping[str, Any], needed: tuple[str, ...], allowe
 
 
 def find_log(name: str) -> ArchivedLog:
-    """The log of a name, an alias or a file name, in small or capital letters.
-
-    Raises
-    ------
-    InputError
-        If none is called so; the message names those there are, the nearest first.
-    """
+    """The log of a name, an alias or a file name, in small or capital letters. Raises InputError if none is called so;
+    the message names those there are, the nearest first."""
     logs = catalogue().logs
     wanted = name.strip().lower()
     for log in logs:
@@ -179,15 +157,8 @@ def find_log(name: str) -> ArchivedLog:
 
 
 def thanks(log: ArchivedLog, acknowledge: str = "") -> list[str]:
-    """What a work that uses a log owes: lines of text.
-
-    Parameters
-    ----------
-    log : ArchivedLog
-        The log.
-    acknowledge : str
-        What the file's own header says after ``Acknowledge:``; it goes before the catalogue's.
-    """
+    """What a work that uses a log owes: lines of text. ``acknowledge``: what the file's own header says after
+    ``Acknowledge:``; it goes before the catalogue's."""
     archive = catalogue()
     whom = acknowledge or log.provided_by or f"see {archive.page(log)}"
     lines = [

@@ -56,23 +56,12 @@ class JobWords:
         return cls(named, np.unique(job_id))
 
     def intervals(self, text: str, where: str) -> list[tuple[int, int]]:
-        """Return the half-open intervals of job numbers that a text names, sorted and merged.
-
-        Raises
-        ------
-        InputError
-            If a word names no job; the message begins with ``where``.
-        """
+        """Return the half-open intervals of job numbers that a text names, sorted and merged. Raises InputError if a
+        word names no job; the message begins with ``where``."""
         return self._intervals(text, where, _ALLOWED + (", or a name of the log" if self.named else ""))
 
     def one(self, text: str, where: str) -> int:
-        """Return the number of the one job that a word names.
-
-        Raises
-        ------
-        InputError
-            If the word names no job, or several.
-        """
+        """Return the number of the one job that a word names. Raises InputError if the word names no job, or several."""
         allowed = _ALLOWED_OF_ONE + (", or a name of the log" if self.named else "")
         found = self._intervals(text, where, allowed)
         if len(found) != 1 or found[0][1] - found[0][0] != 1:

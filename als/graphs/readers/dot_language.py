@@ -60,19 +60,12 @@ class _Scope:
 def parse_dot(text: str, keep: Collection[str], error: Callable[[str, str], InputError]) -> DotGraph:
     """Read the one directed graph of a text.
 
-    Parameters
-    ----------
-    text : str
-        DOT.
-    keep : collection of str
-        The attributes of nodes and edges that matter; the others are read over.
-    error : callable
-        ``error(place, what)`` makes the error about a place, ``"line 3"``.
+    - ``text``: DOT
+    - ``keep``: the attributes of nodes and edges that matter; the others are read over
+    - ``error``: ``error(place, what)`` makes the error about a place, ``"line 3"``
 
-    Raises
-    ------
-    InputError
-        What ``error`` makes, if the text is not DOT, or one of the attributes is given twice in a statement.
+    Raises InputError: what ``error`` makes, if the text is not DOT, or one of the attributes is given twice in a
+    statement.
     """
     return _Parser(text, frozenset(keep), error).graph()
 

@@ -97,13 +97,8 @@ def dragonfly_cables(parameters: Array, key: int) -> int:
 
 @dataclass(frozen=True)
 class Dragonfly:
-    """Parameters of a dragonfly, as SimGrid's ``groups,blue;chassis,black;routers,green;nodes``.
-
-    Raises
-    ------
-    InputError
-        If they are not that.
-    """
+    """Parameters of a dragonfly, as SimGrid's ``groups,blue;chassis,black;routers,green;nodes``. Raises InputError if
+    they are not that."""
 
     name: ClassVar[str] = "dragonfly"
     code: ClassVar[int] = DRAGONFLY
@@ -131,13 +126,8 @@ class Dragonfly:
             raise one_of("routing", self.routing, _ROUTINGS, "dragonfly: routing")
 
     def parameters(self, hosts: int) -> tuple[int, ...]:
-        """What the kernel reads from ``parameters``.
-
-        Raises
-        ------
-        InputError
-            If a size is not given, or the dragonfly has too few nodes or routers, or too many nodes.
-        """
+        """What the kernel reads from ``parameters``. Raises InputError if a size is not given, or the dragonfly has too
+        few nodes or routers, or too many nodes."""
         if not self.groups:
             raise InputError("dragonfly: groups, chassis, routers and nodes are missing; allowed: all four, from 1")
         of_group = self.chassis * self.routers

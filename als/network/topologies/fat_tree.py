@@ -90,13 +90,8 @@ def fat_tree_route(parameters: Array, src: int, dst: int, keys: Array) -> int:
 
 @dataclass(frozen=True)
 class FatTree:
-    """Parameters of a fat-tree, as SimGrid's ``levels;down;up;cables``.
-
-    Raises
-    ------
-    InputError
-        If they are not that, or differ in how many they are.
-    """
+    """Parameters of a fat-tree, as SimGrid's ``levels;down;up;cables``. Raises InputError if they are not that, or
+    differ in how many they are."""
 
     name: ClassVar[str] = "fat-tree"
     code: ClassVar[int] = FAT_TREE
@@ -116,13 +111,8 @@ class FatTree:
                 raise InputError(f"fat-tree: {key}={text} has {found} levels, down={self.down} has {levels}")
 
     def parameters(self, hosts: int) -> tuple[int, ...]:
-        """What the kernel reads from ``parameters``.
-
-        Raises
-        ------
-        InputError
-            If ``down`` is not given, the tree has fewer leaves than the machine has hosts, or too many links.
-        """
+        """What the kernel reads from ``parameters``. Raises InputError if ``down`` is not given, the tree has fewer
+        leaves than the machine has hosts, or too many links."""
         if not self.down:
             raise InputError("fat-tree: down is missing; allowed: a number for each level, as fat-tree:down=4x4,up=1x2")
         down = _values("down", self.down)

@@ -186,13 +186,8 @@ def _next_chunk(
 
 @dataclass(frozen=True)
 class AdaptiveFactoring:
-    """Parameters of AF and mAF; see the module.
-
-    Raises
-    ------
-    InputError
-        If one cannot be; the message names the technique and the parameter.
-    """
+    """Parameters of AF and mAF; see the module. Raises InputError if one cannot be; the message names the technique and
+    the parameter."""
 
     name: str
     sigma: Seconds | None = None

@@ -63,13 +63,8 @@ def _next_dealt(
 
 @dataclass(frozen=True)
 class StaticParameters:
-    """Parameters of static.
-
-    Raises
-    ------
-    InputError
-        If a value is out of range, or both are given; the message names the technique and the parameter.
-    """
+    """Parameters of static. Raises InputError if a value is out of range, or both are given; the message names the
+    technique and the parameter."""
 
     name: ClassVar[str] = "static"
     round: str = "block"  # how N/P is rounded: ``block`` or ``ceil``

@@ -88,13 +88,7 @@ def _next_chunk(
 
 @dataclass(frozen=True)
 class Stealing:
-    """Parameters of static-steal.
-
-    Raises
-    ------
-    InputError
-        If it cannot be; the message names the technique and the parameter.
-    """
+    """Parameters of static-steal. Raises InputError if it cannot be; the message names the technique and the parameter."""
 
     name: ClassVar[str] = "static-steal"
     chunk: int = 1  # tasks of a chunk, >= 1

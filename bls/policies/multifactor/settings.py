@@ -50,13 +50,8 @@ SETTINGS = (*WEIGHTS, *_DURATIONS, "algorithm", "dampening", *_FLAGS, "cores_per
 
 @dataclass(frozen=True)
 class PartitionPart:
-    """A partition's part in the priority.
-
-    Raises
-    ------
-    InputError
-        If a value is out of range; the message begins with its name.
-    """
+    """A partition's part in the priority. Raises InputError if a value is out of range; the message begins with its
+    name."""
 
     number: int  # as in the workload
     priority: int = 0  # PriorityJobFactor, 0 to 2**32 - 1; the factor is this / the highest of all partitions
@@ -83,12 +78,10 @@ class Qos:
 
 @dataclass(frozen=True)
 class Multifactor:
-    """The settings of Slurm's priority/multifactor plugin; see :mod:`bls.policies.multifactor.priority` for what they do.
+    """The settings of Slurm's priority/multifactor plugin; see :mod:`bls.policies.multifactor.priority` for what they
+    do.
 
-    Raises
-    ------
-    InputError
-        If a value is out of range, or a partition or QOS comes twice; the message begins with its name.
+    Raises InputError if a value is out of range, or a partition or QOS comes twice; the message begins with its name.
     """
 
     # weights, 0 to 2**32 - 1, all 0 by default: PriorityWeight… and, for cpu and node, PriorityWeightTRES
@@ -151,10 +144,8 @@ class Multifactor:
     def from_text(cls, text: str, where: str = "multifactor") -> Multifactor:
         """From what follows the colon of a policy's name, as ``age=1000,config=FILE.toml``; empty for all defaults.
 
-        Raises
-        ------
-        InputError
-            If it is not ``key=value`` pairs, a key is unknown or given twice, or a value (or the file) cannot be used.
+        Raises InputError if it is not ``key=value`` pairs, a key is unknown or given twice, or a value (or the file)
+        cannot be used.
         """
         words: dict[str, str] = {}
         for pair in text.split(",") if text.strip() else ():
@@ -177,11 +168,8 @@ class Multifactor:
     ) -> Multifactor:
         """From the text of a file, ``source``, and from settings in words, which count more and were given ``where``.
 
-        Raises
-        ------
-        InputError
-            If the text is no TOML, a key is unknown or missing, or a value cannot be used; the message begins with the
-            source and the key's path.
+        Raises InputError if the text is no TOML, a key is unknown or missing, or a value cannot be used; the message
+        begins with the source and the key's path.
         """
         content = parse_toml(text, source)
         check_keys(content, [*SETTINGS, *_TABLES], f"{source}: ")

@@ -26,13 +26,7 @@ _MAX_NICE = 2147483645  # Slurm's
 
 @dataclass(frozen=True)
 class Account:
-    """An account.
-
-    Raises
-    ------
-    InputError
-        If a value is out of range; the message begins with its name.
-    """
+    """An account. Raises InputError if a value is out of range; the message begins with its name."""
 
     name: str  # 1 to 100 printable characters; not ``root``
     parent: str = ROOT  # the account above
@@ -52,13 +46,7 @@ class Account:
 
 @dataclass(frozen=True)
 class User:
-    """A user of one account.
-
-    Raises
-    ------
-    InputError
-        If a value is out of range; the message begins with its name.
-    """
+    """A user of one account. Raises InputError if a value is out of range; the message begins with its name."""
 
     number: int  # as in the workload; -1 are the jobs of which no user is known
     account: str = ROOT  # the account above
@@ -96,11 +84,8 @@ class Nodes:
 class AccountTree:
     """A checked tree.
 
-    Raises
-    ------
-    InputError
-        If an account or a user comes twice, an account is unknown, accounts are above themselves, or there are more
-        than ``MAX_LEVELS`` (64) levels; the message begins with the path, as ``accounts[2].parent``.
+    Raises InputError if an account or a user comes twice, an account is unknown, accounts are above themselves, or
+    there are more than ``MAX_LEVELS`` (64) levels; the message begins with the path, as ``accounts[2].parent``.
     """
 
     accounts: tuple[Account, ...] = ()  # in any order
@@ -141,18 +126,8 @@ class AccountTree:
                 raise one_of("account", self.others, known, "others")
 
     def nodes(self, users: Array) -> Nodes:
-        """The tree with every user that has jobs in it.
-
-        Parameters
-        ----------
-        users : int64 (n,)
-            User numbers of the jobs.
-
-        Raises
-        ------
-        InputError
-            If one is not in the tree and there is no account for others.
-        """
+        """The tree with every user that has jobs in it. ``users``, int64 (n,): user numbers of the jobs. Raises
+        InputError if one is not in the tree and there is no account for others."""
         members = [*self.users, *self._joining(users)]
         ordered = self._parents_first()
         place = {ROOT: 0} | {account.name: row for row, account in enumerate(ordered, 1)}

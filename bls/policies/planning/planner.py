@@ -42,13 +42,7 @@ class PlanningPolicy(Parameters):
         return Parameters(**{entry.name: getattr(self, entry.name) for entry in fields(Parameters)})
 
     def for_run(self) -> PlannedRun:
-        """The policy of one run; OR-Tools is imported now.
-
-        Raises
-        ------
-        InputError
-            If it is not installed.
-        """
+        """The policy of one run; OR-Tools is imported now. Raises InputError if it is not installed."""
         from bls.policies.planning.run import PlannedRun
 
         return PlannedRun(self.name, self.parameters)

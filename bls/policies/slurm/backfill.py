@@ -16,14 +16,8 @@ _MINUTE_S = 60
 
 
 class NodeSpace:
-    """Which nodes are planned for nobody, over time: [begin, end, nodes], ascending and without gaps.
-
-    Parameters
-    ----------
-    now_s, window_s, resolution_s : int
-    nodes : int
-        Of the machine, as bits.
-    """
+    """Which nodes are planned for nobody, over time: [begin, end, nodes], ascending and without gaps. ``nodes``: of the
+    machine, as bits."""
 
     def __init__(self, now_s: int, window_s: int, resolution_s: int, nodes: int) -> None:
         self._resolution_s = resolution_s

@@ -62,10 +62,8 @@ def _covered(source: Workload, n_jobs: int, calendar: Calendar) -> tuple[HalfHou
 def calendar_arrivals(source: Workload, n_jobs: int, calendar: Calendar, chance: np.random.Generator) -> Array:
     """Submits by the ``calendar`` form: int64 ns since the source's time 0, shape (n_jobs,), ascending.
 
-    Raises
-    ------
-    InputError
-        If all of the source's jobs are submitted at one instant, or the generated ones would last for more than 100 years.
+    Raises InputError if all of the source's jobs are submitted at one instant, or the generated ones would last for
+    more than 100 years.
     """
     covered, counts = _covered(source, n_jobs, calendar)
     week, month = fitted_weights(covered, counts)
@@ -92,17 +90,9 @@ def calendar_arrivals(source: Workload, n_jobs: int, calendar: Calendar, chance:
 def fitted_weights(covered: HalfHours, counts: Array) -> tuple[Array, Array]:
     """Arrivals per slot as a product: a rate for each half-hour of the week, a factor for each month.
 
-    Parameters
-    ----------
-    covered : HalfHours
-        The time that a log covers.
-    counts : ndarray of int64, shape (len(covered),)
-        Jobs submitted in each.
-
-    Returns
-    -------
-    week, month : ndarray of float64, shapes (336,) and (12,)
-        The most likely ones, if arrivals were independent; the half-hours and months that are not covered have the mean.
+    ``covered``: the time that a log covers. ``counts``, int64 (len(covered),): jobs submitted in each. Returns
+    ``week``, ``month``, float64 (336,) and (12,): the most likely ones, if arrivals were independent; the half-hours
+    and months that are not covered have the mean.
     """
     half_hour = covered.weekday * SLOTS_PER_DAY + covered.half_hour
     kind = half_hour * 12 + covered.month

@@ -52,15 +52,8 @@ _START_S = 978_307_200
 class LublinJobs:
     """The parameters of one type of jobs, named as in the authors' program.
 
-    Parameters
-    ----------
-    a_arrival, b_arrival, rush : float
-        Shape and scale of the gamma of inter-arrival times, and what the shape is multiplied by to hold for all hours.
-
-    Raises
-    ------
-    InputError
-        If a value is out of range; the message begins with its name.
+    ``a_arrival``, ``b_arrival``, ``rush``: shape and scale of the gamma of inter-arrival times, and what the shape is
+    multiplied by to hold for all hours. Raises InputError if a value is out of range; the message begins with its name.
     """
 
     sizes: JobSizes  # on a machine of 128 cores
@@ -114,13 +107,8 @@ TYPELESS = LublinJobs(
 
 @dataclass(frozen=True)
 class Lublin:
-    """The model's parameters; by default the published ones.
-
-    Raises
-    ------
-    InputError
-        If there are no jobs at all, or a value is out of range.
-    """
+    """The model's parameters; by default the published ones. Raises InputError if there are no jobs at all, or a value
+    is out of range."""
 
     # jobs of queue 0 and of queue 1; None: there are none. ``Lublin(TYPELESS, None)`` is the model without types.
     interactive: LublinJobs | None = INTERACTIVE
@@ -139,21 +127,12 @@ class Lublin:
 def generate_lublin(n_jobs: int, *, seed: int, n_cores: int, parameters: Lublin | None = None) -> Workload:
     """A workload by the model.
 
-    Parameters
-    ----------
-    n_jobs : int
-        1 to 20 million.
-    seed : int
-        0 to 2**64 - 1; the same gives the same jobs.
-    n_cores : int
-        Cores of the machine, 1 to 2**24.
-    parameters : Lublin, optional
-        By default the published ones.
+    - ``n_jobs``: 1 to 20 million
+    - ``seed``: 0 to 2**64 - 1; the same gives the same jobs
+    - ``n_cores``: cores of the machine, 1 to 2**24
+    - ``parameters``: by default the published ones
 
-    Raises
-    ------
-    InputError
-        If a value is out of range, or the jobs would last for longer than 146 years.
+    Raises InputError if a value is out of range, or the jobs would last for longer than 146 years.
     """
     JOBS.check(n_jobs, "n_jobs")
     whole("n_cores", n_cores, 1, MAX_CORES)

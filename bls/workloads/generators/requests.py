@@ -154,13 +154,7 @@ def _scaled(cores: Array, before: EqualNodes, machine: EqualNodes) -> Array:
 def run_times_ns(
     source: Workload, rows: Array, before: EqualNodes, machine: EqualNodes, requests: DrawnRequests
 ) -> Array:
-    """Run times: whole seconds in ns, at least one.
-
-    Raises
-    ------
-    InputError
-        If one is beyond 146 years.
-    """
+    """Run times: whole seconds in ns, at least one. Raises InputError if one is beyond 146 years."""
     nodes = requests.cores // requests.unit_cores
     speed = requests.cores * machine.core_gflops + nodes * requests.gpus * machine.card_gflops
     run_s = np.maximum(np.rint(_gflop(source, before)[rows] / speed), 1.0)

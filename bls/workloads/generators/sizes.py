@@ -22,13 +22,7 @@ _MOST_LOG2 = 40.0
 
 @dataclass(frozen=True)
 class JobSizes:
-    """The distribution of sizes.
-
-    Raises
-    ------
-    InputError
-        If a value is out of range; the message begins with its name.
-    """
+    """The distribution of sizes. Raises InputError if a value is out of range; the message begins with its name."""
 
     serial: float  # share of the jobs that are serial, 0 to 1
     # share of all jobs that are parallel and a power of two in size, 0 to 1; with ``serial`` at most 1
