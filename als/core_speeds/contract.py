@@ -95,13 +95,8 @@ def of_pieces(cores: Array, pieces: list[tuple[int, float]]) -> Component:
 
 
 def chosen_cores(text: str, n_cores: int, where: str) -> Array:
-    """The cores of a text such as ``0-3 8``, ascending; all of the machine's if it is empty.
-
-    Raises
-    ------
-    InputError
-        If it is no list of numbers, or names a core that the machine does not have.
-    """
+    """The cores of a text such as ``0-3 8``, ascending; all of the machine's if it is empty. Raises InputError if it is
+    no list of numbers, or names a core that the machine does not have."""
     if not text.strip():
         return np.arange(n_cores, dtype=np.int64)
     found = parse_intervals(text, where, n_cores)

@@ -96,20 +96,13 @@ def upward_ranks(
     rank(k) = w_k + max over out-edges of (c_e + rank(target)), w_k = gflop·s_per_gflop, c_e = latency_s + bytes·s_per_byte,
     and 0 for an edge of no bytes.
 
-    Parameters
-    ----------
-    gflop : float64 array (N,)
-        Work of each task.
-    out_first, target, bytes_ : int64 (N + 1,), int64 (E,), float64 (E,) arrays
-        The out-edges of each task, their consumers and their bytes.
-    order : int64 array (N,)
-        From :func:`topological_order`, of a graph without cycles.
-    ranks : float64 array (N,)
-        Filled, in seconds.
-    s_per_gflop : float
-        Seconds that a GFLOP takes, a mean over the cores.
-    latency_s, s_per_byte : float
-        Seconds that each edge takes, and each of its bytes; both 0: data are there at once.
+    - ``gflop``, float64 array (N,): work of each task
+    - ``out_first``, ``target``, ``bytes_``, int64 (N + 1,), int64 (E,), float64 (E,) arrays: the out-edges of each
+      task, their consumers and their bytes
+    - ``order``, int64 array (N,): from :func:`topological_order`, of a graph without cycles
+    - ``ranks``, float64 array (N,): filled, in seconds
+    - ``s_per_gflop``: seconds that a GFLOP takes, a mean over the cores
+    - ``latency_s``, ``s_per_byte``: seconds that each edge takes, and each of its bytes; both 0: data are there at once
     """
     for place in range(len(order) - 1, -1, -1):
         task = order[place]

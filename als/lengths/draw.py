@@ -137,37 +137,21 @@ def draw_loop(
     missing are given to the first tasks, or those that are too many are taken from the first tasks of more than 1 ns,
     the same number for each task, and 1 more for the first ones of them.
 
-    Parameters
-    ----------
-    lengths : float64 (room,)
-        Written.
-    keys, cursor, words : uint64 (20,), int64 (3,), uint64 (4,)
-        The job's stream of purpose ``TASK_LENGTHS``; moved on.
-    memo : float64 (at least ``memo_size``,)
-        Work space; set to zeros.
-    entry
-        The place of the model's rule in a :func:`traces.compiled.function_table`.
-    params, pattern, mode
-        Of the model.
-    n : int
-        :meth:`LengthModel.tasks` of the number of tasks that the loop is to have.
-    mean_gflop : float
-        Mean length. It is given, and not total / n, since a caller may know it without rounding: a task of the mean length
-        then takes the recorded run time to the nanosecond.
-    total_gflop : float
-        What the lengths' sum reaches with the last task (``FILL``, ``NORMAL``) or is, but for rounding.
-    n_cores : int
-        P.
-    core_ns : float
-        Time of the loop's work over P cores, at ``speed_gflops``; 0 if lengths need not be of whole ns.
-    speed_gflops : float
-        At which durations are whole ns.
+    - ``lengths``, float64 (room,): written
+    - ``keys``, ``cursor``, ``words``, uint64 (20,), int64 (3,), uint64 (4,): the job's stream of purpose
+      ``TASK_LENGTHS``; moved on
+    - ``memo``, float64 (at least ``memo_size``,): work space; set to zeros
+    - ``entry``: the place of the model's rule in a :func:`traces.compiled.function_table`
+    - ``params``, ``pattern``, ``mode``: of the model
+    - ``n``: :meth:`LengthModel.tasks` of the number of tasks that the loop is to have
+    - ``mean_gflop``: mean length. It is given, and not total / n, since a caller may know it without rounding: a task
+      of the mean length then takes the recorded run time to the nanosecond.
+    - ``total_gflop``: what the lengths' sum reaches with the last task (``FILL``, ``NORMAL``) or is, but for rounding
+    - ``n_cores``: P
+    - ``core_ns``: time of the loop's work over P cores, at ``speed_gflops``; 0 if lengths need not be of whole ns
+    - ``speed_gflops``: at which durations are whole ns
 
-    Returns
-    -------
-    int
-        How many were written; ``NO_ROOM``; or ``IMPOSSIBLE`` if lengths that must be above 0 and
-        finite are not.
+    Returns how many were written; ``NO_ROOM``; or ``IMPOSSIBLE`` if lengths that must be above 0 and finite are not.
     """
     memo[:] = 0.0
     is_normal = mode in (NORMAL, WORK_NORMAL)

@@ -92,13 +92,8 @@ AnyEstimator: TypeAlias = KnowingEstimator | HistoryEstimator
 
 
 def planned_ns(estimator: KnowingEstimator, workload: Workload, seed: int) -> Array:
-    """The estimates of a knowing estimator, checked.
-
-    Raises
-    ------
-    PluginError
-        If it fails, or gives something else than a run time from 1 ns on for every job.
-    """
+    """The estimates of a knowing estimator, checked. Raises PluginError if it fails, or gives something else than a run
+    time from 1 ns on for every job."""
     with blamed_on(f"estimator {estimator.name}: planned_ns() failed"):
         found = np.asarray(estimator.planned_ns(workload, seed))
     if found.shape != (len(workload),) or found.dtype.kind != "i" or int(found.min()) < 1:

@@ -153,12 +153,10 @@ _DIRECTED = f"one of {', '.join(map(repr, DIRECTIONS))}, or a tuple of them"
 
 
 def directs(policy: object) -> frozenset[str]:
-    """What a policy says that it does to jobs that run, of :data:`DIRECTIONS`; nothing, of a program that was not met yet.
+    """What a policy says that it does to jobs that run, of :data:`DIRECTIONS`; nothing, of a program that was not met
+    yet.
 
-    Raises
-    ------
-    PluginError
-        If its attribute ``directs`` names something else than :data:`DIRECTIONS`, or it does not decide.
+    Raises PluginError if its attribute ``directs`` names something else than :data:`DIRECTIONS`, or it does not decide.
     """
     named = getattr(policy, "directs", ())
     if not named or not isinstance(policy, BatchPolicy):
@@ -344,11 +342,8 @@ _TRIED: Final[WeakSet[Any]] = WeakSet()
 def scoring(policy: ScoringPolicy, jobs: KnownJobs) -> Scoring:
     """Make a dynamic policy ready for a run with these jobs.
 
-    Raises
-    ------
-    PluginError
-        If its methods fail, its functions are not compiled as they must be, its numbers have another shape, or a first trial
-        shows that functions which are not ours are at fault.
+    Raises PluginError if its methods fail, its functions are not compiled as they must be, its numbers have another
+    shape, or a first trial shows that functions which are not ours are at fault.
     """
     blamed = f"batch policy {policy.name}"
     with blamed_on(f"{blamed}: prepare() failed"):
@@ -379,26 +374,9 @@ def unscored(policy: ScorePolicy, job_id: int, now_ns: int) -> TwolevelError:
 def ranks(policy: Policy, jobs: KnownJobs, tier: Array | None = None) -> Array:
     """The place of every job in a static policy's total order: tier, then key, then submit, then workload order.
 
-    Parameters
-    ----------
-    policy : Policy
-        Whose keys.
-    jobs : KnownJobs
-        The n jobs.
-    tier : ndarray of int64, shape (n,), optional
-        Goes before the key, the highest first; as of the jobs' partitions.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-        A permutation of 0 … n-1.
-
-    Raises
-    ------
-    PluginError
-        If the policy's keys have another shape, are no numbers or contain NaN.
-    InputError
-        If the policy says that the user is to blame.
+    ``policy``: whose keys. ``tier``, int64 (n,): goes before the key, the highest first; as of the jobs' partitions.
+    Returns int64 (n,): a permutation of 0 … n-1. Raises PluginError if the policy's keys have another shape, are no
+    numbers or contain NaN. Raises InputError if the policy says that the user is to blame.
     """
     n = len(jobs.submit_ns)
     with blamed_on(f"batch policy {policy.name}: keys() failed"):

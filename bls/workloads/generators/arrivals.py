@@ -167,20 +167,12 @@ def _walk(
 ) -> int:
     """Fill ``submit_ns`` from the left; the number of jobs for which there were slots enough.
 
-    Parameters
-    ----------
-    uniform : ndarray of float64, shape (n,)
-        From 0 to below 1, one a job.
-    gaps : ndarray of float64
-        The source's inter-arrival times in slots, ascending.
-    weights : ndarray of float64, shape (48,)
-        Of mean 1.
-    hour_share, weekday_share, month_share : ndarray of float64, shapes (24,), (7,) and (12,)
-        Of the source's jobs.
-    clock : ndarray of int64, shape (3, m)
-        Half-hour, weekday and month of each slot; the first starts at ``start_ns``.
-    into : float
-        How far into its slot the first job comes.
+    - ``uniform``, float64 (n,): from 0 to below 1, one a job
+    - ``gaps``, ndarray of float64: the source's inter-arrival times in slots, ascending
+    - ``weights``, float64 (48,): of mean 1
+    - ``hour_share``, ``weekday_share``, ``month_share``, float64 (24,), (7,) and (12,): of the source's jobs
+    - ``clock``, int64 (3, m): half-hour, weekday and month of each slot; the first starts at ``start_ns``
+    - ``into``: how far into its slot the first job comes
     """
     half_hour, weekday, month = clock[0], clock[1], clock[2]
     n, n_slots = len(uniform), len(half_hour)

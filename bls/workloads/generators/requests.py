@@ -60,20 +60,12 @@ def drawn_requests(
 ) -> DrawnRequests:
     """The requests of generated jobs.
 
-    Parameters
-    ----------
-    source : Workload
-        Jobs that fit ``before``.
-    rows : ndarray of int64, shape (n,)
-        The source's job that each is made of.
-    before, machine : EqualNodes
-        The source's machine, and the generated jobs'.
-    limits : dict
-        As ``bls.workloads.generators.machines.checked_limits`` gives them.
-    method : {"calendar", "accasim"}
-        How the first phase is done.
-    seed : int
-        Of the streams.
+    - ``source``: jobs that fit ``before``
+    - ``rows``, int64 (n,): the source's job that each is made of
+    - ``before``, ``machine``: the source's machine, and the generated jobs'
+    - ``limits``: as ``bls.workloads.generators.machines.checked_limits`` gives them
+    - ``method``, {"calendar", "accasim"}: how the first phase is done
+    - ``seed``: of the streams
     """
     n = len(rows)
     gflop = _gflop(source, before)

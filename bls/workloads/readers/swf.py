@@ -506,28 +506,19 @@ def _first_of_list(text: Array, at: int, stop: int) -> int:
 def _parse(text: Chars, cancelled: bool, jobs: Ints2, comments: Ints2, noted: Ints2, counts: Ints) -> int:
     """Read the lines of a block.
 
-    Parameters
-    ----------
-    text : ndarray of int8
-        Whole lines.
-    cancelled : bool
-        Whether jobs that were cancelled before their start are jobs.
-    jobs : ndarray of int64, shape (20, at least the number of the block's jobs)
-        Filled from the left with the jobs' job_id, submit_ns, run_ns, cores, estimate_ns and line, then ``_EXTRA``,
-        then the fields 19 to 21.
-    comments : ndarray of int64, shape (3, at least the number of the block's comment lines)
-        Filled from the left with each comment's first index, the index after its last, and its line.
-    noted : ndarray of int64, shape (5, at least that number and ``_MOST_NOTED`` for each reason)
-        Filled from the left with the first rejected lines of each reason, and the jobs with a list in field 17: what
-        ``_parse_line`` says of each, its number, the column of its job, and its first index and the index after its last.
-    counts : ndarray of int64, shape (7,)
-        Of the file: increased by the number of lines that are ``_JOB``, ``_MALFORMED``, …, and by all lines; then
-        the most fields of any job, and how many lines are noted.
+    - ``text``, ndarray of int8: whole lines
+    - ``cancelled``: whether jobs that were cancelled before their start are jobs
+    - ``jobs``, int64 (20, at least the number of the block's jobs): filled from the left with the jobs' job_id,
+      submit_ns, run_ns, cores, estimate_ns and line, then ``_EXTRA``, then the fields 19 to 21
+    - ``comments``, int64 (3, at least the number of the block's comment lines): filled from the left with each
+      comment's first index, the index after its last, and its line
+    - ``noted``, int64 (5, at least that number and ``_MOST_NOTED`` for each reason): filled from the left with the
+      first rejected lines of each reason, and the jobs with a list in field 17: what ``_parse_line`` says of each, its
+      number, the column of its job, and its first index and the index after its last
+    - ``counts``, int64 (7,): of the file: increased by the number of lines that are ``_JOB``, ``_MALFORMED``, …, and by
+      all lines; then the most fields of any job, and how many lines are noted
 
-    Returns
-    -------
-    int
-        Number of comment lines.
+    Returns int: number of comment lines.
     """
     at, column, n_comments, n_noted, size = 0, 0, 0, 0, len(text)
     while at < size:
