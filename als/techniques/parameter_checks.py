@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from numbers import Real
 
+from als.techniques.contract import Technique
 from traces.base.errors import InputError, one_of, shown
 from traces.base.ranges import whole
 
@@ -15,6 +17,17 @@ MOST = 2**53
 
 #: Beyond it an integer is no float64.
 _LARGEST = sys.float_info.max
+
+
+class Checked(ABC):
+    """Parameters that are checked as they are made, since their technique is made then, too."""
+
+    def __post_init__(self) -> None:
+        self.technique()
+
+    @abstractmethod
+    def technique(self) -> Technique:
+        """The technique with these parameters."""
 
 
 def chosen(technique: str, parameter: str, value: str, allowed: Sequence[str]) -> float:
@@ -32,25 +45,21 @@ def count(technique: str, parameter: str, value: int | None, lowest: int = 1) ->
 
 def above_zero(technique: str, parameter: str, value: float | None) -> float:
     """A finite number above 0, or NaN for None ("from the job"). Raises InputError if it is none."""
-    if value is None:
-        return math.nan
-    if _number(value) and 0 < value <= _LARGEST:
-        return float(value)
-    raise InputError(f"technique {technique}: {parameter}: {_shown(value)}; allowed: above 0")
+    return _finite(technique, parameter, value, "above 0", lambda number: number > 0)
 
 
 def not_negative(technique: str, parameter: str, value: float | None) -> float:
     """A finite number of at least 0, or NaN for None ("from the job"). Raises InputError if it is none."""
+    return _finite(technique, parameter, value, "0 or more", lambda number: number >= 0)
+
+
+def _finite(
+    technique: str, parameter: str, value: float | None, allowed: str, is_allowed: Callable[[float], bool]
+) -> float:
     if value is None:
         return math.nan
-    if _number(value) and 0 <= value <= _LARGEST:
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if is_number and is_allowed(value) and value <= _LARGEST:
         return float(value)
-    raise InputError(f"technique {technique}: {parameter}: {_shown(value)}; allowed: 0 or more")
-
-
-def _number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def _shown(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else shown(value)
+    text = f"{value:g}" if isinstance(value, float) else shown(value)
+    raise InputError(f"technique {technique}: {parameter}: {text}; allowed: {allowed}")

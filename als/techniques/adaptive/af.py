@@ -54,7 +54,7 @@ from typing import Any
 
 from als.techniques import contract as f
 from als.techniques.contract import Technique, technique_kernel
-from als.techniques.parameter_checks import chosen, count
+from als.techniques.parameter_checks import Checked, chosen, count
 from traces.base.errors import InputError, shown
 from traces.base.ranges import real
 from traces.base.time import Seconds
@@ -185,7 +185,7 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class AdaptiveFactoring:
+class AdaptiveFactoring(Checked):
     """Parameters of AF and mAF; see the module. Raises InputError if one cannot be; the message names the technique and
     the parameter."""
 
@@ -199,9 +199,6 @@ class AdaptiveFactoring:
     round: str = "up"
     cap: bool = False
     min: int = 1
-
-    def __post_init__(self) -> None:
-        self.technique()
 
     def technique(self) -> Technique:
         """The technique with these parameters."""

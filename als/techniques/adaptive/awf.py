@@ -64,7 +64,7 @@ from typing import Any, ClassVar
 
 from als.techniques import contract as f
 from als.techniques.contract import Technique, technique_kernel
-from als.techniques.parameter_checks import chosen, count
+from als.techniques.parameter_checks import Checked, chosen, count
 from traces.compiled import Array, compiled
 
 _SOURCE = (
@@ -192,7 +192,7 @@ def _technique(
 
 
 @dataclass(frozen=True)
-class StepWeights:
+class StepWeights(Checked):
     """Parameters of AWF, as the module says; what cannot be is an :class:`InputError` that names it."""
 
     name: ClassVar[str] = "awf"
@@ -201,9 +201,6 @@ class StepWeights:
     round: str = "up"
     min: int = 1
 
-    def __post_init__(self) -> None:
-        self.technique()
-
     def technique(self) -> Technique:
         """The technique with these parameters."""
         total = chosen(self.name, "time", self.time, ("work", "total"))
@@ -211,7 +208,7 @@ class StepWeights:
 
 
 @dataclass(frozen=True)
-class BatchWeights:
+class BatchWeights(Checked):
     """Parameters of AWF-B and AWF-D, likewise."""
 
     name: str
@@ -221,9 +218,6 @@ class BatchWeights:
     round: str = "up"
     min: int = 1
 
-    def __post_init__(self) -> None:
-        self.technique()
-
     def technique(self) -> Technique:
         """The technique with these parameters."""
         clock = f.LAST_WORK_NS if self.name == "awf-b" else f.LAST_TOTAL_NS
@@ -231,7 +225,7 @@ class BatchWeights:
 
 
 @dataclass(frozen=True)
-class ChunkWeights:
+class ChunkWeights(Checked):
     """Parameters of AWF-C and AWF-E, likewise: a base is found at each request."""
 
     name: str
@@ -239,9 +233,6 @@ class ChunkWeights:
     unmeasured: str = "wait"
     round: str = "up"
     min: int = 1
-
-    def __post_init__(self) -> None:
-        self.technique()
 
     def technique(self) -> Technique:
         """The technique with these parameters."""

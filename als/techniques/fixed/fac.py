@@ -26,7 +26,7 @@ from typing import Any
 
 from als.techniques.arithmetic import ROUNDINGS, clamped, rounded_ratio
 from als.techniques.contract import Technique, technique_kernel
-from als.techniques.parameter_checks import chosen, count
+from als.techniques.parameter_checks import Checked, chosen, count
 
 _RULES = ("remaining", "closed", "halving")
 
@@ -65,7 +65,7 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class FacParameters:
+class FacParameters(Checked):
     """As the module says; ``min`` >= 1."""
 
     name: str = "fac"
@@ -74,17 +74,6 @@ class FacParameters:
     min: int = 1
     merge: bool = False
 
-    def __post_init__(self) -> None:
-        self._params()
-
-    def _params(self) -> tuple[float, ...]:
-        return (
-            chosen(self.name, "round", self.round, ROUNDINGS),
-            chosen(self.name, "rule", self.rule, _RULES),
-            count(self.name, "min", self.min),
-            float(self.merge),
-        )
-
     def technique(self) -> Technique:
         """FAC2 with these parameters."""
         return Technique(
@@ -92,7 +81,12 @@ class FacParameters:
             _next_chunk,
             memo_size=2,
             source="two-level paper, section 3 (FAC2 of DLS4LB and LoopSim)",
-            params=self._params(),
+            params=(
+                chosen(self.name, "round", self.round, ROUNDINGS),
+                chosen(self.name, "rule", self.rule, _RULES),
+                count(self.name, "min", self.min),
+                float(self.merge),
+            ),
             parameters=self,
         )
 

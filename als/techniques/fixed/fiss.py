@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 from als.techniques.arithmetic import clamped
 from als.techniques.contract import Technique, technique_kernel
-from als.techniques.parameter_checks import chosen
+from als.techniques.parameter_checks import Checked, chosen
 from traces.base.ranges import whole
 
 _REST = ("run-on", "last")
@@ -48,15 +48,12 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class FissParameters:
+class FissParameters(Checked):
     """``stages``: S, 2 to ``MOST_STAGES``, or None: from P; ``rest``: ``run-on`` or ``last``."""
 
     name: ClassVar[str] = "fiss"
     stages: int | None = None
     rest: str = "run-on"
-
-    def __post_init__(self) -> None:
-        self._params()
 
     def _params(self) -> tuple[float, ...]:
         stages = math.nan

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from als.techniques.contract import Technique, technique_kernel
-from als.techniques.parameter_checks import count
+from als.techniques.parameter_checks import Checked, count
 
 
 @technique_kernel
@@ -33,14 +33,11 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class GuidedParameters:
+class GuidedParameters(Checked):
     """``chunk``: tasks of the smallest chunk, >= 1."""
 
     name: ClassVar[str] = "guided"
     chunk: int = 1
-
-    def __post_init__(self) -> None:
-        count(self.name, "chunk", self.chunk)
 
     def technique(self) -> Technique:
         """``guided`` with these parameters."""

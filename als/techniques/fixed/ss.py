@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from als.techniques.contract import Technique, technique_kernel
-from als.techniques.parameter_checks import count
+from als.techniques.parameter_checks import Checked, count
 
 
 @technique_kernel
@@ -21,14 +21,11 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class SsParameters:
+class SsParameters(Checked):
     """``chunk``: tasks of a chunk, >= 1."""
 
     name: ClassVar[str] = "ss"
     chunk: int = 1
-
-    def __post_init__(self) -> None:
-        count(self.name, "chunk", self.chunk)
 
     def technique(self) -> Technique:
         """SS with these parameters."""

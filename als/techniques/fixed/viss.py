@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from als.techniques.arithmetic import clamped
 from als.techniques.contract import Technique, technique_kernel
-from als.techniques.parameter_checks import count
+from als.techniques.parameter_checks import Checked, count
 
 
 @technique_kernel
@@ -29,14 +29,11 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class VissParameters:
+class VissParameters(Checked):
     """``x``: X, a whole number >= 1, or None: P."""
 
     name: ClassVar[str] = "viss"
     x: int | None = None
-
-    def __post_init__(self) -> None:
-        count(self.name, "x", self.x)
 
     def technique(self) -> Technique:
         """VISS with these parameters."""
