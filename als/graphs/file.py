@@ -19,7 +19,6 @@ from traces.base.ranges import real
 
 @graph_kernel
 def _make(draft: GraphDraft) -> int:
-    """The rule; see the module."""
     return IMPOSSIBLE  # nobody asks: the graph is copied
 
 

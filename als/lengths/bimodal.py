@@ -22,7 +22,6 @@ _MAX_RATIO = 1e6
 def _next_length(
     k: int, n: int, mean: float, params: Array, pattern: Array, memo: Array, keys: Array, cursor: Array, words: Array
 ) -> float:
-    """The rule; see the module."""
     if uniform_from_word(next_word(keys, cursor, words)) < params[0]:
         return float(mean * params[2])
     return float(mean * params[1])

@@ -26,7 +26,6 @@ _MAX_RHO = 0.999999
 def _next_length(
     k: int, n: int, mean: float, params: Array, pattern: Array, memo: Array, keys: Array, cursor: Array, words: Array
 ) -> float:
-    """The rule; see the module."""
     cov, kept, moved = params[0], params[1], params[2]
     if k == 0:
         kept, moved = 0.0, 1.0

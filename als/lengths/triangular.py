@@ -24,7 +24,6 @@ MAX_END = 1e9
 def _next_length(
     k: int, n: int, mean: float, params: Array, pattern: Array, memo: Array, keys: Array, cursor: Array, words: Array
 ) -> float:
-    """The rule; see the module."""
     return float(params[0] + (params[1] - params[0]) * ((k + 0.5) / n))
 
 

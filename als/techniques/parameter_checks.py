@@ -7,6 +7,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from numbers import Real
+from typing import Any
 
 from als.techniques.contract import Technique
 from traces.base.errors import InputError, one_of, shown
@@ -53,13 +54,10 @@ def not_negative(technique: str, parameter: str, value: float | None) -> float:
     return _finite(technique, parameter, value, "0 or more", lambda number: number >= 0)
 
 
-def _finite(
-    technique: str, parameter: str, value: float | None, allowed: str, is_allowed: Callable[[float], bool]
-) -> float:
+def _finite(technique: str, parameter: str, value: Any, allowed: str, is_allowed: Callable[[Any], bool]) -> float:
     if value is None:
         return math.nan
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
-    if is_number and is_allowed(value) and value <= _LARGEST:
+    if not isinstance(value, bool) and isinstance(value, Real) and is_allowed(value) and value <= _LARGEST:
         return float(value)
     text = f"{value:g}" if isinstance(value, float) else shown(value)
     raise InputError(f"technique {technique}: {parameter}: {text}; allowed: {allowed}")

@@ -19,7 +19,6 @@ from traces.base.ranges import whole
 
 @graph_kernel
 def _make(draft: GraphDraft) -> int:
-    """The rule; see the module."""
     n = wanted(int(draft.params[0]), draft)
     if not fits(draft, n, n - 1):
         return NO_ROOM

@@ -20,7 +20,6 @@ from traces.base.ranges import whole
 
 @graph_kernel
 def _make(draft: GraphDraft) -> int:
-    """The rule; see the module."""
     width, stages = wanted(int(draft.params[0]), draft), int(draft.params[1])
     n, n_edges = stages * (width + 1) + 1, 2 * stages * width
     if not fits(draft, n, n_edges):

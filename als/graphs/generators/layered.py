@@ -80,7 +80,6 @@ def _sort_by_source(n: int, n_edges: int, first: Array, source: Array, target: A
 
 @graph_kernel
 def _make(draft: GraphDraft) -> int:
-    """The rule; see the module."""
     params, keys, cursor, words = draft.params, draft.keys, draft.cursor, draft.words
     gflop, source, target = draft.gflop, draft.source, draft.target
     n, depth, width, density = wanted(int(params[0]), draft), int(params[1]), params[2], params[3]

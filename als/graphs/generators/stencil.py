@@ -21,7 +21,6 @@ from traces.base.ranges import whole
 
 @graph_kernel
 def _make(draft: GraphDraft) -> int:
-    """The rule; see the module."""
     params = draft.params
     width, steps, reach = int(params[0]), int(params[1]), int(params[2])
     if width == 0:

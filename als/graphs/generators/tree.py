@@ -25,7 +25,6 @@ DIRECTIONS = ("in", "out")
 
 @graph_kernel
 def _make(draft: GraphDraft) -> int:
-    """The rule; see the module."""
     params, source, target = draft.params, draft.source, draft.target
     depth, arity, outward = int(params[0]), int(params[1]), params[2] != 0.0
     least = 0 if depth > 0 else wanted(0, draft)

@@ -136,7 +136,6 @@ def _begin_loop(n_cores: int, speed: Array, memo: Array) -> None:
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any,
 ) -> int:  # fmt: skip
-    """The rule; see the module."""
     known = params[_KNOWN] > 0.0
     if facts[f.LAST_SIZE] > 0.0 and not known:
         _heard(core, facts, params, memo)

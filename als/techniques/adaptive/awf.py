@@ -129,7 +129,6 @@ def _heard(core: int, facts: Array, params: Array, memo: Array) -> None:
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any,
 ) -> int:  # fmt: skip
-    """The rule; see the module."""
     if facts[f.LAST_SIZE] > 0.0:
         _heard(core, facts, params, memo)
     if remaining == 0:

@@ -74,7 +74,6 @@ def _size(left: int, n_cores: int, m: float, n: float, mu: float, sigma: float, 
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    """The rule; see the module."""
     mu = given_or(params[0], facts[MEAN_S])
     sigma = given_or(params[1], facts[SIGMA_S])
     h = given_or(params[2], facts[OVERHEAD_S])

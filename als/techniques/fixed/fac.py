@@ -38,7 +38,6 @@ _LAST_BATCH = 40
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    """The rule; see the module."""
     # memo[0]: the batch's chunk; memo[1]: with merge, how many of its tasks are not assigned.
     how, rule, smallest, merge = int(params[0]), params[1], int(params[2]), params[3] != 0.0
     if (memo[1] <= 0.0) if merge else (request % n_cores == 0):

@@ -48,7 +48,6 @@ def _factored(left: int, n_cores: int, sigma: float, mu: float, first: bool) -> 
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    """The rule; see the module."""
     # memo[0]: the batch's chunk.
     if request % n_cores == 0:
         mu, sigma = given_or(params[0], facts[MEAN_S]), given_or(params[1], facts[SIGMA_S])
@@ -60,7 +59,6 @@ def _next_chunk(
 def _next_chunk_alone(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    """The rule; see the module."""
     # memo, of each core: the number of batches it has gone through, the last one's chunk, and what remained at its start.
     at = 3 * core
     mu, sigma = given_or(params[0], facts[MEAN_S]), given_or(params[1], facts[SIGMA_S])

@@ -33,7 +33,6 @@ MOST_STAGES = 2**20
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    """The rule; see the module."""
     # memo[0]: the stage's chunk.
     if request % n_cores == 0:
         stages = max(2, n_cores - 1) if math.isnan(params[0]) else int(params[0])

@@ -39,7 +39,6 @@ def _size(n_tasks: int, n_cores: int, h: float, sigma: float, how: float) -> int
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    """The rule; see the module."""
     # memo[0]: the size, found as the loop begins.
     if request == 0:
         h, sigma = given_or(params[0], facts[OVERHEAD_S]), given_or(params[1], facts[SIGMA_S])

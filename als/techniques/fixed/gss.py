@@ -27,7 +27,6 @@ _ROUNDS = ("ceil", "floor", "closed")
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    """The rule; see the module."""
     how = params[0]
     if how == 0.0:
         size = (remaining + n_cores - 1) // n_cores

@@ -22,7 +22,6 @@ from als.techniques.parameter_checks import Checked, count
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    """The rule; see the module."""
     # A chunk of more than N tasks is one of N; the products below then stay small.
     chunk = min(int(params[0]), n_tasks)
     if n_cores == 1:

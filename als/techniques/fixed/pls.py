@@ -26,7 +26,6 @@ from traces.base.ranges import real
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    """The rule; see the module."""
     static = ceiling(n_tasks * params[0] / n_cores)
     guided = request - n_cores if static > 0 else request
     if guided < 0:

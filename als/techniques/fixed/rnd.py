@@ -21,7 +21,6 @@ from traces.base.errors import InputError
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    """The rule; see the module."""
     low = int(params[0])
     high = max(low, (n_tasks + n_cores - 1) // n_cores) if math.isnan(params[1]) else int(params[1])
     return min(low + int(facts[UNIFORM] * (high - low + 1)), remaining)

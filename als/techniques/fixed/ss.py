@@ -16,7 +16,6 @@ from als.techniques.parameter_checks import Checked, count
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    """The rule; see the module."""
     return min(int(params[0]), remaining)
 
 

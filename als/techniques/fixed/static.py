@@ -30,7 +30,6 @@ _ROUNDS = ("block", "ceil")
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    """The rule; see the module."""
     # memo[core]: whether it has had its block.
     if params[0] == 0.0:
         # Cores ask in core order at the start, so the blocks are in core order too.

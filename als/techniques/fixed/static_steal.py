@@ -67,7 +67,6 @@ def _steal(n_cores: int, core: int, speed: Array, memo: Array) -> bool:
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any,
 ) -> int:  # fmt: skip
-    """The rule; see the module."""
     size = int(params[0])
     n_chunks = (n_tasks + size - 1) // size
     in_blocks = n_chunks < n_cores  # then every core's only chunk is its block

@@ -27,7 +27,6 @@ from traces.base.time import Seconds
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    """The rule; see the module."""
     mu, sigma = given_or(params[0], facts[MEAN_S]), given_or(params[1], facts[SIGMA_S])
     v = float(params[2]) * sigma / mu if sigma > 0.0 else 0.0
     share = remaining / n_cores

@@ -37,7 +37,6 @@ _STEPS = ("ceil", "floor")
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    """The rule; see the module."""
     # memo: f, l and n, found as the loop begins.
     if request == 0:
         if not math.isnan(params[1]):

@@ -21,7 +21,6 @@ from als.techniques.parameter_checks import Checked, count
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    """The rule; see the module."""
     x = n_cores if math.isnan(params[0]) else int(params[0])
     first = n_tasks // n_cores // x  # as ⌊N/(XP)⌋, but for the product that could overflow
     half = 1 << min(request // n_cores, 60)

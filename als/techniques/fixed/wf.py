@@ -37,7 +37,6 @@ _ROUNDS = ("ceil", "floor")
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    """The rule; see the module."""
     # memo[0]: the batch's base; memo[1:]: the weights, found as the loop begins.
     if request == 0:
         total = 0.0

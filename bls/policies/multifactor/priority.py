@@ -134,7 +134,6 @@ def _score(
     now_ns: int, waiting: Any, n_waiting: int, eligible_ns: Any, submit_ns: Any, estimate_ns: Any, cores: Any,
     numbers: Any, memory: Any, key: Any,
 ) -> int:  # fmt: skip
-    """The rule; see the module."""
     weight_age, max_age_ns, weight_fairshare = memory[_WEIGHT_AGE], memory[_MAX_AGE_NS], memory[_WEIGHT_FAIRSHARE]
     for place in range(n_waiting):
         row = waiting[place]
