@@ -39,8 +39,7 @@ def chosen(technique: str, parameter: str, value: str, allowed: Sequence[str]) -
 
 
 def count(technique: str, parameter: str, value: int | None, lowest: int = 1) -> float:
-    """A number of tasks, or NaN for None ("from the job"). Raises InputError if it is no whole number from ``lowest``
-    on."""
+    """A number of tasks, or NaN for None ("from the job"). Raises InputError if it is no whole number from ``lowest`` on."""
     return math.nan if value is None else float(whole(f"technique {technique}: {parameter}", value, lowest, MOST))
 
 

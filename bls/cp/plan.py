@@ -108,8 +108,7 @@ class DispatchPlan:
 
 
 def starts_of(problem: Problem, schedule: Dispatch, row: Array) -> tuple[PlannedStart, ...]:
-    """Who starts at t by a schedule with places. ``schedule``: on the machine's nodes. ``row``, int64 (n,): of the
-    queue."""
+    """Who starts at t by a schedule with places. ``schedule``: on the machine's nodes. ``row``, int64 (n,): of the queue."""
     found = []
     for job in np.flatnonzero(schedule.start_s == 0).tolist():
         units = slice(int(problem.first_unit[job]), int(problem.first_unit[job + 1]))

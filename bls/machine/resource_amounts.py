@@ -29,8 +29,7 @@ _TAKEN = ("cores", "job_id", "switches", "unit_cores")
 
 
 def memory_unit(name: str, where: str) -> int:
-    """What one of ``name`` counts as: its KB if it is memory, else 1. Raises InputError if it is ``memory`` without a
-    unit."""
+    """What one of ``name`` counts as: its KB if it is memory, else 1. Raises InputError if it is ``memory`` without a unit."""
     if name == MEMORY:
         raise InputError(f"{where}: memory needs a unit; allowed: {', '.join(MEMORY_UNITS_KB)}")
     return MEMORY_UNITS_KB.get(name, 1)

@@ -18,8 +18,7 @@ _OPTIONAL_KEYS = tuple(f"{name.removesuffix('_ns')}_s" if name.endswith("_ns") e
 
 def job_row(job: Sequence[Any] | Mapping[str, Any], where: str) -> tuple[int, ...]:
     """A job of ``Workload.from_jobs`` as job_id, submit_ns, run_ns, cores, estimate_ns, then those of ``OPTIONAL``.
-    Raises InputError if a value is no number, out of range or of a type that is none, or a key is unknown or missing.
-    """
+    Raises InputError if a value is no number, out of range or of a type that is none, or a key is unknown or missing."""
     extra: tuple[int, ...] = tuple(OPTIONAL.values())
     if isinstance(job, Mapping):
         for key in job:

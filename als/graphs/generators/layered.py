@@ -56,9 +56,8 @@ def _layers(draft: GraphDraft, n: int, depth: int, spread: float) -> None:
 
 @compiled(inner=True)
 def _sort_by_source(n: int, n_edges: int, first: Array, source: Array, target: Array, space: Array) -> None:
-    """Edges that are sorted by target: a counting sort keeps that order among those of one source. Whole numbers up to 2**53
-    are exact as floats.
-    """
+    """Edges that are sorted by target: a counting sort keeps that order among those of one source. Whole numbers up to
+    2**53 are exact as floats."""
     first[:n] = 0.0
     for e in range(n_edges):
         first[source[e]] += 1.0

@@ -239,8 +239,7 @@ def _fair_tree(memory: Any) -> None:
 @compiled(inner=True)
 def _before(paths: Any, levels: int, level_fs: Any, one: int, other: int) -> int:
     """1: the first comes before the second and is not tied with it; 2: before it, since its path is the begin of the
-    other's; 0: they have the same LFs; -1, -2: the other way round.
-    """
+    other's; 0: they have the same LFs; -1, -2: the other way round."""
     for level in range(levels):
         a = int(paths[one * levels + level])
         b = int(paths[other * levels + level])

@@ -50,8 +50,7 @@ SETTINGS = (*WEIGHTS, *_DURATIONS, "algorithm", "dampening", *_FLAGS, "cores_per
 
 @dataclass(frozen=True)
 class PartitionPart:
-    """A partition's part in the priority. Raises InputError if a value is out of range; the message begins with its
-    name."""
+    """A partition's part in the priority. Raises InputError if a value is out of range; the message begins with its name."""
 
     number: int  # as in the workload
     priority: int = 0  # PriorityJobFactor, 0 to 2**32 - 1; the factor is this / the highest of all partitions
