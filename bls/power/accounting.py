@@ -85,6 +85,12 @@ class PowerSeries(Columns):
     power_mw: Array
     until_ns: int  # the end
 
+    @classmethod
+    def of_steps(cls, at: Array, values: Array, until_ns: int) -> PowerSeries:
+        """The series of values that hold from instants on, of which neighbours may be equal."""
+        another = np.append(True, values[1:] != values[:-1])
+        return cls(at[another], values[another], until_ns)
+
     def __len__(self) -> int:
         return len(self.instant_ns)
 
@@ -246,6 +252,12 @@ def ascending(*columns: Array) -> Array:
     another[1:] = found[1:] != found[:-1]
     chosen: Array = found[another]
     return chosen
+
+
+def covered(at: Array, start: Array, end: Array) -> Array:
+    """How many of the spans [start, end) contain each instant."""
+    found: Array = np.searchsorted(np.sort(start), at, side="right") - np.searchsorted(np.sort(end), at, side="right")
+    return found
 
 
 def step_series(

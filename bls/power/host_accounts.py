@@ -58,16 +58,8 @@ def host_energies(
     of: str,
     classes: PowerClasses | None = None,
 ) -> HostEnergies:
-    """What hosts have used.
-
-    - ``downtime``: when hosts were down: they draw as if they were off
-    - ``stopped``: when hosts were out of service, as power was limited
-    - ``intervals``: during which; what lies in none of them is not counted
-    - ``of``, {"held", "working"}: whether a core that is held is active, or one that is in a task
-    - ``classes``: what jobs draw, by the rows of the table of jobs, where they are not all as the platform says
-
-    Raises InputError if tasks are to be told apart and there are no records of them.
-    """
+    """What hosts have used during intervals; what lies in none of them is not counted. Other parameters, and errors, as of
+    :func:`bls.power.accounting.account`."""
     host, begin, end = intervals
     of_host, cores, lasts = table.group_of_host(host), table.cores, end - begin
     jobs, held_idle = _held(ledger, table, classes, working=of == "held")
