@@ -61,13 +61,8 @@ def why_rigid(kinds: Sequence[AnyScheduler | GraphPart | None], network: Network
 
 
 def checked_wishes(given: Sequence[int], n_phases: int) -> Array:
-    """For how many cores it wishes as a part of each phase begins: int64 (phases,).
-
-    Raises
-    ------
-    InputError
-        If it is not one number from 0 to ``MAX_CORES`` for each phase.
-    """
+    """For how many cores it wishes as a part of each phase begins: int64 (phases,). Raises InputError if it is not one
+    number from 0 to ``MAX_CORES`` for each phase."""
     if len(given) != n_phases:
         raise InputError(f"wishes: {len(given)} numbers; allowed: one for each of {n_phases} phases")
     for place, cores in enumerate(given):
@@ -81,13 +76,8 @@ def part_first(
     n_tasks: int,
     n_cores: int,
 ) -> Array:
-    """The first task of each part, and behind them the number of tasks: int64 (parts + 1,).
-
-    Raises
-    ------
-    InputError
-        If the parts are not the phases, once or more, or their tasks not all that there are, or a scheduler is not for them.
-    """
+    """The first task of each part, and behind them the number of tasks: int64 (parts + 1,). Raises InputError if the
+    parts are not the phases, once or more, or their tasks not all that there are, or a scheduler is not for them."""
     for part in kinds:
         kind = part.scheduler if isinstance(part, GraphPart) else part
         if isinstance(part, Mapped):

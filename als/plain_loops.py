@@ -76,29 +76,18 @@ def run_loop(
 ) -> tuple[int, int, int, int, int, int, float, float]:  # fmt: skip
     """Draw the tasks of a loop, and run it to its end or to a stop.
 
-    Parameters
-    ----------
-    room : LoopRoom
-        With the speeds and latencies of ``width`` cores.
-    seed, job : int
-        Key of the job's streams.
-    n, mean_gflop, total_gflop, n_cores, core_ns, speed_gflops
-        As of :func:`als.lengths.draw.draw_loop`.
-    width : int
-        P, the cores that it runs on.
-    overhead_ns, master, start_ns, stop_ns
-        As of ``als.engine.loop``; ``stop_ns`` may be ``NEVER``.
-    keep_tasks : bool
-        Whether to record the tasks.
+    - ``room``: with the speeds and latencies of ``width`` cores
+    - ``seed``, ``job``: key of the job's streams
+    - ``n``, ``mean_gflop``, ``total_gflop``, ``n_cores``, ``core_ns``, ``speed_gflops``: as of
+      :func:`als.lengths.draw.draw_loop`
+    - ``width``: P, the cores that it runs on
+    - ``overhead_ns``, ``master``, ``start_ns``, ``stop_ns``: as of ``als.engine.loop``; ``stop_ns`` may be ``NEVER``
+    - ``keep_tasks``: whether to record the tasks
 
-    Returns
-    -------
-    status : int
-        An ``ApplicationStatus``; below 0 if the tasks cannot be drawn, as of ``draw_loop``.
-    end_ns, tasks, ran, chunks, scheduling_ns : int
-        When it ended; its tasks, and those that ran, at least in part; and what else ``ApplicationState`` calls so.
-    total_gflop, cov : float
-        The work of its tasks, and the coefficient of variation of their lengths.
+    Returns ``status``: an ``ApplicationStatus``; below 0 if the tasks cannot be drawn, as of ``draw_loop``; ``end_ns``,
+    ``tasks``, ``ran``, ``chunks``, ``scheduling_ns``: when it ended; its tasks, and those that ran, at least in part;
+    and what else ``ApplicationState`` calls so; ``total_gflop``, ``cov``: the work of its tasks, and the coefficient of
+    variation of their lengths.
     """
     app = room.application
     fill_round_keys(room.drawn, np.uint64(seed), np.uint64(job))
@@ -124,19 +113,8 @@ def run_loop(
 
 
 class PlainLoops:
-    """Loops of one technique, in one room.
-
-    Parameters
-    ----------
-    technique : Technique
-        One of those that :func:`is_plain` accepts.
-
-    Attributes
-    ----------
-    room : LoopRoom
-    columns : dict of str to memoryview
-        Its columns of cores and tasks, by their names: they are read and written without numpy.
-    """
+    """Loops of one technique, in one room. ``technique``: one of those that :func:`is_plain` accepts. ``columns``: its
+    columns of cores and tasks, by their names: they are read and written without numpy."""
 
     def __init__(self, technique: Technique) -> None:
         self._rules, self._phases = phase_rules((phase_key(technique),))

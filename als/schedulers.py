@@ -19,22 +19,13 @@ AnyScheduler = Technique | Selection | Planner | Mapped
 def scheduler(name: str, *, where: str = "", also: tuple[str, ...] = ()) -> AnyScheduler:
     """The application-level scheduler of this name.
 
-    Parameters
-    ----------
-    name : str
-        As ``als.techniques.technique`` takes it; a name in ``als.planners.PLANNERS``, or that of a planner in a file or a
-        package; or ``mapped``.
-    where : str
-        The option it was given in, for the error.
-    also : tuple of str
-        Further names that the caller understands itself; the error lists them.
+    - ``name``: as ``als.techniques.technique`` takes it; a name in ``als.planners.PLANNERS``, or that of a planner in a
+      file or a package; or ``mapped``
+    - ``where``: the option it was given in, for the error
+    - ``also``: further names that the caller understands itself; the error lists them
 
-    Raises
-    ------
-    InputError
-        If there is none, or its parameters cannot be.
-    PluginError
-        If what a file or a package gives is neither.
+    Raises InputError if there is none, or its parameters cannot be. Raises PluginError if what a file or a package
+    gives is neither.
     """
     where = where or str(ALS)
     where = at(where, name)
@@ -56,15 +47,8 @@ def scheduler(name: str, *, where: str = "", also: tuple[str, ...] = ()) -> AnyS
 
 
 def loop_technique(name: str, where: str = "") -> AnyTechnique:
-    """The technique, or choice among techniques, of this name, for a plain loop.
-
-    Raises
-    ------
-    InputError
-        If there is none, or what has the name is for graphs.
-    PluginError
-        As :func:`scheduler`.
-    """
+    """The technique, or choice among techniques, of this name, for a plain loop. Raises InputError if there is none, or
+    what has the name is for graphs. Raises PluginError as :func:`scheduler`."""
     where = where or str(ALS)
     where = at(where, name)
     found = (

@@ -108,15 +108,10 @@ def start_stream(cursor: Ints, purpose: int) -> None:
 def next_word(keys: Array, cursor: Array, words: Array) -> np.uint64:
     """The next 64-bit word of a stream.
 
-    Parameters
-    ----------
-    keys : uint64 (20,)
-        From :func:`fill_round_keys`.
-    cursor : int64 (3,)
-        Number of the block that is read next, place of the next word in ``words`` (4: none is left), and the purpose;
-        moved on.
-    words : uint64 (4,)
-        The block that is being read.
+    - ``keys``, uint64 (20,): from :func:`fill_round_keys`
+    - ``cursor``, int64 (3,): number of the block that is read next, place of the next word in ``words`` (4: none is
+      left), and the purpose; moved on
+    - ``words``, uint64 (4,): the block that is being read
     """
     if cursor[1] == 4:
         fill_words(words, keys, cursor[0], cursor[2])

@@ -47,18 +47,11 @@ _ROOM = 4096
 
 
 class SpeedChanges(NamedTuple):
-    """Changes of speed of some cores.
+    """Changes of speed of some cores."""
 
-    Attributes
-    ----------
-    changes : list of (at_ns, c, speed_gflops)
-        Ascending in (at_ns, c), c being the place in the cores that were asked for.
-    complete_ns : int
-        Every change up to and with this instant is in the list.
-    """
-
+    # list of (at_ns, c, speed_gflops): ascending in (at_ns, c), c being the place in the cores that were asked for
     changes: list[tuple[int, int, float]]
-    complete_ns: int
+    complete_ns: int  # every change up to and with this instant is in the list
 
 
 class CoreSpeeds:
@@ -103,13 +96,8 @@ class CoreSpeeds:
         self.loses = any(one.may_be_zero for one in components)
 
     def factors(self, core_numbers: Array, t_ns: int) -> Array:
-        """The factor of each of these cores (global numbers) at an instant, float64 (P,).
-
-        Raises
-        ------
-        InputError
-            If there is no such core, or no such instant.
-        """
+        """The factor of each of these cores (global numbers) at an instant, float64 (P,). Raises InputError if there is
+        no such core, or no such instant."""
         cores = own(core_numbers, np.int64)
         if len(cores) and not 0 <= cores.min() <= cores.max() < self.n_cores:
             raise InputError(f"core_numbers: {cores.min()} to {cores.max()}; allowed: 0 to {self.n_cores - 1}")
@@ -120,12 +108,7 @@ class CoreSpeeds:
 
     def for_good(self, core_numbers: Array, at_ns: Array) -> Array:
         """Whether each of these cores (global numbers), from an instant of its own on, is never there: bool (P,).
-
-        Raises
-        ------
-        InputError
-            If there is no such core.
-        """
+        Raises InputError if there is no such core."""
         cores, instants = own(core_numbers, np.int64), own(at_ns, np.int64)
         if len(cores) and not 0 <= cores.min() <= cores.max() < self.n_cores:
             raise InputError(f"core_numbers: {cores.min()} to {cores.max()}; allowed: 0 to {self.n_cores - 1}")
@@ -140,21 +123,13 @@ class CoreSpeeds:
         Only real changes are listed, beginning with the factors at ``from_ns``. To go on, ask from ``complete_ns``: every
         change comes exactly once.
 
-        Parameters
-        ----------
-        core_numbers : int64 (P,)
-            Global numbers.
-        base_gflops : float64 (P,)
-            Their speeds in the platform; times the factor they are the speeds given.
-        from_ns, until_ns : int
-            Instants, 0 to ``MAX_NS``.
-        most : int
-            How many instants to look at, >= 1, whether or not anything changes there; a bound for speeds that change for ever.
+        - ``core_numbers``, int64 (P,): global numbers
+        - ``base_gflops``, float64 (P,): their speeds in the platform; times the factor they are the speeds given
+        - ``from_ns``, ``until_ns``: instants, 0 to ``MAX_NS``
+        - ``most``: how many instants to look at, >= 1, whether or not anything changes there; a bound for speeds that
+          change for ever
 
-        Raises
-        ------
-        InputError
-            If an argument is out of range.
+        Raises InputError if an argument is out of range.
         """
         whole("from_ns", from_ns, 0, MAX_NS)
         whole("until_ns", until_ns, from_ns, MAX_NS)

@@ -39,41 +39,22 @@ def _nothing() -> Array:
 
 @dataclass(frozen=True)
 class Component:
-    """A factor over time, for some cores.
+    """A factor over time, for some cores."""
 
-    Attributes
-    ----------
-    kind : int
-        ``SQUARE``, ``NOISE`` or ``PIECES``.
-    cores : int64 (k,)
-        The global numbers of the cores concerned, ascending.
-    highest : float
-        No factor is above this; at least 1.
-    period_ns, offset_ns : int
-        Of what repeats; 0: it does not.
-    high_ns : int
-        How long of each period the factor is 1 (``SQUARE``).
-    level : float
-        The other factor (``SQUARE``), or the standard deviation of the factor's logarithm (``NOISE``).
-    piece_begin, piece_stop : int64 (k,)
-        Which pieces each of the cores has (``PIECES``).
-    piece_ns : int64
-        When each piece begins; ascending for each core. Before its first piece a core's factor is 1.
-    piece_factor : float64
-        The factor from then on.
-    """
-
-    kind: int
-    cores: Array
-    highest: float
+    kind: int  # ``SQUARE``, ``NOISE`` or ``PIECES``
+    cores: Array  # int64 (k,): the global numbers of the cores concerned, ascending
+    highest: float  # no factor is above this; at least 1
+    # of what repeats; 0: it does not
     period_ns: int = 0
     offset_ns: int = 0
-    high_ns: int = 0
-    level: float = 0.0
+    high_ns: int = 0  # how long of each period the factor is 1 (``SQUARE``)
+    level: float = 0.0  # the other factor (``SQUARE``), or the standard deviation of the factor's logarithm (``NOISE``)
+    # int64 (k,): which pieces each of the cores has (``PIECES``)
     piece_begin: Array = field(default_factory=_nothing)
     piece_stop: Array = field(default_factory=_nothing)
+    # int64: when each piece begins; ascending for each core. Before its first piece a core's factor is 1.
     piece_ns: Array = field(default_factory=_nothing)
-    piece_factor: Array = field(default_factory=lambda: np.zeros(0))
+    piece_factor: Array = field(default_factory=lambda: np.zeros(0))  # float64: the factor from then on
 
     @property
     def may_be_zero(self) -> bool:
@@ -114,13 +95,8 @@ def of_pieces(cores: Array, pieces: list[tuple[int, float]]) -> Component:
 
 
 def chosen_cores(text: str, n_cores: int, where: str) -> Array:
-    """The cores of a text such as ``0-3 8``, ascending; all of the machine's if it is empty.
-
-    Raises
-    ------
-    InputError
-        If it is no list of numbers, or names a core that the machine does not have.
-    """
+    """The cores of a text such as ``0-3 8``, ascending; all of the machine's if it is empty. Raises InputError if it is
+    no list of numbers, or names a core that the machine does not have."""
     if not text.strip():
         return np.arange(n_cores, dtype=np.int64)
     found = parse_intervals(text, where, n_cores)

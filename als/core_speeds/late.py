@@ -11,19 +11,11 @@ from traces.base.errors import InputError
 
 @dataclass(frozen=True)
 class Late:
-    """``late:cores=5-7,at=100s``: the cores are not there before this instant.
-
-    Attributes
-    ----------
-    cores : str
-        Which cores; must be given.
-    at : str
-        When they come, since time 0; with 0 they are never missed.
-    """
+    """``late:cores=5-7,at=100s``: the cores are not there before this instant."""
 
     name: ClassVar[str] = "late"
-    cores: str = ""
-    at: str = ""
+    cores: str = ""  # which cores; must be given
+    at: str = ""  # when they come, since time 0; with 0 they are never missed
 
     def component(self, n_cores: int, where: str) -> Component | None:
         """See :class:`~als.core_speeds.contract.SpeedKind`."""

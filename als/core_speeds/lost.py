@@ -11,22 +11,12 @@ from traces.base.errors import InputError, shown
 
 @dataclass(frozen=True)
 class Lost:
-    """``lost:cores=5,at=100s``: the cores are not there from this instant on.
-
-    Attributes
-    ----------
-    cores : str
-        Which cores; must be given.
-    at : str
-        When they go, since time 0.
-    until : str
-        When they are back, after ``at``; empty: never.
-    """
+    """``lost:cores=5,at=100s``: the cores are not there from this instant on."""
 
     name: ClassVar[str] = "lost"
-    cores: str = ""
-    at: str = ""
-    until: str = ""
+    cores: str = ""  # which cores; must be given
+    at: str = ""  # when they go, since time 0
+    until: str = ""  # when they are back, after ``at``; empty: never
 
     def component(self, n_cores: int, where: str) -> Component | None:
         """See :class:`~als.core_speeds.contract.SpeedKind`."""

@@ -36,21 +36,12 @@ class Noise:
 
     In [kT, (k+1)T), T the period, a core's factor is exp(s·z − s²/2), z standard normal and s = √ln(1 + σ²): lognormal, with
     mean 1 and standard deviation σ, and never 0. Cores and periods are independent of each other.
-
-    Attributes
-    ----------
-    period_ns : int
-        T, 2 ns to ``MAX_PERIOD_NS``.
-    sigma : float
-        σ, 0 to ``MAX_SIGMA``.
-    cores : str
-        Which cores; empty: all.
     """
 
     name: ClassVar[str] = "noise"
-    period_ns: int = 0
-    sigma: float = 0.1
-    cores: str = ""
+    period_ns: int = 0  # T, 2 ns to ``MAX_PERIOD_NS``
+    sigma: float = 0.1  # σ, 0 to ``MAX_SIGMA``
+    cores: str = ""  # which cores; empty: all
 
     def component(self, n_cores: int, where: str) -> Component | None:
         """See :class:`~als.core_speeds.contract.SpeedKind`."""

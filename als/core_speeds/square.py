@@ -17,27 +17,15 @@ class Square:
 
     With T the period and d = ``duty``·T, rounded to ns, the factor is 1 in [offset + kT, offset + kT + d) and ``low`` in
     [offset + kT + d, offset + (k+1)T), for every whole k, those before the offset too.
-
-    Attributes
-    ----------
-    period_ns : int
-        T, 2 ns to ``MAX_PERIOD_NS``.
-    low : float
-        The other factor, 0 to ``MAX_FACTOR``. With 0 the core is not there in that part of every period.
-    duty : float
-        Share of the period at full speed, above 0 and below 1.
-    offset : str
-        An instant at which a period begins.
-    cores : str
-        Which cores; empty: all.
     """
 
     name: ClassVar[str] = "square"
-    period_ns: int = 0
+    period_ns: int = 0  # T, 2 ns to ``MAX_PERIOD_NS``
+    # the other factor, 0 to ``MAX_FACTOR``. With 0 the core is not there in that part of every period.
     low: float = 0.5
-    duty: float = 0.5
-    offset: str = "0s"
-    cores: str = ""
+    duty: float = 0.5  # share of the period at full speed, above 0 and below 1
+    offset: str = "0s"  # an instant at which a period begins
+    cores: str = ""  # which cores; empty: all
 
     def component(self, n_cores: int, where: str) -> Component | None:
         """See :class:`~als.core_speeds.contract.SpeedKind`."""

@@ -86,14 +86,9 @@ def new_state(components: Sequence[Component], n_cores: int, seed: int) -> Speed
 def factor(state: SpeedState, core: int, t_ns: int) -> float:
     """The product of a core's factors at an instant, in the order of the components; 0: the core is not there.
 
-    Parameters
-    ----------
-    state : SpeedState
-        Its work space is overwritten.
-    core : int
-        Global number.
-    t_ns : int
-        Instant, 0 to ``MAX_NS``.
+    - ``state``: its work space is overwritten
+    - ``core``: global number
+    - ``t_ns``: instant, 0 to ``MAX_NS``
     """
     product = 1.0
     for entry in range(state.begin[core], state.begin[core + 1]):
@@ -211,23 +206,16 @@ def list_changes(
 ) -> int:
     """List what changes from where ``current`` and ``next_ns`` are, up to and with ``until_ns``.
 
-    Parameters
-    ----------
-    cores : int64 (P,)
-        Global numbers.
-    most : int
-        How many more instants to look at.
-    current : float64 (P,), next_ns : int64 (P,)
-        Each core's factor, and when it may change next; kept up to date.
-    at_ns, place : int64 (room,), changed : float64 (room,)
-        Written: instant, place in ``cores``, new factor. There is room for P at least.
-    progress : int64 (2,)
-        Written: how many instants were looked at, and up to and with which one the list is complete; 0: none was.
+    - ``cores``, int64 (P,): global numbers
+    - ``most``: how many more instants to look at
+    - ``current``, float64 (P,), ``next_ns``, int64 (P,): each core's factor, and when it may change next; kept up to
+      date
+    - ``at_ns``, ``place``, int64 (room,), ``changed``, float64 (room,): written: instant, place in ``cores``, new
+      factor. There is room for P at least.
+    - ``progress``, int64 (2,): written: how many instants were looked at, and up to and with which one the list is
+      complete; 0: none was
 
-    Returns
-    -------
-    int
-        How many changes were written.
+    Returns how many changes were written.
     """
     written = 0
     progress[0] = 0

@@ -29,17 +29,12 @@ class Trace:
     ``factor`` (0 to ``MAX_FACTOR``; 0: the core is not there). A line's factor holds from its time up to the time of the core's
     next line. Before a core's first line its factor is 1; a core without lines is not concerned. The times of each core
     must ascend; lines of different cores may come in any order.
-
-    Attributes
-    ----------
-    file : str
-        Path.
-    periodic_ns : int
-        The file is repeated so often: at t holds what it says of t modulo this. All its times must be below. 0: it holds once.
     """
 
     name: ClassVar[str] = "trace"
-    file: str = ""
+    file: str = ""  # path
+    # the file is repeated so often: at t holds what it says of t modulo this. All its times must be below. 0: it holds
+    # once.
     periodic_ns: int = 0
 
     def component(self, n_cores: int, where: str) -> Component | None:

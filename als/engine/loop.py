@@ -73,13 +73,8 @@ def _open(state: ApplicationState, t: int) -> None:
 
 @compiled()
 def advance(state: ApplicationState, until_ns: int) -> int:
-    """Serve every request that arrives before ``until_ns``; returns why it stopped.
-
-    Returns
-    -------
-    int
-        An ``ApplicationStatus``: ``FINISHED``, ``SUSPENDED`` (now is ``until_ns``), ``STOPPED``, ``LOST``, or a fault.
-    """
+    """Serve every request that arrives before ``until_ns``; returns why it stopped. Returns an ``ApplicationStatus``:
+    ``FINISHED``, ``SUSPENDED`` (now is ``until_ns``), ``STOPPED``, ``LOST``, or a fault."""
     if state.status != SUSPENDED:
         return int(state.status)
     while True:
@@ -114,11 +109,8 @@ def advance(state: ApplicationState, until_ns: int) -> int:
 def run_until_stop(state: ApplicationState, stop_ns: int) -> int:
     """Simulate to the end, or to the stop if that comes first; ``stop_ns`` not before now, or ``NEVER``.
 
-    Returns
-    -------
-    int
-        ``FINISHED`` if the last task ended at ``stop_ns`` or before, ``STOPPED`` if the stop cut the job short (its end
-        is ``stop_ns``), ``LOST`` if it had lost all its cores before, or a fault, as from :func:`advance`.
+    Returns int: ``FINISHED`` if the last task ended at ``stop_ns`` or before, ``STOPPED`` if the stop cut the job short
+    (its end is ``stop_ns``), ``LOST`` if it had lost all its cores before, or a fault, as from :func:`advance`.
     """
     status = advance(state, stop_ns)
     return stop(state) if status == SUSPENDED else status

@@ -88,20 +88,13 @@ def measure(
     - ``rounds``: the chunks that were assigned. ``length_cov`` as given.
     - ``computing_ns``: ΣW.
 
-    Parameters
-    ----------
-    values : float64 (K,)
-        Filled, in the order of :data:`LOOP_METRICS`: all NaN if no core did anything.
-    start_ns, finish_ns : int, int64 (P,)
-        Start of the job, and the cores' finishing instants, none before it.
-    busy_ns : int64 (P,)
-        Time that each core spent in tasks: no overhead, no latency, no waiting.
-    speed_gflops : float64 (P,)
-        Speeds of the cores at the job's start. Where they change later, ``efficiency`` is against these, and may pass 1.
-    total_gflop, length_cov : float
-        Work of the tasks that were done, and the c.o.v. of the task lengths.
-    scheduling_ns, chunks : int
-        Sum over chunks of what it cost to assign them, and their number.
+    - ``values``, float64 (K,): filled, in the order of :data:`LOOP_METRICS`: all NaN if no core did anything
+    - ``start_ns``, ``finish_ns``, int, int64 (P,): start of the job, and the cores' finishing instants, none before it
+    - ``busy_ns``, int64 (P,): time that each core spent in tasks: no overhead, no latency, no waiting
+    - ``speed_gflops``, float64 (P,): speeds of the cores at the job's start. Where they change later, ``efficiency`` is
+      against these, and may pass 1.
+    - ``total_gflop``, ``length_cov``: work of the tasks that were done, and the c.o.v. of the task lengths.
+    - ``scheduling_ns``, ``chunks``: sum over chunks of what it cost to assign them, and their number
     """
     n, last, total, busiest, busy, speed = finish_ns.size, 0, 0.0, 0, 0.0, 0.0
     for p in range(n):

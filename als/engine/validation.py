@@ -20,13 +20,9 @@ _FREE, _TAKEN, _PUT_BACK = map(int, Taken)
 def validate(state: ApplicationState, name: str = "application") -> None:
     """Check an application's state between two calls of ``als.engine.loop``, of which none has ended in a fault.
 
-    A core that is there asks, works or was sent away; no task is held twice; tasks that are left, put back or assigned are as
-    many as is counted; heaps are in order; the records of tasks say who has which.
-
-    Raises
-    ------
-    InvariantError
-        Naming the first core, task or number that is wrong; it begins with ``name``.
+    A core that is there asks, works or was sent away; no task is held twice; tasks that are left, put back or assigned
+    are as many as is counted; heaps are in order; the records of tasks say who has which. Raises InvariantError: naming
+    the first core, task or number that is wrong; it begins with ``name``.
     """
     _Application(state, name).check()
 

@@ -94,13 +94,8 @@ def graph_model(spec: str, where: str = "graph", *, variation: float = VARIATION
 
 
 def takes_variation(spec: str, where: str = "graph") -> bool:
-    """Whether a kind of graph has tasks of other work with a run's variation than without.
-
-    Raises
-    ------
-    InputError, PluginError
-        As :func:`graph_model`.
-    """
+    """Whether a kind of graph has tasks of other work with a run's variation than without. Raises InputError,
+    PluginError as :func:`graph_model`."""
     if spec.startswith("file:"):
         return False  # without reading it twice
     return graph_model(spec, where, variation=0.1).cov != graph_model(spec, where).cov

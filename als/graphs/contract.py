@@ -190,13 +190,7 @@ class GraphModel:
 
 
 def check_size(where: str, n_tasks: int, n_edges: int) -> tuple[int, int]:
-    """The two numbers, if a graph may be so large.
-
-    Raises
-    ------
-    InputError
-        If it may not.
-    """
+    """The two numbers, if a graph may be so large. Raises InputError if it may not."""
     if not 1 <= n_tasks <= MAX_TASKS_PER_JOB:
         raise InputError(f"{where}: {shown(n_tasks)} tasks in one job; allowed: 1 to {MAX_TASKS_PER_JOB}")
     if not 0 <= n_edges <= MAX_EDGES_PER_JOB:

@@ -32,20 +32,13 @@ _call = caller(MAKE_GRAPH)
 
 
 class DrawnGraph(NamedTuple):
-    """The graph of a job, as the columns of a task graph.
+    """The graph of a job, as the columns of a task graph."""
 
-    Attributes
-    ----------
-    gflop : float64 (N,)
-    source, target : int64 (E,)
-        Sorted by (source, target).
-    bytes : float64 (E,)
-    """
-
-    gflop: Array
+    gflop: Array  # float64 (N,)
+    # int64 (E,): sorted by (source, target)
     source: Array
     target: Array
-    bytes: Array
+    bytes: Array  # float64 (E,)
 
 
 @compiled(inner=True)
@@ -158,32 +151,21 @@ def draw_graph(
     The graphs of a job follow each other in its streams: the caller writes the round keys of (seed, job number) and sets both
     cursors to the beginning (:func:`als.streams.start_stream`, purposes ``GRAPHS`` and ``GRAPH_WORK``) once for a job.
 
-    Parameters
-    ----------
-    graphs : GraphTable
-    room : DrawingRoom
-        Edges are written from ``first_edge`` on; tasks are numbered from 0 in each graph. ``draft.size`` has the numbers of
-        tasks and of edges then; with ``NO_ROOM`` those that are needed, 0 where they are not known. Both streams are moved on,
-        but not with ``NO_ROOM``; that of ``GRAPH_WORK`` only where work varies.
-    place : int
-        The graph's, in the table.
-    gflop : float64 (room for tasks,)
-        Written from the beginning on; of a job's second graph the caller passes the rest of its array.
-    n_tasks : int
-        About how many tasks are wanted; 0: the model says it.
-    n_cores : int
-        Cores of the job.
-    total_gflop : float
-        The sum of the tasks' work but for rounding, above 0; of no effect on a file's graph that is not scaled.
-    bytes_per_gflop : float
-        How many bytes take as long as a GFLOP of work: bandwidth in bytes/s over the speed of a core in GFLOP/s. Of no effect
-        on a file's graph.
+    - ``room``: edges are written from ``first_edge`` on; tasks are numbered from 0 in each graph. ``draft.size`` has
+      the numbers of tasks and of edges then; with ``NO_ROOM`` those that are needed, 0 where they are not known. Both
+      streams are moved on, but not with ``NO_ROOM``; that of ``GRAPH_WORK`` only where work varies.
+    - ``place``: the graph's, in the table
+    - ``gflop``, float64 (room for tasks,): written from the beginning on; of a job's second graph the caller passes the
+      rest of its array
+    - ``n_tasks``: about how many tasks are wanted; 0: the model says it
+    - ``n_cores``: cores of the job
+    - ``total_gflop``: the sum of the tasks' work but for rounding, above 0; of no effect on a file's graph that is not
+      scaled
+    - ``bytes_per_gflop``: how many bytes take as long as a GFLOP of work: bandwidth in bytes/s over the speed of a core
+      in GFLOP/s. Of no effect on a file's graph.
 
-    Returns
-    -------
-    int
-        0; ``NO_ROOM``; or ``IMPOSSIBLE`` if there is no such graph: the rule says so or breaks its contract, all work is 0 and
-        is to be scaled, or work or bytes would be beyond every float.
+    Returns int: 0; ``NO_ROOM``; or ``IMPOSSIBLE`` if there is no such graph: the rule says so or breaks its contract,
+    all work is 0 and is to be scaled, or work or bytes would be beyond every float.
     """
     row, bytes_ = graphs.rows[place], room.bytes[first_edge:]
     ccr, cov = graphs.ratios[place, columns.CCR], graphs.ratios[place, columns.COV]
@@ -222,13 +204,8 @@ def draw_graph(
 
 
 def room(model: GraphModel, n_tasks: int, n_cores: int) -> tuple[int, int]:
-    """Room for the tasks and edges of a graph: enough tasks, and hardly ever too few edges.
-
-    Raises
-    ------
-    InputError
-        If there are more than ``MAX_TASKS_PER_JOB`` tasks or ``MAX_EDGES_PER_JOB`` edges.
-    """
+    """Room for the tasks and edges of a graph: enough tasks, and hardly ever too few edges. Raises InputError if there
+    are more than ``MAX_TASKS_PER_JOB`` tasks or ``MAX_EDGES_PER_JOB`` edges."""
     return check_size(f"graph {model.name}", *model.n_tasks(n_tasks, n_cores))
 
 
@@ -256,20 +233,9 @@ def drawn_graph(
 ) -> DrawnGraph:
     """The graph of a job that has one.
 
-    Parameters
-    ----------
-    model : GraphModel
-    seed, job : int
-        Key of the job's streams.
-    n_tasks, n_cores, total_gflop, bytes_per_gflop
-        As for :func:`draw_graph`.
-
-    Raises
-    ------
-    InputError
-        If the graph is too large, also for the memory, or a file's cannot be scaled.
-    PluginError
-        If the model's rule makes no graph.
+    ``seed``, ``job``: key of the job's streams. ``n_tasks``, ``n_cores``, ``total_gflop``, ``bytes_per_gflop``: as for
+    :func:`draw_graph`. Raises InputError if the graph is too large, also for the memory, or a file's cannot be scaled.
+    Raises PluginError if the model's rule makes no graph.
     """
     table = _table(model)
     keys, cursor, work_cursor = np.empty(20, np.uint64), np.empty(3, np.int64), np.empty(3, np.int64)
@@ -295,20 +261,8 @@ def drawn_graph(
 
 
 def more_room(model: GraphModel, tasks: int, edges: int, size: Array) -> tuple[int, int]:
-    """Room for another try, after :func:`draw_graph` found that for ``tasks`` and ``edges`` too little.
-
-    Parameters
-    ----------
-    model : GraphModel
-    tasks, edges : int
-    size : int64 (2,)
-        As written by :func:`draw_graph`.
-
-    Raises
-    ------
-    InputError
-        If there must not be more.
-    """
+    """Room for another try, after :func:`draw_graph` found that for ``tasks`` and ``edges`` too little. ``size``, int64
+    (2,): as written by :func:`draw_graph`. Raises InputError if there must not be more."""
     needed, between = size.tolist()
     if needed <= tasks and between <= edges:  # it is not known how much
         needed, between = min(2 * tasks, MAX_TASKS_PER_JOB), min(2 * edges + 16, MAX_EDGES_PER_JOB)

@@ -19,7 +19,6 @@ from traces.base.ranges import real
 
 @graph_kernel
 def _make(draft: GraphDraft) -> int:
-    """The rule; see the module."""
     return IMPOSSIBLE  # nobody asks: the graph is copied
 
 
@@ -29,24 +28,13 @@ def _size(size: tuple[int, int], tasks: int, cores: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class FromFile:
-    """Which file, and how it is taken: ``file:PATH,scale=no``.
-
-    Attributes
-    ----------
-    path : str
-        The file; empty until one is named.
-    format : str
-        As :func:`als.graphs.readers.read_graph` knows them; empty: what the file's text says.
-    scale : bool
-        Whether work and bytes are scaled to the job.
-    cov : float
-        Coefficient of variation of a task's work around the file's, 0 to ``MAX_COV``, whatever the run's variation.
-    """
+    """Which file, and how it is taken: ``file:PATH,scale=no``."""
 
     name: ClassVar[str] = "file"
-    path: str = ""
-    format: str = ""
-    scale: bool = True
+    path: str = ""  # the file; empty until one is named
+    format: str = ""  # as :func:`als.graphs.readers.read_graph` knows them; empty: what the file's text says
+    scale: bool = True  # whether work and bytes are scaled to the job
+    # coefficient of variation of a task's work around the file's, 0 to ``MAX_COV``, whatever the run's variation
     cov: float = 0.0
 
     def __post_init__(self) -> None:

@@ -17,18 +17,12 @@ _RUN = 8
 def index_edges(source: Ints, target: Ints, n_tasks: int, out_first: Ints, in_first: Ints, in_edge: Ints) -> None:
     """Where the edges of each task are.
 
-    Parameters
-    ----------
-    source, target : int64 arrays (E,)
-        Producer and consumer of each edge, each from 0 to ``n_tasks - 1``, sorted by (source, target).
-    n_tasks : int
-        N.
-    out_first : int64 array (N + 1,)
-        Filled: task k's out-edges are ``out_first[k]:out_first[k+1]``.
-    in_first : int64 array (N + 1,)
-        Filled: task k's in-edges are ``in_edge[in_first[k]:in_first[k+1]]``.
-    in_edge : int64 array (E,)
-        Filled: numbers of edges, those of a task ascending.
+    - ``source``, ``target``, int64 arrays (E,): producer and consumer of each edge, each from 0 to ``n_tasks - 1``,
+      sorted by (source, target)
+    - ``n_tasks``: N
+    - ``out_first``, int64 array (N + 1,): filled: task k's out-edges are ``out_first[k]:out_first[k+1]``
+    - ``in_first``, int64 array (N + 1,): filled: task k's in-edges are ``in_edge[in_first[k]:in_first[k+1]]``
+    - ``in_edge``, int64 array (E,): filled: numbers of edges, those of a task ascending
     """
     n_edges = len(source)
     for task in range(n_tasks + 1):
@@ -57,23 +51,13 @@ def topological_order(out_first: Ints, target: Ints, in_first: Ints, n_tasks: in
     By Kahn (1962, doi:10.1145/368996.369025), first come first served: tasks without producers by their number, then each
     task when the last of its producers has been ordered; tasks that the same producer frees, by their number.
 
-    Parameters
-    ----------
-    out_first, in_first : int64 arrays (N + 1,)
-        From :func:`index_edges`.
-    target : int64 array (E,)
-        Consumer of each edge.
-    n_tasks : int
-        N.
-    order : int64 array (N,)
-        Filled with the tasks that could be ordered.
-    missing : int64 array (N,)
-        Work space; behind it, above 0 for exactly the tasks that could not be ordered.
+    - ``out_first``, ``in_first``, int64 arrays (N + 1,): from :func:`index_edges`
+    - ``target``, int64 array (E,): consumer of each edge
+    - ``n_tasks``: N
+    - ``order``, int64 array (N,): filled with the tasks that could be ordered
+    - ``missing``, int64 array (N,): work space; behind it, above 0 for exactly the tasks that could not be ordered
 
-    Returns
-    -------
-    int
-        How many tasks were ordered; fewer than N: the others are on a cycle or behind one.
+    Returns how many tasks were ordered; fewer than N: the others are on a cycle or behind one.
     """
     last = 0
     for task in range(n_tasks):
@@ -112,20 +96,13 @@ def upward_ranks(
     rank(k) = w_k + max over out-edges of (c_e + rank(target)), w_k = gflop·s_per_gflop, c_e = latency_s + bytes·s_per_byte,
     and 0 for an edge of no bytes.
 
-    Parameters
-    ----------
-    gflop : float64 array (N,)
-        Work of each task.
-    out_first, target, bytes_ : int64 (N + 1,), int64 (E,), float64 (E,) arrays
-        The out-edges of each task, their consumers and their bytes.
-    order : int64 array (N,)
-        From :func:`topological_order`, of a graph without cycles.
-    ranks : float64 array (N,)
-        Filled, in seconds.
-    s_per_gflop : float
-        Seconds that a GFLOP takes, a mean over the cores.
-    latency_s, s_per_byte : float
-        Seconds that each edge takes, and each of its bytes; both 0: data are there at once.
+    - ``gflop``, float64 array (N,): work of each task
+    - ``out_first``, ``target``, ``bytes_``, int64 (N + 1,), int64 (E,), float64 (E,) arrays: the out-edges of each
+      task, their consumers and their bytes
+    - ``order``, int64 array (N,): from :func:`topological_order`, of a graph without cycles
+    - ``ranks``, float64 array (N,): filled, in seconds
+    - ``s_per_gflop``: seconds that a GFLOP takes, a mean over the cores
+    - ``latency_s``, ``s_per_byte``: seconds that each edge takes, and each of its bytes; both 0: data are there at once
     """
     for place in range(len(order) - 1, -1, -1):
         task = order[place]
@@ -181,18 +158,12 @@ def _merge(ranks: Array, given: Array, begin: int, run: int, last: int, merged: 
 def by_rank(ranks: Array, order: Array, position: Array, at: Array, first: int) -> None:
     """Sort tasks by their rank, highest first; equal ones by their place in a topological order.
 
-    Parameters
-    ----------
-    ranks : float64 array (N,)
-        From :func:`upward_ranks`.
-    order : int64 array (N,)
-        From :func:`topological_order`.
-    position : int64 array (at least N,)
-        Filled: task k is at ``position[k]`` of ``at``; also the room in which it is sorted.
-    at : int64 array (at least first + N,)
-        Filled from ``first`` on: the tasks in their order.
-    first : int
-        >= 0.
+    - ``ranks``, float64 array (N,): from :func:`upward_ranks`
+    - ``order``, int64 array (N,): from :func:`topological_order`
+    - ``position``, int64 array (at least N,): filled: task k is at ``position[k]`` of ``at``; also the room in which it
+      is sorted
+    - ``at``, int64 array (at least first + N,): filled from ``first`` on: the tasks in their order
+    - ``first``: >= 0
     """
     # A merge sort from the bottom up: stable, in O(N log N) steps whatever the ranks, and without more memory.
     n_tasks = len(order)

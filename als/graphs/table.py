@@ -130,13 +130,7 @@ def _given_arrays(model: GraphModel) -> tuple[Array, Array, Array, Array]:
 
 
 def graph_table(models: Sequence[GraphModel]) -> GraphTable:
-    """The table of these models.
-
-    Raises
-    ------
-    PluginError
-        If a rule is not compiled.
-    """
+    """The table of these models. Raises PluginError if a rule is not compiled."""
     rows: list[list[int]] = []
     params: list[float] = []
     given = [_given_arrays(model) for model in models]

@@ -265,13 +265,8 @@ class TaskGraph:
 
 
 def check_name(where: str, name: object) -> str:
-    """What a task is to be called, if it can be.
-
-    Raises
-    ------
-    InputError
-        If it is no text, empty, or holds control characters or what is not Unicode, as results repeat it.
-    """
+    """What a task is to be called, if it can be. Raises InputError if it is no text, empty, or holds control characters
+    or what is not Unicode, as results repeat it."""
     if not isinstance(name, str) or not name:
         raise InputError(f"{where}: {shown(name)}; allowed: a name of at least 1 character")
     # Printable is the usual case, and quick to see; what is not so includes spaces other than the usual one, which are allowed.

@@ -83,23 +83,15 @@ LENGTHS: dict[str, Lengths] = {
 def lengths(spec: str, where: str = "", *, variation: float = VARIATION.default) -> LengthModel:
     """The distribution of this name.
 
-    Parameters
-    ----------
-    spec : str
-        A name in :data:`LENGTHS`, one that an installed package adds, or ``FILE.py:NAME``, each perhaps with
-        ``:key=value,key=value`` after it; or ``file:PATH``, perhaps with ``,key=value``; empty: ``normal``. Each takes
-        ``draw=`` with a word of ``als.lengths.contract.DRAWS``: how random lengths become a loop.
-    where : str
-        The option it was given in, for the error.
-    variation : float
-        The run's coefficient of variation, 0 to ``MAX_COV``, which the distributions have that are given no other.
+    - ``spec``: a name in :data:`LENGTHS`, one that an installed package adds, or ``FILE.py:NAME``, each perhaps with
+      ``:key=value,key=value`` after it; or ``file:PATH``, perhaps with ``,key=value``; empty: ``normal``. Each takes
+      ``draw=`` with a word of ``als.lengths.contract.DRAWS``: how random lengths become a loop.
+    - ``where``: the option it was given in, for the error
+    - ``variation``: the run's coefficient of variation, 0 to ``MAX_COV``, which the distributions have that are given
+      no other
 
-    Raises
-    ------
-    InputError
-        If there is none, or a parameter cannot be.
-    PluginError
-        If it cannot be loaded, or is no distribution.
+    Raises InputError if there is none, or a parameter cannot be. Raises PluginError if it cannot be loaded, or is no
+    distribution.
     """
     where = where or str(LENGTHS_OPTION)
     where = at(where, spec)
@@ -125,13 +117,8 @@ def lengths(spec: str, where: str = "", *, variation: float = VARIATION.default)
 
 
 def takes_variation(spec: str, variation: float = 0.1, where: str = "") -> bool:
-    """Whether a distribution is another one with a run's variation than without.
-
-    Raises
-    ------
-    InputError, PluginError
-        As :func:`lengths`.
-    """
+    """Whether a distribution is another one with a run's variation than without. Raises InputError, PluginError as
+    :func:`lengths`."""
     where = where or str(LENGTHS_OPTION)
     if spec.startswith("file:"):
         return False  # without reading it twice
@@ -146,13 +133,8 @@ def _same(one: object, other: object) -> bool:
 
 
 def check_variation(spec: str, variation: float, where: str = "") -> None:
-    """Check that the run's variation is of use to a distribution, or 0.
-
-    Raises
-    ------
-    InputError
-        As :func:`lengths`; and if the distribution is the same whatever the variation.
-    """
+    """Check that the run's variation is of use to a distribution, or 0. Raises InputError as :func:`lengths`; and if
+    the distribution is the same whatever the variation."""
     where = where or str(LENGTHS_OPTION)
     if variation != 0.0 and not takes_variation(spec, variation, where):
         raise InputError(

@@ -22,7 +22,6 @@ _MAX_RATIO = 1e6
 def _next_length(
     k: int, n: int, mean: float, params: Array, pattern: Array, memo: Array, keys: Array, cursor: Array, words: Array
 ) -> float:
-    """The rule; see the module."""
     if uniform_from_word(next_word(keys, cursor, words)) < params[0]:
         return float(mean * params[2])
     return float(mean * params[1])
@@ -30,19 +29,11 @@ def _next_length(
 
 @dataclass(frozen=True)
 class Bimodal:
-    """Parameters of the bimodal distribution.
-
-    Attributes
-    ----------
-    share : float
-        s, share of the tasks that is long, 0 to 1.
-    ratio : float
-        r, a long task over a short one, 1 to a million.
-    """
+    """Parameters of the bimodal distribution."""
 
     name: ClassVar[str] = "bimodal"
-    share: float = 0.1
-    ratio: float = 10.0
+    share: float = 0.1  # s, share of the tasks that is long, 0 to 1
+    ratio: float = 10.0  # r, a long task over a short one, 1 to a million
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "share", real("lengths bimodal: share", self.share, 0.0, 1.0))

@@ -26,7 +26,6 @@ _MAX_RHO = 0.999999
 def _next_length(
     k: int, n: int, mean: float, params: Array, pattern: Array, memo: Array, keys: Array, cursor: Array, words: Array
 ) -> float:
-    """The rule; see the module."""
     cov, kept, moved = params[0], params[1], params[2]
     if k == 0:
         kept, moved = 0.0, 1.0
@@ -40,16 +39,10 @@ def _next_length(
 
 @dataclass(frozen=True)
 class Correlated(Spread):
-    """Parameters of correlated lengths.
-
-    Attributes
-    ----------
-    rho : float
-        Correlation of a task's length with the next one's, 0 to 0.999999.
-    """
+    """Parameters of correlated lengths."""
 
     name: ClassVar[str] = "correlated"
-    rho: float = 0.9
+    rho: float = 0.9  # correlation of a task's length with the next one's, 0 to 0.999999
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -137,37 +137,21 @@ def draw_loop(
     missing are given to the first tasks, or those that are too many are taken from the first tasks of more than 1 ns,
     the same number for each task, and 1 more for the first ones of them.
 
-    Parameters
-    ----------
-    lengths : float64 (room,)
-        Written.
-    keys, cursor, words : uint64 (20,), int64 (3,), uint64 (4,)
-        The job's stream of purpose ``TASK_LENGTHS``; moved on.
-    memo : float64 (at least ``memo_size``,)
-        Work space; set to zeros.
-    entry
-        The place of the model's rule in a :func:`traces.compiled.function_table`.
-    params, pattern, mode
-        Of the model.
-    n : int
-        :meth:`LengthModel.tasks` of the number of tasks that the loop is to have.
-    mean_gflop : float
-        Mean length. It is given, and not total / n, since a caller may know it without rounding: a task of the mean length
-        then takes the recorded run time to the nanosecond.
-    total_gflop : float
-        What the lengths' sum reaches with the last task (``FILL``, ``NORMAL``) or is, but for rounding.
-    n_cores : int
-        P.
-    core_ns : float
-        Time of the loop's work over P cores, at ``speed_gflops``; 0 if lengths need not be of whole ns.
-    speed_gflops : float
-        At which durations are whole ns.
+    - ``lengths``, float64 (room,): written
+    - ``keys``, ``cursor``, ``words``, uint64 (20,), int64 (3,), uint64 (4,): the job's stream of purpose
+      ``TASK_LENGTHS``; moved on
+    - ``memo``, float64 (at least ``memo_size``,): work space; set to zeros
+    - ``entry``: the place of the model's rule in a :func:`traces.compiled.function_table`
+    - ``params``, ``pattern``, ``mode``: of the model
+    - ``n``: :meth:`LengthModel.tasks` of the number of tasks that the loop is to have
+    - ``mean_gflop``: mean length. It is given, and not total / n, since a caller may know it without rounding: a task
+      of the mean length then takes the recorded run time to the nanosecond.
+    - ``total_gflop``: what the lengths' sum reaches with the last task (``FILL``, ``NORMAL``) or is, but for rounding
+    - ``n_cores``: P
+    - ``core_ns``: time of the loop's work over P cores, at ``speed_gflops``; 0 if lengths need not be of whole ns
+    - ``speed_gflops``: at which durations are whole ns
 
-    Returns
-    -------
-    int
-        How many were written; ``NO_ROOM``; or ``IMPOSSIBLE`` if lengths that must be above 0 and
-        finite are not.
+    Returns how many were written; ``NO_ROOM``; or ``IMPOSSIBLE`` if lengths that must be above 0 and finite are not.
     """
     memo[:] = 0.0
     is_normal = mode in (NORMAL, WORK_NORMAL)
@@ -251,22 +235,13 @@ def drawn(
 ) -> Array:
     """The task lengths of a job that has one loop, float64 in GFLOP.
 
-    Parameters
-    ----------
-    model : LengthModel
-    seed, job : int
-        Key of the job's stream.
-    n : int
-        How many tasks it is to have (P·K).
-    mean_gflop, total_gflop, n_cores, core_ns, speed_gflops
-        As for :func:`draw_loop`; without the last three, durations are not rounded to ns.
+    - ``seed``, ``job``: key of the job's stream
+    - ``n``: how many tasks it is to have (P·K)
+    - ``mean_gflop``, ``total_gflop``, ``n_cores``, ``core_ns``, ``speed_gflops``: as for :func:`draw_loop`; without the
+      last three, durations are not rounded to ns
 
-    Raises
-    ------
-    InputError
-        If there are more than ``MAX_TASKS_PER_JOB``.
-    PluginError
-        If the model gives lengths that cannot be.
+    Raises InputError if there are more than ``MAX_TASKS_PER_JOB``. Raises PluginError if the model gives lengths that
+    cannot be.
     """
     rule, params = rule_of(model)
     memo = np.empty(model.memo_size)

@@ -27,22 +27,9 @@ UNITS = {"gflop": 1.0, "flop": 1e-9}
 def read_lengths(path: str | os.PathLike[str], unit: str = "gflop") -> Array:
     """The lengths in a file.
 
-    Parameters
-    ----------
-    path : path-like
-        Text in UTF-8, one number a line.
-    unit : str
-        Of the numbers: a key of :data:`UNITS`.
-
-    Returns
-    -------
-    ndarray of float64
-        GFLOP of each task.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, a line is not one number above 0, or there is none.
+    ``path``: text in UTF-8, one number a line. ``unit``: of the numbers: a key of :data:`UNITS`. Returns ndarray of
+    float64: GFLOP of each task. Raises InputError if the file cannot be read, a line is not one number above 0, or
+    there is none.
     """
     source = os.fspath(path)
     if unit not in UNITS:
@@ -86,22 +73,12 @@ def _length(text: str, where: str) -> float:
 
 @dataclass(frozen=True)
 class FromFile:
-    """Which file, and how it is read: ``file:PATH,unit=flop``.
-
-    Attributes
-    ----------
-    path : str
-        The file; empty until one is named.
-    unit : str
-        Of its numbers: ``gflop`` or ``flop``.
-    scale : bool
-        Whether the lengths are scaled to the work of the loop.
-    """
+    """Which file, and how it is read: ``file:PATH,unit=flop``."""
 
     name: ClassVar[str] = "file"
-    path: str = ""
-    unit: str = "gflop"
-    scale: bool = True
+    path: str = ""  # the file; empty until one is named
+    unit: str = "gflop"  # of its numbers: ``gflop`` or ``flop``
+    scale: bool = True  # whether the lengths are scaled to the work of the loop
 
     def lengths(self, variation: float) -> LengthModel:
         """The model, whatever the run's variation; reads the file."""

@@ -25,7 +25,6 @@ from traces.compiled import Array
 def _next_length(
     k: int, n: int, mean: float, params: Array, pattern: Array, memo: Array, keys: Array, cursor: Array, words: Array
 ) -> float:
-    """The rule; see the module."""
     shape, d, c = params[0], params[1], params[2]
     while True:
         z = normal_from_word(next_word(keys, cursor, words))

@@ -16,7 +16,6 @@ from traces.compiled import Array
 def _next_length(
     k: int, n: int, mean: float, params: Array, pattern: Array, memo: Array, keys: Array, cursor: Array, words: Array
 ) -> float:
-    """The rule; see the module."""
     s = params[0]
     return float(mean * math.exp(s * normal_from_word(next_word(keys, cursor, words)) - 0.5 * s * s))
 

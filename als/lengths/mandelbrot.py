@@ -43,20 +43,13 @@ def _fill_counts(counts: Floats, width: int, height: int, iterations: int) -> No
 
 @dataclass(frozen=True)
 class Mandelbrot:
-    """Parameters of the picture.
-
-    Attributes
-    ----------
-    width, height : int
-        Pixels, 1 to 10,000 each; the loop has width·height tasks, whatever the cores.
-    iterations : int
-        Most steps of a pixel, 1 to a million. All pixels times it: up to ``MAX_STEPS``.
-    """
+    """Parameters of the picture."""
 
     name: ClassVar[str] = "mandelbrot"
+    # pixels, 1 to 10,000 each; the loop has width·height tasks, whatever the cores
     width: int = 64
     height: int = 64
-    iterations: int = 1000
+    iterations: int = 1000  # most steps of a pixel, 1 to a million. All pixels times it: up to ``MAX_STEPS``.
 
     def __post_init__(self) -> None:
         for name, most in (("width", 10_000), ("height", 10_000), ("iterations", 1_000_000)):

@@ -20,7 +20,6 @@ from traces.compiled import Array
 def _next_length(
     k: int, n: int, mean: float, params: Array, pattern: Array, memo: Array, keys: Array, cursor: Array, words: Array
 ) -> float:
-    """The rule; see the module."""
     return float(mean + (params[0] * mean) * normal_from_word(next_word(keys, cursor, words)))
 
 

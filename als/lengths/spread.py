@@ -13,16 +13,11 @@ from traces.base.ranges import real
 
 @dataclass(frozen=True)
 class Spread:
-    """Parameters of a distribution with a standard deviation of its own.
-
-    Attributes
-    ----------
-    cov : float or None
-        Standard deviation over mean, 0 to ``max_cov``; None: the run's variation. 0: equal lengths.
-    """
+    """Parameters of a distribution with a standard deviation of its own."""
 
     name: ClassVar[str]
     max_cov: ClassVar[float] = MAX_COV
+    # standard deviation over mean, 0 to ``max_cov``; None: the run's variation. 0: equal lengths.
     cov: float | None = None
 
     def __post_init__(self) -> None:

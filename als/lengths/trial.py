@@ -16,13 +16,8 @@ _TASKS: Final = 16
 
 
 def try_out(model: LengthModel) -> None:
-    """Ask a rule for the lengths of a loop of 16 tasks.
-
-    Raises
-    ------
-    PluginError
-        If it raises, writes outside ``params``, ``pattern`` or ``memo``, is killed, or is not made by ``length_kernel``.
-    """
+    """Ask a rule for the lengths of a loop of 16 tasks. Raises PluginError if it raises, writes outside ``params``,
+    ``pattern`` or ``memo``, is killed, or is not made by ``length_kernel``."""
     who = f"lengths {model.name}"
     if model.mode in (NORMAL, WORK_NORMAL):
         return  # its rule is not called

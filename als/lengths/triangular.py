@@ -24,22 +24,16 @@ MAX_END = 1e9
 def _next_length(
     k: int, n: int, mean: float, params: Array, pattern: Array, memo: Array, keys: Array, cursor: Array, words: Array
 ) -> float:
-    """The rule; see the module."""
     return float(params[0] + (params[1] - params[0]) * ((k + 0.5) / n))
 
 
 @dataclass(frozen=True)
 class Triangular:
-    """Parameters of lengths that grow or fall along the loop; of which of the two, the name says.
-
-    Attributes
-    ----------
-    first, last : float
-        Lengths at the beginning and the end of the loop, in any unit, 0 to ``MAX_END``; only their ratio matters. The first is
-        below the last where they grow, above it where they fall.
-    """
+    """Parameters of lengths that grow or fall along the loop; of which of the two, the name says."""
 
     name: str
+    # lengths at the beginning and the end of the loop, in any unit, 0 to ``MAX_END``; only their ratio matters. The
+    # first is below the last where they grow, above it where they fall.
     first: float
     last: float
 

@@ -253,13 +253,8 @@ def _add_entries(flows: FlowState, net: NetworkState, slot: int, count: int, wei
 
 @compiled(inner=True)
 def send(flows: FlowState, net: NetworkState, edge: int, source: int, target: int, n_bytes: float, t: int) -> int:
-    """Begin the transfer of an edge's bytes between hosts of the machine at ``t``.
-
-    Returns
-    -------
-    int
-        ``FLYING``; ``ARRIVED`` if it takes no time; ``BEYOND`` if it would take longer than time lasts.
-    """
+    """Begin the transfer of an edge's bytes between hosts of the machine at ``t``. Returns int: ``FLYING``; ``ARRIVED``
+    if it takes no time; ``BEYOND`` if it would take longer than time lasts."""
     kind = net.kind
     lowest, latency, links = math.inf, 0.0, 0
     if source == target:

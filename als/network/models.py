@@ -70,28 +70,16 @@ class NetworkModel:
 
 @dataclass(frozen=True)
 class SharingModel(NetworkModel):
-    """A model in which flows share links, max-min fair; what each number does is in docs/reference/network.md.
-
-    Attributes
-    ----------
-    crosstraffic : bool
-        Whether a flow loads the links of its way back with 0.05 of its rate, as acknowledgements do.
-    latency_factor : float
-        What the latency of a route is multiplied by, 0 to 1e6.
-    bandwidth_factor : float
-        How much of a flow's share of its links carries its bytes, 1e-6 to 1e6.
-    weight_s : float
-        Bytes, 0 to 1e18; a flow's share is the smaller, the larger its route's latency + the sum of weight_s / bandwidth.
-    gamma : float
-        Bytes under way at most, 1 to 1e18: a flow's share is at most gamma / (2 latency).
-    """
+    """A model in which flows share links, max-min fair; what each number does is in docs/reference/network.md."""
 
     kind: NetworkKind = NetworkKind.SHARING
+    # whether a flow loads the links of its way back with 0.05 of its rate, as acknowledgements do
     crosstraffic: bool = True
-    latency_factor: float = 1.0
-    bandwidth_factor: float = 1.0
+    latency_factor: float = 1.0  # what the latency of a route is multiplied by, 0 to 1e6
+    bandwidth_factor: float = 1.0  # how much of a flow's share of its links carries its bytes, 1e-6 to 1e6
+    # bytes, 0 to 1e18; a flow's share is the smaller, the larger its route's latency + the sum of weight_s / bandwidth
     weight_s: float = 0.0
-    gamma: float = 4194304.0
+    gamma: float = 4194304.0  # bytes under way at most, 1 to 1e18: a flow's share is at most gamma / (2 latency)
 
     def __post_init__(self) -> None:
         super().__post_init__()

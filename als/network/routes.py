@@ -25,18 +25,8 @@ ALL_PAIRS = 16
 def route(net: NetworkState, src: int, dst: int, keys: Array) -> int:
     """The links from host ``src`` to another host ``dst``.
 
-    Parameters
-    ----------
-    net : NetworkState
-    src, dst : int
-        Numbers in the machine; not equal.
-    keys : int64 array (at least MAX_ROUTE,)
-        Written: the links' keys in the order of the route.
-
-    Returns
-    -------
-    int
-        How many they are, 1 to MAX_ROUTE.
+    ``src``, ``dst``: numbers in the machine; not equal. ``keys``, int64 array (at least MAX_ROUTE,): written: the
+    links' keys in the order of the route. Returns how many they are, 1 to MAX_ROUTE.
     """
     kind = net.topology
     if kind == net_state.FULL:
@@ -108,18 +98,12 @@ def _add_costs(net: NetworkState, src: int, dst: int, keys: Array, out: Array) -
 def mean_costs(net: NetworkState, host_number: Array, n_hosts: int, keys: Array, out: Array) -> None:
     """What a scheduler expects transfers of a job to cost.
 
-    Parameters
-    ----------
-    net : NetworkState
-    host_number : int64 array (at least n_hosts,)
-        Number in the machine of each of the job's hosts.
-    n_hosts : int
-        How many they are, >= 1.
-    keys : int64 array (at least MAX_ROUTE,)
-        Work space.
-    out : float64 array (at least 3,)
-        Written: mean latency of a transfer between two hosts in s; its mean s per byte; s per byte within a host. Means are
-        over all ordered pairs of up to ``ALL_PAIRS`` hosts; of more, over the pairs (h, h + n_hosts // 2), modulo n_hosts.
+    - ``host_number``, int64 array (at least n_hosts,): number in the machine of each of the job's hosts
+    - ``n_hosts``: how many they are, >= 1
+    - ``keys``, int64 array (at least MAX_ROUTE,): work space
+    - ``out``, float64 array (at least 3,): written: mean latency of a transfer between two hosts in s; its mean s per
+      byte; s per byte within a host. Means are over all ordered pairs of up to ``ALL_PAIRS`` hosts; of more, over the
+      pairs (h, h + n_hosts // 2), modulo n_hosts.
     """
     out[0] = 0.0
     out[1] = 0.0

@@ -143,20 +143,12 @@ def planner_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
 def first_fault(source: Ints, target: Ints, speed: Floats, core: Ints, begin: Floats) -> int:
     """The first task of a plan that could not run as it is planned.
 
-    Parameters
-    ----------
-    source, target : int64 arrays (E,)
-        Producer and consumer of each edge.
-    speed : float64 array (P,)
-        0 for absent cores.
-    core, begin : int64 and float64 arrays (N,)
-        The plan.
+    - ``source``, ``target``, int64 arrays (E,): producer and consumer of each edge
+    - ``speed``, float64 array (P,): 0 for absent cores
+    - ``core``, ``begin``: int64 and float64 arrays (N,)
 
-    Returns
-    -------
-    int
-        A task whose core is absent or is none, or whose start is below 0, is not finite, or is before that of one of its
-        producers; ``SOUND`` if there is none.
+    Returns a task whose core is absent or is none, or whose start is below 0, is not finite, or is before that of one
+    of its producers; ``SOUND`` if there is none.
     """
     for task in range(len(core)):
         if not 0 <= core[task] < len(speed) or not speed[core[task]] > 0.0:

@@ -19,7 +19,6 @@ from als.planners.estimates import ARRIVAL_FLOATS, ARRIVAL_INTS, find_arrivals, 
 
 @planner_kernel
 def _plan(problem: PlanningProblem) -> int:
-    """The rule; see the module."""
     gflop, order, speed, core, begin = problem.gflop, problem.order, problem.speed, problem.core, problem.begin
     n, p = len(order), len(speed)
     if mean_s_per_gflop(speed) == 0.0:

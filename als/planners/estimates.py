@@ -15,31 +15,18 @@ ARRIVAL_INTS: Final = 1
 
 
 class Arrivals(NamedTuple):
-    """What says when a task's data would be on each core: the plan so far, and work space.
+    """What says when a task's data would be on each core: the plan so far, and work space."""
 
-    Attributes
-    ----------
-    problem : PlanningProblem
-        ``core`` of the tasks that have been planned.
-    end : float64 array (N,)
-        Their planned ends, s.
-    at : float64 array (P,)
-        Filled: the instant on each core, s; 0 where there is nothing to wait for.
-    own : float64 array (P,)
-        Latest end of the producers on the core itself. Zeros between two calls, as are the next two.
-    near, near_but : float64 arrays (P,)
-        For each host, latest arrival within it, and the latest of data from another core than ``near`` is from.
-    near_core : int64 array (P,)
-        For each host, the core that ``near`` is from; -1 between two calls.
-    """
-
-    problem: PlanningProblem
-    end: Array
-    at: Array
+    problem: PlanningProblem  # ``core`` of the tasks that have been planned
+    end: Array  # float64 array (N,): their planned ends, s
+    at: Array  # float64 array (P,): filled: the instant on each core, s; 0 where there is nothing to wait for
+    # float64 array (P,): latest end of the producers on the core itself. Zeros between two calls, as are the next two.
     own: Array
+    # float64 arrays (P,): for each host, latest arrival within it, and the latest of data from another core than
+    # ``near`` is from
     near: Array
     near_but: Array
-    near_core: Array
+    near_core: Array  # int64 array (P,): for each host, the core that ``near`` is from; -1 between two calls
 
 
 @compiled(inner=True)
@@ -170,19 +157,8 @@ def earliest_completion(
 ) -> tuple[float, float, int]:
     """Where a task would be completed first, if it is put behind the tasks of a core.
 
-    Parameters
-    ----------
-    gflop : float
-        Its work.
-    speed, free : float64 arrays (P,)
-        GFLOP/s of each core; end of its last task, s.
-
-    Returns
-    -------
-    completion, start : float
-        Its end and begin, s.
-    core : int
-        The lowest core with that end.
+    ``speed``, ``free``, float64 arrays (P,): GFLOP/s of each core; end of its last task, s. Returns ``completion``,
+    ``start``: its end and begin, s; ``core``: the lowest core with that end.
     """
     find_arrivals(arrivals, task)
     best, best_start, best_core = math.inf, 0.0, -1

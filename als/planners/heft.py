@@ -17,7 +17,6 @@ from als.planners.slots import SLOT_FLOATS, SLOT_FLOATS_PER_CORE, SLOT_INTS_PER_
 
 @planner_kernel
 def _plan(problem: PlanningProblem) -> int:
-    """The rule; see the module."""
     gflop, order, speed, begin = problem.gflop, problem.order, problem.speed, problem.begin
     n, p = len(order), len(speed)
     if mean_s_per_gflop(speed) == 0.0:

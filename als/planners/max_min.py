@@ -34,7 +34,6 @@ def _is_later(completion: float, place: int, found: float, found_by: int) -> boo
 
 @planner_kernel
 def _plan(problem: PlanningProblem) -> int:
-    """The rule; see the module."""
     gflop, speed, core, begin = problem.gflop, problem.speed, problem.core, problem.begin
     out_first, in_first, target = problem.out_first, problem.in_first, problem.target
     n, p = len(gflop), len(speed)

@@ -30,7 +30,6 @@ from traces.algorithms.event_heap import heap_drop_top, heap_push, heap_replace_
 
 @planner_kernel
 def _plan(problem: PlanningProblem) -> int:
-    """The rule; see the module."""
     gflop, speed, core, begin = problem.gflop, problem.speed, problem.core, problem.begin
     out_first, in_first, target = problem.out_first, problem.in_first, problem.target
     n, p = len(gflop), len(speed)

@@ -65,7 +65,6 @@ def _fill_table(problem: PlanningProblem, speeds: Array, table: Array, least: Ar
 
 @planner_kernel
 def _plan(problem: PlanningProblem) -> int:
-    """The rule; see the module."""
     gflop, order, speed, begin = problem.gflop, problem.order, problem.speed, problem.begin
     out_first, in_first, target = problem.out_first, problem.in_first, problem.target
     n, p = len(order), len(speed)

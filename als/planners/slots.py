@@ -24,30 +24,19 @@ _ROUNDING: Final = 1e-15
 
 
 class Slots(NamedTuple):
-    """The slots of all cores.
+    """The slots of all cores."""
 
-    Attributes
-    ----------
-    opens, closes : float64 arrays (at least 4·N,)
-        Begin and end of the slots between tasks, s; those of a core in one piece, in time order.
-    behind : float64 array (P,)
-        End of the last task of each core: where its last slot begins, s.
-    widest : float64 array (P,)
-        Length of each core's longest slot between tasks, s; 0 if there is none.
-    first, held, room : int64 arrays (P,)
-        Where each core's slots lie, how many there are, and for how many there is room.
-    top : int64 array (1,)
-        Where the next piece would lie.
-    """
-
+    # float64 arrays (at least 4·N,): begin and end of the slots between tasks, s; those of a core in one piece, in time
+    # order
     opens: Array
     closes: Array
-    behind: Array
-    widest: Array
+    behind: Array  # float64 array (P,): end of the last task of each core: where its last slot begins, s
+    widest: Array  # float64 array (P,): length of each core's longest slot between tasks, s; 0 if there is none
+    # int64 arrays (P,): where each core's slots lie, how many there are, and for how many there is room
     first: Array
     held: Array
     room: Array
-    top: Array
+    top: Array  # int64 array (1,): where the next piece would lie
 
 
 @compiled(inner=True)
@@ -80,21 +69,12 @@ def earliest_slot(
 ) -> tuple[float, int]:
     """The earliest begin of a task on a core, in O(log n) steps for n slots, and one for each that is too short.
 
-    Parameters
-    ----------
-    ready : float
-        Instant from which it can begin, s.
-    length : float
-        How long it takes, s.
-    later, limit : float
-        It is of no use to look any further where begin + length + later is not below the limit.
+    - ``ready``: instant from which it can begin, s
+    - ``length``: how long it takes, s
+    - ``later``, ``limit``: it is of no use to look any further where begin + length + later is not below the limit
 
-    Returns
-    -------
-    begin : float
-        Where it would begin, s; too late to be of use if nothing is of use.
-    slot : int
-        In which of the core's slots; the last, behind all tasks, has the number of the others.
+    Returns ``begin``: where it would begin, s; too late to be of use if nothing is of use; ``slot``: in which of the
+    core's slots; the last, behind all tasks, has the number of the others.
     """
     count, behind = slots.held[core], slots.behind[core]
     at_end = max(ready, behind)

@@ -113,14 +113,7 @@ class Loop:
     where: InitVar[str] = "loop"
 
     def __post_init__(self, where: str) -> None:
-        for key in ("tasks_per_core", "tasks"):
-            if getattr(self, key) is not None:
-                object.__setattr__(self, key, whole(key_of(where, key), getattr(self, key), 1, MAX_TASKS_PER_JOB))
-        if self.tasks is not None and self.tasks_per_core is not None:
-            raise InputError(f"{key_of(where, 'tasks')}: given beside tasks_per_core; allowed: one of them")
-        object.__setattr__(self, "share", _share(key_of(where, "share"), self.share))
-        _check_cores(self, where)
-        _check_scheduler(self.technique, where)
+        _check_parallel(self, where)
         if not isinstance(self.lengths, str):
             raise InputError(
                 f"{key_of(where, 'lengths')}: {shown(self.lengths)} is not a text; allowed: as 'gamma:cov=1'"
@@ -192,14 +185,7 @@ class Graph:
     where: InitVar[str] = "graph"
 
     def __post_init__(self, where: str) -> None:
-        for key in ("tasks_per_core", "tasks"):
-            if getattr(self, key) is not None:
-                object.__setattr__(self, key, whole(key_of(where, key), getattr(self, key), 1, MAX_TASKS_PER_JOB))
-        if self.tasks is not None and self.tasks_per_core is not None:
-            raise InputError(f"{key_of(where, 'tasks')}: given beside tasks_per_core; allowed: one of them")
-        object.__setattr__(self, "share", _share(key_of(where, "share"), self.share))
-        _check_cores(self, where)
-        _check_scheduler(self.technique, where)
+        _check_parallel(self, where)
         if not isinstance(self.graph, str) or not self.graph:
             raise InputError(
                 f"{key_of(where, 'graph')}: {shown(self.graph)}; allowed: as 'cholesky:tiles=8' or 'file:PATH'"
@@ -270,9 +256,17 @@ def _check_cores(phase: Phase, where: str) -> None:
         object.__setattr__(phase, "cores", _cores(key_of(where, "cores"), phase.cores))
 
 
-def _check_scheduler(given: object, where: str) -> None:
-    if not isinstance(given, str | Technique | Selection | Planner | Mapped):
-        raise InputError(f"{key_of(where, 'als')}: {shown(given)}; allowed: a name, a Technique or a Planner")
+def _check_parallel(phase: Loop | Graph, where: str) -> None:
+    # What loops and graphs have in common.
+    for key in ("tasks_per_core", "tasks"):
+        if getattr(phase, key) is not None:
+            object.__setattr__(phase, key, whole(key_of(where, key), getattr(phase, key), 1, MAX_TASKS_PER_JOB))
+    if phase.tasks is not None and phase.tasks_per_core is not None:
+        raise InputError(f"{key_of(where, 'tasks')}: given beside tasks_per_core; allowed: one of them")
+    object.__setattr__(phase, "share", _share(key_of(where, "share"), phase.share))
+    _check_cores(phase, where)
+    if not isinstance(phase.technique, str | Technique | Selection | Planner | Mapped):
+        raise InputError(f"{key_of(where, 'als')}: {shown(phase.technique)}; allowed: a name, a Technique or a Planner")
 
 
 def _found_scheduler(given: str | AnyScheduler, where: str) -> AnyScheduler:
@@ -292,20 +286,15 @@ def filled_phase(phase: Phase, run: Loop, where: str) -> Phase:
     """The phase with what it leaves out taken from the run's loop: technique, lengths, number of tasks."""
     if isinstance(phase, Serial):
         return phase
-    if isinstance(phase, Graph):
-        counted = phase.tasks is not None or phase.tasks_per_core is not None
-        return replace(
-            phase,
-            technique=phase.technique or run.technique,
-            tasks_per_core=phase.tasks_per_core if counted else run.tasks_per_core,
-            where=where,
-        )
     counted = phase.tasks is not None or phase.tasks_per_core is not None
     given: dict[str, Any] = {
         "technique": phase.technique or run.technique,
-        "lengths": phase.lengths or run.lengths,
         "tasks_per_core": phase.tasks_per_core if counted else run.tasks_per_core,
-        "tasks": phase.tasks if counted or phase.count else run.tasks,
     }
+    if isinstance(phase, Loop):
+        given |= {
+            "lengths": phase.lengths or run.lengths,
+            "tasks": phase.tasks if counted or phase.count else run.tasks,
+        }
     changed = any(getattr(phase, key) != value for key, value in given.items())
     return replace(phase, **given, where=where) if changed else phase

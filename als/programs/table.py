@@ -39,22 +39,8 @@ __all__ = [
 class Programs:
     """The programs of a run, looked up and made into a table.
 
-    Parameters
-    ----------
-    programs : sequence of Program
-        Filled: each loop says its technique.
-    variation : float
-        The run's, for lengths that are given none of their own.
-
-    Attributes
-    ----------
-    table : ProgramTable
-    rules : Rules
-
-    Raises
-    ------
-    InputError, PluginError
-        If something that they name cannot be.
+    ``programs``: filled: each loop says its technique. ``variation``: the run's, for lengths that are given none of
+    their own. Raises InputError, PluginError if something that they name cannot be.
     """
 
     def __init__(self, programs: Sequence[Program], variation: float) -> None:
@@ -195,16 +181,9 @@ class Programs:
     def fault(self, status: int, place: int, part_first: Array, job: str = "") -> Exception:
         """The error for an answer of :func:`draw_program` that is no number of tasks.
 
-        Parameters
-        ----------
-        status : int
-            The answer.
-        place : int
-            The job's program.
-        part_first : ndarray
-            As :func:`draw_program` has left it.
-        job : str
-            As ``"job 17: "`` where it is known.
+        - ``place``: the job's program
+        - ``part_first``: as :func:`draw_program` has left it
+        - ``job``: as ``"job 17: "`` where it is known
         """
         phase = self._programs[place].phases[int(part_first[0])]
         if isinstance(phase, Graph):
@@ -237,27 +216,15 @@ def _lengths(models: list[LengthModel], params: list[Array], patterns: list[Arra
 
 
 class DrawnProgram(NamedTuple):
-    """What a job computes.
+    """What a job computes."""
 
-    Attributes
-    ----------
-    lengths : float64 (N,)
-        GFLOP of each task.
-    part_tasks : int64 (I,)
-        How many tasks each part has.
-    edge_first : int64 (I + 1,)
-        Where the edges of each part begin.
-    source, target : int64 (E,)
-        Tasks counted within their part.
-    bytes : float64 (E,)
-    """
-
-    lengths: Array
-    part_tasks: Array
-    edge_first: Array
+    lengths: Array  # float64 (N,): GFLOP of each task
+    part_tasks: Array  # int64 (I,): how many tasks each part has
+    edge_first: Array  # int64 (I + 1,): where the edges of each part begin
+    # int64 (E,): tasks counted within their part
     source: Array
     target: Array
-    bytes: Array
+    bytes: Array  # float64 (E,)
 
 
 def drawn_program(
@@ -272,18 +239,8 @@ def drawn_program(
 ) -> DrawnProgram:
     """The tasks of one job, and what they need of each other.
 
-    Parameters
-    ----------
-    programs : Programs
-    place : int
-        The job's program.
-    seed, job, n_cores, core_gflop, speed_gflops, bytes_per_gflop
-        As for :func:`draw_program`.
-
-    Raises
-    ------
-    InputError, PluginError
-        If the tasks cannot be drawn.
+    ``place``: the job's program. ``seed``, ``job``, ``n_cores``, ``core_gflop``, ``speed_gflops``, ``bytes_per_gflop``:
+    as for :func:`draw_program`. Raises InputError, PluginError if the tasks cannot be drawn.
     """
     part_first, memo, has_graph = np.zeros(programs.most_parts + 1, np.int64), programs.draw_memo, programs.has_graph
     size, n_edges = programs.room(np.array([place]), np.array([n_cores]))

@@ -127,16 +127,11 @@ def drawn_lengths(
 ) -> Array:
     """The task lengths of one job, float64, of normal lengths: what the protocol calls a recipe.
 
-    Parameters
-    ----------
-    seed, job : int
-        Key of the job's stream.
-    n : int
-        Number of tasks: P·K.
-    mean_gflop, variation, total_gflop : float
-        L/(P·K), the standard deviation over it, and L.
-    n_cores, core_ns, speed_gflops
-        As for :func:`als.lengths.draw.draw_loop`; without them, durations are not rounded to ns.
+    - ``seed``, ``job``: key of the job's stream
+    - ``n``: number of tasks: P·K
+    - ``mean_gflop``, ``variation``, ``total_gflop``: L/(P·K), the standard deviation over it, and L
+    - ``n_cores``, ``core_ns``, ``speed_gflops``: as for :func:`als.lengths.draw.draw_loop`; without them, durations are
+      not rounded to ns
     """
     return drawn(
         *(normal_lengths(variation), seed, job, n, mean_gflop, total_gflop),

@@ -49,32 +49,16 @@ def from_json(text: str) -> Program:
 
 
 def _phase_table(phase: Phase) -> dict[str, Any]:
-    if isinstance(phase, Serial):
-        return {"kind": "serial", "share": phase.share} | _wish(phase)
-    if isinstance(phase, Graph):
-        values = {
-            "als": _technique_name(phase.technique),
-            "graph": absolute_name(phase.graph),
-            "order": phase.order,
-            "tasks_per_core": phase.tasks_per_core,
-            "tasks": phase.tasks,
-            "share": phase.share,
-        }
-        return (
-            {"kind": "graph"} | {key: value for key, value in values.items() if value not in (None, "")} | _wish(phase)
-        )
-    values = {
-        "als": _technique_name(phase.technique),
-        "lengths": absolute_name(phase.lengths),
-        "tasks_per_core": phase.tasks_per_core,
-        "tasks": phase.tasks,
-        "share": phase.share,
-    }
-    return {"kind": "loop"} | {key: value for key, value in values.items() if value not in (None, "")} | _wish(phase)
-
-
-def _wish(phase: Phase) -> dict[str, Any]:
-    return {} if phase.cores is None else {"cores": phase.cores}
+    values: dict[str, Any] = {"kind": "serial"}
+    if not isinstance(phase, Serial):
+        values = {"kind": "loop", "als": _technique_name(phase.technique)}
+        if isinstance(phase, Graph):
+            values |= {"kind": "graph", "graph": absolute_name(phase.graph), "order": phase.order}
+        else:
+            values["lengths"] = absolute_name(phase.lengths)
+        values |= {"tasks_per_core": phase.tasks_per_core, "tasks": phase.tasks}
+    values |= {"share": phase.share, "cores": phase.cores}
+    return {key: value for key, value in values.items() if value not in (None, "")}
 
 
 def _technique_name(given: str | AnyScheduler) -> str:
@@ -105,21 +89,12 @@ def absolute_name(given: str) -> str:
 def program_of(table: Mapping[str, Any], path: str, also: Sequence[str] = ()) -> Program:
     """The program of a table: a loop's keys at its top, or ``phases``; ``name``, ``steps`` and ``redraw`` with either.
 
-    Parameters
-    ----------
-    table : mapping
-        As TOML or JSON gives it.
-    path : str
-        What stands before the keys in errors, as ``apps.toml: application[2]``.
-    also : sequence of str
-        Keys that are no program's, which the caller reads.
+    - ``table``: as TOML or JSON gives it
+    - ``path``: what stands before the keys in errors, as ``apps.toml: application[2]``
+    - ``also``: keys that are no program's, which the caller reads
 
-    Raises
-    ------
-    InputError
-        If a key is unknown, missing or twice there, or a value cannot be used; the message begins with the key's path.
-    PluginError
-        If a technique's file cannot be loaded.
+    Raises InputError if a key is unknown, missing or twice there, or a value cannot be used; the message begins with
+    the key's path. Raises PluginError if a technique's file cannot be loaded.
     """
     from als.programs.program import Program  # which is written and read here
 
@@ -164,18 +139,18 @@ def _phase_of(table: Mapping[str, Any], path: str) -> Phase:
 
 
 def _loop_of(table: Mapping[str, Any], path: str) -> Loop:
-    given = {("technique" if key == "als" else key): table[key] for key in _LOOP_KEYS if key in table}
-    for key in ("als", "lengths"):
-        if table.get(key) == "":
-            raise InputError(f"{path}.{key}: ''; allowed: a name, or to leave the key out for the run's")
-    return Loop(**given, where=path)
+    return Loop(**_given(table, _LOOP_KEYS, path), where=path)
 
 
 def _graph_of(table: Mapping[str, Any], path: str) -> Graph:
-    given = {("technique" if key == "als" else key): table[key] for key in _GRAPH_KEYS if key in table}
-    if table.get("als") == "":
-        raise InputError(f"{path}.als: ''; allowed: a name, or to leave the key out for the run's")
-    return Graph(**given, where=path)
+    return Graph(**_given(table, _GRAPH_KEYS, path), where=path)
+
+
+def _given(table: Mapping[str, Any], keys: Sequence[str], path: str) -> dict[str, Any]:
+    for key in ("als", "lengths"):
+        if table.get(key) == "":
+            raise InputError(f"{path}.{key}: ''; allowed: a name, or to leave the key out for the run's")
+    return {("technique" if key == "als" else key): table[key] for key in keys if key in table}
 
 
 def _check_keys(table: Mapping[str, Any], known: tuple[str, ...], path: str) -> None:

@@ -182,7 +182,6 @@ else:
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any,
 ) -> int:  # fmt: skip
-    """The rule; see the module."""
     if remaining == 0 and params[_FINISHED] == 0.0:
         return 0
     facts_at, speed_at = np.int64(facts.ctypes.data), np.int64(speed.ctypes.data)

@@ -56,13 +56,8 @@ _TRIED: Final[WeakSet[Any]] = WeakSet()
 
 
 def placing(allocator: Allocator) -> Callable[..., int]:
-    """An allocator's rule, as a value that a kernel takes as an argument.
-
-    Raises
-    ------
-    PluginError
-        If it is not compiled as it must be, or a first trial shows that a rule which is not ours is at fault.
-    """
+    """An allocator's rule, as a value that a kernel takes as an argument. Raises PluginError if it is not compiled as
+    it must be, or a first trial shows that a rule which is not ours is at fault."""
     if not getattr(allocator.place, "is_ours", False) and allocator.place not in _TRIED:
         from bls.allocators.trial import try_out  # which rules of ours do not need
 

@@ -32,7 +32,6 @@ def _below(host_free: Array, bound: int, unit_cores: int) -> int:
 
 @allocator_kernel
 def _place(request: PlacementRequest) -> int:
-    """The rule; see the module."""
     host_first, host_free = request.host_first, request.host_free
     n_cores, unit_cores, most_first = request.n_cores, request.unit_cores, request.parameters[0] == 1
     # The hosts are not sorted: the last amount of which hosts are taken is found by halving.

@@ -40,7 +40,6 @@ def _whole_units(request: PlacementRequest, core: int, stop: int) -> int:
 
 @allocator_kernel
 def _place(request: PlacementRequest) -> int:
-    """The rule; see the module."""
     words, starts, n_cores = request.words, request.starts, request.n_cores
     core = free_run(words, starts, 0, n_cores)
     while core >= 0 and request.unit_cores > 1:

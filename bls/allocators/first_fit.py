@@ -14,7 +14,6 @@ from bls.availability.free_cores import free_lowest
 
 @allocator_kernel
 def _place(request: PlacementRequest) -> int:
-    """The rule; see the module."""
     n_hosts, n_cores = request.host_first.size - 1, request.n_cores
     if request.unit_cores == 1:  # hosts do not matter; the way through take_in_order is longer
         words, starts, stop = request.words, request.starts, request.host_first[n_hosts]

@@ -30,7 +30,6 @@ def _whole_units(request: PlacementRequest) -> bool:
 
 @allocator_kernel
 def _place(request: PlacementRequest) -> int:
-    """The rule; see the module."""
     wanted_lo, wanted_hi = request.wanted_lo, request.wanted_hi
     for k in range(wanted_lo.size):
         if not free_all(request.words, wanted_lo[k], wanted_hi[k]):

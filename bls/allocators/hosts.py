@@ -16,12 +16,7 @@ def usable(offered: int, unit_cores: int) -> int:
 @compiled(inner=True)
 def take_in_order(request: PlacementRequest, first: int, stop: int, n_cores: int, n_out: int) -> tuple[int, int]:
     """Append the lowest usable cores of the hosts first … stop-1, host by host, until there are ``n_cores`` more.
-
-    Returns
-    -------
-    tuple of int
-        How many intervals there are now, and how many cores are still missing.
-    """
+    Returns how many intervals there are now, and how many cores are still missing."""
     words, starts, host_first, unit_cores = request.words, request.starts, request.host_first, request.unit_cores
     if unit_cores == 1:  # hosts do not matter
         lo, hi = host_first[first], host_first[stop]

@@ -120,7 +120,6 @@ def _cores_of_units(request: PlacementRequest, units: Array, drawn: Array) -> in
 
 @compiled(PLACE, makes_arrays=True)
 def _place(request: PlacementRequest) -> int:
-    """The rule; see the module."""
     words, host_first, unit_cores = request.words, request.host_first, request.unit_cores
     # Where units are single cores, hosts do not matter: the machine is taken as one.
     n_hosts = 1 if unit_cores == 1 else host_first.size - 1

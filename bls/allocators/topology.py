@@ -109,7 +109,6 @@ def _shares(leaf_lo: Array, leaf_hi: Array, sums: Array, lo: int, hi: int, n_cor
 
 @compiled(PLACE, makes_arrays=True)
 def _place(request: PlacementRequest) -> int:
-    """The rule; see the module."""
     host_free, hosts, unit_cores = request.host_free, request.switch_hosts, request.unit_cores
     n_hosts, n_leaves = host_free.size, 0
     while n_leaves < request.switch_level.size and request.switch_level[n_leaves] == 0:

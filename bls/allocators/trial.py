@@ -20,13 +20,8 @@ _OUT: Final = ("out_lo", "out_hi")
 
 
 def try_out(allocator: Allocator) -> None:
-    """Ask for one core, a few, more than a host has, and more than there are, on three hosts.
-
-    Raises
-    ------
-    PluginError
-        If it raises, writes outside the columns for its answer, is killed, or is not made by ``allocator_kernel``.
-    """
+    """Ask for one core, a few, more than a host has, and more than there are, on three hosts. Raises PluginError if it
+    raises, writes outside the columns for its answer, is killed, or is not made by ``allocator_kernel``."""
     who = f"allocator {allocator.name}"
     try_rule(who, allocator.place, PLACE, "it with allocator_kernel", lambda: _ask(who, allocator))
 

@@ -14,7 +14,6 @@ from bls.availability.free_cores import free_all
 
 @allocator_kernel
 def _place(request: PlacementRequest) -> int:
-    """The rule; see the module."""
     host_first, out_lo, out_hi = request.host_first, request.out_lo, request.out_hi
     n_out = 0
     missing = request.n_cores

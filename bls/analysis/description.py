@@ -58,116 +58,67 @@ STATUSES = {
 
 @dataclass(frozen=True)
 class Description:
-    """Figures of a workload on a platform.
+    """Figures of a workload on a platform."""
 
-    Attributes
-    ----------
-    source : str
-        The workload's file.
-    platform, platform_cores : str, int
-        The platform's name and number of cores.
-    lines, jobs : int
-        Lines of the file that are neither comment nor blank, and the jobs described.
-    rejects : dict of str to int
-        Rejected lines by reason.
-    reordered, clamped : int
-        Jobs read that were moved to their place by submit, and jobs narrowed to the platform.
-    first_submit_ns, span_ns : int
-        The first submit, and the time from it to the last.
-    cores : ColumnSpread
-        Widths.
-    widths : tuple of (int, int, int)
-        Rows (lowest, highest, jobs with as many cores): every power of two is a highest.
-    run_ns, estimate_ns : ColumnSpread
-        Run times and their estimates.
-    overestimate : ColumnSpread
-        Estimate / run time.
-    underestimated : int
-        Jobs that ran longer than estimated.
-    cancelled : int
-        Jobs that were cancelled before their start. They have no run time, and no part in what is said of run times,
-        overestimates and work.
-    busiest_day_ns, busiest_day_jobs : int
-        Start of the 24 hours with most submits (it is a submit), and the number of them.
-    heaviest_day_ns, heaviest_day_core_s : int, float
-        Start of the 24 hours in which most work is submitted (it is a submit), and this work in core-seconds.
-    work_core_s : float
-        Sum of cores × run time in core-seconds.
-    load : float or None
-        Offered load: work / (platform cores × span). None where all jobs are submitted at one instant.
-    header : dict of str to str
-        The header's facts.
-    serial, powers_of_two : int
-        Jobs of one core, and of 2, 4, 8, … cores.
-    width_work_core_s : tuple of float
-        Cores × run time in core-seconds, for every row of ``widths``.
-    run_percentiles_ns, estimate_percentiles_ns : Percentiles
-        The distributions behind ``run_ns`` and ``estimate_ns``.
-    estimates : Estimates
-        How good the estimates are.
-    predictable : dict of str to float
-        The share of the jobs of which ``estimates`` last-two, profile and data-driven can predict the run time at most.
-    arrivals : SubmitClocks
-        Submits by hour, day of the week and month.
-    months : tuple of Period
-        Jobs, work and offered load in every month from the first submit to the last.
-    step, timeline : str, tuple of Period
-        The same in steps (year, month, week, day or hour) of which the log has at least 20, so as to draw it.
-    wait_ns : ColumnSpread or None
-        Waits that the log records, from when a job could start. None where it records none.
-    users : Users or None
-        How users share the machine. None where the log names none.
-    queues, partitions, qos, statuses : tuple of Members
-        Jobs by queue, partition, quality of service and status, the most frequent first. Empty where none is known.
-    memory_kb : ColumnSpread or None
-        Memory per core (KB) of those jobs that say it. None where none does.
-    memory_known : int
-        How many do.
-    """
-
-    source: str
+    source: str  # the workload's file
+    # the platform's name and number of cores
     platform: str
     platform_cores: int
+    # lines of the file that are neither comment nor blank, and the jobs described
     lines: int
     jobs: int
-    rejects: dict[str, int]
+    rejects: dict[str, int]  # rejected lines by reason
+    # jobs read that were moved to their place by submit, and jobs narrowed to the platform
     reordered: int
     clamped: int
+    # the first submit, and the time from it to the last
     first_submit_ns: int
     span_ns: int
-    cores: ColumnSpread
+    cores: ColumnSpread  # widths
+    # rows (lowest, highest, jobs with as many cores): every power of two is a highest
     widths: tuple[tuple[int, int, int], ...]
+    # run times and their estimates
     run_ns: ColumnSpread
     estimate_ns: ColumnSpread
-    overestimate: ColumnSpread
-    underestimated: int
+    overestimate: ColumnSpread  # estimate / run time
+    underestimated: int  # jobs that ran longer than estimated
+    # jobs that were cancelled before their start. They have no run time, and no part in what is said of run times,
+    # overestimates and work.
     cancelled: int
+    # start of the 24 hours with most submits (it is a submit), and the number of them
     busiest_day_ns: int
     busiest_day_jobs: int
+    # start of the 24 hours in which most work is submitted (it is a submit), and this work in core-seconds
     heaviest_day_ns: int
     heaviest_day_core_s: float
-    work_core_s: float
+    work_core_s: float  # sum of cores × run time in core-seconds
+    # offered load: work / (platform cores × span). None where all jobs are submitted at one instant.
     load: float | None
-    header: dict[str, str]
+    header: dict[str, str]  # the header's facts
+    # jobs of one core, and of 2, 4, 8, … cores
     serial: int
     powers_of_two: int
-    width_work_core_s: tuple[float, ...]
+    width_work_core_s: tuple[float, ...]  # cores × run time in core-seconds, for every row of ``widths``
+    # the distributions behind ``run_ns`` and ``estimate_ns``
     run_percentiles_ns: Percentiles
     estimate_percentiles_ns: Percentiles
-    estimates: Estimates
+    estimates: Estimates  # how good the estimates are
+    # the share of the jobs of which ``estimates`` last-two, profile and data-driven can predict the run time at most
     predictable: dict[str, float]
-    arrivals: SubmitClocks
-    months: tuple[Period, ...]
+    arrivals: SubmitClocks  # submits by hour, day of the week and month
+    months: tuple[Period, ...]  # jobs, work and offered load in every month from the first submit to the last
+    # the same in steps (year, month, week, day or hour) of which the log has at least 20, so as to draw it
     step: str
     timeline: tuple[Period, ...]
-    wait_ns: ColumnSpread | None
-    users: Users | None
+    wait_ns: ColumnSpread | None  # waits that the log records, from when a job could start. None where it records none.
+    users: Users | None  # how users share the machine. None where the log names none.
+    # jobs by queue, partition, quality of service and status, the most frequent first. Empty where none is known.
     queues: tuple[Members, ...]
     partitions: tuple[Members, ...]
     qos: tuple[Members, ...]
     statuses: tuple[Members, ...]
-    memory_kb: ColumnSpread | None
-    memory_known: int
+    memory_kb: ColumnSpread | None  # memory per core (KB) of those jobs that say it. None where none does.
+    memory_known: int  # how many do
 
     def as_dict(self) -> dict[str, Any]:
         """The figures in plain values, as JSON can hold them."""

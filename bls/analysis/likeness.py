@@ -55,13 +55,9 @@ _MEASURES = ("ks", "kuiper", "wasserstein")
 def gflop(workload: Workload, core_gflops: float | None = None) -> Array:
     """The work of each job in GFLOP: run time × the speed of all that it asks for; float64, shape (n,).
 
-    Parameters
-    ----------
-    workload : Workload
-        Its header may say the speed of a core (``CoreGflops``) and, for a further column ``gpu``, of a card
-        (``GpuGflops``), as those of generated workloads do.
-    core_gflops : float, optional
-        The speed of a core in GFLOP/s where the header says none; by default 1.
+    ``workload``: its header may say the speed of a core (``CoreGflops``) and, for a further column ``gpu``, of a card
+    (``GpuGflops``), as those of generated workloads do. ``core_gflops``: the speed of a core in GFLOP/s where the
+    header says none; by default 1.
     """
     facts = header_facts(workload.header)
     speed = _speed(facts.get("CoreGflops")) or core_gflops or 1.0
@@ -112,22 +108,11 @@ def _samples(workload: Workload, core_gflops: float | None, chosen: Array | None
 def likeness(source: Workload, generated: Workload) -> list[dict[str, Any]]:
     """The distances between a source and a workload made of it.
 
-    Parameters
-    ----------
-    source, generated : Workload
-        Of at least two jobs each. Where the source's header says no speed, work is counted by the one that the generated
-        workload's header says of it.
+    - ``source``, ``generated``: of at least two jobs each. Where the source's header says no speed, work is counted by
+      the one that the generated workload's header says of it.
 
-    Returns
-    -------
-    list of dict
-        One row for each of :data:`QUANTITIES`: ``quantity``, ``unit``, ``ks``, ``kuiper`` (NaN where it does not go
-        round), ``wasserstein``.
-
-    Raises
-    ------
-    InputError
-        If one of them has a single job.
+    Returns list of dict: one row for each of :data:`QUANTITIES`: ``quantity``, ``unit``, ``ks``, ``kuiper`` (NaN where
+    it does not go round), ``wasserstein``. Raises InputError if one of them has a single job.
     """
     for workload in (source, generated):
         if len(workload) < 2:
@@ -139,12 +124,8 @@ def likeness(source: Workload, generated: Workload) -> list[dict[str, Any]]:
 def halves(source: Workload, core_gflops: float | None = None) -> list[dict[str, Any]]:
     """The distances between the even and the odd weeks of a log, as :func:`likeness` gives them.
 
-    Weeks begin on Mondays. The time between two jobs of different halves belongs to neither.
-
-    Raises
-    ------
-    InputError
-        If one half has less than two jobs in one week.
+    Weeks begin on Mondays. The time between two jobs of different halves belongs to neither. Raises InputError if one
+    half has less than two jobs in one week.
     """
     even = _even_weeks(source)
     if not _both(even):
@@ -179,11 +160,9 @@ def likeness_table(source: Workload, generated: Workload) -> list[dict[str, Any]
 def distributions(source: Workload, generated: Workload) -> list[dict[str, Any]]:
     """What ``traces.figures.workload.likeness`` draws: the shares of jobs by hour, weekday, month and work.
 
-    Returns
-    -------
-    list of dict
-        ``panel`` ("hour", "weekday", "month", "work"), ``at`` (the hour 0 to 23, the weekday 0 (Monday) to 6, the month 1 to
-        12, the middle of a bin in log10 GFLOP), ``source`` and ``generated`` (shares, which sum to 1 in each panel).
+    Returns list of dict: ``panel`` ("hour", "weekday", "month", "work"), ``at`` (the hour 0 to 23, the weekday 0
+    (Monday) to 6, the month 1 to 12, the middle of a bin in log10 GFLOP), ``source`` and ``generated`` (shares, which
+    sum to 1 in each panel).
     """
     speed = _source_speed(source, generated)
     first, second = _samples(source, speed), _samples(generated, speed)

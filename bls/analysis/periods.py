@@ -17,47 +17,27 @@ _WEEK = 7
 
 @dataclass(frozen=True)
 class Period:
-    """A stretch of the log: a year, a month, a week, a day or an hour of its calendar.
+    """A stretch of the log: a year, a month, a week, a day or an hour of its calendar."""
 
-    Attributes
-    ----------
-    start : str
-        Its beginning in the log's zone, ISO: a date, of an hour date and time.
-    start_ns, stop_ns : int
-        What of it lies between the first submit and the last, since time 0: [start, stop).
-    whole : bool
-        Whether all of it does.
-    jobs : int
-        Jobs submitted in it.
-    work_core_s : float
-        Their cores × run time.
-    load : float or None
-        Offered load: that work / (platform cores × length of the part). None where less than half of the period
-        lies in the log: a large job just before the end of a log is no load of thousands.
-    """
-
-    start: str
+    start: str  # its beginning in the log's zone, ISO: a date, of an hour date and time
+    # what of it lies between the first submit and the last, since time 0: [start, stop)
     start_ns: int
     stop_ns: int
-    whole: bool
-    jobs: int
-    work_core_s: float
+    whole: bool  # whether all of it does
+    jobs: int  # jobs submitted in it
+    work_core_s: float  # their cores × run time
+    # offered load: that work / (platform cores × length of the part). None where less than half of the period lies in
+    # the log: a large job just before the end of a log is no load of thousands.
     load: float | None
 
 
 def periods(workload: Workload, calendar: Calendar, n_cores: int, work: Array, kind: str) -> tuple[Period, ...]:
     """What is submitted in every year, month, week (from Monday), day or hour from the first submit to the last.
 
-    Parameters
-    ----------
-    workload, calendar
-        The log, and its calendar.
-    n_cores : int
-        Cores of the platform.
-    work : ndarray of float64, shape (n,)
-        :func:`bls.analysis.statistics.work_core_s`.
-    kind : {"year", "month", "week", "day", "hour"}
-        What is counted by.
+    - ``workload``, ``calendar``: the log, and its calendar
+    - ``n_cores``: cores of the platform
+    - ``work``, float64 (n,): :func:`bls.analysis.statistics.work_core_s`
+    - ``kind``, {"year", "month", "week", "day", "hour"}: what is counted by
     """
     submit = workload.submit_ns
     first_ns, last_ns = int(submit[0]), int(submit[-1])

@@ -48,122 +48,65 @@ class Percentiles:
 
 @dataclass(frozen=True)
 class SubmitClocks:
-    """When jobs are submitted, by the clocks of the log's users.
+    """When jobs are submitted, by the clocks of the log's users."""
 
-    Attributes
-    ----------
-    zone : str
-        Time zone of all hours and dates here, as ``Europe/Paris``, ``UTC+01:00`` or ``UTC``.
-    start : str or None
-        Time 0 of the log as an ISO date. None where the log does not say; then time 0 counts as Monday, 1 January
-        2001, 00:00 UTC.
-    first, last : str
-        The first submit and the last, ISO, to the second.
-    remarks : tuple of str
-        What the header says of time that could not be used.
-    by_hour : tuple of int, length 24
-        Jobs by hour of the day.
-    by_weekday : tuple of int, length 7
-        Jobs by day of the week, from Monday.
-    by_month : tuple of int, length 12
-        Jobs by month of the year, from January.
-    by_weekday_and_hour : tuple of 7 tuples of 24 int
-        Jobs by both.
-    interarrival_ns : ColumnSpread or None
-        Times between one submit and the next. None for a single job.
-    """
-
-    zone: str
+    zone: str  # time zone of all hours and dates here, as ``Europe/Paris``, ``UTC+01:00`` or ``UTC``
+    # time 0 of the log as an ISO date. None where the log does not say; then time 0 counts as Monday, 1 January 2001,
+    # 00:00 UTC.
     start: str | None
+    # the first submit and the last, ISO, to the second
     first: str
     last: str
-    remarks: tuple[str, ...]
-    by_hour: tuple[int, ...]
-    by_weekday: tuple[int, ...]
-    by_month: tuple[int, ...]
-    by_weekday_and_hour: tuple[tuple[int, ...], ...]
-    interarrival_ns: ColumnSpread | None
+    remarks: tuple[str, ...]  # what the header says of time that could not be used
+    by_hour: tuple[int, ...]  # jobs by hour of the day
+    by_weekday: tuple[int, ...]  # jobs by day of the week, from Monday
+    by_month: tuple[int, ...]  # jobs by month of the year, from January
+    by_weekday_and_hour: tuple[tuple[int, ...], ...]  # jobs by both
+    interarrival_ns: ColumnSpread | None  # times between one submit and the next. None for a single job.
 
 
 @dataclass(frozen=True)
 class Estimates:
-    """How good the users' estimates are, over the jobs that have a run time.
+    """How good the users' estimates are, over the jobs that have a run time."""
 
-    Attributes
-    ----------
-    accuracy : Percentiles
-        Run time / estimate.
-    accuracy_counts : tuple of int, length 21
-        Jobs with run time / estimate in (0, 5 %], (5 %, 10 %] … (95 %, 100 %], and above.
-    exact : int
-        Jobs whose estimate is the run time. Where a log gives no estimate, the run time stands for it, so that
-        these are counted here.
-    at_limit : int
-        Jobs with a run time within 1 % of the estimate, the exact ones among them: most were ended by the limit.
-    distinct : int
-        Different estimates.
-    popular : tuple of (int, int)
-        Rows (estimate, jobs) of the 20 most frequent estimates, the most frequent first.
-    five_minutes, hours : int
-        Jobs whose estimate is a multiple of 5 minutes, and of an hour.
-    """
-
-    accuracy: Percentiles
+    accuracy: Percentiles  # run time / estimate
+    # jobs with run time / estimate in (0, 5 %], (5 %, 10 %] … (95 %, 100 %], and above
     accuracy_counts: tuple[int, ...]
+    # jobs whose estimate is the run time. Where a log gives no estimate, the run time stands for it, so that these are
+    # counted here.
     exact: int
+    # jobs with a run time within 1 % of the estimate, the exact ones among them: most were ended by the limit
     at_limit: int
-    distinct: int
+    distinct: int  # different estimates
+    # rows (estimate, jobs) of the 20 most frequent estimates, the most frequent first
     popular: tuple[tuple[int, int], ...]
+    # jobs whose estimate is a multiple of 5 minutes, and of an hour
     five_minutes: int
     hours: int
 
 
 @dataclass(frozen=True)
 class Members:
-    """One queue, partition, quality of service, status or user, and its jobs.
+    """One queue, partition, quality of service, status or user, and its jobs."""
 
-    Attributes
-    ----------
-    number : int
-        As the log has it; -1 for those that have none.
-    name : str
-        As the header names it (statuses: as the format does); empty where it does not.
-    jobs : int
-        Number of its jobs.
-    work_core_s : float
-        Their cores × run time.
-    """
-
-    number: int
-    name: str
-    jobs: int
-    work_core_s: float
+    number: int  # as the log has it; -1 for those that have none
+    name: str  # as the header names it (statuses: as the format does); empty where it does not
+    jobs: int  # number of its jobs
+    work_core_s: float  # their cores × run time
 
 
 @dataclass(frozen=True)
 class Users:
-    """How unevenly users share the machine, over the jobs whose user is known.
+    """How unevenly users share the machine, over the jobs whose user is known."""
 
-    Attributes
-    ----------
-    users, groups : int
-        Different ones.
-    unknown : int
-        Jobs without a user.
-    half : int
-        The fewest users who together submitted half of the jobs.
-    top : tuple of Members
-        The 10 with most jobs.
-    curve : tuple of (int, float, float)
-        Rows (k, share of the jobs that the k users with most jobs submitted, share of the work of the k users with
-        most work), for some k from 1 to all.
-    """
-
+    # different ones
     users: int
     groups: int
-    unknown: int
-    half: int
-    top: tuple[Members, ...]
+    unknown: int  # jobs without a user
+    half: int  # the fewest users who together submitted half of the jobs
+    top: tuple[Members, ...]  # the 10 with most jobs
+    # rows (k, share of the jobs that the k users with most jobs submitted, share of the work of the k users with most
+    # work), for some k from 1 to all
     curve: tuple[tuple[int, float, float], ...]
 
 
@@ -230,14 +173,9 @@ def estimates(run_ns: Array, estimate_ns: Array) -> Estimates:
 def members(numbers: Array, work: Array, names: dict[int, str] | None = None) -> tuple[Members, ...]:
     """The different numbers of a column, those with most jobs first; none where no row has one.
 
-    Parameters
-    ----------
-    numbers : ndarray of int64, shape (n,)
-        Of every job, -1 where unknown.
-    work : ndarray of float64, shape (n,)
-        :func:`work_core_s`.
-    names : dict of int to str, optional
-        What numbers are called.
+    - ``numbers``, int64 (n,): of every job, -1 where unknown
+    - ``work``, float64 (n,): :func:`work_core_s`
+    - ``names``: what numbers are called
     """
     values, place = distinct(numbers)
     jobs, done = np.bincount(place), np.bincount(place, weights=work)

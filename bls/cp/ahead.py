@@ -33,23 +33,12 @@ _WHERE: Final = "plan ahead"
 
 @dataclass(frozen=True)
 class PlanAhead(Columns):
-    """A plan of n jobs.
+    """A plan of n jobs."""
 
-    Attributes
-    ----------
-    start_s : int64 (n,)
-        In the time of the submits.
-    first_unit : int64 (n + 1,)
-        Where each job's units are in ``unit_node``.
-    unit_node : int64 (units,)
-        The node of each unit; of length 0 where nodes are pooled.
-    value, list_value : Fraction
-        What was minimised, of the plan and of the best list.
-    """
-
-    start_s: Array
-    first_unit: Array
-    unit_node: Array
+    start_s: Array  # int64 (n,): in the time of the submits
+    first_unit: Array  # int64 (n + 1,): where each job's units are in ``unit_node``
+    unit_node: Array  # int64 (units,): the node of each unit; of length 0 where nodes are pooled
+    # what was minimised, of the plan and of the best list
     value: Fraction
     list_value: Fraction
 

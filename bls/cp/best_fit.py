@@ -15,20 +15,8 @@ from traces.compiled import Array
 def best_fit(problem: Problem, free: Array, starting: Array) -> tuple[dict[int, Array], list[int]]:
     """Put jobs on nodes.
 
-    Parameters
-    ----------
-    problem : Problem
-    free : int64 (nodes, resources)
-        What is free now.
-    starting : int64
-        The jobs, in the order in which they choose.
-
-    Returns
-    -------
-    dict of int to int64 (units,)
-        The node of every unit, by job.
-    list of int
-        Jobs that do not fit.
+    ``free``, int64 (nodes, resources): what is free now. ``starting``, int64: the jobs, in the order in which they
+    choose. Returns dict of int to int64 (units,): the node of every unit, by job; list of int: jobs that do not fit.
     """
     free = free.copy()
     placed: dict[int, Array] = {}

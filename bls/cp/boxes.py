@@ -36,30 +36,19 @@ _MOST_GAPS: Final = 128
 
 
 class _Shape(NamedTuple):
-    """What there is for units of a request: on ``hosts``, of the kinds that are ``wanted``.
+    """What there is for units of a request: on ``hosts``, of the kinds that are ``wanted``."""
 
-    Attributes
-    ----------
-    hosts, wanted, asked : int64 (h,), (w,), (w,)
-    capacity, base, lines : int64 (h, w), (h, w), (h, 2 w)
-        Lines are capacity, and where position 0 would be if all nodes before were like it.
-    first : int64
-        Where among the hosts classes begin: nodes side by side that have one line.
-    by_node : bool
-        Whether the node is a variable.
-    fixed : list of bool
-        By kind, whether the node alone says the position.
-    """
-
+    # int64 (h,), (w,), (w,)
     hosts: Array
     wanted: Array
     asked: Array
+    # int64 (h, w), (h, w), (h, 2 w): lines are capacity, and where position 0 would be if all nodes before were like it
     capacity: Array
     base: Array
     lines: Array
-    first: Array
-    by_node: bool
-    fixed: list[bool]
+    first: Array  # int64: where among the hosts classes begin: nodes side by side that have one line
+    by_node: bool  # whether the node is a variable
+    fixed: list[bool]  # by kind, whether the node alone says the position
 
     @property
     def n_variables(self) -> int:
@@ -89,36 +78,20 @@ def count_variables(problem: Problem) -> int:
 
 
 class _Kind(NamedTuple):
-    """What units of a request need of one kind of resource.
-
-    Attributes
-    ----------
-    kind, asked : int
-    domain : Domain or None
-        Of positions; None where the node alone says the position.
-    lines : list of (int, int)
-        By class of nodes, scale and shift: one begins at scale × its number + shift, and has ``scale`` of it.
-    """
+    """What units of a request need of one kind of resource."""
 
     kind: int
     asked: int
-    domain: Any
+    domain: Any  # of positions; None where the node alone says the position
+    # by class of nodes, scale and shift: one begins at scale × its number + shift, and has ``scale`` of it
     lines: list[tuple[int, int]]
 
 
 class _Request(NamedTuple):
-    """Where units of a request may be.
+    """Where units of a request may be."""
 
-    Attributes
-    ----------
-    nodes : Domain or None
-        Of a variable for the node; None if none is needed.
-    classes : list of (Domain, int, int)
-        Nodes that are alike and side by side: their numbers, the first and the last.
-    kinds : list of _Kind
-    """
-
-    nodes: Any
+    nodes: Any  # of a variable for the node; None if none is needed
+    # list of (Domain, int, int): nodes that are alike and side by side: their numbers, the first and the last
     classes: list[tuple[Any, int, int]]
     kinds: list[_Kind]
 
@@ -139,14 +112,8 @@ class _Position(NamedTuple):
 
 
 class BoxesModel:
-    """The model of a problem.
-
-    Attributes
-    ----------
-    scheduling : Scheduling
-    variables : list of IntVar
-        Starts, and then what positions are made of, by unit and resource; all else that says where a unit is follows.
-    """
+    """The model of a problem. ``variables``: starts, and then what positions are made of, by unit and resource; all
+    else that says where a unit is follows."""
 
     def __init__(self, problem: Problem, objective: Objective) -> None:
         self.scheduling: Scheduling = scheduling(problem, objective)

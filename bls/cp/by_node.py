@@ -25,14 +25,7 @@ def count_variables(problem: Problem) -> int:
 
 
 class ByNodeModel:
-    """The model of a problem.
-
-    Attributes
-    ----------
-    scheduling : Scheduling
-    variables : list of IntVar
-        Starts, and then whether units are present.
-    """
+    """The model of a problem. ``variables``: starts, and then whether units are present."""
 
     def __init__(self, problem: Problem, objective: Objective) -> None:
         self.scheduling: Scheduling = scheduling(problem, objective)

@@ -19,24 +19,12 @@ from traces.compiled import Array
 
 
 class ClassPlaces(NamedTuple):
-    """Where who starts now is.
+    """Where who starts now is."""
 
-    Attributes
-    ----------
-    placed : dict of int to int64 (units,)
-        The node of every unit, by job, ascending.
-    without : list of int
-        Jobs that have no place.
-    was_stopped : bool
-        Whether the clock ended the search for places.
-    solves : int
-        How often CP-SAT looked for them: 0 or 1.
-    """
-
-    placed: dict[int, Array]
-    without: list[int]
-    was_stopped: bool
-    solves: int
+    placed: dict[int, Array]  # dict of int to int64 (units,): the node of every unit, by job, ascending
+    without: list[int]  # jobs that have no place
+    was_stopped: bool  # whether the clock ended the search for places
+    solves: int  # how often CP-SAT looked for them: 0 or 1
 
 
 def class_places(
@@ -44,17 +32,10 @@ def class_places(
 ) -> ClassPlaces:
     """Put jobs on nodes.
 
-    Parameters
-    ----------
-    classes : NodeClasses
-    starting : int64
-        The jobs, the highest priority first.
-    class_units : int64 (k, classes)
-        How many units of each job are on nodes of each class.
-    weights : list of int
-        What it costs that a job waits, by job.
-    parameters : Parameters
-        Limits of the search.
+    - ``starting``, int64: the jobs, the highest priority first
+    - ``class_units``, int64 (k, classes): how many units of each job are on nodes of each class
+    - ``weights``: what it costs that a job waits, by job
+    - ``parameters``: limits of the search
     """
     problem, was_stopped, solves = classes.problem, False, 0
     placed = _greedy(classes, starting, class_units)

@@ -30,38 +30,20 @@ _MOST_MEASURES: Final = 24
 
 
 class _Measure(NamedTuple):
-    """What a class holds of units of one kind.
+    """What a class holds of units of one kind."""
 
-    Attributes
-    ----------
-    now : int
-        How many fit now.
-    more : int64 (ends,)
-        How many more do as running jobs end, by ``problem.pooled_ends``.
-    taken : int64 (k,)
-        The room of how many a unit of each job takes.
-    """
-
-    now: int
-    more: Array
-    taken: Array
+    now: int  # how many fit now
+    more: Array  # int64 (ends,): how many more do as running jobs end, by ``problem.pooled_ends``
+    taken: Array  # int64 (k,): the room of how many a unit of each job takes
 
 
 @dataclass(frozen=True)
 class NodeClasses:
-    """Classes of a problem's nodes, as far as it asks for what they have.
-
-    Attributes
-    ----------
-    problem : Problem
-    of_node : int64 (nodes,)
-        The class of each node.
-    most : int64 (k, classes)
-        How many units of each job the nodes of a class hold when they are empty, no more than it has.
-    """
+    """Classes of a problem's nodes, as far as it asks for what they have."""
 
     problem: Problem
-    of_node: Array
+    of_node: Array  # int64 (nodes,): the class of each node
+    # int64 (k, classes): how many units of each job the nodes of a class hold when they are empty, no more than it has
     most: Array
 
     @classmethod
@@ -141,22 +123,8 @@ class NodeClasses:
 
 
 class ClassesModel:
-    """The model of a problem.
-
-    Parameters
-    ----------
-    problem : Problem
-    objective : Objective
-    classes : NodeClasses, optional
-        The problem's, where they have been found already.
-
-    Attributes
-    ----------
-    scheduling : Scheduling
-    classes : NodeClasses
-    variables : list of IntVar
-        Starts, and then how many units are on nodes of a class, where there is a choice.
-    """
+    """The model of a problem. ``classes``: the problem's, where they have been found already. ``variables``: starts,
+    and then how many units are on nodes of a class, where there is a choice."""
 
     def __init__(self, problem: Problem, objective: Objective, classes: NodeClasses | None = None) -> None:
         self.scheduling: Scheduling = scheduling(problem, objective)

@@ -294,25 +294,15 @@ def _starts(
 
 @dataclass
 class _Search:
-    """The search of a model: solves, with limits as ``Parameters`` says.
-
-    Attributes
-    ----------
-    schedule : Dispatch or None
-        What was found; None if nothing was, or the clock stopped a solve: then the list decides, whatever earlier solves
-        found, and the plan is not repeatable.
-    status : str
-        Of the last solve that found a plan; of the last one if none did.
-    weighted_bound : int
-    solves : int
-    was_stopped : bool
-    """
+    """The search of a model: solves, with limits as ``Parameters`` says."""
 
     model: _Model
     objective: Objective
     parameters: Parameters
+    # what was found; None if nothing was, or the clock stopped a solve: then the list decides, whatever earlier solves
+    # found, and the plan is not repeatable
     schedule: Dispatch | None = None
-    status: str = "unknown"
+    status: str = "unknown"  # of the last solve that found a plan; of the last one if none did
     weighted_bound: int = 0
     solves: int = 0
     was_stopped: bool = False

@@ -22,28 +22,16 @@ from traces.compiled import Array
 
 
 class Follower(NamedTuple):
-    """A kind of resource that follows another one.
-
-    Attributes
-    ----------
-    kind, leader : int
-    ratio : int64 (nodes,)
-        So many positions of the kind belong to one of the leader's.
-    """
+    """A kind of resource that follows another one."""
 
     kind: int
     leader: int
-    ratio: Array
+    ratio: Array  # int64 (nodes,): so many positions of the kind belong to one of the leader's
 
 
 def without_followers(problem: Problem) -> tuple[Problem, list[Follower]]:
-    """The problem in which nobody asks for, holds or has what follows something else; and what that is.
-
-    Parameters
-    ----------
-    problem : Problem
-        Whose kinds of resources remain, and ``area`` as well, so that lists have the same orders.
-    """
+    """The problem in which nobody asks for, holds or has what follows something else; and what that is. ``problem``:
+    whose kinds of resources remain, and ``area`` as well, so that lists have the same orders."""
     found: list[Follower] = []
     for leader, kind in permutations(range(len(problem.resources)), 2):
         gone = {one.kind for one in found}
@@ -69,13 +57,9 @@ def without_followers(problem: Problem) -> tuple[Problem, list[Follower]]:
 def placed(unit_low: Array, unit_node: Array, per_unit: Array, followers: list[Follower]) -> Array:
     """Positions of units with those of what follows.
 
-    Parameters
-    ----------
-    unit_low : int64 (u, resources)
-    unit_node : int64 (u,)
-    per_unit : int64 (u, resources)
-        What each unit asks for.
-    followers : list of Follower
+    - ``unit_low``: int64 (u, resources)
+    - ``unit_node``: int64 (u,)
+    - ``per_unit``, int64 (u, resources): what each unit asks for
     """
     low = unit_low.copy()
     for kind, leader, ratio in followers:

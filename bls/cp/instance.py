@@ -41,19 +41,11 @@ class RunningUnits(Columns):
 
     In the model of positions each node's jobs lie side by side from its lowest position, in this order; who gives
     the longest first has what is free in one piece at any time.
-
-    Attributes
-    ----------
-    left_s : int64 (m,)
-        max(1, start + expected duration - t).
-    per_unit : int64 (m, resources)
-        What one unit of the job holds of its node.
-    place_job, place_node, place_units : int64 (p,)
-        ``place_units`` units of job ``place_job`` are on node ``place_node``; by job, ascending.
     """
 
-    left_s: Array
-    per_unit: Array
+    left_s: Array  # int64 (m,): max(1, start + expected duration - t)
+    per_unit: Array  # int64 (m, resources): what one unit of the job holds of its node
+    # int64 (p,): ``place_units`` units of job ``place_job`` are on node ``place_node``; by job, ascending
     place_job: Array
     place_node: Array
     place_units: Array
@@ -67,32 +59,16 @@ class RunningUnits(Columns):
 
 @dataclass(frozen=True)
 class Queue(Columns):
-    """Who waits: n jobs.
+    """Who waits: n jobs."""
 
-    Attributes
-    ----------
-    row : int64 (n,)
-        What the caller knows the job by; the last tie-break.
-    waited_s : int64 (n,)
-        t - q, rounded down, at least 0.
-    duration_s : int64 (n,)
-        The expected duration d, rounded up, at least 1.
-    units : int64 (n,)
-        Into how many equal units the job is split (rn); each is on one node.
-    per_unit : int64 (n, resources)
-        What one unit asks for of its node (req / rn).
-    user : int64 (n,), optional
-        Whose job it is, where users are to count alike; those of equal numbers are one user's.
-    draw_mw : int64 (n,), optional
-        What the job draws in all beyond idle cores, mW, where energy is to count.
-    """
-
-    row: Array
-    waited_s: Array
-    duration_s: Array
-    units: Array
-    per_unit: Array
+    row: Array  # int64 (n,): what the caller knows the job by; the last tie-break
+    waited_s: Array  # int64 (n,): t - q, rounded down, at least 0
+    duration_s: Array  # int64 (n,): the expected duration d, rounded up, at least 1
+    units: Array  # int64 (n,): into how many equal units the job is split (rn); each is on one node
+    per_unit: Array  # int64 (n, resources): what one unit asks for of its node (req / rn)
+    # int64 (n,): whose job it is, where users are to count alike; those of equal numbers are one user's
     user: Array | None = None
+    # int64 (n,): what the job draws in all beyond idle cores, mW, where energy is to count
     draw_mw: Array | None = None
 
     def __len__(self) -> int:
@@ -109,17 +85,6 @@ class Queue(Columns):
 class Instance(Columns):
     """A dispatch.
 
-    Attributes
-    ----------
-    resources : tuple of str
-        Names of the kinds of resources.
-    capacity : int64 (nodes, resources)
-        What every node has; 0 of all for one that is down.
-    running : RunningUnits
-    queue : Queue
-    prices : Prices, optional
-        What energy costs and emits, where that is to count.
-
     Raises
     ------
     PluginError
@@ -127,11 +92,11 @@ class Instance(Columns):
         policy that made it is to blame.
     """
 
-    resources: tuple[str, ...]
-    capacity: Array
+    resources: tuple[str, ...]  # names of the kinds of resources
+    capacity: Array  # int64 (nodes, resources): what every node has; 0 of all for one that is down
     running: RunningUnits
     queue: Queue
-    prices: Prices | None = None
+    prices: Prices | None = None  # what energy costs and emits, where that is to count
 
     def __post_init__(self) -> None:
         super().__post_init__()

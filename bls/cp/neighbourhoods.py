@@ -33,18 +33,10 @@ def bettered(
 ) -> Dispatch:
     """The best plan that so many lists find, which is no worse than the given one.
 
-    Parameters
-    ----------
-    problem : Problem
-    objective : Objective
-    generation : SerialGeneration
-        Of the problem.
-    plan : Dispatch
-        Where the search begins.
-    lists : int
-        How many are made.
-    seed : int
-        Of what is taken out, and where it comes back.
+    - ``generation``: of the problem
+    - ``plan``: where the search begins
+    - ``lists``: how many are made
+    - ``seed``: of what is taken out, and where it comes back
     """
     n, draw = len(problem), random.Random(seed)
     if n < 2:

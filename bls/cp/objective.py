@@ -55,32 +55,15 @@ def _weighted(problem: Problem, weights: DispatchWeights) -> list[Fraction]:
 class Objective:
     """Z of the plans of a problem.
 
-    Parameters
-    ----------
-    problem : Problem
-    goal : {"slowdown", "bounded", "wait", "weighted"}
-        What e is: d, max(d, 10 s), 1, or what weights say.
-    weights : DispatchWeights
-        Where the goal is ``weighted``.
-
-    Attributes
-    ----------
-    per_s : int64 or float64 (k,)
-        e; where the goal is ``weighted`` as floats.
-    rates : list of Fraction
-        1 / e.
-    weights : list of int
-        Of the starts in seconds, at least 1 each.
-    is_exact : bool
-        Whether they are proportional to 1/e.
-    latest_s : list of int
-        No best plan has a job start later.
-    horizon_s : int
-        Nor end later.
-    costs : list of Piecewise or None
-        What each start adds to Z where that is no weight × the start; :mod:`bls.cp.priced`.
-    least : int
-        What :meth:`sum_of` is at least.
+    - ``goal``, {"slowdown", "bounded", "wait", "weighted"}: what e is: d, max(d, 10 s), 1, or what weights say
+    - ``per_s``, int64 or float64 (k,): e; where the goal is ``weighted`` as floats
+    - ``rates``: 1 / e
+    - ``weights``: of the starts in seconds, at least 1 each
+    - ``is_exact``: whether they are proportional to 1/e
+    - ``latest_s``: no best plan has a job start later
+    - ``horizon_s``: nor end later
+    - ``costs``: what each start adds to Z where that is no weight × the start; :mod:`bls.cp.priced`
+    - ``least``: what :meth:`sum_of` is at least
     """
 
     costs: list[Piecewise] | None = None

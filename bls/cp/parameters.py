@@ -57,83 +57,62 @@ class Parameters:
     plans on any machine of one version of OR-Tools. One takes about four seconds of the clock in ``hcp19``, and
     of ``pcp20`` ten or so where models are small, many more where they are large: loading and presolving are not counted.
 
-    Attributes
-    ----------
-    queue : int
-        The most jobs that are modelled, of highest priority; at least 1.
-    which : {"all", "fits"}
-        Of which jobs these are taken. ``fits``, the default, is the authors'; it protects nobody whom the running jobs block.
-    goal : {"slowdown", "bounded", "wait", "weighted"}
-        What is minimised, summed over the modelled jobs: (s - q + d) / d; the same over max(d, 10 s), which values jobs of
-        less than 10 s no higher than one of 10 s; s - q + d; or what the next ones say. Who is modelled, and the priority,
-        is by slowdown in any case.
-    slowdown, wait : float
-        Where the goal is ``weighted``: what slowdowns count, and what waits in hours do; 0 or from 1e-6 on, of which they
-        are rounded to whole multiples, and one of them not 0.
-    fairness : float
-        Likewise: 0 has all jobs count alike, 1 all users who wait, however many jobs each has; or between.
-    energy, carbon : float
-        Likewise: what a unit of the currency counts that a job's energy costs, and a kg of CO2e that it emits, by the prices of
-        the instant at which it is used and what the job draws beyond idle cores. Jobs may be held back to cheaper hours then.
-    ahead_h : float
-        How far ahead prices are known, hours; what comes later is not. Above 0.
-    search : {"hinted", "guided", "paper", "lns", "list"}
-        Where the search begins, and how it goes on. ``guided`` solves the model of the pool first, with the same limits,
-        and makes a serial schedule in the order of its starts; ours, and not the papers'. ``paper`` has neither hint nor
-        restarts; of some twenty jobs or more it seldom finds a plan (so the list's is taken), as a job that has no place
-        at its earliest start is tried a second later. ``lns`` has no solver: jobs are taken out of the list's order
-        and put back elsewhere, ``lists`` times (:mod:`bls.cp.neighbourhoods`); ours. With ``list`` there
-        is none, and the list's plan is the plan: what others have more is what the solver adds.
-    lists : int
-        How many lists ``lns`` makes, 1 to 2**31 - 1: its effort; with another search it cannot be given.
-    limit_s : float
-        Of the first solve, deterministic s, above 0.
-    more_s, tries : float, int
-        While nothing is found the limit grows by ``more_s``, up to ``tries`` times.
-    longest_s : float
-        What has a plan that is not proven to be optimal is solved again with twice the limit, up to this one, until two
-        results are equal; 0 or up to ``limit_s``: once.
-    seed : int
-        Of the search, 0 to 2**31 - 1.
-    presolve : bool
-        Whether CP-SAT rewrites the model first; no limit but ``wall_s`` bounds how long that takes.
-    most_variables : int
-        A model of more variables is not made, as it could not be solved in time; the list's plan is taken. That happens to
-        PCP'19 on large machines, which in the paper stops dispatching there.
-    most_box_variables : int
-        The same of PCP'20's boxes, each of which is dearer: a dispatch of 5,000 takes less than half a second of the clock,
-        one of 10,000 up to a second, and one of 40,000 two. Jobs of many units reach it.
-    warm : bool
-        Whether the list has one more order, in a run: that of the last plan's starts, and then who was not in it, by priority.
-    wall_s : float
-        After so many seconds of the clock a solve is stopped and the list's plan taken: such a plan is not repeatable.
-
     Raises
     ------
     InputError
         If a value is not allowed.
     """
 
-    queue: int = 100
+    queue: int = 100  # the most jobs that are modelled, of highest priority; at least 1
+    # {"all", "fits"}: of which jobs these are taken. ``fits``, the default, is the authors'; it protects nobody whom
+    # the running jobs block.
     which: str = "fits"
+    # {"slowdown", "bounded", "wait", "weighted"}: what is minimised, summed over the modelled jobs: (s - q + d) / d;
+    # the same over max(d, 10 s), which values jobs of less than 10 s no higher than one of 10 s; s - q + d; or what the
+    # next ones say. Who is modelled, and the priority, is by slowdown in any case.
     goal: str = "slowdown"
+    # where the goal is ``weighted``: what slowdowns count, and what waits in hours do; 0 or from 1e-6 on, of which they
+    # are rounded to whole multiples, and one of them not 0
     slowdown: float = 1.0
     wait: float = 0.0
+    # likewise: 0 has all jobs count alike, 1 all users who wait, however many jobs each has; or between
     fairness: float = 0.0
+    # likewise: what a unit of the currency counts that a job's energy costs, and a kg of CO2e that it emits, by the
+    # prices of the instant at which it is used and what the job draws beyond idle cores. Jobs may be held back to
+    # cheaper hours then.
     energy: float = 0.0
     carbon: float = 0.0
-    ahead_h: float = _AHEAD_H
+    ahead_h: float = _AHEAD_H  # how far ahead prices are known, hours; what comes later is not. Above 0.
+    # {"hinted", "guided", "paper", "lns", "list"}: where the search begins, and how it goes on. ``guided`` solves the
+    # model of the pool first, with the same limits, and makes a serial schedule in the order of its starts; ours, and
+    # not the papers'. ``paper`` has neither hint nor restarts; of some twenty jobs or more it seldom finds a plan (so
+    # the list's is taken), as a job that has no place at its earliest start is tried a second later. ``lns`` has no
+    # solver: jobs are taken out of the list's order and put back elsewhere, ``lists`` times
+    # (:mod:`bls.cp.neighbourhoods`); ours. With ``list`` there is none, and the list's plan is the plan: what others
+    # have more is what the solver adds.
     search: str = "hinted"
+    # how many lists ``lns`` makes, 1 to 2**31 - 1: its effort; with another search it cannot be given
     lists: int = _LISTS
-    limit_s: float = 0.005
+    limit_s: float = 0.005  # of the first solve, deterministic s, above 0
+    # while nothing is found the limit grows by ``more_s``, up to ``tries`` times
     more_s: float = 0.5
     tries: int = 0
+    # what has a plan that is not proven to be optimal is solved again with twice the limit, up to this one, until two
+    # results are equal; 0 or up to ``limit_s``: once
     longest_s: float = 0.0
-    seed: int = 0
+    seed: int = 0  # of the search, 0 to 2**31 - 1
+    # whether CP-SAT rewrites the model first; no limit but ``wall_s`` bounds how long that takes
     presolve: bool = False
+    # a model of more variables is not made, as it could not be solved in time; the list's plan is taken. That happens
+    # to PCP'19 on large machines, which in the paper stops dispatching there.
     most_variables: int = 50_000
+    # the same of PCP'20's boxes, each of which is dearer: a dispatch of 5,000 takes less than half a second of the
+    # clock, one of 10,000 up to a second, and one of 40,000 two. Jobs of many units reach it.
     most_box_variables: int = 5_000
+    # whether the list has one more order, in a run: that of the last plan's starts, and then who was not in it, by
+    # priority
     warm: bool = False
+    # after so many seconds of the clock a solve is stopped and the list's plan taken: such a plan is not repeatable
     wall_s: float = 30.0
 
     def __post_init__(self) -> None:

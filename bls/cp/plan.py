@@ -14,21 +14,14 @@ from traces.compiled import Array
 
 
 class PlannedStart(NamedTuple):
-    """A job that starts at t.
+    """A job that starts at t."""
 
-    Attributes
-    ----------
-    place, row : int
-        Where it is in the queue, and what the caller knows it by.
-    unit_node : int64 (units,)
-        The node of each of its units.
-    unit_low : int64 (units, resources) or None
-        Of the model of boxes: the first of each unit's positions within its node, 0 of what it does not ask for.
-    """
-
+    # where it is in the queue, and what the caller knows it by
     place: int
     row: int
-    unit_node: Array
+    unit_node: Array  # int64 (units,): the node of each of its units
+    # int64 (units, resources) or None: of the model of boxes: the first of each unit's positions within its node, 0 of
+    # what it does not ask for
     unit_low: Array | None
 
     @property
@@ -40,61 +33,38 @@ class PlannedStart(NamedTuple):
 
 @dataclass(frozen=True)
 class DispatchPlan:
-    """A decision.
+    """A decision."""
 
-    Attributes
-    ----------
-    model : str
-        ``hcp19``, ``cp-classes``, ``pcp19`` or ``pcp20``.
-    status : {"optimal", "feasible", "unknown", "too-large", "nothing"}
-        What the solver says: a plan that is optimal, a plan, none in time; a model that was not made as it is too large;
-        or that nobody who could be modelled fits what is free, so that nothing was planned. Optimal is meant of the whole
-        weights that the solver was given: of Z itself if ``is_exact``.
-    source : {"planned", "fallback"}
-        Whether the solver's plan starts jobs, or the list's.
-    is_repeatable : bool
-        False if the clock stopped a solve.
-    is_exact : bool
-        Whether the solver's weights are proportional to 1/d.
-    value, list_value, bound : Fraction or None
-        Z of the plan, of the list, and what Z is at least; None where nothing was planned. Of ``hcp19`` all are of the
-        pool; of ``cp-classes`` the list's has places, and the plan's may have none.
-    list_order : str
-        The order of the list, one of :data:`bls.cp.serial.ORDERS`.
-    modelled, variables, solves : int
-        Jobs and variables of the model, and how often it was solved; 0 variables where none was made.
-    list_ns, build_ns, solve_ns : int
-        How long that took by the caller's clock.
-    place : int64 (modelled,)
-        The jobs, by their places in the queue, the highest priority first.
-    schedule : Dispatch or None
-        When the plan starts them, and on which nodes and positions of the machine; None where nothing was planned. Nobody
-        who does not start at t is promised anything.
-    starts : tuple of PlannedStart
-        Who starts now, by priority.
-    unplaced : tuple of int
-        Of ``hcp19`` and ``cp-classes``: rows of jobs that the plan would have started now, and for which there are no nodes
-        beside who else starts; they wait.
-    """
-
-    model: str
+    model: str  # ``hcp19``, ``cp-classes``, ``pcp19`` or ``pcp20``
+    # {"optimal", "feasible", "unknown", "too-large", "nothing"}: what the solver says: a plan that is optimal, a plan,
+    # none in time; a model that was not made as it is too large; or that nobody who could be modelled fits what is
+    # free, so that nothing was planned. Optimal is meant of the whole weights that the solver was given: of Z itself if
+    # ``is_exact``.
     status: str
-    source: str = "planned"
-    is_repeatable: bool = True
-    is_exact: bool = True
+    source: str = "planned"  # {"planned", "fallback"}: whether the solver's plan starts jobs, or the list's
+    is_repeatable: bool = True  # false if the clock stopped a solve
+    is_exact: bool = True  # whether the solver's weights are proportional to 1/d
+    # Z of the plan, of the list, and what Z is at least; None where nothing was planned. Of ``hcp19`` all are of the
+    # pool; of ``cp-classes`` the list's has places, and the plan's may have none.
     value: Fraction | None = None
     list_value: Fraction | None = None
     bound: Fraction | None = None
-    list_order: str = ""
+    list_order: str = ""  # the order of the list, one of :data:`bls.cp.serial.ORDERS`
+    # jobs and variables of the model, and how often it was solved; 0 variables where none was made
     modelled: int = 0
     variables: int = 0
     solves: int = 0
+    # how long that took by the caller's clock
     list_ns: int = 0
     build_ns: int = 0
     solve_ns: int = 0
-    place: Array | None = None
+    place: Array | None = None  # int64 (modelled,): the jobs, by their places in the queue, the highest priority first
+    # when the plan starts them, and on which nodes and positions of the machine; None where nothing was planned. Nobody
+    # who does not start at t is promised anything.
     schedule: Dispatch | None = None
-    starts: tuple[PlannedStart, ...] = ()
+    starts: tuple[PlannedStart, ...] = ()  # who starts now, by priority
+    # of ``hcp19`` and ``cp-classes``: rows of jobs that the plan would have started now, and for which there are no
+    # nodes beside who else starts; they wait
     unplaced: tuple[int, ...] = ()
 
     @property
@@ -108,16 +78,7 @@ class DispatchPlan:
 
 
 def starts_of(problem: Problem, schedule: Dispatch, row: Array) -> tuple[PlannedStart, ...]:
-    """Who starts at t by a schedule with places.
-
-    Parameters
-    ----------
-    problem : Problem
-    schedule : Dispatch
-        On the machine's nodes.
-    row : int64 (n,)
-        Of the queue.
-    """
+    """Who starts at t by a schedule with places. ``schedule``: on the machine's nodes. ``row``, int64 (n,): of the queue."""
     found = []
     for job in np.flatnonzero(schedule.start_s == 0).tolist():
         units = slice(int(problem.first_unit[job]), int(problem.first_unit[job + 1]))

@@ -14,12 +14,7 @@ from bls.cp.serial import Dispatch
 
 
 class PooledModel:
-    """The model of a problem.
-
-    Attributes
-    ----------
-    scheduling : Scheduling
-    """
+    """The model of a problem."""
 
     def __init__(self, problem: Problem, objective: Objective) -> None:
         self.scheduling: Scheduling = scheduling(problem, objective)

@@ -23,13 +23,8 @@ from traces.compiled import Array
 
 
 def objective_of(problem: Problem, parameters: Parameters) -> Objective:
-    """What the plans of a problem are compared by.
-
-    Raises
-    ------
-    InputError
-        If energy has a weight, and the instance says no prices, or not what jobs draw.
-    """
+    """What the plans of a problem are compared by. Raises InputError if energy has a weight, and the instance says no
+    prices, or not what jobs draw."""
     weights = parameters.weights
     if parameters.weighs_energy:
         return PricedObjective(problem, weights)
@@ -37,15 +32,9 @@ def objective_of(problem: Problem, parameters: Parameters) -> Objective:
 
 
 class PricedObjective(Objective):
-    """Z of the plans of a problem in which energy has a weight; the goal is ``weighted``.
+    """Z of the plans of a problem in which energy has a weight; the goal is ``weighted``."""
 
-    Attributes
-    ----------
-    costs : list of Piecewise
-        What each job's start adds to Z, as whole numbers as the solver has them.
-    """
-
-    costs: list[Piecewise]
+    costs: list[Piecewise]  # what each job's start adds to Z, as whole numbers as the solver has them
 
     def __init__(self, problem: Problem, weights: DispatchWeights) -> None:
         if problem.prices is None or problem.draw_mw is None:

@@ -13,32 +13,17 @@ from traces.kernels.signatures import Ints
 
 
 class PricedCosts(State):
-    """What starts of k jobs cost.
+    """What starts of k jobs cost."""
 
-    Attributes
-    ----------
-    piece_first : int64 (k + 1,)
-        Where each job's pieces begin.
-    at_s, value, slope : int64 (pieces,)
-        From which start on, what it costs there, and more by the second.
-    back_first : int64 (k + 1,)
-        Where the instants begin to which each job may be held back.
-    back_s : int64 (instants,)
-        Ascending for each.
-    latest_s : int64 (k,)
-        No later start is looked at, unless there is none before.
-    first_s : int64 (k,)
-        For the kernel: where a job could have started first as it was placed.
-    """
-
-    piece_first: Ints
+    piece_first: Ints  # int64 (k + 1,): where each job's pieces begin
+    # int64 (pieces,): from which start on, what it costs there, and more by the second
     at_s: Ints
     value: Ints
     slope: Ints
-    back_first: Ints
-    back_s: Ints
-    latest_s: Ints
-    first_s: Ints
+    back_first: Ints  # int64 (k + 1,): where the instants begin to which each job may be held back
+    back_s: Ints  # int64 (instants,): ascending for each
+    latest_s: Ints  # int64 (k,): no later start is looked at, unless there is none before
+    first_s: Ints  # int64 (k,): for the kernel: where a job could have started first as it was placed
 
 
 @compiled(inner=True)

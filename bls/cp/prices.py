@@ -27,34 +27,19 @@ _MWS_PER_KWH: Final = 3_600_000_000
 
 @dataclass(frozen=True)
 class Prices(Columns):
-    """What holds from instants on, s after t.
+    """What holds from instants on, s after t."""
 
-    Attributes
-    ----------
-    from_s : int64 (p,)
-        Ascending; the first is 0, and the last holds for ever.
-    price : int64 (p,)
-        Millionths of the currency for a kWh, which may be below 0.
-    carbon : int64 (p,)
-        Millionths of a g CO2e for a kWh.
-    """
-
-    from_s: Array
-    price: Array
-    carbon: Array
+    from_s: Array  # int64 (p,): ascending; the first is 0, and the last holds for ever
+    price: Array  # int64 (p,): millionths of the currency for a kWh, which may be below 0
+    carbon: Array  # int64 (p,): millionths of a g CO2e for a kWh
 
     @classmethod
     def at(cls, now_ns: int, instant_ns: Array, price: Array, carbon: Array, *, ahead_s: int) -> Prices:
         """What is known at an instant: what holds, and what changes within ``ahead_s``, in whole seconds, rounded up.
 
-        Parameters
-        ----------
-        now_ns : int
-            t.
-        instant_ns, price, carbon : int64 (n,)
-            Ascending, the first at t or before.
-        ahead_s : int
-            What comes later is not known: the price that holds then is thought to hold for ever.
+        - ``now_ns``: t
+        - ``instant_ns``, ``price``, ``carbon``, int64 (n,): ascending, the first at t or before
+        - ``ahead_s``: what comes later is not known: the price that holds then is thought to hold for ever
         """
         from_s = np.maximum(0, -((now_ns - np.asarray(instant_ns, np.int64)) // NS_PER_S))
         # Of those that round to one second the last one holds.
@@ -73,21 +58,11 @@ class Prices(Columns):
 
 
 class Piecewise(NamedTuple):
-    """A continuous function of a start s from 0 on, 0 at 0, and linear in pieces.
+    """A continuous function of a start s from 0 on, 0 at 0, and linear in pieces."""
 
-    Attributes
-    ----------
-    at_s : list of int
-        Where its pieces begin, ascending from 0; the last one goes on for ever.
-    value : list of int
-        There.
-    slope : list of int
-        For a second.
-    """
-
-    at_s: list[int]
-    value: list[int]
-    slope: list[int]
+    at_s: list[int]  # where its pieces begin, ascending from 0; the last one goes on for ever
+    value: list[int]  # there
+    slope: list[int]  # for a second
 
     @classmethod
     def of(cls, at_s: Sequence[int], slope: Sequence[int]) -> Piecewise:
@@ -120,18 +95,10 @@ class Piecewise(NamedTuple):
 
 
 class Weighed(NamedTuple):
-    """What a kWh costs in Z.
+    """What a kWh costs in Z."""
 
-    Attributes
-    ----------
-    from_s : list of int
-        Where it changes, from 0.
-    value : list of int
-        In parts of ``1 / UNIT`` for a mW s.
-    """
-
-    from_s: list[int]
-    value: list[int]
+    from_s: list[int]  # where it changes, from 0
+    value: list[int]  # in parts of ``1 / UNIT`` for a mW s
 
     def until(self, end_s: int) -> int:
         """The integral from t to ``end_s``, for a mW."""

@@ -19,23 +19,15 @@ from traces.compiled import Array
 
 @dataclass(frozen=True)
 class HeldBoxes(Columns):
-    """What running jobs hold: boxes of time × position within a node, neighbours that end together being one.
+    """What running jobs hold: boxes of time × position within a node, neighbours that end together being one."""
 
-    Attributes
-    ----------
-    kind, node : int64 (b,)
-        Of which resource, where; sorted by these and by ``low``.
-    low, size : int64 (b,)
-        The first position within the node, and how many.
-    left_s : int64 (b,)
-        For how long from t.
-    """
-
+    # int64 (b,): of which resource, where; sorted by these and by ``low``
     kind: Array
     node: Array
+    # int64 (b,): the first position within the node, and how many
     low: Array
     size: Array
-    left_s: Array
+    left_s: Array  # int64 (b,): for how long from t
 
     def __len__(self) -> int:
         return len(self.kind)
@@ -43,41 +35,24 @@ class HeldBoxes(Columns):
 
 @dataclass(frozen=True)
 class Problem(Columns):
-    """What a model is made of: k jobs, the highest priority first.
-
-    Attributes
-    ----------
-    resources : tuple of str
-    capacity : int64 (nodes, resources)
-    held : HeldBoxes
-    place : int64 (k,)
-        Where the jobs are in the instance's queue.
-    waited_s, duration_s, units : int64 (k,)
-    per_unit : int64 (k, resources)
-        As the queue has them.
-    area : float64 (k,)
-        What each job asks for in all, in the instance's pieces, summed over the kinds of resources.
-    piece : int64 (resources,)
-        How much of a resource, as the instance has it, is counted as one.
-    user, draw_mw : int64 (k,), optional
-        Whose jobs they are, and what they draw, as the queue has it.
-    prices : Prices, optional
-        As the instance has them.
-    """
+    """What a model is made of: k jobs, the highest priority first."""
 
     resources: tuple[str, ...]
-    capacity: Array
+    capacity: Array  # int64 (nodes, resources)
     held: HeldBoxes
-    place: Array
+    place: Array  # int64 (k,): where the jobs are in the instance's queue
+    # int64 (k,)
     waited_s: Array
     duration_s: Array
     units: Array
-    per_unit: Array
+    per_unit: Array  # int64 (k, resources): as the queue has them
+    # float64 (k,): what each job asks for in all, in the instance's pieces, summed over the kinds of resources
     area: Array
-    piece: Array
+    piece: Array  # int64 (resources,): how much of a resource, as the instance has it, is counted as one
+    # int64 (k,): whose jobs they are, and what they draw, as the queue has it
     user: Array | None = None
     draw_mw: Array | None = None
-    prices: Prices | None = None
+    prices: Prices | None = None  # as the instance has them
 
     def __len__(self) -> int:
         return len(self.place)

@@ -28,21 +28,8 @@ _MORE: Final = 8
 
 
 def ranked(queue: Queue, among: Array, most: int) -> Array:
-    """The ``most`` jobs of highest priority.
-
-    Parameters
-    ----------
-    queue : Queue
-    among : int64 (m,)
-        Places in the queue of those who are considered.
-    most : int
-        At least 1.
-
-    Returns
-    -------
-    int64 (min(m, most),)
-        Places in the queue, the highest priority first.
-    """
+    """The ``most`` jobs of highest priority. ``among``, int64 (m,): places in the queue of those who are considered.
+    ``most``: at least 1. Returns int64 (min(m, most),): places in the queue, the highest priority first."""
     waited, duration = queue.waited_s[among], queue.duration_s[among]
     slow = waited / duration  # rounded correctly, so never in the wrong order, though perhaps equal
     if len(among) > most:
@@ -68,19 +55,8 @@ def _digits(waited: Array, duration: Array) -> list[Array]:
 
 
 def holders(available: Array, queue: Queue, place: Array | None = None) -> Array:
-    """Which jobs alone fit what nodes have, each unit on one node.
-
-    Parameters
-    ----------
-    available : int64 (nodes, resources)
-    queue : Queue
-    place : int64 (m,), optional
-        Of which jobs, by their places in the queue; of all if it is not given.
-
-    Returns
-    -------
-    bool (m,)
-    """
+    """Which jobs alone fit what nodes have, each unit on one node. ``available``: int64 (nodes, resources). ``place``,
+    int64 (m,): of which jobs, by their places in the queue; of all if it is not given. Returns bool (m,)."""
     if place is None:
         place = np.arange(len(queue))
     found = np.zeros(len(place), bool)

@@ -66,18 +66,8 @@ def _profiles(problem: Problem) -> Array:
 
 
 def reduced(problem: Problem) -> tuple[Problem, Array]:
-    """The problem on the nodes that are kept.
-
-    Parameters
-    ----------
-    problem : Problem
-
-    Returns
-    -------
-    Problem
-    ndarray of int64
-        The number that each of its nodes has in the given problem.
-    """
+    """The problem on the nodes that are kept. Returns ndarray of int64: the number that each of its nodes has in the
+    given problem."""
     compared = problem
     if int(problem.capacity.max(axis=0).sum()) > _MOST_POSITIONS:
         compared = _between_ends(problem)

@@ -18,28 +18,15 @@ from bls.cp.solver import cp_model
 
 @dataclass
 class Scheduling:
-    """A model that is being made.
-
-    Attributes
-    ----------
-    problem : Problem
-    model : cp_model.CpModel
-    starts : list of IntVar
-        By job.
-    intervals : list of IntervalVar
-        By job.
-    running : dict of int to IntervalVar
-        From t to an instant at which running jobs end, by that instant, s after t.
-    decided : list of list of IntVar
-        The variables that say where a job is, by job, in the order in which a search looks for the smallest domain; empty
-        for the pool.
-    """
+    """A model that is being made."""
 
     problem: Problem
     model: Any
-    starts: list[Any]
-    intervals: list[Any]
-    running: dict[int, Any]
+    starts: list[Any]  # by job
+    intervals: list[Any]  # by job
+    running: dict[int, Any]  # from t to an instant at which running jobs end, by that instant, s after t
+    # the variables that say where a job is, by job, in the order in which a search looks for the smallest domain; empty
+    # for the pool
     decided: list[list[Any]] = field(default_factory=list)
     _pieces: list[tuple[int, Piecewise, list[Any], Any]] = field(default_factory=list)
 

@@ -25,23 +25,15 @@ __all__ = ["BOXES", "NODES", "ORDERS", "POOL", "Dispatch", "SerialGeneration", "
 
 @dataclass(frozen=True)
 class Dispatch(Columns):
-    """When the jobs of a problem start, and where their units are.
+    """When the jobs of a problem start, and where their units are."""
 
-    Attributes
-    ----------
-    start_s : int64 (k,)
-        Seconds after t.
-    unit_node : int64 (u,)
-        The node of each unit, by job; of length 0 where only the pool is known.
-    unit_low : int64 (u, resources)
-        The first of its positions within the node, 0 of what it does not ask for; of length 0 where there are none.
-    class_units : int64 (k, classes), optional
-        Of a plan that knows classes of nodes only, how many units of each job are where; :class:`bls.cp.classes.NodeClasses`.
-    """
-
-    start_s: Array
-    unit_node: Array
+    start_s: Array  # int64 (k,): seconds after t
+    unit_node: Array  # int64 (u,): the node of each unit, by job; of length 0 where only the pool is known
+    # int64 (u, resources): the first of its positions within the node, 0 of what it does not ask for; of length 0 where
+    # there are none
     unit_low: Array
+    # int64 (k, classes): of a plan that knows classes of nodes only, how many units of each job are where;
+    # :class:`bls.cp.classes.NodeClasses`
     class_units: Array | None = None
 
 
@@ -75,16 +67,10 @@ _ANEW: Final = 4
 class SerialGeneration:
     """Makes serial schedules of a problem, one for each order that it is given.
 
-    Parameters
-    ----------
-    problem : Problem
-        Of jobs that the empty machine can hold.
-    room : int
-        ``POOL``, ``NODES`` or ``BOXES``.
-    release_s : int64 (k,), optional
-        When each job may start at the earliest, s after t; at t if it is not given.
-    objective : Objective, optional
-        Whose costs say, where it has any, to when jobs are held back; else each starts as early as it can.
+    - ``problem``: of jobs that the empty machine can hold
+    - ``room``: ``POOL``, ``NODES`` or ``BOXES``
+    - ``release_s``, int64 (k,): when each job may start at the earliest, s after t; at t if it is not given
+    - ``objective``: whose costs say, where it has any, to when jobs are held back; else each starts as early as it can
     """
 
     def __init__(
@@ -211,16 +197,9 @@ def best_list(
     """The best of the orders' schedules by Z, the first of equals; and which order that is.
 
     The best one is then made anew in the order of its starts, as long as that makes it better: a job that starts early
-    though it came late in the order may leave others other places if it comes early.
-
-    Parameters
-    ----------
-    problem : Problem
-    objective : Objective
-    generation : SerialGeneration
-        Of the problem.
-    last_s : int64 (k,), optional
-        When the plan before starts the jobs, at any count of seconds, -1 of those that it has not: one more order.
+    though it came late in the order may leave others other places if it comes early. ``generation``: of the problem.
+    ``last_s``, int64 (k,): when the plan before starts the jobs, at any count of seconds, -1 of those that it has not:
+    one more order.
     """
     orders = {name: order(problem, objective) for name, order in ORDERS.items()}
     if last_s is not None and (last_s >= 0).any():

@@ -18,59 +18,34 @@ BOXES: Final = 2
 
 
 class Room(State):
-    """What a serial schedule is made in; k jobs of u units in all, of c kinds of resources, on n nodes.
+    """What a serial schedule is made in; k jobs of u units in all, of c kinds of resources, on n nodes."""
 
-    Attributes
-    ----------
-    room : int
-        ``POOL``, ``NODES`` or ``BOXES``.
-    capacity, total : int64 (n, c), (c,)
-    duration_s, units, first_unit : int64 (k,)
-        Of jobs; where the units of each begin among all.
-    per_unit : int64 (k, c)
-    release_s : int64 (k,)
-        When each may start at the earliest, s after t.
-    order : int64 (k,)
-        In which they are placed.
-    n_slices : int64 (1,)
-    slice_s : int64
-        When the slices of the pool's profile begin, s after t; the last one lasts for ever.
-    used : int64 (slices, c)
-        What is held of all nodes in each.
-    n_boxes : int64 (1,)
-    head : int64 (n, c)
-        The last box of each node and kind, -1 if it has none.
-    before, begin_s, stop_s, low, size : int64
-        Of boxes: the next one of its node and kind, -1 after the last; when it is held, and which positions, or how many.
-    spot : int64 (c, units of the widest job)
-        Where on a node units may begin, for the kernel.
-    start_s : int64 (k,)
-        What is found: starts,
-    unit_node, unit_low : int64 (u,), (u, c)
-        and of every unit where it is.
-    """
-
-    room: int
+    room: int  # ``POOL``, ``NODES`` or ``BOXES``
+    # int64 (n, c), (c,)
     capacity: Ints2
     total: Ints
+    # int64 (k,): of jobs; where the units of each begin among all
     duration_s: Ints
     units: Ints
     first_unit: Ints
-    per_unit: Ints2
-    release_s: Ints
-    order: Ints
-    n_slices: Ints
-    slice_s: Ints
-    used: Ints2
-    n_boxes: Ints
-    head: Ints2
+    per_unit: Ints2  # int64 (k, c)
+    release_s: Ints  # int64 (k,): when each may start at the earliest, s after t
+    order: Ints  # int64 (k,): in which they are placed
+    n_slices: Ints  # int64 (1,)
+    slice_s: Ints  # int64: when the slices of the pool's profile begin, s after t; the last one lasts for ever
+    used: Ints2  # int64 (slices, c): what is held of all nodes in each
+    n_boxes: Ints  # int64 (1,)
+    head: Ints2  # int64 (n, c): the last box of each node and kind, -1 if it has none
+    # int64: of boxes: the next one of its node and kind, -1 after the last; when it is held, and which positions, or
+    # how many
     before: Ints
     begin_s: Ints
     stop_s: Ints
     low: Ints
     size: Ints
-    spot: Ints2
-    start_s: Ints
+    spot: Ints2  # int64 (c, units of the widest job): where on a node units may begin, for the kernel
+    start_s: Ints  # int64 (k,): what is found: starts,
+    # int64 (u,), (u, c): and of every unit where it is
     unit_node: Ints
     unit_low: Ints2
 

@@ -22,13 +22,7 @@ _ROUNDING: Final = 1e-9
 
 @cache
 def cp_model() -> Any:
-    """OR-Tools' ``cp_model``, imported when it is first needed.
-
-    Raises
-    ------
-    InputError
-        If it is not installed.
-    """
+    """OR-Tools' ``cp_model``, imported when it is first needed. Raises InputError if it is not installed."""
     try:
         return import_module("ortools.sat.python.cp_model")
     except ImportError as error:
@@ -37,24 +31,13 @@ def cp_model() -> Any:
 
 @dataclass(frozen=True)
 class Solved:
-    """What a solve found.
+    """What a solve found."""
 
-    Attributes
-    ----------
-    status : {"optimal", "feasible", "unknown"}
-        A plan that is proven to be optimal, a plan, or none.
-    weighted_bound : int
-        The weighted sum of starts is at least this.
-    values : list of int
-        Of the variables that were asked for; empty where no plan was found.
-    was_stopped : bool
-        Whether the clock ended it: nothing is proven, and the deterministic limit was not reached. That the clock has run out
-        does not say it, as CP-SAT stops a little before; where it has, though, it may have cut a step short.
-    """
-
-    status: str
-    weighted_bound: int
-    values: list[int]
+    status: str  # {"optimal", "feasible", "unknown"}: a plan that is proven to be optimal, a plan, or none
+    weighted_bound: int  # the weighted sum of starts is at least this
+    values: list[int]  # of the variables that were asked for; empty where no plan was found
+    # whether the clock ended it: nothing is proven, and the deterministic limit was not reached. That the clock has run
+    # out does not say it, as CP-SAT stops a little before; where it has, though, it may have cut a step short.
     was_stopped: bool
 
 
@@ -63,23 +46,12 @@ def solve(
 ) -> Solved:
     """Solve a model.
 
-    Parameters
-    ----------
-    model : cp_model.CpModel
-    variables : sequence of IntVar
-        Whose values are wanted.
-    limit_s, wall_s : float
-        Deterministic s; and s of the clock, at which it is stopped in any case.
-    seed : int
-    presolve : bool
-        Whether the model is rewritten first.
-    fixed : bool
-        Whether the model's own decision strategies, and nothing else, say where to look.
+    - ``variables``: whose values are wanted
+    - ``limit_s``, ``wall_s``: deterministic s; and s of the clock, at which it is stopped in any case
+    - ``presolve``: whether the model is rewritten first
+    - ``fixed``: whether the model's own decision strategies, and nothing else, say where to look
 
-    Raises
-    ------
-    AssertionError
-        If the model has no plan, or is none: a bug of the project.
+    Raises AssertionError if the model has no plan, or is none: a bug of the project.
     """
     library = cp_model()
     solver = library.CpSolver()

@@ -48,20 +48,9 @@ ESTIMATORS: dict[str, AnyEstimator] = {
 def estimator(name: str | AnyEstimator, *, where: str = "") -> AnyEstimator:
     """The estimator of this name.
 
-    Parameters
-    ----------
-    name : str or estimator
-        One of :data:`ESTIMATORS`, ``within:X%``, ``last-two:least=1``, an installed package's, or ``FILE.py:NAME``. An
-        estimator is itself.
-    where : str
-        The option it was given in.
-
-    Raises
-    ------
-    InputError
-        If there is none; the message lists the known ones.
-    PluginError
-        If it cannot be loaded or is no estimator.
+    ``name``: one of :data:`ESTIMATORS`, ``within:X%``, ``last-two:least=1``, an installed package's, or
+    ``FILE.py:NAME``. An estimator is itself. ``where``: the option it was given in. Raises InputError if there is none;
+    the message lists the known ones. Raises PluginError if it cannot be loaded or is no estimator.
     """
     where = where or str(ESTIMATES)
     if not isinstance(name, str):

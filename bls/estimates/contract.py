@@ -67,27 +67,15 @@ class KnowingEstimator(Protocol):
 
 @dataclass(frozen=True)
 class HistoryEstimator:
-    """The mean of the latest run times in the closest group of jobs that tells; the request where none does.
+    """The mean of the latest run times in the closest group of jobs that tells; the request where none does."""
 
-    Attributes
-    ----------
-    name : str
-        As it is written on the command line.
-    levels : tuple of tuple of str
-        What the jobs of a group have in common, of :data:`ALIKE`, the closest level first.
-    mean_of : int
-        Of how many of the latest, 1 to 1000.
-    least : int
-        How many must have ended in a group for it to tell, 1 to ``mean_of``.
-    shortest_ns : int
-        No prediction is shorter, but for that of a job that asks for less; from 1. Logs count in seconds; and a plan of
-        nothing but instants would be made again and again while a job is overdue.
-    """
-
-    name: str
+    name: str  # as it is written on the command line
+    # what the jobs of a group have in common, of :data:`ALIKE`, the closest level first
     levels: tuple[tuple[str, ...], ...]
-    mean_of: int = 1
-    least: int = 1
+    mean_of: int = 1  # of how many of the latest, 1 to 1000
+    least: int = 1  # how many must have ended in a group for it to tell, 1 to ``mean_of``
+    # no prediction is shorter, but for that of a job that asks for less; from 1. Logs count in seconds; and a plan of
+    # nothing but instants would be made again and again while a job is overdue.
     shortest_ns: int = NS_PER_S
 
     def __post_init__(self) -> None:
@@ -104,13 +92,8 @@ AnyEstimator: TypeAlias = KnowingEstimator | HistoryEstimator
 
 
 def planned_ns(estimator: KnowingEstimator, workload: Workload, seed: int) -> Array:
-    """The estimates of a knowing estimator, checked.
-
-    Raises
-    ------
-    PluginError
-        If it fails, or gives something else than a run time from 1 ns on for every job.
-    """
+    """The estimates of a knowing estimator, checked. Raises PluginError if it fails, or gives something else than a run
+    time from 1 ns on for every job."""
     with blamed_on(f"estimator {estimator.name}: planned_ns() failed"):
         found = np.asarray(estimator.planned_ns(workload, seed))
     if found.shape != (len(workload),) or found.dtype.kind != "i" or int(found.min()) < 1:

@@ -66,21 +66,12 @@ def check_predicts(
 ) -> None:
     """See that a log has the columns that an estimator needs.
 
-    Parameters
-    ----------
-    estimator : HistoryEstimator
-    workload : Workload
-    asked : Requests, optional
-        What the jobs request besides cores.
-    where : str
-        The option it was given in.
-    allowed : tuple of str
-        Its other values that work; by default those of ``estimates``.
+    - ``asked``: what the jobs request besides cores
+    - ``where``: the option it was given in
+    - ``allowed``: its other values that work; by default those of ``estimates``
 
-    Raises
-    ------
-    InputError
-        If it can predict none of the log's jobs: all would be planned with what an unpredicted one is planned with.
+    Raises InputError if it can predict none of the log's jobs: all would be planned with what an unpredicted one is
+    planned with.
     """
     where = where or str(ESTIMATES)
     reason = _unknown(estimator, workload, asked)

@@ -49,13 +49,8 @@ DATA_DRIVEN = HistoryEstimator(
 
 
 def last_two(text: str, where: str) -> HistoryEstimator:
-    """``last-two:least=N``: :data:`LAST_TWO` once so many jobs of the user have ended, 1 or 2; the mean of one is its run time.
-
-    Raises
-    ------
-    InputError
-        If it is something else.
-    """
+    """``last-two:least=N``: :data:`LAST_TWO` once so many jobs of the user have ended, 1 or 2; the mean of one is its
+    run time. Raises InputError if it is something else."""
     key, _, value = text.partition("=")
     if key.strip() != "least" or value.strip() not in ("1", "2"):
         raise InputError(f"{where}: last-two:{shown(text)[1:-1]}; allowed: least=1, least=2")

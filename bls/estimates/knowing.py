@@ -50,14 +50,9 @@ class Within:
     """The recorded run time, wrong by up to a share of itself: run × (1 + share × u), u uniform in [-1, 1).
 
     The errors are drawn from a stream named by the seed, in workload order, and are cut to whole ns, so that they stay within.
-
-    Attributes
-    ----------
-    share : float
-        From 0 to below 1.
     """
 
-    share: float
+    share: float  # from 0 to below 1
 
     @property
     def name(self) -> str:
@@ -73,13 +68,8 @@ class Within:
 
 
 def within(text: str, where: str) -> Within:
-    """``within:X%``: the estimator of what stands behind the colon.
-
-    Raises
-    ------
-    InputError
-        If it is no share from 0 to below 100 %.
-    """
+    """``within:X%``: the estimator of what stands behind the colon. Raises InputError if it is no share from 0 to below
+    100 %."""
     try:
         share = parse_real(text.strip().removesuffix("%").strip()) / 100
     except ValueError:

@@ -107,30 +107,19 @@ class Partition:
 
 @dataclass(frozen=True, eq=False)
 class PartitionTable(Columns):
-    """The partitions as arrays, in the platform's order. Arrays are read-only int64.
+    """The partitions as arrays, in the platform's order. Arrays are read-only int64."""
 
-    Attributes
-    ----------
-    names : tuple of str, length P
-        Of the partitions.
-    priority, n_cores : ndarray, shape (P,)
-        Tiers (higher first), and cores of the hosts.
-    max_running_jobs, max_running_cores, max_jobs_per_user, max_cores_per_user : ndarray, shape (P,)
-        Limits; ``NO_LIMIT`` (2**62) where there is none.
-    first : ndarray, shape (P + 1,)
-        Partition ``p`` has the intervals ``first[p]:first[p + 1]`` of the next four.
-    core_lo, core_hi, host_lo, host_hi : ndarray
-        Half-open intervals of cores, and the same of hosts; ascending and disjoint within a partition.
-    """
-
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # of the partitions
+    # (P,): tiers (higher first), and cores of the hosts
     priority: Array
     n_cores: Array
+    # (P,): limits; ``NO_LIMIT`` (2**62) where there is none
     max_running_jobs: Array
     max_running_cores: Array
     max_jobs_per_user: Array
     max_cores_per_user: Array
-    first: Array
+    first: Array  # (P + 1,): partition ``p`` has the intervals ``first[p]:first[p + 1]`` of the next four
+    # half-open intervals of cores, and the same of hosts; ascending and disjoint within a partition
     core_lo: Array
     core_hi: Array
     host_lo: Array

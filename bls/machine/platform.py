@@ -309,12 +309,8 @@ def load_platform(path: str | os.PathLike[str], *, processor_gflops: float = PRO
 def parse_platform(text: str, source: str = "platform") -> Platform:
     """Read a platform from a TOML text; ``source`` is its name for messages.
 
-    ``hosts`` is needed, with all of its keys; the network and the name have :class:`Platform`'s defaults.
-
-    Raises
-    ------
-    InputError
-        As :func:`load_platform`.
+    ``hosts`` is needed, with all of its keys; the network and the name have :class:`Platform`'s defaults. Raises
+    InputError as :func:`load_platform`.
     """
     table = parse_toml(text, source)
     check_keys(table, _known_keys(Platform), f"{source}: ")
@@ -366,13 +362,8 @@ def _check_partitions(partitions: tuple[Partition, ...], n_hosts: int) -> None:
 
 
 def from_keys(kind: type[T], values: Mapping[str, Any], where: str) -> T:
-    """``kind(**values)``, of a dataclass; ``where`` is what stands before a key's name in an error.
-
-    Raises
-    ------
-    InputError
-        If a key is unknown or missing, or a value cannot be used; the message begins with the key's path.
-    """
+    """``kind(**values)``, of a dataclass; ``where`` is what stands before a key's name in an error. Raises InputError
+    if a key is unknown or missing, or a value cannot be used; the message begins with the key's path."""
     check_keys(values, _known_keys(kind), where)
     for entry in fields(cast(Any, kind)):
         needed = entry.default is MISSING and entry.default_factory is MISSING

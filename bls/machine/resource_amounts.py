@@ -29,13 +29,7 @@ _TAKEN = ("cores", "job_id", "switches", "unit_cores")
 
 
 def memory_unit(name: str, where: str) -> int:
-    """What one of ``name`` counts as: its KB if it is memory, else 1.
-
-    Raises
-    ------
-    InputError
-        If it is ``memory`` without a unit.
-    """
+    """What one of ``name`` counts as: its KB if it is memory, else 1. Raises InputError if it is ``memory`` without a unit."""
     if name == MEMORY:
         raise InputError(f"{where}: memory needs a unit; allowed: {', '.join(MEMORY_UNITS_KB)}")
     return MEMORY_UNITS_KB.get(name, 1)
@@ -44,19 +38,12 @@ def memory_unit(name: str, where: str) -> int:
 def amounts(key: str, values: object, *, units: bool = True) -> Amounts:
     """Checked amounts, in the order of their names; what there is nothing of is left out.
 
-    Parameters
-    ----------
-    key : str
-        Where they are given, for messages.
-    values : mapping of str to int, or amounts
-        As a user gives them, with memory in a unit; or amounts that this function has made.
-    units : bool
-        Whether memory is among what can be given.
+    - ``key``: where they are given, for messages
+    - ``values``: as a user gives them, with memory in a unit; or amounts that this function has made
+    - ``units``: whether memory is among what can be given
 
-    Raises
-    ------
-    InputError
-        If a name cannot be used or an amount is no whole number from 0 to ``MAX_AMOUNT`` (of KB for memory).
+    Raises InputError if a name cannot be used or an amount is no whole number from 0 to ``MAX_AMOUNT`` (of KB for
+    memory).
     """
     found: dict[str, int] = {}
     if isinstance(values, tuple) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in values):

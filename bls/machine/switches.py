@@ -27,26 +27,12 @@ def printable_name(key: str, value: object) -> str:
 
 @dataclass(frozen=True)
 class Switch:
-    """One switch: a leaf, which has hosts, or a higher one, which has switches.
+    """One switch: a leaf, which has hosts, or a higher one, which has switches. Raises InputError if neither or both
+    are given, or a value cannot be used; the message begins with its name."""
 
-    Parameters
-    ----------
-    name : str
-        1 to 100 printable characters.
-    hosts : str
-        Host numbers of a leaf, as ``0-15`` or ``0-3 8``.
-    switches : tuple of str
-        Names of the switches below a higher one.
-
-    Raises
-    ------
-    InputError
-        If neither or both are given, or a value cannot be used; the message begins with its name.
-    """
-
-    name: str
-    hosts: str = ""
-    switches: tuple[str, ...] = ()
+    name: str  # 1 to 100 printable characters
+    hosts: str = ""  # host numbers of a leaf, as ``0-15`` or ``0-3 8``
+    switches: tuple[str, ...] = ()  # names of the switches below a higher one
 
     def __post_init__(self) -> None:
         printable_name("name", self.name)
@@ -64,28 +50,15 @@ class Switch:
 
 @dataclass(frozen=True, eq=False)
 class SwitchColumns(Columns):
-    """The switches as arrays: leaves first, then level by level, each level by its lowest hosts. Arrays are read-only.
+    """The switches as arrays: leaves first, then level by level, each level by its lowest hosts. Arrays are read-only."""
 
-    Attributes
-    ----------
-    names : tuple of str, length S
-        Names of the switches.
-    hosts : ndarray of int64, shape (H,)
-        All hosts, tree by tree; the hosts of a leaf ascend. Without gaps it is 0 … H - 1.
-    lo, hi : ndarray of int64, shape (S,)
-        Switch ``s`` covers the hosts ``hosts[lo[s]:hi[s]]``.
-    level : ndarray of int64, shape (S,)
-        0 for a leaf, else one more than the highest of the switches below.
-    n_leaves : int
-        Switch ``s`` is a leaf exactly if ``s < n_leaves``.
-    """
-
-    names: tuple[str, ...]
-    hosts: Array
+    names: tuple[str, ...]  # names of the switches
+    hosts: Array  # (H,): all hosts, tree by tree; the hosts of a leaf ascend. Without gaps it is 0 … H - 1.
+    # (S,): switch ``s`` covers the hosts ``hosts[lo[s]:hi[s]]``
     lo: Array
     hi: Array
-    level: Array
-    n_leaves: int
+    level: Array  # (S,): 0 for a leaf, else one more than the highest of the switches below
+    n_leaves: int  # switch ``s`` is a leaf exactly if ``s < n_leaves``
 
     def __len__(self) -> int:
         return len(self.names)
@@ -106,11 +79,8 @@ class SwitchColumns(Columns):
 def topology(switches: Sequence[Switch], n_hosts: int) -> SwitchColumns:
     """The arrays of some switches; empty ones where there are no switches.
 
-    Raises
-    ------
-    InputError
-        If names are used twice or unknown, hosts or switches are on two switches, a host is on none, or a switch
-        is above itself. The message begins with the key's path.
+    Raises InputError if names are used twice or unknown, hosts or switches are on two switches, a host is on none, or a
+    switch is above itself. The message begins with the key's path.
     """
     rows: dict[str, int] = {}
     above: dict[str, str] = {}

@@ -157,14 +157,10 @@ def streamed_metrics(
     All is what :func:`schedule_metrics` gives, to the bit but for ``mean_fragmentation``, a mean of rounded numbers that are
     added up in other groups.
 
-    Parameters
-    ----------
-    parts : iterable of Schedule
-        Its rows in order, a part after the other; read several times, so that no more than one number of each row is held.
-    over_time : OverTime
-        Its sums over [first submit, last end) of the rows that started.
-    downtime : Downtime
-        Outages of hosts.
+    - ``parts``: its rows in order, a part after the other; read several times, so that no more than one number of each
+      row is held
+    - ``over_time``: its sums over [first submit, last end) of the rows that started
+    - ``downtime``: outages of hosts
     """
     return _all(parts, over_time, downtime, BOUND_NS) | unfairness(*np.zeros((2, 0), np.int64))
 
@@ -359,12 +355,8 @@ def _machine_in_detail(parts: Iterable[Schedule], n_cores: int, downtime: Downti
 class OverTime:
     """What is summed up over time: the queue, what is idle, how free cores lie; of spans that follow one another.
 
-    Parameters
-    ----------
-    n_cores : int
-        M.
-    host_first : int64 (H + 1,), optional
-        First core of each host; needed for fragmentation if there is downtime.
+    ``n_cores``: M. ``host_first``, int64 (H + 1,): first core of each host; needed for fragmentation if there is
+    downtime.
     """
 
     def __init__(self, n_cores: int, host_first: Array | None = None) -> None:
@@ -381,13 +373,8 @@ class OverTime:
         allocations: Allocations | None,
         downtime: Downtime = NO_DOWNTIME,
     ) -> None:
-        """Add a span [begin, end) and all rows that wait or run within it.
-
-        Raises
-        ------
-        ValueError
-            If a core is held twice at one instant or while its host is down, or ``host_first`` is missing.
-        """
+        """Add a span [begin, end) and all rows that wait or run within it. Raises ValueError if a core is held twice at
+        one instant or while its host is down, or ``host_first`` is missing."""
         steps = occupancy(schedule, downtime, (begin_ns, end_ns))
         lasting = lasting_ns(steps.instant_ns, begin_ns, end_ns)
         seen, length, queued = lasting > 0, steps.queue_length, steps.queued_cores

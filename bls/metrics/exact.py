@@ -69,17 +69,7 @@ def blocks(*columns: Array) -> Iterator[tuple[Array, ...]]:
 
 
 def exact_product_sum(*columns: Array) -> int:
-    """Σ a·b·… of int64 values, exactly.
-
-    Parameters
-    ----------
-    *columns : int64 (n,)
-        For example cores and durations.
-
-    Returns
-    -------
-    int
-    """
+    """Σ a·b·… of int64 values, exactly. ``*columns``, int64 (n,): for example cores and durations."""
     return sum(limbs_total(reduce(limbs_product, map(limbs, block))) for block in blocks(*columns))
 
 
@@ -90,14 +80,7 @@ def exact_mean(values: Array) -> float | None:
 
 def exact_quantile(values: Array, percent: int) -> float | None:
     """The quantile as numpy's and pandas' default has it (linear between neighbours), rounded once; None of none.
-
-    Parameters
-    ----------
-    values : int64 or float64 (n,)
-        In any order, without NaN.
-    percent : int
-        0 to 100.
-    """
+    ``values``, int64 or float64 (n,): in any order, without NaN. ``percent``: 0 to 100."""
     return exact_quantiles(values, percent)[0]
 
 

@@ -52,19 +52,12 @@ def specific_response_sums(submit_ns: Array, start_ns: Array, end_ns: Array, cor
 def unfairness(start_ns: Array, fst_ns: Array) -> dict[str, Any]:
     """By how much jobs started after their fair start time (Sabin, Kochhar, Sadayappan, ICPP 2004).
 
-    Parameters
-    ----------
-    start_ns : int64 (n,)
-        Starts; -1 for a job that never started.
-    fst_ns : int64 (n,)
-        Fair start time of each: its start if no job that arrived later existed; -1 if it has none. Such jobs, and
-        those that never started, are left out.
+    - ``start_ns``, int64 (n,): starts; -1 for a job that never started
+    - ``fst_ns``, int64 (n,): fair start time of each: its start if no job that arrived later existed; -1 if it has
+      none. Such jobs, and those that never started, are left out.
 
-    Returns
-    -------
-    dict
-        ``mean_unfairness_ns`` and ``max_unfairness_ns`` of max(0, s - FST), over all jobs counted, and
-        ``unfair_share``, the fraction of them with s > FST. None where no job is counted.
+    Returns dict: ``mean_unfairness_ns`` and ``max_unfairness_ns`` of max(0, s - FST), over all jobs counted, and
+    ``unfair_share``, the fraction of them with s > FST. None where no job is counted.
     """
     counted = (start_ns >= 0) & (fst_ns >= 0)
     late = np.maximum(0, start_ns[counted] - fst_ns[counted])

@@ -35,18 +35,12 @@ _N_KINDS = 4  # what can be on a core: a job, an outage, a maintenance window, a
 
 @dataclass(frozen=True)
 class CoreTimes:
-    """Cores over time: row ``i`` is the cores [lo, hi) during [begin, end). Rows may overlap.
+    """Cores over time: row ``i`` is the cores [lo, hi) during [begin, end). Rows may overlap."""
 
-    Attributes
-    ----------
-    lo, hi : int64 (k,)
-        Global core numbers.
-    begin_ns, end_ns : int64 (k,)
-        Instants.
-    """
-
+    # int64 (k,): global core numbers
     lo: Array
     hi: Array
+    # int64 (k,): instants
     begin_ns: Array
     end_ns: Array
 
@@ -70,22 +64,13 @@ NO_WINDOWS = CoreTimes(*(np.zeros(0, np.int64) for _ in range(4)))
 
 @dataclass(frozen=True)
 class HostStates:
-    """One row an interval in which a host's state stays the same; by host, then by time, without a gap.
+    """One row an interval in which a host's state stays the same; by host, then by time, without a gap."""
 
-    Attributes
-    ----------
-    host : int64 (k,)
-        Host number.
-    begin_ns, end_ns : int64 (k,)
-        Half-open; none is empty, and neighbours of one host differ in state.
-    state : int8 (k,)
-        Number of :data:`HOST_STATES`.
-    """
-
-    host: Array
+    host: Array  # int64 (k,): host number
+    # int64 (k,): half-open; none is empty, and neighbours of one host differ in state
     begin_ns: Array
     end_ns: Array
-    state: Array
+    state: Array  # int8 (k,): number of :data:`HOST_STATES`
 
     def __len__(self) -> int:
         return len(self.host)
@@ -112,22 +97,11 @@ def host_states(
 
     What happens at one instant is seen together: a job that begins where another ends leaves the host allocated.
 
-    Parameters
-    ----------
-    host_first : int64 (H + 1,)
-        Host ``h`` has the cores ``host_first[h]:host_first[h + 1]``.
-    start_ns, end_ns : int64 (n,)
-        Of the attempts; -1 for one that never started.
-    allocations : Allocations
-        Of the attempts.
-    begin_ns, until_ns : int
-        The span; empty if they are equal, and then there are no rows.
-    outages, maintenance, reservations : CoreTimes
-        What :func:`host_windows` and :func:`core_windows` make.
-
-    Returns
-    -------
-    HostStates
+    - ``host_first``, int64 (H + 1,): host ``h`` has the cores ``host_first[h]:host_first[h + 1]``
+    - ``start_ns``, ``end_ns``, int64 (n,): of the attempts; -1 for one that never started
+    - ``allocations``: of the attempts
+    - ``begin_ns``, ``until_ns``: the span; empty if they are equal, and then there are no rows
+    - ``outages``, ``maintenance``, ``reservations``: what :func:`host_windows` and :func:`core_windows` make
     """
     windows = (outages, maintenance, reservations)
     n_jobs = len(start_ns)

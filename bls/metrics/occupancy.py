@@ -21,30 +21,14 @@ from traces.kernels.state import State
 
 @dataclass(frozen=True)
 class Occupancy:
-    """How many wait and how many cores are held, over time. Before the first row, all is 0.
+    """How many wait and how many cores are held, over time. Before the first row, all is 0."""
 
-    Attributes
-    ----------
-    instant_ns : int64 (k,)
-        Strictly increasing.
-    queue_length : int64 (k,)
-        Rows eligible and not yet started.
-    queued_cores : int64 (k,)
-        Cores that they ask for together.
-    smallest_waiting : int64 (k,)
-        The fewest cores that one of them asks for; 0 if none waits.
-    busy_cores : int64 (k,)
-        Cores held.
-    down_cores : int64 (k,)
-        Cores of hosts that are down.
-    """
-
-    instant_ns: Array
-    queue_length: Array
-    queued_cores: Array
-    smallest_waiting: Array
-    busy_cores: Array
-    down_cores: Array
+    instant_ns: Array  # int64 (k,): strictly increasing
+    queue_length: Array  # int64 (k,): rows eligible and not yet started
+    queued_cores: Array  # int64 (k,): cores that they ask for together
+    smallest_waiting: Array  # int64 (k,): the fewest cores that one of them asks for; 0 if none waits
+    busy_cores: Array  # int64 (k,): cores held
+    down_cores: Array  # int64 (k,): cores of hosts that are down
 
 
 def lasting_ns(instant_ns: Array, begin_ns: int, end_ns: int) -> Array:
@@ -58,16 +42,9 @@ def occupancy(
 ) -> Occupancy:
     """The queue and the held cores of a schedule over time.
 
-    Every attempt waits from the instant at which it became eligible until it starts, or leaves without a start. Left out
-    are rows that never became eligible, and rows that never started and of which it is not known when they left.
-
-    Parameters
-    ----------
-    schedule : Schedule
-    downtime : Downtime
-        Seen within the span.
-    span_ns : tuple of int, optional
-        That of the schedule by default.
+    Every attempt waits from the instant at which it became eligible until it starts, or leaves without a start. Left
+    out are rows that never became eligible, and rows that never started and of which it is not known when they left.
+    ``downtime``: seen within the span. ``span_ns``: that of the schedule by default.
     """
     started = schedule.started
     gone = np.where(started, schedule.start_ns, schedule.left_ns)
@@ -151,24 +128,12 @@ def _sweep(
 
 @dataclass(frozen=True)
 class FreeBlocks:
-    """The maximal blocks of consecutive free cores over time; the first row is the begin of the span.
+    """The maximal blocks of consecutive free cores over time; the first row is the begin of the span."""
 
-    Attributes
-    ----------
-    instant_ns : int64 (k,)
-        Strictly increasing.
-    cores : int64 (k,)
-        Σ f, the free cores: neither held nor of a host that is down.
-    blocks : int64 (k,)
-        How many blocks they are.
-    squares : int64 (k,)
-        Σ f² over the blocks, f = cores of a block.
-    """
-
-    instant_ns: Array
-    cores: Array
-    blocks: Array
-    squares: Array
+    instant_ns: Array  # int64 (k,): strictly increasing
+    cores: Array  # int64 (k,): Σ f, the free cores: neither held nor of a host that is down
+    blocks: Array  # int64 (k,): how many blocks they are
+    squares: Array  # int64 (k,): Σ f² over the blocks, f = cores of a block
 
     @property
     def fragmentation(self) -> Array:
@@ -189,22 +154,12 @@ def free_blocks(
 
     A block may reach over the border of hosts: only the numbers of the cores count.
 
-    Parameters
-    ----------
-    schedule : Schedule
-    allocations : Allocations
-        Of its rows; of no matter where it has ``holdings``.
-    host_first : int64 (H + 1,)
-        Host ``h`` has the cores ``host_first[h]:host_first[h + 1]``.
-    downtime : Downtime
-        Nothing may be held on a host that is down.
-    span_ns : tuple of int, optional
-        Within which downtime is seen; that of the schedule by default.
+    - ``allocations``: of its rows; of no matter where it has ``holdings``
+    - ``host_first``, int64 (H + 1,): host ``h`` has the cores ``host_first[h]:host_first[h + 1]``
+    - ``downtime``: nothing may be held on a host that is down
+    - ``span_ns``: within which downtime is seen; that of the schedule by default
 
-    Raises
-    ------
-    ValueError
-        If a core is held twice at one instant, or while its host is down.
+    Raises ValueError if a core is held twice at one instant, or while its host is down.
     """
     begin, end = schedule.span_ns
     down = downtime.within(*(span_ns or (begin, end)))

@@ -44,44 +44,28 @@ class Schedule:
     never started          start = end = -1                                counts by state and why; the queue over
                                                                            time, if ``left_ns`` says until when
     =====================  ==============================================  ==========================================
-
-    Attributes
-    ----------
-    submit_ns, start_ns, end_ns : int64 (n,)
-        Instants; start and end are -1 for a row that never started. The submit of a later attempt is that of the job.
-    cores : int64 (n,)
-        Cores asked for.
-    n_cores : int
-        M, the cores of the machine.
-    held_cores : int64 (n,)
-        Cores held; more than asked for where hosts are given whole.
-    why, state : int64 (n,)
-        Numbers of :data:`WHY` and :data:`STATES`.
-    eligible_ns : int64 (n,)
-        Instant at which the row joined the queue; -1 if it was withdrawn before.
-    begin_ns : int64 (n,)
-        Instant from which the job's wait counts: its submit, or later where it could not join the queue before.
-    left_ns : int64 (n,)
-        Instant at which a row that never started left the queue; -1 where it is not known.
-    holdings : Holdings or None
-        Which cores the rows held until when, where some were released before the end; None where none were.
-    counted : bool (n,) or None
-        Rows of the jobs that are counted: the span, all numbers of jobs and rows, waits and core-hours are theirs. All rows
-        fill the machine and the queue within the span. None: all are counted.
     """
 
+    # int64 (n,): instants; start and end are -1 for a row that never started. The submit of a later attempt is that of
+    # the job.
     submit_ns: Array
     start_ns: Array
     end_ns: Array
-    cores: Array
-    n_cores: int
-    held_cores: Array
+    cores: Array  # int64 (n,): cores asked for
+    n_cores: int  # M, the cores of the machine
+    held_cores: Array  # int64 (n,): cores held; more than asked for where hosts are given whole
+    # int64 (n,): numbers of :data:`WHY` and :data:`STATES`
     why: Array
     state: Array
-    eligible_ns: Array
+    eligible_ns: Array  # int64 (n,): instant at which the row joined the queue; -1 if it was withdrawn before
+    # int64 (n,): instant from which the job's wait counts: its submit, or later where it could not join the queue
+    # before
     begin_ns: Array
-    left_ns: Array
+    left_ns: Array  # int64 (n,): instant at which a row that never started left the queue; -1 where it is not known
+    # which cores the rows held until when, where some were released before the end; None where none were
     holdings: Holdings | None = None
+    # bool (n,) or None: rows of the jobs that are counted: the span, all numbers of jobs and rows, waits and core-hours
+    # are theirs. All rows fill the machine and the queue within the span. None: all are counted.
     counted: Array | None = None
 
     @classmethod
@@ -105,12 +89,7 @@ class Schedule:
         """A schedule of the columns that there are.
 
         Without more, a row held what it asked for and was eligible at its submit; one that started did so as head and
-        completed, one that did not was cancelled, when is not known.
-
-        Raises
-        ------
-        ValueError
-            If the columns differ in length.
+        completed, one that did not was cancelled, when is not known. Raises ValueError if the columns differ in length.
         """
         n = len(submit_ns)
         given = {
@@ -180,16 +159,10 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Allocations:
-    """Which cores each row held: row ``i`` the half-open intervals ``first[i]:first[i + 1]`` of ``lo``, ``hi``.
+    """Which cores each row held: row ``i`` the half-open intervals ``first[i]:first[i + 1]`` of ``lo``, ``hi``."""
 
-    Attributes
-    ----------
-    first : int64 (n + 1,)
-    lo, hi : int64
-        Global core numbers, disjoint within a row.
-    """
-
-    first: Array
+    first: Array  # int64 (n + 1,)
+    # int64: global core numbers, disjoint within a row
     lo: Array
     hi: Array
 
@@ -200,20 +173,11 @@ def _no_instants() -> Array:
 
 @dataclass(frozen=True)
 class Downtime:
-    """When hosts were down or in maintenance.
+    """When hosts were down or in maintenance."""
 
-    Attributes
-    ----------
-    host : int64 (k,)
-        Host number.
-    cores : int64 (k,)
-        Cores of that host.
-    down_ns, up_ns : int64 (k,)
-        Instants, half-open; ``up_ns`` -1: never again. Intervals of one host may overlap: it is down once.
-    """
-
-    host: Array = field(default_factory=_no_instants)
-    cores: Array = field(default_factory=_no_instants)
+    host: Array = field(default_factory=_no_instants)  # int64 (k,): host number
+    cores: Array = field(default_factory=_no_instants)  # int64 (k,): cores of that host
+    # int64 (k,): instants, half-open; ``up_ns`` -1: never again. Intervals of one host may overlap: it is down once.
     down_ns: Array = field(default_factory=_no_instants)
     up_ns: Array = field(default_factory=_no_instants)
 

@@ -153,12 +153,10 @@ _DIRECTED = f"one of {', '.join(map(repr, DIRECTIONS))}, or a tuple of them"
 
 
 def directs(policy: object) -> frozenset[str]:
-    """What a policy says that it does to jobs that run, of :data:`DIRECTIONS`; nothing, of a program that was not met yet.
+    """What a policy says that it does to jobs that run, of :data:`DIRECTIONS`; nothing, of a program that was not met
+    yet.
 
-    Raises
-    ------
-    PluginError
-        If its attribute ``directs`` names something else than :data:`DIRECTIONS`, or it does not decide.
+    Raises PluginError if its attribute ``directs`` names something else than :data:`DIRECTIONS`, or it does not decide.
     """
     named = getattr(policy, "directs", ())
     if not named or not isinstance(policy, BatchPolicy):
@@ -325,24 +323,14 @@ class ScorePolicy:
 
 @dataclass(frozen=True, eq=False)
 class Scoring:
-    """A dynamic policy made ready for one run.
+    """A dynamic policy made ready for one run."""
 
-    Attributes
-    ----------
-    policy : ScorePolicy
-        For its name, and for :func:`unscored`.
-    score, account : callable
-        The two functions, as values that a kernel takes as arguments.
-    accounts : bool
-        Whether ``account`` does anything.
-    numbers, memory : ndarray of float64, shapes (k, n) and (m,)
-        The run's own: writable, and not shared with another run.
-    """
-
-    policy: ScorePolicy
+    policy: ScorePolicy  # for its name, and for :func:`unscored`
+    # the two functions, as values that a kernel takes as arguments
     score: Callable[..., int]
     account: Callable[..., int]
-    accounts: bool
+    accounts: bool  # whether ``account`` does anything
+    # ndarray of float64, shapes (k, n) and (m,): the run's own: writable, and not shared with another run
     numbers: Array
     memory: Array
 
@@ -354,11 +342,8 @@ _TRIED: Final[WeakSet[Any]] = WeakSet()
 def scoring(policy: ScoringPolicy, jobs: KnownJobs) -> Scoring:
     """Make a dynamic policy ready for a run with these jobs.
 
-    Raises
-    ------
-    PluginError
-        If its methods fail, its functions are not compiled as they must be, its numbers have another shape, or a first trial
-        shows that functions which are not ours are at fault.
+    Raises PluginError if its methods fail, its functions are not compiled as they must be, its numbers have another
+    shape, or a first trial shows that functions which are not ours are at fault.
     """
     blamed = f"batch policy {policy.name}"
     with blamed_on(f"{blamed}: prepare() failed"):
@@ -389,26 +374,9 @@ def unscored(policy: ScorePolicy, job_id: int, now_ns: int) -> TwolevelError:
 def ranks(policy: Policy, jobs: KnownJobs, tier: Array | None = None) -> Array:
     """The place of every job in a static policy's total order: tier, then key, then submit, then workload order.
 
-    Parameters
-    ----------
-    policy : Policy
-        Whose keys.
-    jobs : KnownJobs
-        The n jobs.
-    tier : ndarray of int64, shape (n,), optional
-        Goes before the key, the highest first; as of the jobs' partitions.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-        A permutation of 0 … n-1.
-
-    Raises
-    ------
-    PluginError
-        If the policy's keys have another shape, are no numbers or contain NaN.
-    InputError
-        If the policy says that the user is to blame.
+    ``policy``: whose keys. ``tier``, int64 (n,): goes before the key, the highest first; as of the jobs' partitions.
+    Returns int64 (n,): a permutation of 0 … n-1. Raises PluginError if the policy's keys have another shape, are no
+    numbers or contain NaN. Raises InputError if the policy says that the user is to blame.
     """
     n = len(jobs.submit_ns)
     with blamed_on(f"batch policy {policy.name}: keys() failed"):

@@ -40,13 +40,8 @@ _LONGEST_NAME = 60
 
 
 def may_not_fit(policy: object) -> bool:
-    """Whether jobs that a policy starts may turn out to have no place, and wait then.
-
-    Raises
-    ------
-    PluginError
-        If its attribute ``may_not_fit`` is neither True nor False.
-    """
+    """Whether jobs that a policy starts may turn out to have no place, and wait then. Raises PluginError if its
+    attribute ``may_not_fit`` is neither True nor False."""
     said = getattr(policy, "may_not_fit", False)
     if not isinstance(policy, DecidingPolicy):
         return False
@@ -58,10 +53,8 @@ def may_not_fit(policy: object) -> bool:
 def columns_declared(policy: object) -> dict[str, type]:
     """What a policy notes of its decisions: the names of columns, and their types; nothing of one that does not decide.
 
-    Raises
-    ------
-    PluginError
-        If its attribute ``decision_columns`` is no mapping of names to ``bls.seen.notes.NOTED``, or two columns have one name.
+    Raises PluginError if its attribute ``decision_columns`` is no mapping of names to ``bls.seen.notes.NOTED``, or two
+    columns have one name.
     """
     said = getattr(policy, "decision_columns", None)
     if said is None or not isinstance(policy, DecidingPolicy):
@@ -86,12 +79,7 @@ def columns_declared(policy: object) -> dict[str, type]:
 
 def policy_totals(policy: object) -> dict[str, Any]:
     """What a policy that decides has counted in its run, as ``{"policy": …}``; nothing of one that has no ``totals()``.
-
-    Raises
-    ------
-    PluginError
-        If it fails, or gives something else than names and plain values.
-    """
+    Raises PluginError if it fails, or gives something else than names and plain values."""
     total = getattr(policy, "totals", None)
     if not isinstance(policy, DecidingPolicy) or not callable(total):
         return {}
@@ -109,20 +97,11 @@ def policy_totals(policy: object) -> dict[str, Any]:
 def for_one_run(given: object, named: bool = False) -> Any:
     """The policy of one run, whose state is that run's alone.
 
-    A class stands for what it makes without arguments, for every run anew. Of an object that decides and has ``for_run()``
-    it is what that gives, and of one of a dataclass that was found by its name another one with the same parameters. Any
-    other object is itself: whoever gives it has it for as many runs as they like, and may look into it afterwards.
-
-    Parameters
-    ----------
-    given : policy or type
-    named : bool
-        Whether it was found by its name, and is nobody's own.
-
-    Raises
-    ------
-    PluginError
-        If it cannot be made, or is no policy that decides though ``for_run()`` should give one.
+    A class stands for what it makes without arguments, for every run anew. Of an object that decides and has
+    ``for_run()`` it is what that gives, and of one of a dataclass that was found by its name another one with the same
+    parameters. Any other object is itself: whoever gives it has it for as many runs as they like, and may look into it
+    afterwards. ``named``: whether it was found by its name, and is nobody's own. Raises PluginError if it cannot be
+    made, or is no policy that decides though ``for_run()`` should give one.
     """
     if isinstance(given, type):
         with blamed_on(f"batch policy {given.__name__}() cannot be made"):
@@ -144,13 +123,8 @@ def for_one_run(given: object, named: bool = False) -> Any:
 
 
 def check_rules(rules: Rules, policy: AnyPolicy) -> None:
-    """See that a policy can be used with these rules.
-
-    Raises
-    ------
-    InputError
-        If it decides itself what starts, and jobs should be backfilled, told something, or given other widths.
-    """
+    """See that a policy can be used with these rules. Raises InputError if it decides itself what starts, and jobs
+    should be backfilled, told something, or given other widths."""
     if rules.depth > 0 and isinstance(policy, Reject):
         raise InputError(f"{BACKFILL:{rules.backfill}}: batch policy {policy.name} starts no job; allowed: none")
     if rules.depth > 0 and isinstance(policy, DecidingPolicy):

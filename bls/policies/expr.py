@@ -28,13 +28,8 @@ def score_expression(
 
 
 def values(program: ExpressionCode, jobs: KnownJobs) -> Array:
-    """What an expression that does not change with time is worth for every job, float64 (n,).
-
-    Raises
-    ------
-    InputError
-        If it has no finite value for a job.
-    """
+    """What an expression that does not change with time is worth for every job, float64 (n,). Raises InputError if it
+    has no finite value for a job."""
     n = len(jobs.job_id)
     found = np.empty(n)
     submit_ns, estimate_ns, cores = (own(column, np.int64) for column in (jobs.submit_ns, jobs.estimate_ns, jobs.cores))
@@ -68,13 +63,8 @@ class StaticExpression:
 
 
 def expression(text: str, where: str = "") -> Policy | ScorePolicy:
-    """The policy of an expression: a static one if it has neither w nor l in it.
-
-    Raises
-    ------
-    InputError
-        As :func:`bls.policies.expression.parse`.
-    """
+    """The policy of an expression: a static one if it has neither w nor l in it. Raises InputError as
+    :func:`bls.policies.expression.parse`."""
     where = where or str(BLS)
     program = parse(text, f"{where}: expr")
     if not program.dynamic:
@@ -93,13 +83,8 @@ def _scored(program: ExpressionCode) -> ScorePolicy:
 
 
 def prepared(program: ExpressionCode, jobs: KnownJobs) -> tuple[Array, Array]:
-    """What :func:`score_expression` needs of a run: what jobs draw, W, if it is asked for, and the program.
-
-    Raises
-    ------
-    InputError
-        If what jobs draw is asked for and not known.
-    """
+    """What :func:`score_expression` needs of a run: what jobs draw, W, if it is asked for, and the program. Raises
+    InputError if what jobs draw is asked for and not known."""
     numbers, memory = same_memory(program.memory(jobs.n_cores), jobs)
     if program.names.isdisjoint(POWERED):
         return numbers, memory

@@ -84,24 +84,12 @@ _BLOCK = 256
 
 @dataclass(frozen=True)
 class ExpressionCode:
-    """A checked expression.
+    """A checked expression."""
 
-    Attributes
-    ----------
-    text : str
-        As it was written.
-    code : tuple of (int, float)
-        Opcodes with their operands, in postfix order.
-    depth : int
-        How many values the stack holds at most.
-    names : frozenset of str
-        Which of :data:`NAMES` it uses.
-    """
-
-    text: str
-    code: tuple[tuple[int, float], ...]
-    depth: int
-    names: frozenset[str]
+    text: str  # as it was written
+    code: tuple[tuple[int, float], ...]  # opcodes with their operands, in postfix order
+    depth: int  # how many values the stack holds at most
+    names: frozenset[str]  # which of :data:`NAMES` it uses
 
     @property
     def by_estimates(self) -> bool:
@@ -114,26 +102,16 @@ class ExpressionCode:
         return not self.names.isdisjoint("wl")
 
     def memory(self, n_cores: int) -> Array:
-        """What :func:`evaluate` reads, float64, on a machine of so many cores (0 if that is not known).
-
-        Raises
-        ------
-        ValueError
-            If the expression asks for z and it is not known.
-        """
+        """What :func:`evaluate` reads, float64, on a machine of so many cores (0 if that is not known). Raises
+        ValueError if the expression asks for z and it is not known."""
         if "z" in self.names and n_cores < 1:
             raise ValueError("z is asked for, but how many cores the machine has is not known")
         return np.array([n_cores, self.depth, *(number for pair in self.code for number in pair)], np.float64)
 
 
 def parse(text: str, where: str = "expression") -> ExpressionCode:
-    """The program of an expression.
-
-    Raises
-    ------
-    InputError
-        If it is no expression, or has anything in it that is not allowed; with its column, from 1.
-    """
+    """The program of an expression. Raises InputError if it is no expression, or has anything in it that is not
+    allowed; with its column, from 1."""
     text = text.strip(" ")
     start = f"{where}: {shown(text)}"
     if len(text) > MAX_LENGTH:
@@ -277,25 +255,13 @@ def evaluate(
 ) -> int:  # fmt: skip
     """The values of an expression for jobs that wait.
 
-    Parameters
-    ----------
-    memory : ndarray of float64
-        The program, :meth:`Program.memory`.
-    now_ns : int
-        The instant.
-    rows : ndarray of int64
-        The rows of all that wait, the first ``n_rows`` of them.
-    submit_ns, estimate_ns, cores : ndarray of int64
-        The jobs' columns, by row.
-    numbers : ndarray of float64, shape (1, n) or (0, n)
-        What they draw, W, where the expression asks for it.
-    out : ndarray of float64
-        Where the values go, in the order of ``rows``; NaN where there is no finite one.
+    - ``memory``, ndarray of float64: the program, :meth:`Program.memory`
+    - ``rows``, ndarray of int64: the rows of all that wait, the first ``n_rows`` of them
+    - ``submit_ns``, ``estimate_ns``, ``cores``, ndarray of int64: the jobs' columns, by row
+    - ``numbers``, float64 (1, n) or (0, n): what they draw, W, where the expression asks for it
+    - ``out``, ndarray of float64: where the values go, in the order of ``rows``; NaN where there is no finite one
 
-    Returns
-    -------
-    int
-        0, or 1 + the row of the first job that has no finite value.
+    Returns int: 0, or 1 + the row of the first job that has no finite value.
     """
     shortest_ns = 0
     for k in range(n_rows):

@@ -29,13 +29,8 @@ def _score(
 
 
 def power_w(jobs: KnownJobs, name: str) -> Array:
-    """What the requested cores of each job draw, W: float64 (n,).
-
-    Raises
-    ------
-    InputError
-        If that is not known; the message names the policy.
-    """
+    """What the requested cores of each job draw, W: float64 (n,). Raises InputError if that is not known; the message
+    names the policy."""
     if (jobs.core_mw < 0).any():
         raise InputError(
             f"{BLS:{name}}: the platform does not say what its hosts draw; allowed: one whose hosts have all [hosts.power] "

@@ -78,19 +78,18 @@ class Energy(Columns):
 
 @dataclass(frozen=True)
 class PowerSeries(Columns):
-    """A step function of power.
+    """A step function of power."""
 
-    Attributes
-    ----------
-    instant_ns, power_mw : int64 (k,)
-        From each instant on, so much; neighbours differ. The first is the begin.
-    until_ns : int
-        The end.
-    """
-
+    # int64 (k,): from each instant on, so much; neighbours differ. The first is the begin.
     instant_ns: Array
     power_mw: Array
-    until_ns: int
+    until_ns: int  # the end
+
+    @classmethod
+    def of_steps(cls, at: Array, values: Array, until_ns: int) -> PowerSeries:
+        """The series of values that hold from instants on, of which neighbours may be equal."""
+        another = np.append(True, values[1:] != values[:-1])
+        return cls(at[another], values[another], until_ns)
 
     def __len__(self) -> int:
         return len(self.instant_ns)
@@ -119,18 +118,10 @@ class PowerSeries(Columns):
 
 @dataclass(frozen=True)
 class PowerAccounts:
-    """What a run has drawn and used.
+    """What a run has drawn and used."""
 
-    Attributes
-    ----------
-    series : PowerSeries
-        Of the machine, from the first submit to the last end.
-    jobs : Energy
-        Of the cores that each row of the ledger's jobs held, while it did.
-    """
-
-    series: PowerSeries
-    jobs: Energy
+    series: PowerSeries  # of the machine, from the first submit to the last end
+    jobs: Energy  # of the cores that each row of the ledger's jobs held, while it did
 
 
 @dataclass(frozen=True)
@@ -181,25 +172,13 @@ def account(
 ) -> PowerAccounts:
     """Find out what was drawn.
 
-    Parameters
-    ----------
-    ledger : Ledger
-    table : PowerTable
-    downtime : Downtime
-        When hosts were down: they draw as if they were off.
-    stopped : HostPassages, optional
-        When hosts were out of service, as power was limited.
-    of : {"held", "working"}
-        Whether a core that is held is active, or one that is in a task.
-    begin_ns, until_ns : int
-        From when to when.
-    classes : PowerClasses, optional
-        What jobs draw, by the rows of the table of jobs, where they are not all as the platform says.
+    - ``downtime``: when hosts were down: they draw as if they were off
+    - ``stopped``: when hosts were out of service, as power was limited
+    - ``of``, {"held", "working"}: whether a core that is held is active, or one that is in a task
+    - ``begin_ns``, ``until_ns``: from when to when
+    - ``classes``: what jobs draw, by the rows of the table of jobs, where they are not all as the platform says
 
-    Raises
-    ------
-    InputError
-        If tasks are to be told apart and there are no records of them.
+    Raises InputError if tasks are to be told apart and there are no records of them.
     """
     pieces = _drawn(ledger, table, of, classes)
     away = away_hosts(table, downtime.within(begin_ns, until_ns), stopped, until_ns)
@@ -273,6 +252,12 @@ def ascending(*columns: Array) -> Array:
     another[1:] = found[1:] != found[:-1]
     chosen: Array = found[another]
     return chosen
+
+
+def covered(at: Array, start: Array, end: Array) -> Array:
+    """How many of the spans [start, end) contain each instant."""
+    found: Array = np.searchsorted(np.sort(start), at, side="right") - np.searchsorted(np.sort(end), at, side="right")
+    return found
 
 
 def step_series(
@@ -394,13 +379,8 @@ def _priced(
 
 
 def working_cores(ledger: Ledger) -> tuple[Array, ...]:
-    """Which cores were in tasks from when to when, at which scale of their speeds: job, core, start, end, scale.
-
-    Raises
-    ------
-    InputError
-        If there are no records of tasks.
-    """
+    """Which cores were in tasks from when to when, at which scale of their speeds: job, core, start, end, scale. Raises
+    InputError if there are no records of tasks."""
     tasks, scales = ledger.tasks, ledger.scales
     if tasks is None:
         raise InputError(

@@ -25,22 +25,13 @@ _COLUMN = "allowed"
 def allowed_jobs(said: str | os.PathLike[str], workload: Workload, known: Array, seed: int) -> Array:
     """Of which jobs it is allowed: bool (n,).
 
-    Parameters
-    ----------
-    said : str or path
-        ``none``; ``all``; a share of the jobs from 0 to 1, or as ``75%``, drawn so that those of a smaller share are among
-        those of a greater one; ``users:3 17``, all of these users; or a CSV file with the columns ``job_id`` and ``allowed``,
-        1 or 0, where jobs that it does not name are not.
-    workload : Workload
-    known : int64
-        Job numbers that a file may name beside the workload's.
-    seed : int
-        Of the stream that a share is drawn from.
+    - ``said``: ``none``; ``all``; a share of the jobs from 0 to 1, or as ``75%``, drawn so that those of a smaller
+      share are among those of a greater one; ``users:3 17``, all of these users; or a CSV file with the columns
+      ``job_id`` and ``allowed``, 1 or 0, where jobs that it does not name are not
+    - ``known``, int64: job numbers that a file may name beside the workload's
+    - ``seed``: of the stream that a share is drawn from
 
-    Raises
-    ------
-    InputError
-        If it is none of these, or the file cannot be used.
+    Raises InputError if it is none of these, or the file cannot be used.
     """
     text = os.fspath(said)
     n = len(workload)

@@ -61,13 +61,7 @@ def facility(series: PowerSeries, full_mw: int, pue: Pue) -> Facility:
 
 
 def parse_pue(text: str) -> Pue:
-    """A PUE as it is written.
-
-    Raises
-    ------
-    InputError
-        If it is none, or its loads are not ascending.
-    """
+    """A PUE as it is written. Raises InputError if it is none, or its loads are not ascending."""
     parts = text.split()
     if len(parts) == 1 and ":" not in text:
         return Pue((Fraction(0),), (_value(parts[0], text, 1, _MOST),))

@@ -27,24 +27,7 @@ def domain_series(
     stopped: HostPassages | None = None,
     classes: PowerClasses | None = None,
 ) -> PowerSeries:
-    """What the hosts of a domain have drawn over time.
-
-    Parameters
-    ----------
-    ledger : Ledger
-    table : PowerTable
-    downtime : Downtime
-        When hosts were down: they draw as if they were off.
-    domain : Domain
-    of : {"held", "working"}
-        Whether a core that is held is active, or one that is in a task.
-    begin_ns, until_ns : int
-        From when to when.
-    stopped : HostPassages, optional
-        When hosts were asleep.
-    classes : PowerClasses, optional
-        What rows of the table of jobs draw, where that is not as the platform says.
-    """
+    """What the hosts of a domain have drawn over time; parameters as of :func:`bls.power.accounting.account`."""
     columns = drawn_within(ledger, table, of, domain.clipped, classes)
     down = downtime.within(begin_ns, until_ns)
     down = replace(down, **{name: column[domain.hosts[down.host]] for name, column in vars(down).items()})

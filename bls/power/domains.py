@@ -21,31 +21,19 @@ _ALLOWED = "allowed: nothing, for the machine, partition:NAME, switch:NAME, or h
 
 @dataclass(frozen=True, eq=False)
 class Domain(Columns):
-    """Some hosts of the machine that limits of their own are of.
+    """Some hosts of the machine that limits of their own are of."""
 
-    Attributes
-    ----------
-    name : str
-        As in the file: ``partition:a``, ``switch:s0``, ``hosts:4-7``.
-    hosts : bool (H,)
-        Which they are.
-    host_lo, host_hi, core_lo, core_hi : int64 (k,)
-        The same as half-open intervals, and their cores.
-    idle_mw, full_mw : int
-        What they draw if all of their cores are idle, and if all work at full speed.
-    limits : Limits
-        Those of this domain.
-    """
-
-    name: str
-    hosts: Array
+    name: str  # as in the file: ``partition:a``, ``switch:s0``, ``hosts:4-7``
+    hosts: Array  # bool (H,): which they are
+    # int64 (k,): the same as half-open intervals, and their cores
     host_lo: Array
     host_hi: Array
     core_lo: Array
     core_hi: Array
+    # what they draw if all of their cores are idle, and if all work at full speed
     idle_mw: int
     full_mw: int
-    limits: Limits
+    limits: Limits  # those of this domain
 
     def clipped(self, lo: Array, hi: Array) -> tuple[Array, Array, Array]:
         """What of some intervals of cores is the domain's: which of them, and the pieces; int64 each."""
@@ -95,20 +83,11 @@ def _intervals(text: str, platform: Platform, where: str) -> tuple[str, list[tup
 def domain_named(text: str, platform: Platform, table: PowerTable, where: str) -> Domain:
     """The domain of a limit, of which no limit is known yet.
 
-    Parameters
-    ----------
-    text : str
-        ``partition:NAME``, ``switch:NAME`` or ``hosts:4-7``.
-    platform : Platform
-    table : PowerTable
-        What its hosts draw.
-    where : str
-        What messages begin with.
+    - ``text``: ``partition:NAME``, ``switch:NAME`` or ``hosts:4-7``
+    - ``table``: what its hosts draw
+    - ``where``: what messages begin with
 
-    Raises
-    ------
-    InputError
-        If there is no such partition, switch or host.
+    Raises InputError if there is no such partition, switch or host.
     """
     name, intervals = _intervals(text, platform, where)
     lo, hi = (np.array(column, np.int64) for column in zip(*intervals, strict=True))

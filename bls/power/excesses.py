@@ -47,25 +47,14 @@ def excesses_of(
 ) -> list[Excess]:
     """When more was drawn than limits allowed, and why.
 
-    Parameters
-    ----------
-    limits : Limits
-    series : PowerSeries
-        What was drawn.
-    thought : PowerSeries, optional
-        What would have been drawn had jobs drawn what they were thought to; None where that is the same.
-    at : int64 (n,)
-        All instants at which something changes, ascending, ns.
-    moving : bool (n,)
-        Whether any host is on its way off or back from then on.
-    until_ns : int
-        The run's end.
-    least_mw : int
-        What is drawn if nobody works, mW.
-    fallback : str
-        What is done where a job would draw too much, without its parameters.
-    where : str
-        The part of the machine; empty: all of it.
+    - ``series``: what was drawn
+    - ``thought``: what would have been drawn had jobs drawn what they were thought to; None where that is the same
+    - ``at``, int64 (n,): all instants at which something changes, ascending, ns
+    - ``moving``, bool (n,): whether any host is on its way off or back from then on
+    - ``until_ns``: the run's end
+    - ``least_mw``: what is drawn if nobody works, mW
+    - ``fallback``: what is done where a job would draw too much, without its parameters
+    - ``where``: the part of the machine; empty: all of it
     """
     ends, drawn = np.append(at[1:], until_ns), series.at(at)
     known = limits.steps(at, b.NEVER, known=True)

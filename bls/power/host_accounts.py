@@ -27,24 +27,12 @@ class HostIntervals(NamedTuple):
 
 @dataclass(frozen=True)
 class HostEnergies(Columns):
-    """What hosts have used during intervals, by what for; an ``Energy`` of n rows each.
+    """What hosts have used during intervals, by what for; an ``Energy`` of n rows each."""
 
-    Attributes
-    ----------
-    jobs : Energy
-        By cores that jobs held.
-    idle_cores : Energy
-        By cores that no job held, of a host that was up.
-    base : Energy
-        By hosts that were up, beside their cores.
-    off : Energy
-        By hosts that were not: off, on their ways off or back, or down.
-    """
-
-    jobs: Energy
-    idle_cores: Energy
-    base: Energy
-    off: Energy
+    jobs: Energy  # by cores that jobs held
+    idle_cores: Energy  # by cores that no job held, of a host that was up
+    base: Energy  # by hosts that were up, beside their cores
+    off: Energy  # by hosts that were not: off, on their ways off or back, or down
 
     @property
     def total(self) -> Energy:
@@ -70,28 +58,8 @@ def host_energies(
     of: str,
     classes: PowerClasses | None = None,
 ) -> HostEnergies:
-    """What hosts have used.
-
-    Parameters
-    ----------
-    ledger : Ledger
-    table : PowerTable
-    downtime : Downtime
-        When hosts were down: they draw as if they were off.
-    stopped : HostPassages or None
-        When hosts were out of service, as power was limited.
-    intervals : HostIntervals
-        During which; what lies in none of them is not counted.
-    of : {"held", "working"}
-        Whether a core that is held is active, or one that is in a task.
-    classes : PowerClasses, optional
-        What jobs draw, by the rows of the table of jobs, where they are not all as the platform says.
-
-    Raises
-    ------
-    InputError
-        If tasks are to be told apart and there are no records of them.
-    """
+    """What hosts have used during intervals; what lies in none of them is not counted. Other parameters, and errors, as of
+    :func:`bls.power.accounting.account`."""
     host, begin, end = intervals
     of_host, cores, lasts = table.group_of_host(host), table.cores, end - begin
     jobs, held_idle = _held(ledger, table, classes, working=of == "held")

@@ -56,33 +56,19 @@ Said = Callable[[str, Array], Array | None]
 
 @dataclass(frozen=True, eq=False)
 class JobPower:
-    """What is said of jobs; int64 (n,) each, parts per billion.
-
-    Attributes
-    ----------
-    power, memory_bound : ndarray
-    given : tuple of str
-        Which of the two anybody has said anything of.
-    """
+    """What is said of jobs; int64 (n,) each, parts per billion."""
 
     power: Array
     memory_bound: Array
-    given: tuple[str, ...]
+    given: tuple[str, ...]  # which of the two anybody has said anything of
 
 
 @dataclass(frozen=True)
 class PowerClasses(Columns):
-    """What a core of G groups draws in S states, and its speed there, for jobs of K classes: all int64.
+    """What a core of G groups draws in S states, and its speed there, for jobs of K classes: all int64."""
 
-    Attributes
-    ----------
-    kind : ndarray, shape (n,)
-        The class of each job, or of each row of a table of jobs; class 0 is as the platform says.
-    speed, active_mw : ndarray, shape (K, S, G)
-        As of ``PowerTable``.
-    """
-
-    kind: Array
+    kind: Array  # (n,): the class of each job, or of each row of a table of jobs; class 0 is as the platform says
+    # (K, S, G): as of ``PowerTable``
     speed: Array
     active_mw: Array
 
@@ -116,13 +102,8 @@ def active_mw(table: PowerTable, classes: PowerClasses | None, row: Array, scale
 
 
 def part_of(where: str, column: str, value: object) -> int:
-    """A number in parts per billion.
-
-    Raises
-    ------
-    InputError
-        If it is none from 0 to :data:`HIGHEST`; the message begins with ``where``.
-    """
+    """A number in parts per billion. Raises InputError if it is none from 0 to :data:`HIGHEST`; the message begins with
+    ``where``."""
     return round(real(where, value, 0, HIGHEST[column]) * WHOLE)
 
 
@@ -146,12 +127,7 @@ def _read(where: str, column: str, text: str) -> int:
 def given_columns(given: object) -> dict[str, list[Any]]:
     """What is given in Python, columns by their names, ``job_id`` and ``power`` or ``memory_bound`` or both, as lists.
 
-    What is missing of a job, ``None`` or NaN, is as the platform says.
-
-    Raises
-    ------
-    InputError
-        If it is nothing of the kind.
+    What is missing of a job, ``None`` or NaN, is as the platform says. Raises InputError if it is nothing of the kind.
     """
     allowed = f"allowed: a CSV file, or columns as {{'job_id': [17, 18], '{POWER}': [0.8, 1.2]}}"
     if not isinstance(given, Mapping) and not hasattr(given, "columns"):
@@ -208,21 +184,12 @@ def job_power(
 ) -> JobPower | None:
     """What is said of the jobs of a run; None where nothing is.
 
-    Parameters
-    ----------
-    given : path or mapping, optional
-        A file, or columns from :func:`given_columns`.
-    workload : Workload
-    known : int64
-        Job numbers that may be named beside the workload's.
-    said : callable, optional
-        ``said(column, otherwise)``: what jobs' applications say goes before ``otherwise``, parts per billion; None where none
-        of them says anything.
+    - ``given``: a file, or columns from :func:`given_columns`
+    - ``known``, int64: job numbers that may be named beside the workload's
+    - ``said``: ``said(column, otherwise)``: what jobs' applications say goes before ``otherwise``, parts per billion;
+      None where none of them says anything
 
-    Raises
-    ------
-    InputError
-        If the file or the columns cannot be used.
+    Raises InputError if the file or the columns cannot be used.
     """
     found: dict[str, Array] = {}
     if isinstance(given, Mapping):
@@ -245,13 +212,8 @@ def job_power(
 
 
 def power_classes(table: PowerTable, jobs: JobPower, job_id: Array) -> PowerClasses:
-    """The classes of jobs that are equal in both.
-
-    Raises
-    ------
-    InputError
-        If the machine could draw more than :data:`bls.power.table.MOST_MW`.
-    """
+    """The classes of jobs that are equal in both. Raises InputError if the machine could draw more than
+    :data:`bls.power.table.MOST_MW`."""
     _check_most(table, jobs, job_id)
     plain = np.array([[WHOLE], [0]])
     pairs, kind = np.unique(

@@ -81,21 +81,13 @@ class Lowerings(NamedTuple):
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits, and how long after its begin, or before it, each of them is known.
-
-    Parameters
-    ----------
-    limits : sequence of Limit
-    reaction_ns, notice_ns : int
-        At most one of them is not 0.
-    also_ns : tuple of int
-        Further instants that :attr:`instants` is to have.
-    """
+    """Limits, and how long after its begin, or before it, each of them is known."""
 
     limits: tuple[Limit, ...] = ()
+    # at most one of them is not 0
     reaction_ns: int = 0
     notice_ns: int = 0
-    also_ns: tuple[int, ...] = ()
+    also_ns: tuple[int, ...] = ()  # further instants that :attr:`instants` is to have
 
     def __bool__(self) -> bool:
         return bool(self.limits)
@@ -209,19 +201,12 @@ def read_limits(
 ) -> tuple[Limit, ...]:
     """The limits of a file.
 
-    Parameters
-    ----------
-    path : path
-    full_mw : int
-        What shares are of.
-    full_of : callable, optional
-        What shares of a part of the machine are of, by its name and what messages begin with; without it there are none.
+    - ``full_mw``: what shares are of
+    - ``full_of``: what shares of a part of the machine are of, by its name and what messages begin with; without it
+      there are none
 
-    Raises
-    ------
-    InputError
-        One line that names the file and the line: columns are missing or unknown, a time is none, ``from`` is not before
-        ``to``, a limit is no power and no share.
+    Raises InputError, in one line that names the file and the line, if columns are missing or unknown, a time is none,
+    ``from`` is not before ``to``, a limit is no power and no share.
     """
     source = os.fspath(path)
     lines = read_csv(path, "file of limits")
@@ -251,14 +236,8 @@ def read_limits(
 
 
 def given_limits(given: object) -> tuple[Limit, ...]:
-    """The limits of a sequence of (from_ns, to_ns, W), or (from_ns, to_ns, W, where), as of ``PowerOptions.limits``; W are
-    rounded to whole mW.
-
-    Raises
-    ------
-    InputError
-        One line that begins with ``limits``, or ``limits[k]``.
-    """
+    """The limits of a sequence of (from_ns, to_ns, W), or (from_ns, to_ns, W, where), as of ``PowerOptions.limits``; W
+    are rounded to whole mW. Raises InputError: one line that begins with ``limits``, or ``limits[k]``."""
     as_is = "allowed: (from_ns, to_ns, W) for each, as (0, 86_400 * 10**9, 407_000); to_ns None is for ever"
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or not len(given):
         raise InputError(f"limits: {shown(given)}; {as_is}")

@@ -19,6 +19,7 @@ from bls.power.accounting import (
     PowerSeries,
     account,
     ascending,
+    covered,
     drawn_by_jobs,
     step_series,
 )
@@ -52,31 +53,20 @@ _LISTED: Final = 1000
 
 @dataclass(frozen=True, eq=False)
 class PowerReport:
-    """What a run has drawn, and what its jobs have used.
-
-    Parameters
-    ----------
-    ledger : Ledger
-    plan : PowerPlan
-    downtime : Downtime
-        When hosts were down.
-    stopped : HostPassages, optional
-        When hosts were out of service, as power was limited, or asleep.
-    begin_ns, until_ns : int
-        From when to when: the first submit, and the last end.
-    predicted : int64 (rows,), optional
-        What each row's job was thought to draw, by what the platform says, parts per billion; of rows of the table of jobs.
-    boot_wait_ns : int64 (n,), optional
-        For how long each row of the table of jobs waited for hosts to boot, -1 if it has not started; None where none sleep.
-    """
+    """What a run has drawn, and what its jobs have used."""
 
     ledger: Ledger
     plan: PowerPlan
-    downtime: Downtime
-    stopped: HostPassages | None
+    downtime: Downtime  # when hosts were down
+    stopped: HostPassages | None  # when hosts were out of service, as power was limited, or asleep
+    # from when to when: the first submit, and the last end
     begin_ns: int
     until_ns: int
+    # int64 (rows,): what each row's job was thought to draw, by what the platform says, parts per billion; of rows of
+    # the table of jobs
     predicted: Array | None = None
+    # int64 (n,): for how long each row of the table of jobs waited for hosts to boot, -1 if it has not started; None
+    # where none sleep
     boot_wait_ns: Array | None = None
 
     @cached_property
@@ -204,8 +194,7 @@ class PowerReport:
             done |= drawn <= known
         may, none_held = np.where(slowed, 1, 0), 0
         level[step_series(none_held, start_ns, held.end_ns, may, self.begin_ns, self.until_ns).at(every) == 0] = 0
-        another = np.append(True, level[1:] != level[:-1])
-        return PowerSeries(every[another], level[another], self.until_ns)
+        return PowerSeries.of_steps(every, level, self.until_ns)
 
     @cached_property
     def _slowed(self) -> tuple[PowerSeries, PowerSeries] | None:
@@ -267,20 +256,20 @@ class PowerReport:
         some = (state == b.SHUTTING) | (state == b.BOOTING)
         if domain is not None:
             some &= domain.hosts[host]
-        found: Array = _covered(at, start[some], end[some]) > 0
+        found: Array = covered(at, start[some], end[some]) > 0
         return found
 
     def _host_counts(self, at: Array) -> dict[str, Array]:
         n_hosts = int(self.plan.table.first_host[-1])
         down = self.downtime.within(self.begin_ns, self.until_ns)
-        away = _covered(at, down.down_ns, down.up_ns)
+        away = covered(at, down.down_ns, down.up_ns)
         found = {}
         for name, what in (("out", b.OUT), ("stopping", b.SHUTTING), ("off", b.OFF), ("booting", b.BOOTING)):
             if self._host_spans is None:
                 found[f"hosts_{name}"] = np.zeros(len(at), np.int64)
             else:
                 _, state, start, end = self._host_spans
-                found[f"hosts_{name}"] = _covered(at, start[state == what], end[state == what])
+                found[f"hosts_{name}"] = covered(at, start[state == what], end[state == what])
         up = n_hosts - away - sum(found.values())
         return {"hosts_up": up, **found, "hosts_down": away}
 
@@ -493,12 +482,6 @@ class PowerReport:
             for domain in self.plan.domains
         }
         return {"domains": domains}
-
-
-def _covered(at: Array, start: Array, end: Array) -> Array:
-    # How many of the spans contain each instant.
-    found: Array = np.searchsorted(np.sort(start), at, side="right") - np.searchsorted(np.sort(end), at, side="right")
-    return found
 
 
 def _lowest(limits: Limits, at: Array) -> Array:

@@ -41,48 +41,23 @@ _PJ_PER_KWH: Final = 3_600_000 * PJ_PER_J
 
 @dataclass(frozen=True)
 class Signals(Columns):
-    """What holds from each instant on.
+    """What holds from each instant on."""
 
-    Attributes
-    ----------
-    source : str
-        The file, for messages.
-    instant_ns : int64 (k,)
-        Ascending, the first is 0.
-    values : dict of str to list of int
-        By the names of :data:`KINDS`: millionths for a kWh.
-    """
-
-    source: str
-    instant_ns: Array
-    values: dict[str, list[int]]
+    source: str  # the file, for messages
+    instant_ns: Array  # int64 (k,): ascending, the first is 0
+    values: dict[str, list[int]]  # by the names of :data:`KINDS`: millionths for a kWh
 
 
 class Spending(NamedTuple):
-    """What some energies come to, each rounded once.
+    """What some energies come to, each rounded once."""
 
-    Attributes
-    ----------
-    each : dict of str to float64 (n,)
-        Of each of them, by what it is called (:data:`KINDS`).
-    total : dict of str to float
-        Of all together.
-    """
-
-    each: dict[str, Array]
-    total: dict[str, float]
+    each: dict[str, Array]  # dict of str to float64 (n,): of each of them, by what it is called (:data:`KINDS`)
+    total: dict[str, float]  # of all together
 
 
 def spent(signals: Signals, pieces: Iterable[tuple[Array, Array, Array, Array]], n: int) -> Spending:
-    """What the energy of pieces of time comes to, exactly.
-
-    Parameters
-    ----------
-    signals : Signals
-    pieces : iterable of (place, start_ns, end_ns, mw), int64 each
-        Whose it is, of ``n``, and that so much is drawn from one instant to another.
-    n : int
-    """
+    """What the energy of pieces of time comes to, exactly. ``pieces``, iterable of (place, start_ns, end_ns, mw), int64
+    each: whose it is, of ``n``, and that so much is drawn from one instant to another."""
     k = len(signals.instant_ns)
     exact = {name: [0] * n for name in signals.values}
     for place, start, end, mw in pieces:
@@ -111,18 +86,8 @@ def _cut(instant_ns: Array, start: Array, end: Array) -> tuple[Array, Array, Arr
 
 
 def read_signals(path: str | os.PathLike[str]) -> Signals:
-    """The signals of a file.
-
-    Parameters
-    ----------
-    path : path
-
-    Raises
-    ------
-    InputError
-        One line that names the file and the line: columns are missing or unknown, a time is none or not after the one before
-        it, the first is not 0, or a number is none.
-    """
+    """The signals of a file. Raises InputError, in one line that names the file and the line, if columns are missing or
+    unknown, a time is none or not after the one before it, the first is not 0, or a number is none."""
     source = os.fspath(path)
     lines = read_csv(path, "file of signals")
     _, header = next(lines)

@@ -33,13 +33,8 @@ def sleep_passages(table: PowerTable) -> Array:
 
 
 def check_sleeping(rules: Rules, constraints: JobConstraints, *, limited: bool) -> None:
-    """Refuse what cannot be where hosts sleep.
-
-    Raises
-    ------
-    InputError
-        If the rules have cores come to running jobs, jobs would be late for windows, or widths are to fit limits, too.
-    """
+    """Refuse what cannot be where hosts sleep. Raises InputError if the rules have cores come to running jobs, jobs
+    would be late for windows, or widths are to fit limits, too."""
     if constraints.windows is not None and len(constraints.windows):
         raise InputError(
             f"{SLEEP_AFTER}: not with {WINDOWS}, as a job that waits for its hosts to boot would be late for one; "

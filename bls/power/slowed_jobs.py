@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bls.power.accounting import PowerSeries, ascending, held_cores
+from bls.power.accounting import PowerSeries, ascending, covered, held_cores
 from bls.power.job_power import PowerClasses
 from bls.power.table import PowerTable
 from traces.compiled import Array
@@ -14,17 +14,8 @@ from traces.ledger import Ledger
 def slowed_over_time(
     ledger: Ledger, table: PowerTable, classes: PowerClasses | None, begin_ns: int, until_ns: int
 ) -> tuple[PowerSeries, PowerSeries]:
-    """The slowest state that any job is in, over time, and how many jobs are slowed.
-
-    Parameters
-    ----------
-    ledger : Ledger
-    table : PowerTable
-    classes : PowerClasses or None
-        Of the rows of the table of jobs, where something is said of what jobs draw.
-    begin_ns, until_ns : int
-        From when to when.
-    """
+    """The slowest state that any job is in, over time, and how many jobs are slowed. ``classes``: of the rows of the
+    table of jobs, where something is said of what jobs draw. ``begin_ns``, ``until_ns``: from when to when."""
     job, lo, _, start, end, scale = held_cores(ledger)
     # The first state that is so slow: one that a group has once more, as others have more of them, is none of its own.
     group = table.group_of_core(lo)
@@ -37,9 +28,12 @@ def slowed_over_time(
     level = np.zeros(len(every), np.int64)
     for at in range(1, table.n_states):
         some = state >= at
-        level[_active(every, start[some], end[some]) > 0] = at
+        level[covered(every, start[some], end[some]) > 0] = at
     first, last = _of_jobs(job, start, end)
-    return _steps(every, level, until_ns), _steps(every, _active(every, first, last), until_ns)
+    return (
+        PowerSeries.of_steps(every, level, until_ns),
+        PowerSeries.of_steps(every, covered(every, first, last), until_ns),
+    )
 
 
 def _of_jobs(job: Array, start: Array, end: Array) -> tuple[Array, Array]:
@@ -56,14 +50,3 @@ def _of_jobs(job: Array, start: Array, end: Array) -> tuple[Array, Array]:
             lasts.append(stop)
         before = one
     return np.array(firsts, np.int64), np.array(lasts, np.int64)
-
-
-def _active(at: Array, start: Array, end: Array) -> Array:
-    # How many of the spans contain each instant.
-    found: Array = np.searchsorted(np.sort(start), at, side="right") - np.searchsorted(np.sort(end), at, side="right")
-    return found
-
-
-def _steps(at: Array, values: Array, until_ns: int) -> PowerSeries:
-    another = np.append(True, values[1:] != values[:-1])
-    return PowerSeries(at[another], values[another], until_ns)

@@ -25,34 +25,21 @@ class PowerTable(Columns):
     """What each of G groups of equal hosts draws, in whole mW; all int64.
 
     A group with fewer states than another has its last one once more.
-
-    Attributes
-    ----------
-    first_host, first_core : ndarray, shape (G + 1,)
-        Group ``g`` has the hosts ``first_host[g]:first_host[g + 1]``, and likewise cores.
-    cores : ndarray, shape (G,)
-        Of one host.
-    speed : ndarray, shape (S, G)
-        Of each state, in parts per billion of the core's own; fastest first.
-    active_mw : ndarray, shape (S, G)
-        Of a core that works, in each state.
-    idle_mw, waiting_mw : ndarray, shape (G,)
-        Of a core that nobody holds, and of one that is held and in no task.
-    base_mw, off_mw : ndarray, shape (G,)
-        Of a host that is up, beside its cores, and of one that is off.
-    shutdown_ns, shutdown_mw, boot_ns, boot_mw : ndarray, shape (G,)
-        How long that takes, and what a host draws meanwhile.
     """
 
+    # (G + 1,): group ``g`` has the hosts ``first_host[g]:first_host[g + 1]``, and likewise cores
     first_host: Array
     first_core: Array
-    cores: Array
-    speed: Array
-    active_mw: Array
+    cores: Array  # (G,): of one host
+    speed: Array  # (S, G): of each state, in parts per billion of the core's own; fastest first
+    active_mw: Array  # (S, G): of a core that works, in each state
+    # (G,): of a core that nobody holds, and of one that is held and in no task
     idle_mw: Array
     waiting_mw: Array
+    # (G,): of a host that is up, beside its cores, and of one that is off
     base_mw: Array
     off_mw: Array
+    # (G,): how long that takes, and what a host draws meanwhile
     shutdown_ns: Array
     shutdown_mw: Array
     boot_ns: Array
@@ -103,30 +90,15 @@ class PowerTable(Columns):
 
     def state_of(self, scale: Array, group: Array) -> Array:
         """In which state cores of these groups are whose speeds are scaled so: the slowest one that is no slower.
-
-        Parameters
-        ----------
-        scale : int64 (k,)
-            Parts per billion.
-        group : int64 (k,)
-
-        Returns
-        -------
-        int64 (k,)
-        """
+        ``scale``, int64 (k,): parts per billion. ``group``: int64 (k,). Returns int64 (k,)."""
         fits = self.speed[:, group] >= np.minimum(scale, WHOLE)
         found: Array = fits.sum(axis=0) - 1
         return found
 
 
 def power_table(platform: Platform, option: str) -> PowerTable:
-    """The table of a platform; ``option`` is what needs it.
-
-    Raises
-    ------
-    InputError
-        If it does not say what all of its hosts draw, or they draw more than :data:`MOST_MW`.
-    """
+    """The table of a platform; ``option`` is what needs it. Raises InputError if it does not say what all of its hosts
+    draw, or they draw more than :data:`MOST_MW`."""
     powers = [group.power for group in platform.hosts]
     missing = next((place for place, power in enumerate(powers) if power is None), None)
     if missing is not None:

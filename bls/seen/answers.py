@@ -45,13 +45,7 @@ Choice: TypeAlias = SeenJob | tuple[SeenJob, Iterable[int]] | tuple[SeenJob, Ite
 
 
 class AnswerError(PluginError):
-    """What a policy has decided cannot be.
-
-    Attributes
-    ----------
-    did : str
-        What it did, as "gave job 7 twice".
-    """
+    """What a policy has decided cannot be. ``did``: what it did, as "gave job 7 twice"."""
 
     def __init__(self, did: str) -> None:
         super().__init__(f"decide() {did}")
@@ -105,20 +99,13 @@ def reason_text(reason: object) -> str | None:
 def placed(given: object, n_cores: int, whole_hosts: bool) -> tuple[SeenJob, Cores | None, str]:
     """A job, the cores on which a policy places it, None where it does not, and why it starts, which may be empty.
 
-    Parameters
-    ----------
-    given : tuple of SeenJob and iterable of int, or Start
-        What ``decide()`` gave that is no job.
-    n_cores : int
-        Cores of the machine.
-    whole_hosts : bool
-        Whether hosts are not shared, so that jobs may hold more cores than they ask for.
+    - ``given``: what ``decide()`` gave that is no job
+    - ``n_cores``: cores of the machine
+    - ``whole_hosts``: whether hosts are not shared, so that jobs may hold more cores than they ask for
 
-    Raises
-    ------
-    AnswerError
-        If it is no such thing, the reason is none, or a core is none of the machine's, is named twice, or there are more or
-        fewer than the job asks for. What else a job needs is found out as it starts (``bls.engine.named_cores``).
+    Raises AnswerError if it is no such thing, the reason is none, or a core is none of the machine's, is named twice,
+    or there are more or fewer than the job asks for. What else a job needs is found out as it starts
+    (``bls.engine.named_cores``).
     """
     if not (isinstance(given, tuple) and 2 <= len(given) <= 3 and isinstance(given[0], SeenJob)):
         allowed = "jobs of view.waiting, pairs of one and its cores, or bls.Start(job, cores, because)"
@@ -137,12 +124,7 @@ def placed(given: object, n_cores: int, whole_hosts: bool) -> tuple[SeenJob, Cor
 
 def check_apart(jobs: Mapping[int, SeenJob], rows: Sequence[int], named: Mapping[int, Cores]) -> None:
     """See that no core is named for two jobs; ``rows`` are those of all that start, and ``named`` is by place in it.
-
-    Raises
-    ------
-    AnswerError
-        If one is.
-    """
+    Raises AnswerError if one is."""
     spans = sorted((lo, hi, place) for place, cores in named.items() for lo, hi in cores)
     for (_, end, one), (begin, _, other) in pairwise(spans):
         if begin < end:

@@ -22,14 +22,8 @@ from traces.compiled import Array
 class _Columns:
     """What jobs that wait and jobs that run have in common.
 
-    Attributes
-    ----------
-    job_id, submit_ns, cores, user, group, queue, partition, qos, application, memory_kb : int64 (n,)
-        As the workload says; -1 unknown.
-    walltime_ns : int64 (n,)
-        The run times that their users requested.
-    eligible_ns, attempt : int64 (n,)
-        When they joined the queue, and how many attempts were cut before.
+    ``walltime_ns``, int64 (n,): the run times that their users requested. ``eligible_ns``, ``attempt``, int64 (n,):
+    when they joined the queue, and how many attempts were cut before.
     """
 
     #: Columns of the workload, under its names.
@@ -37,6 +31,7 @@ class _Columns:
         "job_id", "submit_ns", "cores", "user", "group", "queue", "partition", "qos", "application", "memory_kb",
     )  # fmt: skip
 
+    # int64 (n,): as the workload says; -1 unknown
     job_id: Array
     submit_ns: Array
     cores: Array

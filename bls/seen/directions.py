@@ -35,10 +35,8 @@ class Directions:
     def scale(self, job: SeenJob, factor: Any, cores: Iterable[Any] | None, held: Set[int] | None) -> None:
         """Scale the speeds of a job's cores: of all, or of those that are named, of those that are ``held``.
 
-        Raises
-        ------
-        PluginError
-            If the factor is none, a core is not the job's or is named twice, or that was said of the job in this pass already.
+        Raises PluginError if the factor is none, a core is not the job's or is named twice, or that was said of the job
+        in this pass already.
         """
         if cores is None:
             self.scale_all([job], factor)
@@ -60,13 +58,8 @@ class Directions:
         self._job_ids[job.row] = job.job_id
 
     def scale_all(self, jobs: Sequence[SeenJob], factor: Any) -> None:
-        """Scale the speeds of all cores of jobs.
-
-        Raises
-        ------
-        PluginError
-            If the factor is none, or that was said of one of the jobs in this pass already.
-        """
+        """Scale the speeds of all cores of jobs. Raises PluginError if the factor is none, or that was said of one of
+        the jobs in this pass already."""
         if not jobs:
             return
         try:
@@ -84,13 +77,7 @@ class Directions:
             job_ids[job.row], of_all[job.row] = job.job_id, scale
 
     def end(self, job: SeenJob, state: int) -> None:
-        """End a job, which has this state then.
-
-        Raises
-        ------
-        PluginError
-            If it is ended in this pass already.
-        """
+        """End a job, which has this state then. Raises PluginError if it is ended in this pass already."""
         if job.row in self._ends:
             raise PluginError(f"job {job.job_id} is ended twice in one pass; allowed: cancel() or requeue(), once")
         self._ends[job.row] = state
@@ -101,14 +88,8 @@ class Directions:
         self._job_ids[job.row], self._widths[job.row] = job.job_id, cores
 
     def hint(self, job: SeenJob, cores: Iterable[Any], waiting: SeenJob | None, held: Set[int]) -> None:
-        """Let a job know who waits for these of the cores that it holds.
-
-        Raises
-        ------
-        PluginError
-            If a core is not the job's or is named twice, there are cores and nobody waits, or that was said of the job in this
-            pass already.
-        """
+        """Let a job know who waits for these of the cores that it holds. Raises PluginError if a core is not the job's
+        or is named twice, there are cores and nobody waits, or that was said of the job in this pass already."""
         where = f"hint() of job {job.job_id}"
         named = _numbered(where, cores)
         if len(set(named)) < len(named):
@@ -127,10 +108,8 @@ class Directions:
     def put(self, state: BatchState, running: Set[int], started: Sequence[int], rejected: Set[int]) -> None:
         """Hand it to the engine, for jobs that run or are started in this pass; after that there is nothing more.
 
-        Raises
-        ------
-        AnswerError
-            If a job neither runs nor is started; or one of whom it is said that it waits is started, or rejected.
+        Raises AnswerError if a job neither runs nor is started; or one of whom it is said that it waits is started, or
+        rejected.
         """
         if strange := self._job_ids.keys() - running - set(started):
             job_id = next(job_id for row, job_id in self._job_ids.items() if row in strange)

@@ -27,81 +27,43 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class JobRequest:
-    """What a job asks for: equal units, each on one host.
+    """What a job asks for: equal units, each on one host."""
 
-    Attributes
-    ----------
-    units, unit_cores : int
-        How many units, and the cores of one; their product is ``SeenJob.cores``.
-    resources : mapping of str to int
-        What each unit asks for of its host beside cores, by all names that the platform has; memory is ``memory``, in KB.
-    licences : mapping of str to int
-        What the job asks for of the machine, by all names that the platform has.
-    switches : int
-        The most leaf switches that it accepts; 0 for any.
-    """
-
+    # how many units, and the cores of one; their product is ``SeenJob.cores``
     units: int
     unit_cores: int
+    # what each unit asks for of its host beside cores, by all names that the platform has; memory is ``memory``, in KB
     resources: Mapping[str, int]
-    licences: Mapping[str, int]
-    switches: int
+    licences: Mapping[str, int]  # what the job asks for of the machine, by all names that the platform has
+    switches: int  # the most leaf switches that it accepts; 0 for any
 
 
 class JobWidth(NamedTuple):
-    """How many cores a job may have while it runs, and has.
+    """How many cores a job may have while it runs, and has."""
 
-    Attributes
-    ----------
-    least, most : int
-        Twice what it asks for where its width does not change.
-    cores : int
-        What it holds now; 0 while it waits.
-    asked : int
-        Those of them that it was asked for, and that have not gone yet.
-    """
-
+    # twice what it asks for where its width does not change
     least: int
     most: int
-    cores: int
-    asked: int
+    cores: int  # what it holds now; 0 while it waits
+    asked: int  # those of them that it was asked for, and that have not gone yet
 
 
 @dataclass(frozen=True, eq=False)
 class RunView:
-    """What a view shows of a run that never changes, and the jobs that the engine keeps up to date.
+    """What a view shows of a run that never changes, and the jobs that the engine keeps up to date."""
 
-    Attributes
-    ----------
-    jobs : RunningJobs
-        With the engine's state.
-    workload : Workload
-        It tells of recorded run times; a view does not.
-    platform : Platform
-    allocator : Allocator
-    rules : Rules
-    constraints : JobConstraints
-    deadline_ns, more_mw : int64 (n,)
-        Deadlines; and what a core of each job draws beyond an idle one, -1 unknown.
-    signals : Signals or None
-        What energy costs and emits.
-    notes : mapping of str to type
-        Columns of what the policy may note of its decisions.
-    followed : bool
-        Whether the policy is told event by event what has happened.
-    """
-
-    jobs: RunningJobs
-    workload: Workload
+    jobs: RunningJobs  # with the engine's state
+    workload: Workload  # it tells of recorded run times; a view does not
     platform: Platform
     allocator: Allocator
     rules: Rules
     constraints: JobConstraints
+    # int64 (n,): deadlines; and what a core of each job draws beyond an idle one, -1 unknown
     deadline_ns: Array
     more_mw: Array
-    signals: Signals | None
-    notes: Mapping[str, type]
-    followed: bool
+    signals: Signals | None  # what energy costs and emits
+    notes: Mapping[str, type]  # columns of what the policy may note of its decisions
+    followed: bool  # whether the policy is told event by event what has happened
 
 
 class JobFacts:
@@ -143,13 +105,7 @@ class JobFacts:
         return row if row < len(self._numbers) and self._numbers[row] == number else -1
 
     def at(self, number: int) -> int:
-        """The row of a number.
-
-        Raises
-        ------
-        PluginError
-            If its job ended in an earlier stretch.
-        """
+        """The row of a number. Raises PluginError if its job ended in an earlier stretch."""
         row = self.find(number)
         if row < 0:
             raise PluginError(f"{STREAM} keeps nothing of a job that has ended but the fields of SeenJob")

@@ -28,15 +28,8 @@ if TYPE_CHECKING:
 
 
 class Present:
-    """What is free and what runs, as the engine left it; each column is found when it is first asked for.
-
-    Parameters
-    ----------
-    jobs : RunningJobs
-    facts : JobFacts
-    running : mapping of int to SeenJob
-        The jobs that run, by row.
-    """
+    """What is free and what runs, as the engine left it; each column is found when it is first asked for. ``running``:
+    the jobs that run, by row."""
 
     def __init__(self, jobs: RunningJobs, facts: JobFacts, running: Mapping[int, SeenJob]) -> None:
         self._jobs, self._state, self._facts, self._running = jobs, jobs.state, facts, running
@@ -109,27 +102,14 @@ class Present:
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
 class SeenHost:
-    """A host. What it has stays; what is free of it is as of the present instant, whenever it is asked.
+    """A host. What it has stays; what is free of it is as of the present instant, whenever it is asked."""
 
-    Attributes
-    ----------
-    number : int
-        From 0.
-    cores : range
-        The numbers of its cores.
-    speed_gflops : float
-        Of the whole host, in GFLOP/s, shared equally by its cores.
-    resources : mapping of str to int
-        What it has beside cores, by all names that the platform has; memory is ``memory``, in KB.
-    partitions : tuple of str
-        The platform's partitions that have it.
-    """
-
-    number: int
-    cores: range
-    speed_gflops: float
+    number: int  # from 0
+    cores: range  # the numbers of its cores
+    speed_gflops: float  # of the whole host, in GFLOP/s, shared equally by its cores
+    # what it has beside cores, by all names that the platform has; memory is ``memory``, in KB
     resources: Mapping[str, int]
-    partitions: tuple[str, ...]
+    partitions: tuple[str, ...]  # the platform's partitions that have it
     _now: Callable[[], Present]
 
     @property
@@ -172,23 +152,14 @@ class SeenHost:
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
 class SeenPartition:
-    """A partition of the platform; where it names none, one that is called ``all``.
+    """A partition of the platform; where it names none, one that is called ``all``."""
 
-    Attributes
-    ----------
-    limits : Partition
-        As the platform has it: ``name``, ``priority`` (jobs of a higher tier stand before), ``max_cores``, ``min_cores`` and
-        ``max_time_ns`` of a job, and ``max_running_jobs``, ``max_running_cores``, ``max_jobs_per_user`` and
-        ``max_cores_per_user`` of what may run at once; None is no limit.
-    hosts : tuple of int
-        Numbers.
-    n_cores : int
-        Of these hosts.
-    """
-
+    # as the platform has it: ``name``, ``priority`` (jobs of a higher tier stand before), ``max_cores``, ``min_cores``
+    # and ``max_time_ns`` of a job, and ``max_running_jobs``, ``max_running_cores``, ``max_jobs_per_user`` and
+    # ``max_cores_per_user`` of what may run at once; None is no limit
     limits: Partition
-    hosts: tuple[int, ...]
-    n_cores: int
+    hosts: tuple[int, ...]  # numbers
+    n_cores: int  # of these hosts
     _place: int
     _now: Callable[[], Present]
 
@@ -234,25 +205,15 @@ class SeenPartition:
 
 @dataclass(frozen=True)
 class SeenWindow:
-    """An advance reservation or a maintenance, known from the beginning.
+    """An advance reservation or a maintenance, known from the beginning."""
 
-    Attributes
-    ----------
-    kind : {"maintenance", "reservation"}
-    name : str
-    begin_ns, end_ns : int
-        It lasts up to, not including, its end.
-    cores : tuple of (int, int)
-        Half-open intervals of core numbers, ascending and disjoint.
-    jobs : str
-        Numbers of a reservation's jobs, as ``17 20-25``; these run inside it only. See ``SeenJob.reservation``.
-    """
-
-    kind: str
+    kind: str  # {"maintenance", "reservation"}
     name: str
+    # it lasts up to, not including, its end
     begin_ns: int
     end_ns: int
-    cores: tuple[tuple[int, int], ...]
+    cores: tuple[tuple[int, int], ...]  # half-open intervals of core numbers, ascending and disjoint
+    # numbers of a reservation's jobs, as ``17 20-25``; these run inside it only. See ``SeenJob.reservation``.
     jobs: str
 
     def meets(self, begin_ns: int, end_ns: int) -> bool:

@@ -14,12 +14,7 @@ from traces.ledger import STATES
 
 class Counts:
     """The few numbers of a run, valid at any time and in any thread; they do not keep the columns of the run.
-
-    Parameters
-    ----------
-    state : BatchState
-        At its start.
-    """
+    ``state``: at its start."""
 
     def __init__(self, state: BatchState) -> None:
         self._state, self._running = state.only_numbers(), state.running.only_numbers()
@@ -47,35 +42,22 @@ class Counts:
 
 @dataclass(frozen=True, eq=False)
 class Moment:
-    """A run between two steps of its engine.
-
-    Attributes
-    ----------
-    now_ns : int
-    waiting : int
-        How many jobs wait.
-    rows, origin, job_id, start_ns, cores : int64 (r,)
-        Of the running jobs, by row: row, row of the workload, number, start, and how many cores they have had.
-    lo, hi, holder : int64 (k,)
-        The cores [lo, hi) are held by the row ``holder``; none twice.
-    down : int64 (d,)
-        The hosts that are down, ascending.
-    ends : tuple of int
-        How many jobs, and attempts, have come to each of ``traces.ledger.STATES``.
-    """
+    """A run between two steps of its engine."""
 
     now_ns: int
-    waiting: int
+    waiting: int  # how many jobs wait
+    # int64 (r,): of the running jobs, by row: row, row of the workload, number, start, and how many cores they have had
     rows: Array
     origin: Array
     job_id: Array
     start_ns: Array
     cores: Array
+    # int64 (k,): the cores [lo, hi) are held by the row ``holder``; none twice
     lo: Array
     hi: Array
     holder: Array
-    down: Array
-    ends: tuple[int, ...]
+    down: Array  # int64 (d,): the hosts that are down, ascending
+    ends: tuple[int, ...]  # how many jobs, and attempts, have come to each of ``traces.ledger.STATES``
 
 
 def moment_of(run: RunningJobs) -> Moment:

@@ -86,14 +86,10 @@ AnyNews: TypeAlias = (
 class News:
     """Keeps what a view has been told of, until it is asked for.
 
-    Parameters
-    ----------
-    seen : callable
-        Gives the job of a row.
-    waits_for : ndarray of int64
-        Rows of jobs that depend on another or begin after their submit, ascending, and so by submit.
-    submit_ns : ndarray of int64
-        Of all first attempts, by row.
+    - ``seen``: gives the job of a row
+    - ``waits_for``, ndarray of int64: rows of jobs that depend on another or begin after their submit, ascending, and
+      so by submit
+    - ``submit_ns``, ndarray of int64: of all first attempts, by row
     """
 
     def __init__(self, seen: Callable[[int], SeenJob], waits_for: Array, submit_ns: Array) -> None:

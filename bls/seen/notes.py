@@ -25,28 +25,16 @@ _KINDS: Final[Mapping[type, ColumnKind]] = {int: "whole", float: "real", str: "t
 
 
 class DecisionNotes:
-    """The notes of a run.
-
-    Parameters
-    ----------
-    columns : mapping of str to type
-        What may be noted, of :data:`NOTED`.
-    keeps : bool
-        Whether there will be a table of decisions; notes are checked in any case.
-    """
+    """The notes of a run. ``columns``: what may be noted, of :data:`NOTED`. ``keeps``: whether there will be a table of
+    decisions; notes are checked in any case."""
 
     def __init__(self, columns: Mapping[str, type], keeps: bool) -> None:
         self._columns, self._keeps = dict(columns), keeps
         self._rows: dict[int, dict[str, Any]] = {}  # by the number of the pass
 
     def note(self, decision: int, values: Mapping[str, Any]) -> None:
-        """Note values of one decision; what is noted of it again replaces what was.
-
-        Raises
-        ------
-        PluginError
-            If one is of no column that was declared, or is not of its type.
-        """
+        """Note values of one decision; what is noted of it again replaces what was. Raises PluginError if one is of no
+        column that was declared, or is not of its type."""
         if not self._columns and values:
             raise PluginError("note() is for a batch policy with decision_columns, a mapping of names to types")
         row: dict[str, Any] = {}

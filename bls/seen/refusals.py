@@ -20,16 +20,9 @@ def refusal(
 ) -> str:
     """What the engine has found out about the cores that were named for a job, as ``bls.engine.named_cores`` notes it.
 
-    Parameters
-    ----------
-    state : BatchState
-        As it is when the choice has been refused.
-    row : int
-        The job's.
-    platform : Platform
-    windows : Windows or None
-    domains : sequence of str
-        What the parts of the machine are called that have limits to power of their own.
+    - ``state``: as it is when the choice has been refused
+    - ``row``: the job's
+    - ``domains``: what the parts of the machine are called that have limits to power of their own
     """
     jobs = state.jobs
     why = int(state.refused)

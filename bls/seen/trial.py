@@ -14,14 +14,9 @@ from traces.base.errors import PluginError, shown
 class Trial:
     """Places jobs that wait, one beside the other, as the engine would now; nothing of the run changes.
 
-    It is good until ``decide`` returns. What it has placed may then be given as the answer, in that order, without cores: the
-    allocator chooses the same ones. Or with them, but where hosts are not shared, and the allocator took one that is not
-    needed, as it goes by number.
-
-    Attributes
-    ----------
-    free_cores : int
-        That no job holds, nor any that was placed.
+    It is good until ``decide`` returns. What it has placed may then be given as the answer, in that order, without
+    cores: the allocator chooses the same ones. Or with them, but where hosts are not shared, and the allocator took one
+    that is not needed, as it goes by number. ``free_cores``: that no job holds, nor any that was placed.
     """
 
     def __init__(
@@ -48,15 +43,8 @@ class Trial:
     def place(self, job: SeenJob) -> list[int] | None:
         """Place a job where the allocator would.
 
-        Returns
-        -------
-        list of int or None
-            The numbers of its cores, ascending; None, and nothing is placed, if it cannot start now beside the others.
-
-        Raises
-        ------
-        PluginError
-            If the job does not wait, or is placed already; or the policy has answered.
+        Returns the numbers of its cores, ascending; None, and nothing is placed, if it cannot start now beside the
+        others. Raises PluginError if the job does not wait, or is placed already; or the policy has answered.
         """
         self._check("place", job)
         count = kernels.try_allocator(self._state, self._row_of(job.row))
@@ -65,16 +53,9 @@ class Trial:
     def take(self, job: SeenJob, cores: Iterable[int]) -> bool:
         """Place a job on these cores, as many as it asks for.
 
-        Returns
-        -------
-        bool
-            Whether it may have them: False, and nothing is placed, where one is not free or is kept from it, or its units do
-            not fit there.
-
-        Raises
-        ------
-        PluginError
-            As :meth:`place`; or if they are no cores, or another number than it asks for.
+        Returns whether it may have them: False, and nothing is placed, where one is not free or is kept from it, or its
+        units do not fit there. Raises PluginError as :meth:`place`; or if they are no cores, or another number than it
+        asks for.
         """
         self._check("take", job)
         named = placed((job, cores), self._n_cores, self._whole_hosts)[1]

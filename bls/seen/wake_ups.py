@@ -6,13 +6,7 @@ from heapq import heappop, heappush
 
 
 class WakeUps:
-    """Instants, each once however often it is asked for, the earliest first.
-
-    Attributes
-    ----------
-    pending : list of int
-        A heap of them.
-    """
+    """Instants, each once however often it is asked for, the earliest first. ``pending``: a heap of them."""
 
     def __init__(self) -> None:
         self.pending: list[int] = []

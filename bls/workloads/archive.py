@@ -27,50 +27,20 @@ _MOST = 10**10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchivedLog:
-    """One log of the archive.
+    """One log of the archive. Raises InputError if one of these is not what it must be."""
 
-    Attributes
-    ----------
-    name : str
-        What it is called here, as ``curie``.
-    title : str
-        The machine and where it stood.
-    path : str
-        The file under the archive's URL, as ``l_cea_curie/CEA-Curie-2011-2.1-cln.swf.gz``.
-    aliases : tuple of str
-        Further names.
-    jobs : int, optional
-        The lines of the file; None where not known.
-    jobs_at_most : int, optional
-        Where ``jobs`` is not known: those of the log before it was cleaned.
-    cores : int, optional
-        Processors of the machine; None where not known.
-    provided_by : str
-        Whom the archive asks to acknowledge; empty where only the file's header says.
-    cite : str
-        A paper about the log, to be cited as well; empty if none is known.
-    note : str
-        What to know before using it.
-    text_sha256 : str, optional
-        SHA-256 of the unpacked log, 64 small hexadecimal digits; None where not known. The log and not the file, since
-        the same log may be compressed anew.
-
-    Raises
-    ------
-    InputError
-        If one of these is not what it must be.
-    """
-
-    name: str
-    title: str
-    path: str
-    aliases: tuple[str, ...] = ()
-    jobs: int | None = None
-    jobs_at_most: int | None = None
-    cores: int | None = None
-    provided_by: str = ""
-    cite: str = ""
-    note: str = ""
+    name: str  # what it is called here, as ``curie``
+    title: str  # the machine and where it stood
+    path: str  # the file under the archive's URL, as ``l_cea_curie/CEA-Curie-2011-2.1-cln.swf.gz``
+    aliases: tuple[str, ...] = ()  # further names
+    jobs: int | None = None  # the lines of the file; None where not known
+    jobs_at_most: int | None = None  # where ``jobs`` is not known: those of the log before it was cleaned
+    cores: int | None = None  # processors of the machine; None where not known
+    provided_by: str = ""  # whom the archive asks to acknowledge; empty where only the file's header says
+    cite: str = ""  # a paper about the log, to be cited as well; empty if none is known
+    note: str = ""  # what to know before using it
+    # SHA-256 of the unpacked log, 64 small hexadecimal digits; None where not known. The log and not the file, since
+    # the same log may be compressed anew.
     text_sha256: str | None = None
 
     def __post_init__(self) -> None:
@@ -106,30 +76,14 @@ class ArchivedLog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Archive:
-    """The archive and the logs of it that are known here.
+    """The archive and the logs of it that are known here. Raises InputError if two logs share a name."""
 
-    Attributes
-    ----------
-    title : str
-        Its name.
-    url : str
-        Where it is; ends in a slash.
-    cite, doi : str
-        The paper that the archive asks to cite.
-    logs : tuple of ArchivedLog
-        In the archive's order.
-
-    Raises
-    ------
-    InputError
-        If two logs share a name.
-    """
-
-    title: str
-    url: str
+    title: str  # its name
+    url: str  # where it is; ends in a slash
+    # the paper that the archive asks to cite
     cite: str
     doi: str
-    logs: tuple[ArchivedLog, ...]
+    logs: tuple[ArchivedLog, ...]  # in the archive's order
 
     def __post_init__(self) -> None:
         for key in ("title", "url", "cite", "doi"):
@@ -158,13 +112,8 @@ def catalogue() -> Archive:
 
 
 def parse_catalogue(text: str) -> Archive:
-    """The archive that a TOML text describes; ``bls/workloads/archive.toml`` explains its keys.
-
-    Raises
-    ------
-    InputError
-        If it is no TOML, has an unknown or a missing key, or a value that is not allowed.
-    """
+    """The archive that a TOML text describes; ``bls/workloads/archive.toml`` explains its keys. Raises InputError if it
+    is no TOML, has an unknown or a missing key, or a value that is not allowed."""
     plain = parse_toml(text, "catalogue")
     _only("catalogue", plain, ("archive", "log"), ("archive", "log"))
     head, logs = plain["archive"], plain["log"]
@@ -197,13 +146,8 @@ def _only(where: str, values: Mapping[str, Any], needed: tuple[str, ...], allowe
 
 
 def find_log(name: str) -> ArchivedLog:
-    """The log of a name, an alias or a file name, in small or capital letters.
-
-    Raises
-    ------
-    InputError
-        If none is called so; the message names those there are, the nearest first.
-    """
+    """The log of a name, an alias or a file name, in small or capital letters. Raises InputError if none is called so;
+    the message names those there are, the nearest first."""
     logs = catalogue().logs
     wanted = name.strip().lower()
     for log in logs:
@@ -213,15 +157,8 @@ def find_log(name: str) -> ArchivedLog:
 
 
 def thanks(log: ArchivedLog, acknowledge: str = "") -> list[str]:
-    """What a work that uses a log owes: lines of text.
-
-    Parameters
-    ----------
-    log : ArchivedLog
-        The log.
-    acknowledge : str
-        What the file's own header says after ``Acknowledge:``; it goes before the catalogue's.
-    """
+    """What a work that uses a log owes: lines of text. ``acknowledge``: what the file's own header says after
+    ``Acknowledge:``; it goes before the catalogue's."""
     archive = catalogue()
     whom = acknowledge or log.provided_by or f"see {archive.page(log)}"
     lines = [

@@ -39,21 +39,14 @@ class Calendar:
     """The local time of a log's instants.
 
     Arrays of instants are nanoseconds since the log's time 0, of any shape; results are int64 of the same shape.
-
-    Attributes
-    ----------
-    zone : tzinfo
-        The log's time zone: a ``zoneinfo.ZoneInfo``, a fixed offset, or UTC where the header names none.
-    start : datetime or None
-        Time 0 in that zone. None where the log does not say; then time 0 counts as 00:00 UTC of a Monday, the first
-        of January 2001.
-    remarks : tuple of str
-        What the header says of time that could not be used, a sentence each.
     """
 
+    # the log's time zone: a ``zoneinfo.ZoneInfo``, a fixed offset, or UTC where the header names none
     zone: tzinfo = UTC
+    # time 0 in that zone. None where the log does not say; then time 0 counts as 00:00 UTC of a Monday, the first of
+    # January 2001.
     start: datetime | None = None
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()  # what the header says of time that could not be used, a sentence each
 
     @classmethod
     def of(cls, workload: Workload) -> Calendar:

@@ -39,17 +39,11 @@ _ALLOWED_OF_ONE = "allowed: one number, as 3, one of Slurm's names, as 900_2 or 
 
 @dataclass(frozen=True, eq=False)
 class JobWords:
-    """Reads words that name jobs.
+    """Reads words that name jobs."""
 
-    Attributes
-    ----------
-    named : mapping of str to sequence of int
-        The numbers of the jobs that have each name; empty where the log has no names.
-    numbers : ndarray of int64, optional
-        The numbers of all jobs, ascending. With them, every word must name a job that exists.
-    """
-
+    # the numbers of the jobs that have each name; empty where the log has no names
     named: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    # ndarray of int64: the numbers of all jobs, ascending. With them, every word must name a job that exists.
     numbers: Array | None = None
 
     @classmethod
@@ -62,23 +56,12 @@ class JobWords:
         return cls(named, np.unique(job_id))
 
     def intervals(self, text: str, where: str) -> list[tuple[int, int]]:
-        """Return the half-open intervals of job numbers that a text names, sorted and merged.
-
-        Raises
-        ------
-        InputError
-            If a word names no job; the message begins with ``where``.
-        """
+        """Return the half-open intervals of job numbers that a text names, sorted and merged. Raises InputError if a
+        word names no job; the message begins with ``where``."""
         return self._intervals(text, where, _ALLOWED + (", or a name of the log" if self.named else ""))
 
     def one(self, text: str, where: str) -> int:
-        """Return the number of the one job that a word names.
-
-        Raises
-        ------
-        InputError
-            If the word names no job, or several.
-        """
+        """Return the number of the one job that a word names. Raises InputError if the word names no job, or several."""
         allowed = _ALLOWED_OF_ONE + (", or a name of the log" if self.named else "")
         found = self._intervals(text, where, allowed)
         if len(found) != 1 or found[0][1] - found[0][0] != 1:

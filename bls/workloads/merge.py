@@ -35,15 +35,8 @@ _Labels = Mapping[int, str]
 def numbers_of(text: str | None, where: str = "") -> dict[str, str]:
     """What holds for numbers without names, by column; under an empty name, for all others.
 
-    Parameters
-    ----------
-    text : str or None
-        As ``numbers``: ``same``, ``apart``, or by column, as ``user=apart,queue=same``; None: nothing is said.
-
-    Raises
-    ------
-    InputError
-        If it is none of these.
+    ``text``: as ``numbers``: ``same``, ``apart``, or by column, as ``user=apart,queue=same``; None: nothing is said.
+    Raises InputError if it is none of these.
     """
     where = where or str(NUMBERS)
     found: dict[str, str] = {}
@@ -68,34 +61,21 @@ def merge(
 ) -> Workload:
     """The jobs of several workloads as one workload.
 
-    Parameters
-    ----------
-    workloads : sequence of Workload
-        One or more. The first keeps its numbers. Another of which any job number is taken is renumbered as a whole, its
-        lowest number following the highest so far. A preceding job that its log does not have is none; of a list, the
-        first one that the log has comes first.
-    align : {"calendar", "start"}
-        Whether the logs lie on each other as their ``UnixStartTime`` says, the earliest being time 0, or each begins at
-        time 0.
-    numbers : str, optional
-        Users, groups, applications, queues, partitions and QOS are merged by their names where the logs have names, and
-        keep them. This says what holds for numbers without names that two logs share: ``same``, ``apart``, or by column,
-        as ``user=apart,queue=same``. By default such logs are refused. With ``same``, such a number has the name that
-        another log has for it; logs with two names for it are refused.
-    where : str
-        The option ``align`` was given in, for messages.
+    - ``workloads``: one or more. The first keeps its numbers. Another of which any job number is taken is renumbered as
+      a whole, its lowest number following the highest so far. A preceding job that its log does not have is none; of a
+      list, the first one that the log has comes first.
+    - ``align``, {"calendar", "start"}: whether the logs lie on each other as their ``UnixStartTime`` says, the earliest
+      being time 0, or each begins at time 0
+    - ``numbers``: users, groups, applications, queues, partitions and QOS are merged by their names where the logs have
+      names, and keep them. This says what holds for numbers without names that two logs share: ``same``, ``apart``, or
+      by column, as ``user=apart,queue=same``. By default such logs are refused. With ``same``, such a number has the
+      name that another log has for it; logs with two names for it are refused.
+    - ``where``: the option ``align`` was given in, for messages
 
-    Returns
-    -------
-    Workload
-        Jobs by (submit, log, line), with lines numbered through all logs; counts are sums; a further column that a log
-        does not have is -1 in its rows. ``remarks`` say on what their headers do not agree.
-
-    Raises
-    ------
-    InputError
-        If there is none, a log does not say when it began, jobs of a later log run already at its time 0, two logs share
-        numbers without names and nothing is said of them, or a number or an instant is beyond 2**62.
+    Returns Workload: jobs by (submit, log, line), with lines numbered through all logs; counts are sums; a further
+    column that a log does not have is -1 in its rows. ``remarks`` say on what their headers do not agree. Raises
+    InputError if there is none, a log does not say when it began, jobs of a later log run already at its time 0, two
+    logs share numbers without names and nothing is said of them, or a number or an instant is beyond 2**62.
     """
     where = where or str(ALIGN)
     ALIGN.check(align, where)
@@ -186,13 +166,9 @@ def _by_name(
 ) -> tuple[list[Array | None], _Labels]:
     """A column of each log, with the same number for the same name, and all names.
 
-    A number without a name stays, or is moved apart, as the rules say; where it is the same in all logs, it has the name
-    that another log has for it.
-
-    Raises
-    ------
-    InputError
-        If they say nothing, and two logs share such a number; or it is the same, and two logs have two names for it.
+    A number without a name stays, or is moved apart, as the rules say; where it is the same in all logs, it has the
+    name that another log has for it. Raises InputError if they say nothing, and two logs share such a number; or it is
+    the same, and two logs have two names for it.
     """
     used = [np.zeros(0, np.int64) if column is None else np.unique(column) for column in columns]
     used = [numbers[numbers >= 0] for numbers in used]

@@ -25,13 +25,9 @@ def named_size(header: Iterable[str]) -> tuple[int, int]:
 def named_machine(log: Workload) -> Platform | None:
     """The machine that a log names, its cores as fast as those of the two-level paper's.
 
-    It has as many cores as ``MaxProcs`` says, on as many hosts as ``MaxNodes`` says. Where these do not divide, the first
-    hosts have a core more than the others. Without a number of nodes, or with more nodes than cores, each host has one core.
-
-    Returns
-    -------
-    Platform or None
-        None if the header names no number of cores, or one that no platform may have.
+    It has as many cores as ``MaxProcs`` says, on as many hosts as ``MaxNodes`` says. Where these do not divide, the
+    first hosts have a core more than the others. Without a number of nodes, or with more nodes than cores, each host
+    has one core. Returns None if the header names no number of cores, or one that no platform may have.
     """
     cores, nodes = named_size(log.header)
     if not 0 < cores <= MAX_CORES:

@@ -18,12 +18,7 @@ _OPTIONAL_KEYS = tuple(f"{name.removesuffix('_ns')}_s" if name.endswith("_ns") e
 
 def job_row(job: Sequence[Any] | Mapping[str, Any], where: str) -> tuple[int, ...]:
     """A job of ``Workload.from_jobs`` as job_id, submit_ns, run_ns, cores, estimate_ns, then those of ``OPTIONAL``.
-
-    Raises
-    ------
-    InputError
-        If a value is no number, out of range or of a type that is none, or a key is unknown or missing.
-    """
+    Raises InputError if a value is no number, out of range or of a type that is none, or a key is unknown or missing."""
     extra: tuple[int, ...] = tuple(OPTIONAL.values())
     if isinstance(job, Mapping):
         for key in job:
@@ -50,13 +45,8 @@ def job_row(job: Sequence[Any] | Mapping[str, Any], where: str) -> tuple[int, ..
 
 
 def numbered(job: Any, names: dict[str, int], where: str) -> Any:
-    """The job with the number of its name, from 1, for its ``name``; names that are new get the next.
-
-    Raises
-    ------
-    InputError
-        If it has a number, too, or its name is none.
-    """
+    """The job with the number of its name, from 1, for its ``name``; names that are new get the next. Raises InputError
+    if it has a number, too, or its name is none."""
     if not isinstance(job, Mapping) or "name" not in job:
         return job
     rest = {key: value for key, value in job.items() if key != "name"}
@@ -71,13 +61,8 @@ def numbered(job: Any, names: dict[str, int], where: str) -> Any:
 
 
 def with_one_preceding(job: Any, others: dict[int, tuple[int, ...]], where: str) -> Any:
-    """Return the job with the first of the jobs in a list ``preceding`` alone; the further ones are added to ``others``.
-
-    Raises
-    ------
-    InputError
-        If a list is empty, or one of it is no job number.
-    """
+    """Return the job with the first of the jobs in a list ``preceding`` alone; the further ones are added to
+    ``others``. Raises InputError if a list is empty, or one of it is no job number."""
     if not isinstance(job, Mapping) or not isinstance(job.get("preceding"), list | tuple):
         return job
     several = dict.fromkeys(_number(one, 1, 0, f"{where}: preceding") for one in job["preceding"])

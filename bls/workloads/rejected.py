@@ -12,27 +12,13 @@ KEPT = 10
 
 
 class RejectedLine(NamedTuple):
-    """A line that is no job.
+    """A line that is no job."""
 
-    Attributes
-    ----------
-    reason : str
-        Under which it is counted.
-    line : int
-        Its number in the file, from 1.
-    field : str
-        The field, column or key that decided it, as ``field 5``; empty if it is the whole line.
-    word : str
-        What stands there; empty if it is missing.
-    source : str
-        The file, where several logs were merged; else empty.
-    """
-
-    reason: str
-    line: int
-    field: str = ""
-    word: str = ""
-    source: str = ""
+    reason: str  # under which it is counted
+    line: int  # its number in the file, from 1
+    field: str = ""  # the field, column or key that decided it, as ``field 5``; empty if it is the whole line
+    word: str = ""  # what stands there; empty if it is missing
+    source: str = ""  # the file, where several logs were merged; else empty
 
     @property
     def place(self) -> str:

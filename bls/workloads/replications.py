@@ -28,19 +28,11 @@ def window_begins(log: Workload, length_ns: int, warm_up_ns: int = 0, *, where: 
     They follow one another from the first submit plus the warm-up on. The last one ends by the last submit. Those in which
     no job is submitted are left out.
 
-    Parameters
-    ----------
-    log : Workload
-        With all of its jobs, also those that the platform has no room for.
-    length_ns, warm_up_ns : int
-        Lengths of a window, and of the time before it that is simulated and not counted.
-    where : str
-        The option they were given in, for messages.
+    - ``log``: with all of its jobs, also those that the platform has no room for
+    - ``length_ns``, ``warm_up_ns``: lengths of a window, and of the time before it that is simulated and not counted
+    - ``where``: the option they were given in, for messages
 
-    Raises
-    ------
-    InputError
-        If the log has no such window, or more than 100,000.
+    Raises InputError if the log has no such window, or more than 100,000.
     """
     first, last = int(log.submit_ns[0]) + warm_up_ns, int(log.submit_ns[-1])
     n, name = (last - first) // length_ns, Path(log.source).name
@@ -68,26 +60,14 @@ def replication(
 ) -> Workload:
     """The jobs submitted in [begin, begin + length), and those before that they meet, which no metric counts.
 
-    Parameters
-    ----------
-    workload : Workload
-        Jobs that fit the platform.
-    begin_ns, length_ns, warm_up_ns : int
-        Of :func:`window_begins`. The simulation begins at begin - warm-up, which becomes time 0.
-    preset, n_cores, whole
-        With which jobs it begins then: see :func:`bls.workloads.selection.select`.
-    where : str
-        The option it was given in, for messages.
+    - ``workload``: jobs that fit the platform
+    - ``begin_ns``, ``length_ns``, ``warm_up_ns``: of :func:`window_begins`. The simulation begins at begin - warm-up,
+      which becomes time 0.
+    - ``preset``, ``n_cores``, ``whole``: with which jobs it begins then: see :func:`bls.workloads.selection.select`
+    - ``where``: the option it was given in, for messages
 
-    Returns
-    -------
-    Workload
-        Jobs that were submitted before ``begin_ns`` are ``uncounted``.
-
-    Raises
-    ------
-    InputError
-        If no job is submitted in the window.
+    Returns Workload: jobs that were submitted before ``begin_ns`` are ``uncounted``. Raises InputError if no job is
+    submitted in the window.
     """
     first, stop = np.searchsorted(workload.submit_ns, [begin_ns, min(begin_ns + length_ns, MAX_NS)]).tolist()
     if first == stop:
@@ -104,15 +84,8 @@ def shaken(log: Workload, sample: int, within_ns: int) -> Workload:
     """A sample of a log: the log itself if its number is 0, else each job up to some time later.
 
     Jobs that run or wait at the start of a window (``Workload.preset``, ``waiting``) stay there. A job is cancelled, or
-    may start, after the same time since its submit.
-
-    Parameters
-    ----------
-    log : Workload
-    sample : int
-        From 0; the same number gives the same submits.
-    within_ns : int
-        Each job is submitted less than this later, from 1.
+    may start, after the same time since its submit. ``sample``: from 0; the same number gives the same submits.
+    ``within_ns``: each job is submitted less than this later, from 1.
     """
     whole_number("shake", within_ns, 1, MAX_NS)
     if sample == 0:

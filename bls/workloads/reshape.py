@@ -36,25 +36,12 @@ _MOST_DENOMINATOR = 10**7
 def cut(workload: Workload, spec: object, *, where: str = "") -> Workload:
     """A part of a workload, as long as one wants it.
 
-    Parameters
-    ----------
-    workload : Workload
-        Jobs of any width.
-    spec : str
-        As :func:`bls.workloads.selection.select`.
-    where : str
-        The option it was given in, for messages.
+    - ``workload``: jobs of any width
+    - ``spec``: as :func:`bls.workloads.selection.select`
+    - ``where``: the option it was given in, for messages
 
-    Returns
-    -------
-    Workload
-        The jobs that are submitted in the part. ``remarks`` say how many jobs are left out that the log has running or queued
-        at the start of a window.
-
-    Raises
-    ------
-    InputError
-        As :func:`bls.workloads.selection.select`.
+    Returns the jobs that are submitted in the part. ``remarks`` say how many jobs are left out that the log has running
+    or queued at the start of a window. Raises InputError as :func:`bls.workloads.selection.select`.
     """
     where = where or str(SELECT)
     chosen = select(workload, spec, preset=False, where=where)
@@ -82,21 +69,13 @@ def filter_jobs(
 ) -> Workload:
     """The jobs that pass every test; their times stay.
 
-    Parameters
-    ----------
-    workload : Workload
-        Jobs of any width.
-    users, queues, partitions, status : iterable of int, optional
-        Numbers of which the job must have one; -1 is what the log does not know.
-    cores : (int or None, int or None)
-        Least and greatest width, both included; None is no bound.
-    run : (int or None, int or None)
-        Least and greatest run time in ns, both included.
+    - ``workload``: jobs of any width
+    - ``users``, ``queues``, ``partitions``, ``status``: numbers of which the job must have one; -1 is what the log does
+      not know
+    - ``cores``, (int or None, int or None): least and greatest width, both included; None is no bound
+    - ``run``, (int or None, int or None): least and greatest run time in ns, both included
 
-    Raises
-    ------
-    InputError
-        If no job is left, or a bound is above the other.
+    Raises InputError if no job is left, or a bound is above the other.
     """
     kept = np.ones(len(workload), bool)
     said: list[str] = []
@@ -139,21 +118,12 @@ def scale(
     Everything is rounded once, half to even. Waits that the log recorded are unknown in the result: no such system ever
     ran. A user who gave up waiting does so after the same time, and a job is held for the same time; think times stay.
 
-    Parameters
-    ----------
-    workload : Workload
-        Jobs of any width.
-    load : float, optional
-        The times between submits are divided by it; the first submit stays where it is.
-    speed : float, optional
-        Run times and estimates are divided by it, to at least 1 ns.
-    cores : float, optional
-        Widths are multiplied by it, to at least 1 core.
+    - ``workload``: jobs of any width
+    - ``load``: the times between submits are divided by it; the first submit stays where it is
+    - ``speed``: run times and estimates are divided by it, to at least 1 ns
+    - ``cores``: widths are multiplied by it, to at least 1 core
 
-    Raises
-    ------
-    InputError
-        If no factor is given, one is not from 0.001 to 1000, or a time or width is beyond 2**62 then.
+    Raises InputError if no factor is given, one is not from 0.001 to 1000, or a time or width is beyond 2**62 then.
     """
     given = {name: value for name, value in (("load", load), ("speed", speed), ("cores", cores)) if value is not None}
     if not given:

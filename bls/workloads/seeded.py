@@ -32,22 +32,12 @@ def is_seeded(given: str | os.PathLike[str]) -> bool:
 
 
 def given_workload(given: str | os.PathLike[str], seed: int, *, cancelled: bool = False) -> Workload:
-    """The workload that a user names: a file, ``sample``, or ``FILE.py:NAME``, a function that makes it of the run's seed.
+    """The workload that a user names: a file, ``sample``, or ``FILE.py:NAME``, a function that makes it of the run's
+    seed.
 
-    Parameters
-    ----------
-    given : str or path
-    seed : int
-        What the function is given.
-    cancelled : bool
-        Of a file: whether jobs that were cancelled before their start are jobs, too.
-
-    Raises
-    ------
-    InputError
-        If there is no such file or function, or the file cannot be used.
-    PluginError
-        If the function fails, or gives something else.
+    ``seed``: what the function is given. ``cancelled``: of a file: whether jobs that were cancelled before their start
+    are jobs, too. Raises InputError if there is no such file or function, or the file cannot be used. Raises
+    PluginError if the function fails, or gives something else.
     """
     if not is_seeded(given):
         return read_workload(given, cancelled=cancelled)

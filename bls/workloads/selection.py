@@ -210,13 +210,8 @@ def _when(workload: Workload, ns: int) -> str:
 
 
 def busiest_window(workload: Workload, length_ns: int) -> tuple[int, int]:
-    """The window [t, t + length) in which most jobs are submitted, t being a submit; the earliest of equals.
-
-    Returns
-    -------
-    start_ns, n_jobs : int
-        Its start t, and the jobs submitted in it.
-    """
+    """The window [t, t + length) in which most jobs are submitted, t being a submit; the earliest of equals. Returns
+    ``start_ns``, ``n_jobs``: its start t, and the jobs submitted in it."""
     submit = workload.submit_ns
     counts = _stops(submit, length_ns) - np.arange(len(submit))
     best = int(np.argmax(counts))
@@ -226,11 +221,8 @@ def busiest_window(workload: Workload, length_ns: int) -> tuple[int, int]:
 def heaviest_window(workload: Workload, length_ns: int) -> tuple[int, int]:
     """The window [t, t + length) in which most work is submitted, t being a submit; the earliest of equals.
 
-    Returns
-    -------
-    start_ns, work : int
-        Its start t, and the work submitted in it: the sum of cores × run time (core-ns). A job whose run time is not known
-        has none.
+    Returns ``start_ns``, ``work``: its start t, and the work submitted in it: the sum of cores × run time (core-ns). A
+    job whose run time is not known has none.
     """
     submit = workload.submit_ns
     run = np.where(workload.run_unknown, 0, workload.run_ns)
@@ -256,13 +248,8 @@ def _stops(submit: Array, length_ns: int) -> Array:
 
 
 def check_preset(workload: Workload, n_cores: int) -> None:
-    """See that the machine has room for the jobs that run on it at time 0.
-
-    Raises
-    ------
-    InputError
-        If together they are wider than the machine.
-    """
+    """See that the machine has room for the jobs that run on it at time 0. Raises InputError if together they are wider
+    than the machine."""
     held = sum(workload.cores[workload.preset == 1].tolist())  # Python integers: a sum may be beyond int64
     if held > n_cores:
         raise InputError(

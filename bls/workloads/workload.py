@@ -66,18 +66,12 @@ _zero = partial(np.array, 0)
 
 @dataclass(frozen=True)
 class LogWindow:
-    """The part of a log that was selected.
+    """The part of a log that was selected."""
 
-    Attributes
-    ----------
-    begin_ns, end_ns : int
-        Its jobs are submitted in [begin, end) of the log's time; begin is the workload's time 0.
-    empty : str
-        Why the machine is empty at its start; empty where the jobs that the log records then are in the workload.
-    """
-
+    # its jobs are submitted in [begin, end) of the log's time; begin is the workload's time 0
     begin_ns: int
     end_ns: int
+    # why the machine is empty at its start; empty where the jobs that the log records then are in the workload
     empty: str = ""
 
 
@@ -391,24 +385,10 @@ class Workload:
         ----------
         columns : six ndarrays of int64
             ``job_id``, ``submit_ns``, ``run_ns``, ``cores``, ``estimate_ns``, ``line``; lines ascend.
-        header, rejects, source, n_lines
-            As the attributes; ``rejects`` without the duplicates.
         extra : mapping of str to ndarray, optional
             Any of the columns of :data:`bls.workloads.columns.OPTIONAL`, as long as the others or one number for all rows.
-        extras : mapping of str to ndarray, optional
-            Further columns of the log, by name, as long as the others or one number for all rows.
-        names : mapping of int to str, optional
-            What the numbers of ``application`` stand for.
-        ids : mapping of int to str, optional
-            The texts that the file has as ids of jobs, by job number.
-        also_preceding : mapping of int to tuple of int, optional
-            Further preceding jobs of jobs that have several, by job number.
-        rejected : iterable of RejectedLine
-            The first lines of each reason, without the duplicates.
-        remarks : iterable of str
-            As the attribute.
-        labels : mapping of str to mapping of int to str, optional
-            As the attribute.
+        header, rejects, source, n_lines, extras, names, ids, also_preceding, rejected, remarks, labels
+            As the attributes; ``rejects`` and ``rejected`` without the duplicates.
 
         Arrays that own their numbers and are read-only are kept as they are; others are copied.
 

@@ -72,16 +72,11 @@ def measure_graph(
 
     Source: Topcuoglu, Hariri and Wu 2002, doi:10.1109/71.993206, section 5.2 (``slr``, ``speedup``).
 
-    Parameters
-    ----------
-    values : float64 (len(GRAPH_METRICS),)
-        Filled; ``slr`` and ``speedup`` are NaN of an application that was stopped.
-    state : ApplicationState
-        Its work space is written to.
-    start_ns, end_ns, stopped : int, int, bool
-        When it began and ended, and whether a stop cut it short.
-    fastest : float
-        Speed of its fastest core at the start, GFLOP/s; 0 if no core is there.
+    - ``values``, float64 (len(GRAPH_METRICS),): filled; ``slr`` and ``speedup`` are NaN of an application that was
+      stopped
+    - ``state``: its work space is written to
+    - ``start_ns``, ``end_ns``, ``stopped``: when it began and ended, and whether a stop cut it short
+    - ``fastest``: speed of its fastest core at the start, GFLOP/s; 0 if no core is there
     """
     critical, total, took = _critical_gflop(state), total_gflop(state), float(end_ns - start_ns)
     values[0] = critical / fastest * 1e9 if fastest > 0.0 else math.nan

@@ -74,14 +74,8 @@ class GraphPart:
 
 
 def edges_of_parts(edges: Edges | None, kinds: Sequence[Any], part_first: Array) -> Edges:
-    """The edges as kernels take them.
-
-    Raises
-    ------
-    InputError
-        If they are not those of these parts: unsorted, in a cycle, to or from a task that is not there, or in a part that is
-        no graph.
-    """
+    """The edges as kernels take them. Raises InputError if they are not those of these parts: unsorted, in a cycle, to
+    or from a task that is not there, or in a part that is no graph."""
     none = np.zeros(0, np.int64)
     if edges is None:
         return Edges(np.zeros(len(part_first), np.int64), none, none, np.zeros(0))
@@ -122,13 +116,8 @@ def graph_of(
     rules: Rules,
     room: int,
 ) -> g.GraphState:
-    """The state of an application's graphs; arguments as of ``als.application.Application``, with ``room`` for so many cores.
-
-    Raises
-    ------
-    InputError
-        If a host or a core cannot be.
-    """
+    """The state of an application's graphs; arguments as of ``als.application.Application``, with ``room`` for so many
+    cores. Raises InputError if a host or a core cannot be."""
     n_cores, n_tasks = len(speed), int(part_first[-1])
     machine_host = np.zeros(n_cores, np.int64) if core_host is None else own(core_host, np.int64)
     most = max(1, int(network.n_hosts))

@@ -19,7 +19,6 @@ from traces.base.ranges import whole
 
 @graph_kernel
 def _make(draft: GraphDraft) -> int:
-    """The rule; see the module."""
     n = wanted(int(draft.params[0]), draft)
     if not fits(draft, n, n - 1):
         return NO_ROOM
@@ -32,16 +31,10 @@ def _make(draft: GraphDraft) -> int:
 
 @dataclass(frozen=True)
 class Chain(Weights):
-    """Parameters of a chain.
-
-    Attributes
-    ----------
-    tasks : int
-        How many tasks; 0: as many as the job is to have.
-    """
+    """Parameters of a chain."""
 
     name: ClassVar[str] = "chain"
-    tasks: int = 0
+    tasks: int = 0  # how many tasks; 0: as many as the job is to have
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -34,7 +34,6 @@ _POTRF, _TRSM, _SYRK, _GEMM = 1.0 / 3.0, 1.0, 1.0, 2.0
 
 @graph_kernel
 def _make(draft: GraphDraft) -> int:
-    """The rule; see the module."""
     tiles = tiles_with_room(draft, _TRIANGLES)
     if tiles == NO_ROOM:
         return NO_ROOM

@@ -20,7 +20,6 @@ from traces.base.ranges import whole
 
 @graph_kernel
 def _make(draft: GraphDraft) -> int:
-    """The rule; see the module."""
     width, stages = wanted(int(draft.params[0]), draft), int(draft.params[1])
     n, n_edges = stages * (width + 1) + 1, 2 * stages * width
     if not fits(draft, n, n_edges):
@@ -40,19 +39,11 @@ def _make(draft: GraphDraft) -> int:
 
 @dataclass(frozen=True)
 class ForkJoin(Weights):
-    """Parameters of fork–join.
-
-    Attributes
-    ----------
-    width : int
-        How many tasks between a fork and its join; 0: as many as the job is to have.
-    stages : int
-        How often it forks, at least once.
-    """
+    """Parameters of fork–join."""
 
     name: ClassVar[str] = "fork-join"
-    width: int = 0
-    stages: int = 1
+    width: int = 0  # how many tasks between a fork and its join; 0: as many as the job is to have
+    stages: int = 1  # how often it forks, at least once
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -56,9 +56,8 @@ def _layers(draft: GraphDraft, n: int, depth: int, spread: float) -> None:
 
 @compiled(inner=True)
 def _sort_by_source(n: int, n_edges: int, first: Array, source: Array, target: Array, space: Array) -> None:
-    """Edges that are sorted by target: a counting sort keeps that order among those of one source. Whole numbers up to 2**53
-    are exact as floats.
-    """
+    """Edges that are sorted by target: a counting sort keeps that order among those of one source. Whole numbers up to
+    2**53 are exact as floats."""
     first[:n] = 0.0
     for e in range(n_edges):
         first[source[e]] += 1.0
@@ -80,7 +79,6 @@ def _sort_by_source(n: int, n_edges: int, first: Array, source: Array, target: A
 
 @graph_kernel
 def _make(draft: GraphDraft) -> int:
-    """The rule; see the module."""
     params, keys, cursor, words = draft.params, draft.keys, draft.cursor, draft.words
     gflop, source, target = draft.gflop, draft.source, draft.target
     n, depth, width, density = wanted(int(params[0]), draft), int(params[1]), params[2], params[3]
@@ -133,35 +131,20 @@ def _make(draft: GraphDraft) -> int:
 
 @dataclass(frozen=True)
 class Layered(Weights):
-    """Parameters of layered random graphs.
-
-    Attributes
-    ----------
-    tasks : int
-        How many tasks; 0: as many as the job is to have.
-    width : float or None
-        Tasks of a layer in the mean, at least 1; None: the square root of the number of tasks. Not beside ``depth``.
-    depth : int or None
-        How many layers, at least 1; of n tasks no more than n, and so of ``tasks``.
-    density : float or None
-        Probability of an edge from each task of the layers before, 0 to 1, beyond the one that there always is. Not beside
-        ``degree``.
-    degree : float or None
-        How many producers a task has in the mean, at least 1; None: 3, unless there is a density.
-    jump : int
-        How many layers an edge may lead to at most, at least 1: the next one.
-    regularity : float
-        0 to 1: how alike the sizes of layers are. 1: they are the same.
-    """
+    """Parameters of layered random graphs."""
 
     name: ClassVar[str] = "layered"
-    tasks: int = 0
+    tasks: int = 0  # how many tasks; 0: as many as the job is to have
+    # tasks of a layer in the mean, at least 1; None: the square root of the number of tasks. Not beside ``depth``.
     width: float | None = None
-    depth: int | None = None
+    depth: int | None = None  # how many layers, at least 1; of n tasks no more than n, and so of ``tasks``
+    # probability of an edge from each task of the layers before, 0 to 1, beyond the one that there always is. Not
+    # beside ``degree``.
     density: float | None = None
+    # how many producers a task has in the mean, at least 1; None: 3, unless there is a density
     degree: float | None = None
-    jump: int = 1
-    regularity: float = 0.9
+    jump: int = 1  # how many layers an edge may lead to at most, at least 1: the next one
+    regularity: float = 0.9  # 0 to 1: how alike the sizes of layers are. 1: they are the same.
 
     def __post_init__(self) -> None:
         super().__post_init__()

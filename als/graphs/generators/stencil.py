@@ -21,7 +21,6 @@ from traces.base.ranges import whole
 
 @graph_kernel
 def _make(draft: GraphDraft) -> int:
-    """The rule; see the module."""
     params = draft.params
     width, steps, reach = int(params[0]), int(params[1]), int(params[2])
     if width == 0:
@@ -46,22 +45,12 @@ def _make(draft: GraphDraft) -> int:
 
 @dataclass(frozen=True)
 class Stencil(Weights):
-    """Parameters of a stencil.
-
-    Attributes
-    ----------
-    width : int
-        Cells; 0: one for each core of the job.
-    steps : int
-        How often each is computed; 0: as often as it takes to the number of tasks that the job is to have.
-    points : int
-        From how many cells a cell is computed: 3 or 5.
-    """
+    """Parameters of a stencil."""
 
     name: ClassVar[str] = "stencil"
-    width: int = 0
-    steps: int = 0
-    points: int = 3
+    width: int = 0  # cells; 0: one for each core of the job
+    steps: int = 0  # how often each is computed; 0: as often as it takes to the number of tasks that the job is to have
+    points: int = 3  # from how many cells a cell is computed: 3 or 5
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -41,16 +41,10 @@ def tiles_with_room(draft: GraphDraft, triangles: int) -> int:
 
 @dataclass(frozen=True)
 class Tiled(Weights):
-    """Parameters of a tiled factorisation.
-
-    Attributes
-    ----------
-    tiles : int
-        T, the tiles along a side of the matrix; 0: as few as make the tasks that the job is to have.
-    """
+    """Parameters of a tiled factorisation."""
 
     triangles: ClassVar[int]
-    tiles: int = 0
+    tiles: int = 0  # T, the tiles along a side of the matrix; 0: as few as make the tasks that the job is to have
 
     def __post_init__(self) -> None:
         super().__post_init__()

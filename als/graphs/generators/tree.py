@@ -25,7 +25,6 @@ DIRECTIONS = ("in", "out")
 
 @graph_kernel
 def _make(draft: GraphDraft) -> int:
-    """The rule; see the module."""
     params, source, target = draft.params, draft.source, draft.target
     depth, arity, outward = int(params[0]), int(params[1]), params[2] != 0.0
     least = 0 if depth > 0 else wanted(0, draft)
@@ -48,22 +47,12 @@ def _make(draft: GraphDraft) -> int:
 
 @dataclass(frozen=True)
 class Tree(Weights):
-    """Parameters of a tree.
-
-    Attributes
-    ----------
-    depth : int
-        Levels of tasks, the root's among them; 0: as few as hold the tasks that the job is to have.
-    arity : int
-        How many children a task has that has any, at least 1.
-    direction : str
-        ``in``: a reduction; ``out``: a broadcast.
-    """
+    """Parameters of a tree."""
 
     name: ClassVar[str] = "tree"
-    depth: int = 0
-    arity: int = 2
-    direction: str = "in"
+    depth: int = 0  # levels of tasks, the root's among them; 0: as few as hold the tasks that the job is to have
+    arity: int = 2  # how many children a task has that has any, at least 1
+    direction: str = "in"  # ``in``: a reduction; ``out``: a broadcast
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -14,19 +14,13 @@ from traces.base.ranges import real
 
 @dataclass(frozen=True, kw_only=True)
 class Weights:
-    """Parameters of any generator.
-
-    Attributes
-    ----------
-    ccr : float
-        Ratio of communication to computation, 0 to ``MAX_CCR``: mean over edges of bytes/bandwidth, over the mean time of a
-        task. 0: edges carry no data.
-    cov : float or None
-        Coefficient of variation of a task's work around its weight, 0 to ``MAX_COV``; None: the run's variation.
-    """
+    """Parameters of any generator."""
 
     name: ClassVar[str]
+    # ratio of communication to computation, 0 to ``MAX_CCR``: mean over edges of bytes/bandwidth, over the mean time of
+    # a task. 0: edges carry no data.
     ccr: float = 1.0
+    # coefficient of variation of a task's work around its weight, 0 to ``MAX_COV``; None: the run's variation
     cov: float | None = None
 
     def __post_init__(self) -> None:

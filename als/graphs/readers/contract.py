@@ -38,13 +38,7 @@ class Reader(Protocol):
 
 
 class GraphRows:
-    """The tasks and edges of a file, as they are found.
-
-    Parameters
-    ----------
-    source : str
-        The file's name, with which all errors begin.
-    """
+    """The tasks and edges of a file, as they are found. ``source``: the file's name, with which all errors begin."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -75,21 +69,12 @@ class GraphRows:
     ) -> None:
         """A task.
 
-        Parameters
-        ----------
-        name : object
-            What the file calls it.
-        gflop : float
-            Its work, from :meth:`amount`.
-        place : str
-            Where it is in the file.
-        host, core : int, optional
-            Where it is to run, from :meth:`place`; all tasks have one, or none.
+        - ``name``: what the file calls it
+        - ``gflop``: its work, from :meth:`amount`
+        - ``place``: where it is in the file
+        - ``host``, ``core``: where it is to run, from :meth:`place`; all tasks have one, or none
 
-        Raises
-        ------
-        InputError
-            If it has no name that can be, or another's, or there are too many tasks.
+        Raises InputError if it has no name that can be, or another's, or there are too many tasks.
         """
         known = check_name(f"{self.source}: {place}: task", name)
         if known in self._number:
@@ -109,13 +94,8 @@ class GraphRows:
         self._gflop.append(gflop)
 
     def add_edge(self, producer: str, consumer: str, bytes_: float, place: str) -> None:
-        """An edge between two tasks that there are, from :meth:`amount`.
-
-        Raises
-        ------
-        InputError
-            If there is no such task, or there are too many edges.
-        """
+        """An edge between two tasks that there are, from :meth:`amount`. Raises InputError if there is no such task, or
+        there are too many edges."""
         try:
             ends = self._number[producer], self._number[consumer]
         except KeyError as error:
@@ -129,13 +109,7 @@ class GraphRows:
         self._bytes.append(bytes_)
 
     def amount(self, place: str, what: str, value: object) -> float:
-        """A number that a file gives, or its text: finite, at least 0.
-
-        Raises
-        ------
-        InputError
-            If it is none.
-        """
+        """A number that a file gives, or its text: finite, at least 0. Raises InputError if it is none."""
         number = math.nan
         if isinstance(value, str) and len(value) <= _LONGEST_NUMBER and value.isascii():
             try:
@@ -155,12 +129,7 @@ class GraphRows:
 
     def place(self, place: str, what: str, attributes: Mapping[str, str]) -> int | None:
         """The number of the ``host`` or the ``core`` on which a task is to run, from its text; None if nobody says so.
-
-        Raises
-        ------
-        InputError
-            If it is no number.
-        """
+        Raises InputError if it is no number."""
         if what not in attributes:
             return None
         value = attributes[what]
@@ -170,13 +139,7 @@ class GraphRows:
         return int(text)
 
     def graph(self, name: str) -> TaskGraph:
-        """The graph of what was put down.
-
-        Raises
-        ------
-        InputError
-            As :class:`~als.graphs.task_graph.TaskGraph`.
-        """
+        """The graph of what was put down. Raises InputError as :class:`~als.graphs.task_graph.TaskGraph`."""
         host, core = (
             np.array(column, np.int64) if column and column[0] >= 0 else None for column in self._places.values()
         )
@@ -194,13 +157,8 @@ class GraphRows:
 
 
 def text_of(data: bytes, rows: GraphRows, form: str) -> str:
-    """The text of a file in UTF-8, without a byte order mark.
-
-    Raises
-    ------
-    InputError
-        If it is not UTF-8 and so no ``form``, as ``"DOT"``.
-    """
+    """The text of a file in UTF-8, without a byte order mark. Raises InputError if it is not UTF-8 and so no ``form``,
+    as ``"DOT"``."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

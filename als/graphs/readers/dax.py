@@ -17,13 +17,8 @@ _LINKS = ("input", "output", "inout")
 
 
 def read_dax(data: bytes, rows: GraphRows, core_gflops: float) -> None:
-    """Jobs as tasks called by their ``id``; ``child``/``parent`` as edges, with the files that one writes and the other reads.
-
-    Raises
-    ------
-    InputError
-        If it is no DAX, a job has no ``runtime``, or a file on an edge no ``size``.
-    """
+    """Jobs as tasks called by their ``id``; ``child``/``parent`` as edges, with the files that one writes and the other
+    reads. Raises InputError if it is no DAX, a job has no ``runtime``, or a file on an edge no ``size``."""
     reader = _Dax(rows, core_gflops)
     read_xml(data, rows, "DAX", reader.begin, reader.end)
     reader.finish()

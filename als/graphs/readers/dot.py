@@ -25,13 +25,8 @@ _KEPT = (*_WORK_NAMES, "bytes", "host", "core")
 
 
 def read_dot(data: bytes, rows: GraphRows, core_gflops: float) -> None:
-    """Nodes as tasks called by their names, in the order in which the file names them first.
-
-    Raises
-    ------
-    InputError
-        If it is no DOT of one directed graph, a node has no work, or a node or an edge is given twice.
-    """
+    """Nodes as tasks called by their names, in the order in which the file names them first. Raises InputError if it is
+    no DOT of one directed graph, a node has no work, or a node or an edge is given twice."""
     graph = parse_dot(text_of(data, rows, "DOT"), _KEPT, rows.error)
     for name, node in graph.nodes.items():
         line, attributes = _work_of(name, node, rows)

@@ -19,20 +19,12 @@ MAX_DEPTH = 100
 
 @dataclass(slots=True)
 class DotNode:
-    """A node.
+    """A node."""
 
-    Attributes
-    ----------
-    line : int
-        Where it is first named.
-    defaults : dict of str to str
-        What it has from ``node [...]``.
-    statements : list of (int, dict of str to str)
-        Line and attributes of each of its statements, in order; none: only edges name it.
-    """
-
-    line: int
-    defaults: dict[str, str]
+    line: int  # where it is first named
+    defaults: dict[str, str]  # what it has from ``node [...]``
+    # list of (int, dict of str to str): line and attributes of each of its statements, in order; none: only edges name
+    # it
     statements: list[tuple[int, dict[str, str]]] = field(default_factory=list)
 
 
@@ -68,19 +60,12 @@ class _Scope:
 def parse_dot(text: str, keep: Collection[str], error: Callable[[str, str], InputError]) -> DotGraph:
     """Read the one directed graph of a text.
 
-    Parameters
-    ----------
-    text : str
-        DOT.
-    keep : collection of str
-        The attributes of nodes and edges that matter; the others are read over.
-    error : callable
-        ``error(place, what)`` makes the error about a place, ``"line 3"``.
+    - ``text``: DOT
+    - ``keep``: the attributes of nodes and edges that matter; the others are read over
+    - ``error``: ``error(place, what)`` makes the error about a place, ``"line 3"``
 
-    Raises
-    ------
-    InputError
-        What ``error`` makes, if the text is not DOT, or one of the attributes is given twice in a statement.
+    Raises InputError: what ``error`` makes, if the text is not DOT, or one of the attributes is given twice in a
+    statement.
     """
     return _Parser(text, frozenset(keep), error).graph()
 

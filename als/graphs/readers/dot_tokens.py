@@ -39,15 +39,8 @@ def _unescaped(escape: re.Match[str]) -> str:
 
 
 class Tokens:
-    """The tokens of a text, of which one is the next.
-
-    Attributes
-    ----------
-    kind : str
-        What the next token is: ``ID``, ``END``, a keyword or a mark.
-    value : str
-        The text of an ``ID``, without its quotes; of an HTML string with its brackets.
-    """
+    """The tokens of a text, of which one is the next. ``kind``: what the next token is: ``ID``, ``END``, a keyword or a
+    mark. ``value``: the text of an ``ID``, without its quotes; of an HTML string with its brackets."""
 
     def __init__(self, text: str, error: Callable[[str, str], InputError]) -> None:
         self._text, self._make_error = text, error

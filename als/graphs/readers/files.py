@@ -9,13 +9,7 @@ from traces.base.errors import shown
 
 
 class Files:
-    """The files of a workflow.
-
-    Parameters
-    ----------
-    rows : GraphRows
-        For errors.
-    """
+    """The files of a workflow. ``rows``: for errors."""
 
     def __init__(self, rows: GraphRows) -> None:
         self._rows = rows
@@ -32,13 +26,8 @@ class Files:
         self._read.setdefault(task, {})[file] = size
 
     def passed(self, producer: str, consumer: str, place: str) -> float:
-        """Bytes of all files that the one writes and the other reads, as large as they were written.
-
-        Raises
-        ------
-        InputError
-            If one of them has a size neither where it is written nor where it is read.
-        """
+        """Bytes of all files that the one writes and the other reads, as large as they were written. Raises InputError
+        if one of them has a size neither where it is written nor where it is read."""
         written, read = self._written.get(producer, {}), self._read.get(consumer, {})
         fewer, others = (written, read) if len(written) <= len(read) else (read, written)
         sizes = []

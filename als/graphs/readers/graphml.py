@@ -15,13 +15,8 @@ _GRAPH, _ITEM = 2, 3  # how deep elements are
 
 
 def read_graphml(data: bytes, rows: GraphRows, core_gflops: float) -> None:
-    """Nodes as tasks called by their ``id``; attributes by the names that the file's keys give them.
-
-    Raises
-    ------
-    InputError
-        If it is no GraphML of one directed graph, a node has no work, or an edge names what is no node.
-    """
+    """Nodes as tasks called by their ``id``; attributes by the names that the file's keys give them. Raises InputError
+    if it is no GraphML of one directed graph, a node has no work, or an edge names what is no node."""
     reader = _GraphML(rows)
     read_xml(data, rows, "GraphML", reader.begin, reader.end)
     reader.finish()

@@ -20,12 +20,7 @@ _SPECIFICATION, _EXECUTION = "workflow.specification", "workflow.execution"
 
 def read_wfformat(data: bytes, rows: GraphRows, core_gflops: float) -> None:
     """Tasks called by their ``id``, with an edge wherever one is another's parent or child, by the word of either.
-
-    Raises
-    ------
-    InputError
-        If it is no WfFormat 1.5, a task was not executed, or something is named that is not there.
-    """
+    Raises InputError if it is no WfFormat 1.5, a task was not executed, or something is named that is not there."""
     document = _parsed(data, rows)
     if not isinstance(document, dict) or "workflow" not in document:
         raise rows.error("", "JSON without workflow, so no WfFormat")

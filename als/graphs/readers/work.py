@@ -19,13 +19,8 @@ def _only(rows: GraphRows, place: str, known: tuple[str, ...], given: Mapping[st
 
 
 def task_gflop(rows: GraphRows, place: str, attributes: Mapping[str, str]) -> float:
-    """A task's work in GFLOP, from ``flops`` or ``size`` in FLOP or ``gflop`` in GFLOP.
-
-    Raises
-    ------
-    InputError
-        If there is none, or more than one, or it is no amount.
-    """
+    """A task's work in GFLOP, from ``flops`` or ``size`` in FLOP or ``gflop`` in GFLOP. Raises InputError if there is
+    none, or more than one, or it is no amount."""
     name = _only(rows, place, tuple(_WORK), attributes)
     if name is None:
         raise rows.error(place, "has no flops; allowed: flops or size (FLOP), or gflop (GFLOP)")
@@ -33,12 +28,7 @@ def task_gflop(rows: GraphRows, place: str, attributes: Mapping[str, str]) -> fl
 
 
 def edge_bytes(rows: GraphRows, place: str, attributes: Mapping[str, str]) -> float:
-    """An edge's bytes, from ``bytes`` or ``size``; 0 where it has none.
-
-    Raises
-    ------
-    InputError
-        If it has both, or it is no amount.
-    """
+    """An edge's bytes, from ``bytes`` or ``size``; 0 where it has none. Raises InputError if it has both, or it is no
+    amount."""
     name = _only(rows, place, _DATA, attributes)
     return 0.0 if name is None else rows.amount(place, name, attributes[name])

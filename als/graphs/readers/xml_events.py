@@ -27,24 +27,14 @@ def read_xml(
 ) -> None:
     """Read XML from its beginning to its end; nothing of it is kept.
 
-    Parameters
-    ----------
-    data : bytes
-        The text, in the encoding that it names.
-    rows : GraphRows
-        For errors.
-    form : str
-        What it should be, as ``"GraphML"``.
-    begin : callable
-        ``begin(tag, attributes, place)`` at each element's begin; prefixes of namespaces are taken off ``tag``. Attributes with
-        prefixes are another format's.
-    end : callable
-        ``end(tag, text, place)`` at its end; ``text`` is what stands between the last tag and this one.
+    - ``data``: the text, in the encoding that it names
+    - ``rows``: for errors
+    - ``form``: what it should be, as ``"GraphML"``
+    - ``begin``: ``begin(tag, attributes, place)`` at each element's begin; prefixes of namespaces are taken off
+      ``tag``. Attributes with prefixes are another format's.
+    - ``end``: ``end(tag, text, place)`` at its end; ``text`` is what stands between the last tag and this one
 
-    Raises
-    ------
-    InputError
-        If it is not well-formed; or declares entities, which a few lines can make larger than any memory.
+    Raises InputError if it is not well-formed; or declares entities, which a few lines can make larger than any memory.
     """
     parser = expat.ParserCreate()
     parser.buffer_text = True

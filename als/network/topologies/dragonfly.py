@@ -97,35 +97,23 @@ def dragonfly_cables(parameters: Array, key: int) -> int:
 
 @dataclass(frozen=True)
 class Dragonfly:
-    """Parameters of a dragonfly, as SimGrid's ``groups,blue;chassis,black;routers,green;nodes``.
-
-    Attributes
-    ----------
-    groups, chassis, routers, nodes : int
-        How many groups there are, chassis in a group, routers in a chassis, nodes at a router; 1 to 2**24, and all must be
-        given. A group must have as many routers as there are groups, or more.
-    blue, black, green : int
-        Cables of a link between groups, chassis and routers, 1 to 2**24.
-    routing : str
-        ``minimal``, or ``simgrid``: with SimGrid's defect.
-
-    Raises
-    ------
-    InputError
-        If they are not that.
-    """
+    """Parameters of a dragonfly, as SimGrid's ``groups,blue;chassis,black;routers,green;nodes``. Raises InputError if
+    they are not that."""
 
     name: ClassVar[str] = "dragonfly"
     code: ClassVar[int] = DRAGONFLY
 
+    # how many groups there are, chassis in a group, routers in a chassis, nodes at a router; 1 to 2**24, and all must
+    # be given. A group must have as many routers as there are groups, or more.
     groups: int = 0
     chassis: int = 0
     routers: int = 0
     nodes: int = 0
+    # cables of a link between groups, chassis and routers, 1 to 2**24
     blue: int = 1
     black: int = 1
     green: int = 1
-    routing: str = "minimal"
+    routing: str = "minimal"  # ``minimal``, or ``simgrid``: with SimGrid's defect
 
     def __post_init__(self) -> None:
         sizes = {key: getattr(self, key) for key in ("groups", "chassis", "routers", "nodes")}
@@ -138,13 +126,8 @@ class Dragonfly:
             raise one_of("routing", self.routing, _ROUTINGS, "dragonfly: routing")
 
     def parameters(self, hosts: int) -> tuple[int, ...]:
-        """What the kernel reads from ``parameters``.
-
-        Raises
-        ------
-        InputError
-            If a size is not given, or the dragonfly has too few nodes or routers, or too many nodes.
-        """
+        """What the kernel reads from ``parameters``. Raises InputError if a size is not given, or the dragonfly has too
+        few nodes or routers, or too many nodes."""
         if not self.groups:
             raise InputError("dragonfly: groups, chassis, routers and nodes are missing; allowed: all four, from 1")
         of_group = self.chassis * self.routers

@@ -90,23 +90,14 @@ def fat_tree_route(parameters: Array, src: int, dst: int, keys: Array) -> int:
 
 @dataclass(frozen=True)
 class FatTree:
-    """Parameters of a fat-tree, as SimGrid's ``levels;down;up;cables``.
-
-    Attributes
-    ----------
-    down, up, cables : str
-        A number for each level with ``x`` between them, as ``4x4``, lowest level first; 1 to ``MAX_LEVELS`` numbers from 1 to
-        2**24. ``down`` must be given; the others are 1 at each level if they are empty.
-
-    Raises
-    ------
-    InputError
-        If they are not that, or differ in how many they are.
-    """
+    """Parameters of a fat-tree, as SimGrid's ``levels;down;up;cables``. Raises InputError if they are not that, or
+    differ in how many they are."""
 
     name: ClassVar[str] = "fat-tree"
     code: ClassVar[int] = FAT_TREE
 
+    # a number for each level with ``x`` between them, as ``4x4``, lowest level first; 1 to ``MAX_LEVELS`` numbers from
+    # 1 to 2**24. ``down`` must be given; the others are 1 at each level if they are empty.
     down: str = ""
     up: str = ""
     cables: str = ""
@@ -120,13 +111,8 @@ class FatTree:
                 raise InputError(f"fat-tree: {key}={text} has {found} levels, down={self.down} has {levels}")
 
     def parameters(self, hosts: int) -> tuple[int, ...]:
-        """What the kernel reads from ``parameters``.
-
-        Raises
-        ------
-        InputError
-            If ``down`` is not given, the tree has fewer leaves than the machine has hosts, or too many links.
-        """
+        """What the kernel reads from ``parameters``. Raises InputError if ``down`` is not given, the tree has fewer
+        leaves than the machine has hosts, or too many links."""
         if not self.down:
             raise InputError("fat-tree: down is missing; allowed: a number for each level, as fat-tree:down=4x4,up=1x2")
         down = _values("down", self.down)

@@ -54,7 +54,7 @@ from typing import Any
 
 from als.techniques import contract as f
 from als.techniques.contract import Technique, technique_kernel
-from als.techniques.parameter_checks import chosen, count
+from als.techniques.parameter_checks import Checked, chosen, count
 from traces.base.errors import InputError, shown
 from traces.base.ranges import real
 from traces.base.time import Seconds
@@ -136,7 +136,6 @@ def _begin_loop(n_cores: int, speed: Array, memo: Array) -> None:
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any,
 ) -> int:  # fmt: skip
-    """The rule; see the module."""
     known = params[_KNOWN] > 0.0
     if facts[f.LAST_SIZE] > 0.0 and not known:
         _heard(core, facts, params, memo)
@@ -185,14 +184,9 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class AdaptiveFactoring:
-    """Parameters of AF and mAF; see the module.
-
-    Raises
-    ------
-    InputError
-        If one cannot be; the message names the technique and the parameter.
-    """
+class AdaptiveFactoring(Checked):
+    """Parameters of AF and mAF; see the module. Raises InputError if one cannot be; the message names the technique and
+    the parameter."""
 
     name: str
     sigma: Seconds | None = None
@@ -204,9 +198,6 @@ class AdaptiveFactoring:
     round: str = "up"
     cap: bool = False
     min: int = 1
-
-    def __post_init__(self) -> None:
-        self.technique()
 
     def technique(self) -> Technique:
         """The technique with these parameters."""

@@ -64,7 +64,7 @@ from typing import Any, ClassVar
 
 from als.techniques import contract as f
 from als.techniques.contract import Technique, technique_kernel
-from als.techniques.parameter_checks import chosen, count
+from als.techniques.parameter_checks import Checked, chosen, count
 from traces.compiled import Array, compiled
 
 _SOURCE = (
@@ -129,7 +129,6 @@ def _heard(core: int, facts: Array, params: Array, memo: Array) -> None:
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any,
 ) -> int:  # fmt: skip
-    """The rule; see the module."""
     if facts[f.LAST_SIZE] > 0.0:
         _heard(core, facts, params, memo)
     if remaining == 0:
@@ -192,7 +191,7 @@ def _technique(
 
 
 @dataclass(frozen=True)
-class StepWeights:
+class StepWeights(Checked):
     """Parameters of AWF, as the module says; what cannot be is an :class:`InputError` that names it."""
 
     name: ClassVar[str] = "awf"
@@ -201,9 +200,6 @@ class StepWeights:
     round: str = "up"
     min: int = 1
 
-    def __post_init__(self) -> None:
-        self.technique()
-
     def technique(self) -> Technique:
         """The technique with these parameters."""
         total = chosen(self.name, "time", self.time, ("work", "total"))
@@ -211,7 +207,7 @@ class StepWeights:
 
 
 @dataclass(frozen=True)
-class BatchWeights:
+class BatchWeights(Checked):
     """Parameters of AWF-B and AWF-D, likewise."""
 
     name: str
@@ -221,9 +217,6 @@ class BatchWeights:
     round: str = "up"
     min: int = 1
 
-    def __post_init__(self) -> None:
-        self.technique()
-
     def technique(self) -> Technique:
         """The technique with these parameters."""
         clock = f.LAST_WORK_NS if self.name == "awf-b" else f.LAST_TOTAL_NS
@@ -231,7 +224,7 @@ class BatchWeights:
 
 
 @dataclass(frozen=True)
-class ChunkWeights:
+class ChunkWeights(Checked):
     """Parameters of AWF-C and AWF-E, likewise: a base is found at each request."""
 
     name: str
@@ -239,9 +232,6 @@ class ChunkWeights:
     unmeasured: str = "wait"
     round: str = "up"
     min: int = 1
-
-    def __post_init__(self) -> None:
-        self.technique()
 
     def technique(self) -> Technique:
         """The technique with these parameters."""

@@ -34,7 +34,7 @@ from typing import Any, ClassVar
 
 from als.techniques.arithmetic import ceiling, clamped, flooring, given_or
 from als.techniques.contract import MEAN_S, NOW_NS, OVERHEAD_S, SIGMA_S, Technique, technique_kernel
-from als.techniques.parameter_checks import above_zero, chosen, not_negative
+from als.techniques.parameter_checks import Checked, above_zero, chosen, not_negative
 from traces.base.time import Seconds
 from traces.compiled import compiled
 
@@ -74,7 +74,6 @@ def _size(left: int, n_cores: int, m: float, n: float, mu: float, sigma: float, 
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    """The rule; see the module."""
     mu = given_or(params[0], facts[MEAN_S])
     sigma = given_or(params[1], facts[SIGMA_S])
     h = given_or(params[2], facts[OVERHEAD_S])
@@ -105,7 +104,7 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class BoldParameters:
+class BoldParameters(Checked):
     """``mu`` > 0, ``sigma`` >= 0 and ``h`` >= 0 in s, or None: from the job; ``round``: ``floor`` or ``ceil``."""
 
     name: ClassVar[str] = "bold"
@@ -113,17 +112,6 @@ class BoldParameters:
     sigma: Seconds | None = None
     h: Seconds | None = None
     round: str = "floor"
-
-    def __post_init__(self) -> None:
-        self._params()
-
-    def _params(self) -> tuple[float, ...]:
-        return (
-            above_zero(self.name, "mu", self.mu),
-            not_negative(self.name, "sigma", self.sigma),
-            not_negative(self.name, "h", self.h),
-            chosen(self.name, "round", self.round, _ROUNDS),
-        )
 
     def technique(self) -> Technique:
         """BOLD with these parameters."""
@@ -133,7 +121,12 @@ class BoldParameters:
             memo_size=4,
             memo_per_core=3,
             source="Hagerup, JPDC 47(2), 1997, as LB4OMP",
-            params=self._params(),
+            params=(
+                above_zero(self.name, "mu", self.mu),
+                not_negative(self.name, "sigma", self.sigma),
+                not_negative(self.name, "h", self.h),
+                chosen(self.name, "round", self.round, _ROUNDS),
+            ),
             moments=self.mu is None or self.sigma is None,
             parameters=self,
         )

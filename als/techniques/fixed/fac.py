@@ -26,7 +26,7 @@ from typing import Any
 
 from als.techniques.arithmetic import ROUNDINGS, clamped, rounded_ratio
 from als.techniques.contract import Technique, technique_kernel
-from als.techniques.parameter_checks import chosen, count
+from als.techniques.parameter_checks import Checked, chosen, count
 
 _RULES = ("remaining", "closed", "halving")
 
@@ -38,7 +38,6 @@ _LAST_BATCH = 40
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    """The rule; see the module."""
     # memo[0]: the batch's chunk; memo[1]: with merge, how many of its tasks are not assigned.
     how, rule, smallest, merge = int(params[0]), params[1], int(params[2]), params[3] != 0.0
     if (memo[1] <= 0.0) if merge else (request % n_cores == 0):
@@ -65,7 +64,7 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class FacParameters:
+class FacParameters(Checked):
     """As the module says; ``min`` >= 1."""
 
     name: str = "fac"
@@ -74,17 +73,6 @@ class FacParameters:
     min: int = 1
     merge: bool = False
 
-    def __post_init__(self) -> None:
-        self._params()
-
-    def _params(self) -> tuple[float, ...]:
-        return (
-            chosen(self.name, "round", self.round, ROUNDINGS),
-            chosen(self.name, "rule", self.rule, _RULES),
-            count(self.name, "min", self.min),
-            float(self.merge),
-        )
-
     def technique(self) -> Technique:
         """FAC2 with these parameters."""
         return Technique(
@@ -92,7 +80,12 @@ class FacParameters:
             _next_chunk,
             memo_size=2,
             source="two-level paper, section 3 (FAC2 of DLS4LB and LoopSim)",
-            params=self._params(),
+            params=(
+                chosen(self.name, "round", self.round, ROUNDINGS),
+                chosen(self.name, "rule", self.rule, _RULES),
+                count(self.name, "min", self.min),
+                float(self.merge),
+            ),
             parameters=self,
         )
 

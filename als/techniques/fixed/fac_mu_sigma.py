@@ -30,7 +30,7 @@ from typing import Any
 
 from als.techniques.arithmetic import ceiling, given_or
 from als.techniques.contract import MEAN_S, SIGMA_S, Technique, technique_kernel
-from als.techniques.parameter_checks import above_zero, not_negative
+from als.techniques.parameter_checks import Checked, above_zero, not_negative
 from traces.base.time import Seconds
 from traces.compiled import compiled
 
@@ -48,7 +48,6 @@ def _factored(left: int, n_cores: int, sigma: float, mu: float, first: bool) -> 
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    """The rule; see the module."""
     # memo[0]: the batch's chunk.
     if request % n_cores == 0:
         mu, sigma = given_or(params[0], facts[MEAN_S]), given_or(params[1], facts[SIGMA_S])
@@ -60,7 +59,6 @@ def _next_chunk(
 def _next_chunk_alone(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    """The rule; see the module."""
     # memo, of each core: the number of batches it has gone through, the last one's chunk, and what remained at its start.
     at = 3 * core
     mu, sigma = given_or(params[0], facts[MEAN_S]), given_or(params[1], facts[SIGMA_S])
@@ -78,18 +76,12 @@ def _next_chunk_alone(
 
 
 @dataclass(frozen=True)
-class FacMuSigmaParameters:
+class FacMuSigmaParameters(Checked):
     """``mu`` > 0 and ``sigma`` >= 0 in s, or None: from the job; of ``fac-mu-sigma`` and of ``mfac``."""
 
     name: str
     mu: Seconds | None = None
     sigma: Seconds | None = None
-
-    def __post_init__(self) -> None:
-        self._params()
-
-    def _params(self) -> tuple[float, ...]:
-        return above_zero(self.name, "mu", self.mu), not_negative(self.name, "sigma", self.sigma)
 
     def technique(self) -> Technique:
         """FAC, or mFAC, with these parameters."""
@@ -100,7 +92,7 @@ class FacMuSigmaParameters:
             memo_size=0 if alone else 1,
             memo_per_core=3 if alone else 0,
             source="LB4OMP (faca), IEEE TPDS 33(4), 2022" if alone else "Hummel, Schonberg and Flynn, CACM 35(8), 1992",
-            params=self._params(),
+            params=(above_zero(self.name, "mu", self.mu), not_negative(self.name, "sigma", self.sigma)),
             moments=self.mu is None or self.sigma is None,
             parameters=self,
         )

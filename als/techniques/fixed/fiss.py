@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 from als.techniques.arithmetic import clamped
 from als.techniques.contract import Technique, technique_kernel
-from als.techniques.parameter_checks import chosen
+from als.techniques.parameter_checks import Checked, chosen
 from traces.base.ranges import whole
 
 _REST = ("run-on", "last")
@@ -33,7 +33,6 @@ MOST_STAGES = 2**20
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    """The rule; see the module."""
     # memo[0]: the stage's chunk.
     if request % n_cores == 0:
         stages = max(2, n_cores - 1) if math.isnan(params[0]) else int(params[0])
@@ -48,15 +47,12 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class FissParameters:
+class FissParameters(Checked):
     """``stages``: S, 2 to ``MOST_STAGES``, or None: from P; ``rest``: ``run-on`` or ``last``."""
 
     name: ClassVar[str] = "fiss"
     stages: int | None = None
     rest: str = "run-on"
-
-    def __post_init__(self) -> None:
-        self._params()
 
     def _params(self) -> tuple[float, ...]:
         stages = math.nan

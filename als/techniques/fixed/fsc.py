@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from als.techniques.arithmetic import ceiling, flooring, given_or
 from als.techniques.contract import OVERHEAD_S, SIGMA_S, Technique, technique_kernel
-from als.techniques.parameter_checks import above_zero, chosen, not_negative
+from als.techniques.parameter_checks import Checked, above_zero, chosen, not_negative
 from traces.base.time import Seconds
 from traces.compiled import compiled
 
@@ -39,7 +39,6 @@ def _size(n_tasks: int, n_cores: int, h: float, sigma: float, how: float) -> int
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    """The rule; see the module."""
     # memo[0]: the size, found as the loop begins.
     if request == 0:
         h, sigma = given_or(params[0], facts[OVERHEAD_S]), given_or(params[1], facts[SIGMA_S])
@@ -48,23 +47,13 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class FscParameters:
+class FscParameters(Checked):
     """``h`` >= 0 and ``sigma`` > 0 in s, or None: from the job; ``round``: ``ceil`` or ``floor``."""
 
     name: ClassVar[str] = "fsc"
     h: Seconds | None = None
     sigma: Seconds | None = None
     round: str = "ceil"
-
-    def __post_init__(self) -> None:
-        self._params()
-
-    def _params(self) -> tuple[float, ...]:
-        return (
-            not_negative(self.name, "h", self.h),
-            above_zero(self.name, "sigma", self.sigma),
-            chosen(self.name, "round", self.round, _ROUNDS),
-        )
 
     def technique(self) -> Technique:
         """FSC with these parameters."""
@@ -73,7 +62,11 @@ class FscParameters:
             _next_chunk,
             memo_size=1,
             source="Kruskal and Weiss, IEEE TSE 11(10), 1985",
-            params=self._params(),
+            params=(
+                not_negative(self.name, "h", self.h),
+                above_zero(self.name, "sigma", self.sigma),
+                chosen(self.name, "round", self.round, _ROUNDS),
+            ),
             moments=self.sigma is None,
             parameters=self,
         )

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from als.techniques.arithmetic import ceiling, clamped
 from als.techniques.contract import Technique, technique_kernel
-from als.techniques.parameter_checks import chosen, count
+from als.techniques.parameter_checks import Checked, chosen, count
 
 _ROUNDS = ("ceil", "floor", "closed")
 
@@ -27,7 +27,6 @@ _ROUNDS = ("ceil", "floor", "closed")
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    """The rule; see the module."""
     how = params[0]
     if how == 0.0:
         size = (remaining + n_cores - 1) // n_cores
@@ -39,18 +38,12 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class GssParameters:
+class GssParameters(Checked):
     """``round``: ``ceil``, ``floor`` or ``closed``; ``min``: tasks of the smallest chunk, >= 1."""
 
     name: ClassVar[str] = "gss"
     round: str = "ceil"
     min: int = 1
-
-    def __post_init__(self) -> None:
-        self._params()
-
-    def _params(self) -> tuple[float, ...]:
-        return chosen(self.name, "round", self.round, _ROUNDS), count(self.name, "min", self.min)
 
     def technique(self) -> Technique:
         """GSS with these parameters."""
@@ -58,7 +51,7 @@ class GssParameters:
             self.name,
             _next_chunk,
             source="Polychronopoulos and Kuck, IEEE ToC 36(12), 1987",
-            params=self._params(),
+            params=(chosen(self.name, "round", self.round, _ROUNDS), count(self.name, "min", self.min)),
             parameters=self,
         )
 

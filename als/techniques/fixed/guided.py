@@ -15,14 +15,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from als.techniques.contract import Technique, technique_kernel
-from als.techniques.parameter_checks import count
+from als.techniques.parameter_checks import Checked, count
 
 
 @technique_kernel
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    """The rule; see the module."""
     # A chunk of more than N tasks is one of N; the products below then stay small.
     chunk = min(int(params[0]), n_tasks)
     if n_cores == 1:
@@ -33,14 +32,11 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class GuidedParameters:
+class GuidedParameters(Checked):
     """``chunk``: tasks of the smallest chunk, >= 1."""
 
     name: ClassVar[str] = "guided"
     chunk: int = 1
-
-    def __post_init__(self) -> None:
-        count(self.name, "chunk", self.chunk)
 
     def technique(self) -> Technique:
         """``guided`` with these parameters."""

@@ -19,7 +19,6 @@ from als.techniques.contract import Technique, technique_kernel
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    """The rule; see the module."""
     # memo[0]: the size, found as the loop begins.
     if request == 0:
         share = (n_tasks + n_cores - 1) // n_cores

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 
 from als.techniques.arithmetic import ceiling, clamped
 from als.techniques.contract import Technique, technique_kernel
+from als.techniques.parameter_checks import Checked
 from traces.base.ranges import real
 
 
@@ -25,7 +26,6 @@ from traces.base.ranges import real
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    """The rule; see the module."""
     static = ceiling(n_tasks * params[0] / n_cores)
     guided = request - n_cores if static > 0 else request
     if guided < 0:
@@ -35,17 +35,11 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class PlsParameters:
+class PlsParameters(Checked):
     """``swr``: the static workload ratio, 0 to 1."""
 
     name: ClassVar[str] = "pls"
     swr: float = 0.5
-
-    def __post_init__(self) -> None:
-        self._params()
-
-    def _params(self) -> tuple[float, ...]:
-        return (real(f"technique {self.name}: swr", self.swr, 0.0, 1.0),)
 
     def technique(self) -> Technique:
         """PLS with these parameters."""
@@ -53,7 +47,7 @@ class PlsParameters:
             self.name,
             _next_chunk,
             source="Shih, Yang and Tseng 2006, as LB4OMP",
-            params=self._params(),
+            params=(real(f"technique {self.name}: swr", self.swr, 0.0, 1.0),),
             parameters=self,
         )
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from als.techniques.contract import UNIFORM, Technique, technique_kernel
-from als.techniques.parameter_checks import count
+from als.techniques.parameter_checks import Checked, count
 from traces.base.errors import InputError
 
 
@@ -21,14 +21,13 @@ from traces.base.errors import InputError
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    """The rule; see the module."""
     low = int(params[0])
     high = max(low, (n_tasks + n_cores - 1) // n_cores) if math.isnan(params[1]) else int(params[1])
     return min(low + int(facts[UNIFORM] * (high - low + 1)), remaining)
 
 
 @dataclass(frozen=True)
-class RndParameters:
+class RndParameters(Checked):
     """``low`` >= 1; ``high`` >= ``low``, or None: from the loop."""
 
     name: ClassVar[str] = "rnd"
@@ -36,12 +35,9 @@ class RndParameters:
     high: int | None = None
 
     def __post_init__(self) -> None:
-        self._params()
+        super().__post_init__()
         if self.high is not None and self.high < self.low:
             raise InputError(f"technique {self.name}: high: {self.high}; allowed: {self.low}, which is low, or more")
-
-    def _params(self) -> tuple[float, ...]:
-        return count(self.name, "low", self.low), count(self.name, "high", self.high)
 
     def technique(self) -> Technique:
         """RND with these parameters."""
@@ -49,7 +45,7 @@ class RndParameters:
             self.name,
             _next_chunk,
             source="LB4OMP, IEEE TPDS 33(4), 2022",
-            params=self._params(),
+            params=(count(self.name, "low", self.low), count(self.name, "high", self.high)),
             random=True,
             parameters=self,
         )

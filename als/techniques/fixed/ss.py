@@ -9,26 +9,22 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from als.techniques.contract import Technique, technique_kernel
-from als.techniques.parameter_checks import count
+from als.techniques.parameter_checks import Checked, count
 
 
 @technique_kernel
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    """The rule; see the module."""
     return min(int(params[0]), remaining)
 
 
 @dataclass(frozen=True)
-class SsParameters:
+class SsParameters(Checked):
     """``chunk``: tasks of a chunk, >= 1."""
 
     name: ClassVar[str] = "ss"
     chunk: int = 1
-
-    def __post_init__(self) -> None:
-        count(self.name, "chunk", self.chunk)
 
     def technique(self) -> Technique:
         """SS with these parameters."""

@@ -30,7 +30,6 @@ _ROUNDS = ("block", "ceil")
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    """The rule; see the module."""
     # memo[core]: whether it has had its block.
     if params[0] == 0.0:
         # Cores ask in core order at the start, so the blocks are in core order too.
@@ -63,24 +62,12 @@ def _next_dealt(
 
 @dataclass(frozen=True)
 class StaticParameters:
-    """Parameters of static.
-
-    Attributes
-    ----------
-    round : str
-        How N/P is rounded: ``block`` or ``ceil``.
-    chunk : int or None
-        Tasks of a chunk, >= 1, if chunks are dealt in turn; None: one block for each core.
-
-    Raises
-    ------
-    InputError
-        If a value is out of range, or both are given; the message names the technique and the parameter.
-    """
+    """Parameters of static. Raises InputError if a value is out of range, or both are given; the message names the
+    technique and the parameter."""
 
     name: ClassVar[str] = "static"
-    round: str = "block"
-    chunk: int | None = None
+    round: str = "block"  # how N/P is rounded: ``block`` or ``ceil``
+    chunk: int | None = None  # tasks of a chunk, >= 1, if chunks are dealt in turn; None: one block for each core
 
     def __post_init__(self) -> None:
         chosen(self.name, "round", self.round, _ROUNDS)

@@ -67,7 +67,6 @@ def _steal(n_cores: int, core: int, speed: Array, memo: Array) -> bool:
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any,
 ) -> int:  # fmt: skip
-    """The rule; see the module."""
     size = int(params[0])
     n_chunks = (n_tasks + size - 1) // size
     in_blocks = n_chunks < n_cores  # then every core's only chunk is its block
@@ -88,21 +87,10 @@ def _next_chunk(
 
 @dataclass(frozen=True)
 class Stealing:
-    """Parameters of static-steal.
-
-    Attributes
-    ----------
-    chunk : int
-        Tasks of a chunk, >= 1.
-
-    Raises
-    ------
-    InputError
-        If it cannot be; the message names the technique and the parameter.
-    """
+    """Parameters of static-steal. Raises InputError if it cannot be; the message names the technique and the parameter."""
 
     name: ClassVar[str] = "static-steal"
-    chunk: int = 1
+    chunk: int = 1  # tasks of a chunk, >= 1
 
     def __post_init__(self) -> None:
         whole("technique static-steal: chunk", self.chunk, 1, 2**53)

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 from als.techniques.arithmetic import ceiling, clamped, given_or
 from als.techniques.contract import MEAN_S, SIGMA_S, Technique, technique_kernel
-from als.techniques.parameter_checks import above_zero, not_negative
+from als.techniques.parameter_checks import Checked, above_zero, not_negative
 from traces.base.time import Seconds
 
 
@@ -27,7 +27,6 @@ from traces.base.time import Seconds
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    """The rule; see the module."""
     mu, sigma = given_or(params[0], facts[MEAN_S]), given_or(params[1], facts[SIGMA_S])
     v = float(params[2]) * sigma / mu if sigma > 0.0 else 0.0
     share = remaining / n_cores
@@ -38,7 +37,7 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class TapParameters:
+class TapParameters(Checked):
     """``mu`` > 0 and ``sigma`` >= 0 in s, or None: from the job; ``alpha`` >= 0."""
 
     name: ClassVar[str] = "tap"
@@ -46,23 +45,17 @@ class TapParameters:
     sigma: Seconds | None = None
     alpha: float = 1.0
 
-    def __post_init__(self) -> None:
-        self._params()
-
-    def _params(self) -> tuple[float, ...]:
-        return (
-            above_zero(self.name, "mu", self.mu),
-            not_negative(self.name, "sigma", self.sigma),
-            not_negative(self.name, "alpha", self.alpha),
-        )
-
     def technique(self) -> Technique:
         """TAP with these parameters."""
         return Technique(
             self.name,
             _next_chunk,
             source="Lucco, PLDI 1992",
-            params=self._params(),
+            params=(
+                above_zero(self.name, "mu", self.mu),
+                not_negative(self.name, "sigma", self.sigma),
+                not_negative(self.name, "alpha", self.alpha),
+            ),
             moments=self.mu is None or self.sigma is None,
             parameters=self,
         )

@@ -20,7 +20,6 @@ from als.techniques.contract import Technique, technique_kernel
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    """The rule; see the module."""
     # memo[0]: the batch's chunk.
     if request % n_cores == 0:
         first = (n_tasks + 2 * n_cores - 1) // (2 * n_cores)

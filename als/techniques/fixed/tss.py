@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 
 from als.techniques.arithmetic import clamped
 from als.techniques.contract import Technique, technique_kernel
-from als.techniques.parameter_checks import chosen, count
+from als.techniques.parameter_checks import Checked, chosen, count
 from traces.base.errors import InputError
 
 _STEP = ("integer", "real")
@@ -37,7 +37,6 @@ _STEPS = ("ceil", "floor")
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    """The rule; see the module."""
     # memo: f, l and n, found as the loop begins.
     if request == 0:
         if not math.isnan(params[1]):
@@ -62,7 +61,7 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class TssParameters:
+class TssParameters(Checked):
     """As the module says; ``first`` and ``last`` >= 1, ``last`` <= ``first``."""
 
     name: ClassVar[str] = "tss"
@@ -73,18 +72,9 @@ class TssParameters:
     steps: str = "ceil"
 
     def __post_init__(self) -> None:
-        self._params()
+        super().__post_init__()
         if self.first is not None and self.first < self.last:
             raise InputError(f"technique {self.name}: last: {self.last}; allowed: 1 to {self.first}, the first chunk")
-
-    def _params(self) -> tuple[float, ...]:
-        return (
-            chosen(self.name, "step", self.step, _STEP),
-            count(self.name, "first", self.first),
-            count(self.name, "last", self.last),
-            chosen(self.name, "first_round", self.first_round, _FIRST_ROUND),
-            chosen(self.name, "steps", self.steps, _STEPS),
-        )
 
     def technique(self) -> Technique:
         """TSS with these parameters."""
@@ -93,7 +83,13 @@ class TssParameters:
             _next_chunk,
             memo_size=3,
             source="Tzen and Ni, IEEE TPDS 4(1), 1993",
-            params=self._params(),
+            params=(
+                chosen(self.name, "step", self.step, _STEP),
+                count(self.name, "first", self.first),
+                count(self.name, "last", self.last),
+                chosen(self.name, "first_round", self.first_round, _FIRST_ROUND),
+                chosen(self.name, "steps", self.steps, _STEPS),
+            ),
             parameters=self,
         )
 

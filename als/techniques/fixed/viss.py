@@ -14,14 +14,13 @@ from typing import Any, ClassVar
 
 from als.techniques.arithmetic import clamped
 from als.techniques.contract import Technique, technique_kernel
-from als.techniques.parameter_checks import count
+from als.techniques.parameter_checks import Checked, count
 
 
 @technique_kernel
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    """The rule; see the module."""
     x = n_cores if math.isnan(params[0]) else int(params[0])
     first = n_tasks // n_cores // x  # as ⌊N/(XP)⌋, but for the product that could overflow
     half = 1 << min(request // n_cores, 60)
@@ -29,14 +28,11 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class VissParameters:
+class VissParameters(Checked):
     """``x``: X, a whole number >= 1, or None: P."""
 
     name: ClassVar[str] = "viss"
     x: int | None = None
-
-    def __post_init__(self) -> None:
-        count(self.name, "x", self.x)
 
     def technique(self) -> Technique:
         """VISS with these parameters."""

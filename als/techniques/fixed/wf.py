@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 
 from als.techniques.arithmetic import ceiling, clamped, flooring
 from als.techniques.contract import Technique, technique_kernel
-from als.techniques.parameter_checks import chosen
+from als.techniques.parameter_checks import Checked, chosen
 from traces.base.errors import InputError, shown
 from traces.base.ranges import parse_real
 
@@ -37,7 +37,6 @@ _ROUNDS = ("ceil", "floor")
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    """The rule; see the module."""
     # memo[0]: the batch's base; memo[1:]: the weights, found as the loop begins.
     if request == 0:
         total = 0.0
@@ -53,16 +52,13 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class WfParameters:
+class WfParameters(Checked):
     """``weights``: numbers >= 0 with ``/`` between them, or "": from the speeds; ``rule``, ``round`` as the module says."""
 
     name: ClassVar[str] = "wf"
     weights: str = ""
     rule: str = "remaining"
     round: str = "ceil"
-
-    def __post_init__(self) -> None:
-        self._params()
 
     def _weights(self) -> tuple[float, ...]:
         if not self.weights:
@@ -83,13 +79,6 @@ class WfParameters:
             )
         return tuple(weights)
 
-    def _params(self) -> tuple[float, ...]:
-        return (
-            chosen(self.name, "rule", self.rule, _RULES),
-            chosen(self.name, "round", self.round, _ROUNDS),
-            *self._weights(),
-        )
-
     def technique(self) -> Technique:
         """WF with these parameters."""
         return Technique(
@@ -98,7 +87,11 @@ class WfParameters:
             memo_size=1,
             memo_per_core=1,
             source="Hummel, Schmidt, Uma and Wein, SPAA 1996",
-            params=self._params(),
+            params=(
+                chosen(self.name, "rule", self.rule, _RULES),
+                chosen(self.name, "round", self.round, _ROUNDS),
+                *self._weights(),
+            ),
             only_cores=len(self._weights()) or None,
             parameters=self,
         )

@@ -66,28 +66,17 @@ def new_memory(
 ) -> Array:
     """The memory of a tree without usage, at instant 0.
 
-    Parameters
-    ----------
-    parent : int64 (n,)
-        The node above each; -1 for node 0, the root; of others, smaller than their own number. Only accounts have children.
-    shares : float64 (n,)
-        Raw shares.
-    n_accounts : int
-        Nodes from here on are users.
-    rule : int
-        ``FAIR_TREE`` or ``CLASSIC``.
-    period_ns, half_life_ns : int
-        PriorityCalcPeriod, at most 2**53; PriorityDecayHalfLife, 0: usage does not decay.
-    reset_periods : int
-        All usage is forgotten at multiples of so many periods; 0: never.
-    dampening : float
-        d of the classic rule.
-    own : tuple of float
-        At most ``HEAD - OWN`` (6) numbers that the policy keeps from ``OWN`` on.
+    - ``parent``, int64 (n,): the node above each; -1 for node 0, the root; of others, smaller than their own number.
+      Only accounts have children.
+    - ``shares``, float64 (n,): raw shares
+    - ``n_accounts``: nodes from here on are users
+    - ``rule``: ``FAIR_TREE`` or ``CLASSIC``
+    - ``period_ns``, ``half_life_ns``: PriorityCalcPeriod, at most 2**53; PriorityDecayHalfLife, 0: usage does not decay
+    - ``reset_periods``: all usage is forgotten at multiples of so many periods; 0: never
+    - ``dampening``: d of the classic rule
+    - ``own``: at most ``HEAD - OWN`` (6) numbers that the policy keeps from ``OWN`` on
 
-    Returns
-    -------
-    ndarray of float64
+    Returns float64.
     """
     n = len(parent)
     paths: list[list[int]] = []
@@ -250,8 +239,7 @@ def _fair_tree(memory: Any) -> None:
 @compiled(inner=True)
 def _before(paths: Any, levels: int, level_fs: Any, one: int, other: int) -> int:
     """1: the first comes before the second and is not tied with it; 2: before it, since its path is the begin of the
-    other's; 0: they have the same LFs; -1, -2: the other way round.
-    """
+    other's; 0: they have the same LFs; -1, -2: the other way round."""
     for level in range(levels):
         a = int(paths[one * levels + level])
         b = int(paths[other * levels + level])

@@ -43,13 +43,8 @@ _NODE, _STATIC = range(2)
 
 
 def multifactor(text: str = "", where: str = "") -> ScorePolicy:
-    """The policy that ``multifactor:TEXT`` names; see :meth:`Multifactor.from_text`.
-
-    Raises
-    ------
-    InputError
-        If the settings cannot be used.
-    """
+    """The policy that ``multifactor:TEXT`` names; see :meth:`Multifactor.from_text`. Raises InputError if the settings
+    cannot be used."""
     where = where or str(BLS)
     return score_policy(Multifactor.from_text(text, f"{where}: multifactor"))
 
@@ -62,18 +57,10 @@ def score_policy(settings: Multifactor) -> ScorePolicy:
 def prepare(settings: Multifactor, jobs: KnownJobs) -> tuple[Array, Array]:
     """The table of the jobs and the memory of a run that begins.
 
-    Returns
-    -------
-    numbers : float64 (2, n)
-        The node of the job's user, and the part of the priority that does not change.
-    memory : float64
-        As :mod:`bls.policies.multifactor.fair_share` lays it out.
-
-    Raises
-    ------
-    InputError
-        If a job's user is not in the tree and the tree has no account for others, or if sizes have a weight and the
-        machine's cores are not known.
+    Returns ``numbers``, float64 (2, n): the node of the job's user, and the part of the priority that does not change;
+    ``memory``, float64: as :mod:`bls.policies.multifactor.fair_share` lays it out. Raises InputError if a job's user is
+    not in the tree and the tree has no account for others, or if sizes have a weight and the machine's cores are not
+    known.
     """
     if jobs.n_cores < 1 and (settings.size or settings.cpu or settings.node):
         raise InputError(f"{settings.source}: size, cpu, node: they are parts of a machine, whose cores are not known")
@@ -147,7 +134,6 @@ def _score(
     now_ns: int, waiting: Any, n_waiting: int, eligible_ns: Any, submit_ns: Any, estimate_ns: Any, cores: Any,
     numbers: Any, memory: Any, key: Any,
 ) -> int:  # fmt: skip
-    """The rule; see the module."""
     weight_age, max_age_ns, weight_fairshare = memory[_WEIGHT_AGE], memory[_MAX_AGE_NS], memory[_WEIGHT_FAIRSHARE]
     for place in range(n_waiting):
         row = waiting[place]

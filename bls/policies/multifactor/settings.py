@@ -50,26 +50,11 @@ SETTINGS = (*WEIGHTS, *_DURATIONS, "algorithm", "dampening", *_FLAGS, "cores_per
 
 @dataclass(frozen=True)
 class PartitionPart:
-    """A partition's part in the priority.
+    """A partition's part in the priority. Raises InputError if a value is out of range; the message begins with its name."""
 
-    Parameters
-    ----------
-    number : int
-        As in the workload.
-    priority : int
-        PriorityJobFactor, 0 to 2**32 - 1; the factor is this / the highest of all partitions.
-    cores : int, optional
-        What TRES factors are relative to; without it the machine's.
-
-    Raises
-    ------
-    InputError
-        If a value is out of range; the message begins with its name.
-    """
-
-    number: int
-    priority: int = 0
-    cores: int | None = None
+    number: int  # as in the workload
+    priority: int = 0  # PriorityJobFactor, 0 to 2**32 - 1; the factor is this / the highest of all partitions
+    cores: int | None = None  # what TRES factors are relative to; without it the machine's
 
     def __post_init__(self) -> None:
         whole("number", self.number, -1, _MAX_NUMBER)
@@ -92,42 +77,13 @@ class Qos:
 
 @dataclass(frozen=True)
 class Multifactor:
-    """The settings of Slurm's priority/multifactor plugin; see :mod:`bls.policies.multifactor.priority` for what they do.
+    """The settings of Slurm's priority/multifactor plugin; see :mod:`bls.policies.multifactor.priority` for what they
+    do.
 
-    Parameters
-    ----------
-    age, assoc, fairshare, size, partition, qos, cpu, node : float
-        Weights, 0 to 2**32 - 1, all 0 by default: PriorityWeight… and, for cpu and node, PriorityWeightTRES.
-    max_age_ns : int
-        PriorityMaxAge: 1 ns to 2**62, 7 days by default.
-    half_life_ns : int
-        PriorityDecayHalfLife: 0 (usage does not decay) to 2**62, 7 days by default.
-    calc_period_ns : int
-        PriorityCalcPeriod: 1 s to 30 days, 5 minutes by default.
-    reset_ns : int
-        As PriorityUsageResetPeriod, but a duration that is counted from instant 0, not by the calendar: 0 (never) or a multiple
-        of the period.
-    algorithm : str
-        ``fair-tree`` or ``classic`` (NO_FAIR_TREE).
-    dampening : float
-        FairShareDampeningFactor, of the classic algorithm: 1 to 65533.
-    favor_small, small_relative_to_time : bool
-        PriorityFavorSmall, and the flag of this name.
-    cores_per_node : int
-        What makes nodes of cores: a job has cores / cores_per_node nodes, rounded up, and so has the machine.
-    tree : AccountTree
-        The associations.
-    partitions, qos_levels : tuple of Partition, tuple of Qos
-        What is not in them has factor 0.
-    source : str
-        Where the settings come from, for messages about the workload.
-
-    Raises
-    ------
-    InputError
-        If a value is out of range, or a partition or QOS comes twice; the message begins with its name.
+    Raises InputError if a value is out of range, or a partition or QOS comes twice; the message begins with its name.
     """
 
+    # weights, 0 to 2**32 - 1, all 0 by default: PriorityWeight… and, for cpu and node, PriorityWeightTRES
     age: float = 0.0
     assoc: float = 0.0
     fairshare: float = 0.0
@@ -136,18 +92,24 @@ class Multifactor:
     qos: float = 0.0
     cpu: float = 0.0
     node: float = 0.0
-    max_age_ns: int = 7 * _DAY_NS
-    half_life_ns: int = 7 * _DAY_NS
-    calc_period_ns: int = 300 * NS_PER_S
+    max_age_ns: int = 7 * _DAY_NS  # PriorityMaxAge: 1 ns to 2**62, 7 days by default
+    half_life_ns: int = 7 * _DAY_NS  # PriorityDecayHalfLife: 0 (usage does not decay) to 2**62, 7 days by default
+    calc_period_ns: int = 300 * NS_PER_S  # PriorityCalcPeriod: 1 s to 30 days, 5 minutes by default
+    # as PriorityUsageResetPeriod, but a duration that is counted from instant 0, not by the calendar: 0 (never) or a
+    # multiple of the period
     reset_ns: int = 0
-    algorithm: str = "fair-tree"
-    dampening: float = 1.0
+    algorithm: str = "fair-tree"  # ``fair-tree`` or ``classic`` (NO_FAIR_TREE)
+    dampening: float = 1.0  # FairShareDampeningFactor, of the classic algorithm: 1 to 65533
+    # PriorityFavorSmall, and the flag of this name
     favor_small: bool = False
     small_relative_to_time: bool = False
+    # what makes nodes of cores: a job has cores / cores_per_node nodes, rounded up, and so has the machine
     cores_per_node: int = 1
-    tree: AccountTree = field(default_factory=AccountTree)
+    tree: AccountTree = field(default_factory=AccountTree)  # the associations
+    # what is not in them has factor 0
     partitions: tuple[PartitionPart, ...] = ()
     qos_levels: tuple[Qos, ...] = ()
+    # where the settings come from, for messages about the workload
     source: str = field(default="multifactor", repr=False)
 
     def __post_init__(self) -> None:
@@ -181,10 +143,8 @@ class Multifactor:
     def from_text(cls, text: str, where: str = "multifactor") -> Multifactor:
         """From what follows the colon of a policy's name, as ``age=1000,config=FILE.toml``; empty for all defaults.
 
-        Raises
-        ------
-        InputError
-            If it is not ``key=value`` pairs, a key is unknown or given twice, or a value (or the file) cannot be used.
+        Raises InputError if it is not ``key=value`` pairs, a key is unknown or given twice, or a value (or the file)
+        cannot be used.
         """
         words: dict[str, str] = {}
         for pair in text.split(",") if text.strip() else ():
@@ -207,11 +167,8 @@ class Multifactor:
     ) -> Multifactor:
         """From the text of a file, ``source``, and from settings in words, which count more and were given ``where``.
 
-        Raises
-        ------
-        InputError
-            If the text is no TOML, a key is unknown or missing, or a value cannot be used; the message begins with the
-            source and the key's path.
+        Raises InputError if the text is no TOML, a key is unknown or missing, or a value cannot be used; the message
+        begins with the source and the key's path.
         """
         content = parse_toml(text, source)
         check_keys(content, [*SETTINGS, *_TABLES], f"{source}: ")

@@ -26,28 +26,12 @@ _MAX_NICE = 2147483645  # Slurm's
 
 @dataclass(frozen=True)
 class Account:
-    """An account.
+    """An account. Raises InputError if a value is out of range; the message begins with its name."""
 
-    Parameters
-    ----------
-    name : str
-        1 to 100 printable characters; not ``root``.
-    parent : str
-        The account above.
-    shares : int
-        Its shares among all that are directly below its parent; 0 to 2**31 - 1.
-    priority : int, optional
-        Of the association, for the association factor, 0 to 2**32 - 1; without one, its parent's, and the root's is 0.
-
-    Raises
-    ------
-    InputError
-        If a value is out of range; the message begins with its name.
-    """
-
-    name: str
-    parent: str = ROOT
-    shares: int = 1
+    name: str  # 1 to 100 printable characters; not ``root``
+    parent: str = ROOT  # the account above
+    shares: int = 1  # its shares among all that are directly below its parent; 0 to 2**31 - 1
+    # of the association, for the association factor, 0 to 2**32 - 1; without one, its parent's, and the root's is 0
     priority: int | None = None
 
     def __post_init__(self) -> None:
@@ -62,33 +46,15 @@ class Account:
 
 @dataclass(frozen=True)
 class User:
-    """A user of one account.
+    """A user of one account. Raises InputError if a value is out of range; the message begins with its name."""
 
-    Parameters
-    ----------
-    number : int
-        As in the workload; -1 are the jobs of which no user is known.
-    account : str
-        The account above.
-    shares, priority
-        As an :class:`Account`'s.
-    nice : int
-        Taken from the priority of each of the user's jobs; -2147483645 to 2147483645.
-    site : int
-        Slurm's site factor of each of the user's jobs, added as it is; same range.
-
-    Raises
-    ------
-    InputError
-        If a value is out of range; the message begins with its name.
-    """
-
-    number: int
-    account: str = ROOT
+    number: int  # as in the workload; -1 are the jobs of which no user is known
+    account: str = ROOT  # the account above
+    # as an :class:`Account`'s
     shares: int = 1
     priority: int | None = None
-    nice: int = 0
-    site: int = 0
+    nice: int = 0  # taken from the priority of each of the user's jobs; -2147483645 to 2147483645
+    site: int = 0  # Slurm's site factor of each of the user's jobs, added as it is; same range
 
     def __post_init__(self) -> None:
         whole("number", self.number, -1, _MAX_NUMBER)
@@ -102,55 +68,30 @@ class User:
 
 @dataclass(frozen=True)
 class Nodes:
-    """A tree as columns: node 0 is the root, then come the accounts, each after its parent, then the users.
+    """A tree as columns: node 0 is the root, then come the accounts, each after its parent, then the users."""
 
-    Attributes
-    ----------
-    parent : int64 (n,)
-        The node above; -1 for the root.
-    shares : float64 (n,)
-        Raw shares; 1 for the root.
-    n_accounts : int
-        With the root; the users are the nodes from here on.
-    users : int64 (n - n_accounts,)
-        User numbers.
-    priority : float64 (n - n_accounts,)
-        Association factors of the users: priority / highest priority of all associations; 0 if that is 0.
-    extra : float64 (n - n_accounts,)
-        site - nice of the users.
-    """
-
-    parent: Array
-    shares: Array
-    n_accounts: int
-    users: Array
+    parent: Array  # int64 (n,): the node above; -1 for the root
+    shares: Array  # float64 (n,): raw shares; 1 for the root
+    n_accounts: int  # with the root; the users are the nodes from here on
+    users: Array  # int64 (n - n_accounts,): user numbers
+    # float64 (n - n_accounts,): association factors of the users: priority / highest priority of all associations; 0 if
+    # that is 0
     priority: Array
-    extra: Array
+    extra: Array  # float64 (n - n_accounts,): site - nice of the users
 
 
 @dataclass(frozen=True)
 class AccountTree:
     """A checked tree.
 
-    Parameters
-    ----------
-    accounts : tuple of Account
-        In any order.
-    users : tuple of User
-        All of them have a place in the tree whether or not they have jobs.
-    others : str, optional
-        The account of users that have jobs but are not in ``users``; each gets one share of it. Without it such jobs
-        are an error, unless ``accounts`` and ``users`` are both empty: then all users are children of the root.
-
-    Raises
-    ------
-    InputError
-        If an account or a user comes twice, an account is unknown, accounts are above themselves, or there are more
-        than ``MAX_LEVELS`` (64) levels; the message begins with the path, as ``accounts[2].parent``.
+    Raises InputError if an account or a user comes twice, an account is unknown, accounts are above themselves, or
+    there are more than ``MAX_LEVELS`` (64) levels; the message begins with the path, as ``accounts[2].parent``.
     """
 
-    accounts: tuple[Account, ...] = ()
-    users: tuple[User, ...] = ()
+    accounts: tuple[Account, ...] = ()  # in any order
+    users: tuple[User, ...] = ()  # all of them have a place in the tree whether or not they have jobs
+    # the account of users that have jobs but are not in ``users``; each gets one share of it. Without it such jobs are
+    # an error, unless ``accounts`` and ``users`` are both empty: then all users are children of the root.
     others: str | None = None
 
     def __post_init__(self) -> None:
@@ -185,18 +126,8 @@ class AccountTree:
                 raise one_of("account", self.others, known, "others")
 
     def nodes(self, users: Array) -> Nodes:
-        """The tree with every user that has jobs in it.
-
-        Parameters
-        ----------
-        users : int64 (n,)
-            User numbers of the jobs.
-
-        Raises
-        ------
-        InputError
-            If one is not in the tree and there is no account for others.
-        """
+        """The tree with every user that has jobs in it. ``users``, int64 (n,): user numbers of the jobs. Raises
+        InputError if one is not in the tree and there is no account for others."""
         members = [*self.users, *self._joining(users)]
         ordered = self._parents_first()
         place = {ROOT: 0} | {account.name: row for row, account in enumerate(ordered, 1)}

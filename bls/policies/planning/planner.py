@@ -23,15 +23,9 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class PlanningPolicy(Parameters):
     """One of the dispatchers, with the choices of :class:`bls.cp.parameters.Parameters`, as ``bls pcp20:queue=50`` has
-    them.
+    them."""
 
-    Attributes
-    ----------
-    name : str
-        ``hcp19``, ``cp-classes``, ``pcp19`` or ``pcp20``.
-    """
-
-    name: str = "pcp20"
+    name: str = "pcp20"  # ``hcp19``, ``cp-classes``, ``pcp19`` or ``pcp20``
 
     unaware_of: ClassVar = ("allocator", "partitions", "windows", "licences", "switches", "power")
 
@@ -47,13 +41,7 @@ class PlanningPolicy(Parameters):
         return Parameters(**{entry.name: getattr(self, entry.name) for entry in fields(Parameters)})
 
     def for_run(self) -> PlannedRun:
-        """The policy of one run; OR-Tools is imported now.
-
-        Raises
-        ------
-        InputError
-            If it is not installed.
-        """
+        """The policy of one run; OR-Tools is imported now. Raises InputError if it is not installed."""
         from bls.policies.planning.run import PlannedRun
 
         return PlannedRun(self.name, self.parameters)

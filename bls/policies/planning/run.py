@@ -32,18 +32,8 @@ _BITS, _DENOMINATOR = 14_000, 2**64
 
 
 class PlannedRun:
-    """The dispatcher of one run.
-
-    Parameters
-    ----------
-    name : {"hcp19", "cp-classes", "pcp19", "pcp20"}
-    parameters : bls.cp.parameters.Parameters
-
-    Raises
-    ------
-    InputError
-        If OR-Tools is needed and not installed.
-    """
+    """The dispatcher of one run. ``name``: {"hcp19", "cp-classes", "pcp19", "pcp20"}. Raises InputError if OR-Tools is
+    needed and not installed."""
 
     unaware_of: ClassVar = ("allocator", "partitions", "windows", "licences", "switches", "power")
     decision_columns: ClassVar = {

@@ -16,14 +16,8 @@ _MINUTE_S = 60
 
 
 class NodeSpace:
-    """Which nodes are planned for nobody, over time: [begin, end, nodes], ascending and without gaps.
-
-    Parameters
-    ----------
-    now_s, window_s, resolution_s : int
-    nodes : int
-        Of the machine, as bits.
-    """
+    """Which nodes are planned for nobody, over time: [begin, end, nodes], ascending and without gaps. ``nodes``: of the
+    machine, as bits."""
 
     def __init__(self, now_s: int, window_s: int, resolution_s: int, nodes: int) -> None:
         self._resolution_s = resolution_s
@@ -92,28 +86,15 @@ class NodeSpace:
 
 @dataclass
 class Cycle:
-    """A cycle of backfilling.
-
-    Attributes
-    ----------
-    how : SlurmCycle
-    places : FreeNodes
-    nodes : int
-        Of the machine, as bits.
-    start : callable
-        Start a job on these cores of nodes, now.
-    updated : bool
-        Afterwards, whether jobs or nodes are said to have changed, by which the next cycle knows that there is work.
-    planned : int
-        Afterwards, the nodes for which somebody has plans.
-    """
+    """A cycle of backfilling."""
 
     how: SlurmCycle
     places: FreeNodes
-    nodes: int
-    start: Callable[[SlurmJob, dict[int, int]], None]
+    nodes: int  # of the machine, as bits
+    start: Callable[[SlurmJob, dict[int, int]], None]  # start a job on these cores of nodes, now
+    # afterwards, whether jobs or nodes are said to have changed, by which the next cycle knows that there is work
     updated: bool = False
-    planned: int = 0
+    planned: int = 0  # afterwards, the nodes for which somebody has plans
 
     def run(self, queue: Sequence[SlurmJob], now_s: int) -> None:
         """Look at the jobs that wait, in their order."""

@@ -35,21 +35,10 @@ _MAIN, _CLEANED, _ASKED = range(3)
 class Threads:
     """slurmctld, from when it comes up.
 
-    Parameters
-    ----------
-    how : SlurmCycle
-    places : FreeNodes
-    nodes : int
-        Of the machine, as bits.
-    up_ns, date_ns : int
-        When it comes up, and what the date is at time 0.
-    started : callable
-        Told who starts, on how many cores of which nodes, and who has started it.
-
-    Attributes
-    ----------
-    waiting : dict of int to SlurmJob
-        By number, in the order in which they are looked at.
+    - ``nodes``: of the machine, as bits
+    - ``up_ns``, ``date_ns``: when it comes up, and what the date is at time 0
+    - ``started``: told who starts, on how many cores of which nodes, and who has started it
+    - ``waiting``: by number, in the order in which they are looked at
     """
 
     def __init__(

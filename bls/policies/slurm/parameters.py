@@ -48,69 +48,35 @@ _RANGES = {
 
 @dataclass(frozen=True)
 class SlurmCycle:
-    """Slurm's cycle; ``bls slurm:bf_interval=60`` changes it as ``SchedulerParameters`` of slurm.conf do.
+    """Slurm's cycle; ``bls slurm:bf_interval=60`` changes it as ``SchedulerParameters`` of slurm.conf do."""
 
-    Attributes
-    ----------
-    scheduler : {"backfill", "builtin"}
-        ``SchedulerType``.
-    select : {"auto", "linear", "cons_tres"}
-        ``SelectType``: whole hosts of one core each, or cores; auto: as a replay, linear where all hosts have one core.
-    priority : {"basic", "multifactor"}
-        ``PriorityType``: by submit; or by size, as ``priority/multifactor`` without slurmdbd.
-    weight_job_size : int
-        ``PriorityWeightJobSize``, of multifactor.
-    favor_small : bool
-        ``PriorityFavorSmall``.
-    small_relative_to_time : bool
-        ``SMALL_RELATIVE_TO_TIME`` of ``PriorityFlags``: sizes are cores by minutes of the limit.
-    bf_interval : int
-        Seconds between two cycles of backfilling; 0: one behind each pass of the main scheduler.
-    bf_resolution : int
-        Seconds; plans are rounded down to its multiples.
-    bf_window : int
-        Minutes; no plans beyond.
-    bf_max_job_test : int
-        So many jobs a cycle looks at.
-    default_queue_depth : int
-        So many jobs a pass of the main scheduler looks at, but for that every ``sched_interval``.
-    sched_interval : int
-        Seconds between two passes that look at all.
-    sched_min_interval : int
-        Microseconds between two passes at least.
-    batch_sched_delay : int
-        Seconds between two passes that submissions ask for.
-    tick : int
-        How often slurmctld's background looks whether one was asked for, s; Slurm's is 1 always; 0: at once.
-    minute : int
-        Seconds that time limits are rounded up to multiples of; Slurm's is 60 always.
-    kill_interval : int
-        Seconds between two looks for jobs beyond their limit; Slurm's is 30 always; 0: they are killed at it.
-    message : int
-        Microseconds that slurmctld waits before it answers a message; Slurm's is 1 always.
-    phase_ns : int
-        So long after the first submit a cycle of backfilling falls, as ``replay phase``; default, -1: slurmctld comes up
-        75.5 s before.
-    """
-
-    scheduler: str = "backfill"
+    scheduler: str = "backfill"  # {"backfill", "builtin"}: ``SchedulerType``
+    # {"auto", "linear", "cons_tres"}: ``SelectType``: whole hosts of one core each, or cores; auto: as a replay, linear
+    # where all hosts have one core
     select: str = "auto"
+    # {"basic", "multifactor"}: ``PriorityType``: by submit; or by size, as ``priority/multifactor`` without slurmdbd
     priority: str = "basic"
-    weight_job_size: int = 0
-    favor_small: bool = False
+    weight_job_size: int = 0  # ``PriorityWeightJobSize``, of multifactor
+    favor_small: bool = False  # ``PriorityFavorSmall``
+    # ``SMALL_RELATIVE_TO_TIME`` of ``PriorityFlags``: sizes are cores by minutes of the limit
     small_relative_to_time: bool = False
-    bf_interval: int = 30
-    bf_resolution: int = 60
-    bf_window: int = 1440
-    bf_max_job_test: int = 500
+    bf_interval: int = 30  # seconds between two cycles of backfilling; 0: one behind each pass of the main scheduler
+    bf_resolution: int = 60  # seconds; plans are rounded down to its multiples
+    bf_window: int = 1440  # minutes; no plans beyond
+    bf_max_job_test: int = 500  # so many jobs a cycle looks at
+    # so many jobs a pass of the main scheduler looks at, but for that every ``sched_interval``
     default_queue_depth: int = 100
-    sched_interval: int = 60
-    sched_min_interval: int = 2
-    batch_sched_delay: int = 3
+    sched_interval: int = 60  # seconds between two passes that look at all
+    sched_min_interval: int = 2  # microseconds between two passes at least
+    batch_sched_delay: int = 3  # seconds between two passes that submissions ask for
+    # how often slurmctld's background looks whether one was asked for, s; Slurm's is 1 always; 0: at once
     tick: int = 1
-    minute: int = 60
+    minute: int = 60  # seconds that time limits are rounded up to multiples of; Slurm's is 60 always
+    # seconds between two looks for jobs beyond their limit; Slurm's is 30 always; 0: they are killed at it
     kill_interval: int = 30
-    message: int = 1
+    message: int = 1  # microseconds that slurmctld waits before it answers a message; Slurm's is 1 always
+    # so long after the first submit a cycle of backfilling falls, as ``replay phase``; default, -1: slurmctld comes up
+    # 75.5 s before
     phase_ns: int = -1
     name: str = "slurm"
 

@@ -21,38 +21,19 @@ _MOST_ENDS = 200
 
 @dataclass(eq=False)
 class SlurmJob:
-    """A job as slurmctld knows it.
+    """A job as slurmctld knows it."""
 
-    Attributes
-    ----------
-    number : int
-        Its place among the submitted.
-    row : int
-        That of the run.
-    cores : int
-    limit_s : int
-    priority : int
-        The highest is looked at first, and of equals who was submitted first.
-    start_s, end_s : int
-        When it has started, and ends at the latest, by the date.
-    kill_ns : int
-        When it is killed at the latest; -1 never.
-    nodes : int
-        Those that it has or would have, as bits.
-    on : dict of int to int
-        How many cores it has on each.
-    """
-
-    number: int
-    row: int
+    number: int  # its place among the submitted
+    row: int  # that of the run
     cores: int
     limit_s: int
-    priority: int = 1
+    priority: int = 1  # the highest is looked at first, and of equals who was submitted first
+    # when it has started, and ends at the latest, by the date
     start_s: int = 0
     end_s: int = 0
-    kill_ns: int = -1
-    nodes: int = 0
-    on: dict[int, int] = field(default_factory=dict)
+    kill_ns: int = -1  # when it is killed at the latest; -1 never
+    nodes: int = 0  # those that it has or would have, as bits
+    on: dict[int, int] = field(default_factory=dict)  # how many cores it has on each
 
 
 def nodes_of(nodes: int) -> Iterator[int]:

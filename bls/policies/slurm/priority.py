@@ -11,21 +11,8 @@ _MINUTE_S = 60
 
 
 def priority(how: SlurmCycle, cores: int, limit_s: int, n_nodes: int, n_cores: int) -> int:
-    """What it is, the highest first; with ``priority/basic`` the same for all.
-
-    Parameters
-    ----------
-    how : SlurmCycle
-    cores, limit_s : int
-        Of the job.
-    n_nodes, n_cores : int
-        Of the machine.
-
-    Returns
-    -------
-    int
-        At least 1.
-    """
+    """What it is, the highest first; with ``priority/basic`` the same for all. ``cores``, ``limit_s``: of the job.
+    ``n_nodes``, ``n_cores``: of the machine. Returns int: at least 1."""
     if how.priority == "basic":
         return 1
     return max(1, int(how.weight_job_size * _size(how, cores, limit_s, n_nodes, n_cores)))

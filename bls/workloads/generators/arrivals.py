@@ -62,10 +62,8 @@ def _covered(source: Workload, n_jobs: int, calendar: Calendar) -> tuple[HalfHou
 def calendar_arrivals(source: Workload, n_jobs: int, calendar: Calendar, chance: np.random.Generator) -> Array:
     """Submits by the ``calendar`` form: int64 ns since the source's time 0, shape (n_jobs,), ascending.
 
-    Raises
-    ------
-    InputError
-        If all of the source's jobs are submitted at one instant, or the generated ones would last for more than 100 years.
+    Raises InputError if all of the source's jobs are submitted at one instant, or the generated ones would last for
+    more than 100 years.
     """
     covered, counts = _covered(source, n_jobs, calendar)
     week, month = fitted_weights(covered, counts)
@@ -92,17 +90,9 @@ def calendar_arrivals(source: Workload, n_jobs: int, calendar: Calendar, chance:
 def fitted_weights(covered: HalfHours, counts: Array) -> tuple[Array, Array]:
     """Arrivals per slot as a product: a rate for each half-hour of the week, a factor for each month.
 
-    Parameters
-    ----------
-    covered : HalfHours
-        The time that a log covers.
-    counts : ndarray of int64, shape (len(covered),)
-        Jobs submitted in each.
-
-    Returns
-    -------
-    week, month : ndarray of float64, shapes (336,) and (12,)
-        The most likely ones, if arrivals were independent; the half-hours and months that are not covered have the mean.
+    ``covered``: the time that a log covers. ``counts``, int64 (len(covered),): jobs submitted in each. Returns
+    ``week``, ``month``, float64 (336,) and (12,): the most likely ones, if arrivals were independent; the half-hours
+    and months that are not covered have the mean.
     """
     half_hour = covered.weekday * SLOTS_PER_DAY + covered.half_hour
     kind = half_hour * 12 + covered.month
@@ -177,20 +167,12 @@ def _walk(
 ) -> int:
     """Fill ``submit_ns`` from the left; the number of jobs for which there were slots enough.
 
-    Parameters
-    ----------
-    uniform : ndarray of float64, shape (n,)
-        From 0 to below 1, one a job.
-    gaps : ndarray of float64
-        The source's inter-arrival times in slots, ascending.
-    weights : ndarray of float64, shape (48,)
-        Of mean 1.
-    hour_share, weekday_share, month_share : ndarray of float64, shapes (24,), (7,) and (12,)
-        Of the source's jobs.
-    clock : ndarray of int64, shape (3, m)
-        Half-hour, weekday and month of each slot; the first starts at ``start_ns``.
-    into : float
-        How far into its slot the first job comes.
+    - ``uniform``, float64 (n,): from 0 to below 1, one a job
+    - ``gaps``, ndarray of float64: the source's inter-arrival times in slots, ascending
+    - ``weights``, float64 (48,): of mean 1
+    - ``hour_share``, ``weekday_share``, ``month_share``, float64 (24,), (7,) and (12,): of the source's jobs
+    - ``clock``, int64 (3, m): half-hour, weekday and month of each slot; the first starts at ``start_ns``
+    - ``into``: how far into its slot the first job comes
     """
     half_hour, weekday, month = clock[0], clock[1], clock[2]
     n, n_slots = len(uniform), len(half_hour)

@@ -52,34 +52,22 @@ _START_S = 978_307_200
 class LublinJobs:
     """The parameters of one type of jobs, named as in the authors' program.
 
-    Parameters
-    ----------
-    sizes : JobSizes
-        On a machine of 128 cores.
-    a1, b1, a2, b2 : float
-        Shapes and scales of the two gammas of the hyper-gamma, above 0.
-    pa, pb : float
-        p = pa × size + pb, kept within 0 to 1; each -1000 to 1000.
-    a_arrival, b_arrival, rush : float
-        Shape and scale of the gamma of inter-arrival times, and what the shape is multiplied by to hold for all hours.
-    a_number, b_number : float
-        Shape and scale of the gamma of arrivals over the day, in half-hours.
-
-    Raises
-    ------
-    InputError
-        If a value is out of range; the message begins with its name.
+    ``a_arrival``, ``b_arrival``, ``rush``: shape and scale of the gamma of inter-arrival times, and what the shape is
+    multiplied by to hold for all hours. Raises InputError if a value is out of range; the message begins with its name.
     """
 
-    sizes: JobSizes
+    sizes: JobSizes  # on a machine of 128 cores
+    # shapes and scales of the two gammas of the hyper-gamma, above 0
     a1: float
     b1: float
     a2: float
     b2: float
+    # p = pa × size + pb, kept within 0 to 1; each -1000 to 1000
     pa: float
     pb: float
     a_arrival: float
     b_arrival: float
+    # shape and scale of the gamma of arrivals over the day, in half-hours
     a_number: float
     b_number: float
     rush: float
@@ -119,27 +107,15 @@ TYPELESS = LublinJobs(
 
 @dataclass(frozen=True)
 class Lublin:
-    """The model's parameters; by default the published ones.
+    """The model's parameters; by default the published ones. Raises InputError if there are no jobs at all, or a value
+    is out of range."""
 
-    Parameters
-    ----------
-    interactive, batch : LublinJobs or None
-        Jobs of queue 0 and of queue 1; None: there are none. ``Lublin(TYPELESS, None)`` is the model without types.
-    longest_log_s : float
-        Run times are drawn again until their logarithm is not above this; 0.1 to 20 (12 is two days).
-    farthest_log_s : float
-        The same for the time between two arrivals (13 is five days).
-
-    Raises
-    ------
-    InputError
-        If there are no jobs at all, or a value is out of range.
-    """
-
+    # jobs of queue 0 and of queue 1; None: there are none. ``Lublin(TYPELESS, None)`` is the model without types.
     interactive: LublinJobs | None = INTERACTIVE
     batch: LublinJobs | None = BATCH
+    # run times are drawn again until their logarithm is not above this; 0.1 to 20 (12 is two days)
     longest_log_s: float = 12.0
-    farthest_log_s: float = 13.0
+    farthest_log_s: float = 13.0  # the same for the time between two arrivals (13 is five days)
 
     def __post_init__(self) -> None:
         if self.interactive is None and self.batch is None:
@@ -151,21 +127,12 @@ class Lublin:
 def generate_lublin(n_jobs: int, *, seed: int, n_cores: int, parameters: Lublin | None = None) -> Workload:
     """A workload by the model.
 
-    Parameters
-    ----------
-    n_jobs : int
-        1 to 20 million.
-    seed : int
-        0 to 2**64 - 1; the same gives the same jobs.
-    n_cores : int
-        Cores of the machine, 1 to 2**24.
-    parameters : Lublin, optional
-        By default the published ones.
+    - ``n_jobs``: 1 to 20 million
+    - ``seed``: 0 to 2**64 - 1; the same gives the same jobs
+    - ``n_cores``: cores of the machine, 1 to 2**24
+    - ``parameters``: by default the published ones
 
-    Raises
-    ------
-    InputError
-        If a value is out of range, or the jobs would last for longer than 146 years.
+    Raises InputError if a value is out of range, or the jobs would last for longer than 146 years.
     """
     JOBS.check(n_jobs, "n_jobs")
     whole("n_cores", n_cores, 1, MAX_CORES)

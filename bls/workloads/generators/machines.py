@@ -34,29 +34,17 @@ Limits = Mapping[str, tuple[int, int]]
 
 @dataclass(frozen=True)
 class EqualNodes:
-    """Equal nodes.
+    """Equal nodes."""
 
-    Attributes
-    ----------
-    nodes, cores : int
-        Number of nodes, and of cores in all; the cores of a node are cores // nodes.
-    core_gflops : float
-        Speed of a core in GFLOP/s.
-    node_memory_kb : int
-        Memory of each node; 0 if unknown.
-    gpu_nodes, cards : int
-        Nodes that have GPUs, and the cards of each; 0 if there are none.
-    card_gflops : float
-        Speed of a card in GFLOP/s.
-    """
-
+    # number of nodes, and of cores in all; the cores of a node are cores // nodes
     nodes: int
     cores: int
-    core_gflops: float
-    node_memory_kb: int = 0
+    core_gflops: float  # speed of a core in GFLOP/s
+    node_memory_kb: int = 0  # memory of each node; 0 if unknown
+    # nodes that have GPUs, and the cards of each; 0 if there are none
     gpu_nodes: int = 0
     cards: int = 0
-    card_gflops: float = 0.0
+    card_gflops: float = 0.0  # speed of a card in GFLOP/s
 
     @property
     def node_cores(self) -> int:
@@ -67,14 +55,9 @@ class EqualNodes:
 def machine_of(source: Workload, platform: Platform | None) -> EqualNodes:
     """The machine that a workload ran on.
 
-    Parameters
-    ----------
-    source : Workload
-        The log.
-    platform : Platform or None
-        The machine, where it is known; unequal hosts count as so many average ones. Without it, what the header says:
-        as many cores as ``MaxProcs`` (else the widest job) on ``MaxNodes`` nodes (else one core each), with the default
-        platform's speed per core.
+    ``platform``: the machine, where it is known; unequal hosts count as so many average ones. Without it, what the
+    header says: as many cores as ``MaxProcs`` (else the widest job) on ``MaxNodes`` nodes (else one core each), with
+    the default platform's speed per core.
     """
     if platform is not None:
         speed = float(platform.core_speed_gflops.mean())
@@ -90,13 +73,8 @@ def machine_of(source: Workload, platform: Platform | None) -> EqualNodes:
 def changed(
     machine: EqualNodes, speed_factor: float, nodes_factor: float, gpus: tuple[float, int, float] | None
 ) -> EqualNodes:
-    """The machine with cores so many times as fast, so many times as many nodes, and GPUs.
-
-    Raises
-    ------
-    InputError
-        If a factor is not from 1e-6 to 1e6, no node or too many cores are left, or the GPUs are impossible.
-    """
+    """The machine with cores so many times as fast, so many times as many nodes, and GPUs. Raises InputError if a
+    factor is not from 1e-6 to 1e6, no node or too many cores are left, or the GPUs are impossible."""
     faster = SPEED_FACTOR.check(speed_factor, "speed_factor")
     more = NODES_FACTOR.check(nodes_factor, "nodes_factor")
     nodes = round(machine.nodes * more)
@@ -123,13 +101,8 @@ def changed(
 
 
 def checked_limits(limits: Limits | None, machine: EqualNodes) -> dict[str, tuple[int, int]]:
-    """The limits as a dict.
-
-    Raises
-    ------
-    InputError
-        If a name is unknown, or a limit is no pair of ascending whole numbers that a node of the machine can meet.
-    """
+    """The limits as a dict. Raises InputError if a name is unknown, or a limit is no pair of ascending whole numbers
+    that a node of the machine can meet."""
     most = {
         "cores": (1, machine.node_cores),
         "gpus": (0, machine.cards),

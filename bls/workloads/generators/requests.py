@@ -60,20 +60,12 @@ def drawn_requests(
 ) -> DrawnRequests:
     """The requests of generated jobs.
 
-    Parameters
-    ----------
-    source : Workload
-        Jobs that fit ``before``.
-    rows : ndarray of int64, shape (n,)
-        The source's job that each is made of.
-    before, machine : EqualNodes
-        The source's machine, and the generated jobs'.
-    limits : dict
-        As ``bls.workloads.generators.machines.checked_limits`` gives them.
-    method : {"calendar", "accasim"}
-        How the first phase is done.
-    seed : int
-        Of the streams.
+    - ``source``: jobs that fit ``before``
+    - ``rows``, int64 (n,): the source's job that each is made of
+    - ``before``, ``machine``: the source's machine, and the generated jobs'
+    - ``limits``: as ``bls.workloads.generators.machines.checked_limits`` gives them
+    - ``method``, {"calendar", "accasim"}: how the first phase is done
+    - ``seed``: of the streams
     """
     n = len(rows)
     gflop = _gflop(source, before)
@@ -154,13 +146,7 @@ def _scaled(cores: Array, before: EqualNodes, machine: EqualNodes) -> Array:
 def run_times_ns(
     source: Workload, rows: Array, before: EqualNodes, machine: EqualNodes, requests: DrawnRequests
 ) -> Array:
-    """Run times: whole seconds in ns, at least one.
-
-    Raises
-    ------
-    InputError
-        If one is beyond 146 years.
-    """
+    """Run times: whole seconds in ns, at least one. Raises InputError if one is beyond 146 years."""
     nodes = requests.cores // requests.unit_cores
     speed = requests.cores * machine.core_gflops + nodes * requests.gpus * machine.card_gflops
     run_s = np.maximum(np.rint(_gflop(source, before)[rows] / speed), 1.0)

@@ -22,31 +22,17 @@ _MOST_LOG2 = 40.0
 
 @dataclass(frozen=True)
 class JobSizes:
-    """The distribution of sizes.
+    """The distribution of sizes. Raises InputError if a value is out of range; the message begins with its name."""
 
-    Parameters
-    ----------
-    serial : float
-        Share of the jobs that are serial, 0 to 1.
-    power_of_two : float
-        Share of all jobs that are parallel and a power of two in size, 0 to 1; with ``serial`` at most 1.
-    low, middle, high : float
-        The log2 of sizes: the smallest parallel job's, where the distribution bends, and the largest's; 0 to 40, ascending.
-    first : float
-        Probability that a parallel job's is between ``low`` and ``middle``, 0 to 1.
-
-    Raises
-    ------
-    InputError
-        If a value is out of range; the message begins with its name.
-    """
-
-    serial: float
+    serial: float  # share of the jobs that are serial, 0 to 1
+    # share of all jobs that are parallel and a power of two in size, 0 to 1; with ``serial`` at most 1
     power_of_two: float
+    # the log2 of sizes: the smallest parallel job's, where the distribution bends, and the largest's; 0 to 40,
+    # ascending
     low: float
     middle: float
     high: float
-    first: float
+    first: float  # probability that a parallel job's is between ``low`` and ``middle``, 0 to 1
 
     def __post_init__(self) -> None:
         for name in ("serial", "power_of_two", "first"):

@@ -20,17 +20,10 @@ _MOST_SLOTS = 100 * 366 * SLOTS_PER_DAY
 
 @dataclass(frozen=True)
 class HalfHours:
-    """Consecutive half-hours, each with what local clocks show at its start.
+    """Consecutive half-hours, each with what local clocks show at its start."""
 
-    Attributes
-    ----------
-    start_ns : int
-        Start of the first one, since the log's time 0; it may be before it.
-    half_hour, weekday, month : ndarray of int64, shape (m,)
-        Half-hour of the day 0 to 47, day of the week 0 (Monday) to 6, month 0 to 11.
-    """
-
-    start_ns: int
+    start_ns: int  # start of the first one, since the log's time 0; it may be before it
+    # (m,): half-hour of the day 0 to 47, day of the week 0 (Monday) to 6, month 0 to 11
     half_hour: Array
     weekday: Array
     month: Array
@@ -57,24 +50,12 @@ def slots(calendar: Calendar, first_ns: int, count: int) -> HalfHours:
 
 
 def checked_span(count: float, source: str, n_jobs: int) -> None:
-    """See that generated jobs arrive over no more slots than a hundred years have.
-
-    Raises
-    ------
-    InputError
-        If they do.
-    """
+    """See that generated jobs arrive over no more slots than a hundred years have. Raises InputError if they do."""
     if count > _MOST_SLOTS:
         raise InputError(f"n_jobs: {n_jobs} jobs that arrive as those of {source} would last for more than 100 years")
 
 
 def grown(count: int, source: str, n_jobs: int) -> int:
-    """A greater number of slots to try.
-
-    Raises
-    ------
-    InputError
-        If there were as many already as a hundred years have.
-    """
+    """A greater number of slots to try. Raises InputError if there were as many already as a hundred years have."""
     checked_span(count + 1, source, n_jobs)
     return min(2 * count, _MOST_SLOTS)

@@ -63,19 +63,8 @@ MAX_TEXT_BYTES = 1 << 28
 
 
 def read_batsim(path: str | os.PathLike[str]) -> Workload:
-    """Read a workload of Batsim.
-
-    Parameters
-    ----------
-    path : path
-        The file, plain or compressed.
-
-    Raises
-    ------
-    InputError
-        One line that names the file: it cannot be read, is no JSON, has no ``jobs`` and ``profiles``, or holds no valid
-        job.
-    """
+    """Read a workload of Batsim. ``path``: the file, plain or compressed. Raises InputError, in one line that names the
+    file, if it cannot be read, is no JSON, has no ``jobs`` and ``profiles``, or holds no valid job."""
     source = os.fspath(path)
     data = _parsed(path, source)
     jobs, profiles = data["jobs"], data["profiles"]

@@ -56,17 +56,8 @@ _FURTHER = {"orig_site": 16, "run_site": 17, "vo": 27, "project": 28}
 def read_gwf(path: str | os.PathLike[str], *, cancelled: bool = False) -> Workload:
     """Read a GWF file.
 
-    Parameters
-    ----------
-    path : path
-        The file, plain or compressed.
-    cancelled : bool
-        Whether jobs that were cancelled before their start are jobs too.
-
-    Raises
-    ------
-    InputError
-        One line that names the file: it cannot be read, or holds no valid job.
+    ``path``: the file, plain or compressed. ``cancelled``: whether jobs that were cancelled before their start are jobs
+    too. Raises InputError, in one line that names the file, if it cannot be read, or holds no valid job.
     """
     source = os.fspath(path)
     reader = _Reader(source, cancelled)

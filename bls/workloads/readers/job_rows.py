@@ -80,13 +80,8 @@ class Names:
 
 
 def text_lines(file: Readable, source: str) -> Iterator[tuple[int, str]]:
-    """The lines of a file that are not blank: (number from 1, text without its line end).
-
-    Raises
-    ------
-    InputError
-        As :func:`bls.workloads.readers.line_blocks.line_blocks`.
-    """
+    """The lines of a file that are not blank: (number from 1, text without its line end). Raises InputError as
+    :func:`bls.workloads.readers.line_blocks.line_blocks`."""
     first = 1
     for block in line_blocks(file, source):
         lines = block.tobytes().decode("utf-8", "replace").split("\n")
@@ -97,15 +92,8 @@ def text_lines(file: Readable, source: str) -> Iterator[tuple[int, str]]:
 
 
 class JobRows:
-    """Jobs and rejects of a file that is read in Python, a line at a time.
-
-    Parameters
-    ----------
-    source : str
-        The file's name, for messages.
-    further : iterable of str
-        Names of further columns (``Workload.extras``).
-    """
+    """Jobs and rejects of a file that is read in Python, a line at a time. ``source``: the file's name, for messages.
+    ``further``: names of further columns (``Workload.extras``)."""
 
     def __init__(self, source: str, further: Iterable[str] = ()) -> None:
         self.source = source
@@ -144,13 +132,8 @@ class JobRows:
             self._others[name].append(value)
 
     def workload(self, start_ns: int = 0, names: Names | None = None) -> Workload:
-        """The workload, its time 0 being ``start_ns`` of the instants that were added; ``names`` are those of applications.
-
-        Raises
-        ------
-        InputError
-            If there is no job.
-        """
+        """The workload, its time 0 being ``start_ns`` of the instants that were added; ``names`` are those of
+        applications. Raises InputError if there is no job."""
         base = [np.array(column, np.int64) for column in self._base]
         base[1] -= start_ns
         others = {name: np.array(column, np.int64) for name, column in self._others.items()}

@@ -34,25 +34,13 @@ class Readable(Protocol):
 def line_blocks(file: Readable, source: str, block_bytes: int = BLOCK_BYTES) -> Iterator[Array]:
     """Whole lines of a file, as many as a block holds.
 
-    Parameters
-    ----------
-    file : Readable
-        Read from where it stands to its end. A UTF-8 byte order mark is left out.
-    source : str
-        Its name, for messages.
-    block_bytes : int
-        How much is read at once, from 3; more where one line is longer.
+    - ``file``: read from where it stands to its end. A UTF-8 byte order mark is left out.
+    - ``source``: its name, for messages
+    - ``block_bytes``: how much is read at once, from 3; more where one line is longer
 
-    Yields
-    ------
-    ndarray of int8
-        Signed bytes (kernels take an unsigned and a signed integer together to a float). Only the last may lack the line
-        feed at its end. The next block overwrites it.
-
-    Raises
-    ------
-    InputError
-        If the file is empty, or a line is longer than ``LINE_BYTES``.
+    Yields ndarray of int8: signed bytes (kernels take an unsigned and a signed integer together to a float). Only the
+    last may lack the line feed at its end. The next block overwrites it. Raises InputError if the file is empty, or a
+    line is longer than ``LINE_BYTES``.
     """
     block = np.empty(block_bytes, np.int8)
     held, first, more = 0, True, True

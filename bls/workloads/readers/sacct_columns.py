@@ -65,31 +65,15 @@ _DATUM = re.compile(r"[0-9]+(?:[_+.].*)?|[0-9]{4}-[0-9]{2}-[0-9]{2}T.*|(?:[0-9]+
 class DumpColumns:
     """The columns that a dump's first line names.
 
-    Parameters
-    ----------
-    text : str
-        The line.
-    where : str
-        Its file and number, for messages.
+    - ``where``: its file and number, for messages
+    - ``mark``: what separates fields
+    - ``further``: the columns of ``Workload.extras`` that can be read
+    - ``free``: the columns of free text that the dump has
+    - ``ends_free``: whether a line ends in one of them
+    - ``names``: the dump's own name of the column of each use, where it has one
 
-    Attributes
-    ----------
-    mark : str
-        What separates fields.
-    further : tuple of str
-        The columns of ``Workload.extras`` that can be read.
-    free : tuple of str
-        The columns of free text that the dump has.
-    ends_free : bool
-        Whether a line ends in one of them.
-    names : dict of str to str
-        The dump's own name of the column of each use, where it has one.
-
-    Raises
-    ------
-    InputError
-        If a column that is needed is missing, or one is there twice; if the line names no columns, or has them in fixed
-        widths.
+    Raises InputError if a column that is needed is missing, or one is there twice; if the line names no columns, or has
+    them in fixed widths.
     """
 
     def __init__(self, text: str, where: str) -> None:

@@ -23,28 +23,14 @@ class Dump:
     There is one set of words, or several where it cannot be told to which columns of free text words belong, or none for
     what is no job.
 
-    Parameters
-    ----------
-    file : Readable
-        At its beginning.
-    source : str
-        Its name, for messages.
+    - ``file``: at its beginning
+    - ``source``: its name, for messages
+    - ``comments``: the lines that begin with ``#`` so far
+    - ``further``: the columns of ``Workload.extras`` that can be read
+    - ``free``: the columns of free text
+    - ``names``: the column of each use as the dump names it, where it has one
 
-    Attributes
-    ----------
-    comments : list of str
-        The lines that begin with ``#`` so far.
-    further : tuple of str
-        The columns of ``Workload.extras`` that can be read.
-    free : tuple of str
-        The columns of free text.
-    names : mapping of str to str
-        The column of each use as the dump names it, where it has one.
-
-    Raises
-    ------
-    InputError
-        As ``DumpColumns``, and as of a file that cannot be read.
+    Raises InputError as ``DumpColumns``, and as of a file that cannot be read.
     """
 
     def __init__(self, file: Readable, source: str) -> None:

@@ -34,13 +34,8 @@ _ENDLESS = "UNLIMITED"
 
 
 def json_jobs(file: Readable, source: str) -> Iterator[tuple[int, dict[str, str] | None]]:
-    """The jobs of a file, by their number in its list, from 1: their words by use; None for what is no object.
-
-    Raises
-    ------
-    InputError
-        If the text is no JSON, has no list of jobs, or a job is longer than ``LINE_BYTES``.
-    """
+    """The jobs of a file, by their number in its list, from 1: their words by use; None for what is no object. Raises
+    InputError if the text is no JSON, has no list of jobs, or a job is longer than ``LINE_BYTES``."""
     text = _Text(file, source)
     if text.ahead() != "{":
         raise InputError(f"{source}: not what sacct --json writes: no object with a list of jobs")

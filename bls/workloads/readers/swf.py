@@ -125,18 +125,8 @@ _ROWS = _FURTHER + _MOST_FIELDS - _FIELDS
 def read_swf(path: str | os.PathLike[str], *, cancelled: bool = False) -> Workload:
     """Read an SWF file. Whether it is compressed is seen from its first bytes, not from its name.
 
-    Parameters
-    ----------
-    path : path
-        The file.
-    cancelled : bool
-        Whether jobs that were cancelled before their start are jobs too.
-
-    Raises
-    ------
-    InputError
-        One line that names the file: it is missing, a directory, not readable, empty, broken,
-        or holds no valid job.
+    ``cancelled``: whether jobs that were cancelled before their start are jobs too. Raises InputError, in one line that
+    names the file, if it is missing, a directory, not readable, empty, broken, or holds no valid job.
     """
     with GivenFile(path, "workload file") as file:
         return _read(file, os.fspath(path), cancelled, BLOCK_BYTES)
@@ -145,21 +135,12 @@ def read_swf(path: str | os.PathLike[str], *, cancelled: bool = False) -> Worklo
 def parse_swf(data: bytes, source: str, *, cancelled: bool = False, block_bytes: int = BLOCK_BYTES) -> Workload:
     """The workload of an SWF text.
 
-    Parameters
-    ----------
-    data : bytes
-        The text. Lines end in LF or CR LF; a UTF-8 byte order mark is skipped.
-    source : str
-        The name for messages.
-    cancelled : bool
-        Whether jobs that were cancelled before their start are jobs too.
-    block_bytes : int
-        How much is read at once; nothing that is read depends on it.
+    - ``data``: the text. Lines end in LF or CR LF; a UTF-8 byte order mark is skipped.
+    - ``source``: the name for messages
+    - ``cancelled``: whether jobs that were cancelled before their start are jobs too
+    - ``block_bytes``: how much is read at once; nothing that is read depends on it
 
-    Raises
-    ------
-    InputError
-        If it is empty or holds no valid job.
+    Raises InputError if it is empty or holds no valid job.
     """
     return _read(io.BytesIO(data), source, cancelled, block_bytes)
 
@@ -225,19 +206,11 @@ def swf_blocks(path: str | os.PathLike[str], *, block_bytes: int = BLOCK_BYTES) 
     the comments before the first job. Each block has all names of jobs. The counts of a block are those of the lines since
     the block before, so that every line is in one of them.
 
-    Parameters
-    ----------
-    path : path
-        The file.
-    block_bytes : int
-        How much is read at once; only where blocks end depends on it.
+    - ``block_bytes``: how much is read at once; only where blocks end depends on it
 
-    Raises
-    ------
-    InputError
-        As :func:`read_swf`; where a job is submitted before one of an earlier line, or does not have a higher number
-        than all of them: in which order jobs come, and whether a number is there twice, only the whole file says;
-        and where a comment after the first job names a job.
+    Raises InputError as :func:`read_swf`; where a job is submitted before one of an earlier line, or does not have a
+    higher number than all of them: in which order jobs come, and whether a number is there twice, only the whole file
+    says; and where a comment after the first job names a job.
     """
     source = os.fspath(path)
     notes, zero = _Notes(), _Beginning()
@@ -533,28 +506,19 @@ def _first_of_list(text: Array, at: int, stop: int) -> int:
 def _parse(text: Chars, cancelled: bool, jobs: Ints2, comments: Ints2, noted: Ints2, counts: Ints) -> int:
     """Read the lines of a block.
 
-    Parameters
-    ----------
-    text : ndarray of int8
-        Whole lines.
-    cancelled : bool
-        Whether jobs that were cancelled before their start are jobs.
-    jobs : ndarray of int64, shape (20, at least the number of the block's jobs)
-        Filled from the left with the jobs' job_id, submit_ns, run_ns, cores, estimate_ns and line, then ``_EXTRA``,
-        then the fields 19 to 21.
-    comments : ndarray of int64, shape (3, at least the number of the block's comment lines)
-        Filled from the left with each comment's first index, the index after its last, and its line.
-    noted : ndarray of int64, shape (5, at least that number and ``_MOST_NOTED`` for each reason)
-        Filled from the left with the first rejected lines of each reason, and the jobs with a list in field 17: what
-        ``_parse_line`` says of each, its number, the column of its job, and its first index and the index after its last.
-    counts : ndarray of int64, shape (7,)
-        Of the file: increased by the number of lines that are ``_JOB``, ``_MALFORMED``, …, and by all lines; then
-        the most fields of any job, and how many lines are noted.
+    - ``text``, ndarray of int8: whole lines
+    - ``cancelled``: whether jobs that were cancelled before their start are jobs
+    - ``jobs``, int64 (20, at least the number of the block's jobs): filled from the left with the jobs' job_id,
+      submit_ns, run_ns, cores, estimate_ns and line, then ``_EXTRA``, then the fields 19 to 21
+    - ``comments``, int64 (3, at least the number of the block's comment lines): filled from the left with each
+      comment's first index, the index after its last, and its line
+    - ``noted``, int64 (5, at least that number and ``_MOST_NOTED`` for each reason): filled from the left with the
+      first rejected lines of each reason, and the jobs with a list in field 17: what ``_parse_line`` says of each, its
+      number, the column of its job, and its first index and the index after its last
+    - ``counts``, int64 (7,): of the file: increased by the number of lines that are ``_JOB``, ``_MALFORMED``, …, and by
+      all lines; then the most fields of any job, and how many lines are noted
 
-    Returns
-    -------
-    int
-        Number of comment lines.
+    Returns int: number of comment lines.
     """
     at, column, n_comments, n_noted, size = 0, 0, 0, 0, len(text)
     while at < size:
