@@ -34,10 +34,7 @@ class StoryLine(NamedTuple):
 class ApplicationBook(Book):
     """The jobs on the connection of an application.
 
-    Attributes
-    ----------
-    hello : Hello or None
-        The hello that was sent or accepted.
+    - ``hello``: the hello that was sent or accepted.
     """
 
     peer = Role.APPLICATION

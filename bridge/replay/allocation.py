@@ -20,13 +20,8 @@ class Cores:
         self._free = np.ones(int(first_core[-1]), bool)
 
     def take(self, launch: Launch, host: Mapping[str, int], who: str) -> list[tuple[int, int]]:
-        """The cores of a job that starts: half-open intervals, ascending.
-
-        Raises
-        ------
-        PeerError
-            If there are none; ``who`` is the job.
-        """
+        """The cores of a job that starts: half-open intervals, ascending. Raises PeerError if there are none; ``who``
+        is the job."""
         names = expanded(launch.nodes)
         if len(names) != len(launch.cpus):
             raise PeerError(f"Slurm starts {who} on {len(names)} nodes with {len(launch.cpus)} numbers of CPUs")

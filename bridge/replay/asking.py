@@ -20,13 +20,7 @@ _MINUTE_NS = 60 * NS_PER_S
 class Asking:
     """Requests of a replay (``native/requests.c``).
 
-    Parameters
-    ----------
-    scenario : Scenario
-    controller : Controller
-    book : Book
-    asked : Submissions
-        What jobs ask for.
+    - ``asked``: what jobs ask for.
     """
 
     def __init__(self, scenario: Scenario, controller: Controller, book: Book, asked: Submissions) -> None:
@@ -42,13 +36,8 @@ class Asking:
         return fields
 
     def submit(self, row: int, more: Sequence[str]) -> int:
-        """Submit a job of the workload, with further fields; returns Slurm's number of it.
-
-        Raises
-        ------
-        InputError
-            If Slurm does not take it.
-        """
+        """Submit a job of the workload, with further fields; returns Slurm's number of it. Raises InputError if Slurm
+        does not take it."""
         fields = [*self._fields(row), *more]
         try:
             return self._controller.request("submit", *fields)
@@ -60,13 +49,8 @@ class Asking:
             ) from None
 
     def allocate(self, row: int, longer_ns: int) -> Launch:
-        """Start a job then and there: on the nodes where it has run, where they are known and free; its limit is longer.
-
-        Raises
-        ------
-        InputError
-            If there are no cores for it.
-        """
+        """Start a job then and there: on the nodes where it has run, where they are known and free; its limit is
+        longer. Raises InputError if there are no cores for it."""
         fields, nodes = self._fields(row, longer_ns), self._asked.nodes[row]
         for choice in [[f"on={nodes}"], []] if nodes else [[]]:
             try:
@@ -82,13 +66,7 @@ class Asking:
         )
 
     def of_job(self, what: str, row: int, *more: object) -> None:
-        """Ask for something that becomes of a job, which Slurm is to do.
-
-        Raises
-        ------
-        PeerError
-            If it does not.
-        """
+        """Ask for something that becomes of a job, which Slurm is to do. Raises PeerError if it does not."""
         try:
             self._controller.request(what, self._book.number[row], *more)
         except Refused as why:
@@ -105,26 +83,15 @@ class Asking:
         return "no reason"
 
     def set_node(self, name: str, state: str) -> None:
-        """A node goes ``down``, is drained (``drain``), or comes back from either (``resume``).
-
-        Raises
-        ------
-        PeerError
-            If Slurm does not believe it.
-        """
+        """A node goes ``down``, is drained (``drain``), or comes back from either (``resume``). Raises PeerError if
+        Slurm does not believe it."""
         try:
             self._controller.request("node", name, state, "by the trace")
         except Refused as why:
             raise PeerError(f"Slurm does not change the state of node {name}: {why}") from None
 
     def make_windows(self, nodes: Sequence[str], origin_ns: int) -> None:
-        """Make the reservations and maintenance of the scenario.
-
-        Raises
-        ------
-        InputError
-            If Slurm does not take one.
-        """
+        """Make the reservations and maintenance of the scenario. Raises InputError if Slurm does not take one."""
         if self._constraints.windows is None:
             return
         for line in reservation_lines(self._constraints.windows, self._platform, nodes, origin_ns):

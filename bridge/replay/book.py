@@ -21,13 +21,8 @@ _STARTED = re.compile(r"(sched/backfill: _start_job: Started|sched: Allocate) Jo
 class Book:
     """The rows of jobs; the first ones are those of the workload, and the others later attempts.
 
-    Parameters
-    ----------
-    workload : Workload
-    first_core : ndarray of int64
-        Host h has the cores ``first_core[h]`` up to ``first_core[h + 1]``.
-    host : mapping of str to int
-        The host of a node's name.
+    - ``first_core``: ndarray of int64, host h has the cores ``first_core[h]`` up to ``first_core[h + 1]``.
+    - ``host``: the host of a node's name.
     """
 
     def __init__(self, workload: Workload, first_core: Array, host: Mapping[str, int]) -> None:
@@ -82,13 +77,7 @@ class Book:
         self.waiting += 1
 
     def start(self, row: int, launch: Launch, now_ns: int, *, preset: bool = False) -> None:
-        """Slurm has started a job.
-
-        Raises
-        ------
-        PeerError
-            If its cores are not free.
-        """
+        """Slurm has started a job. Raises PeerError if its cores are not free."""
         self.held[row] = self._cores.take(launch, self._host, f"job {self.job(row)}")
         self.columns.start_ns[row] = now_ns
         self.columns.held_cores[row] = sum(hi - lo for lo, hi in self.held[row])

@@ -8,10 +8,7 @@ from collections import deque
 class Cleaning:
     """Nodes that clean up. Instants are a workload's, ns; numbers are Slurm's.
 
-    Parameters
-    ----------
-    cleanup_ns : int
-        How long nodes take to clean up after a job.
+    - ``cleanup_ns``: how long nodes take to clean up after a job.
     """
 
     def __init__(self, cleanup_ns: int) -> None:

@@ -36,16 +36,10 @@ class _Shared(ctypes.Structure):
 class Clock:
     """A clock in a file that a program shares; the program has the first turn.
 
-    Parameters
-    ----------
-    path : Path
-        The file; it is made.
-    library : Path
-        What ``native/clock.c`` was built to.
-    date_ns : int
-        What it shows at first.
-    rate : float
-        How many times as fast as real time it runs; 0: it stands still until it is moved.
+    - ``path``: the file; it is made.
+    - ``library``: what ``native/clock.c`` was built to.
+    - ``date_ns``: what it shows at first.
+    - ``rate``: how many times as fast as real time it runs; 0: it stands still until it is moved.
     """
 
     def __init__(self, path: Path, library: Path, date_ns: int, rate: float = 0.0) -> None:

@@ -19,13 +19,8 @@ def complaints(log: str) -> tuple[str, ...]:
 
 
 def check_taken(log: Path, found: Configuration) -> tuple[str, ...]:
-    """What slurmctld has said so far of a site's parameters that it has not taken, in words: it does so on the machine, too.
-
-    Raises
-    ------
-    InputError
-        If it has not taken one, and they are no site's: it was given by ``--set``.
-    """
+    """What slurmctld has said so far of a site's parameters that it has not taken, in words: it does so on the machine,
+    too. Raises InputError if it has not taken one, and they are no site's: it was given by ``--set``."""
     said = complaints(log.read_text(encoding="utf-8", errors="replace")) if log.is_file() else ()
     if said and not found.site:
         raise InputError(

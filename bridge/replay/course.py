@@ -53,20 +53,10 @@ _REQUEUE_NS = 122 * NS_PER_S
 class Course:
     """What is to happen, and what has.
 
-    Parameters
-    ----------
-    scenario : Scenario
-        Its workload and what constrains it, and its machine; nothing else of it is for Slurm.
-    controller : Controller
-        It has come up.
-    clock : Clock
-    nodes : NodeController
-    known : sequence of Node
-        What Slurm knows of the hosts, in the machine's order.
-    slurm : Slurm
-    pace : Pace
-    asked : Submissions
-        What jobs ask for.
+    - ``scenario``: its workload and what constrains it, and its machine; nothing else of it is for Slurm.
+    - ``controller``: it has come up.
+    - ``known``: what Slurm knows of the hosts, in the machine's order.
+    - ``asked``: what jobs ask for.
     """
 
     def __init__(
@@ -125,15 +115,8 @@ class Course:
     # ---- how it goes on ----
 
     def go_on(self) -> None:
-        """Do the next thing, or let slurmctld do something.
-
-        Raises
-        ------
-        InputError
-            If Slurm does not take a job, or never starts it.
-        PeerError
-            If slurmctld has died, hangs, or does what is not understood.
-        """
+        """Do the next thing, or let slurmctld do something. Raises InputError if Slurm does not take a job, or never
+        starts it. Raises PeerError if slurmctld has died, hangs, or does what is not understood."""
         if self._put_off:
             self._tell_put_off()
             return

@@ -23,30 +23,15 @@ _VERSION = re.compile(r"(\d\d\.\d\d)\.(\S+)")
 
 @dataclass(frozen=True)
 class Slurm:
-    """An installed Slurm.
-
-    Attributes
-    ----------
-    slurmctld : Path
-    release : str
-        As ``22.05.8``.
-    version : int
-        Of its protocol.
-    """
+    """An installed Slurm."""
 
     slurmctld: Path
-    release: str
-    version: int
+    release: str  # as ``22.05.8``
+    version: int  # of its protocol
 
 
 def installed_slurm() -> Slurm:
-    """The Slurm that is installed.
-
-    Raises
-    ------
-    InputError
-        If there is none, or one whose messages are not known.
-    """
+    """The Slurm that is installed. Raises InputError if there is none, or one whose messages are not known."""
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), *_FURTHER])
     found = shutil.which("slurmctld", path=path)
     if found is None:

@@ -19,25 +19,13 @@ _LONGEST_WORDS = 300
 
 
 def clock_library(folder: Path) -> Path:
-    """The library that slurmctld is run with, in ``folder``.
-
-    Raises
-    ------
-    InputError
-        If it cannot be built.
-    """
+    """The library that slurmctld is run with, in ``folder``. Raises InputError if it cannot be built."""
     return _built("clock.c", ["-fPIC", "-shared"], ["-ldl", "-lpthread"], "", folder)
 
 
 def requests_program(release: str, folder: Path) -> Path:
-    """The program that speaks with slurmctld through libslurm, of a release of Slurm, as ``22.05.8``;
-    in ``folder``.
-
-    Raises
-    ------
-    InputError
-        If it cannot be built.
-    """
+    """The program that speaks with slurmctld through libslurm, of a release of Slurm, as ``22.05.8``; in ``folder``.
+    Raises InputError if it cannot be built."""
     return _built("requests.c", [], ["-lslurm"], release, folder)
 
 

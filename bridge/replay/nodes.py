@@ -47,22 +47,13 @@ def node_of(address: bytes | bytearray) -> int:
 
 
 class Happenings(NamedTuple):
-    """Whom to tell what.
+    """Whom to tell what."""
 
-    Attributes
-    ----------
-    launched : callable
-        Slurm starts a job.
-    ended : callable
-        Slurm ends a job on a node, by its number, and with a message of this kind; returns whether the node says that there is
-        nothing left of it, and not that it will.
-    wanted : callable
-        Slurm wants a node to register.
-    """
-
-    launched: Callable[[Launch], None]
+    launched: Callable[[Launch], None]  # Slurm starts a job
+    # Slurm ends a job on a node, by its number, and with a message of this kind; returns whether the node says that
+    # there is nothing left of it, and not that it will
     ended: Callable[[int, Kind, int], bool]
-    wanted: Callable[[int], None]
+    wanted: Callable[[int], None]  # Slurm wants a node to register
 
 
 def _nothing(*said: object) -> None:
@@ -80,12 +71,8 @@ NOBODY = Happenings(_nothing, _over, _nothing)
 class NodeController:
     """All nodes; ``tell`` is who is told what happens.
 
-    Parameters
-    ----------
-    folder : Path
-        Where its socket is made.
-    version : int
-        Of the protocol.
+    - ``folder``: where its socket is made.
+    - ``version``: of the protocol.
     """
 
     def __init__(self, folder: Path, version: int) -> None:

@@ -6,18 +6,8 @@ from typing import NamedTuple
 
 
 class Pace(NamedTuple):
-    """How the clock goes.
+    """How the clock goes."""
 
-    Attributes
-    ----------
-    origin_ns : int
-        The date of the workload's time 0.
-    settle_ns : int
-        When nothing has happened for so long the date jumps; 0: it never does.
-    cleanup_ns : int
-        How long nodes take to clean up after a job.
-    """
-
-    origin_ns: int
-    settle_ns: int
-    cleanup_ns: int = 0
+    origin_ns: int  # the date of the workload's time 0
+    settle_ns: int  # when nothing has happened for so long the date jumps; 0: it never does
+    cleanup_ns: int = 0  # how long nodes take to clean up after a job

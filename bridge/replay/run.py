@@ -58,23 +58,12 @@ class ReplayOptions(Options):
 
 @dataclass(frozen=True)
 class Replay:
-    """What a replay has found.
+    """What a replay has found."""
 
-    Attributes
-    ----------
-    result : Result
-        As of a run.
-    cost : dict
-        What it has taken, for the record.
-    found : Configuration
-        What Slurm was configured with.
-    notes : tuple of str
-        What of the log was not asked for, and which of a site's parameters Slurm has not taken, in words.
-    """
-
-    result: Result
-    cost: dict[str, Any]
-    found: Configuration
+    result: Result  # as of a run
+    cost: dict[str, Any]  # what it has taken, for the record
+    found: Configuration  # what Slurm was configured with
+    # what of the log was not asked for, and which of a site's parameters Slurm has not taken, in words
     notes: tuple[str, ...]
 
     def report(self) -> Page:
@@ -100,36 +89,20 @@ def replay(
 ) -> Replay:
     """Run a workload through slurmctld.
 
-    Parameters
-    ----------
-    scenario : Scenario
-        Workload, machine and application level; at the batch level Slurm decides.
-    found : Configuration
-        Of the nodes that are the machine's hosts, in their order.
-    slurm : Slurm
-    folder : Path
-        An empty one, for slurmctld's files; ``slurm.conf`` and ``slurmctld.log`` stay in it.
-    settle_ns : int
-        When nothing has happened for so long the date jumps; 0: it never does.
-    rate : float
-        So many times as fast as real time the clock runs; 0: it stands still while slurmctld computes.
-    phase_ns : int, optional
-        So long after the first submit a pass of backfilling falls; default: Slurm has come to rest before, and looks once a
-        second.
-    cleanup_ns : int
-        How long nodes take to clean up after a job, and are not free meanwhile.
-    recorded_priorities : bool
-        Whether jobs have the priorities of the log, or those by which they would have started in its order.
-    keep_tasks : bool
-        Whether records of tasks are kept.
-    watch : Watch
+    - ``scenario``: workload, machine and application level; at the batch level Slurm decides.
+    - ``found``: of the nodes that are the machine's hosts, in their order.
+    - ``folder``: an empty one, for slurmctld's files; ``slurm.conf`` and ``slurmctld.log`` stay in it.
+    - ``settle_ns``: when nothing has happened for so long the date jumps; 0: it never does.
+    - ``rate``: so many times as fast as real time the clock runs; 0: it stands still while slurmctld computes.
+    - ``phase_ns``: so long after the first submit a pass of backfilling falls; default: Slurm has come to rest before,
+      and looks once a second.
+    - ``cleanup_ns``: how long nodes take to clean up after a job, and are not free meanwhile.
+    - ``recorded_priorities``: whether jobs have the priorities of the log, or those by which they would have started in
+      its order.
+    - ``keep_tasks``: whether records of tasks are kept.
 
-    Raises
-    ------
-    InputError
-        If Slurm does not take a job, or never starts it, or a parameter; or a part in C cannot be built.
-    PeerError
-        If slurmctld dies, hangs or does what is not understood.
+    Raises InputError if Slurm does not take a job, or never starts it, or a parameter; or a part in C cannot be built.
+    Raises PeerError if slurmctld dies, hangs or does what is not understood.
     """
     began_s = time.monotonic()
     folder = folder.absolute()

@@ -13,23 +13,14 @@ from traces.metric_units import four_digits, shown_as
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One number of a result.
+    """One number of a result."""
 
-    Attributes
-    ----------
-    name, value, unit : str
-        As they are read.
-    definition : str
-        What it is; empty if no page says it.
-    heading : str
-        What it is about.
-    """
-
+    # name, value, unit: as they are read
     name: str
     value: str
     unit: str = ""
-    definition: str = ""
-    heading: str = ""
+    definition: str = ""  # what it is; empty if no page says it
+    heading: str = ""  # what it is about
 
 
 def metric_of(name: str, value: Any) -> Metric:

@@ -25,25 +25,13 @@ class Part(Protocol):
 
 @dataclass(frozen=True)
 class Section:
-    """Parts under a heading.
+    """Parts under a heading."""
 
-    Attributes
-    ----------
-    name : str
-        What links to it say, of letters.
-    title : str
-        Its heading.
-    parts : sequence of Part
-    about : str
-        A sentence below the heading; empty: none.
-    left_out : str
-        What the section lacks, and how to get it: shown below ``about``, and on stderr when the page is written.
-    """
-
-    name: str
-    title: str
+    name: str  # what links to it say, of letters
+    title: str  # its heading
     parts: Sequence[Part]
-    about: str = ""
+    about: str = ""  # a sentence below the heading; empty: none
+    # what the section lacks, and how to get it: shown below ``about``, and on stderr when the page is written
     left_out: str = ""
 
     def html(self) -> str:
@@ -120,25 +108,13 @@ class Distributions:
 
 @dataclass(frozen=True)
 class Table:
-    """A table to sort and filter.
+    """A table to sort and filter."""
 
-    Attributes
-    ----------
-    name : str
-        Of letters; what an :class:`Explorer` names.
-    caption : str
-    frame : DataFrame
-    shown : collection of str
-        The columns that one sees first, in order; of those that there are not nothing is said.
-    key : str
-        The column that says which job a row is of.
-    """
-
-    name: str
+    name: str  # of letters; what an :class:`Explorer` names
     caption: str
     frame: pd.DataFrame
-    shown: Collection[str]
-    key: str = ""
+    shown: Collection[str]  # the columns that one sees first, in order; of those that there are not nothing is said
+    key: str = ""  # the column that says which job a row is of
 
     def html(self) -> str:
         """Its markup, and what it carries."""

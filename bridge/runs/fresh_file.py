@@ -12,13 +12,8 @@ from traces.base.errors import InputError, shown
 
 
 def check_file(target: Path, force: bool, where: str = "-o") -> None:
-    """Refuse a file that cannot or must not be written, before anything is computed.
-
-    Raises
-    ------
-    InputError
-        If it is there and ``force`` is off, it is no file, or its folder cannot be written to.
-    """
+    """Refuse a file that cannot or must not be written, before anything is computed. Raises InputError if it is there
+    and ``force`` is off, it is no file, or its folder cannot be written to."""
     try:
         if not target.name or "\0" in str(target):
             raise InputError(f"{where}: {shown(str(target))} is no name of a file")
@@ -36,13 +31,8 @@ def check_file(target: Path, force: bool, where: str = "-o") -> None:
 def fresh_file(target: Path, force: bool, where: str = "-o") -> Iterator[Path]:
     """A name in the same folder and with the same ending, for a new file that becomes ``target`` if all went well.
 
-    Folders are made as needed. What is written there is removed if anything went wrong; what ``target`` was before stays
-    until then.
-
-    Raises
-    ------
-    InputError
-        As :func:`check_file`.
+    Folders are made as needed. What is written there is removed if anything went wrong; what ``target`` was before
+    stays until then. Raises InputError: as :func:`check_file`.
     """
     check_file(target, force, where)
     target = target.absolute()

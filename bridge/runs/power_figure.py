@@ -14,10 +14,8 @@ from traces.tables import read_jobs, read_power, read_power_domains
 def draw_power(folder: Path, target: Path) -> Path:
     """Draw what the machine of a run has drawn into one file, ``png``, ``svg`` or ``pdf`` by its name; returns it.
 
-    Raises
-    ------
-    InputError
-        If the folder is no result of a run with ``--power``, nothing took any time, or the file cannot be written.
+    Raises InputError if the folder is no result of a run with ``--power``, nothing took any time, or the file cannot be
+    written.
     """
     from traces.figures.drawing.canvas import save
     from traces.figures.run.power import power_figure

@@ -68,32 +68,17 @@ OF_RESULTS = (*MEASURES, "variation", "ratio", "imbalance")
 
 
 def read_results(folder: Path) -> pd.DataFrame:
-    """The results of a finished study.
-
-    Raises
-    ------
-    InputError
-        If there are none.
-    """
+    """The results of a finished study. Raises InputError if there are none."""
     if not (folder / RESULTS).is_file():
         raise InputError(f"{folder} has no {RESULTS}: the study is not finished; the command that began it goes on")
     return read_rows(folder / RESULTS, ("cell", "workload", "seed", "error"))
 
 
 class Part(NamedTuple):
-    """What one figure is drawn of.
+    """What one figure is drawn of."""
 
-    Attributes
-    ----------
-    name : str
-        What the name of its file says, as ``W1-allocator=best-fit``; empty if there is one part only.
-    words : str
-        What its title says.
-    frame : DataFrame
-    """
-
-    name: str
-    words: str
+    name: str  # what the name of its file says, as ``W1-allocator=best-fit``; empty if there is one part only
+    words: str  # what its title says
     frame: pd.DataFrame
 
 
@@ -121,13 +106,8 @@ def _has(frame: pd.DataFrame, metric: str) -> bool:
 
 
 def parts_of(study: Study, folder: Path, name: str, *, anew: bool = True) -> list[Part]:
-    """What a figure of a finished study is drawn of; ``anew``: not the comparisons that are written there, which others may be.
-
-    Raises
-    ------
-    InputError
-        If there are no results.
-    """
+    """What a figure of a finished study is drawn of; ``anew``: not the comparisons that are written there, which others
+    may be. Raises InputError if there are no results."""
     if name in OF_RESULTS:
         return [Part(part.name, _two_levels(part), part.frame) for part in subsets(study, read_results(folder))]
     if name in KEPT_FIGURES:
@@ -206,29 +186,14 @@ def draw_study_figures(
 ) -> list[Path]:
     """Draw the figures of a study.
 
-    Parameters
-    ----------
-    folder : Path
-        The study's.
-    names : sequence of str
-        Of :data:`STUDY_FIGURES`; none is all that its results allow.
-    target : Path, optional
-        Where the files go, which replace others of their names; default ``figures`` in the folder, where what was drawn before
-        is replaced, and a file of the user's whose name is needed gets a ``~`` behind it.
-    formats : sequence of str
-        Suffixes of the files of each.
-    study : Study, optional
-        The study, where it has been read.
+    - ``folder``: the study's.
+    - ``names``: of :data:`STUDY_FIGURES`; none is all that its results allow.
+    - ``target``: where the files go, which replace others of their names; default ``figures`` in the folder, where what
+      was drawn before is replaced, and a file of the user's whose name is needed gets a ``~`` behind it.
+    - ``formats``: suffixes of the files of each.
+    - ``study``: the study, where it has been read.
 
-    Returns
-    -------
-    list of Path
-        The files.
-
-    Raises
-    ------
-    InputError
-        If a name is unknown, or what is asked for cannot be drawn of the results.
+    Returns the files. Raises InputError if a name is unknown, or what is asked for cannot be drawn of the results.
     """
     from traces.figures.drawing.canvas import save_all
 
@@ -247,13 +212,8 @@ def draw_study_figures(
 def planned_figures(
     study: Study, folder: Path, names: Sequence[str] = ()
 ) -> Iterator[tuple[str, str, str, pd.DataFrame]]:
-    """Each figure that is to be drawn: its name, that of its files, its title and what it is drawn of.
-
-    Raises
-    ------
-    InputError
-        As :func:`draw_study_figures`.
-    """
+    """Each figure that is to be drawn: its name, that of its files, its title and what it is drawn of. Raises
+    InputError: as :func:`draw_study_figures`."""
     stems: set[str] = set()
     for name in dict.fromkeys(names or STUDY_FIGURES):
         if name not in STUDY_FIGURES:

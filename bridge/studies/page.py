@@ -44,33 +44,16 @@ _MOST_FIGURES = 12
 
 
 class StudyState(NamedTuple):
-    """How far a study is.
-
-    Attributes
-    ----------
-    study : Study
-    results : DataFrame
-        One row per cell and seed that has ended, as in results.parquet.
-    total : int
-        Cells with seeds.
-    finished : bool
-        Whether its tables are written.
-    """
+    """How far a study is."""
 
     study: Study
-    results: pd.DataFrame
-    total: int
-    finished: bool
+    results: pd.DataFrame  # one row per cell and seed that has ended, as in results.parquet
+    total: int  # cells with seeds
+    finished: bool  # whether its tables are written
 
 
 def state_of(folder: Path) -> StudyState:
-    """How far the study in a folder is.
-
-    Raises
-    ------
-    InputError
-        If there is none, or what is there cannot be read.
-    """
+    """How far the study in a folder is. Raises InputError if there is none, or what is there cannot be read."""
     study = read_study_record(folder).study()
     if (folder / RESULTS).is_file():
         results = read_results(folder)
@@ -81,19 +64,11 @@ def state_of(folder: Path) -> StudyState:
 def study_page(folder: Path, state: StudyState | None = None, live_s: int = 0) -> Page:
     """The page of a study.
 
-    Parameters
-    ----------
-    folder : Path
-        Its results.
-    state : StudyState, optional
-        How far it is, where that is known.
-    live_s : int
-        The page loads itself again every so many seconds; 0: never.
+    - ``folder``: its results.
+    - ``state``: how far it is, where that is known.
+    - ``live_s``: the page loads itself again every so many seconds; 0: never.
 
-    Raises
-    ------
-    InputError
-        As :func:`state_of`.
+    Raises InputError: as :func:`state_of`.
     """
     state = state or state_of(folder)
     study, finished = state.study, state.finished

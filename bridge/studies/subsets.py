@@ -15,19 +15,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Subset:
-    """A part of a study's results.
+    """A part of a study's results."""
 
-    Attributes
-    ----------
-    words : str
-        What tells it from the others, as ``W1, allocator best-fit``; empty if there is one only.
-    name : str
-        The same in the name of a file: ``W1-allocator=best-fit``.
-    frame : DataFrame
-    """
-
-    words: str
-    name: str
+    words: str  # what tells it from the others, as ``W1, allocator best-fit``; empty if there is one only
+    name: str  # the same in the name of a file: ``W1-allocator=best-fit``
     frame: pd.DataFrame
 
 

@@ -46,10 +46,7 @@ class NoRoomError(TwolevelError):
 class LikeRuns:
     """The latest runs that others can take their applications from, by the group of their units.
 
-    Parameters
-    ----------
-    most : int
-        How many are held.
+    - ``most``: how many are held.
     """
 
     def __init__(self, most: int = 2) -> None:
@@ -179,13 +176,8 @@ def warm_up() -> None:
 
 
 def check_metrics(names: Sequence[str], where: str) -> None:
-    """See that there are metrics of these names, in every run, in those with graphs, or in those of which power is known.
-
-    Raises
-    ------
-    InputError
-        If one is unknown.
-    """
+    """See that there are metrics of these names, in every run, in those with graphs, or in those of which power is
+    known. Raises InputError if one is unknown."""
     from bls.power.metric_names import (
         FACILITY_METRICS,
         LIMIT_METRICS,

@@ -49,21 +49,14 @@ class _Handshake:
 class HostListener(Listener):
     """Where other hosts connect, and the application processes on them.
 
-    Parameters
-    ----------
-    token : str
-        What application processes must know; a host is told it when it is let in.
-    admit, serve : callable
-        For application processes, as of :class:`bridge.workers.listener.Listener`.
-    host_token : str
-        What hosts must know.
-    admit_host : callable
-        Given a join with the right token and version, gives what it is answered, or says why it is refused.
-    serve_host : callable
-        Given an admitted join and its connection, talks to it; when it returns, the connection is closed.
-    awaited : callable
-        How many application processes of hosts have still to say hello: nothing tells them from strangers, of whom so many more
-        may be there.
+    - ``token``: what application processes must know; a host is told it when it is let in.
+    - ``admit``, ``serve``: for application processes, as of :class:`bridge.workers.listener.Listener`.
+    - ``host_token``: what hosts must know.
+    - ``admit_host``: given a join with the right token and version, gives what it is answered, or says why it is
+      refused.
+    - ``serve_host``: given an admitted join and its connection, talks to it; when it returns, the connection is closed.
+    - ``awaited``: how many application processes of hosts have still to say hello: nothing tells them from strangers,
+      of whom so many more may be there.
     """
 
     def __init__(
@@ -88,13 +81,8 @@ class HostListener(Listener):
         self._writers: set[asyncio.StreamWriter] = set()
 
     async def open_tls(self, address: str, context: Any) -> str:
-        """Listen at ``tls://HOST:PORT``; returns the address, with the port that was chosen if it was 0.
-
-        Raises
-        ------
-        InputError
-            If nobody can listen there.
-        """
+        """Listen at ``tls://HOST:PORT``; returns the address, with the port that was chosen if it was 0. Raises
+        InputError if nobody can listen there."""
         host, port = tls_address(address, str(LISTEN))
         try:
             found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)

@@ -63,25 +63,13 @@ class Stranger(Protocol):
 class Listener:
     """Where application processes connect.
 
-    Parameters
-    ----------
-    token : str
-        What they must know.
-    admit : callable
-        Given a hello with the right token and version, says why it is refused, or None.
-    serve : callable
-        Given an admitted hello and its connection, talks to it; when it returns, the connection is closed.
-    awaited : mapping
-        The processes that are to say hello: their names by their ids, or by those of their process groups.
-    wrong : callable
-        Given the refusal of a hello that one of these has said.
-
-    Attributes
-    ----------
-    refused : int
-        How many were not let in.
-    messages, bytes_sent, bytes_received : int
-        What went over all connections that have ended.
+    - ``token``: what they must know.
+    - ``admit``: given a hello with the right token and version, says why it is refused, or None.
+    - ``serve``: given an admitted hello and its connection, talks to it; when it returns, the connection is closed.
+    - ``awaited``: the processes that are to say hello: their names by their ids, or by those of their process groups.
+    - ``wrong``: given the refusal of a hello that one of these has said.
+    - ``refused``: how many were not let in.
+    - ``messages``, ``bytes_sent``, ``bytes_received``: what went over all connections that have ended.
     """
 
     def __init__(

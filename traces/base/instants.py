@@ -10,13 +10,8 @@ _MAX_S = MAX_NS // NS_PER_S
 
 
 def given_instant_ns(value: object, where: str) -> int:
-    """Nanoseconds of an instant in a TOML file: a text such as ``"1.5h"``, or whole seconds from 0.
-
-    Raises
-    ------
-    InputError
-        If it is neither.
-    """
+    """Nanoseconds of an instant in a TOML file: a text such as ``"1.5h"``, or whole seconds from 0. Raises InputError
+    if it is neither."""
     if isinstance(value, str):
         return parse_instant_ns(value, where)
     if isinstance(value, int) and not isinstance(value, bool):

@@ -17,12 +17,8 @@ _Function = TypeVar("_Function", bound=Callable[..., object])
 class _Interrupts:
     """The interrupts of this process.
 
-    Attributes
-    ----------
-    noted : bool
-        Whether one came that has not been raised.
-    called : set of code
-        What kernels call; only looked up in.
+    - ``noted``: whether one came that has not been raised.
+    - ``called``: what kernels call; only looked up in.
     """
 
     def __init__(self) -> None:
@@ -32,14 +28,9 @@ class _Interrupts:
     def came(self, frame: FrameType | None) -> None:
         """For a handler of signals: raise, or note it where nobody could keep what is raised.
 
-        Parameters
-        ----------
-        frame
-            Where it came: what the handler was given.
+        - ``frame``: where it came: what the handler was given.
 
-        Raises
-        ------
-        KeyboardInterrupt
+        Raises KeyboardInterrupt.
         """
         if frame is not None and frame.f_code in self.called:
             self.noted = True
@@ -47,12 +38,7 @@ class _Interrupts:
             raise KeyboardInterrupt
 
     def raise_noted(self) -> None:
-        """Raise the one that was noted, if any was.
-
-        Raises
-        ------
-        KeyboardInterrupt
-        """
+        """Raise the one that was noted, if any was. Raises KeyboardInterrupt."""
         if self.noted:
             self.noted = False
             raise KeyboardInterrupt

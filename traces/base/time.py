@@ -46,10 +46,8 @@ def duration_ns(work_gflop: float, speed_gflops: float) -> int:
 def parse_duration_ns(text: str, where: str) -> int:
     """Nanoseconds of a duration such as ``24h``, ``90m``, ``1.5d`` or ``3600`` (seconds: what has no unit).
 
-    Raises
-    ------
-    InputError
-        If it is not a positive number followed by ns, us, ms, s, m (min), h, d, w or nothing, or is beyond :data:`MAX_NS`.
+    Raises InputError if it is not a positive number followed by ns, us, ms, s, m (min), h, d, w or nothing, or is
+    beyond :data:`MAX_NS`.
     """
     ns = round(_exact_ns(text, "s") or 0)
     if ns > MAX_NS:
@@ -60,24 +58,13 @@ def parse_duration_ns(text: str, where: str) -> int:
 
 
 def parse_instant_ns(text: str, where: str) -> int:
-    """As :func:`parse_duration_ns`, but also 0.
-
-    Raises
-    ------
-    InputError
-        If it is neither.
-    """
+    """As :func:`parse_duration_ns`, but also 0. Raises InputError if it is neither."""
     return 0 if _exact_ns(text, "s") == 0 else parse_duration_ns(text, where)
 
 
 def time_in(unit: str, text: str, where: str, *, whole: bool = False) -> float:
-    """A time such as ``1ms`` in ``unit``, perhaps a whole number of it; what has no unit, as ``2.5e-3``, is in it already.
-
-    Raises
-    ------
-    InputError
-        If it is none.
-    """
+    """A time such as ``1ms`` in ``unit``, perhaps a whole number of it; what has no unit, as ``2.5e-3``, is in it
+    already. Raises InputError if it is none."""
     kind, read = (int, parse_whole) if whole else (float, parse_real)
     try:
         ns = _exact_ns(text, unit)

@@ -30,20 +30,11 @@ class CannotCompile(Exception):
 
 @dataclass(frozen=True)
 class MachineCode:
-    """One entry.
-
-    Attributes
-    ----------
-    address : int
-    returned : str
-        By ``traces.kernels.signatures``.
-    raised : int
-        Where a user's tells that it has raised; 0 of ours, which do not.
-    """
+    """One entry."""
 
     address: int
-    returned: str
-    raised: int = 0
+    returned: str  # by ``traces.kernels.signatures``
+    raised: int = 0  # where a user's tells that it has raised; 0 of ours, which do not
 
 
 _FOUND: dict[str, MachineCode] = {}
@@ -69,13 +60,8 @@ def module_entries(module: str) -> list[tuple[Kernel, tuple[Kind, ...]]]:
 
 
 def machine_code(kernel: Kernel, kinds: tuple[Kind, ...]) -> MachineCode:
-    """The machine code of a kernel for arguments of these kinds; compiled if it is not kept.
-
-    Raises
-    ------
-    CannotCompile
-        If it cannot be compiled.
-    """
+    """The machine code of a kernel for arguments of these kinds; compiled if it is not kept. Raises CannotCompile if it
+    cannot be compiled."""
     if kernel.is_ours:
         symbol = symbol_of(kernel, kinds)
         if symbol not in _FOUND:
@@ -96,10 +82,7 @@ def machine_code(kernel: Kernel, kinds: tuple[Kind, ...]) -> MachineCode:
 def prepare(modules: Mapping[str, int]) -> None:
     """Have the machine code of modules at hand, so that no run waits for it, nor counts the wait.
 
-    Parameters
-    ----------
-    modules : mapping
-        How many kernels each has, for those who wait; 0 where nobody has counted.
+    - ``modules``: how many kernels each has, for those who wait; 0 where nobody has counted.
     """
     if not jit_enabled():
         return

@@ -46,13 +46,8 @@ _FIGURES = {
 
 
 def replay_page(folder: Path) -> Page:
-    """The page of a result of ``twolevel replay``.
-
-    Raises
-    ------
-    InputError
-        If the folder is none, or a table of it cannot be read.
-    """
+    """The page of a result of ``twolevel replay``. Raises InputError if the folder is none, or a table of it cannot be
+    read."""
     parts = parts_of_folder(folder)
     replayed = parts.record.get("replay")
     if not isinstance(replayed, Mapping):

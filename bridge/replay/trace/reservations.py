@@ -24,12 +24,8 @@ def reservation_name(place: int) -> str:
 def reservation_lines(windows: Windows, platform: Platform, nodes: Sequence[str], origin_ns: int) -> list[list[str]]:
     """The fields of the requests that make the windows (``native/requests.c``).
 
-    Jobs of all users may name a reservation: who is in which is said by the windows.
-
-    Raises
-    ------
-    InputError
-        If a reservation has some cores of several hosts, and not equally many of each.
+    Jobs of all users may name a reservation: who is in which is said by the windows. Raises InputError if a reservation
+    has some cores of several hosts, and not equally many of each.
     """
     # Everybody but a user who submits nothing.
     nobody = next(user.pw_name for user in pwd.getpwall() if user.pw_uid != os.geteuid())

@@ -16,13 +16,7 @@ _PAUSE_S = 0.05
 
 
 def dask_library(name: str) -> Any:
-    """A module of Dask, by its name.
-
-    Raises
-    ------
-    InputError
-        If it is not installed.
-    """
+    """A module of Dask, by its name. Raises InputError if it is not installed."""
     interrupted = signal.getsignal(signal.SIGINT)
     try:
         return import_module(name)
@@ -45,12 +39,8 @@ def leave_garbage_to_python() -> None:
 def await_nanny() -> None:
     """Wait until the nanny of the worker that this is called on knows that it runs; at once where it has none.
 
-    A worker is given tasks before that, and a nanny starts a worker again only if that has not died in between.
-
-    Raises
-    ------
-    PeerError
-        If the nanny cannot answer.
+    A worker is given tasks before that, and a nanny starts a worker again only if that has not died in between. Raises
+    PeerError if the nanny cannot answer.
     """
     distributed = dask_library("distributed")
     try:

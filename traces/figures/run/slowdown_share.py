@@ -21,27 +21,14 @@ from traces.figures.drawing.panels import name_rows, title_figure
 
 @dataclass(frozen=True)
 class Affected:
-    """The jobs of one log whose slowdown is high, by estimates.
+    """The jobs of one log whose slowdown is high, by estimates."""
 
-    Attributes
-    ----------
-    log : str
-        What it is called.
-    estimates : sequence of str, length e
-        Where the scheduler's estimates come from; the first is what the others are compared with.
-    jobs : int
-        How many jobs are counted.
-    counts : int (e, samples)
-        How many of them have a high slowdown.
-    slowdown : sequence of Box or None, length e
-        The slowdowns of those; None where there are none.
-    """
-
-    log: str
+    log: str  # what it is called
+    # where the scheduler's estimates come from; the first is what the others are compared with
     estimates: Sequence[str]
-    jobs: int
-    counts: Array
-    slowdown: Sequence[Box | None]
+    jobs: int  # how many jobs are counted
+    counts: Array  # int (e, samples), how many of them have a high slowdown
+    slowdown: Sequence[Box | None]  # the slowdowns of those; None where there are none
 
 
 def slowdown_share_figure(logs: Sequence[Affected], *, threshold: float, title: str = "") -> Figure:

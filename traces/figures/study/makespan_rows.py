@@ -34,18 +34,12 @@ def makespan_rows(
 ) -> Figure:
     """Bars with whiskers, one a row.
 
-    Parameters
-    ----------
-    cells : Combinations
-        Names and unit.
-    panels : sequence of str
-        What the variations that are drawn are called.
-    estimates : three ndarrays of float64, shape (batches, techniques, panels)
-        Mean, low and high as they are shown; NaN where there is none.
-    over : sequence of sequence of sequence of str
-        By panel, batch policy and technique: what is written behind the value.
-    corner, title : str
-        Above the panels.
+    - ``cells``: names and unit.
+    - ``panels``: what the variations that are drawn are called.
+    - ``estimates``: three ndarrays of float64 (batches, techniques, panels), mean, low and high as they are shown; NaN
+      where there is none.
+    - ``over``: by panel, batch policy and technique: what is written behind the value.
+    - ``corner``, ``title``: above the panels.
     """
     names = cells.techniques
     n_batches = len(cells.batches)

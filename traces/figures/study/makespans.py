@@ -134,17 +134,10 @@ def _write_above(axes: Axes, x: float, height: float, text: str) -> None:
 def beside_best(cells: Combinations, variation: int) -> list[list[str]]:
     """By how much each combination differs from the one with the best mean, with its interval; empty where there is none.
 
-    Parameters
-    ----------
-    cells : Combinations
-    variation : int
-        The place of the variation.
+    - ``variation``: the place of the variation.
 
-    Returns
-    -------
-    list of list of str
-        By batch policy and technique: ``+1.4 % [1.1, 1.7]``; ``lowest`` of the lowest, and of what is equal to it in every
-        seed; of a metric that is to be high ``highest``.
+    Returns texts by batch policy and technique: ``+1.4 % [1.1, 1.7]``; ``lowest`` of the lowest, and of what is equal to it
+    in every seed; of a metric that is to be high ``highest``.
     """
     i, j = np.argwhere(cells.best(variation))[0].tolist()
     word = BEST[more_is_better(cells.metric)]

@@ -18,17 +18,10 @@ _FIRST_SLOWDOWN, _FIRST_WAIT_S = 1.0, 1.0
 
 
 class Planned(NamedTuple):
-    """What a dispatcher did with jobs.
-
-    Attributes
-    ----------
-    name : str
-    slowdown, slowdown_std : float
-        Mean and standard deviation of the jobs.
-    wait_s, wait_std_s : float
-    """
+    """What a dispatcher did with jobs."""
 
     name: str
+    # slowdown, slowdown_std: mean and standard deviation of the jobs
     slowdown: float
     slowdown_std: float
     wait_s: float

@@ -32,13 +32,8 @@ class SerialPart:
 class LoopPart:
     """Tasks that a technique hands out chunk by chunk.
 
-    Parameters
-    ----------
-    world : World
-    number : int
-        Of the part.
-    first, tasks : int
-        Its tasks in the job.
+    - ``number``: of the part.
+    - ``first``, ``tasks``: its tasks in the job.
     """
 
     def __init__(self, world: World, number: int, first: int, tasks: int) -> None:
