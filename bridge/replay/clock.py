@@ -9,6 +9,7 @@ import ctypes
 import mmap
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 #: No instant: nobody waits for any.
 NEVER = 2**63 - 1
@@ -122,3 +123,11 @@ class Clock:
 
     def _address(self) -> int:
         return ctypes.addressof(self._shared)
+
+
+class Pace(NamedTuple):
+    """How the clock goes."""
+
+    origin_ns: int  # the date of the workload's time 0
+    settle_ns: int  # when nothing has happened for so long the date jumps; 0: it never does
+    cleanup_ns: int = 0  # how long nodes take to clean up after a job

@@ -18,8 +18,7 @@ from bridge.replay.clock import NEVER, Clock
 from bridge.replay.configuration import HERE
 from bridge.replay.installed import Slurm
 from bridge.replay.messages import MessageError, whole_messages
-from bridge.replay.nodes import NodeController
-from bridge.replay.sockets import connected, listening
+from bridge.replay.nodes import NodeController, connected, listening
 from traces.base.errors import InputError, PeerError
 
 #: Between two looks at whether slurmctld is alive.

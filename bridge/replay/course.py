@@ -19,14 +19,12 @@ from bridge.replay.agenda import DRAIN, END, LOOK, NODE, SUBMIT, WITHDRAWN, Agen
 from bridge.replay.answers import Answers
 from bridge.replay.asking import Asking
 from bridge.replay.book import Book
-from bridge.replay.cleaning import Cleaning
-from bridge.replay.clock import NEVER, Clock
+from bridge.replay.clock import NEVER, Clock, Pace
 from bridge.replay.configuration import Node
 from bridge.replay.controller import Controller
 from bridge.replay.installed import Slurm
 from bridge.replay.messages import Kind, Launch, answered_code, epilog_complete, registration
-from bridge.replay.nodes import Happenings, NodeController
-from bridge.replay.pace import Pace
+from bridge.replay.nodes import Cleaning, Happenings, NodeController
 from bridge.replay.trace.dependents import Dependents
 from bridge.replay.trace.node_states import NodeStates
 from bridge.replay.trace.submissions import Submissions

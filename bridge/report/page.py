@@ -11,9 +11,8 @@ from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 
-from bridge.report.markup import element, text
 from bridge.report.metric_texts import Metric
-from bridge.report.parts import MainMetrics, Section
+from bridge.report.parts import MainMetrics, Section, element, text
 from traces.base.written_file import write_text
 
 #: How high a page is in a notebook.

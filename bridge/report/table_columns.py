@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bridge.report.definitions import definition
+from bridge.report.metric_texts import definition
 from traces.base.packed_columns import packed_text
 from traces.compiled import Array
 

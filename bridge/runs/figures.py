@@ -255,3 +255,21 @@ def _chosen(frame: pd.DataFrame, view: FigureView) -> pd.DataFrame:
     if view.jobs is None or "job_id" not in frame.columns:
         return frame
     return frame[within(frame["job_id"].to_numpy(), view.jobs)]
+
+
+def draw_power(folder: Path, target: Path) -> Path:
+    """Draw what the machine of a run has drawn into one file, ``png``, ``svg`` or ``pdf`` by its name; returns it.
+
+    Raises InputError if the folder is no result of a run with ``--power``, nothing took any time, or the file cannot be
+    written.
+    """
+    from traces.figures.drawing.canvas import save
+    from traces.figures.run.power import power_figure
+
+    record, power = read_record(folder), folder / "power.parquet"
+    if not power.is_file():
+        raise InputError(f"{folder} has no power.parquet; simulate again with {POWER}")
+    until_ns = int(read_jobs(folder / "jobs.parquet")["end_ns"].max())
+    domains = read_power_domains(folder / "power_domains.parquet")
+    save(power_figure(read_power(power), until_ns=until_ns, domains=domains, title=run_title(record)), target)
+    return target

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bls.metrics.jobs import bounded_slowdown
-from bridge.report.images import figure_address
 from bridge.report.metric_texts import all_metrics, chosen_metrics, distributions, metric_of
 from bridge.report.page import Page
 from bridge.report.parts import (
@@ -21,6 +20,7 @@ from bridge.report.parts import (
     Section,
     Table,
     Timeline,
+    figure_address,
 )
 from bridge.runs.again import command_again
 from bridge.runs.directory import read_record

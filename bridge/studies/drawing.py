@@ -1,9 +1,10 @@
-"""The figures of a study's folder: a registry of what can be drawn of its tables, and the files."""
+"""The figures of a study's folder: a registry of what can be drawn of its tables and of their parts, and the files."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,12 +14,11 @@ import numpy as np
 from bridge.runs.ownership import FIGURES, put_aside, remove_files
 from bridge.scenarios.scenario import RECORDED
 from bridge.studies.comparing import COMPARISONS, base_of, compared
-from bridge.studies.input.run_options import column_name
+from bridge.studies.input.run_options import BATCH_OPTION, column_name
 from bridge.studies.kept import KEPT_FIGURES, kept_frames
 from bridge.studies.results import COSTS, RESULTS
-from bridge.studies.study import Study, short_word
+from bridge.studies.study import ALWAYS, Study, short_word
 from bridge.studies.study_record import drawn_in, list_drawn, read_study_record
-from bridge.studies.subsets import Subset, subsets
 from traces.base.errors import InputError, one_of
 from traces.figures.study.combinations import FEW
 from traces.figures.study.decisions import MOST_LINES
@@ -29,6 +29,34 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from traces.figures.drawing.canvas import Figure
+
+
+@dataclass(frozen=True, eq=False)
+class Subset:
+    """A part of a study's results."""
+
+    words: str  # what tells it from the others, as ``W1, allocator best-fit``; empty if there is one only
+    name: str  # the same in the name of a file: ``W1-allocator=best-fit``
+    frame: pd.DataFrame
+
+
+def subsets(study: Study, results: pd.DataFrame) -> Iterator[Subset]:
+    """The parts, in the order of the results."""
+    several = len(study.workloads) > 1
+    further = [name for name in study.varied if name not in (*ALWAYS, BATCH_OPTION)]  # which the bars and lines say
+    columns = {column_name(name): name for name in further}
+    for key, frame in results.groupby(["workload", *columns], sort=False, dropna=False):
+        values = dict(zip(columns, key[1:], strict=True))
+        frame.attrs["exact"] = study.exact
+        # What follows from the workload is not said.
+        theirs = results[results["workload"] == key[0]]
+        varying = {columns[name]: value for name, value in values.items() if theirs[name].nunique(dropna=False) > 1}
+        words = [str(key[0])] * several + [f"{name} {value}" for name, value in varying.items()]
+        names = [short_word(str(key[0]))] * several + [
+            f"{name}={short_word(str(value))}" for name, value in varying.items()
+        ]
+        yield Subset(", ".join(words), "-".join(names), frame)
+
 
 #: Of more parts than that of a study only figures that are asked for are drawn.
 _MOST_PARTS = 12

@@ -8,10 +8,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bridge.report.images import figure_address
 from bridge.report.metric_texts import Metric, metric_of
 from bridge.report.page import Page
-from bridge.report.parts import Command, Explorer, Facts, Figures, Lines, Part, Section, Table
+from bridge.report.parts import Command, Explorer, Facts, Figures, Lines, Part, Section, Table, figure_address
 from bridge.runs.again import path_word
 from bridge.runs.directory import read_record
 from bridge.studies.comparing import COMPARISONS, compared, metric_names, why_no_comparison

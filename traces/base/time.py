@@ -12,7 +12,7 @@ from typing import Annotated, TypeAlias
 import numpy as np
 
 from traces.base.errors import InputError, shown
-from traces.base.ranges import parse_real, parse_whole
+from traces.base.ranges import parse_real, parse_whole, whole
 from traces.compiled import compiled
 
 NS_PER_S = 1_000_000_000
@@ -102,3 +102,24 @@ def format_ns(ns: int) -> str:
         return f"{hours} h {minutes:02d} min"
     days, hours = divmod(hours, 24)
     return f"{days} d {hours:02d} h"
+
+
+_MAX_S = MAX_NS // NS_PER_S
+
+
+def given_instant_ns(value: object, where: str) -> int:
+    """Nanoseconds of an instant in a TOML file: a text such as ``"1.5h"``, or whole seconds from 0. Raises InputError
+    if it is neither."""
+    if isinstance(value, str):
+        return parse_instant_ns(value, where)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return whole(where, value, 0, _MAX_S) * NS_PER_S
+    raise InputError(f"{where}: {shown(value)} is no time; allowed: as 3600 (seconds) or '24h'")
+
+
+def given_duration_ns(value: object, where: str) -> int:
+    """As :func:`given_instant_ns`, but above 0."""
+    ns = given_instant_ns(value, where)
+    if ns == 0:
+        raise InputError(f"{where}: {shown(value)} is out of range; allowed: a time above 0, as '24h'")
+    return ns

@@ -12,10 +12,13 @@ import hashlib
 import importlib
 import itertools
 import marshal
+import os
+import re
 import sys
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -190,3 +193,24 @@ def _meant(function: Any, name: str) -> str | None:
 
 def _is_from(packages: Iterable[str], module: str | None) -> bool:
     return module is not None and module.partition(".")[0] in packages
+
+
+# A kernel is made by a decorator: ``@compiled(…)``, or one that a contract makes of it, as ``@technique_kernel`` and ``@hook``.
+_DECORATED = re.compile(rb"^@[\w.]*(?:compiled|kernel|hook)\b", re.MULTILINE)
+
+
+def kernel_modules() -> list[str]:
+    """The modules of all packages whose kernels Python, or a pointer, calls; by name.
+
+    They are imported, and nothing else is: no figure is drawn, and numba is not there.
+    """
+    root = Path(__file__).resolve().parents[2]
+    found = []
+    for package in OURS:
+        for folder, _, names in os.walk(root / package):
+            for name in names:
+                path = Path(folder, name)
+                if path.suffix == ".py" and _DECORATED.search(path.read_bytes()):
+                    inner = path.relative_to(root).with_suffix("").parts
+                    found.append(".".join(inner[:-1] if inner[-1] == "__init__" else inner))
+    return [module for module in sorted(found) if module_entries(module)]

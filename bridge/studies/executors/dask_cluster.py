@@ -18,8 +18,7 @@ from typing import Any
 from bridge.held_interrupts import interrupts_held
 from bridge.options.declared import WORKERS
 from bridge.standard_error import say
-from bridge.studies.executors.cluster import Cluster
-from bridge.studies.executors.dask_library import dask_library
+from bridge.studies.executors.dask_library import Cluster, dask_library
 from bridge.studies.executors.dask_tasks import Tasks
 from bridge.studies.executors.executor import Executor, Needs, Outcome, Prepared, Unit
 from bridge.studies.executors.fitness import Terms, terms_of, unfit

@@ -1,4 +1,4 @@
-"""The one door to Dask's libraries, which are an extra: ``pip install 'twolevel[cluster]'``."""
+"""The one door to Dask's libraries, which are an extra (``pip install 'twolevel[cluster]'``), and a cluster of theirs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pickle
 import signal
 import threading
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from traces.base.errors import InputError, PeerError
 
@@ -64,3 +64,13 @@ async def _known(worker: Any) -> None:
 def _runs(dask_worker: Any) -> bool:
     # On the nanny, under the name that Dask gives itself to what is run there.
     return bool(dask_worker.status.name == dask_worker.process.status.name == "running")
+
+
+class Cluster(NamedTuple):
+    """A cluster that can be reached."""
+
+    address: str  # of its scheduler
+    name: str  # what the user calls it, for messages
+    security: Any = None  # what its processes are known by
+    connect_s: float = 30.0  # how long it may take to answer
+    withdraw_s: float = 5.0  # how long to wait for tasks to be withdrawn from it; 0: it ends with the study

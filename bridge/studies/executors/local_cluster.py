@@ -16,9 +16,8 @@ from bridge.couplings import PeerOptions
 from bridge.held_interrupts import interrupts_held
 from bridge.scratch import remove_abandoned, scratch_folder
 from bridge.standard_error import say
-from bridge.studies.executors.cluster import Cluster
 from bridge.studies.executors.cluster_process import CERTIFICATE, KEY, security_of
-from bridge.studies.executors.dask_library import dask_library
+from bridge.studies.executors.dask_library import Cluster, dask_library
 from bridge.workers.credentials import make_certificate
 from bridge.workers.process_names import how_ended
 from traces.base.errors import PeerError

@@ -10,8 +10,7 @@ from typing import Any
 
 from bridge.held_interrupts import interrupts_held
 from bridge.options.declared import CLUSTER_WORKERS
-from bridge.studies.executors.cluster import Cluster
-from bridge.studies.executors.dask_library import dask_library, leave_garbage_to_python
+from bridge.studies.executors.dask_library import Cluster, dask_library, leave_garbage_to_python
 from traces.base.errors import InputError, one_of, shown
 from traces.base.ranges import whole
 
