@@ -120,7 +120,6 @@ def parse_intervals(text: str, where: str, stop: int = OPEN) -> list[tuple[int, 
     """Half-open intervals of a text such as ``0-63 128 256-`` or ``-63,128``, sorted and merged.
 
     - ``text``: numbers and ranges; one without a begin is from 0, one without an end up to ``stop``.
-    - ``where``: the option or key, for the error.
     - ``stop``: how many there are, where that is known. What is written is not compared with it.
 
     Raises InputError if a part is no number or range, or a range ends before it begins.
@@ -143,9 +142,6 @@ def parse_intervals(text: str, where: str, stop: int = OPEN) -> list[tuple[int, 
 
 def parse_texts(texts: Sequence[str], where: str) -> tuple[Array, Array, Array]:
     """Parse many texts as :func:`parse_intervals` does.
-
-    - ``texts``: sets of numbers.
-    - ``where``: the option or column, for the error.
 
     Returns:
     - ``first``, ``lo``, ``hi``: ndarray of int64, as :func:`intervals_texts` takes them: set ``i`` has the intervals

@@ -30,12 +30,8 @@ class LoadSeries:
 
 
 def load_series(ledger: Ledger) -> LoadSeries:
-    """Queue length and busy cores wherever one of them changes.
-
-    - ``ledger``: of attempts at jobs in any order.
-
-    Returns one row per instant at which the state after it differs from the state before it.
-    """
+    """Queue length and busy cores wherever one of them changes. ``ledger``: of attempts at jobs in any order. Returns
+    one row per instant at which the state after it differs from the state before it."""
     jobs, held = ledger.jobs, holdings(ledger)
     started = jobs.started
     until = jobs.start_ns
@@ -164,10 +160,7 @@ def _host_changes(
 
 
 def host_series(ledger: Ledger) -> HostSeries:
-    """The busy cores of each host wherever they change.
-
-    - ``ledger``: of attempts at jobs in any order.
-    """
+    """The busy cores of each host wherever they change. ``ledger``: of attempts at jobs in any order."""
     machine, cores_held = ledger.machine, holdings(ledger)
     first_core = np.ascontiguousarray(machine.first_core, np.int64)
     lo, hi = (np.ascontiguousarray(column, np.int64) for column in (cores_held.lo, cores_held.hi))

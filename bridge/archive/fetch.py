@@ -89,7 +89,6 @@ def download(
     - ``sha256``: the sum that the file must have, 64 hexadecimal digits. It goes before what the catalogue knows.
     - ``timeout_s``: after so long without a byte the server is given up, 0.001 to 86,400 s.
     - ``force``: whether a file of that name is replaced; it stays until the new one is there.
-    - ``watch``: see :data:`Watch`.
 
     Raises InputError if the log is not known, the target exists or cannot be written, or an argument is not what it
     must be. Raises FetchError if the server cannot be reached, does not have the file, stops sending, or sends less

@@ -117,7 +117,6 @@ class Progress(_Shown):
     """A ``bridge.couplings.Watch`` that shows a bar once a run has taken a second; in a pipe it shows nothing.
 
     - ``total``: how many there are; None: nobody knows.
-    - ``what``: what is counted, for the bar.
     - ``stream``: where the bar goes, if that is a terminal; default stderr.
     - ``clock``: seconds that only grow.
     """
@@ -147,12 +146,8 @@ class Progress(_Shown):
 
 
 class StudyProgress(_Shown):
-    """A ``bridge.studies.run_study.Watch`` that shows cells done and the time left: a bar at a terminal, now and then a line
-    elsewhere.
-
-    - ``stream``: where it goes; default stderr.
-    - ``clock``: seconds that only grow.
-    """
+    """A ``bridge.studies.run_study.Watch`` that shows cells done and the time left: a bar at a terminal, now and then a
+    line elsewhere. ``stream``: where it goes; default stderr. ``clock``: seconds that only grow."""
 
     def __init__(self, *, stream: TextIO | None = None, clock: Callable[[], float] = working_s) -> None:
         super().__init__(None, stream, clock)
@@ -182,7 +177,6 @@ class Broadcast:
     takes, and little of the run's time is spent.
 
     - ``folder``: where the run makes its results.
-    - ``total``: how many jobs there are.
     - ``live``: whether the screen of ``bridge.live.screen`` is shown instead of a bar.
     - ``stream``: where either goes; default stderr.
     - ``clock``, ``wall_clock``: seconds that only grow, and seconds since 1970.

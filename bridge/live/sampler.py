@@ -96,11 +96,8 @@ class _Past:
 
 
 class Sampler:
-    """Looks at one run; nothing that it does changes anything.
-
-    - ``simulator``: at its start.
-    - ``options``: for :attr:`Setting.options`.
-    """
+    """Looks at one run; nothing that it does changes anything. ``simulator``: at its start. ``options``: for
+    :attr:`Setting.options`."""
 
     def __init__(self, simulator: BatchSimulator, options: dict[str, str]) -> None:
         platform, workload, requests = simulator.platform, simulator.workload, simulator.constraints.requests

@@ -42,10 +42,8 @@ def console_on(stream: TextIO) -> Console:
 
 
 class LiveScreen:
-    """Shows a run on a stream: a screen where that is a terminal, else a line of text a second.
-
-    - ``whole``: whether the whole terminal is used, and left as it was; else the lines below the cursor.
-    """
+    """Shows a run on a stream: a screen where that is a terminal, else a line of text a second. ``whole``: whether the
+    whole terminal is used, and left as it was; else the lines below the cursor."""
 
     def __init__(self, stream: TextIO, *, whole: bool = False) -> None:
         self._stream, self._console = stream, console_on(stream)
@@ -108,7 +106,6 @@ def screen_lines(
 ) -> list[Text]:
     """The screen: at most ``height`` lines of at most ``width`` columns.
 
-    - ``live``: what the run shows of itself.
     - ``width``, ``height``: of the screen; below 40 × 10 it is cut off.
     - ``note``: what else there is to say, as that the run has died; in a line of its own.
     - ``ascii_only``: for a terminal that shows no other characters.

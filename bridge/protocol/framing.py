@@ -41,11 +41,8 @@ def _check_length(length: int, limit: int) -> None:
 
 
 class FrameReader:
-    """Cuts a byte stream, which may arrive in pieces of any size, into payloads.
-
-    - ``limit``: longest payload in bytes.
-    - ``spare``: how many bytes beyond one whole frame may be waiting. With 0 not a byte may follow an unread frame.
-    """
+    """Cuts a byte stream, which may arrive in pieces of any size, into payloads. ``limit``: longest payload in bytes.
+    ``spare``: how many bytes beyond one whole frame may be waiting. With 0 not a byte may follow an unread frame."""
 
     __slots__ = ("_buffer", "_capacity", "_limit")
 

@@ -24,10 +24,8 @@ STRANGER: Final = "stranger"
 class ProtocolError(PeerError):
     """The other side broke the protocol; the connection is of no more use.
 
-    - ``reason``: what was wrong.
     - ``blame``: the side at fault: ``stranger``, ``bridge``, or the bridge's peer; a stranger is one that never showed
       the token.
-    - ``job``: the job concerned.
     - ``farewell``: what to send before closing, possibly nothing.
     """
 

@@ -59,10 +59,7 @@ _MINUTE_NS = 60 * NS_PER_S
 
 
 class Asking:
-    """Requests of a replay (``native/requests.c``).
-
-    - ``asked``: what jobs ask for.
-    """
+    """Requests of a replay (``native/requests.c``)."""
 
     def __init__(self, scenario: Scenario, controller: Controller, book: Book, asked: Submissions) -> None:
         self._workload, self._constraints, self._platform = scenario.workload, scenario.constraints, scenario.platform

@@ -61,7 +61,6 @@ class Controller:
     """A slurmctld, and the program that speaks with it through libslurm.
 
     - ``folder``: of its own; it holds ``slurm.conf`` and becomes the home of all of slurmctld's files.
-    - ``slurm``: the installed one.
     - ``libraries``: what ``native/clock.c`` and ``native/requests.c`` were built to.
     """
 

@@ -54,7 +54,6 @@ class Course:
     - ``scenario``: its workload and what constrains it, and its machine; nothing else of it is for Slurm.
     - ``controller``: it has come up.
     - ``known``: what Slurm knows of the hosts, in the machine's order.
-    - ``asked``: what jobs ask for.
     """
 
     def __init__(

@@ -14,10 +14,7 @@ from traces.compiled import Array
 
 
 class SlurmLevel:
-    """The batch level of a replay.
-
-    - ``course``: of its jobs.
-    """
+    """The batch level of a replay. ``course``: of its jobs."""
 
     #: Slurm ends jobs, whatever their applications have told; and nobody decides before the end of a job that starts is known.
     dealings = Dealings(directs=True, awaits_outcomes=True)

@@ -107,11 +107,7 @@ NOBODY = Happenings(_nothing, _over, _nothing)
 
 
 class NodeController:
-    """All nodes; ``tell`` is who is told what happens.
-
-    - ``folder``: where its socket is made.
-    - ``version``: of the protocol.
-    """
+    """All nodes; ``tell`` is who is told what happens. ``folder``: where its socket is made."""
 
     def __init__(self, folder: Path, version: int) -> None:
         self._version = version
@@ -192,10 +188,8 @@ class NodeController:
 
 
 class Cleaning:
-    """Nodes that clean up. Instants are a workload's, ns; numbers are Slurm's.
-
-    - ``cleanup_ns``: how long nodes take to clean up after a job.
-    """
+    """Nodes that clean up. Instants are a workload's, ns; numbers are Slurm's. ``cleanup_ns``: how long nodes take to
+    clean up after a job."""
 
     def __init__(self, cleanup_ns: int) -> None:
         self._cleanup_ns = cleanup_ns

@@ -36,7 +36,6 @@ def command_again(
 ) -> str:
     """The command of a run; only what is not by default is said.
 
-    - ``arguments``: of its ``run.json``.
     - ``command``: ``run``, or ``replay``.
     - ``options``: the options of that command by their fields' names; default: those of ``run``.
 

@@ -156,7 +156,6 @@ def draw_run_figures(
 ) -> list[Path]:
     """Draw figures of a result of ``twolevel run``, each into ``target/NAME.FORMAT``.
 
-    - ``folder``: the result.
     - ``names``: which of :data:`RUN_FIGURES`. None is every one that the folder's files allow: without tasks.parquet
       only those of jobs, and of power and decisions if these are known, and none of which there is nothing to draw, as
       no imbalance where there was no application level.

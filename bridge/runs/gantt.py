@@ -25,7 +25,6 @@ def draw_results(folder: Path, output: Path, jobs: str | None, cores: str | None
     """Draw the tasks of a result into a png, svg or pdf file.
 
     - ``folder``: a result of ``twolevel run --tasks``.
-    - ``output``: the file.
     - ``jobs``, ``cores``: job numbers and core numbers as ``1542-1546 1600``; None is all.
     - ``title``: shown above the chart; None is what was run.
 

@@ -23,11 +23,7 @@ def job_words(folder: Path) -> JobWords:
 
 
 def ids_of(record: Mapping[str, Any], jobs: Any) -> dict[int, str]:
-    """Ids of the jobs of a result by job number; empty where its log has only numbers.
-
-    - ``record``: its run.json.
-    - ``jobs``: its table of jobs.
-    """
+    """Ids of the jobs of a result by job number; empty where its log has only numbers."""
     workload = record.get("workload")
     if not isinstance(workload, Mapping) or not workload.get(IDS) or NAME not in jobs:
         return {}

@@ -43,10 +43,6 @@ def facts_of_record(record: Mapping[str, Any], jobs: pd.DataFrame, n_cores: int)
 
     Nothing, if it is no longer there, cannot be read any more, or has other jobs now: a record has no checksum of its log, so
     every number and submit is compared. A workload that a program makes is not made again.
-
-    - ``record``: run.json.
-    - ``jobs``: jobs.parquet.
-    - ``n_cores``: of the machine.
     """
     arguments = record.get("arguments") or {}
     given = str(arguments.get("workload") or "")

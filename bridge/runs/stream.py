@@ -237,9 +237,6 @@ def run_stream(
 
     - ``scenario``: of the first of its jobs, which last their recorded run times; checked by
       ``bls.stream.check_streamed``.
-    - ``arrivals``: all of its jobs.
-    - ``path``: of the table.
-    - ``watch``: notified of the progress.
     - ``stretch_jobs``: so many jobs come in a stretch of time at least; the results do not depend on it.
 
     Raises TwolevelError if the log or a plug-in cannot be used.

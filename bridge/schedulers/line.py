@@ -45,10 +45,7 @@ class Interrupted(PeerError):
 
 
 class Address:
-    """Where a scheduler connects: a socket that listens, and its folder.
-
-    - ``text``: as ``PROTOCOL.md`` writes it.
-    """
+    """Where a scheduler connects: a socket that listens, and its folder. ``text``: as ``PROTOCOL.md`` writes it."""
 
     def __init__(self, kind: str) -> None:
         self._folder: Scratch | None = None
@@ -78,7 +75,6 @@ class Address:
 class Line:
     """One connection, and its session.
 
-    - ``plug``: connected.
     - ``token``: what the other end must know.
     - ``messages``, ``bytes_sent``, ``bytes_received``: how much went over it.
     - ``gone``: whether the other end has closed its stream, or it is broken.

@@ -214,12 +214,10 @@ def draw_study_figures(
 ) -> list[Path]:
     """Draw the figures of a study.
 
-    - ``folder``: the study's.
     - ``names``: of :data:`STUDY_FIGURES`; none is all that its results allow.
     - ``target``: where the files go, which replace others of their names; default ``figures`` in the folder, where what
       was drawn before is replaced, and a file of the user's whose name is needed gets a ``~`` behind it.
     - ``formats``: suffixes of the files of each.
-    - ``study``: the study, where it has been read.
 
     Returns the files. Raises InputError if a name is unknown, or what is asked for cannot be drawn of the results.
     """

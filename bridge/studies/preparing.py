@@ -169,10 +169,7 @@ def options_of(study: Study, cell: Cell, seed: int) -> Drawn:
 
 
 class Preparation:
-    """Makes units of cells and seeds.
-
-    - ``folder``: of the study; below it is kept what is to be kept.
-    """
+    """Makes units of cells and seeds. ``folder``: of the study; below it is kept what is to be kept."""
 
     def __init__(self, study: Study, inputs: Inputs, folder: Path) -> None:
         self.study, self._inputs = study, inputs

@@ -60,11 +60,9 @@ def repeat_study(
 ) -> Repetition:
     """Run the study of a folder again and compare.
 
-    - ``folder``: the results of a study.
     - ``target``: where the repetition is kept; None: it is not.
     - ``executor``: given the study, gives who runs it.
     - ``data``: further folders in which its files are looked for.
-    - ``watch``: notified of the progress.
 
     Raises InputError if the folder is no finished study, or one of its files is missing or has changed.
     """

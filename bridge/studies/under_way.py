@@ -38,7 +38,6 @@ def follow(folder: Path, write: Callable[[], bool], sleep: Callable[[float], Non
 
     Whether the study has come to its end: not if its process died, or was stopped.
 
-    - ``folder``: the study's.
     - ``write``: writes the page; whether the study is finished.
     - ``sleep``: waits so many seconds.
     """

@@ -44,10 +44,8 @@ class NoRoomError(TwolevelError):
 
 
 class LikeRuns:
-    """The latest runs that others can take their applications from, by the group of their units.
-
-    - ``most``: how many are held.
-    """
+    """The latest runs that others can take their applications from, by the group of their units. ``most``: how many are
+    held."""
 
     def __init__(self, most: int = 2) -> None:
         self._most = most

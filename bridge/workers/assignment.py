@@ -78,11 +78,8 @@ class Worker:
 
 
 class Assignment:
-    """Connected workers by how many jobs they hold.
-
-    - ``limit``: how many workers may hold a job at once.
-    - ``depth``: how many jobs one worker may hold.
-    """
+    """Connected workers by how many jobs they hold. ``limit``: how many workers may hold a job at once. ``depth``: how
+    many jobs one worker may hold."""
 
     def __init__(self, limit: int, depth: int) -> None:
         self._limit, self._depth = limit, depth

@@ -20,7 +20,6 @@ class Connection:
     messages cost one system call.
 
     - ``session``: judges every message.
-    - ``reader``, ``writer``: to the other end.
     - ``messages``, ``bytes_sent``, ``bytes_received``: how much went over it, both ways.
     - ``ended``: whether the other end has closed its stream, or it is broken.
     """

@@ -79,7 +79,6 @@ def serve_run(
     - ``workers``: how many processes simulate at once.
     - ``patience_s``: for how long to wait for the run to begin, s.
     - ``package``: the version of ``twolevel`` that is installed here.
-    - ``say``: takes a line for a person.
 
     Raises InputError if a file, or the address, cannot be used. Raises PeerError if the run cannot be reached, refuses
     this host, ends before it is over, or needs what is not here.

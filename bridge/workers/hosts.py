@@ -228,10 +228,7 @@ class Hosts:
                 self.dismiss(place)
 
     async def close(self, *, patient: bool) -> None:
-        """Part with every host, and leave nothing behind.
-
-        - ``patient``: whether the run has come to its end.
-        """
+        """Part with every host, and leave nothing behind. ``patient``: whether the run has come to its end."""
         self._closing = True
         self._listener.run_over()
         for connection in self._there.values():

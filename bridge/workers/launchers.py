@@ -57,7 +57,6 @@ class Owner(Protocol):
 class Launcher:
     """Starts and kills application processes, named by worker ids, by way of ``bridge.workers.forkserver``.
 
-    - ``owner``: is informed of what becomes of them.
     - ``address``, ``token``: where workers connect, and with what: given in the environment, where other users cannot
       read them.
     - ``technique``: a technique that the server loads in advance.
@@ -202,10 +201,8 @@ class Launcher:
             self._tell("kill", worker)
 
     async def close(self, *, patient: bool) -> None:
-        """Leave no process behind.
-
-        - ``patient``: whether to wait a moment for those that were asked to quit before all are killed.
-        """
+        """Leave no process behind. ``patient``: whether to wait a moment for those that were asked to quit before all
+        are killed."""
         self._closing = True
         if self._server is None:
             return

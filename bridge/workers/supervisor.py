@@ -52,7 +52,6 @@ class Supervisor:
     - ``socket``: ``unix`` or ``tcp``.
     - ``technique``: a technique that our own simulator should load in advance.
     - ``program``: the same for a program, as JSON; empty for none.
-    - ``needs``: what the run asks of every application simulator.
     - ``hosts``: what is said of other hosts, which may join; None: nobody may.
     """
 
@@ -177,10 +176,8 @@ class Supervisor:
         await self._jobs.arrival()
 
     async def close(self, *, patient: bool) -> None:
-        """Leave nothing behind: no process, no socket, no file.
-
-        - ``patient``: whether workers may end by themselves, which none that is still busy would do soon.
-        """
+        """Leave nothing behind: no process, no socket, no file. ``patient``: whether workers may end by themselves,
+        which none that is still busy would do soon."""
         if not patient:
             self._listener.fall_silent()
         self._workforce.close(patient=patient)

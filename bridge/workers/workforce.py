@@ -47,7 +47,6 @@ class Workforce:
     - ``places``: this host, if it takes part, and those that are ready.
     - ``place_of``: where each process is that is not known to have ended, by worker.
     - ``workers``: those that are counted on, by name.
-    - ``launched``: how many processes were started.
     - ``hosts``: the other hosts, once the run listens for them.
     - ``alone_since``: when the last place went, s.
     - ``closing``: whether the run is over or given up.

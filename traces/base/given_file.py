@@ -89,13 +89,8 @@ def near_files(path: str | os.PathLike[str], words: tuple[str, ...] = ()) -> str
 
 
 def read_given(path: str | os.PathLike[str], kind: str) -> bytes:
-    """All bytes of a file.
-
-    - ``path``: as the user gave it.
-    - ``kind``: what it should be, as ``"workload file"``.
-
-    Raises InputError if it is missing, a directory or not readable.
-    """
+    """All bytes of a file. ``path``: as the user gave it. ``kind``: what it should be, as ``"workload file"``. Raises
+    InputError if it is missing, a directory or not readable."""
     source = _name(path, kind)
     try:
         with open(source, "rb") as file:

@@ -67,8 +67,6 @@ def with_parameters(plug_in: P, text: str, where: str, kind: str, shared: Iterab
       metadata say ``parameter=False``. A field ``x_ns`` is given as the duration ``x``; one of
       :data:`traces.base.time.Seconds` as seconds, or as a duration.
     - ``text``: ``key=value,key=value``.
-    - ``where``: for errors.
-    - ``kind``: what it is, for errors, as ``batch policy``.
     - ``shared``: parameters that all of its kind have, which are not in the text; for errors.
 
     Raises InputError if a parameter is unknown, given twice, or cannot be what it is said to be. Raises PluginError if

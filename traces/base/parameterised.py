@@ -32,10 +32,6 @@ def at_its_place(where: str) -> Iterator[None]:
 def without_parameter(spec: str, key: str, where: str, noun: str) -> tuple[str, str | None]:
     """Split a parameter off a spec, ``NAME:key=value,…`` or ``file:PATH,key=value,…``.
 
-    - ``key``: the parameter.
-    - ``where``: for errors.
-    - ``noun``: what the spec names, for errors.
-
     Returns:
     - ``rest``: the spec without this parameter.
     - ``value``: what it is given; None: it is not given.

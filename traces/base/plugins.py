@@ -83,13 +83,10 @@ def resolve(
 ) -> T:
     """The plug-in called ``name``.
 
-    - ``kind``: what it is, for errors.
     - ``name``: a key of ``builtin``, an entry point of ``group``, or ``FILE.py:NAME``.
     - ``builtin``: the folder's own registry. It wins over entry points: an installed package cannot change what a name
       means.
-    - ``group``: entry-point group.
     - ``expected``: what the plug-in must be an instance of.
-    - ``where``: the option it was given in.
     - ``also``: names that the caller understands itself, listed in the error.
 
     Raises InputError if nothing has this name (the message lists the known names, nearest first), or what has it is of

@@ -15,7 +15,6 @@ def compiled_rule(
 ) -> Callable[..., Any]:
     """Compile a rule to the one of several signatures that takes as many arguments.
 
-    - ``function``: the rule.
     - ``decorator``: what it was decorated with, for the error.
     - ``*forms``: a signature each, and the names of its arguments.
 

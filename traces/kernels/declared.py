@@ -271,10 +271,8 @@ def way_in(kernel: Kernel, kinds: Sequence[Kind]) -> Callable[..., Any]:
 
 
 class Caller:
-    """What calls, within a kernel, a function by its address; or what makes a function of an address.
-
-    - ``makes``: whether it gives the function, instead of calling it.
-    """
+    """What calls, within a kernel, a function by its address; or what makes a function of an address. ``makes``:
+    whether it gives the function, instead of calling it."""
 
     def __init__(self, signature: Signature, *, makes: bool = False) -> None:
         self.signature, self.makes = signature, makes
@@ -284,10 +282,8 @@ class Caller:
 
 
 class Intrinsic:
-    """A function for kernels that is written in LLVM's language (``traces.kernels.intrinsics``), with a version in Python.
-
-    - ``function``: the version in Python, whose name tells which function it is.
-    """
+    """A function for kernels that is written in LLVM's language (``traces.kernels.intrinsics``), with a version in
+    Python. ``function``: the version in Python, whose name tells which function it is."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function, self.__doc__ = function, function.__doc__

@@ -83,10 +83,8 @@ def machine_code(kernel: Kernel, kinds: tuple[Kind, ...]) -> MachineCode:
 
 
 def prepare(modules: Mapping[str, int]) -> None:
-    """Have the machine code of modules at hand, so that no run waits for it, nor counts the wait.
-
-    - ``modules``: how many kernels each has, for those who wait; 0 where nobody has counted.
-    """
+    """Have the machine code of modules at hand, so that no run waits for it, nor counts the wait. ``modules``: how many
+    kernels each has, for those who wait; 0 where nobody has counted."""
     if not jit_enabled():
         return
     missing = {

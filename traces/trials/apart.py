@@ -35,7 +35,6 @@ def try_rule(
 ) -> None:
     """Try a rule in a forked process, and then, if that one lives, in this one.
 
-    - ``who``: whose rule it is, for errors.
     - ``rule``: the rule, which is compiled before.
     - ``signature``: the one that it must be compiled for.
     - ``decorate``: what to decorate with what, where it is not: ``"next_chunk with technique_kernel"``.

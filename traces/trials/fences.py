@@ -47,12 +47,8 @@ def _far_from_all(count: int) -> Array:
 
 
 class Fences:
-    """Copies of arrays, for a first call of a function that is not ours.
-
-    - ``who``: whose function it is, for errors.
-    - ``**arrays``: float64, int64 (any,).
-    - ``arrays``: the copies, by name.
-    """
+    """Copies of arrays, for a first call of a function that is not ours. ``**arrays``: float64, int64 (any,).
+    ``arrays``: the copies, by name."""
 
     def __init__(self, who: str, **arrays: Array) -> None:
         self._who, self._given = who, arrays

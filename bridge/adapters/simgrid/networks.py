@@ -34,7 +34,6 @@ def engine_settings(network: Network | None) -> list[str]:
 def network_order(network: Network | None, core_host: list[int], platform: Path | None) -> dict[str, Any] | None:
     """What ``inside.platform`` builds; None where data are there at once.
 
-    - ``network``: as the start has it.
     - ``core_host``: the machine's host of each core.
     - ``platform``: a platform file of SimGrid's, whose network takes the place of the topology.
 

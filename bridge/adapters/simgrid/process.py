@@ -76,11 +76,8 @@ def _said(python: str, program: str, environment: dict[str, str]) -> str:
 
 
 class JobProcess:
-    """One job in a process of its own.
-
-    - ``order``: what ``inside.world`` takes.
-    - ``asked``: what its cores and parts are answered by.
-    """
+    """One job in a process of its own. ``order``: what ``inside.world`` takes. ``asked``: what its cores and parts are
+    answered by."""
 
     def __init__(self, installation: Installation, order: dict[str, Any], asked: Asked) -> None:
         self._asked = asked

@@ -62,11 +62,7 @@ def cluster_executor(where: str, study: Study, workers: int | None) -> Callable[
 
 
 class DaskCells:
-    """Runs cells on a Dask cluster.
-
-    - ``cluster``: gives a context that gives the cluster.
-    - ``waits``: whether workers may come late, as jobs of a batch system do.
-    """
+    """Runs cells on a Dask cluster. ``waits``: whether workers may come late, as jobs of a batch system do."""
 
     def __init__(
         self, cluster: Callable[[], contextlib.AbstractContextManager[Cluster]], needs: Needs, *, waits: bool

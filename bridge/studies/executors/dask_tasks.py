@@ -54,9 +54,6 @@ class Tasks:
     """The tasks of one study at a scheduler.
 
     - ``distributed``, ``client``: the library, and a client of it.
-    - ``prepared``: what units need.
-    - ``terms``: what workers must find.
-    - ``address``: of the scheduler, for messages.
     - ``waits``: whether it is no fault if there is no worker for a while.
     - ``stopped``: set from another thread: no outcomes are wanted any more.
     """

@@ -22,13 +22,8 @@ _NOT_SETTINGS = ("self", "job_cls", "loop", "asynchronous", "config_name")
 
 
 def slurm_settings(given: Mapping[str, object], workers: int | None) -> dict[str, Any]:
-    """The settings of a cluster of Slurm jobs, checked.
-
-    - ``given``: ``[cluster.slurm]``: ours, and those of ``dask_jobqueue.SLURMCluster``.
-    - ``workers``: how many worker processes.
-
-    Raises InputError if one is unknown or missing, or is no number of jobs.
-    """
+    """The settings of a cluster of Slurm jobs, checked. ``given``: ``[cluster.slurm]``: ours, and those of
+    ``dask_jobqueue.SLURMCluster``. Raises InputError if one is unknown or missing, or is no number of jobs."""
     jobqueue = dask_library("dask_jobqueue")
     core, slurm = dask_library("dask_jobqueue.core"), dask_library("dask_jobqueue.slurm")
     known = set(_OURS)

@@ -84,22 +84,12 @@ def loop_figure(
     The first collection of its first axes are the bars of :func:`loop_intervals`, in that order; of too many to be drawn each
     by itself its first image is what they cover.
 
-    Parameters
-    ----------
-    chunks : LoopChunks
-    n_cores : int
-        P; cores that had no chunk are rows, too.
-    start_ns, end_ns : int
-        The loop's start and its end, which is marked; default: 0 and the last chunk's end.
-    title : str
-        Shown above.
-    first_core : sequence of int
-        First core of each host, and ``n_cores``; lines part the hosts.
+    - ``n_cores``: P; cores that had no chunk are rows, too.
+    - ``start_ns``, ``end_ns``: the loop's start and its end, which is marked; default: 0 and the last chunk's end.
+    - ``title``: shown above.
+    - ``first_core``: first core of each host, and ``n_cores``; lines part the hosts.
 
-    Raises
-    ------
-    InputError
-        If there is no chunk.
+    Raises InputError if there is no chunk.
     """
     if len(chunks.core) == 0:
         raise InputError("nothing to draw: no chunk was run")

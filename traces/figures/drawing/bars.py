@@ -50,10 +50,8 @@ def draw_bars(
     - ``row``: int64 (n,), from 0 to ``n_rows`` - 1.
     - ``x0``, ``x1``: float64 (n,), where they begin and end.
     - ``colour``: int64 (n,), index into ``palette``, float64 (c, 3).
-    - ``limits``: (float, float), of the axis.
     - ``margin``: in rows, above and below.
     - ``wide``: bars of at least this length get a white line at their end, which is to remain visible beside it.
-    - ``**look``: of the collection.
     """
     if len(row) > SINGLE_BARS:
         draw_covered(axes, row, x0, x1, colour, palette, n_rows=n_rows, limits=limits)

@@ -31,7 +31,6 @@ def draw_steps(
     - ``unit``: what a 1 of the axis is.
     - ``exact``: up to this number of steps each is drawn. A curve of more is the mean in each of a number of equal
       columns of time, so that it keeps its integral, with a band from the least to the largest value in the column.
-    - ``columns``: that number.
     """
     quiet(axes, "y")
     thinned = len(curve.value) > exact

@@ -34,19 +34,11 @@ class Affected:
 def slowdown_share_figure(logs: Sequence[Affected], *, threshold: float, title: str = "") -> Figure:
     """Draw how many jobs have a high slowdown, and how high it is, by estimates; a row of panels a log.
 
-    Parameters
-    ----------
-    logs : sequence of Affected
-        What was counted.
-    threshold : float
-        From where on a slowdown is high.
-    title : str
-        Above the panels.
+    - ``logs``: what was counted.
+    - ``threshold``: from where on a slowdown is high.
+    - ``title``: above the panels.
 
-    Raises
-    ------
-    InputError
-        If there is no log.
+    Raises InputError if there is no log.
     """
     if not logs:
         raise InputError("no log to draw")

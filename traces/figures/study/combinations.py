@@ -194,11 +194,8 @@ class Combinations:
         return self.variations.index(variation)
 
     def seeds_text(self, places: Sequence[int] | None = None) -> str:
-        """Of how many seeds the means are, and whether there are intervals: what every figure must say; empty where no seed
-        changes anything.
-
-        - ``places``: the variations that are drawn; default all.
-        """
+        """Of how many seeds the means are, and whether there are intervals: what every figure must say; empty where no
+        seed changes anything. ``places``: the variations that are drawn; default all."""
         if not self.drawn:
             return ""
         drawn = self.values if places is None else self.values[:, :, list(places)]

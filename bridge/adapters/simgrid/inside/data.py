@@ -23,7 +23,6 @@ class Sending(NamedTuple):
 class GraphPart:
     """A part that is a graph: its tasks and edges, and where its tasks are computed.
 
-    - ``number``: of the part.
     - ``first``, ``tasks``: its tasks in the job.
     - ``producers``, ``consumers``: list of list of (task, bytes), of each task, by number.
     - ``at``: the core that computes a task, -1 as long as it is not known.

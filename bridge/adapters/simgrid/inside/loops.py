@@ -29,11 +29,7 @@ class SerialPart:
 
 
 class LoopPart:
-    """Tasks that a technique hands out chunk by chunk.
-
-    - ``number``: of the part.
-    - ``first``, ``tasks``: its tasks in the job.
-    """
+    """Tasks that a technique hands out chunk by chunk. ``first``, ``tasks``: its tasks in the job."""
 
     def __init__(self, world: World, number: int, first: int, tasks: int) -> None:
         self._world, self._number, self._first, self._tasks = world, number, first, tasks

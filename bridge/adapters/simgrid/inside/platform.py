@@ -20,7 +20,6 @@ def build(engine: Any, network: dict[str, Any] | None, speed: list[float], flop:
     """The platform of a job.
 
     - ``network``: as ``bridge.adapters.simgrid.networks`` describes it.
-    - ``speed``: of each core, GFLOP/s.
     - ``flop``: what SimGrid is told for 1 GFLOP.
 
     Returns:
