@@ -165,6 +165,15 @@ def test_a_fork_for_a_while_shares_some_dimensions_and_what_is_not_saved() -> No
     assert held(state) == before
 
 
+def test_a_fork_holds_the_memory_of_its_columns() -> None:
+    """A part with a wrong address of its slab would read memory that nobody holds."""
+    state = busy()
+    for fork in (state.fork(), state.fork().fork()):
+        for one in (fork, fork.part, fork.queue, fork.log):
+            columns = [getattr(one, name) for name, field in fields_of(type(one)).items() if field.dtype is not None]
+            assert all(column.base is one._slab for column in columns)
+
+
 class Sizes(State):
     hosts: int = 0
     rows: int = 0
