@@ -8,7 +8,7 @@ import tempfile
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,8 +16,6 @@ from als.engine.dag.metrics import GRAPH_METRICS
 from als.summaries import distributions
 from bls.machine.platform import Platform
 from bls.workloads.workload import Workload
-from bridge.replay.chosen import SlurmChoice
-from bridge.replay.run import Replay
 from bridge.runs.directory import fresh_directory, write_record
 from bridge.runs.ownership import CELL
 from bridge.runs.record import write_run
@@ -29,6 +27,10 @@ from bridge.studies.executors.executor import Outcome, Prepared, Unit
 from traces.base.errors import RAISED_BY_PLUGINS, TwolevelError, one_of
 from traces.base.written_file import is_full_disk
 from traces.kernels.progress import spent_s, working_s
+
+if TYPE_CHECKING:
+    from bridge.replay.chosen import SlurmChoice
+    from bridge.replay.run import Replay
 
 #: How the folders begin in which Slurm's files are while a cell is replayed of which nothing is kept.
 SCRATCH = ".slurm-"

@@ -20,6 +20,7 @@ from bridge.protocol.host_messages import HOST_ALPN, Admitted, Dismissed, HostBo
 from bridge.protocol.messages import Hello
 from bridge.protocol.session import Session
 from bridge.protocol.tables import Role
+from bridge.protocol.vocabulary import Message
 from bridge.workers import listener
 from bridge.workers.address import PARTING_TLS_S, keep_alive, tls_address
 from bridge.workers.connection import Connection, Streams
@@ -204,14 +205,14 @@ class HostListener(Listener):
             self._writers.discard(writer)
             writer.transport.abort()
 
-    async def _admitted(self, hello: Hello | Join, connection: Connection) -> None:
+    async def _admitted(self, hello: Message, connection: Connection) -> None:
         if isinstance(hello, Join):
             await self._serve_host(hello, connection)
         else:
             await super()._admitted(hello, connection)
 
-    def _answer(self, hello: Hello | Join, connection: Connection) -> str | None:
-        if isinstance(hello, Hello):
+    def _answer(self, hello: Message, connection: Connection) -> str | None:
+        if not isinstance(hello, Join):
             return super()._answer(hello, connection)
         answer = self._admit_host(hello)
         if isinstance(answer, Admitted):

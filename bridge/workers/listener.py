@@ -20,10 +20,10 @@ from typing import Final, Protocol
 
 from bridge.protocol.application_book import ApplicationBook
 from bridge.protocol.framing import READ_AT_MOST
-from bridge.protocol.host_messages import Join
 from bridge.protocol.messages import OVER, PROTOCOL_VERSION, Hello, Refused, Welcome
 from bridge.protocol.session import ProtocolError, Refusal, Session
 from bridge.protocol.tables import Role
+from bridge.protocol.vocabulary import Message
 from bridge.scratch import Scratch
 from bridge.workers.address import socket_path
 from bridge.workers.connection import Connection
@@ -233,12 +233,12 @@ class Listener:
             return self._awaited.get(os.getpgid(pid), "")
         return ""
 
-    async def _admitted(self, hello: Hello | Join, connection: Connection) -> None:
+    async def _admitted(self, hello: Message, connection: Connection) -> None:
         """Talk to somebody who was let in."""
         assert isinstance(hello, Hello)  # the session of an application allows nothing else
         await self._serve(hello, connection)
 
-    def _answer(self, hello: Hello | Join, connection: Connection) -> str | None:
+    def _answer(self, hello: Message, connection: Connection) -> str | None:
         """Let somebody in, or say why not."""
         assert isinstance(hello, Hello)
         reason = self._admit(hello)
@@ -248,12 +248,12 @@ class Listener:
             connection.say(Refused(reason=reason[:500], blame="application"))
         return reason
 
-    async def _greet(self, connection: Connection, ours: str) -> Hello | Join | None:
+    async def _greet(self, connection: Connection, ours: str) -> Message | None:
         """The first message of somebody who may come in, or None; ``ours`` is the name of a process that is awaited."""
         try:
             async with asyncio.timeout(HELLO_S):
                 event = await connection.hear()
-            if isinstance(event, Hello | Join):
+            if isinstance(event, Message):
                 reason = self._answer(event, connection)
                 if reason is None:
                     return event
@@ -262,7 +262,7 @@ class Listener:
             elif isinstance(event, Refusal):
                 connection.say_bytes(event.farewell)
                 reason = f"{event.reason} (to blame: the {event.blame})"
-                if ours and isinstance(event, Refusal):
+                if ours:
                     self._wrong(event)
             elif ours:
                 return None  # how its process has ended is known better elsewhere

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from bls.machine.platform import Platform
 from bls.workloads.workload import Workload
 from bridge.couplings import PeerOptions
 from bridge.options.declared import COUPLING
-from bridge.replay.chosen import SlurmChoice
 from bridge.scenarios.scenario import Options
 from traces.compiled import Array
+
+if TYPE_CHECKING:
+    from bridge.replay.chosen import SlurmChoice
 
 
 @dataclass(frozen=True, eq=False)
