@@ -22,8 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from traces.kernels import shipped, store
-from traces.kernels.catalogue import kernel_modules
-from traces.kernels.units import module_entries, symbol_of
+from traces.kernels.units import kernel_modules, module_entries, symbol_of
 
 _ROOT = Path(__file__).resolve().parents[1]
 

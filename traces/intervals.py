@@ -32,18 +32,10 @@ _ROWS = 1 << 14
 
 
 class Texts(NamedTuple):
-    """A column of short texts in one piece of memory: millions of them need no object each.
+    """A column of short texts in one piece of memory: millions of them need no object each."""
 
-    Attributes
-    ----------
-    text : ndarray of uint8
-        All of them, one behind the other; ASCII.
-    first : ndarray of int64, shape (n + 1,)
-        Text ``i`` is ``text[first[i]:first[i + 1]]``.
-    """
-
-    text: Array
-    first: Array
+    text: Array  # ndarray of uint8, all of them, one behind the other; ASCII
+    first: Array  # int64 (n + 1,), text ``i`` is ``text[first[i]:first[i + 1]]``
 
     def list(self) -> list[str]:
         """They, as Python has them."""
@@ -54,12 +46,9 @@ class Texts(NamedTuple):
 def intervals_texts(first: Array, lo: Array, hi: Array) -> Texts:
     """:func:`intervals_text` of many sets.
 
-    Parameters
-    ----------
-    first : ndarray of int64, shape (n + 1,)
-        Set ``i`` has the intervals ``first[i]:first[i + 1]``, all of them one behind the other; none is empty.
-    lo, hi : ndarray of int64
-        The intervals ``[lo, hi)``, from 0.
+    - ``first``: int64 (n + 1,), set ``i`` has the intervals ``first[i]:first[i + 1]``, all of them one behind the
+      other; none is empty.
+    - ``lo``, ``hi``: ndarray of int64, the intervals ``[lo, hi)``, from 0.
     """
     pieces = [_texts(first[at : at + _ROWS + 1], lo, hi) for at in range(0, len(first) - 1, _ROWS)]
     lengths = [np.zeros(1, np.int64), *(np.diff(piece.first) for piece in pieces)]
@@ -115,19 +104,12 @@ def _write(text: Array, numbers: Array, digits: Array, stop: Array) -> None:
 def check_ends(intervals: Iterable[tuple[int, int]], stop: int, where: str, known: str) -> None:
     """Refuse intervals that go beyond what there is: nothing is clamped in silence.
 
-    Parameters
-    ----------
-    intervals : iterable of (int, int)
-        Half-open; one without an end, up to :data:`OPEN`, may begin anywhere below ``stop``.
-    stop : int
-        The first number that does not exist.
-    where, known : str
-        The option, and what exists, for the error: ``the machine has cores 0 to 63``.
+    - ``intervals``: iterable of (int, int), half-open; one without an end, up to :data:`OPEN`, may begin anywhere below
+      ``stop``.
+    - ``stop``: the first number that does not exist.
+    - ``where``, ``known``: the option, and what exists, for the error: ``the machine has cores 0 to 63``.
 
-    Raises
-    ------
-    InputError
-        If an interval ends beyond ``stop``, or begins there.
+    Raises InputError if an interval ends beyond ``stop``, or begins there.
     """
     for lo, hi in intervals:
         if lo >= stop or OPEN != hi > stop:
@@ -137,19 +119,10 @@ def check_ends(intervals: Iterable[tuple[int, int]], stop: int, where: str, know
 def parse_intervals(text: str, where: str, stop: int = OPEN) -> list[tuple[int, int]]:
     """Half-open intervals of a text such as ``0-63 128 256-`` or ``-63,128``, sorted and merged.
 
-    Parameters
-    ----------
-    text : str
-        Numbers and ranges; one without a begin is from 0, one without an end up to ``stop``.
-    where : str
-        The option or key, for the error.
-    stop : int
-        How many there are, where that is known. What is written is not compared with it.
+    - ``text``: numbers and ranges; one without a begin is from 0, one without an end up to ``stop``.
+    - ``stop``: how many there are, where that is known. What is written is not compared with it.
 
-    Raises
-    ------
-    InputError
-        If a part is no number or range, or a range ends before it begins.
+    Raises InputError if a part is no number or range, or a range ends before it begins.
     """
     found: list[tuple[int, int]] = []
     for part in text.replace(",", " ").split():
@@ -170,22 +143,11 @@ def parse_intervals(text: str, where: str, stop: int = OPEN) -> list[tuple[int, 
 def parse_texts(texts: Sequence[str], where: str) -> tuple[Array, Array, Array]:
     """Parse many texts as :func:`parse_intervals` does.
 
-    Parameters
-    ----------
-    texts : sequence of str
-        Sets of numbers.
-    where : str
-        The option or column, for the error.
+    Returns:
+    - ``first``, ``lo``, ``hi``: ndarray of int64, as :func:`intervals_texts` takes them: set ``i`` has the intervals
+      ``first[i]:first[i + 1]``.
 
-    Returns
-    -------
-    first, lo, hi : ndarray of int64
-        As :func:`intervals_texts` takes them: set ``i`` has the intervals ``first[i]:first[i + 1]``.
-
-    Raises
-    ------
-    InputError
-        As :func:`parse_intervals`.
+    Raises InputError: as :func:`parse_intervals`.
     """
     pieces = [_parsed(texts[at : at + _ROWS], where) for at in range(0, len(texts), _ROWS)]
     none = np.zeros(0, np.int64)

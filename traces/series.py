@@ -16,41 +16,22 @@ _NEVER = WHY.index("never")
 
 @dataclass(frozen=True)
 class LoadSeries:
-    """A step function of time: each row holds from its instant until the next row's; before the first, all is 0.
+    """A step function of time: each row holds from its instant until the next row's; before the first, all is 0."""
 
-    Attributes
-    ----------
-    instant_ns : ndarray of int64, shape (k,)
-        Strictly increasing instants, ns since the workload's time 0.
-    queue_length : ndarray of int64, shape (k,)
-        Jobs that wait for their start: submitted, no longer waiting for another job's end, and not yet started, after
-        everything that happens at the instant. One that was cut and is to be tried again waits again. Jobs that never
-        start do not count, but for those that wait at the end of a ledger that is cut out of a longer one.
-    busy_cores : ndarray of int64, shape (k,)
-        Cores allocated to jobs, after everything that happens at the instant.
-    """
-
-    instant_ns: Array
+    instant_ns: Array  # int64 (k,), strictly increasing instants, ns since the workload's time 0
+    # int64 (k,), jobs that wait for their start: submitted, no longer waiting for another job's end, and not yet
+    # started, after everything that happens at the instant. One that was cut and is to be tried again waits again. Jobs
+    # that never start do not count, but for those that wait at the end of a ledger that is cut out of a longer one
     queue_length: Array
-    busy_cores: Array
+    busy_cores: Array  # int64 (k,), cores allocated to jobs, after everything that happens at the instant
 
     def __len__(self) -> int:
         return len(self.instant_ns)
 
 
 def load_series(ledger: Ledger) -> LoadSeries:
-    """Queue length and busy cores wherever one of them changes.
-
-    Parameters
-    ----------
-    ledger : Ledger
-        Of attempts at jobs in any order.
-
-    Returns
-    -------
-    LoadSeries
-        One row per instant at which the state after it differs from the state before it.
-    """
+    """Queue length and busy cores wherever one of them changes. ``ledger``: of attempts at jobs in any order. Returns
+    one row per instant at which the state after it differs from the state before it."""
     jobs, held = ledger.jobs, holdings(ledger)
     started = jobs.started
     until = jobs.start_ns
@@ -110,17 +91,10 @@ def _add_overlaps(edges: Ints, start: Ints, end: Ints, steps: Ints, part_ns: Flo
 def computing_cores(ledger: Ledger, load: LoadSeries) -> Array | None:
     """Return the mean number of cores that are inside tasks, until the number of busy cores changes next.
 
-    Parameters
-    ----------
-    ledger : Ledger
-    load : LoadSeries
-        Of this ledger.
+    - ``load``: of this ledger.
 
-    Returns
-    -------
-    ndarray of int64, or None
-        One per row of ``load``, in thousandths of a core. Rows between two changes of the busy cores have the same value;
-        it is 0 from the last change on. None where no tasks are known.
+    Returns ndarray of int64, or None: one per row of ``load``, in thousandths of a core. Rows between two changes of
+    the busy cores have the same value; it is 0 from the last change on. None where no tasks are known.
     """
     tasks = ledger.tasks
     if tasks is None or not ledger.computes:
@@ -138,21 +112,14 @@ def computing_cores(ledger: Ledger, load: LoadSeries) -> Array | None:
 
 
 class HostSeries(State):
-    """Cores of each host that are allocated to jobs: step functions of time, before their first row 0.
+    """Cores of each host that are allocated to jobs: step functions of time, before their first row 0."""
 
-    Attributes
-    ----------
-    first, stop : ndarray of int64, shape (n_hosts,)
-        Host ``h`` has the rows ``first[h]:stop[h]``.
-    instant_ns : ndarray of int64
-        Strictly increasing instants of each host, ns since the workload's time 0.
-    busy_cores : ndarray of int64
-        Cores of the host allocated to jobs, after everything that happens at the instant; another number than before.
-    """
-
+    # first, stop: int64 (n_hosts,), host ``h`` has the rows ``first[h]:stop[h]``
     first: Ints
     stop: Ints
-    instant_ns: Ints
+    instant_ns: Ints  # ndarray of int64, strictly increasing instants of each host, ns since the workload's time 0
+    # ndarray of int64, cores of the host allocated to jobs, after everything that happens at the instant; another
+    # number than before
     busy_cores: Ints
 
 
@@ -193,17 +160,7 @@ def _host_changes(
 
 
 def host_series(ledger: Ledger) -> HostSeries:
-    """The busy cores of each host wherever they change.
-
-    Parameters
-    ----------
-    ledger : Ledger
-        Of attempts at jobs in any order.
-
-    Returns
-    -------
-    HostSeries
-    """
+    """The busy cores of each host wherever they change. ``ledger``: of attempts at jobs in any order."""
     machine, cores_held = ledger.machine, holdings(ledger)
     first_core = np.ascontiguousarray(machine.first_core, np.int64)
     lo, hi = (np.ascontiguousarray(column, np.int64) for column in (cores_held.lo, cores_held.hi))

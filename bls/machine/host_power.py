@@ -8,8 +8,8 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 from traces.base.errors import InputError, shown
-from traces.base.instants import given_duration_ns
 from traces.base.scale import WHOLE, scale_of
+from traces.base.time import given_duration_ns
 
 #: The most that a core, or a host, may draw, W.
 MAX_W: Final = 10**9

@@ -22,11 +22,11 @@ from bls.options import HOST_CORES, HOST_GFLOPS, HOSTS, TOPOLOGY
 from traces.base.columns import read_only
 from traces.base.errors import InputError, one_of, shown
 from traces.base.given_file import read_text
-from traces.base.instants import given_duration_ns
 from traces.base.naming import split_parameters
 from traces.base.notebook import html_table
 from traces.base.ranges import real, whole
 from traces.base.shared_options import LINK_BANDWIDTH, LINK_LATENCY, MEMORY_BANDWIDTH
+from traces.base.time import given_duration_ns
 from traces.base.toml import check_keys, list_of_tables, parse_toml
 from traces.compiled import Array
 from traces.intervals import parse_intervals

@@ -44,34 +44,17 @@ _THANKS = re.compile(rb"^;[ \t]*Acknowledge:[ \t]*(\S[^\r\n]*)", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Download:
-    """What a download brought.
+    """What a download brought."""
 
-    Attributes
-    ----------
-    log : ArchivedLog
-        Which log.
-    path : Path
-        The file.
-    url : str
-        Where it came from.
-    size_bytes : int
-        Of the file.
-    sha256, text_sha256 : str
-        Of the file, and of the log in it.
-    checked : str
-        What a sum was compared with: ``"given"``, ``"known"`` or, where none was known, ``""``.
-    acknowledge : str
-        What the log's own header says after ``Acknowledge:``; empty where it says nothing.
-    """
-
-    log: ArchivedLog
-    path: Path
-    url: str
-    size_bytes: int
+    log: ArchivedLog  # which log
+    path: Path  # the file
+    url: str  # where it came from
+    size_bytes: int  # of the file
+    # sha256, text_sha256: of the file, and of the log in it
     sha256: str
     text_sha256: str
-    checked: str
-    acknowledge: str
+    checked: str  # what a sum was compared with: ``"given"``, ``"known"`` or, where none was known, ``""``
+    acknowledge: str  # what the log's own header says after ``Acknowledge:``; empty where it says nothing
 
 
 def fetch(
@@ -100,30 +83,16 @@ def download(
 ) -> Download:
     """Download a log.
 
-    Parameters
-    ----------
-    name : str
-        What the log is called (``bls.workloads.archive.find_log``).
-    target : Path
-        The file to write; or a folder there is, in which it gets the archive's own name.
-    base_url : str, optional
-        Where the archive is, or a mirror with the same folders; http or https. Default the archive itself.
-    sha256 : str, optional
-        The sum that the file must have, 64 hexadecimal digits. It goes before what the catalogue knows.
-    timeout_s : float
-        After so long without a byte the server is given up, 0.001 to 86,400 s.
-    force : bool
-        Whether a file of that name is replaced; it stays until the new one is there.
-    watch : callable, optional
-        See :data:`Watch`.
+    - ``name``: what the log is called (``bls.workloads.archive.find_log``).
+    - ``target``: the file to write; or a folder there is, in which it gets the archive's own name.
+    - ``base_url``: where the archive is, or a mirror with the same folders; http or https. Default the archive itself.
+    - ``sha256``: the sum that the file must have, 64 hexadecimal digits. It goes before what the catalogue knows.
+    - ``timeout_s``: after so long without a byte the server is given up, 0.001 to 86,400 s.
+    - ``force``: whether a file of that name is replaced; it stays until the new one is there.
 
-    Raises
-    ------
-    InputError
-        If the log is not known, the target exists or cannot be written, or an argument is not what it must be.
-    FetchError
-        If the server cannot be reached, does not have the file, stops sending, or sends less than it said, no gzip
-        file, a damaged one, something that is no SWF, or a log with another sum.
+    Raises InputError if the log is not known, the target exists or cannot be written, or an argument is not what it
+    must be. Raises FetchError if the server cannot be reached, does not have the file, stops sending, or sends less
+    than it said, no gzip file, a damaged one, something that is no SWF, or a log with another sum.
     """
     log = find_log(name)
     if sha256 is not None and not _SUM.fullmatch(sha256.strip()):

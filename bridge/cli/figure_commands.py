@@ -61,6 +61,6 @@ def power_command(
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="A png, svg or pdf file.")],
 ) -> None:
     """Draw what the machine of a run has drawn over time, its limit, and the level or the hosts that were stopped."""
-    from bridge.runs.power_figure import draw_power
+    from bridge.runs.figures import draw_power
 
     put(draw_power(Path(results), Path(output)))

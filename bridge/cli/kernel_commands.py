@@ -21,10 +21,9 @@ def warm_up_command(
     from bridge.runs.kernels import APPLICATION, BATCH, INLINE, WORKER
     from traces.base.errors import InputError
     from traces.compiled import jit_enabled
-    from traces.kernels.catalogue import kernel_modules
     from traces.kernels.shipped import units
     from traces.kernels.store import cache_directory, has, unit_names, why_unused
-    from traces.kernels.units import prepare
+    from traces.kernels.units import kernel_modules, prepare
 
     if not jit_enabled():
         raise InputError("NUMBA_DISABLE_JIT is set: nothing is compiled; allowed: without it")

@@ -40,7 +40,7 @@ def report_command(
     ] = False,
 ) -> None:
     """Write the page of a result: one HTML file that needs no network, to be opened in a browser."""
-    from bridge.runs.fresh_file import check_file, fresh_file
+    from bridge.runs.directory import check_file, fresh_file
     from traces.base.errors import InputError
 
     folder = Path(results)
@@ -100,7 +100,7 @@ def _maker(folder: Path, other: Path | None, *, live: bool) -> Callable[[], Page
 
 def _follow(folder: Path, target: Path, *, force: bool) -> None:
     # The first page is made as any other; later ones replace it.
-    from bridge.runs.fresh_file import fresh_file
+    from bridge.runs.directory import fresh_file
     from bridge.studies.page import state_of, study_page
     from bridge.studies.under_way import follow
 

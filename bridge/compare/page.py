@@ -11,10 +11,20 @@ import numpy as np
 
 from bridge.compare.comparison import RUNS, Comparison, compare_jobs, ranked
 from bridge.compare.record import METRICS, rankings, read_run, write_comparison
-from bridge.report.images import figure_address, file_address
 from bridge.report.metric_texts import Metric, metric_of
 from bridge.report.page import Page
-from bridge.report.parts import Command, Explorer, Facts, Figures, Lines, Section, Table, Timeline
+from bridge.report.parts import (
+    Command,
+    Explorer,
+    Facts,
+    Figures,
+    Lines,
+    Section,
+    Table,
+    Timeline,
+    figure_address,
+    file_address,
+)
 from bridge.runs.again import path_word
 from bridge.runs.directory import read_record
 from bridge.runs.job_names import ids_of

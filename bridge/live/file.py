@@ -38,64 +38,36 @@ class Resource:
 
 @dataclass(frozen=True)
 class Cells:
-    """The machine in cells, as a map shows it: parts of a host, hosts, or groups of neighbouring hosts.
+    """The machine in cells, as a map shows it: parts of a host, hosts, or groups of neighbouring hosts."""
 
-    Attributes
-    ----------
-    first_core : tuple of int
-        Cell ``c`` has the cores ``first_core[c]:first_core[c + 1]``.
-    host : tuple of int
-        The first host of each cell.
-    """
-
-    first_core: tuple[int, ...]
-    host: tuple[int, ...]
+    first_core: tuple[int, ...]  # cell ``c`` has the cores ``first_core[c]:first_core[c + 1]``
+    host: tuple[int, ...]  # the first host of each cell
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What of a run does not change: its workload's source, and how many jobs, cores and hosts there are.
-
-    Attributes
-    ----------
-    options : dict
-        What was chosen, by the names of the command line's options.
-    resources : tuple of Resource
-        Cores first, then what some job requests.
-    cells : Cells
-        What :attr:`Look.busy` and its neighbours count.
-    """
+    """What of a run does not change: its workload's source, and how many jobs, cores and hosts there are."""
 
     workload: str
     jobs: int
     cores: int
     hosts: int
-    options: dict[str, str]
-    resources: tuple[Resource, ...]
-    cells: Cells
+    options: dict[str, str]  # what was chosen, by the names of the command line's options
+    resources: tuple[Resource, ...]  # cores first, then what some job requests
+    cells: Cells  # what :attr:`Look.busy` and its neighbours count
 
 
 @dataclass(frozen=True)
 class Pulse:
-    """The few numbers that can be read at any moment, each for itself, while the engine goes on.
+    """The few numbers that can be read at any moment, each for itself, while the engine goes on."""
 
-    Attributes
-    ----------
-    elapsed_s : float
-        Wall time since the run began.
-    now_ns : int
-        The simulated instant.
-    ended, running, waiting : int
-        Jobs that have ended for good, run, and wait.
-    simulated_per_s, jobs_per_s : float
-        Simulated seconds and ends per second, of late.
-    """
-
-    elapsed_s: float
-    now_ns: int
+    elapsed_s: float  # wall time since the run began
+    now_ns: int  # the simulated instant
+    # ended, running, waiting: jobs that have ended for good, run, and wait
     ended: int
     running: int
     waiting: int
+    # simulated_per_s, jobs_per_s: simulated seconds and ends per second, of late
     simulated_per_s: float
     jobs_per_s: float
 
@@ -112,34 +84,20 @@ class RunningJob(NamedTuple):
 
 @dataclass(frozen=True)
 class Look:
-    """The state of a run at one instant, sampled while the engine paused.
+    """The state of a run at one instant, sampled while the engine paused."""
 
-    Attributes
-    ----------
-    now_ns : int
-        The simulated instant.
-    used : tuple of int
-        What jobs hold of each of :attr:`Setting.resources`.
-    down_hosts : int
-        Hosts that are down, or in maintenance.
-    states : dict
-        Attempts that have ended, by what became of them (``traces.ledger.STATES``); without zeros.
-    busy, down, job : tuple of int
-        Of each cell the cores that jobs hold, those on hosts that are down, and the job that holds most; -1: none.
-    widest : tuple of RunningJob
-        Of the running jobs the widest, of equal ones the earlier row.
-    past_ns, past_waiting, past_busy : tuple of int
-        Instants since the run began, and the jobs that waited and the cores that were held then; this look's is the last.
-    """
-
-    now_ns: int
-    used: tuple[int, ...]
-    down_hosts: int
-    states: dict[str, int]
+    now_ns: int  # the simulated instant
+    used: tuple[int, ...]  # what jobs hold of each of :attr:`Setting.resources`
+    down_hosts: int  # hosts that are down, or in maintenance
+    states: dict[str, int]  # attempts that have ended, by what became of them (``traces.ledger.STATES``); without zeros
+    # busy, down, job: of each cell the cores that jobs hold, those on hosts that are down, and the job that holds most;
+    # -1: none
     busy: tuple[int, ...]
     down: tuple[int, ...]
     job: tuple[int, ...]
-    widest: tuple[RunningJob, ...] = ()
+    widest: tuple[RunningJob, ...] = ()  # of the running jobs the widest, of equal ones the earlier row
+    # past_ns, past_waiting, past_busy: instants since the run began, and the jobs that waited and the cores that were
+    # held then; this look's is the last
     past_ns: tuple[int, ...] = ()
     past_waiting: tuple[int, ...] = ()
     past_busy: tuple[int, ...] = ()
@@ -147,20 +105,11 @@ class Look:
 
 @dataclass(frozen=True)
 class Process:
-    """A process of some machine.
-
-    Attributes
-    ----------
-    pid : int
-    host_name : str
-        Of the machine that it runs on.
-    born : str
-        Tells it from a later one of the same number; empty where the system does not say (Linux does).
-    """
+    """A process of some machine."""
 
     pid: int
-    host_name: str
-    born: str
+    host_name: str  # of the machine that it runs on
+    born: str  # tells it from a later one of the same number; empty where the system does not say (Linux does)
 
     @classmethod
     def this(cls) -> Process:
@@ -229,13 +178,8 @@ class LiveFile:
 
 
 def read_live(folder: Path, *, read: Callable[[Path], bytes] = Path.read_bytes) -> Live | None:
-    """What a run shows of itself in this folder; None if it shows nothing.
-
-    Raises
-    ------
-    InputError
-        If there is a file that cannot be read, or is of another version.
-    """
+    """What a run shows of itself in this folder; None if it shows nothing. Raises InputError if there is a file that
+    cannot be read, or is of another version."""
     path = folder / FILE
     try:
         text = read(path)

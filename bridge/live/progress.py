@@ -52,12 +52,8 @@ class TimeLeft:
     def text(self, done: int, total: int, now_s: float) -> str:
         """As ``, 22 s left``; empty until enough has been done since to know a rate.
 
-        Parameters
-        ----------
-        done, total : int
-            How many are done, and how many there are.
-        now_s : float
-            Seconds that only grow, without those that tell nothing of what is left.
+        - ``done``, ``total``: how many are done, and how many there are.
+        - ``now_s``: seconds that only grow, without those that tell nothing of what is left.
         """
         if self._first is None:
             self._first = (done, now_s) if done else None
@@ -120,16 +116,9 @@ class _Shown:
 class Progress(_Shown):
     """A ``bridge.couplings.Watch`` that shows a bar once a run has taken a second; in a pipe it shows nothing.
 
-    Parameters
-    ----------
-    total : int or None
-        How many there are; None: nobody knows.
-    what : str
-        What is counted, for the bar.
-    stream : text stream, optional
-        Where the bar goes, if that is a terminal; default stderr.
-    clock : callable
-        Seconds that only grow.
+    - ``total``: how many there are; None: nobody knows.
+    - ``stream``: where the bar goes, if that is a terminal; default stderr.
+    - ``clock``: seconds that only grow.
     """
 
     def __init__(
@@ -157,16 +146,8 @@ class Progress(_Shown):
 
 
 class StudyProgress(_Shown):
-    """A ``bridge.studies.run_study.Watch`` that shows cells done and the time left: a bar at a terminal, now and then a line
-    elsewhere.
-
-    Parameters
-    ----------
-    stream : text stream, optional
-        Where it goes; default stderr.
-    clock : callable
-        Seconds that only grow.
-    """
+    """A ``bridge.studies.run_study.Watch`` that shows cells done and the time left: a bar at a terminal, now and then a
+    line elsewhere. ``stream``: where it goes; default stderr. ``clock``: seconds that only grow."""
 
     def __init__(self, *, stream: TextIO | None = None, clock: Callable[[], float] = working_s) -> None:
         super().__init__(None, stream, clock)
@@ -195,20 +176,11 @@ class Broadcast:
     the engines compute without Python's lock; so there is a sign of life however long the engine, a policy or an application
     takes, and little of the run's time is spent.
 
-    Parameters
-    ----------
-    folder : Path
-        Where the run makes its results.
-    total : int
-        How many jobs there are.
-    live : bool
-        Whether the screen of ``bridge.live.screen`` is shown instead of a bar.
-    stream : text stream, optional
-        Where either goes; default stderr.
-    clock, wall_clock : callable
-        Seconds that only grow, and seconds since 1970.
-    threaded : bool
-        False: :meth:`beat` is for the caller.
+    - ``folder``: where the run makes its results.
+    - ``live``: whether the screen of ``bridge.live.screen`` is shown instead of a bar.
+    - ``stream``: where either goes; default stderr.
+    - ``clock``, ``wall_clock``: seconds that only grow, and seconds since 1970.
+    - ``threaded``: False: :meth:`beat` is for the caller.
     """
 
     def __init__(

@@ -49,17 +49,11 @@ def cells(first_core: Array) -> Cells:
 def occupy(first_core: Array, lo: Array, hi: Array, row: Array) -> tuple[Array, Array]:
     """How many cores of each cell are held, and by whom most of them.
 
-    Parameters
-    ----------
-    first_core : int64 (C + 1,)
-        Cell ``c`` has the cores ``first_core[c]:first_core[c + 1]``.
-    lo, hi, row : int64 (k,)
-        Row ``row`` holds the cores [lo, hi); no core is held twice.
+    - ``first_core``: int64 (C + 1,), cell ``c`` has the cores ``first_core[c]:first_core[c + 1]``.
+    - ``lo``, ``hi``, ``row``: int64 (k,), row ``row`` holds the cores [lo, hi); no core is held twice.
 
-    Returns
-    -------
-    busy, holder : int64 (C,)
-        The holder is a row, of equal ones the lowest; -1 where nobody holds any.
+    Returns:
+    - ``busy``, ``holder``: int64 (C,), the holder is a row, of equal ones the lowest; -1 where nobody holds any.
     """
     n = len(first_core) - 1
     holder = np.full(n, -1, np.int64)
@@ -102,15 +96,8 @@ class _Past:
 
 
 class Sampler:
-    """Looks at one run; nothing that it does changes anything.
-
-    Parameters
-    ----------
-    simulator : BatchSimulator
-        At its start.
-    options : dict
-        For :attr:`Setting.options`.
-    """
+    """Looks at one run; nothing that it does changes anything. ``simulator``: at its start. ``options``: for
+    :attr:`Setting.options`."""
 
     def __init__(self, simulator: BatchSimulator, options: dict[str, str]) -> None:
         platform, workload, requests = simulator.platform, simulator.workload, simulator.constraints.requests

@@ -42,14 +42,8 @@ def console_on(stream: TextIO) -> Console:
 
 
 class LiveScreen:
-    """Shows a run on a stream: a screen where that is a terminal, else a line of text a second.
-
-    Parameters
-    ----------
-    stream : text stream
-    whole : bool
-        Whether the whole terminal is used, and left as it was; else the lines below the cursor.
-    """
+    """Shows a run on a stream: a screen where that is a terminal, else a line of text a second. ``whole``: whether the
+    whole terminal is used, and left as it was; else the lines below the cursor."""
 
     def __init__(self, stream: TextIO, *, whole: bool = False) -> None:
         self._stream, self._console = stream, console_on(stream)
@@ -112,16 +106,9 @@ def screen_lines(
 ) -> list[Text]:
     """The screen: at most ``height`` lines of at most ``width`` columns.
 
-    Parameters
-    ----------
-    live : Live
-        What the run shows of itself.
-    width, height : int
-        Of the screen; below 40 × 10 it is cut off.
-    note : str
-        What else there is to say, as that the run has died; in a line of its own.
-    ascii_only : bool
-        For a terminal that shows no other characters.
+    - ``width``, ``height``: of the screen; below 40 × 10 it is cut off.
+    - ``note``: what else there is to say, as that the run has died; in a line of its own.
+    - ``ascii_only``: for a terminal that shows no other characters.
     """
     marks = _ASCII if ascii_only else _UNICODE
     setting, pulse, look = live.setting, live.pulse, live.look

@@ -61,13 +61,8 @@ def _partial_folders(target: Path) -> list[Path]:
 
 
 def find_run(target: Path) -> Found | None:
-    """The run whose results are called ``target``: one that is under way, or else what is known of the last one.
-
-    Raises
-    ------
-    InputError
-        If what it shows cannot be read.
-    """
+    """The run whose results are called ``target``: one that is under way, or else what is known of the last one. Raises
+    InputError if what it shows cannot be read."""
     died: Found | None = None
     for folder in reversed(_partial_folders(target)):
         live = read_live(folder)
@@ -138,28 +133,14 @@ def watch_run(
 ) -> int:
     """Show a run until it is no more.
 
-    Parameters
-    ----------
-    target : Path
-        The folder that its results will have.
-    once : bool
-        One look, and no waiting for the end.
-    as_json : bool
-        Each look as a line of JSON.
-    stream : text stream, optional
-        Where to show it: as a screen where that is a terminal, else one line per second; default stdout.
-    sleep, wall_clock : callable
-        Waits some seconds; seconds since 1970.
+    - ``target``: the folder that its results will have.
+    - ``once``: one look, and no waiting for the end.
+    - ``as_json``: each look as a line of JSON.
+    - ``stream``: where to show it: as a screen where that is a terminal, else one line per second; default stdout.
+    - ``sleep``, ``wall_clock``: waits some seconds; seconds since 1970.
 
-    Returns
-    -------
-    int
-        0 if it has ended or is under way, 1 if it has died or stopped without results: a command's exit code.
-
-    Raises
-    ------
-    InputError
-        If there is no such run, or what it shows cannot be read.
+    Returns 0 if it has ended or is under way, 1 if it has died or stopped without results: a command's exit code.
+    Raises InputError if there is no such run, or what it shows cannot be read.
     """
     stream = sys.stdout if stream is None else stream
     before = _identity(target / "run.json")

@@ -32,13 +32,7 @@ class StoryLine(NamedTuple):
 
 
 class ApplicationBook(Book):
-    """The jobs on the connection of an application.
-
-    Attributes
-    ----------
-    hello : Hello or None
-        The hello that was sent or accepted.
-    """
+    """The jobs on the connection of an application. ``hello``: the hello that was sent or accepted."""
 
     peer = Role.APPLICATION
     messages = APPLICATION_MESSAGES

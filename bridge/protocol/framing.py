@@ -29,13 +29,8 @@ class FrameError(ValueError):
 
 
 def frame(payload: bytes, limit: int = MAX_FRAME) -> bytes:
-    """The frame that carries a payload of 1 to ``limit`` bytes.
-
-    Raises
-    ------
-    FrameError
-        If the payload is empty or longer than ``limit``.
-    """
+    """The frame that carries a payload of 1 to ``limit`` bytes. Raises FrameError if the payload is empty or longer
+    than ``limit``."""
     _check_length(len(payload), limit)
     return len(payload).to_bytes(HEADER_BYTES, "big") + payload
 
@@ -46,15 +41,8 @@ def _check_length(length: int, limit: int) -> None:
 
 
 class FrameReader:
-    """Cuts a byte stream, which may arrive in pieces of any size, into payloads.
-
-    Parameters
-    ----------
-    limit : int
-        Longest payload in bytes.
-    spare : int
-        How many bytes beyond one whole frame may be waiting. With 0 not a byte may follow an unread frame.
-    """
+    """Cuts a byte stream, which may arrive in pieces of any size, into payloads. ``limit``: longest payload in bytes.
+    ``spare``: how many bytes beyond one whole frame may be waiting. With 0 not a byte may follow an unread frame."""
 
     __slots__ = ("_buffer", "_capacity", "_limit")
 
@@ -85,10 +73,7 @@ class FrameReader:
     def feed(self, data: bytes | bytearray | memoryview) -> None:
         """Add bytes of the stream.
 
-        Raises
-        ------
-        FrameError
-            If more than the capacity would be waiting. Nothing is added then.
+        Raises FrameError if more than the capacity would be waiting. Nothing is added then.
         """
         waiting = len(self._buffer) + len(data)
         if waiting > self._capacity:
@@ -98,15 +83,9 @@ class FrameReader:
     def take(self, read: Callable[[memoryview], T]) -> T | None:
         """Remove the next payload and return what ``read`` makes of it, or None if it has not all arrived.
 
-        Parameters
-        ----------
-        read : callable
-            Gets a view of the payload that is valid during the call only. If it raises, the frame stays.
+        - ``read``: gets a view of the payload that is valid during the call only. If it raises, the frame stays.
 
-        Raises
-        ------
-        FrameError
-            If the length is zero or above the limit; it is refused as soon as the header is there.
+        Raises FrameError if the length is zero or above the limit; it is refused as soon as the header is there.
         """
         buffer = self._buffer
         if len(buffer) < HEADER_BYTES:

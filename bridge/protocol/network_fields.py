@@ -37,13 +37,8 @@ def network_of(state: NetworkState, spec: str) -> Network:
 
 @functools.lru_cache(maxsize=8)
 def state_of(network: Network) -> NetworkState:
-    """The network of a message, bit for bit.
-
-    Raises
-    ------
-    InputError
-        If there is no such topology, or it cannot have so many hosts.
-    """
+    """The network of a message, bit for bit. Raises InputError if there is no such topology, or it cannot have so many
+    hosts."""
     made = topology(network.topology)
     return new_network(
         made.parameters(network.hosts),

@@ -102,12 +102,7 @@ class OpenJob:
 
     def hold(self, instant_ns: int) -> None:
         """Hold an application that conserves work to a lower bound that was computed for the end, up to the job's stop.
-
-        Raises
-        ------
-        LocalProtocolError
-            If the application did not say that it conserves work.
-        """
+        Raises LocalProtocolError if the application did not say that it conserves work."""
         if not self.conserves_work:
             raise LocalProtocolError(f"job {self.start.job}: the application does not say that it conserves work")
         bound_ns = instant_ns if self.stop_ns is None else min(instant_ns, self.stop_ns)

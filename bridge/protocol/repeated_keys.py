@@ -26,13 +26,8 @@ def entries(payload: bytes | memoryview) -> int:
 
 
 def repeated_key(payload: bytes | memoryview) -> str:
-    """The first key that occurs twice in one map of a payload, or an empty string.
-
-    Parameters
-    ----------
-    payload : bytes or memoryview
-        A message that has been decoded, so that it is well formed and not deep.
-    """
+    """The first key that occurs twice in one map of a payload, or an empty string. ``payload``: a message that has been
+    decoded, so that it is well formed and not deep."""
     try:
         _after(payload, 0)
     except _Repeated as error:

@@ -59,15 +59,8 @@ class _Known:
 
 
 class SchedulerBook(Book):
-    """The jobs on the connection of a scheduler, and the decision under way.
-
-    Attributes
-    ----------
-    decision : int
-        The number of the latest question.
-    directs : tuple of str, or None
-        What the scheduler does to running jobs, as its hello says; None before the hello.
-    """
+    """The jobs on the connection of a scheduler, and the decision under way. ``decision``: the number of the latest
+    question. ``directs``: what the scheduler does to running jobs, as its hello says; None before the hello."""
 
     peer = Role.SCHEDULER
     messages = SCHEDULER_MESSAGES

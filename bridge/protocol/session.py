@@ -24,16 +24,9 @@ STRANGER: Final = "stranger"
 class ProtocolError(PeerError):
     """The other side broke the protocol; the connection is of no more use.
 
-    Attributes
-    ----------
-    reason : str
-        What was wrong.
-    blame : str
-        The side at fault: ``stranger``, ``bridge``, or the bridge's peer; a stranger is one that never showed the token.
-    job : int or None
-        The job concerned.
-    farewell : bytes
-        What to send before closing, possibly nothing.
+    - ``blame``: the side at fault: ``stranger``, ``bridge``, or the bridge's peer; a stranger is one that never showed
+      the token.
+    - ``farewell``: what to send before closing, possibly nothing.
     """
 
     def __init__(self, reason: str, *, blame: str, job: int | None = None, farewell: bytes = b"") -> None:
@@ -70,20 +63,11 @@ class Refusal:
 
 
 class Book:
-    """One kind of connection (the class), and what one end of it remembers in order to judge later messages (the object).
+    """One kind of connection (the class), and what one end of it remembers in order to judge later messages (the object)."""
 
-    Attributes
-    ----------
-    peer : Role
-        The role at the end that is not the bridge's.
-    messages : Vocabulary
-        The messages, and the table that says when each may be sent.
-    strange : set of ConnectionState
-        States in which a payload has at most ``MAX_FRAME_BEFORE_HELLO`` bytes.
-    """
-
-    peer: ClassVar[Role]
-    messages: ClassVar[Vocabulary]
+    peer: ClassVar[Role]  # the role at the end that is not the bridge's
+    messages: ClassVar[Vocabulary]  # the messages, and the table that says when each may be sent
+    # states in which a payload has at most ``MAX_FRAME_BEFORE_HELLO`` bytes
     strange: ClassVar[frozenset[ConnectionState]]
 
     def unwelcome(self, greeting: Greeting) -> str:
@@ -92,12 +76,7 @@ class Book:
 
     def judge(self, message: Message) -> bool:
         """Judge and remember a message that the table of the connection allows; return False if it is to be dropped.
-
-        Raises
-        ------
-        BrokenRule
-            If it does not fit what was said before.
-        """
+        Raises BrokenRule if it does not fit what was said before."""
         return True
 
     def job_of(self, message: Message) -> int | None:
@@ -166,16 +145,9 @@ class Session(Generic[_Book]):
     def send(self, message: Message) -> bytes:
         """Judge a message of ours by the tables and return its frame.
 
-        Returns
-        -------
-        bytes
-            To be written to the stream; empty if the other side would drop it, since it has cancelled the
-            job or said that the run is over.
-
-        Raises
-        ------
-        LocalProtocolError
-            If it may not be sent now, or has a field out of range. Nothing has changed then.
+        Returns bytes, to be written to the stream; empty if the other side would drop it, since it has cancelled the job or
+        said that the run is over. Raises LocalProtocolError if it may not be sent now, or has a field out of range.
+        Nothing has changed then.
         """
         name = name_of(message)
         if self._messages.senders.get(type(message)) is not self.role:
@@ -192,10 +164,7 @@ class Session(Generic[_Book]):
     def receive_data(self, data: bytes | bytearray | memoryview) -> None:
         """Take bytes that were read from the stream; no bytes are its end. :meth:`next_event` says what is wrong with them.
 
-        Raises
-        ------
-        LocalProtocolError
-            After the end, or if so much is waiting that the events cannot have been taken.
+        Raises LocalProtocolError after the end, or if so much is waiting that the events cannot have been taken.
         """
         if self._state in (ConnectionState.CLOSED, ConnectionState.ERROR):
             return  # nothing is read from a side that broke the protocol
@@ -215,16 +184,9 @@ class Session(Generic[_Book]):
     def next_event(self) -> Message | Refusal | ConnectionClosed | Pause:
         """The next message, judged, or why there is none.
 
-        Returns
-        -------
-        Message, Refusal, ConnectionClosed or Pause
-            ``NEED_DATA`` if more bytes are needed. The bridge end first gets a message whose token and version
-            are right, to be accepted or refused, or else a Refusal.
-
-        Raises
-        ------
-        ProtocolError
-            If the other side broke the protocol; again at every later call.
+        Returns ``NEED_DATA`` if more bytes are needed. The bridge end first gets a message whose token and version are
+        right, to be accepted or refused, or else a Refusal. Raises ProtocolError if the other side broke the protocol;
+        again at every later call.
         """
         while True:
             if self._failure:
@@ -247,13 +209,8 @@ class Session(Generic[_Book]):
                 return event
 
     def validate(self) -> None:
-        """Check what must always hold; for tests.
-
-        Raises
-        ------
-        AssertionError
-            If the session is in a state it can never be in.
-        """
+        """Check what must always hold; for tests. Raises AssertionError if the session is in a state it can never be
+        in."""
         assert (self._failure is not None) == (self._state is ConnectionState.ERROR)
         assert self._state in (ConnectionState.READY, ConnectionState.ERROR) or not self.book.open_jobs()
         assert self._frames.waiting <= self._frames.capacity

@@ -18,23 +18,14 @@ from traces.compiled import Array
 
 @dataclass(frozen=True, eq=False)
 class TaskPayload:
-    """The tasks of a job as they are sent to a worker that requests their lengths.
+    """The tasks of a job as they are sent to a worker that requests their lengths."""
 
-    Attributes
-    ----------
-    lengths : float64 (N,)
-    parts : tuple of Part, or None
-        None: one loop.
-    source, target : int64 (E,)
-        The edges of its graphs, part by part; tasks counted within their part.
-    bytes : float64 (E,)
-    """
-
-    lengths: Array
-    parts: tuple[Part, ...] | None = None
+    lengths: Array  # float64 (N,)
+    parts: tuple[Part, ...] | None = None  # None: one loop
+    # source, target: int64 (E,), the edges of its graphs, part by part; tasks counted within their part
     source: Array = field(default_factory=lambda: np.zeros(0, np.int64))
     target: Array = field(default_factory=lambda: np.zeros(0, np.int64))
-    bytes: Array = field(default_factory=lambda: np.zeros(0))
+    bytes: Array = field(default_factory=lambda: np.zeros(0))  # float64 (E,)
 
     @property
     def total_gflop(self) -> float:
@@ -80,13 +71,8 @@ class TaskPayload:
 
 
 def check_payload(payload: TaskPayload | None, message: Records | Transfers) -> None:
-    """Hold a worker to what it was told, if it was told anything.
-
-    Raises
-    ------
-    ProtocolError
-        If it reports other lengths, or transfers along other edges.
-    """
+    """Hold a worker to what it was told, if it was told anything. Raises ProtocolError if it reports other lengths, or
+    transfers along other edges."""
     if payload is None:
         return
     if isinstance(message, Records):

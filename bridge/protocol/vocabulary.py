@@ -48,23 +48,12 @@ def name_of(message: Message) -> str:
 class Vocabulary:
     """The messages of one kind of connection.
 
-    Parameters
-    ----------
-    table : Table
-        Who may send what when.
-    types : sequence of type
-        All messages, in the order of ``PROTOCOL.md``.
-    greeting : type
-        Reads the first message, of whatever version.
-
-    Attributes
-    ----------
-    types : dict
-        The messages by their names on the wire.
-    steps : dict
-        The next state by state and name, or end of stream.
-    senders : dict
-        The only side that may send a message, by type.
+    - ``table``: who may send what when.
+    - ``types``: all messages, in the order of ``PROTOCOL.md``.
+    - ``greeting``: reads the first message, of whatever version.
+    - ``types``: the messages by their names on the wire.
+    - ``steps``: the next state by state and name, or end of stream.
+    - ``senders``: the only side that may send a message, by type.
     """
 
     def __init__(
@@ -89,26 +78,16 @@ class Vocabulary:
         return self.senders[type(message)]
 
     def encode(self, message: Message) -> bytes:
-        """The MessagePack form of a message.
-
-        Raises
-        ------
-        MessageError
-            If a field holds something MessagePack has no form for.
-        """
+        """The MessagePack form of a message. Raises MessageError if a field holds something MessagePack has no form
+        for."""
         try:
             return self._encoder.encode(message)
         except (TypeError, ValueError, OverflowError) as error:
             raise MessageError(f"{name_of(message)} cannot be written: {shown(str(error), 160)}") from error
 
     def decode(self, payload: bytes | memoryview, sender: Role) -> Message:
-        """The message in a payload, of those that ``sender`` may send.
-
-        Raises
-        ------
-        MessageError
-            If it is not exactly one map with a known ``type`` and that type's fields, each once and in its range.
-        """
+        """The message in a payload, of those that ``sender`` may send. Raises MessageError if it is not exactly one map
+        with a known ``type`` and that type's fields, each once and in its range."""
         message = self.read(payload, sender)
         # All fields are there and no others, so that their number tells; maps within are those of our own encoding, mostly.
         several = entries(payload) != self._entries[type(message)]
@@ -124,13 +103,7 @@ class Vocabulary:
         return message
 
     def greeting(self, payload: bytes | memoryview) -> Greeting:
-        """The version, token and role of a first message of any version.
-
-        Raises
-        ------
-        MessageError
-            If it is none.
-        """
+        """The version, token and role of a first message of any version. Raises MessageError if it is none."""
         greeting: Greeting = _decoded(self._greeting, payload)
         return greeting
 

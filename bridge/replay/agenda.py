@@ -19,14 +19,9 @@ END, NODE, DRAIN, SUBMIT, WITHDRAWN, LOOK = range(6)
 class Agenda:
     """What is to happen: (instant, what, which).
 
-    Parameters
-    ----------
-    workload : Workload
-        Its jobs are submitted and withdrawn, but for those that run already.
-    windows : Windows or None
-        They begin and end, and who is in one of them is withdrawn then.
-    window : ndarray of int64
-        The window of each job, -1 for none.
+    - ``workload``: its jobs are submitted and withdrawn, but for those that run already.
+    - ``windows``: they begin and end, and who is in one of them is withdrawn then.
+    - ``window``: ndarray of int64, the window of each job, -1 for none.
     """
 
     def __init__(self, workload: Workload, windows: Windows | None, window: Array) -> None:

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 
 class Answers:
-    """Rows of jobs whose end is wanted: of those that Slurm starts, and of those that it cuts.
-
-    Parameters
-    ----------
-    recorded : bool
-        Whether nobody is asked, as jobs last for as long as the log says.
-    """
+    """Rows of jobs whose end is wanted: of those that Slurm starts, and of those that it cuts. ``recorded``: whether
+    nobody is asked, as jobs last for as long as the log says."""
 
     def __init__(self, recorded: bool) -> None:
         self.recorded = recorded

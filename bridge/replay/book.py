@@ -1,18 +1,64 @@
-"""What is known of the jobs of a replay: a row for each attempt, its cores, and Slurm's number of it."""
+"""What is known of the jobs of a replay: a row for each attempt, its cores, and Slurm's number of it.
+
+Slurm says how many cores a job has on which nodes; there it has the lowest that are free.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from bls.running_jobs import JobColumns
 from bls.workloads.workload import Workload
-from bridge.replay.allocation import Cores
+from bridge.replay.host_names import expanded
 from bridge.replay.messages import Launch
+from traces.base.errors import PeerError
 from traces.compiled import Array
 from traces.lifecycle import Ending, Reason
+
+
+class Cores:
+    """The cores of a machine, and which of them are free; host h has ``first_core[h]`` up to ``first_core[h + 1]``."""
+
+    def __init__(self, first_core: Array) -> None:
+        self._first = first_core
+        self._free = np.ones(int(first_core[-1]), bool)
+
+    def take(self, launch: Launch, host: Mapping[str, int], who: str) -> list[tuple[int, int]]:
+        """The cores of a job that starts: half-open intervals, ascending. Raises PeerError if there are none; ``who``
+        is the job."""
+        names = expanded(launch.nodes)
+        if len(names) != len(launch.cpus):
+            raise PeerError(f"Slurm starts {who} on {len(names)} nodes with {len(launch.cpus)} numbers of CPUs")
+        taken: list[int] = []
+        for name, count in zip(names, launch.cpus, strict=True):
+            if name not in host:
+                raise PeerError(f"Slurm starts {who} on {name}, which is no node of the machine")
+            lo, hi = int(self._first[host[name]]), int(self._first[host[name] + 1])
+            free = lo + np.flatnonzero(self._free[lo:hi])[:count]
+            if len(free) < count:
+                raise PeerError(f"Slurm starts {who} on {count} cores of {name}, of which {len(free)} are free")
+            self._free[free] = False
+            taken += free.tolist()
+        return _intervals(sorted(taken))
+
+    def free(self, held: Iterable[tuple[int, int]]) -> None:
+        """These are free again."""
+        for lo, hi in held:
+            self._free[lo:hi] = True
+
+
+def _intervals(cores: list[int]) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    for core in cores:
+        if found and found[-1][1] == core:
+            found[-1] = (found[-1][0], core + 1)
+        else:
+            found.append((core, core + 1))
+    return found
+
 
 #: What slurmctld writes when its backfilling, or its main scheduler, starts a job.
 _STARTED = re.compile(r"(sched/backfill: _start_job: Started|sched: Allocate) JobId=(\d+)")
@@ -21,13 +67,8 @@ _STARTED = re.compile(r"(sched/backfill: _start_job: Started|sched: Allocate) Jo
 class Book:
     """The rows of jobs; the first ones are those of the workload, and the others later attempts.
 
-    Parameters
-    ----------
-    workload : Workload
-    first_core : ndarray of int64
-        Host h has the cores ``first_core[h]`` up to ``first_core[h + 1]``.
-    host : mapping of str to int
-        The host of a node's name.
+    - ``first_core``: ndarray of int64, host h has the cores ``first_core[h]`` up to ``first_core[h + 1]``.
+    - ``host``: the host of a node's name.
     """
 
     def __init__(self, workload: Workload, first_core: Array, host: Mapping[str, int]) -> None:
@@ -82,13 +123,7 @@ class Book:
         self.waiting += 1
 
     def start(self, row: int, launch: Launch, now_ns: int, *, preset: bool = False) -> None:
-        """Slurm has started a job.
-
-        Raises
-        ------
-        PeerError
-            If its cores are not free.
-        """
+        """Slurm has started a job. Raises PeerError if its cores are not free."""
         self.held[row] = self._cores.take(launch, self._host, f"job {self.job(row)}")
         self.columns.start_ns[row] = now_ns
         self.columns.held_cores[row] = sum(hi - lo for lo, hi in self.held[row])

@@ -44,46 +44,22 @@ def phase_of(repeat: int, cycle_ns: int) -> int | None:
 
 @dataclass(frozen=True)
 class SlurmChoice:
-    """Which Slurm, and under which clock.
+    """Which Slurm, and under which clock."""
 
-    Attributes
-    ----------
-    slurm_conf : str or None
-        A site's file, whose nodes are the machine.
-    given : tuple of str
-        Keys of slurm.conf, as ``KEY=VALUE``.
-    settle_s : float or None
-        When nothing has happened for so long the date jumps; 0: never. None: 70 s, or never if priorities change by
-        themselves, or the clock runs.
-    rate : float
-        As of ``bridge.replay.run.replay``.
-    phase_ns : int or None
-        The same; None: by the number of the repeat, or the seed (:func:`phase_of`).
-    topology : str or None
-        A file of switches.
-    priorities : str
-        ``slurm`` or ``recorded``.
-    cleanup_ns : int
-        As of ``bridge.replay.run.replay``.
-    """
-
-    slurm_conf: str | None = None
-    given: tuple[str, ...] = ()
+    slurm_conf: str | None = None  # a site's file, whose nodes are the machine
+    given: tuple[str, ...] = ()  # keys of slurm.conf, as ``KEY=VALUE``
+    # when nothing has happened for so long the date jumps; 0: never. None: 70 s, or never if priorities change by
+    # themselves, or the clock runs
     settle_s: float | None = None
-    rate: float = 0.0
-    phase_ns: int | None = None
-    topology: str | None = None
-    priorities: str = PRIORITIES.default
-    cleanup_ns: int = 0
+    rate: float = 0.0  # as of ``bridge.replay.run.replay``
+    phase_ns: int | None = None  # the same; None: by the number of the repeat, or the seed (:func:`phase_of`)
+    topology: str | None = None  # a file of switches
+    priorities: str = PRIORITIES.default  # ``slurm`` or ``recorded``
+    cleanup_ns: int = 0  # as of ``bridge.replay.run.replay``
 
     def machine(self) -> Platform | None:
-        """The machine of the site's file, with its switches where a platform can have them; None without one.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be used.
-        """
+        """The machine of the site's file, with its switches where a platform can have them; None without one. Raises
+        InputError if the file cannot be used."""
         if self.slurm_conf is None:
             return None
         found = self._with_switches(of_site(self.slurm_conf, settings(self.given)))
@@ -93,13 +69,8 @@ class SlurmChoice:
             return found.platform()
 
     def switched(self, machine: Platform) -> Platform:
-        """A machine, with the switches by which jobs can be kept together.
-
-        Raises
-        ------
-        InputError
-            If a platform cannot have them.
-        """
+        """A machine, with the switches by which jobs can be kept together. Raises InputError if a platform cannot have
+        them."""
         try:
             return replace(machine, switches=self.configuration(machine).platform_switches())
         except InputError as error:
@@ -109,13 +80,8 @@ class SlurmChoice:
         return found if self.topology is None else found.with_switches(self.topology)
 
     def configuration(self, machine: Platform) -> Configuration:
-        """What Slurm is told, of a machine that is the site's if there is one.
-
-        Raises
-        ------
-        InputError
-            If a key or the file cannot be used, or Slurm cannot have such a machine.
-        """
+        """What Slurm is told, of a machine that is the site's if there is one. Raises InputError if a key or the file
+        cannot be used, or Slurm cannot have such a machine."""
         given = settings(self.given)
         return self._with_switches(
             of_machine(given, machine) if self.slurm_conf is None else of_site(self.slurm_conf, given)
@@ -128,13 +94,7 @@ class SlurmChoice:
         return 0.0 if self.rate else _SETTLE_S
 
     def phase(self, found: Configuration, repeat: int) -> int | None:
-        """What ``phase_ns`` comes to, of a repeat or a seed.
-
-        Raises
-        ------
-        InputError
-            If it is not within Slurm's cycle.
-        """
+        """What ``phase_ns`` comes to, of a repeat or a seed. Raises InputError if it is not within Slurm's cycle."""
         if self.phase_ns is None:
             return phase_of(repeat, found.backfills_ns)
         if not self.phase_ns < found.backfills_ns:
@@ -145,13 +105,8 @@ class SlurmChoice:
         return self.phase_ns
 
     def check(self, machine: Platform) -> None:
-        """See that it can be replayed, as far as this is known before.
-
-        Raises
-        ------
-        InputError
-            If there is no Slurm, or as :meth:`configuration` and :meth:`phase`.
-        """
+        """See that it can be replayed, as far as this is known before. Raises InputError if there is no Slurm, or as
+        :meth:`configuration` and :meth:`phase`."""
         installed_slurm()
         self.phase(self.configuration(machine), 0)
 
@@ -198,13 +153,8 @@ def given_choice(
     priorities: str = PRIORITIES.default,
     cleanup_s: float = CLEANUP.default,
 ) -> SlurmChoice:
-    """A choice as options give it; each is checked.
-
-    Raises
-    ------
-    InputError
-        If one is out of its range, or two cannot be together.
-    """
+    """A choice as options give it; each is checked. Raises InputError if one is out of its range, or two cannot be
+    together."""
     settle_s = None if settle_s is None else SETTLE.check(settle_s)
     if settle_s and rate:
         raise InputError(f"{SETTLE}: not with {RATE}, by which the clock runs without a jump; allowed: one of them")

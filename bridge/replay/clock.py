@@ -9,6 +9,7 @@ import ctypes
 import mmap
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 #: No instant: nobody waits for any.
 NEVER = 2**63 - 1
@@ -36,16 +37,10 @@ class _Shared(ctypes.Structure):
 class Clock:
     """A clock in a file that a program shares; the program has the first turn.
 
-    Parameters
-    ----------
-    path : Path
-        The file; it is made.
-    library : Path
-        What ``native/clock.c`` was built to.
-    date_ns : int
-        What it shows at first.
-    rate : float
-        How many times as fast as real time it runs; 0: it stands still until it is moved.
+    - ``path``: the file; it is made.
+    - ``library``: what ``native/clock.c`` was built to.
+    - ``date_ns``: what it shows at first.
+    - ``rate``: how many times as fast as real time it runs; 0: it stands still until it is moved.
     """
 
     def __init__(self, path: Path, library: Path, date_ns: int, rate: float = 0.0) -> None:
@@ -128,3 +123,11 @@ class Clock:
 
     def _address(self) -> int:
         return ctypes.addressof(self._shared)
+
+
+class Pace(NamedTuple):
+    """How the clock goes."""
+
+    origin_ns: int  # the date of the workload's time 0
+    settle_ns: int  # when nothing has happened for so long the date jumps; 0: it never does
+    cleanup_ns: int = 0  # how long nodes take to clean up after a job

@@ -38,57 +38,27 @@ _NAMED = re.compile(r"PartitionName=(\S+)", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Node:
-    """A node, and what slurm.conf says of it.
-
-    Attributes
-    ----------
-    name : str
-    cpus : int
-    words : str
-        Of its line.
-    memory_mb : int
-        0: it is not said.
-    resources : tuple of (str, int)
-        Generic ones, as GPUs.
-    features : tuple of str
-    line : int
-        Tells neighbours apart that stand in lines of their own.
-    """
+    """A node, and what slurm.conf says of it."""
 
     name: str
     cpus: int
-    words: str
-    memory_mb: int = 0
-    resources: tuple[tuple[str, int], ...] = ()
+    words: str  # of its line
+    memory_mb: int = 0  # 0: it is not said
+    resources: tuple[tuple[str, int], ...] = ()  # tuple of (str, int), generic ones, as GPUs
     features: tuple[str, ...] = ()
-    line: int = 0
+    line: int = 0  # tells neighbours apart that stand in lines of their own
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """What a slurm.conf is made of, but for where its files are.
+    """What a slurm.conf is made of, but for where its files are."""
 
-    Attributes
-    ----------
-    keys : dict of str to str
-        Those that a site or the user has chosen, or that what jobs ask for needs.
-    nodes : tuple of Node
-    partitions : tuple of str
-        Lines.
-    replaced : tuple of str
-        What of a site's file does not hold, in words.
-    switches : tuple of NamedSwitch
-        Of topology.conf; empty: there is no topology.
-    site : bool
-        Whether it is a site's: its partitions are known by their names.
-    """
-
-    keys: dict[str, str]
+    keys: dict[str, str]  # those that a site or the user has chosen, or that what jobs ask for needs
     nodes: tuple[Node, ...]
-    partitions: tuple[str, ...]
-    replaced: tuple[str, ...] = field(default=())
-    switches: tuple[NamedSwitch, ...] = field(default=())
-    site: bool = False
+    partitions: tuple[str, ...]  # lines
+    replaced: tuple[str, ...] = field(default=())  # what of a site's file does not hold, in words
+    switches: tuple[NamedSwitch, ...] = field(default=())  # of topology.conf; empty: there is no topology
+    site: bool = False  # whether it is a site's: its partitions are known by their names
 
     @property
     def backfills_ns(self) -> int:
@@ -105,13 +75,7 @@ class Configuration:
         return replace(self, keys=over(self.keys, more))
 
     def with_switches(self, path: str, where: str = "--topology") -> Configuration:
-        """The same with the switches of a file.
-
-        Raises
-        ------
-        InputError
-            If it cannot be used.
-        """
+        """The same with the switches of a file. Raises InputError if it cannot be used."""
         return replace(self, switches=read_switches(path, [node.name for node in self.nodes], where))
 
     def text(self, jobs: int) -> str:
@@ -149,13 +113,7 @@ class Configuration:
         return {"topology.conf": switches_text(self.switches)} if self.switches else {}
 
     def platform_switches(self) -> tuple[Switch, ...]:
-        """The switches as a platform has them.
-
-        Raises
-        ------
-        InputError
-            If it cannot have them.
-        """
+        """The switches as a platform has them. Raises InputError if it cannot have them."""
         return switches_of(self.switches, [node.name for node in self.nodes])
 
     def platform(self) -> Platform:
@@ -187,13 +145,7 @@ def partition_names(found: Configuration) -> list[str]:
 
 
 def settings(given: Sequence[str]) -> dict[str, str]:
-    """What ``--set KEY=VALUE`` says.
-
-    Raises
-    ------
-    InputError
-        If one is no such pair, or a key is the replay's own.
-    """
+    """What ``--set KEY=VALUE`` says. Raises InputError if one is no such pair, or a key is the replay's own."""
     found: dict[str, str] = {}
     for text in given:
         name, equals, value = text.partition("=")
@@ -219,13 +171,8 @@ def settings(given: Sequence[str]) -> dict[str, str]:
 
 
 def of_machine(given: Mapping[str, str], machine: Platform) -> Configuration:
-    """For a machine; what is ``given`` holds in any case.
-
-    Raises
-    ------
-    InputError
-        If its partitions have limits that only slurmdbd could keep.
-    """
+    """For a machine; what is ``given`` holds in any case. Raises InputError if its partitions have limits that only
+    slurmdbd could keep."""
     sizes = [int(size) for size in machine.first_core[1:] - machine.first_core[:-1]]
     names = [f"n{at}" for at in range(len(sizes))]
     resources = [group.resources for group in machine.hosts for _ in range(group.count)]

@@ -18,8 +18,7 @@ from bridge.replay.clock import NEVER, Clock
 from bridge.replay.configuration import HERE
 from bridge.replay.installed import Slurm
 from bridge.replay.messages import MessageError, whole_messages
-from bridge.replay.nodes import NodeController
-from bridge.replay.sockets import connected, listening
+from bridge.replay.nodes import NodeController, connected, listening
 from traces.base.errors import InputError, PeerError
 
 #: Between two looks at whether slurmctld is alive.
@@ -61,16 +60,8 @@ def _heard(error: PeerError) -> Iterator[None]:
 class Controller:
     """A slurmctld, and the program that speaks with it through libslurm.
 
-    Parameters
-    ----------
-    folder : Path
-        Of its own; it holds ``slurm.conf`` and becomes the home of all of slurmctld's files.
-    slurm : Slurm
-        The installed one.
-    clock : Clock
-    libraries : tuple of Path
-        What ``native/clock.c`` and ``native/requests.c`` were built to.
-    nodes : NodeController
+    - ``folder``: of its own; it holds ``slurm.conf`` and becomes the home of all of slurmctld's files.
+    - ``libraries``: what ``native/clock.c`` and ``native/requests.c`` were built to.
     """
 
     def __init__(
@@ -118,13 +109,8 @@ class Controller:
         return (int(used[11]) + int(used[12])) / os.sysconf("SC_CLK_TCK")
 
     def begin(self) -> None:
-        """Wait until it has come up, and listens.
-
-        Raises
-        ------
-        InputError
-            If it does not: what it is configured with is wrong.
-        """
+        """Wait until it has come up, and listens. Raises InputError if it does not: what it is configured with is
+        wrong."""
         try:
             self._await(self._clock.await_turn(_LOOK_S))
             self.settle()
@@ -151,12 +137,8 @@ class Controller:
     def step(self, until_ns: int) -> bool:
         """Give it a turn: it runs until it has said something, or nothing can happen before an instant; whether it has.
 
-        Raises
-        ------
-        InputError
-            If it could not write its files: what it has decided since then nobody could explain.
-        PeerError
-            If it has died, hangs, or has sent what is not understood.
+        Raises InputError if it could not write its files: what it has decided since then nobody could explain. Raises
+        PeerError if it has died, hangs, or has sent what is not understood.
         """
         clock = self._clock
         if not (self._touched or clock.rate) and clock.wake_ns >= until_ns and clock.wake_ns > clock.now_ns:
@@ -218,13 +200,8 @@ class Controller:
         self._touched = True
 
     def request(self, *fields: object) -> int:
-        """Ask for something through libslurm (``native/requests.c``); returns the number of the answer.
-
-        Raises
-        ------
-        Refused
-            If Slurm does not do it.
-        """
+        """Ask for something through libslurm (``native/requests.c``); returns the number of the answer. Raises Refused
+        if Slurm does not do it."""
         return int(self.words(*fields)[0])
 
     def words(self, *fields: object) -> list[str]:

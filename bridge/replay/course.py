@@ -19,14 +19,12 @@ from bridge.replay.agenda import DRAIN, END, LOOK, NODE, SUBMIT, WITHDRAWN, Agen
 from bridge.replay.answers import Answers
 from bridge.replay.asking import Asking
 from bridge.replay.book import Book
-from bridge.replay.cleaning import Cleaning
-from bridge.replay.clock import NEVER, Clock
+from bridge.replay.clock import NEVER, Clock, Pace
 from bridge.replay.configuration import Node
 from bridge.replay.controller import Controller
 from bridge.replay.installed import Slurm
 from bridge.replay.messages import Kind, Launch, answered_code, epilog_complete, registration
-from bridge.replay.nodes import Happenings, NodeController
-from bridge.replay.pace import Pace
+from bridge.replay.nodes import Cleaning, Happenings, NodeController
 from bridge.replay.trace.dependents import Dependents
 from bridge.replay.trace.node_states import NodeStates
 from bridge.replay.trace.submissions import Submissions
@@ -53,20 +51,9 @@ _REQUEUE_NS = 122 * NS_PER_S
 class Course:
     """What is to happen, and what has.
 
-    Parameters
-    ----------
-    scenario : Scenario
-        Its workload and what constrains it, and its machine; nothing else of it is for Slurm.
-    controller : Controller
-        It has come up.
-    clock : Clock
-    nodes : NodeController
-    known : sequence of Node
-        What Slurm knows of the hosts, in the machine's order.
-    slurm : Slurm
-    pace : Pace
-    asked : Submissions
-        What jobs ask for.
+    - ``scenario``: its workload and what constrains it, and its machine; nothing else of it is for Slurm.
+    - ``controller``: it has come up.
+    - ``known``: what Slurm knows of the hosts, in the machine's order.
     """
 
     def __init__(
@@ -125,15 +112,8 @@ class Course:
     # ---- how it goes on ----
 
     def go_on(self) -> None:
-        """Do the next thing, or let slurmctld do something.
-
-        Raises
-        ------
-        InputError
-            If Slurm does not take a job, or never starts it.
-        PeerError
-            If slurmctld has died, hangs, or does what is not understood.
-        """
+        """Do the next thing, or let slurmctld do something. Raises InputError if Slurm does not take a job, or never
+        starts it. Raises PeerError if slurmctld has died, hangs, or does what is not understood."""
         if self._put_off:
             self._tell_put_off()
             return

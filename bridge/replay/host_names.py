@@ -63,13 +63,7 @@ def _parsed(text: str) -> list[tuple[list[str], list[list[tuple[int, int, int]]]
 
 
 def counted(text: str) -> int:
-    """How many hosts a list has; none is expanded.
-
-    Raises
-    ------
-    ValueError
-        If it is no host list.
-    """
+    """How many hosts a list has; none is expanded. Raises ValueError if it is no host list."""
     return sum(
         prod(sum(last - first + 1 for first, last, _ in ranges) for ranges in brackets) for _, brackets in _parsed(text)
     )

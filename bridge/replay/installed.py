@@ -1,16 +1,24 @@
-"""The Slurm of this computer: where it is, and whether its messages are known."""
+"""The Slurm of this computer: where it is, whether its messages are known, and the two parts in C that work with it.
+
+These are built by ``cc`` when they are first used, and kept where the kernels' machine code is.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import os
 import re
+import shlex
 import shutil
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from bridge.replay.messages import LAYOUTS
 from traces.base.errors import InputError
+from traces.kernels import store
 
 #: Debian's names of what is needed.
 PACKAGES = "slurmctld slurm-client slurm-wlm-basic-plugins libslurm-dev"
@@ -23,30 +31,15 @@ _VERSION = re.compile(r"(\d\d\.\d\d)\.(\S+)")
 
 @dataclass(frozen=True)
 class Slurm:
-    """An installed Slurm.
-
-    Attributes
-    ----------
-    slurmctld : Path
-    release : str
-        As ``22.05.8``.
-    version : int
-        Of its protocol.
-    """
+    """An installed Slurm."""
 
     slurmctld: Path
-    release: str
-    version: int
+    release: str  # as ``22.05.8``
+    version: int  # of its protocol
 
 
 def installed_slurm() -> Slurm:
-    """The Slurm that is installed.
-
-    Raises
-    ------
-    InputError
-        If there is none, or one whose messages are not known.
-    """
+    """The Slurm that is installed. Raises InputError if there is none, or one whose messages are not known."""
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), *_FURTHER])
     found = shutil.which("slurmctld", path=path)
     if found is None:
@@ -59,3 +52,54 @@ def installed_slurm() -> Slurm:
     if named is None or named[1] not in LAYOUTS:
         raise InputError(f"{found} is {said.strip() or 'no Slurm'}; allowed: {', '.join(LAYOUTS)}")
     return Slurm(Path(found), f"{named[1]}.{named[2]}", LAYOUTS[named[1]])
+
+
+_SOURCES = Path(__file__).with_name("native")
+_LONGEST_WORDS = 300
+
+
+def clock_library(folder: Path) -> Path:
+    """The library that slurmctld is run with, in ``folder``. Raises InputError if it cannot be built."""
+    return _built("clock.c", ["-fPIC", "-shared"], ["-ldl", "-lpthread"], "", folder)
+
+
+def requests_program(release: str, folder: Path) -> Path:
+    """The program that speaks with slurmctld through libslurm, of a release of Slurm, as ``22.05.8``; in ``folder``.
+    Raises InputError if it cannot be built."""
+    return _built("requests.c", [], ["-lslurm"], release, folder)
+
+
+def _built(name: str, before: list[str], behind: list[str], release: str, folder: Path) -> Path:
+    # In the folder, where nobody removes it while it is used.
+    source = _SOURCES / name
+    compiler = shlex.split(os.environ.get("CC", "cc"))
+    digest = hashlib.sha256(source.read_bytes())
+    digest.update(repr((compiler, before, behind, release, os.uname().machine)).encode())
+    file = f"replay-{source.stem}-{digest.hexdigest()[:16]}"
+    kept = None if store.why_unused() is not None else store.cache_directory()
+    own = folder / file
+    with contextlib.suppress(OSError):
+        if kept is not None and (kept / file).stat().st_uid == os.geteuid():
+            shutil.copyfile(kept / file, own)
+            own.chmod(0o700)
+            return own
+    _build([*compiler, "-O2", *before, str(source), "-o", str(own), *behind], name)
+    if kept is not None:
+        with contextlib.suppress(OSError):  # a full disk: it is built again next time
+            descriptor, fresh = tempfile.mkstemp(dir=kept, prefix=f".new-{file}-")
+            os.close(descriptor)
+            shutil.copyfile(own, fresh)
+            os.replace(fresh, kept / file)
+    return own
+
+
+def _build(command: list[str], name: str) -> None:
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise InputError(
+            f"twolevel replay needs a C compiler, and there is no {command[0]}; CC can name another"
+        ) from None
+    if said.returncode:
+        error = next((line for line in said.stderr.splitlines() if "error" in line or "failed" in line), said.stderr)
+        raise InputError(f"{command[0]} cannot build {name}: {error.strip()[:_LONGEST_WORDS]}")

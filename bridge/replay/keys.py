@@ -22,21 +22,11 @@ BY_HOSTS = {"SelectType": "select/linear"}
 
 @dataclass(frozen=True)
 class Form:
-    """The values that a key takes here.
+    """The values that a key takes here."""
 
-    Attributes
-    ----------
-    allowed : str
-        In words, for the error.
-    pattern : str
-        A regular expression for the whole value.
-    most : int
-        Upper bound of a number.
-    """
-
-    allowed: str
-    pattern: str
-    most: int = 0
+    allowed: str  # in words, for the error
+    pattern: str  # a regular expression for the whole value
+    most: int = 0  # upper bound of a number
 
     def takes(self, value: str) -> bool:
         """Whether a value has this form."""
@@ -47,36 +37,19 @@ class Form:
 
 @dataclass(frozen=True)
 class Key:
-    """A key, and how a replay treats it.
+    """A key, and how a replay treats it."""
 
-    Attributes
-    ----------
-    name : str
-        As Slurm spells it.
-    why : str
-        The reason for this treatment.
-    form : Form or None
-        Values that are passed to slurmctld; None: no value of the file is.
-    instead : str or None
-        The replay's own value; None: the key is omitted, and Slurm's default holds. Empty: known only when it runs.
-    harmless : tuple of str
-        The only values that may be omitted, Slurm's default first; any other is refused. Empty: all may be omitted.
-    """
-
-    name: str
-    why: str
-    form: Form | None = None
+    name: str  # as Slurm spells it
+    why: str  # the reason for this treatment
+    form: Form | None = None  # values that are passed to slurmctld; None: no value of the file is
+    # the replay's own value; None: the key is omitted, and Slurm's default holds. Empty: known only when it runs
     instead: str | None = None
+    # the only values that may be omitted, Slurm's default first; any other is refused. Empty: all may be omitted
     harmless: tuple[str, ...] = ()
 
     def check(self, value: str) -> None:
-        """Refuse a value that a replay cannot have.
-
-        Raises
-        ------
-        InputError
-            One line with the key, the value, the reason and the allowed values.
-        """
+        """Refuse a value that a replay cannot have. Raises InputError: one line with the key, the value, the reason and
+        the allowed values."""
         if self.form is not None and not self.form.takes(value):
             raise InputError(f"{self.name}={_said(value)}; allowed: {self.form.allowed}")
         if self.harmless and value.lower() not in self.harmless:
@@ -128,13 +101,7 @@ _N16, _N32, _N64 = _number(16), _number(32), _number(64)
 
 
 def whole(text: str, bits: int = 64) -> int:
-    """A number as Slurm writes it.
-
-    Raises
-    ------
-    ValueError
-        If it is none, or it is not below the range of these bits.
-    """
+    """A number as Slurm writes it. Raises ValueError if it is none, or it is not below the range of these bits."""
     form = _count(bits)
     if not form.takes(text):
         raise ValueError(f"{_said(text)}; allowed: {form.allowed}")
@@ -310,13 +277,7 @@ LINES: Sequence[str] = ("nodename", "partitionname", "nodeset", "downnodes", "fr
 
 
 def known(table: Mapping[str, Key], name: str, of: str = "slurm.conf 22.05") -> Key:
-    """The key of a name in any case.
-
-    Raises
-    ------
-    InputError
-        If Slurm has no such key.
-    """
+    """The key of a name in any case. Raises InputError if Slurm has no such key."""
     found = table.get(name.lower())
     if found is None:
         names = [key.name for key in table.values()]
@@ -327,13 +288,8 @@ def known(table: Mapping[str, Key], name: str, of: str = "slurm.conf 22.05") -> 
 
 
 def line_of(words: Mapping[str, str]) -> str:
-    """Keys and values as slurm.conf has them on one line; a value that is empty or has a blank stands in quotation marks.
-
-    Raises
-    ------
-    InputError
-        If a value could go on as another key.
-    """
+    """Keys and values as slurm.conf has them on one line; a value that is empty or has a blank stands in quotation
+    marks. Raises InputError if a value could go on as another key."""
     for key, value in words.items():
         if not re.fullmatch(r'[^"#\\\n\r\t\v\f]*', value):
             raise InputError(f"{key}={shown(value)}; allowed: no quotation mark, #, backslash or end of line")

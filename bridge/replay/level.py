@@ -14,14 +14,7 @@ from traces.compiled import Array
 
 
 class SlurmLevel:
-    """The batch level of a replay.
-
-    Parameters
-    ----------
-    scenario : Scenario
-    course : Course
-        Of its jobs.
-    """
+    """The batch level of a replay. ``course``: of its jobs."""
 
     #: Slurm ends jobs, whatever their applications have told; and nobody decides before the end of a job that starts is known.
     dealings = Dealings(directs=True, awaits_outcomes=True)
@@ -111,15 +104,8 @@ class SlurmLevel:
     # ---- how it goes on ----
 
     def advance(self, max_ends: int) -> BatchStatus:
-        """Run until an answer is needed, so many jobs have ended, or all have.
-
-        Raises
-        ------
-        InputError
-            If Slurm does not take a job, or never starts it.
-        PeerError
-            If slurmctld has died, hangs, or does what is not understood.
-        """
+        """Run until an answer is needed, so many jobs have ended, or all have. Raises InputError if Slurm does not take
+        a job, or never starts it. Raises PeerError if slurmctld has died, hangs, or does what is not understood."""
         upto = self.ended + max_ends
         while True:
             if self._answers.started:

@@ -77,21 +77,11 @@ class Reader:
 
 @dataclass(frozen=True)
 class Launch:
-    """A job that Slurm starts.
+    """A job that Slurm starts."""
 
-    Attributes
-    ----------
-    job : int
-        Slurm's number of it.
-    nodes : str
-        A host list, as ``n[0-3,7]``.
-    cpus : tuple of int
-        How many CPUs it has on each of them.
-    """
-
-    job: int
-    nodes: str
-    cpus: tuple[int, ...]
+    job: int  # Slurm's number of it
+    nodes: str  # a host list, as ``n[0-3,7]``
+    cpus: tuple[int, ...]  # how many CPUs it has on each of them
 
 
 def _text(text: str | None) -> bytes:
@@ -177,13 +167,8 @@ def whole_messages(received: bytearray) -> Iterator[bytes]:
 
 
 def opened(raw: bytes, version: int) -> tuple[int, Reader]:
-    """A message's kind, and its body.
-
-    Raises
-    ------
-    MessageError
-        If it is of another release, or is not laid out as it should be.
-    """
+    """A message's kind, and its body. Raises MessageError if it is of another release, or is not laid out as it should
+    be."""
     head = Reader(raw)
     found = head.number(2)
     if found != version:

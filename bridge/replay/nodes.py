@@ -1,9 +1,15 @@
-"""The node controller speaks for all nodes: what slurmctld says to any of them comes here, and is answered at once."""
+"""The node controller speaks for all nodes: what slurmctld says to any of them comes here, and is answered at once.
+
+Its sockets are in a folder that only its owner may enter; no port is opened.
+"""
 
 from __future__ import annotations
 
+import os
 import socket
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +24,39 @@ from bridge.replay.messages import (
     stopped_job,
     whole_messages,
 )
-from bridge.replay.sockets import listening
+
+
+@contextmanager
+def _address(folder: Path, name: str) -> Iterator[str]:
+    # A short one, however long the folder's name is.
+    descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{descriptor}/{name}"
+    finally:
+        os.close(descriptor)
+
+
+def listening(folder: Path, name: str, backlog: int) -> socket.socket:
+    """A new socket that others connect to."""
+    found = socket.socket(socket.AF_UNIX)
+    with _address(folder, name) as address:
+        found.bind(address)
+    found.listen(backlog)
+    found.setblocking(False)
+    return found
+
+
+def connected(folder: Path, name: str) -> socket.socket:
+    """A socket that is connected to one."""
+    found = socket.socket(socket.AF_UNIX)
+    try:
+        with _address(folder, name) as address:
+            found.connect(address)
+    except OSError:  # nobody listens
+        found.close()
+        raise
+    return found
+
 
 #: What a slurmd answers when it is to end a job whose processes are gone: the node is free at once.
 _ALREADY_COMPLETE = 4002
@@ -47,22 +85,13 @@ def node_of(address: bytes | bytearray) -> int:
 
 
 class Happenings(NamedTuple):
-    """Whom to tell what.
+    """Whom to tell what."""
 
-    Attributes
-    ----------
-    launched : callable
-        Slurm starts a job.
-    ended : callable
-        Slurm ends a job on a node, by its number, and with a message of this kind; returns whether the node says that there is
-        nothing left of it, and not that it will.
-    wanted : callable
-        Slurm wants a node to register.
-    """
-
-    launched: Callable[[Launch], None]
+    launched: Callable[[Launch], None]  # Slurm starts a job
+    # Slurm ends a job on a node, by its number, and with a message of this kind; returns whether the node says that
+    # there is nothing left of it, and not that it will
     ended: Callable[[int, Kind, int], bool]
-    wanted: Callable[[int], None]
+    wanted: Callable[[int], None]  # Slurm wants a node to register
 
 
 def _nothing(*said: object) -> None:
@@ -78,15 +107,7 @@ NOBODY = Happenings(_nothing, _over, _nothing)
 
 
 class NodeController:
-    """All nodes; ``tell`` is who is told what happens.
-
-    Parameters
-    ----------
-    folder : Path
-        Where its socket is made.
-    version : int
-        Of the protocol.
-    """
+    """All nodes; ``tell`` is who is told what happens. ``folder``: where its socket is made."""
 
     def __init__(self, folder: Path, version: int) -> None:
         self._version = version
@@ -164,3 +185,44 @@ class NodeController:
         elif kind == Kind.REQUEST_NODE_REGISTRATION_STATUS:
             self.tell.wanted(node)
         return return_code(self._version, 0)
+
+
+class Cleaning:
+    """Nodes that clean up. Instants are a workload's, ns; numbers are Slurm's. ``cleanup_ns``: how long nodes take to
+    clean up after a job."""
+
+    def __init__(self, cleanup_ns: int) -> None:
+        self._cleanup_ns = cleanup_ns
+        self._left: dict[int, int] = {}
+        self._to_tell: deque[tuple[int, int, int]] = deque()  # ascending, as all take as long
+
+    def begin(self, number: int, nodes: int) -> None:
+        """A job has started on so many nodes."""
+        self._left[number] = nodes
+
+    def lose(self, number: int) -> None:
+        """One of a job's nodes went down: it tells nothing."""
+        self._left[number] -= 1
+
+    def end(self, number: int, node: int, now_ns: int) -> bool:
+        """Slurm has ended a job on a node, or asks again; whether there is nothing left of it there.
+
+        A real node says so later, and after the last one Slurm looks for whom to start at once. So does it here: the last
+        one tells it by itself, and the others when they are asked.
+        """
+        left = self._left.get(number, 0) - 1
+        self._left[number] = left
+        if left == 0:
+            self._to_tell.append((now_ns + self._cleanup_ns, number, node))
+        # Slurm asks again after some minutes.
+        return left != 0 and not any((number, node) == one[1:] for one in self._to_tell)
+
+    def next_ns(self) -> int | None:
+        """When the next node tells that it has cleaned up; None if none will."""
+        return self._to_tell[0][0] if self._to_tell else None
+
+    def told(self, until_ns: int) -> tuple[int, int] | None:
+        """The (number, node) that tells it by an instant, and does not any more; None if none does."""
+        if not self._to_tell or self._to_tell[0][0] > until_ns:
+            return None
+        return self._to_tell.popleft()[1:]

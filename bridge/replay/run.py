@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from contextlib import closing
 from dataclasses import dataclass
@@ -13,26 +14,45 @@ from bls.policies.slurm.parameters import LEAD_NS
 from bls.workloads.calendar import Calendar
 from bridge.couplings import Applications, PeerOptions, Watch
 from bridge.couplings.contract import nothing_done
-from bridge.replay.clock import Clock
-from bridge.replay.complaints import check_taken
+from bridge.options.declared import SLURM_SET
+from bridge.replay.clock import Clock, Pace
 from bridge.replay.configuration import Configuration
 from bridge.replay.controller import Controller
 from bridge.replay.course import Course
-from bridge.replay.installed import Slurm
+from bridge.replay.installed import Slurm, clock_library, requests_program
 from bridge.replay.level import SlurmLevel
-from bridge.replay.native import clock_library, requests_program
 from bridge.replay.nodes import NodeController
-from bridge.replay.pace import Pace
 from bridge.replay.trace.log_words import log_words
 from bridge.replay.trace.submissions import configured, submissions
 from bridge.runs.result import BatchNotes, Result
 from bridge.runs.simulation import application_notes, ledger_of
 from bridge.scenarios.scenario import Options, Scenario
+from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
 from traces.base.written_file import write_text
 
 if TYPE_CHECKING:
     from bridge.report.page import Page
+
+#: As "Invalid SchedulerParameters bf_interval: 0", or "ignoring SchedulerParameters: default_queue_depth value of -2".
+_COMPLAINT = re.compile(r"^\[[^]]*\] (?:error: |warning: )?((?:invalid|ignoring) \w*Parameters\b.*)$", re.I | re.M)
+
+
+def complaints(log: str) -> tuple[str, ...]:
+    """What a log says of parameters that were not taken, each once, in its order."""
+    return tuple(dict.fromkeys(said.strip() for said in _COMPLAINT.findall(log)))
+
+
+def check_taken(log: Path, found: Configuration) -> tuple[str, ...]:
+    """What slurmctld has said so far of a site's parameters that it has not taken, in words: it does so on the machine,
+    too. Raises InputError if it has not taken one, and they are no site's: it was given by ``--set``."""
+    said = complaints(log.read_text(encoding="utf-8", errors="replace")) if log.is_file() else ()
+    if said and not found.site:
+        raise InputError(
+            f"{SLURM_SET}: slurmctld says: {said[0]}; allowed: what Slurm takes, as it would go on with its default"
+        )
+    return tuple(f"slurmctld goes on with a default, as it says: {one}" for one in said)
+
 
 #: Under a clock that runs it has so much real time more to come up, and nodes to register.
 _STARTS_S = 5
@@ -58,23 +78,12 @@ class ReplayOptions(Options):
 
 @dataclass(frozen=True)
 class Replay:
-    """What a replay has found.
+    """What a replay has found."""
 
-    Attributes
-    ----------
-    result : Result
-        As of a run.
-    cost : dict
-        What it has taken, for the record.
-    found : Configuration
-        What Slurm was configured with.
-    notes : tuple of str
-        What of the log was not asked for, and which of a site's parameters Slurm has not taken, in words.
-    """
-
-    result: Result
-    cost: dict[str, Any]
-    found: Configuration
+    result: Result  # as of a run
+    cost: dict[str, Any]  # what it has taken, for the record
+    found: Configuration  # what Slurm was configured with
+    # what of the log was not asked for, and which of a site's parameters Slurm has not taken, in words
     notes: tuple[str, ...]
 
     def report(self) -> Page:
@@ -100,36 +109,20 @@ def replay(
 ) -> Replay:
     """Run a workload through slurmctld.
 
-    Parameters
-    ----------
-    scenario : Scenario
-        Workload, machine and application level; at the batch level Slurm decides.
-    found : Configuration
-        Of the nodes that are the machine's hosts, in their order.
-    slurm : Slurm
-    folder : Path
-        An empty one, for slurmctld's files; ``slurm.conf`` and ``slurmctld.log`` stay in it.
-    settle_ns : int
-        When nothing has happened for so long the date jumps; 0: it never does.
-    rate : float
-        So many times as fast as real time the clock runs; 0: it stands still while slurmctld computes.
-    phase_ns : int, optional
-        So long after the first submit a pass of backfilling falls; default: Slurm has come to rest before, and looks once a
-        second.
-    cleanup_ns : int
-        How long nodes take to clean up after a job, and are not free meanwhile.
-    recorded_priorities : bool
-        Whether jobs have the priorities of the log, or those by which they would have started in its order.
-    keep_tasks : bool
-        Whether records of tasks are kept.
-    watch : Watch
+    - ``scenario``: workload, machine and application level; at the batch level Slurm decides.
+    - ``found``: of the nodes that are the machine's hosts, in their order.
+    - ``folder``: an empty one, for slurmctld's files; ``slurm.conf`` and ``slurmctld.log`` stay in it.
+    - ``settle_ns``: when nothing has happened for so long the date jumps; 0: it never does.
+    - ``rate``: so many times as fast as real time the clock runs; 0: it stands still while slurmctld computes.
+    - ``phase_ns``: so long after the first submit a pass of backfilling falls; default: Slurm has come to rest before,
+      and looks once a second.
+    - ``cleanup_ns``: how long nodes take to clean up after a job, and are not free meanwhile.
+    - ``recorded_priorities``: whether jobs have the priorities of the log, or those by which they would have started in
+      its order.
+    - ``keep_tasks``: whether records of tasks are kept.
 
-    Raises
-    ------
-    InputError
-        If Slurm does not take a job, or never starts it, or a parameter; or a part in C cannot be built.
-    PeerError
-        If slurmctld dies, hangs or does what is not understood.
+    Raises InputError if Slurm does not take a job, or never starts it, or a parameter; or a part in C cannot be built.
+    Raises PeerError if slurmctld dies, hangs or does what is not understood.
     """
     began_s = time.monotonic()
     folder = folder.absolute()

@@ -68,13 +68,8 @@ class _Site:
         self._node_default: dict[str, str] = {}
 
     def read(self, line: str, number: int) -> None:
-        """Take a line of the file.
-
-        Raises
-        ------
-        InputError
-            If it has a key or a value that a replay cannot have; without the file and the line.
-        """
+        """Take a line of the file. Raises InputError if it has a key or a value that a replay cannot have; without the
+        file and the line."""
         if re.match(r"include\b", line, re.IGNORECASE):
             raise InputError("Include: other files are not read; allowed: one file with all of it")
         words = _words(line)
@@ -146,13 +141,8 @@ class _Site:
 
 
 def of_site(path: str, given: Mapping[str, str]) -> Configuration:
-    """A site's slurm.conf; what is ``given`` holds in any case.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, or asks for what is not here.
-    """
+    """A site's slurm.conf; what is ``given`` holds in any case. Raises InputError if it cannot be read, or asks for
+    what is not here."""
     site = _Site(path)
     for number, line in _lines(path):
         try:

@@ -1,35 +1,59 @@
-"""Metrics in words: their names, their values with units, what they are."""
+"""Metrics in words: their names, their values with units, and what they are by the pages of documentation."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
-from bridge.report.definitions import definition, heading
+from traces.base.parsing import parse_json
 from traces.base.time import format_ns
 from traces.metric_units import four_digits, shown_as
+
+#: What the first word of a name says of the metric of a job that follows it.
+_FIGURES = {"mean": "mean", "median": "median", "p10": "10th percentile", "p90": "90th percentile", "max": "maximum"}
+
+
+@cache
+def _definitions() -> Mapping[str, Mapping[str, str]]:
+    text = (files("bridge.report") / "assets" / "definitions.json").read_text(encoding="utf-8")
+    found: dict[str, dict[str, str]] = parse_json(text, "assets/definitions.json")
+    return found
+
+
+def definition(name: str) -> str:
+    """What a metric or a column is; empty if no page says it.
+
+    What is said of a job is said of a mean over jobs, too.
+    """
+    known = _definitions()
+    if name in known:
+        return known[name]["words"]
+    figure, _, of_each = name.partition("_")
+    return (
+        f"the {_FIGURES[figure]} over jobs of: {known[of_each]['words']}"
+        if figure in _FIGURES and of_each in known
+        else ""
+    )
+
+
+def heading(metric: str) -> str:
+    """Under which heading the page of metrics has it; empty if it has none."""
+    return _definitions().get(metric, {}).get("heading", "")
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One number of a result.
+    """One number of a result."""
 
-    Attributes
-    ----------
-    name, value, unit : str
-        As they are read.
-    definition : str
-        What it is; empty if no page says it.
-    heading : str
-        What it is about.
-    """
-
+    # name, value, unit: as they are read
     name: str
     value: str
     unit: str = ""
-    definition: str = ""
-    heading: str = ""
+    definition: str = ""  # what it is; empty if no page says it
+    heading: str = ""  # what it is about
 
 
 def metric_of(name: str, value: Any) -> Metric:

@@ -11,9 +11,8 @@ from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 
-from bridge.report.markup import element, text
 from bridge.report.metric_texts import Metric
-from bridge.report.parts import MainMetrics, Section
+from bridge.report.parts import MainMetrics, Section, element, text
 from traces.base.written_file import write_text
 
 #: How high a page is in a notebook.
@@ -28,28 +27,14 @@ _POLICY = (
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """A report: ``save(path)`` writes it, and in a notebook it shows itself.
+    """A report: ``save(path)`` writes it, and in a notebook it shows itself."""
 
-    Attributes
-    ----------
-    kind : str
-        What it is of: ``Run``, ``Study`` …
-    title : str
-    lead : sequence of str
-        What was found, in sentences.
-    main : sequence of Metric
-        The numbers that one looks at first.
-    sections : sequence of Section
-    live_s : int
-        The page loads itself again every so many seconds; 0: never.
-    """
-
-    kind: str
+    kind: str  # what it is of: ``Run``, ``Study`` …
     title: str
-    lead: Sequence[str]
-    main: Sequence[Metric]
+    lead: Sequence[str]  # what was found, in sentences
+    main: Sequence[Metric]  # the numbers that one looks at first
     sections: Sequence[Section]
-    live_s: int = 0
+    live_s: int = 0  # the page loads itself again every so many seconds; 0: never
 
     def html(self) -> str:
         """The page as text."""
@@ -95,13 +80,8 @@ class Page:
         return element("nav", element("ul", *links), aria_label="Parts of this page")
 
     def save(self, path: str | Path) -> Path:
-        """Write the page into a file, whole or not at all; what was there is replaced.
-
-        Raises
-        ------
-        OSError
-            If it cannot be written.
-        """
+        """Write the page into a file, whole or not at all; what was there is replaced. Raises OSError if it cannot be
+        written."""
         target = Path(path)
         write_text(target, self.html())
         return target

@@ -1,17 +1,52 @@
-"""What a page is made of. Each part gives its markup."""
+"""What a page is made of. Each part gives its markup; whatever comes of data is escaped here, and nowhere else."""
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from bridge.report.markup import element, listed, text
 from bridge.report.metric_texts import Metric
 from bridge.report.table_columns import table_text
+from bridge.scratch import scratch_folder
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from traces.figures.drawing.canvas import Figure
+
+
+def text(words: str) -> str:
+    """Words as they are to be read, whatever is in them."""
+    return escape(words.replace("\0", "\N{REPLACEMENT CHARACTER}"), quote=True)
+
+
+def element(tag: str, *content: str, **attributes: str | bool | None) -> str:
+    """An element: its content is markup, the values of its attributes are words.
+
+    An attribute's name may end in ``_``, and has ``-`` for ``_`` within; True is one without a value, None and False are none.
+    """
+    given = [
+        f" {name.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{text(str(value))}"')
+        for name, value in attributes.items()
+        if value is not None and value is not False
+    ]
+    return f"<{tag}{''.join(given)}>{''.join(content)}</{tag}>"
+
+
+def listed(rows: list[list[str]], head: list[str]) -> str:
+    """A small table of markup, with the first cell of each row as its heading."""
+    top = element("tr", *(element("th", one, scope="col") for one in head)) if any(head) else ""
+    lines = [
+        element("tr", element("th", row[0], scope="row"), *(element("td", one) for one in row[1:])) for row in rows
+    ]
+    body = element("tbody", *lines)
+    table = element("table", element("thead", top) + body if top else body)
+    return element("div", table, class_="wide")
+
 
 _CARRIED = "application/x-twolevel-columns"
 
@@ -25,25 +60,13 @@ class Part(Protocol):
 
 @dataclass(frozen=True)
 class Section:
-    """Parts under a heading.
+    """Parts under a heading."""
 
-    Attributes
-    ----------
-    name : str
-        What links to it say, of letters.
-    title : str
-        Its heading.
-    parts : sequence of Part
-    about : str
-        A sentence below the heading; empty: none.
-    left_out : str
-        What the section lacks, and how to get it: shown below ``about``, and on stderr when the page is written.
-    """
-
-    name: str
-    title: str
+    name: str  # what links to it say, of letters
+    title: str  # its heading
     parts: Sequence[Part]
-    about: str = ""
+    about: str = ""  # a sentence below the heading; empty: none
+    # what the section lacks, and how to get it: shown below ``about``, and on stderr when the page is written
     left_out: str = ""
 
     def html(self) -> str:
@@ -120,25 +143,13 @@ class Distributions:
 
 @dataclass(frozen=True)
 class Table:
-    """A table to sort and filter.
+    """A table to sort and filter."""
 
-    Attributes
-    ----------
-    name : str
-        Of letters; what an :class:`Explorer` names.
-    caption : str
-    frame : DataFrame
-    shown : collection of str
-        The columns that one sees first, in order; of those that there are not nothing is said.
-    key : str
-        The column that says which job a row is of.
-    """
-
-    name: str
+    name: str  # of letters; what an :class:`Explorer` names
     caption: str
     frame: pd.DataFrame
-    shown: Collection[str]
-    key: str = ""
+    shown: Collection[str]  # the columns that one sees first, in order; of those that there are not nothing is said
+    key: str = ""  # the column that says which job a row is of
 
     def html(self) -> str:
         """Its markup, and what it carries."""
@@ -231,3 +242,25 @@ class Lines:
         """Its markup."""
         head = element("h3", text(self.title)) if self.title else ""
         return head + element("ul", *(element("li", text(line)) for line in self.lines), class_="plain")
+
+
+#: From so many bytes on a figure is a picture of points, not of lines.
+_MOST_SVG = 250_000
+
+_KINDS = {".svg": "image/svg+xml", ".png": "image/png"}
+
+
+def figure_address(figure: Figure) -> str:
+    """A figure as an address: of lines, or, where these would be too many, of points."""
+    from traces.figures.drawing.canvas import save
+
+    with scratch_folder() as place:
+        path = save(figure, place / "figure.svg")
+        if path.stat().st_size > _MOST_SVG:
+            path = save(figure, place / "figure.png")
+        return file_address(path)
+
+
+def file_address(path: Path) -> str:
+    """A file of a figure, svg or png, as an address."""
+    return f"data:{_KINDS[path.suffix]};base64,{base64.b64encode(path.read_bytes()).decode('ascii')}"

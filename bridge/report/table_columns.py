@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bridge.report.definitions import definition
+from bridge.report.metric_texts import definition
 from traces.base.packed_columns import packed_text
 from traces.compiled import Array
 
@@ -24,14 +24,9 @@ _INTEGERS = (np.int8, np.int16, np.int32)
 def table_text(frame: pd.DataFrame, shown: Collection[str], key: str = "") -> str:
     """A table's columns, packed.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        With unique names of columns.
-    shown : collection of str
-        The columns that one sees first; of those that there are not nothing is said.
-    key : str
-        The column that says which job a row is of; empty: rows are no jobs.
+    - ``frame``: with unique names of columns.
+    - ``shown``: the columns that one sees first; of those that there are not nothing is said.
+    - ``key``: the column that says which job a row is of; empty: rows are no jobs.
     """
     columns: dict[str, Array] = {}
     told = []

@@ -36,19 +36,10 @@ def command_again(
 ) -> str:
     """The command of a run; only what is not by default is said.
 
-    Parameters
-    ----------
-    arguments : mapping
-        Of its ``run.json``.
-    command : str
-        ``run``, or ``replay``.
-    options : mapping of str to Option, optional
-        The options of that command by their fields' names; default: those of ``run``.
+    - ``command``: ``run``, or ``replay``.
+    - ``options``: the options of that command by their fields' names; default: those of ``run``.
 
-    Returns
-    -------
-    str
-        As one types it into a shell; empty if the workload is no file, or nobody knows it.
+    Returns the command line, as one types it into a shell; empty if the workload is no file, or nobody knows it.
     """
     if not arguments.get("workload"):
         return ""

@@ -1,4 +1,4 @@
-"""A result's folder: written to a fresh place beside it and renamed at the end, so that what is there is whole."""
+"""A result's folder or file: written to a fresh place beside it and renamed at the end, so that what is there is whole."""
 
 from __future__ import annotations
 
@@ -23,13 +23,8 @@ from traces.base.written_file import NO_ROOM, under_its_name, write_text
 
 
 def named_folder(out: str | None, *, why: str = "empty", instead: str = "") -> Path:
-    """The folder that ``--out`` names.
-
-    Raises
-    ------
-    InputError
-        If it names none: ``why``, and what is allowed ``instead`` of a name.
-    """
+    """The folder that ``--out`` names. Raises InputError if it names none: ``why``, and what is allowed ``instead`` of
+    a name."""
     if not out:
         raise InputError(f"{OUT}: {why}; allowed: the name of a folder{instead}")
     return Path(out)
@@ -38,13 +33,8 @@ def named_folder(out: str | None, *, why: str = "empty", instead: str = "") -> P
 def check_target(target: Path, force: bool, *, shared: bool = False) -> None:
     """Refuse a result folder that cannot or must not be written, before anything is simulated.
 
-    ``shared``: it is in a folder of ours, and may hold what is another's without a record.
-
-    Raises
-    ------
-    InputError
-        If it exists and ``force`` is off; if it exists and is no result of ours, whatever ``force`` is; or if it cannot
-        be made.
+    ``shared``: it is in a folder of ours, and may hold what is another's without a record. Raises InputError if it
+    exists and ``force`` is off; if it exists and is no result of ours, whatever ``force`` is; or if it cannot be made.
     """
     if str(target).encode("utf-8", "ignore").decode() != str(target):
         raise InputError(f"{OUT}: {str(target)!r} is no text in UTF-8")
@@ -116,12 +106,8 @@ def _say_its_name(error: BaseException, partial: Path, target: Path) -> None:
 def fresh_directory(target: Path, force: bool, *, shared: bool = False) -> Iterator[Path]:
     """A new folder beside ``target`` (:func:`made_beside`) that takes its name at the end, if all went well.
 
-    Its record then lists its files. Of a result that it replaces, what its record does not list is moved into the new one.
-
-    Raises
-    ------
-    InputError
-        As :func:`check_target`.
+    Its record then lists its files. Of a result that it replaces, what its record does not list is moved into the new
+    one. Raises InputError: as :func:`check_target`.
     """
     check_target(target, force, shared=shared)
     target = target.absolute()
@@ -186,13 +172,8 @@ def write_record(path: Path, record: Mapping[str, Any]) -> None:
 
 
 def read_record(folder: Path, name: str = "run.json", what: str = "run") -> dict[str, Any]:
-    """Read the run.json of a result, or another record of a ``twolevel`` command.
-
-    Raises
-    ------
-    InputError
-        If the folder has none that can be read, or it is none of ours.
-    """
+    """Read the run.json of a result, or another record of a ``twolevel`` command. Raises InputError if the folder has
+    none that can be read, or it is none of ours."""
     path = folder / name
     try:
         record = parse_json(path.read_bytes(), str(path))
@@ -215,3 +196,35 @@ def metric(record: Mapping[str, Any], name: str) -> Any:
     """A metric of a run's record; None if it has none of this name that is a number, as large as numbers in results are."""
     value = (record.get("metrics") or {}).get(name)
     return value if isinstance(value, int | float) and abs(value) < 2**64 else None
+
+
+def check_file(target: Path, force: bool, where: str = "-o") -> None:
+    """Refuse a file that cannot or must not be written, before anything is computed. Raises InputError if it is there
+    and ``force`` is off, it is no file, or its folder cannot be written to."""
+    try:
+        if not target.name or "\0" in str(target):
+            raise InputError(f"{where}: {shown(str(target))} is no name of a file")
+        if target.exists() or target.is_symlink():
+            if not target.is_file():
+                raise InputError(f"{where}: {target} exists and is no file")
+            if not force:
+                raise InputError(f"{where}: {target} exists; choose another name, or replace it with {FORCE}")
+        check_place(target, where)
+    except OSError as error:
+        raise unusable(target, where, error) from None
+
+
+@contextmanager
+def fresh_file(target: Path, force: bool, where: str = "-o") -> Iterator[Path]:
+    """A name in the same folder and with the same ending, for a new file that becomes ``target`` if all went well.
+
+    Folders are made as needed. What is written there is removed if anything went wrong; what ``target`` was before
+    stays until then. Raises InputError: as :func:`check_file`.
+    """
+    check_file(target, force, where)
+    target = target.absolute()
+    with made_beside(target, where) as partial:
+        yield partial / target.name
+        check_file(target, force, where)  # somebody else may have used the name meanwhile
+        (partial / target.name).replace(target)
+        partial.rmdir()

@@ -26,56 +26,29 @@ if TYPE_CHECKING:
 
 
 class FigureView(NamedTuple):
-    """What of a run is drawn, beside a table.
+    """What of a run is drawn, beside a table."""
 
-    Attributes
-    ----------
-    first_core : int64 (hosts + 1,)
-        First core of each host, and one beyond the last.
-    host_names : list of str
-        One per host.
-    jobs, cores : sequence of (int, int), or None
-        Half-open intervals of the job numbers and of the global core numbers to show; None is all.
-    title : str
-        What is written above.
-    releases : DataFrame or None
-        Cores that jobs released before their end.
-    widths : DataFrame or None
-        Cores that jobs were given after their start, or asked for.
-    until_ns : int or None
-        The last end; None where it is not known.
-    domains : DataFrame or None
-        What parts of the machine have drawn that have limits of their own.
-    """
-
-    first_core: Array
-    host_names: list[str]
+    first_core: Array  # int64 (hosts + 1,), first core of each host, and one beyond the last
+    host_names: list[str]  # one per host
+    # jobs, cores: sequence of (int, int), or None, half-open intervals of the job numbers and of the global core
+    # numbers to show; None is all
     jobs: Intervals | None
     cores: Intervals | None
-    title: str
-    releases: pd.DataFrame | None = None
-    widths: pd.DataFrame | None = None
-    until_ns: int | None = None
-    domains: pd.DataFrame | None = None
+    title: str  # what is written above
+    releases: pd.DataFrame | None = None  # cores that jobs released before their end
+    widths: pd.DataFrame | None = None  # cores that jobs were given after their start, or asked for
+    until_ns: int | None = None  # the last end; None where it is not known
+    domains: pd.DataFrame | None = None  # what parts of the machine have drawn that have limits of their own
 
 
 @dataclass(frozen=True)
 class RunFigure:
-    """One kind of figure of a run.
+    """One kind of figure of a run."""
 
-    Attributes
-    ----------
-    needs : "jobs", "tasks", "power" or "decisions"
-        The table that it is drawn from.
-    draw : callable
-        Takes that table and a :class:`FigureView`, and gives the figure.
-    columns : tuple of str
-        The columns of that table that are read; empty: all.
-    """
-
-    needs: Literal["jobs", "tasks", "power", "decisions"]
+    needs: Literal["jobs", "tasks", "power", "decisions"]  # the table that it is drawn from
+    # takes that table and a :class:`FigureView`, and gives the figure
     draw: Callable[[pd.DataFrame, FigureView], Figure]
-    columns: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()  # the columns of that table that are read; empty: all
 
 
 def _utilisation(jobs: pd.DataFrame, view: FigureView) -> Figure:
@@ -183,32 +156,18 @@ def draw_run_figures(
 ) -> list[Path]:
     """Draw figures of a result of ``twolevel run``, each into ``target/NAME.FORMAT``.
 
-    Parameters
-    ----------
-    folder : Path
-        The result.
-    names : sequence of str, optional
-        Which of :data:`RUN_FIGURES`. None is every one that the folder's files allow: without tasks.parquet only those of jobs,
-        and of power and decisions if these are known, and none of which there is nothing to draw, as no imbalance where
-        there was no application level.
-    target : Path
-        The folder to write into; it is made if there is none. Files that have these names are replaced.
-    formats : sequence of str
-        Of ``png``, ``svg`` and ``pdf``.
-    jobs, cores : str, optional
-        Job numbers and core numbers as ``1542-1546 1600``; None is all. Cores are chosen for ``gantt``, ``heat`` and ``held``,
-        jobs for every figure but ``utilisation``, ``power`` and ``decisions``, which are always of all.
+    - ``names``: which of :data:`RUN_FIGURES`. None is every one that the folder's files allow: without tasks.parquet
+      only those of jobs, and of power and decisions if these are known, and none of which there is nothing to draw, as
+      no imbalance where there was no application level.
+    - ``target``: the folder to write into; it is made if there is none. Files that have these names are replaced.
+    - ``formats``: of ``png``, ``svg`` and ``pdf``.
+    - ``jobs``, ``cores``: job numbers and core numbers as ``1542-1546 1600``; None is all. Cores are chosen for
+      ``gantt``, ``heat`` and ``held``, jobs for every figure but ``utilisation``, ``power`` and ``decisions``, which
+      are always of all.
 
-    Returns
-    -------
-    list of Path
-        What was written, in the order of the names.
-
-    Raises
-    ------
-    InputError
-        If the folder is no such result, a name or a format is unknown, a file that a named figure needs is missing, there is
-        nothing to draw, or a file cannot be written.
+    Returns what was written, in the order of the names. Raises InputError if the folder is no such result, a name or a
+    format is unknown, a file that a named figure needs is missing, there is nothing to draw, or a file cannot be
+    written.
     """
     from traces.figures.drawing.canvas import FORMATS, save_all
     from traces.figures.run.gantt import chosen_cores
@@ -295,3 +254,21 @@ def _chosen(frame: pd.DataFrame, view: FigureView) -> pd.DataFrame:
     if view.jobs is None or "job_id" not in frame.columns:
         return frame
     return frame[within(frame["job_id"].to_numpy(), view.jobs)]
+
+
+def draw_power(folder: Path, target: Path) -> Path:
+    """Draw what the machine of a run has drawn into one file, ``png``, ``svg`` or ``pdf`` by its name; returns it.
+
+    Raises InputError if the folder is no result of a run with ``--power``, nothing took any time, or the file cannot be
+    written.
+    """
+    from traces.figures.drawing.canvas import save
+    from traces.figures.run.power import power_figure
+
+    record, power = read_record(folder), folder / "power.parquet"
+    if not power.is_file():
+        raise InputError(f"{folder} has no power.parquet; simulate again with {POWER}")
+    until_ns = int(read_jobs(folder / "jobs.parquet")["end_ns"].max())
+    domains = read_power_domains(folder / "power_domains.parquet")
+    save(power_figure(read_power(power), until_ns=until_ns, domains=domains, title=run_title(record)), target)
+    return target

@@ -24,21 +24,11 @@ from traces.tables import read_numbers
 def draw_results(folder: Path, output: Path, jobs: str | None, cores: str | None, title: str | None) -> Path:
     """Draw the tasks of a result into a png, svg or pdf file.
 
-    Parameters
-    ----------
-    folder : Path
-        A result of ``twolevel run --tasks``.
-    output : Path
-        The file.
-    jobs, cores : str or None
-        Job numbers and core numbers as ``1542-1546 1600``; None is all.
-    title : str or None
-        Shown above the chart; None is what was run.
+    - ``folder``: a result of ``twolevel run --tasks``.
+    - ``jobs``, ``cores``: job numbers and core numbers as ``1542-1546 1600``; None is all.
+    - ``title``: shown above the chart; None is what was run.
 
-    Raises
-    ------
-    InputError
-        If the folder is no such result, or nothing is left to draw.
+    Raises InputError if the folder is no such result, or nothing is left to draw.
     """
     from traces.figures.drawing.canvas import figure_format, save
     from traces.figures.run.gantt import core_gantt_figure
@@ -91,13 +81,8 @@ def run_title(record: Mapping[str, Any]) -> str:
 
 
 def hosts(folder: Path) -> tuple[Array, list[str]]:
-    """First core of each host, and one beyond the last, and the hosts' names, of a result's run.json.
-
-    Raises
-    ------
-    InputError
-        If there is no such file, or it does not say.
-    """
+    """First core of each host, and one beyond the last, and the hosts' names, of a result's run.json. Raises InputError
+    if there is no such file, or it does not say."""
     record = read_record(folder)
     try:
         first_core = np.array(record["machine"]["first_core"], np.int64)

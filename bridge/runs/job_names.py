@@ -16,25 +16,14 @@ IDS = "ids"
 def job_words(folder: Path) -> JobWords:
     """Return the reader of the words that name jobs of a result.
 
-    Raises
-    ------
-    InputError
-        If its table of jobs cannot be read.
+    Raises InputError if its table of jobs cannot be read.
     """
     numbers, names = job_names(folder / "jobs.parquet")
     return JobWords.of(numbers, names) if len(numbers) else JobWords()
 
 
 def ids_of(record: Mapping[str, Any], jobs: Any) -> dict[int, str]:
-    """Ids of the jobs of a result by job number; empty where its log has only numbers.
-
-    Parameters
-    ----------
-    record : mapping
-        Its run.json.
-    jobs : DataFrame or mapping of str to column
-        Its table of jobs.
-    """
+    """Ids of the jobs of a result by job number; empty where its log has only numbers."""
     workload = record.get("workload")
     if not isinstance(workload, Mapping) or not workload.get(IDS) or NAME not in jobs:
         return {}

@@ -19,18 +19,11 @@ if TYPE_CHECKING:
 
 
 class LogFacts(NamedTuple):
-    """What a log says of its jobs.
+    """What a log says of its jobs."""
 
-    Attributes
-    ----------
-    users : list of str or None
-        Whose each row of the table of jobs is, empty where the log does not say it; None if it says it of none.
-    start_s : float or None
-        Where time 0 is, in seconds since 1970.
-    """
-
+    # whose each row of the table of jobs is, empty where the log does not say it; None if it says it of none
     users: list[str] | None = None
-    start_s: float | None = None
+    start_s: float | None = None  # where time 0 is, in seconds since 1970
 
 
 def facts_of_log(workload: Workload, jobs: pd.DataFrame) -> LogFacts:
@@ -50,15 +43,6 @@ def facts_of_record(record: Mapping[str, Any], jobs: pd.DataFrame, n_cores: int)
 
     Nothing, if it is no longer there, cannot be read any more, or has other jobs now: a record has no checksum of its log, so
     every number and submit is compared. A workload that a program makes is not made again.
-
-    Parameters
-    ----------
-    record : mapping
-        run.json.
-    jobs : DataFrame
-        jobs.parquet.
-    n_cores : int
-        Of the machine.
     """
     arguments = record.get("arguments") or {}
     given = str(arguments.get("workload") or "")

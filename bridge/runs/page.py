@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bls.metrics.jobs import bounded_slowdown
-from bridge.report.images import figure_address
 from bridge.report.metric_texts import all_metrics, chosen_metrics, distributions, metric_of
 from bridge.report.page import Page
 from bridge.report.parts import (
@@ -21,6 +20,7 @@ from bridge.report.parts import (
     Section,
     Table,
     Timeline,
+    figure_address,
 )
 from bridge.runs.again import command_again
 from bridge.runs.directory import read_record
@@ -67,48 +67,28 @@ MOST_TASKS = 1_000_000
 
 
 class RunParts(NamedTuple):
-    """What the page of a run is made of.
+    """What the page of a run is made of."""
 
-    Attributes
-    ----------
-    record : mapping
-        As run.json.
-    jobs : DataFrame
-    first_core : int64 (hosts + 1,)
-        First core of each host, and one beyond the last.
-    host_names : list of str
-    tasks, releases, widths, power, domains : DataFrame or None
-        The other tables of the run, as far as there are any. No ``tasks`` if there are more than :data:`MOST_TASKS`.
-    many_tasks : DataFrame, Path or None
-        The table of tasks, or its file, if there are more: only figures are made from it.
-    n_many : int
-        Its rows.
-    log : LogFacts
-        What its log says beside them.
-    """
-
-    record: Mapping[str, Any]
+    record: Mapping[str, Any]  # as run.json
     jobs: pd.DataFrame
-    first_core: Array
+    first_core: Array  # int64 (hosts + 1,), first core of each host, and one beyond the last
     host_names: list[str]
+    # tasks, releases, widths, power, domains: the other tables of the run, as far as there are any. No ``tasks`` if
+    # there are more than :data:`MOST_TASKS`
     tasks: pd.DataFrame | None = None
     releases: pd.DataFrame | None = None
     widths: pd.DataFrame | None = None
     power: pd.DataFrame | None = None
     domains: pd.DataFrame | None = None
-    log: LogFacts = LogFacts()
+    log: LogFacts = LogFacts()  # what its log says beside them
+    # the table of tasks, or its file, if there are more: only figures are made from it
     many_tasks: pd.DataFrame | Path | None = None
-    n_many: int = 0
+    n_many: int = 0  # its rows
 
 
 def run_page(folder: Path) -> Page:
-    """The page of a result of ``twolevel run``.
-
-    Raises
-    ------
-    InputError
-        If the folder is none, or a table of it cannot be read.
-    """
+    """The page of a result of ``twolevel run``. Raises InputError if the folder is none, or a table of it cannot be
+    read."""
     return page_of_run(parts_of_folder(folder))
 
 

@@ -15,13 +15,9 @@ if TYPE_CHECKING:
 class Plots:
     """Draws a result: each method gives a matplotlib figure, which a notebook shows and ``savefig`` writes.
 
-    ``jobs`` and ``cores`` are numbers as ``1542-1546 1600``; without them all are drawn. ``title`` is written above. The
-    figures are those of ``twolevel figures``; those of tasks need their records (``keep_tasks``), and an application level.
-
-    Raises
-    ------
-    InputError
-        If there is nothing to draw.
+    ``jobs`` and ``cores`` are numbers as ``1542-1546 1600``; without them all are drawn. ``title`` is written above.
+    The figures are those of ``twolevel figures``; those of tasks need their records (``keep_tasks``), and an
+    application level. Raises InputError if there is nothing to draw.
     """
 
     def __init__(self, result: Result) -> None:

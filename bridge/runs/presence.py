@@ -16,18 +16,10 @@ _EFFICIENCY = [name for name, _ in LOOP_METRICS].index("efficiency")
 def efficient(ledger: Ledger, loops: Array, core_speed_gflops: Array) -> Array:
     """What was measured of the jobs, with the efficiency of those whose width has changed over what they held.
 
-    Parameters
-    ----------
-    ledger : Ledger
-    loops : float64 (n, len(LOOP_METRICS))
-        As ``als.engine.metrics.measure`` gives them.
-    core_speed_gflops : float64 (M,)
-        At factor 1.
+    - ``loops``: float64 (n, len(LOOP_METRICS)), as ``als.engine.metrics.measure`` gives them.
+    - ``core_speed_gflops``: float64 (M,), at factor 1.
 
-    Returns
-    -------
-    float64 (n, len(LOOP_METRICS))
-        The same array if no width has changed.
+    Returns float64 (n, len(LOOP_METRICS)): the same array if no width has changed.
     """
     jobs, widths = ledger.jobs, ledger.widths
     if widths is None or not len(widths):

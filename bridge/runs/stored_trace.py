@@ -48,17 +48,10 @@ def ledger_of_results(folder: Path, *, tasks: bool = True) -> Ledger:
     What the tables do not have it lacks: the users of jobs, and when those left that never started. Where tasks.parquet was not
     asked for, tasks are read from the OTF2 trace of the run, without their lengths.
 
-    Parameters
-    ----------
-    folder : Path
-        A result of ``twolevel run`` or ``replay``.
-    tasks : bool
-        Whether its tasks are needed: where neither tasks.parquet nor a trace has them all, they are refused.
+    - ``folder``: a result of ``twolevel run`` or ``replay``.
+    - ``tasks``: whether its tasks are needed: where neither tasks.parquet nor a trace has them all, they are refused.
 
-    Raises
-    ------
-    InputError
-        If the folder is no such result, has no tasks where they are needed, or a table is damaged.
+    Raises InputError if the folder is no such result, has no tasks where they are needed, or a table is damaged.
     """
     record = read_record(folder)
     first_core, names = hosts(folder)

@@ -52,24 +52,12 @@ from traces.tables import (
 
 @dataclass(frozen=True)
 class Streamed:
-    """What there is to tell of such a run beside its table.
+    """What there is to tell of such a run beside its table."""
 
-    Attributes
-    ----------
-    metrics : mapping
-        As of ``bridge.runs.result.Result``.
-    decisions : mapping
-        What deciding has cost (``bls.simulator.BatchSimulator.decisions``).
-    workload : mapping
-        The account of the log.
-    coupling : mapping
-        What the simulation took.
-    """
-
-    metrics: Mapping[str, Any]
-    decisions: Mapping[str, Any]
-    workload: Mapping[str, Any]
-    coupling: Mapping[str, Any]
+    metrics: Mapping[str, Any]  # as of ``bridge.runs.result.Result``
+    decisions: Mapping[str, Any]  # what deciding has cost (``bls.simulator.BatchSimulator.decisions``)
+    workload: Mapping[str, Any]  # the account of the log
+    coupling: Mapping[str, Any]  # what the simulation took
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,23 +235,11 @@ def run_stream(
 ) -> Streamed:
     """Run a scenario whose jobs come from ``arrivals``, and write the table of jobs.
 
-    Parameters
-    ----------
-    scenario : Scenario
-        Of the first of its jobs, which last their recorded run times; checked by ``bls.stream.check_streamed``.
-    arrivals : ArrivingJobs
-        All of its jobs.
-    path : Path
-        Of the table.
-    watch : Watch
-        Notified of the progress.
-    stretch_jobs : int
-        So many jobs come in a stretch of time at least; the results do not depend on it.
+    - ``scenario``: of the first of its jobs, which last their recorded run times; checked by
+      ``bls.stream.check_streamed``.
+    - ``stretch_jobs``: so many jobs come in a stretch of time at least; the results do not depend on it.
 
-    Raises
-    ------
-    TwolevelError
-        If the log or a plug-in cannot be used.
+    Raises TwolevelError if the log or a plug-in cannot be used.
     """
     prepare_run(applications=False)
     began = working_s()

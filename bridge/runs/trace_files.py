@@ -20,12 +20,8 @@ from traces.ledger import Machine
 def write_part(folder: Path, out: str, formats: str, detail: str, part: Part, say: Callable[[str], None]) -> list[Path]:
     """Write a part of a result as traces into a new folder; returned are the files that viewers are to open.
 
-    ``say`` is called with a line for the user if there is something to say.
-
-    Raises
-    ------
-    InputError
-        If an option cannot be, the folder is no result of a run, nothing of it is in the part, or the new one exists.
+    ``say`` is called with a line for the user if there is something to say. Raises InputError if an option cannot be,
+    the folder is no result of a run, nothing of it is in the part, or the new one exists.
     """
     target = named_folder(out)
     request = TraceRequest(formats_of(formats, str(PART_FORMATS)), PART_DETAIL.check(detail), part)

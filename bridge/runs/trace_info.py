@@ -29,13 +29,8 @@ _TRACES = {
 
 
 def described(path: Path) -> dict[str, Any]:
-    """What is in a result of ``twolevel run``, or in an OTF2 archive (its anchor, or the folder that has it).
-
-    Raises
-    ------
-    InputError
-        If it is neither, or cannot be read.
-    """
+    """What is in a result of ``twolevel run``, or in an OTF2 archive (its anchor, or the folder that has it). Raises
+    InputError if it is neither, or cannot be read."""
     if path.suffix == ".otf2" and path.is_file():
         return {"archive": str(path), **_archive(path)}
     if not path.exists():

@@ -63,33 +63,19 @@ class TraceRequest:
     def check(self, where: str = "") -> None:
         """Refuse a format that there is not, before anything is simulated.
 
-        Raises
-        ------
-        InputError, PluginError
-            Naming it.
+        Raises InputError or PluginError: naming it.
         """
         where = where or str(TRACE_FORMATS)
         for name in self.formats:
             exporter(name, where)
 
     def check_cores(self, n_cores: int) -> None:
-        """Refuse cores that the machine does not have, before anything is simulated.
-
-        Raises
-        ------
-        InputError
-            Naming them.
-        """
+        """Refuse cores that the machine does not have, before anything is simulated. Raises InputError: naming them."""
         check_ends(self.part.cores or (), n_cores, str(TRACE_CORES), f"the machine has cores 0 to {n_cores - 1}")
 
     def write(self, ledger: Ledger, folder: Path) -> list[Path]:
-        """Write the traces of a ledger into a folder; returned are the files that viewers are to open.
-
-        Raises
-        ------
-        InputError
-            If nothing is in the part, or there is a trace already.
-        """
+        """Write the traces of a ledger into a folder; returned are the files that viewers are to open. Raises
+        InputError if nothing is in the part, or there is a trace already."""
         from traces.exporters.shown.cut import cut_ledger
         from traces.exporters.shown.detail import with_detail
 
@@ -100,13 +86,8 @@ class TraceRequest:
 
 
 def requested(options: TraceOptions) -> TraceRequest | None:
-    """What the options of a run ask for; None if that is no trace.
-
-    Raises
-    ------
-    InputError, PluginError
-        If there is no such format, detail, window or core.
-    """
+    """What the options of a run ask for; None if that is no trace. Raises InputError or PluginError if there is no such
+    format, detail, window or core."""
     detail = TRACE_DETAIL.check(options.trace_detail)
     window = None if options.trace_window is None else window_ns(options.trace_window, str(TRACE_WINDOW))
     cores = None if options.trace_cores is None else _intervals(options.trace_cores, str(TRACE_CORES))
@@ -122,13 +103,8 @@ def requested(options: TraceOptions) -> TraceRequest | None:
 
 
 def further_traces(formats: str | None, detail: str) -> TraceRequest | None:
-    """What ``--trace`` asks for where a command writes no trace of itself, in this detail; None if that is none.
-
-    Raises
-    ------
-    InputError, PluginError
-        If there is no such format.
-    """
+    """What ``--trace`` asks for where a command writes no trace of itself, in this detail; None if that is none. Raises
+    InputError or PluginError if there is no such format."""
     if formats is None or formats == NO_FORMATS:
         return None
     request = TraceRequest(formats_of(formats, str(TRACE_FORMATS)), detail)
@@ -137,13 +113,7 @@ def further_traces(formats: str | None, detail: str) -> TraceRequest | None:
 
 
 def formats_of(text: str, where: str) -> tuple[str, ...]:
-    """The names of a list that is separated by commas, each once.
-
-    Raises
-    ------
-    InputError
-        If there is none.
-    """
+    """The names of a list that is separated by commas, each once. Raises InputError if there is none."""
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if not names:
         raise InputError(f"{where}: {shown(text)} names no format; allowed: as otf2,perfetto")
@@ -155,13 +125,7 @@ def formats_of(text: str, where: str) -> tuple[str, ...]:
 
 
 def part_of(window: str | None, cores: str | None, jobs: str | None, words: JobWords) -> Part:
-    """A part of a run; None is all of it, and ``words`` read what names jobs.
-
-    Raises
-    ------
-    InputError
-        If one cannot be.
-    """
+    """A part of a run; None is all of it, and ``words`` read what names jobs. Raises InputError if one cannot be."""
     return Part(
         None if window is None else window_ns(window, str(PART_WINDOW)),
         None if cores is None else _intervals(cores, str(PART_CORES)),
@@ -178,13 +142,8 @@ def _intervals(text: str, where: str) -> tuple[tuple[int, int], ...]:
 
 
 def window_ns(text: str, where: str) -> tuple[int, int]:
-    """A window of time: ``2h..3h``, ``2h+90s``, ``2h..`` or ``..3h``, since the workload's time 0; a bare number is seconds.
-
-    Raises
-    ------
-    InputError
-        If it is none.
-    """
+    """A window of time: ``2h..3h``, ``2h+90s``, ``2h..`` or ``..3h``, since the workload's time 0; a bare number is
+    seconds. Raises InputError if it is none."""
     begin, dots, end = text.partition("..")
     if dots:
         since = parse_instant_ns(begin, where) if begin.strip() else 0
@@ -206,13 +165,7 @@ def technique_labels(als: str, columns: Mapping[str, Any], rows: int) -> tuple[t
     That is the application's name where jobs have applications of their own, what was chosen where techniques are chosen, and
     the technique elsewhere.
 
-    Parameters
-    ----------
-    als : str
-        The technique of the options.
-    columns : mapping
-        The columns of the table of jobs; ``application`` and ``chosen`` are looked at.
-    rows : int
+    - ``columns``: the columns of the table of jobs; ``application`` and ``chosen`` are looked at.
     """
     applications, chosen = columns.get("application"), columns.get("chosen")
     place: dict[str, int] = {}

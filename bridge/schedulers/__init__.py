@@ -12,13 +12,8 @@ __all__ = ["scheduler_of"]
 
 
 def scheduler_of(chosen: SchedulerOptions, socket: str = SOCKET.default) -> str | AnyPolicy:
-    """What decides in a run: the policy that was chosen, or the program, connected by a ``socket`` of this kind.
-
-    Raises
-    ------
-    InputError
-        If both were, or the command is none.
-    """
+    """What decides in a run: the policy that was chosen, or the program, connected by a ``socket`` of this kind. Raises
+    InputError if both were, or the command is none."""
     if chosen.bls_command is None:
         return BLS.default if chosen.bls is None else chosen.bls
     if chosen.bls is not None:

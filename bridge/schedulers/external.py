@@ -41,19 +41,12 @@ _DYING_S: Final = 1.0
 class ExternalScheduler:
     """Another program as the policy of runs, one process for each: a ``bls.policies.contract.OtherProgram``.
 
-    Parameters
-    ----------
-    command : str
-        A command line; split into words as a shell would, but no shell runs it. It speaks ``PROTOCOL.md``, section 15.
-    timeout_s : float
-        So long it may take to connect, and to answer.
-    socket : str
-        ``unix`` or ``tcp`` (on the loopback interface).
+    - ``command``: a command line; split into words as a shell would, but no shell runs it. It speaks ``PROTOCOL.md``,
+      section 15.
+    - ``timeout_s``: so long it may take to connect, and to answer.
+    - ``socket``: ``unix`` or ``tcp`` (on the loopback interface).
 
-    Raises
-    ------
-    InputError
-        If the command is none, or another value is not allowed.
+    Raises InputError if the command is none, or another value is not allowed.
     """
 
     def __init__(self, command: str, timeout_s: float = BLS_TIMEOUT.default, socket: str = SOCKET.default) -> None:
@@ -88,13 +81,8 @@ class ExternalScheduler:
         return self._cost
 
     def __enter__(self) -> ExternalScheduler:
-        """Start it, and wait until it has said hello.
-
-        Raises
-        ------
-        InputError, PeerError
-            If it cannot be run, or is no scheduler.
-        """
+        """Start it, and wait until it has said hello. Raises InputError or PeerError if it cannot be run, or is no
+        scheduler."""
         if self._process is not None:
             raise InputError(f"{self.who}: it runs already; allowed: one run at a time")
         self._told_machine, self._waiting, self._running = False, {}, {}
@@ -138,12 +126,8 @@ class ExternalScheduler:
     def decide(self, view: View) -> list[Choice]:
         """Tell it what has happened, ask, and hand over its answer.
 
-        Raises
-        ------
-        PeerError
-            If it breaks a rule, dies, is silent, or cannot go on; the message says at which instant.
-        InputError
-            If it says that the user has asked for something impossible.
+        Raises PeerError if it breaks a rule, dies, is silent, or cannot go on; the message says at which instant.
+        Raises InputError if it says that the user has asked for something impossible.
         """
         line = self._line
         if line is None:
@@ -195,13 +179,8 @@ class ExternalScheduler:
             view.hint(known[hint.job], () if hint.cores is None else _numbers(hint.cores), waiting)
 
     def finish(self, view: View) -> None:
-        """Tell it what has happened since its last decision.
-
-        Raises
-        ------
-        PeerError
-            If it breaks a rule, dies, or does not listen.
-        """
+        """Tell it what has happened since its last decision. Raises PeerError if it breaks a rule, dies, or does not
+        listen."""
         line = self._line
         assert line is not None
         try:

@@ -45,18 +45,7 @@ class Interrupted(PeerError):
 
 
 class Address:
-    """Where a scheduler connects: a socket that listens, and its folder.
-
-    Parameters
-    ----------
-    kind : {"unix", "tcp"}
-
-    Attributes
-    ----------
-    text : str
-        As ``PROTOCOL.md`` writes it.
-    listening : socket
-    """
+    """Where a scheduler connects: a socket that listens, and its folder. ``text``: as ``PROTOCOL.md`` writes it."""
 
     def __init__(self, kind: str) -> None:
         self._folder: Scratch | None = None
@@ -86,20 +75,9 @@ class Address:
 class Line:
     """One connection, and its session.
 
-    Parameters
-    ----------
-    plug : socket
-        Connected.
-    token : str
-        What the other end must know.
-
-    Attributes
-    ----------
-    session : Session
-    messages, bytes_sent, bytes_received : int
-        How much went over it.
-    gone : bool
-        Whether the other end has closed its stream, or it is broken.
+    - ``token``: what the other end must know.
+    - ``messages``, ``bytes_sent``, ``bytes_received``: how much went over it.
+    - ``gone``: whether the other end has closed its stream, or it is broken.
     """
 
     def __init__(self, plug: socket.socket, token: str) -> None:
@@ -138,26 +116,14 @@ class Line:
         return True
 
     def hear_early(self) -> None:
-        """See that nothing was said that nobody asked for.
-
-        Raises
-        ------
-        ProtocolError
-            If something was, or the other end has gone.
-        """
+        """See that nothing was said that nobody asked for. Raises ProtocolError if something was, or the other end has
+        gone."""
         if self.read():
             self.hear_nothing()
 
     def ask(self, data: bytes, timeout_s: float) -> object:
-        """Send bytes that the session has made, and wait for the next event.
-
-        Raises
-        ------
-        ProtocolError
-            If the other side broke the protocol.
-        Silence
-            If it has neither taken all nor answered within so long.
-        """
+        """Send bytes that the session has made, and wait for the next event. Raises ProtocolError if the other side
+        broke the protocol. Raises Silence if it has neither taken all nor answered within so long."""
         deadline_s = time.monotonic() + timeout_s
         self._write_all(data, deadline_s, timeout_s)
         while (event := self.session.next_event()) is NEED_DATA:
@@ -226,13 +192,8 @@ def meet(address: Address, token: str, process: SchedulerProcess, timeout_s: flo
     """Wait until the scheduler has connected and said a proper hello, and welcome it.
 
     Strangers may send one small frame each and be silent, no more; the first ones that are refused are said in the log.
-
-    Raises
-    ------
-    ProtocolError
-        If its hello is none.
-    PeerError
-        If it is refused, ends before it has connected, or has not within so long.
+    Raises ProtocolError if its hello is none. Raises PeerError if it is refused, ends before it has connected, or has
+    not within so long.
     """
     meeting = _Meeting(address, token)
     try:

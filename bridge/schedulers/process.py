@@ -22,13 +22,8 @@ _LAUNCH: Final = (sys.executable, "-I", "-S", str(Path(__file__).with_name("laun
 
 
 def words_of(command: str, where: str) -> list[str]:
-    """The words of a command line, split as a shell would.
-
-    Raises
-    ------
-    InputError
-        If it is none, or its first word is no program; the message begins with ``where``.
-    """
+    """The words of a command line, split as a shell would. Raises InputError if it is none, or its first word is no
+    program; the message begins with ``where``."""
     try:
         words = shlex.split(command)
     except ValueError as error:
@@ -43,18 +38,10 @@ def words_of(command: str, where: str) -> list[str]:
 class SchedulerProcess:
     """A scheduler that was started; no shell runs its command.
 
-    Parameters
-    ----------
-    words : list of str
-    address, token : str
-        Given in the environment, where other users cannot read them.
-    where : str
-        The option that named it.
+    - ``address``, ``token``: given in the environment, where other users cannot read them.
+    - ``where``: the option that named it.
 
-    Raises
-    ------
-    InputError
-        If the system does not run it.
+    Raises InputError if the system does not run it.
     """
 
     def __init__(self, words: list[str], address: str, token: str, where: str) -> None:

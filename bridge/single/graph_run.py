@@ -103,21 +103,8 @@ class GraphResult:
 
 
 def check_memory(name: str, n_tasks: int, n_edges: int, options: GraphOptions) -> None:
-    """Refuse a graph that would not fit into the memory that is free.
-
-    Parameters
-    ----------
-    name : str
-        What the error calls the graph.
-    n_tasks, n_edges : int
-    options : GraphOptions
-        A planner needs room for its plan.
-
-    Raises
-    ------
-    InputError
-        If it would not.
-    """
+    """Refuse a graph that would not fit into the memory that is free. ``name``: what the error calls the graph.
+    ``options``: a planner needs room for its plan. Raises InputError if it would not."""
     needed = _TASK_BYTES * n_tasks + _EDGE_BYTES * n_edges
     if options.has_network:
         needed += _LINK_BYTES * int(longest_route(options.state)) * n_edges

@@ -30,34 +30,16 @@ _HEAD_BYTES = 2**16
 
 @dataclass(frozen=True)
 class GraphSource:
-    """What the user says of a graph; None is what was not said.
+    """What the user says of a graph; None is what was not said. Raises InputError if one of them is out of range, or of
+    no use to this kind of graph."""
 
-    Attributes
-    ----------
-    graph : str
-        The name of a generator, perhaps with parameters, or ``FILE.py:NAME``; else the path of a file.
-    tasks : int or None
-        Of a generator: about how many tasks; default: what its parameters say, or one a core.
-    mean_gflop : float or None
-        Of a generator: mean work of its tasks.
-    variation : float or None
-        Of a generator: coefficient of variation of the tasks' work, where its parameters say none; default 0.
-    format : str or None
-        Of a file: which it must have, a key of ``als.graphs.readers.READERS``.
-    core_gflops : float or None
-        Of a file that says run times: speed of the core they were measured on; default that of ``CORE_GFLOPS``.
-
-    Raises
-    ------
-    InputError
-        If one of them is out of range, or of no use to this kind of graph.
-    """
-
-    graph: str
-    tasks: int | None = None
-    mean_gflop: float | None = None
+    graph: str  # the name of a generator, perhaps with parameters, or ``FILE.py:NAME``; else the path of a file
+    tasks: int | None = None  # of a generator: about how many tasks; default: what its parameters say, or one a core
+    mean_gflop: float | None = None  # of a generator: mean work of its tasks
+    # of a generator: coefficient of variation of the tasks' work, where its parameters say none; default 0
     variation: float | None = None
-    format: str | None = None
+    format: str | None = None  # of a file: which it must have, a key of ``als.graphs.readers.READERS``
+    # of a file that says run times: speed of the core they were measured on; default that of ``CORE_GFLOPS``
     core_gflops: float | None = None
 
     def __post_init__(self) -> None:
@@ -104,15 +86,8 @@ class GraphSource:
         }
 
     def read(self, options: GraphOptions) -> TaskGraph:
-        """Read or draw the graph.
-
-        Raises
-        ------
-        InputError
-            If it cannot be read or drawn, or is too large.
-        PluginError
-            If a generator makes no graph.
-        """
+        """Read or draw the graph. Raises InputError if it cannot be read or drawn, or is too large. Raises PluginError
+        if a generator makes no graph."""
         return self._drawn(options) if self.is_drawn else self._given()
 
     def _given(self) -> TaskGraph:

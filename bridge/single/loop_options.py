@@ -15,41 +15,21 @@ from traces.base.shared_options import SEED
 
 @dataclass(frozen=True)
 class LoopOptions(OwnCores):
-    """How a loop is run.
+    """How a loop is run."""
 
-    Attributes
-    ----------
-    als : str, Technique or Selection
-        Its technique, or the technique's name.
-    core_speed_gflops : tuple of float
-        Speed of each of the P cores, GFLOP/s.
-    overhead_ns : int
-        What each chunk costs.
-    latency_ns : int
-        What a message between the master's host, the first, and another one takes; there and back for each chunk.
-    hosts : int
-        Over how many hosts the cores are dealt in blocks, the first ones being larger by one core where they differ.
-    assignment : str
-        ``distributed`` or ``master``.
-    steps : int
-        How often the loop is repeated, with a barrier after each time; a technique may learn from step to step.
-    speeds : tuple of str
-        What changes the cores' speeds, as ``als.core_speeds`` has it.
-    seed : int
-        Of all that is drawn.
-    technique, changing : Technique or Selection, CoreSpeeds
-        What ``als`` and ``speeds`` name; found as this is built.
-    """
-
-    als: str | AnyTechnique
-    core_speed_gflops: tuple[float, ...]
-    overhead_ns: int = OVERHEAD.default
+    als: str | AnyTechnique  # its technique, or the technique's name
+    core_speed_gflops: tuple[float, ...]  # speed of each of the P cores, GFLOP/s
+    overhead_ns: int = OVERHEAD.default  # what each chunk costs
+    # what a message between the master's host, the first, and another one takes; there and back for each chunk
     latency_ns: int = LATENCY.default
+    # over how many hosts the cores are dealt in blocks, the first ones being larger by one core where they differ
     hosts: int = HOSTS.default
-    assignment: str = ASSIGNMENT.default
+    assignment: str = ASSIGNMENT.default  # ``distributed`` or ``master``
+    # how often the loop is repeated, with a barrier after each time; a technique may learn from step to step
     steps: int = STEPS.default
-    speeds: tuple[str, ...] = SPEEDS.default
-    seed: int = SEED.default
+    speeds: tuple[str, ...] = SPEEDS.default  # what changes the cores' speeds, as ``als.core_speeds`` has it
+    seed: int = SEED.default  # of all that is drawn
+    # technique, changing: what ``als`` and ``speeds`` name; found as this is built
     technique: AnyTechnique = field(init=False, compare=False, repr=False)
     changing: CoreSpeeds = field(init=False, compare=False, repr=False)
 

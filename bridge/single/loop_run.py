@@ -26,40 +26,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LoopResult:
-    """What became of a loop.
-
-    Attributes
-    ----------
-    options : LoopOptions
-    makespan_ns : int
-        When the last core had nothing more to do; the loop starts at 0.
-    n_chunks : int
-        Chunks that were assigned.
-    tasks : dict of ndarray
-        One row per task, columns ``traces.ledger_tables.TASKS``; the tasks of a later step follow those of the one before.
-    chunks : dict of ndarray
-        One row per chunk in the order of assignment: ``chunk``, ``step``, ``core``, ``first`` (its first task), ``size``,
-        ``request_ns`` (when the core asked), ``begin_ns``, ``end_ns``. A chunk that was lost with its core has only the
-        tasks that were done.
-    steps : list of dict
-        For each time step ``start_ns``, ``end_ns``, and the ``imbalance`` and ``cov`` of the cores' finishing times in it.
-    values : float64 (K,)
-        By ``als.engine.metrics.LOOP_METRICS``.
-    chosen : dict of str to int
-        How often each technique was chosen, where the loop's is a selection.
-    ahead_chunks : int
-        Chunks that were simulated ahead to choose.
-    """
+    """What became of a loop."""
 
     options: LoopOptions
-    makespan_ns: int
-    n_chunks: int
+    makespan_ns: int  # when the last core had nothing more to do; the loop starts at 0
+    n_chunks: int  # chunks that were assigned
+    # dict of ndarray, one row per task, columns ``traces.ledger_tables.TASKS``; the tasks of a later step follow those
+    # of the one before
     tasks: dict[str, Array]
+    # dict of ndarray, one row per chunk in the order of assignment: ``chunk``, ``step``, ``core``, ``first`` (its first
+    # task), ``size``, ``request_ns`` (when the core asked), ``begin_ns``, ``end_ns``. A chunk that was lost with its
+    # core has only the tasks that were done
     chunks: dict[str, Array]
+    # for each time step ``start_ns``, ``end_ns``, and the ``imbalance`` and ``cov`` of the cores' finishing times in it
     steps: list[dict[str, float]]
-    values: Array
-    chosen: dict[str, int]
-    ahead_chunks: int
+    values: Array  # float64 (K,), by ``als.engine.metrics.LOOP_METRICS``
+    chosen: dict[str, int]  # how often each technique was chosen, where the loop's is a selection
+    ahead_chunks: int  # chunks that were simulated ahead to choose
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -82,13 +65,9 @@ class LoopResult:
 def drawn_tasks(model: LengthModel, seed: int, n_tasks: int | None, mean_gflop: float) -> Array:
     """The lengths of exactly ``n_tasks`` tasks, GFLOP; None: as many as the model says.
 
-    The sum of the lengths is n · mean, but for rounding. With the paper's draw, which adds tasks until the sum is reached,
-    they are the first n of the draws.
-
-    Raises
-    ------
-    InputError
-        If the model has another number of tasks, or says none and none is given.
+    The sum of the lengths is n · mean, but for rounding. With the paper's draw, which adds tasks until the sum is
+    reached, they are the first n of the draws. Raises InputError if the model has another number of tasks, or says none
+    and none is given.
     """
     n = model.count if n_tasks is None else n_tasks
     if n is None:
@@ -107,18 +86,10 @@ def drawn_tasks(model: LengthModel, seed: int, n_tasks: int | None, mean_gflop: 
 def simulate_loop(lengths_gflop: Array, options: LoopOptions) -> LoopResult:
     """Run a loop to its end.
 
-    Parameters
-    ----------
-    lengths_gflop : array of float64, shape (N,)
-        Work of each task, > 0; every time step has the same.
-    options : LoopOptions
+    - ``lengths_gflop``: array of float64 (N,), work of each task, > 0; every time step has the same.
 
-    Raises
-    ------
-    InputError
-        If an option cannot be, or all cores are lost before the loop is done.
-    PluginError
-        If the technique gives an impossible chunk.
+    Raises InputError if an option cannot be, or all cores are lost before the loop is done. Raises PluginError if the
+    technique gives an impossible chunk.
     """
     lengths = own(lengths_gflop, np.float64)
     n, steps = len(lengths), options.steps

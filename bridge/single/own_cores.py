@@ -30,13 +30,8 @@ _INSTANTS = 10_000
 
 
 def given_speeds(text: str, cores: int | None) -> tuple[float, ...]:
-    """The speeds of all cores, GFLOP/s, from ``--core-speed`` and ``--cores``: one number is that of each.
-
-    Raises
-    ------
-    InputError
-        If they cannot be, or do not go together.
-    """
+    """The speeds of all cores, GFLOP/s, from ``--core-speed`` and ``--cores``: one number is that of each. Raises
+    InputError if they cannot be, or do not go together."""
     try:
         speeds = tuple(parse_real(part.strip()) for part in text.split(","))
     except ValueError:
@@ -67,13 +62,7 @@ class OwnCores:
     seed: int
 
     def check_cores(self) -> None:
-        """Refuse what cannot be.
-
-        Raises
-        ------
-        InputError
-            If there are too many cores or none, or a value is out of range.
-        """
+        """Refuse what cannot be. Raises InputError if there are too many cores or none, or a value is out of range."""
         CORES.check(self.n_cores)
         for speed in self.core_speed_gflops:
             CORE_GFLOPS.check(speed, str(CORE_SPEED))
@@ -167,15 +156,8 @@ def record_head(options: OwnCores, arguments: Mapping[str, Any], makespan_ns: in
 def advance_to_end(application: Application, speeds: CoreSpeeds, base_gflops: Array) -> list[tuple[int, int]]:
     """Simulate an application that starts at 0 to its end, changing the speeds of its cores on the way.
 
-    Returns
-    -------
-    list of (core, ns)
-        When cores came back, or arrived late.
-
-    Raises
-    ------
-    InputError
-        If all cores are lost for good, or come and go too quickly for any task, before it is done.
+    Returns list of (core, ns): when cores came back, or arrived late. Raises InputError if all cores are lost for good,
+    or come and go too quickly for any task, before it is done.
     """
     returned: list[tuple[int, int]] = []
     cores, at = np.arange(len(base_gflops)), 0

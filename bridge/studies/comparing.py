@@ -52,12 +52,7 @@ def _all_of(study: Study, results: pd.DataFrame) -> list[Comparison]:
 
 def compare_study(study: Study, results: pd.DataFrame, folder: Path) -> list[pd.DataFrame]:
     """Compare, and write comparisons.parquet; a table for each comparison, none where there is nothing to compare.
-
-    Raises
-    ------
-    InputError
-        If the file names a metric that there is not.
-    """
+    Raises InputError if the file names a metric that there is not."""
     target = folder / COMPARISONS
     target.unlink(missing_ok=True)
     found, everything = compared(study, results)

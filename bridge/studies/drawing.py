@@ -1,9 +1,10 @@
-"""The figures of a study's folder: a registry of what can be drawn of its tables, and the files."""
+"""The figures of a study's folder: a registry of what can be drawn of its tables and of their parts, and the files."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,12 +14,11 @@ import numpy as np
 from bridge.runs.ownership import FIGURES, put_aside, remove_files
 from bridge.scenarios.scenario import RECORDED
 from bridge.studies.comparing import COMPARISONS, base_of, compared
-from bridge.studies.input.run_options import column_name
+from bridge.studies.input.run_options import BATCH_OPTION, column_name
 from bridge.studies.kept import KEPT_FIGURES, kept_frames
 from bridge.studies.results import COSTS, RESULTS
-from bridge.studies.study import Study, short_word
+from bridge.studies.study import ALWAYS, Study, short_word
 from bridge.studies.study_record import drawn_in, list_drawn, read_study_record
-from bridge.studies.subsets import Subset, subsets
 from traces.base.errors import InputError, one_of
 from traces.figures.study.combinations import FEW
 from traces.figures.study.decisions import MOST_LINES
@@ -29,6 +29,34 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from traces.figures.drawing.canvas import Figure
+
+
+@dataclass(frozen=True, eq=False)
+class Subset:
+    """A part of a study's results."""
+
+    words: str  # what tells it from the others, as ``W1, allocator best-fit``; empty if there is one only
+    name: str  # the same in the name of a file: ``W1-allocator=best-fit``
+    frame: pd.DataFrame
+
+
+def subsets(study: Study, results: pd.DataFrame) -> Iterator[Subset]:
+    """The parts, in the order of the results."""
+    several = len(study.workloads) > 1
+    further = [name for name in study.varied if name not in (*ALWAYS, BATCH_OPTION)]  # which the bars and lines say
+    columns = {column_name(name): name for name in further}
+    for key, frame in results.groupby(["workload", *columns], sort=False, dropna=False):
+        values = dict(zip(columns, key[1:], strict=True))
+        frame.attrs["exact"] = study.exact
+        # What follows from the workload is not said.
+        theirs = results[results["workload"] == key[0]]
+        varying = {columns[name]: value for name, value in values.items() if theirs[name].nunique(dropna=False) > 1}
+        words = [str(key[0])] * several + [f"{name} {value}" for name, value in varying.items()]
+        names = [short_word(str(key[0]))] * several + [
+            f"{name}={short_word(str(value))}" for name, value in varying.items()
+        ]
+        yield Subset(", ".join(words), "-".join(names), frame)
+
 
 #: Of more parts than that of a study only figures that are asked for are drawn.
 _MOST_PARTS = 12
@@ -68,32 +96,17 @@ OF_RESULTS = (*MEASURES, "variation", "ratio", "imbalance")
 
 
 def read_results(folder: Path) -> pd.DataFrame:
-    """The results of a finished study.
-
-    Raises
-    ------
-    InputError
-        If there are none.
-    """
+    """The results of a finished study. Raises InputError if there are none."""
     if not (folder / RESULTS).is_file():
         raise InputError(f"{folder} has no {RESULTS}: the study is not finished; the command that began it goes on")
     return read_rows(folder / RESULTS, ("cell", "workload", "seed", "error"))
 
 
 class Part(NamedTuple):
-    """What one figure is drawn of.
+    """What one figure is drawn of."""
 
-    Attributes
-    ----------
-    name : str
-        What the name of its file says, as ``W1-allocator=best-fit``; empty if there is one part only.
-    words : str
-        What its title says.
-    frame : DataFrame
-    """
-
-    name: str
-    words: str
+    name: str  # what the name of its file says, as ``W1-allocator=best-fit``; empty if there is one part only
+    words: str  # what its title says
     frame: pd.DataFrame
 
 
@@ -121,13 +134,8 @@ def _has(frame: pd.DataFrame, metric: str) -> bool:
 
 
 def parts_of(study: Study, folder: Path, name: str, *, anew: bool = True) -> list[Part]:
-    """What a figure of a finished study is drawn of; ``anew``: not the comparisons that are written there, which others may be.
-
-    Raises
-    ------
-    InputError
-        If there are no results.
-    """
+    """What a figure of a finished study is drawn of; ``anew``: not the comparisons that are written there, which others
+    may be. Raises InputError if there are no results."""
     if name in OF_RESULTS:
         return [Part(part.name, _two_levels(part), part.frame) for part in subsets(study, read_results(folder))]
     if name in KEPT_FIGURES:
@@ -206,29 +214,12 @@ def draw_study_figures(
 ) -> list[Path]:
     """Draw the figures of a study.
 
-    Parameters
-    ----------
-    folder : Path
-        The study's.
-    names : sequence of str
-        Of :data:`STUDY_FIGURES`; none is all that its results allow.
-    target : Path, optional
-        Where the files go, which replace others of their names; default ``figures`` in the folder, where what was drawn before
-        is replaced, and a file of the user's whose name is needed gets a ``~`` behind it.
-    formats : sequence of str
-        Suffixes of the files of each.
-    study : Study, optional
-        The study, where it has been read.
+    - ``names``: of :data:`STUDY_FIGURES`; none is all that its results allow.
+    - ``target``: where the files go, which replace others of their names; default ``figures`` in the folder, where what
+      was drawn before is replaced, and a file of the user's whose name is needed gets a ``~`` behind it.
+    - ``formats``: suffixes of the files of each.
 
-    Returns
-    -------
-    list of Path
-        The files.
-
-    Raises
-    ------
-    InputError
-        If a name is unknown, or what is asked for cannot be drawn of the results.
+    Returns the files. Raises InputError if a name is unknown, or what is asked for cannot be drawn of the results.
     """
     from traces.figures.drawing.canvas import save_all
 
@@ -247,13 +238,8 @@ def draw_study_figures(
 def planned_figures(
     study: Study, folder: Path, names: Sequence[str] = ()
 ) -> Iterator[tuple[str, str, str, pd.DataFrame]]:
-    """Each figure that is to be drawn: its name, that of its files, its title and what it is drawn of.
-
-    Raises
-    ------
-    InputError
-        As :func:`draw_study_figures`.
-    """
+    """Each figure that is to be drawn: its name, that of its files, its title and what it is drawn of. Raises
+    InputError: as :func:`draw_study_figures`."""
     stems: set[str] = set()
     for name in dict.fromkeys(names or STUDY_FIGURES):
         if name not in STUDY_FIGURES:

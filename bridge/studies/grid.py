@@ -105,13 +105,7 @@ class Grid:
 
 
 class Rows(list[Cell]):
-    """The rows of a grid, a list of dicts. In a notebook it shows itself.
-
-    Attributes
-    ----------
-    source : str
-        The workload's, for titles.
-    """
+    """The rows of a grid, a list of dicts. In a notebook it shows itself. ``source``: the workload's, for titles."""
 
     def __init__(self, rows: Iterable[Cell] = (), source: str = "") -> None:
         super().__init__(rows)

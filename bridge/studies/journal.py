@@ -38,36 +38,18 @@ _ASKING_S = 0.05
 
 @dataclass(frozen=True)
 class Entry:
-    """What became of a cell and seed.
+    """What became of a cell and seed."""
 
-    Attributes
-    ----------
-    key : str
-        Of the cell and its inputs.
-    seed : int
-    metrics : dict or None
-        By name; None if it failed.
-    every : bool
-        Whether these are all metrics of the run.
-    error : str
-        Why it failed; empty if it did not.
-    jobs : int
-        How many were simulated.
-    wall_s, simulation_s : float
-        What it took, with reading and writing; and the simulation alone.
-    worker : str
-        Who did it.
-    """
-
-    key: str
+    key: str  # of the cell and its inputs
     seed: int
-    metrics: dict[str, Any] | None
-    every: bool
-    error: str
-    jobs: int
+    metrics: dict[str, Any] | None  # by name; None if it failed
+    every: bool  # whether these are all metrics of the run
+    error: str  # why it failed; empty if it did not
+    jobs: int  # how many were simulated
+    # wall_s, simulation_s: what it took, with reading and writing; and the simulation alone
     wall_s: float
     simulation_s: float
-    worker: str
+    worker: str  # who did it
 
 
 class _Line(Struct, omit_defaults=True):
@@ -123,15 +105,9 @@ def _lock(file: FileIO) -> None:
 class Journal:
     """The journal of one folder, open for appending by one process at a time.
 
-    ``with Journal(folder) as journal``: what stands in it is read, once; ``journal.add(entry)`` appends. ``anew``: what stands
-    in it is thrown away, once nobody else has it open.
-
-    Raises
-    ------
-    InputError
-        If another process has it open, or it is of another form or another version of this program.
-    NoRoomError
-        From :meth:`add`, if the disk is full.
+    ``with Journal(folder) as journal``: what stands in it is read, once; ``journal.add(entry)`` appends. ``anew``: what
+    stands in it is thrown away, once nobody else has it open. Raises InputError if another process has it open, or it
+    is of another form or another version of this program. Raises NoRoomError: from :meth:`add`, if the disk is full.
     """
 
     def __init__(self, folder: Path, *, anew: bool = False) -> None:
@@ -146,12 +122,7 @@ class Journal:
     @classmethod
     def as_it_stands(cls, folder: Path) -> Journal:
         """What has been written so far, of a study that another process may be at work on: to be read, not added to.
-
-        Raises
-        ------
-        InputError
-            If there is none, or it is of another form or another version of this program.
-        """
+        Raises InputError if there is none, or it is of another form or another version of this program."""
         journal = cls(folder)
         try:
             with open(journal._path, "rb") as lines:

@@ -8,10 +8,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bridge.report.images import figure_address
 from bridge.report.metric_texts import Metric, metric_of
 from bridge.report.page import Page
-from bridge.report.parts import Command, Explorer, Facts, Figures, Lines, Part, Section, Table
+from bridge.report.parts import Command, Explorer, Facts, Figures, Lines, Part, Section, Table, figure_address
 from bridge.runs.again import path_word
 from bridge.runs.directory import read_record
 from bridge.studies.comparing import COMPARISONS, compared, metric_names, why_no_comparison
@@ -44,33 +43,16 @@ _MOST_FIGURES = 12
 
 
 class StudyState(NamedTuple):
-    """How far a study is.
-
-    Attributes
-    ----------
-    study : Study
-    results : DataFrame
-        One row per cell and seed that has ended, as in results.parquet.
-    total : int
-        Cells with seeds.
-    finished : bool
-        Whether its tables are written.
-    """
+    """How far a study is."""
 
     study: Study
-    results: pd.DataFrame
-    total: int
-    finished: bool
+    results: pd.DataFrame  # one row per cell and seed that has ended, as in results.parquet
+    total: int  # cells with seeds
+    finished: bool  # whether its tables are written
 
 
 def state_of(folder: Path) -> StudyState:
-    """How far the study in a folder is.
-
-    Raises
-    ------
-    InputError
-        If there is none, or what is there cannot be read.
-    """
+    """How far the study in a folder is. Raises InputError if there is none, or what is there cannot be read."""
     study = read_study_record(folder).study()
     if (folder / RESULTS).is_file():
         results = read_results(folder)
@@ -79,22 +61,8 @@ def state_of(folder: Path) -> StudyState:
 
 
 def study_page(folder: Path, state: StudyState | None = None, live_s: int = 0) -> Page:
-    """The page of a study.
-
-    Parameters
-    ----------
-    folder : Path
-        Its results.
-    state : StudyState, optional
-        How far it is, where that is known.
-    live_s : int
-        The page loads itself again every so many seconds; 0: never.
-
-    Raises
-    ------
-    InputError
-        As :func:`state_of`.
-    """
+    """The page of a study. ``state``: how far it is, where that is known. ``live_s``: the page loads itself again every
+    so many seconds; 0: never. Raises InputError: as :func:`state_of`."""
     state = state or state_of(folder)
     study, finished = state.study, state.finished
     record = read_record(folder, RECORD, "study")

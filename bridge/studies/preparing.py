@@ -52,32 +52,20 @@ _ON_LOGS_MACHINE: Mapping[str, Value] = {"platform": "log, if it names one"}
 
 @dataclass(frozen=True)
 class Inputs:
-    """The files of a study.
+    """The files of a study."""
 
-    Attributes
-    ----------
-    logs : mapping of str to Path
-        Of each workload, by its name; of one that a function makes, the function's file.
-    files : mapping of str to (Path, str)
-        Every file, the logs among them, by the name that it was given: where it is, and its SHA-256.
-    keys : tuple of str
-        Of each cell: of its options as they are written, and of what is in its log and in the files that they name; wherever
-        these are, and whatever the log is called.
-    """
-
-    logs: Mapping[str, Path]
+    logs: Mapping[str, Path]  # of each workload, by its name; of one that a function makes, the function's file
+    # mapping of str to (Path, str), every file, the logs among them, by the name that it was given: where it is, and
+    # its SHA-256
     files: Mapping[str, tuple[Path, str]]
+    # of each cell: of its options as they are written, and of what is in its log and in the files that they name;
+    # wherever these are, and whatever the log is called
     keys: tuple[str, ...]
 
 
 def find_inputs(study: Study) -> Inputs:
-    """Find every file that a study names, and what is in it.
-
-    Raises
-    ------
-    InputError
-        If a workload's file is not there, or a file cannot be read.
-    """
+    """Find every file that a study names, and what is in it. Raises InputError if a workload's file is not there, or a
+    file cannot be read."""
     sums = FileSums()
     logs = {one.name: workload_path(one, study) for one in study.workloads}
     files = {one.file: (logs[one.name], sums.of(logs[one.name])) for one in study.workloads}
@@ -123,13 +111,8 @@ def _function(source: WorkloadSource) -> str:
 
 
 def settled(study: Study) -> Study:
-    """The study with the seeds that it is run for: those of its windows; where nothing is random one alone, and ``exact``.
-
-    Raises
-    ------
-    InputError
-        If a log's windows cannot be found (:func:`bridge.studies.replicates.with_windows`).
-    """
+    """The study with the seeds that it is run for: those of its windows; where nothing is random one alone, and
+    ``exact``. Raises InputError if a log's windows cannot be found (:func:`bridge.studies.replicates.with_windows`)."""
     study = with_windows(study, workload_path)
     with contextlib.chdir(study.folders[0]):
         exact = nothing_drawn(study, lambda cell: _names(study, cell))
@@ -143,13 +126,8 @@ def _names(study: Study, cell: Cell) -> dict[str, object]:
 
 
 def workload_path(source: WorkloadSource, study: Study) -> Path:
-    """The file of a workload, or of the function that makes it.
-
-    Raises
-    ------
-    InputError
-        If there is none in the study's folders.
-    """
+    """The file of a workload, or of the function that makes it. Raises InputError if there is none in the study's
+    folders."""
     if source.file == "sample":
         return Path(sample_path())
     file = source.file.removesuffix(_function(source))
@@ -191,15 +169,7 @@ def options_of(study: Study, cell: Cell, seed: int) -> Drawn:
 
 
 class Preparation:
-    """Makes units of cells and seeds.
-
-    Parameters
-    ----------
-    study : Study
-    inputs : Inputs
-    folder : Path
-        Of the study; below it is kept what is to be kept.
-    """
+    """Makes units of cells and seeds. ``folder``: of the study; below it is kept what is to be kept."""
 
     def __init__(self, study: Study, inputs: Inputs, folder: Path) -> None:
         self.study, self._inputs = study, inputs
@@ -303,13 +273,8 @@ class Preparation:
         return self._log[1]
 
     def check(self, cells: Sequence[int]) -> None:
-        """See that cells can be run, before anything is simulated.
-
-        Raises
-        ------
-        TwolevelError
-            If one cannot be; the message names it.
-        """
+        """See that cells can be run, before anything is simulated. Raises TwolevelError if one cannot be; the message
+        names it."""
         check_used({name.replace("-", "_"): cell.value(name) for name in known_options()} for cell in self.study.cells)
         seen: set[tuple[object, ...]] = set()
         for number, cell in enumerate(cells):

@@ -28,19 +28,12 @@ _SHOWN = 10
 
 @dataclass(frozen=True)
 class Repetition:
-    """What came of a repetition.
+    """What came of a repetition."""
 
-    Attributes
-    ----------
-    rows, columns : int
-        How much was compared.
-    differences : tuple of str
-        A line each; empty if the results are the same to the last bit.
-    """
-
+    # rows, columns: how much was compared
     rows: int
     columns: int
-    differences: tuple[str, ...]
+    differences: tuple[str, ...]  # a line each; empty if the results are the same to the last bit
 
     @property
     def equal(self) -> bool:
@@ -67,23 +60,11 @@ def repeat_study(
 ) -> Repetition:
     """Run the study of a folder again and compare.
 
-    Parameters
-    ----------
-    folder : Path
-        The results of a study.
-    target : Path or None
-        Where the repetition is kept; None: it is not.
-    executor : callable
-        Given the study, gives who runs it.
-    data : tuple of Path
-        Further folders in which its files are looked for.
-    watch : Watch, optional
-        Notified of the progress.
+    - ``target``: where the repetition is kept; None: it is not.
+    - ``executor``: given the study, gives who runs it.
+    - ``data``: further folders in which its files are looked for.
 
-    Raises
-    ------
-    InputError
-        If the folder is no finished study, or one of its files is missing or has changed.
+    Raises InputError if the folder is no finished study, or one of its files is missing or has changed.
     """
     for one in data:
         if not one.is_dir():

@@ -26,21 +26,11 @@ REPLICATION = ("replicate", "warmup", "shake")
 
 @dataclass(frozen=True)
 class Replicates:
-    """What is simulated for each seed, besides the draws from it.
+    """What is simulated for each seed, besides the draws from it."""
 
-    Attributes
-    ----------
-    length_ns : int
-        Each seed is the number of a window of the log, this long; 0: all seeds have the same jobs.
-    warm_up_ns : int
-        For this time before the window jobs are simulated and not counted.
-    shake_ns : int
-        Each seed but 0 has every job less than this later; 0: none is.
-    """
-
-    length_ns: int = 0
-    warm_up_ns: int = 0
-    shake_ns: int = 0
+    length_ns: int = 0  # each seed is the number of a window of the log, this long; 0: all seeds have the same jobs
+    warm_up_ns: int = 0  # for this time before the window jobs are simulated and not counted
+    shake_ns: int = 0  # each seed but 0 has every job less than this later; 0: none is
 
     @property
     def by_seed(self) -> bool:
@@ -61,13 +51,8 @@ class Replicates:
 def given_replicates(
     length: str | None, warm_up: str | None, shake: str | None, where: Callable[[str], str] = "{}".format
 ) -> Replicates:
-    """The replications that a user asks for, as ``7d``, ``1d`` and ``1min``.
-
-    Raises
-    ------
-    InputError
-        If one is no time, or they cannot be together.
-    """
+    """The replications that a user asks for, as ``7d``, ``1d`` and ``1min``. Raises InputError if one is no time, or
+    they cannot be together."""
     if warm_up is not None and length is None:
         raise InputError(f"{where('warmup')}: needs {where('replicate')}, the length of the windows")
     if shake is not None and length is not None:
@@ -90,13 +75,8 @@ def replicate(
 
 
 def with_windows(study: Study, path_of: Callable[[WorkloadSource, Study], Path]) -> Study:
-    """The study with the begins of its logs' windows, and, where it names no seeds, a seed for each.
-
-    Raises
-    ------
-    InputError
-        If a log has no such window, or not as many as there are seeds; or its jobs are made by a function of the seed.
-    """
+    """The study with the begins of its logs' windows, and, where it names no seeds, a seed for each. Raises InputError
+    if a log has no such window, or not as many as there are seeds; or its jobs are made by a function of the seed."""
     given = study.replicates
     for source in study.workloads:
         if given.by_seed and is_seeded(source.file):
@@ -112,13 +92,7 @@ def with_windows(study: Study, path_of: Callable[[WorkloadSource, Study], Path])
 
 
 def check_shaken(given: Replicates, seeds: tuple[int, ...], where: Callable[[str], str] = "{}".format) -> None:
-    """See that a seed shakes the submits: seed 0 is the log as it is.
-
-    Raises
-    ------
-    InputError
-        If seed 0 is the only one.
-    """
+    """See that a seed shakes the submits: seed 0 is the log as it is. Raises InputError if seed 0 is the only one."""
     if given.shake_ns and set(seeds) == {0}:
         raise InputError(
             f"{where('shake')}: seed 0, the only one, leaves the submits as they are; allowed: several seeds, as 10"
@@ -131,13 +105,8 @@ def of_windows(
     seeds: tuple[int, ...],
     where: Callable[[str], str] = "{}".format,
 ) -> tuple[tuple[int, ...], dict[str, tuple[int, ...]]]:
-    """The numbers of the windows that are simulated, by default all, and the begins of those of each log.
-
-    Raises
-    ------
-    InputError
-        If a log has no such window, or not as many as there are seeds.
-    """
+    """The numbers of the windows that are simulated, by default all, and the begins of those of each log. Raises
+    InputError if a log has no such window, or not as many as there are seeds."""
     begins = {
         name: window_begins(log, given.length_ns, given.warm_up_ns, where=where("replicate")) for name, log in logs
     }

@@ -35,26 +35,8 @@ def _blocks(entries: Iterator[Entry | None]) -> Iterator[list[Entry | None]]:
 
 
 def write_tables(study: Study, keys: Sequence[str], journal: Journal, folder: Path) -> int:
-    """Write both tables of a finished study; each is renamed from another name at its end.
-
-    Parameters
-    ----------
-    study : Study
-    keys : sequence of str
-        Of each cell, in the journal.
-    journal : Journal
-    folder : Path
-
-    Returns
-    -------
-    int
-        How many rows failed.
-
-    Raises
-    ------
-    NoRoomError
-        If the disk is full.
-    """
+    """Write both tables of a finished study; each is renamed from another name at its end. ``keys``: of each cell, in
+    the journal. Returns how many rows failed. Raises NoRoomError if the disk is full."""
     kinds: dict[str, ColumnKind] = {}
     failed = 0
     for entry in journal.entries(_keys(keys, study.seeds), study.metrics):

@@ -63,33 +63,18 @@ MOST_RUNS = 10_000_000
 
 @dataclass(frozen=True)
 class WorkloadSource:
-    """A workload of a study.
+    """A workload of a study."""
 
-    Attributes
-    ----------
-    name : str
-        What the results call it.
-    file : str
-        A log's name, as given, or ``sample``.
-    """
-
-    name: str
-    file: str
+    name: str  # what the results call it
+    file: str  # a log's name, as given, or ``sample``
 
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """A workload and the options that are given for it.
-
-    Attributes
-    ----------
-    workload : WorkloadSource
-    given : mapping of str to Value
-        By the name of the option; what is missing has its default.
-    """
+    """A workload and the options that are given for it."""
 
     workload: WorkloadSource
-    given: Mapping[str, Value]
+    given: Mapping[str, Value]  # by the name of the option; what is missing has its default
 
     def value(self, option: str) -> Value:
         """The value of an option; of the policy the command of a scheduler, or ``slurm``, if one decides in its place."""
@@ -115,22 +100,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class Comparison:
-    """An option whose values are compared with one of them.
-
-    Attributes
-    ----------
-    option : str
-    base : Value
-        The value that the others are compared with.
-    metrics : tuple of str
-    drawn : {"ratio", "difference"}
-        What its figure shows; a ratio where there is one.
-    """
+    """An option whose values are compared with one of them."""
 
     option: str
-    base: Value
+    base: Value  # the value that the others are compared with
     metrics: tuple[str, ...]
-    drawn: str = "ratio"
+    drawn: str = "ratio"  # what its figure shows; a ratio where there is one
 
 
 @dataclass(frozen=True, eq=False)
@@ -349,13 +324,8 @@ def every_combination(axes: Mapping[str, Sequence[Value]]) -> Iterator[dict[str,
 
 
 def seeds_of(given: object, where: str) -> tuple[int, ...]:
-    """The seeds that a user names: how many, from 0 on; a list of them; or as ``0-4 9``.
-
-    Raises
-    ------
-    InputError
-        If it is none of these, there is none, or one is there twice.
-    """
+    """The seeds that a user names: how many, from 0 on; a list of them; or as ``0-4 9``. Raises InputError if it is
+    none of these, there is none, or one is there twice."""
     from traces.intervals import parse_intervals
 
     if isinstance(given, int) and not isinstance(given, bool):

@@ -25,44 +25,20 @@ RECORD = "study.json"
 
 @dataclass(frozen=True)
 class StudyRecord:
-    """What study.json says.
+    """What study.json says."""
 
-    Attributes
-    ----------
-    path : Path
-        The file.
-    name : str
-    text : str
-        The study, as its file has it.
-    folders : tuple of Path
-        Where its files were looked for.
-    files : mapping of str to str
-        SHA-256 of each, by the name that the study gives it.
-    seeds : tuple of int
-        Those that it was run for.
-    windows : mapping of str to tuple of int
-        Begins of the windows of each workload, where each seed is one.
-    exact : bool
-        Whether nothing was drawn at random.
-    """
-
-    path: Path
+    path: Path  # the file
     name: str
-    text: str
-    folders: tuple[Path, ...]
-    files: Mapping[str, str]
-    seeds: tuple[int, ...]
-    windows: Mapping[str, tuple[int, ...]]
-    exact: bool = False
+    text: str  # the study, as its file has it
+    folders: tuple[Path, ...]  # where its files were looked for
+    files: Mapping[str, str]  # SHA-256 of each, by the name that the study gives it
+    seeds: tuple[int, ...]  # those that it was run for
+    windows: Mapping[str, tuple[int, ...]]  # begins of the windows of each workload, where each seed is one
+    exact: bool = False  # whether nothing was drawn at random
 
     def study(self, data: tuple[Path, ...] = ()) -> Study:
-        """The study again; its files may be in further folders.
-
-        Raises
-        ------
-        InputError
-            If the folder in which it was run is not there, and no other is given; or it is no study.
-        """
+        """The study again; its files may be in further folders. Raises InputError if the folder in which it was run is
+        not there, and no other is given; or it is no study."""
         folders = [folder for folder in (*self.folders, *data) if os.path.isdir(folder)]
         if not folders:
             gone = shown_path(self.folders[0])
@@ -118,13 +94,7 @@ def _wholes(values: Iterable[object]) -> tuple[int, ...]:
 
 
 def read_study_record(folder: Path) -> StudyRecord:
-    """Read study.json.
-
-    Raises
-    ------
-    InputError
-        If the folder has none, or it is of another form.
-    """
+    """Read study.json. Raises InputError if the folder has none, or it is of another form."""
     path, record = folder / RECORD, read_record(folder, RECORD, "study")
     found = record.get("format")
     if found != FORMAT:

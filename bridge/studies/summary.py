@@ -10,9 +10,8 @@ import numpy as np
 
 from bridge.standard_error import text_table
 from bridge.studies.comparing import metric_names
-from bridge.studies.drawing import MEASURES
+from bridge.studies.drawing import MEASURES, subsets
 from bridge.studies.study import Study
-from bridge.studies.subsets import subsets
 from traces.figures.study.combinations import Combinations
 from traces.metric_units import four_digits, interval_text
 from traces.statistics import MIN_SEEDS, comparison_table

@@ -25,13 +25,8 @@ _LOOKS = 3
 
 
 def results_so_far(study: Study, folder: Path) -> pd.DataFrame:
-    """The rows of results.parquet of the cells and seeds that have ended, before there is such a file.
-
-    Raises
-    ------
-    InputError
-        If there is no journal that can be read, or a file of the study is gone.
-    """
+    """The rows of results.parquet of the cells and seeds that have ended, before there is such a file. Raises
+    InputError if there is no journal that can be read, or a file of the study is gone."""
     with contextlib.chdir(study.folders[0]):  # what a study names is relative to its folder
         keys = find_inputs(study).keys
     rows = ended_rows(study, keys, Journal.as_it_stands(folder.absolute()))
@@ -43,14 +38,8 @@ def follow(folder: Path, write: Callable[[], bool], sleep: Callable[[float], Non
 
     Whether the study has come to its end: not if its process died, or was stopped.
 
-    Parameters
-    ----------
-    folder : Path
-        The study's.
-    write : callable
-        Writes the page; whether the study is finished.
-    sleep : callable
-        Waits so many seconds.
+    - ``write``: writes the page; whether the study is finished.
+    - ``sleep``: waits so many seconds.
     """
     seen, quiet = -1, 0
     while quiet < _LOOKS:

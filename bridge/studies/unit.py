@@ -8,7 +8,7 @@ import tempfile
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,8 +16,6 @@ from als.engine.dag.metrics import GRAPH_METRICS
 from als.summaries import distributions
 from bls.machine.platform import Platform
 from bls.workloads.workload import Workload
-from bridge.replay.chosen import SlurmChoice
-from bridge.replay.run import Replay
 from bridge.runs.directory import fresh_directory, write_record
 from bridge.runs.ownership import CELL
 from bridge.runs.record import write_run
@@ -29,6 +27,10 @@ from bridge.studies.executors.executor import Outcome, Prepared, Unit
 from traces.base.errors import RAISED_BY_PLUGINS, TwolevelError, one_of
 from traces.base.written_file import is_full_disk
 from traces.kernels.progress import spent_s, working_s
+
+if TYPE_CHECKING:
+    from bridge.replay.chosen import SlurmChoice
+    from bridge.replay.run import Replay
 
 #: How the folders begin in which Slurm's files are while a cell is replayed of which nothing is kept.
 SCRATCH = ".slurm-"
@@ -44,13 +46,8 @@ class NoRoomError(TwolevelError):
 
 
 class LikeRuns:
-    """The latest runs that others can take their applications from, by the group of their units.
-
-    Parameters
-    ----------
-    most : int
-        How many are held.
-    """
+    """The latest runs that others can take their applications from, by the group of their units. ``most``: how many are
+    held."""
 
     def __init__(self, most: int = 2) -> None:
         self._most = most
@@ -179,13 +176,8 @@ def warm_up() -> None:
 
 
 def check_metrics(names: Sequence[str], where: str) -> None:
-    """See that there are metrics of these names, in every run, in those with graphs, or in those of which power is known.
-
-    Raises
-    ------
-    InputError
-        If one is unknown.
-    """
+    """See that there are metrics of these names, in every run, in those with graphs, or in those of which power is
+    known. Raises InputError if one is unknown."""
     from bls.power.metric_names import (
         FACILITY_METRICS,
         LIMIT_METRICS,

@@ -30,13 +30,8 @@ _UNIX_PATH: Final = 107
 
 
 def tls_address(address: str, where: str) -> tuple[str, int]:
-    """Return host and port of ``tls://HOST:PORT``; an IPv6 host is written in brackets.
-
-    Raises
-    ------
-    InputError
-        If it is not such an address; the message begins with ``where``.
-    """
+    """Return host and port of ``tls://HOST:PORT``; an IPv6 host is written in brackets. Raises InputError if it is not
+    such an address; the message begins with ``where``."""
     host, colon, port = address.removeprefix(_TLS).rpartition(":")
     bare = host.removeprefix("[").removesuffix("]")
     bracketed = host == f"[{bare}]"
@@ -59,13 +54,7 @@ def keep_alive(plug: Any) -> None:
 
 
 def socket_path(folder: Path) -> str:
-    """Return the path of a bridge's Unix socket in a folder.
-
-    Raises
-    ------
-    InputError
-        If it is too long.
-    """
+    """Return the path of a bridge's Unix socket in a folder. Raises InputError if it is too long."""
     path = str(folder / "bridge")
     if len(os.fsencode(path)) > _UNIX_PATH:
         raise InputError(f"{path} is too long for a Unix socket; set TMPDIR to a shorter path, or use {SOCKET:tcp}")
@@ -75,18 +64,10 @@ def socket_path(folder: Path) -> str:
 def dial(address: str, context: ssl.SSLContext | None = None) -> socket.socket:
     """Connect a blocking socket to a bridge.
 
-    Parameters
-    ----------
-    address : str
-    context : SSLContext, optional
-        Verifies the bridge; needed for ``tls://host:port``.
+    - ``context``: verifies the bridge; needed for ``tls://host:port``.
 
-    Raises
-    ------
-    InputError
-        If the address is neither ``unix:/path`` nor ``tcp:host:port`` nor, with a context, ``tls://host:port``.
-    OSError
-        If nothing listens there, or something other than the bridge.
+    Raises InputError if the address is neither ``unix:/path`` nor ``tcp:host:port`` nor, with a context,
+    ``tls://host:port``. Raises OSError if nothing listens there, or something other than the bridge.
     """
     if context is not None:
         host, port = tls_address(address, "bridge address")

@@ -15,17 +15,10 @@ from bridge.workers.connection import Connection
 
 @dataclass(frozen=True)
 class Ahead:
-    """What a worker knows of what will happen to a job's cores.
-
-    Attributes
-    ----------
-    changes : tuple of Change
-    until_ns : int or None
-        The instant up to which these are all; None: for good.
-    """
+    """What a worker knows of what will happen to a job's cores."""
 
     changes: tuple[Change, ...] = ()
-    until_ns: int | None = None
+    until_ns: int | None = None  # the instant up to which these are all; None: for good
 
 
 def nothing_ahead(now_ns: int) -> Ahead:
@@ -35,30 +28,14 @@ def nothing_ahead(now_ns: int) -> Ahead:
 
 @dataclass(frozen=True)
 class Order:
-    """One job to simulate.
+    """One job to simulate."""
 
-    Attributes
-    ----------
-    start : Start
-        What the worker is sent, with a recipe; ``job`` is the row in the workload.
-    bound_ns : int
-        An instant before which a worker that conserves work cannot end it.
-    job_number : int
-        The workload's number, for messages.
-    payload : callable
-        Draws the tasks, for a worker that asks for their lengths.
-    next_changes : callable
-        What is ahead of the job from an instant on.
-    losses : int
-        How many processes that had this order were lost.
-    """
-
-    start: Start
-    bound_ns: int
-    job_number: int
-    payload: Callable[[], TaskPayload]
-    next_changes: Callable[[int], Ahead] = nothing_ahead
-    losses: int = 0
+    start: Start  # what the worker is sent, with a recipe; ``job`` is the row in the workload
+    bound_ns: int  # an instant before which a worker that conserves work cannot end it
+    job_number: int  # the workload's number, for messages
+    payload: Callable[[], TaskPayload]  # draws the tasks, for a worker that asks for their lengths
+    next_changes: Callable[[int], Ahead] = nothing_ahead  # what is ahead of the job from an instant on
+    losses: int = 0  # how many processes that had this order were lost
 
     def again(self) -> Order:
         """The next attempt at it, since the process that had it was lost."""
@@ -67,87 +44,42 @@ class Order:
 
 @dataclass(frozen=True)
 class Report:
-    """What a worker reported of one job.
-
-    Attributes
-    ----------
-    outcome : Outcome
-    records : list of Records
-        In task order; empty if they were not asked for.
-    transfers : list of Transfers
-        In the order of edges.
-    length_gflop : float
-        The sum of the task lengths, added in task order.
-    length_cov : float
-        Their coefficient of variation. Both are the bridge's own if it has sent the lengths.
-    wishes : list of Wish
-        In the order of instants.
-    """
+    """What a worker reported of one job."""
 
     outcome: Outcome
-    records: list[Records]
-    transfers: list[Transfers]
-    length_gflop: float
-    length_cov: float
-    wishes: list[Wish] = field(default_factory=list)
+    records: list[Records]  # in task order; empty if they were not asked for
+    transfers: list[Transfers]  # in the order of edges
+    length_gflop: float  # the sum of the task lengths, added in task order
+    length_cov: float  # their coefficient of variation. Both are the bridge's own if it has sent the lengths
+    wishes: list[Wish] = field(default_factory=list)  # in the order of instants
 
 
 @dataclass(eq=False)
 class Worker:
-    """One application process.
+    """One application process."""
 
-    Attributes
-    ----------
-    name : str
-        Its worker id.
-    since : float
-        When it was launched, last heard of, or was given work while it had none, in the loop's time, s.
-    hello, connection
-        None until it has said hello.
-    orders : dict
-        The jobs it holds by row, in the order in which they were given.
-    payloads : dict
-        The tasks of jobs it holds, where they were sent.
-    records, transfers, wishes : dict
-        What it has recorded of jobs it holds, and said that they wish for.
-    pouring : list of Order
-        Those whose tasks are still to be sent.
-    served : int
-        Jobs it has ended.
-    ended : Event
-        Set when its process is known to have ended.
-    how : str
-        How it came to be of no use, as "was killed by SIGKILL".
-    blameless : bool
-        Whether it was taken along by another's end.
-    """
-
-    name: str
-    since: float
+    name: str  # its worker id
+    since: float  # when it was launched, last heard of, or was given work while it had none, in the loop's time, s
+    # hello, connection: None until it has said hello
     hello: Hello | None = None
     connection: Connection | None = None
+    # the jobs it holds by row, in the order in which they were given
     orders: dict[int, Order] = field(default_factory=dict)
-    payloads: dict[int, TaskPayload] = field(default_factory=dict)
+    payloads: dict[int, TaskPayload] = field(default_factory=dict)  # the tasks of jobs it holds, where they were sent
+    # records, transfers, wishes: what it has recorded of jobs it holds, and said that they wish for
     records: dict[int, list[Records]] = field(default_factory=dict)
     transfers: dict[int, list[Transfers]] = field(default_factory=dict)
     wishes: dict[int, list[Wish]] = field(default_factory=dict)
-    pouring: list[Order] = field(default_factory=list)
-    served: int = 0
-    ended: asyncio.Event = field(default_factory=asyncio.Event)
-    how: str = "closed its connection"
-    blameless: bool = False
+    pouring: list[Order] = field(default_factory=list)  # those whose tasks are still to be sent
+    served: int = 0  # jobs it has ended
+    ended: asyncio.Event = field(default_factory=asyncio.Event)  # set when its process is known to have ended
+    how: str = "closed its connection"  # how it came to be of no use, as "was killed by SIGKILL"
+    blameless: bool = False  # whether it was taken along by another's end
 
 
 class Assignment:
-    """Connected workers by how many jobs they hold.
-
-    Parameters
-    ----------
-    limit : int
-        How many workers may hold a job at once.
-    depth : int
-        How many jobs one worker may hold.
-    """
+    """Connected workers by how many jobs they hold. ``limit``: how many workers may hold a job at once. ``depth``: how
+    many jobs one worker may hold."""
 
     def __init__(self, limit: int, depth: int) -> None:
         self._limit, self._depth = limit, depth

@@ -23,17 +23,9 @@ class BlockingConnection:
     It has the methods of :class:`bridge.workers.connection.Connection`, but they block instead of awaiting. :func:`run` runs a
     coroutine that awaits nothing else.
 
-    Parameters
-    ----------
-    session : Session
-        Checks every message.
-    plug : socket
-        To the other end.
-
-    Attributes
-    ----------
-    ended : bool
-        Whether the other end has closed its stream, or the stream is broken.
+    - ``session``: checks every message.
+    - ``plug``: to the other end.
+    - ``ended``: whether the other end has closed its stream, or the stream is broken.
     """
 
     def __init__(self, session: Session[ApplicationBook], plug: socket.socket) -> None:
@@ -80,13 +72,8 @@ class BlockingConnection:
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine that never suspends: all that it awaits blocks instead.
-
-    Raises
-    ------
-    RuntimeError
-        If it suspends, as it would need an event loop.
-    """
+    """Run a coroutine that never suspends: all that it awaits blocks instead. Raises RuntimeError if it suspends, as it
+    would need an event loop."""
     try:
         work.send(None)
     except StopIteration:

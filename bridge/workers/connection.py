@@ -19,19 +19,9 @@ class Connection:
     What is said is written together once the event loop has nothing else to do at the moment, so that many small
     messages cost one system call.
 
-    Parameters
-    ----------
-    session : Session
-        Judges every message.
-    reader, writer : streams
-        To the other end.
-
-    Attributes
-    ----------
-    messages, bytes_sent, bytes_received : int
-        How much went over it, both ways.
-    ended : bool
-        Whether the other end has closed its stream, or it is broken.
+    - ``session``: judges every message.
+    - ``messages``, ``bytes_sent``, ``bytes_received``: how much went over it, both ways.
+    - ``ended``: whether the other end has closed its stream, or it is broken.
     """
 
     def __init__(self, session: Session[Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -48,13 +38,7 @@ class Connection:
         return str(place[0]) if place else "somebody"
 
     async def hear(self) -> Message | Refusal | ConnectionClosed:
-        """The next message, judged.
-
-        Raises
-        ------
-        ProtocolError
-            If the other side broke the protocol.
-        """
+        """The next message, judged. Raises ProtocolError if the other side broke the protocol."""
         while (event := self.session.next_event()) is NEED_DATA:
             try:
                 data = await self._reader.read(READ_AT_MOST)
@@ -67,13 +51,7 @@ class Connection:
         return event
 
     def say(self, message: Message) -> None:
-        """Send a message.
-
-        Raises
-        ------
-        LocalProtocolError
-            If the protocol forbids it now.
-        """
+        """Send a message. Raises LocalProtocolError if the protocol forbids it now."""
         data = self.session.send(message)
         self.messages += 1
         self.say_bytes(data)

@@ -59,13 +59,8 @@ _NO_CHECK_TIME: Final = 0x200000
 
 
 def read_token(path: str, where: str = "") -> str:
-    """The token in a file that nobody but its owner may read.
-
-    Raises
-    ------
-    InputError
-        If there is none, others may read it, or it is none; the message says how to make one.
-    """
+    """The token in a file that nobody but its owner may read. Raises InputError if there is none, others may read it,
+    or it is none; the message says how to make one."""
     where = where or str(TOKEN_FILE)
     make = _MAKE_TOKEN.format(path)
     try:
@@ -94,15 +89,9 @@ def read_token(path: str, where: str = "") -> str:
 class Certificate:
     """A certificate made for one run, in a file for those who are to know it; the file goes when it is closed.
 
-    Parameters
-    ----------
-    path : str
-        The file. A certificate of an earlier run is replaced if it is alone in its file; no other file ever is.
+    - ``path``: the file. A certificate of an earlier run is replaced if it is alone in its file; no other file ever is.
 
-    Raises
-    ------
-    InputError
-        If it cannot be made or written.
+    Raises InputError if it cannot be made or written.
     """
 
     def __init__(self, path: str) -> None:
@@ -188,19 +177,11 @@ def _parts(der: bytes) -> list[tuple[int, bytes]]:
 def make_certificate(key: Path, certificate: Path, where: str, uses: Sequence[str]) -> None:
     """Make a certificate that is signed by itself, and its key, as files.
 
-    Parameters
-    ----------
-    key, certificate : Path
-        In a folder that only its owner may enter.
-    where : str
-        The option that needs it, for messages.
-    uses : sequence of str
-        What it is good for, as OpenSSL names it: ``serverAuth``, ``clientAuth``.
+    - ``key``, ``certificate``: in a folder that only its owner may enter.
+    - ``where``: the option that needs it, for messages.
+    - ``uses``: what it is good for, as OpenSSL names it: ``serverAuth``, ``clientAuth``.
 
-    Raises
-    ------
-    InputError
-        If there is no ``openssl``, or it makes none.
+    Raises InputError if there is no ``openssl``, or it makes none.
     """
     openssl = shutil.which("openssl")
     if openssl is None:
@@ -232,13 +213,8 @@ def bridge_context(certificate: str, key: str) -> ssl.SSLContext:
 
 
 def pinned_context(pem: str, alpn: str) -> ssl.SSLContext:
-    """A host's side of TLS: it knows this certificate, and no authority and no name.
-
-    Raises
-    ------
-    InputError
-        If the text is no certificate.
-    """
+    """A host's side of TLS: it knows this certificate, and no authority and no name. Raises InputError if the text is
+    no certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname = False  # which name a host is reached by does not matter where the key is known

@@ -18,24 +18,12 @@ from traces.compiled import Array
 
 @dataclass(frozen=True, eq=False)
 class DrawnJob:
-    """What a job computes.
+    """What a job computes."""
 
-    Attributes
-    ----------
-    lengths : float64 (N,)
-        GFLOP of each task.
-    phases : list of scheduler, GraphPart or None
-        As ``als.application.Application`` takes them.
-    part_tasks : int64 (I,) or None
-        How many tasks each part has; None: there is one.
-    edges : Edges or None
-        Of its graphs; None: there are none.
-    """
-
-    lengths: Array
-    phases: list[AnyScheduler | GraphPart | None]
-    part_tasks: Array | None = None
-    edges: Edges | None = None
+    lengths: Array  # float64 (N,), GFLOP of each task
+    phases: list[AnyScheduler | GraphPart | None]  # as ``als.application.Application`` takes them
+    part_tasks: Array | None = None  # int64 (I,) or None, how many tasks each part has; None: there is one
+    edges: Edges | None = None  # of its graphs; None: there are none
 
     @property
     def part_first(self) -> Array:
@@ -52,13 +40,8 @@ class Drawing:
         self._programs: dict[tuple[str, float], tuple[Program, Programs]] = {}
 
     def drawn(self, recipe: Recipe, technique: str) -> DrawnJob:
-        """The tasks of a job; of one loop by ``technique`` if its recipe has no program.
-
-        Raises
-        ------
-        InputError, PluginError
-            If a technique, a program or a graph cannot be.
-        """
+        """The tasks of a job; of one loop by ``technique`` if its recipe has no program. Raises InputError or
+        PluginError if a technique, a program or a graph cannot be."""
         if not recipe.program:
             lengths = drawn_lengths(
                 recipe.seed,

@@ -74,27 +74,14 @@ def serve_run(
 ) -> None:
     """Have application processes here for the run that listens at an address, until it is over.
 
-    Parameters
-    ----------
-    address : str
-        ``tls://HOST:PORT``.
-    token_file, certificate : str
-        The files that the run and this host know each other by.
-    workers : int
-        How many processes simulate at once.
-    patience_s : float
-        For how long to wait for the run to begin, s.
-    package : str
-        The version of ``twolevel`` that is installed here.
-    say : callable
-        Takes a line for a person.
+    - ``address``: ``tls://HOST:PORT``.
+    - ``token_file``, ``certificate``: the files that the run and this host know each other by.
+    - ``workers``: how many processes simulate at once.
+    - ``patience_s``: for how long to wait for the run to begin, s.
+    - ``package``: the version of ``twolevel`` that is installed here.
 
-    Raises
-    ------
-    InputError
-        If a file, or the address, cannot be used.
-    PeerError
-        If the run cannot be reached, refuses this host, ends before it is over, or needs what is not here.
+    Raises InputError if a file, or the address, cannot be used. Raises PeerError if the run cannot be reached, refuses
+    this host, ends before it is over, or needs what is not here.
     """
     tls_address(address, "worker")
     join = Join(

@@ -20,6 +20,7 @@ from bridge.protocol.host_messages import HOST_ALPN, Admitted, Dismissed, HostBo
 from bridge.protocol.messages import Hello
 from bridge.protocol.session import Session
 from bridge.protocol.tables import Role
+from bridge.protocol.vocabulary import Message
 from bridge.workers import listener
 from bridge.workers.address import PARTING_TLS_S, keep_alive, tls_address
 from bridge.workers.connection import Connection, Streams
@@ -49,21 +50,14 @@ class _Handshake:
 class HostListener(Listener):
     """Where other hosts connect, and the application processes on them.
 
-    Parameters
-    ----------
-    token : str
-        What application processes must know; a host is told it when it is let in.
-    admit, serve : callable
-        For application processes, as of :class:`bridge.workers.listener.Listener`.
-    host_token : str
-        What hosts must know.
-    admit_host : callable
-        Given a join with the right token and version, gives what it is answered, or says why it is refused.
-    serve_host : callable
-        Given an admitted join and its connection, talks to it; when it returns, the connection is closed.
-    awaited : callable
-        How many application processes of hosts have still to say hello: nothing tells them from strangers, of whom so many more
-        may be there.
+    - ``token``: what application processes must know; a host is told it when it is let in.
+    - ``admit``, ``serve``: for application processes, as of :class:`bridge.workers.listener.Listener`.
+    - ``host_token``: what hosts must know.
+    - ``admit_host``: given a join with the right token and version, gives what it is answered, or says why it is
+      refused.
+    - ``serve_host``: given an admitted join and its connection, talks to it; when it returns, the connection is closed.
+    - ``awaited``: how many application processes of hosts have still to say hello: nothing tells them from strangers,
+      of whom so many more may be there.
     """
 
     def __init__(
@@ -88,13 +82,8 @@ class HostListener(Listener):
         self._writers: set[asyncio.StreamWriter] = set()
 
     async def open_tls(self, address: str, context: Any) -> str:
-        """Listen at ``tls://HOST:PORT``; returns the address, with the port that was chosen if it was 0.
-
-        Raises
-        ------
-        InputError
-            If nobody can listen there.
-        """
+        """Listen at ``tls://HOST:PORT``; returns the address, with the port that was chosen if it was 0. Raises
+        InputError if nobody can listen there."""
         host, port = tls_address(address, str(LISTEN))
         try:
             found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -216,14 +205,14 @@ class HostListener(Listener):
             self._writers.discard(writer)
             writer.transport.abort()
 
-    async def _admitted(self, hello: Hello | Join, connection: Connection) -> None:
+    async def _admitted(self, hello: Message, connection: Connection) -> None:
         if isinstance(hello, Join):
             await self._serve_host(hello, connection)
         else:
             await super()._admitted(hello, connection)
 
-    def _answer(self, hello: Hello | Join, connection: Connection) -> str | None:
-        if isinstance(hello, Hello):
+    def _answer(self, hello: Message, connection: Connection) -> str | None:
+        if not isinstance(hello, Join):
             return super()._answer(hello, connection)
         answer = self._admit_host(hello)
         if isinstance(answer, Admitted):

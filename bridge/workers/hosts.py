@@ -36,25 +36,14 @@ _LATE_S: Final = 60.0
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a run says of other hosts.
+    """What a run says of other hosts."""
 
-    Attributes
-    ----------
-    listen : str
-        Where it listens, ``tls://HOST:PORT``.
-    token_file, certificate : str
-        The files with the token, which is there, and with the certificate, which is made.
-    package : str
-        The version of ``twolevel``, which every host must have.
-    files : tuple of NeededFile
-        What every host must have.
-    """
-
-    listen: str
+    listen: str  # where it listens, ``tls://HOST:PORT``
+    # token_file, certificate: the files with the token, which is there, and with the certificate, which is made
     token_file: str
     certificate: str
-    package: str
-    files: tuple[NeededFile, ...] = ()
+    package: str  # the version of ``twolevel``, which every host must have
+    files: tuple[NeededFile, ...] = ()  # what every host must have
 
 
 class HostOwner(Owner, Protocol):
@@ -102,21 +91,12 @@ class _Remote:
 class Hosts:
     """The other hosts of a run.
 
-    Parameters
-    ----------
-    owner : HostOwner
-        Is informed of what becomes of them and of their processes.
-    wanted : Wanted
-    token : str
-        The secret of application processes, which hosts are told.
-    admit, serve : callable
-        For application processes, as of ``Listener``.
-    technique : str
-        What hosts load in advance.
-    per_worker : int
-        How many processes may be there for each that simulates.
-    depth : int
-        How many jobs a process may hold.
+    - ``owner``: is informed of what becomes of them and of their processes.
+    - ``token``: the secret of application processes, which hosts are told.
+    - ``admit``, ``serve``: for application processes, as of ``Listener``.
+    - ``technique``: what hosts load in advance.
+    - ``per_worker``: how many processes may be there for each that simulates.
+    - ``depth``: how many jobs a process may hold.
     """
 
     def __init__(
@@ -164,13 +144,7 @@ class Hosts:
         return not self._there
 
     async def open(self) -> None:
-        """Make the certificate, and listen.
-
-        Raises
-        ------
-        InputError
-            If it cannot be.
-        """
+        """Make the certificate, and listen. Raises InputError if it cannot be."""
         wanted = self._wanted
         # openssl takes a moment, in which nothing else has to happen yet.
         self._certificate = Certificate(wanted.certificate)
@@ -254,13 +228,7 @@ class Hosts:
                 self.dismiss(place)
 
     async def close(self, *, patient: bool) -> None:
-        """Part with every host, and leave nothing behind.
-
-        Parameters
-        ----------
-        patient : bool
-            Whether the run has come to its end.
-        """
+        """Part with every host, and leave nothing behind. ``patient``: whether the run has come to its end."""
         self._closing = True
         self._listener.run_over()
         for connection in self._there.values():

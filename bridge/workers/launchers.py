@@ -57,23 +57,14 @@ class Owner(Protocol):
 class Launcher:
     """Starts and kills application processes, named by worker ids, by way of ``bridge.workers.forkserver``.
 
-    Parameters
-    ----------
-    owner : Owner
-        Is informed of what becomes of them.
-    address, token : str
-        Where workers connect, and with what: given in the environment, where other users cannot read them.
-    technique : str
-        A technique that the server loads in advance.
-    command : str or None
-        Starts an application simulator of the user's own, split into words as a shell would, but no shell runs it;
-        None is ours.
-    awaited : dict
-        Kept here: the processes that have started and not said hello, names by process ids.
-    certificate : str
-        What a bridge on another host is known by; empty for one on this host.
-    program : str
-        A program, as JSON, that the server loads in advance; empty for none.
+    - ``address``, ``token``: where workers connect, and with what: given in the environment, where other users cannot
+      read them.
+    - ``technique``: a technique that the server loads in advance.
+    - ``command``: starts an application simulator of the user's own, split into words as a shell would, but no shell
+      runs it; None is ours.
+    - ``awaited``: kept here: the processes that have started and not said hello, names by process ids.
+    - ``certificate``: what a bridge on another host is known by; empty for one on this host.
+    - ``program``: a program, as JSON, that the server loads in advance; empty for none.
     """
 
     def __init__(
@@ -100,15 +91,8 @@ class Launcher:
         self._all_gone = asyncio.Event()
 
     async def open(self) -> None:
-        """Start the server and wait until it has loaded the simulator.
-
-        Raises
-        ------
-        InputError
-            If the command is not one.
-        PeerError
-            If the server cannot be had.
-        """
+        """Start the server and wait until it has loaded the simulator. Raises InputError if the command is not one.
+        Raises PeerError if the server cannot be had."""
         if self._words and shutil.which(self._words[0]) is None:
             raise InputError(
                 f"{at(str(ALS_COMMAND), shlex.join(self._words))}: {shown(self._words[0])} is not a program that can be run"
@@ -217,13 +201,8 @@ class Launcher:
             self._tell("kill", worker)
 
     async def close(self, *, patient: bool) -> None:
-        """Leave no process behind.
-
-        Parameters
-        ----------
-        patient : bool
-            Whether to wait a moment for those that were asked to quit before all are killed.
-        """
+        """Leave no process behind. ``patient``: whether to wait a moment for those that were asked to quit before all
+        are killed."""
         self._closing = True
         if self._server is None:
             return

@@ -12,21 +12,67 @@ import contextlib
 import logging
 import os
 import socket
-from collections.abc import Awaitable, Callable, Mapping
+import struct
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Final, Protocol
 
 from bridge.protocol.application_book import ApplicationBook
 from bridge.protocol.framing import READ_AT_MOST
-from bridge.protocol.host_messages import Join
 from bridge.protocol.messages import OVER, PROTOCOL_VERSION, Hello, Refused, Welcome
 from bridge.protocol.session import ProtocolError, Refusal, Session
 from bridge.protocol.tables import Role
+from bridge.protocol.vocabulary import Message
 from bridge.scratch import Scratch
 from bridge.workers.address import socket_path
 from bridge.workers.connection import Connection
-from bridge.workers.other_end import process_at, process_of_tcp
 from traces.base.errors import shown
+
+_CREDENTIALS: Final = struct.Struct("3i")  # process, user, group
+
+#: Where the kernel lists TCP sockets: a line each, of which these fields are used.
+_TABLE: Final = "/proc/net/tcp"
+_LOCAL, _REMOTE, _INODE = 1, 2, 9
+
+
+def process_at(end: socket.socket) -> int:
+    """The process that has connected to a Unix socket, even if it has ended since; 0 if it is not known."""
+    try:
+        data = end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    except OSError:
+        return 0
+    pid: int = _CREDENTIALS.unpack(data)[0]
+    return pid
+
+
+def process_of_tcp(end: socket.socket, candidates: Iterable[int]) -> int:
+    """Which of some processes of this machine is at the other end of a TCP connection (IPv4); 0 if none is."""
+    try:
+        here, there = _listed(end.getsockname()), _listed(end.getpeername())
+        with open(_TABLE, encoding="ascii") as table:
+            rows = [line.split() for line in table if there in line]
+    except OSError:
+        return 0
+    wanted = {f"socket:[{row[_INODE]}]" for row in rows if row[_LOCAL] == there and row[_REMOTE] == here}
+    return next((pid for pid in candidates if wanted & _opened(pid)), 0) if wanted else 0
+
+
+def _listed(address: tuple[str, int]) -> str:
+    host, port = address[:2]
+    return f"{int.from_bytes(socket.inet_aton(host), sys.byteorder):08X}:{port:04X}"
+
+
+def _opened(pid: int) -> set[str]:
+    folder = f"/proc/{pid}/fd"
+    found = set()
+    try:
+        for name in os.listdir(folder):
+            found.add(os.readlink(f"{folder}/{name}"))
+    except OSError:  # it has ended, or closed one of them
+        pass
+    return found
+
 
 log = logging.getLogger("twolevel.bridge")
 
@@ -63,25 +109,13 @@ class Stranger(Protocol):
 class Listener:
     """Where application processes connect.
 
-    Parameters
-    ----------
-    token : str
-        What they must know.
-    admit : callable
-        Given a hello with the right token and version, says why it is refused, or None.
-    serve : callable
-        Given an admitted hello and its connection, talks to it; when it returns, the connection is closed.
-    awaited : mapping
-        The processes that are to say hello: their names by their ids, or by those of their process groups.
-    wrong : callable
-        Given the refusal of a hello that one of these has said.
-
-    Attributes
-    ----------
-    refused : int
-        How many were not let in.
-    messages, bytes_sent, bytes_received : int
-        What went over all connections that have ended.
+    - ``token``: what they must know.
+    - ``admit``: given a hello with the right token and version, says why it is refused, or None.
+    - ``serve``: given an admitted hello and its connection, talks to it; when it returns, the connection is closed.
+    - ``awaited``: the processes that are to say hello: their names by their ids, or by those of their process groups.
+    - ``wrong``: given the refusal of a hello that one of these has said.
+    - ``refused``: how many were not let in.
+    - ``messages``, ``bytes_sent``, ``bytes_received``: what went over all connections that have ended.
     """
 
     def __init__(
@@ -199,12 +233,12 @@ class Listener:
             return self._awaited.get(os.getpgid(pid), "")
         return ""
 
-    async def _admitted(self, hello: Hello | Join, connection: Connection) -> None:
+    async def _admitted(self, hello: Message, connection: Connection) -> None:
         """Talk to somebody who was let in."""
         assert isinstance(hello, Hello)  # the session of an application allows nothing else
         await self._serve(hello, connection)
 
-    def _answer(self, hello: Hello | Join, connection: Connection) -> str | None:
+    def _answer(self, hello: Message, connection: Connection) -> str | None:
         """Let somebody in, or say why not."""
         assert isinstance(hello, Hello)
         reason = self._admit(hello)
@@ -214,12 +248,12 @@ class Listener:
             connection.say(Refused(reason=reason[:500], blame="application"))
         return reason
 
-    async def _greet(self, connection: Connection, ours: str) -> Hello | Join | None:
+    async def _greet(self, connection: Connection, ours: str) -> Message | None:
         """The first message of somebody who may come in, or None; ``ours`` is the name of a process that is awaited."""
         try:
             async with asyncio.timeout(HELLO_S):
                 event = await connection.hear()
-            if isinstance(event, Hello | Join):
+            if isinstance(event, Message):
                 reason = self._answer(event, connection)
                 if reason is None:
                     return event
@@ -228,7 +262,7 @@ class Listener:
             elif isinstance(event, Refusal):
                 connection.say_bytes(event.farewell)
                 reason = f"{event.reason} (to blame: the {event.blame})"
-                if ours and isinstance(event, Refusal):
+                if ours:
                     self._wrong(event)
             elif ours:
                 return None  # how its process has ended is known better elsewhere

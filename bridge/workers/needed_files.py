@@ -20,16 +20,10 @@ _BETWEEN = re.compile(r"[,()]")
 def needed_files(names: Iterable[str]) -> tuple[NeededFile, ...]:
     """The files that are named, with what is in them, so that no host takes part that has others.
 
-    Parameters
-    ----------
-    names : iterable of str
-        What workers receive: ``/home/FILE.py:NAME:x=1``, ``file:/home/lengths.txt``, a choice of such, or a program as JSON
-        that has them. Paths are absolute.
+    - ``names``: what workers receive: ``/home/FILE.py:NAME:x=1``, ``file:/home/lengths.txt``, a choice of such, or a
+      program as JSON that has them. Paths are absolute.
 
-    Raises
-    ------
-    InputError
-        If they are too many.
+    Raises InputError if they are too many.
     """
     texts = (
         text for name in names for text in (_texts(parse_json(name, "program")) if name.startswith("{") else [name])

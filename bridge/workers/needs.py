@@ -11,27 +11,13 @@ from traces.base.mentions import begins_at
 
 @dataclass(frozen=True)
 class Needs:
-    """What the application simulators of a run must be able to do.
+    """What the application simulators of a run must be able to do."""
 
-    Attributes
-    ----------
-    releases : bool
-        Whether they are to say which cores a job needs no more.
-    hints : bool
-        Whether they are told for which of a job's cores others wait.
-    resizes : bool
-        Whether cores come to jobs that run, and are asked for.
-    wishes : bool
-        Whether they are to say for how many cores jobs wish.
-    scaled_by : str
-        By what the speeds of cores are scaled, as an option with its value; empty where they are not.
-    """
-
-    releases: bool = False
-    hints: bool = False
-    resizes: bool = False
-    wishes: bool = False
-    scaled_by: str = ""
+    releases: bool = False  # whether they are to say which cores a job needs no more
+    hints: bool = False  # whether they are told for which of a job's cores others wait
+    resizes: bool = False  # whether cores come to jobs that run, and are asked for
+    wishes: bool = False  # whether they are to say for how many cores jobs wish
+    scaled_by: str = ""  # by what the speeds of cores are scaled, as an option with its value; empty where they are not
 
     def unmet_by(self, hello: Hello) -> str | None:
         """The first need that a simulator cannot meet, by its hello, as a line for the user; None if it meets all."""

@@ -32,25 +32,15 @@ RETRIES: Final = 3
 class OutstandingJobs:
     """The jobs of a run from their submission to their report, and whether the run can go on.
 
-    Parameters
-    ----------
-    spawn : callable
-        Runs a coroutine beside the others; its error is to come to :meth:`fail`.
-    conserves_work : bool or None
-        Whether the workers conserve work, which is what an order's bound is worth; None: their first hello says so.
-
-    Attributes
-    ----------
-    reports : dict
-        Reports that nobody has taken yet, by row.
-    promises : dict
-        Later promises that nobody has taken yet, by row.
-    expected : int
-        How many jobs are still to be reported, submitted or not.
-    failure : Exception or None
-        Why the run cannot go on.
-    retries, suspends, injected : int
-        Jobs that were simulated again, times that one was suspended and resumed, and changes to cores that were told.
+    - ``spawn``: runs a coroutine beside the others; its error is to come to :meth:`fail`.
+    - ``conserves_work``: bool or None, whether the workers conserve work, which is what an order's bound is worth;
+      None: their first hello says so.
+    - ``reports``: reports that nobody has taken yet, by row.
+    - ``promises``: later promises that nobody has taken yet, by row.
+    - ``expected``: how many jobs are still to be reported, submitted or not.
+    - ``failure``: why the run cannot go on.
+    - ``retries``, ``suspends``, ``injected``: jobs that were simulated again, times that one was suspended and resumed,
+      and changes to cores that were told.
     """
 
     def __init__(self, spawn: Callable[[Coroutine[Any, Any, None]], None], conserves_work: bool | None) -> None:

@@ -35,41 +35,20 @@ class Processes(Protocol):
 
 @dataclass(eq=False)
 class Place:
-    """One host, and the application processes on it.
+    """One host, and the application processes on it."""
 
-    Attributes
-    ----------
-    name : str
-        Of the host.
-    processes : Processes
-    assignment : Assignment
-        Which of its workers holds which jobs.
-    workers : int
-        How many of them simulate at once.
-    alive : int
-        How many may be there at once.
-    here : bool
-        Whether it is this host.
-    names : set of str
-        The workers that are there, or coming.
-    stillborn : int
-        How many in a row have ended without having been let in.
-    lost : bool
-        Whether it went before the run was over.
-    launched, jobs, retries, messages, bytes_sent, bytes_received : int
-        Processes that were started, jobs that they have ended, jobs that were lost with one of them and simulated again; what
-        went over all connections of this place that have ended.
-    """
-
-    name: str
+    name: str  # of the host
     processes: Processes
-    assignment: Assignment
-    workers: int
-    alive: int
-    here: bool = False
-    names: set[str] = field(default_factory=set)
-    stillborn: int = 0
-    lost: bool = False
+    assignment: Assignment  # which of its workers holds which jobs
+    workers: int  # how many of them simulate at once
+    alive: int  # how many may be there at once
+    here: bool = False  # whether it is this host
+    names: set[str] = field(default_factory=set)  # the workers that are there, or coming
+    stillborn: int = 0  # how many in a row have ended without having been let in
+    lost: bool = False  # whether it went before the run was over
+    # launched, jobs, retries, messages, bytes_sent, bytes_received: processes that were started, jobs that they have
+    # ended, jobs that were lost with one of them and simulated again; what went over all connections of this place that
+    # have ended
     launched: int = 0
     jobs: int = 0
     retries: int = 0

@@ -29,13 +29,8 @@ def die_with_parent(parent: int, by: signal.Signals = signal.SIGKILL) -> None:
 
 
 def how_ended(code: int) -> str:
-    """How a process ended, as "was killed by SIGKILL".
-
-    Parameters
-    ----------
-    code : int
-        Exit status, or the negative number of the signal that killed it.
-    """
+    """How a process ended, as "was killed by SIGKILL". ``code``: exit status, or the negative number of the signal that
+    killed it."""
     if code >= 0:
         return f"exited with status {code}"
     try:

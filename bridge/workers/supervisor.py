@@ -45,26 +45,14 @@ _NEWS_S: Final = 1.0
 class Supervisor:
     """Application processes that serve jobs.
 
-    Parameters
-    ----------
-    workers : int
-        How many simulate at once on this host; with other hosts it may be 0.
-    jobs_per_worker : int or None
-        After so many jobs a process is replaced; None is never.
-    timeout_s : float
-        A worker that holds a job and has not been heard of for so long is killed.
-    command : str or None
-        A command line that starts an application simulator; None is ours.
-    socket : str
-        ``unix`` or ``tcp``.
-    technique : str
-        A technique that our own simulator should load in advance.
-    program : str
-        The same for a program, as JSON; empty for none.
-    needs : Needs
-        What the run asks of every application simulator.
-    hosts : Wanted or None
-        What is said of other hosts, which may join; None: nobody may.
+    - ``workers``: how many simulate at once on this host; with other hosts it may be 0.
+    - ``jobs_per_worker``: after so many jobs a process is replaced; None is never.
+    - ``timeout_s``: a worker that holds a job and has not been heard of for so long is killed.
+    - ``command``: a command line that starts an application simulator; None is ours.
+    - ``socket``: ``unix`` or ``tcp``.
+    - ``technique``: a technique that our own simulator should load in advance.
+    - ``program``: the same for a program, as JSON; empty for none.
+    - ``hosts``: what is said of other hosts, which may join; None: nobody may.
     """
 
     def __init__(
@@ -135,10 +123,7 @@ class Supervisor:
     async def open(self, expected_jobs: int) -> None:
         """Listen, and start processes for ``expected_jobs`` jobs.
 
-        Raises
-        ------
-        InputError, PeerError
-            If there can be none.
+        Raises InputError or PeerError if there can be none.
         """
         self._jobs.expected = expected_jobs
         self._workforce.alone_since = self._now()
@@ -186,23 +171,13 @@ class Supervisor:
         self._workforce.dispatch()
 
     async def arrival(self) -> None:
-        """Wait until there is a report or a promise to take.
-
-        Raises
-        ------
-        PeerError, InputError
-            If the run cannot go on; the message names the job where there is one.
-        """
+        """Wait until there is a report or a promise to take. Raises PeerError or InputError if the run cannot go on;
+        the message names the job where there is one."""
         await self._jobs.arrival()
 
     async def close(self, *, patient: bool) -> None:
-        """Leave nothing behind: no process, no socket, no file.
-
-        Parameters
-        ----------
-        patient : bool
-            Whether workers may end by themselves, which none that is still busy would do soon.
-        """
+        """Leave nothing behind: no process, no socket, no file. ``patient``: whether workers may end by themselves,
+        which none that is still busy would do soon."""
         if not patient:
             self._listener.fall_silent()
         self._workforce.close(patient=patient)

@@ -83,19 +83,12 @@ class Peer(Protocol):
 async def serve(connection: Connection | BlockingConnection, token: str, worker: str, peer: Peer | None = None) -> None:
     """Serve one bridge until it sends a quit or closes the connection.
 
-    Parameters
-    ----------
-    connection : Connection or BlockingConnection
-        To the bridge; its session is an application's.
-    token, worker : str
-        As of ``PROTOCOL.md``.
-    peer : Peer, optional
-        The simulator; default: the engine of :mod:`als`. It draws the tasks of jobs by itself, and conserves work.
+    - ``connection``: to the bridge; its session is an application's.
+    - ``token``, ``worker``: as of ``PROTOCOL.md``.
+    - ``peer``: the simulator; default: the engine of :mod:`als`. It draws the tasks of jobs by itself, and conserves
+      work.
 
-    Raises
-    ------
-    PeerError
-        If the bridge refuses this process, or breaks the protocol.
+    Raises PeerError if the bridge refuses this process, or breaks the protocol.
     """
     peer = ApplicationPeer() if peer is None else peer
     try:

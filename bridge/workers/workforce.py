@@ -40,35 +40,17 @@ PAUSE_S: Final = 0.2
 class Workforce:
     """The application processes of a run; a ``bridge.workers.hosts.HostOwner``.
 
-    Parameters
-    ----------
-    jobs : OutstandingJobs
-        What they are for.
-    jobs_per_worker : int or None
-        After so many jobs a process is replaced; None is never.
-    timeout_s : float
-        A worker that holds a job and has not been heard of for so long is killed.
-    command : str or None
-        What the user calls the application simulator; None is ours.
-
-    Attributes
-    ----------
-    places : list of Place
-        This host, if it takes part, and those that are ready.
-    place_of : dict
-        Where each process is that is not known to have ended, by worker.
-    workers : dict
-        Those that are counted on, by name.
-    launched : int
-        How many processes were started.
-    hosts : Hosts or None
-        The other hosts, once the run listens for them.
-    alone_since : float
-        When the last place went, s.
-    closing : bool
-        Whether the run is over or given up.
-    met : bool
-        Whether any process has said hello.
+    - ``jobs``: what they are for.
+    - ``jobs_per_worker``: after so many jobs a process is replaced; None is never.
+    - ``timeout_s``: a worker that holds a job and has not been heard of for so long is killed.
+    - ``command``: what the user calls the application simulator; None is ours.
+    - ``places``: this host, if it takes part, and those that are ready.
+    - ``place_of``: where each process is that is not known to have ended, by worker.
+    - ``workers``: those that are counted on, by name.
+    - ``hosts``: the other hosts, once the run listens for them.
+    - ``alone_since``: when the last place went, s.
+    - ``closing``: whether the run is over or given up.
+    - ``met``: whether any process has said hello.
     """
 
     def __init__(

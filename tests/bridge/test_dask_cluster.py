@@ -26,9 +26,9 @@ from interrupt_soak import COMMANDS, interrupted
 from studies import killing_policy, run_command, write_study
 
 from bridge.studies.executors import dask_cluster, dask_tasks
-from bridge.studies.executors.cluster import Cluster
 from bridge.studies.executors.cluster_process import CERTIFICATE, KEY, security_of
 from bridge.studies.executors.dask_cluster import DaskCells, cluster_executor
+from bridge.studies.executors.dask_library import Cluster
 from bridge.studies.executors.executor import Executor, Needs
 from bridge.studies.executors.fitness import Terms, unfit
 from bridge.studies.executors.local import Here

@@ -30,16 +30,13 @@ from bls.machine.switches import Switch
 from bls.workloads import read_workload
 from bls.workloads.readers.sacct_words import sacct_words
 from bls.workloads.workload import Workload
-from bridge.replay.allocation import Cores
-from bridge.replay.book import Book
+from bridge.replay.book import Book, Cores
 from bridge.replay.clock import NEVER, Clock
-from bridge.replay.complaints import check_taken, complaints
 from bridge.replay.configuration import Configuration, of_machine, partition_names, settings
 from bridge.replay.host_names import compressed, counted, expanded
-from bridge.replay.installed import installed_slurm
+from bridge.replay.installed import clock_library, installed_slurm, requests_program
 from bridge.replay.messages import LAYOUTS, Kind, Launch, MessageError, framed, opened, stopped_job, whole_messages
-from bridge.replay.native import clock_library, requests_program
-from bridge.replay.run import ReplayOptions
+from bridge.replay.run import ReplayOptions, check_taken, complaints
 from bridge.replay.site import of_site
 from bridge.replay.trace.log_words import log_words
 from bridge.replay.trace.node_states import NodeStates

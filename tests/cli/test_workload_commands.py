@@ -20,7 +20,7 @@ from bls.workloads import read_workload
 from bls.workloads.archive import find_log
 from bls.workloads.reshape import cut, filter_jobs, merge, scale
 from bls.workloads.writers.swf import write_swf
-from bridge.runs.fresh_file import check_file, fresh_file
+from bridge.runs.directory import check_file, fresh_file
 from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
 from traces.exporters.batsim_jobs import COLUMNS

@@ -103,6 +103,9 @@ def test_a_fork_shares_what_does_not_change_and_nothing_else() -> None:
     fork.load[...] = 1
     fork.part.found_ns[:] = 3
     again = fork.fork()
+    # With another address of its slab a part would read memory that nobody holds.
+    for found, one in ((fork.load, fork), (again.load, again), (again.part.found_ns, again.part)):
+        assert found.base is one._slab
     fork.part.grow(rows=3)
     fork.part.given_ns[:] = 0  # it has more room, and so its own
     assert (state.now_ns, state.share, state.load.sum()) == (7, 0.5, 0)

@@ -18,8 +18,8 @@ import pytest
 import tools
 from tools.build_wheel import platform_tag
 from traces.kernels import shipped, store
-from traces.kernels.catalogue import kernel_modules
 from traces.kernels.declared import OURS, Kernel
+from traces.kernels.units import kernel_modules
 
 pytestmark = pytest.mark.whole
 

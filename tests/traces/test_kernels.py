@@ -19,10 +19,9 @@ import numpy as np
 import pytest
 
 from traces.compiled import Array, State, as_value, caller, compiled, function_table, jit_enabled, types, value_from
-from traces.kernels.catalogue import kernel_modules
 from traces.kernels.declared import OURS, Kernel
 from traces.kernels.signatures import Bytes, Floats, Floats2, Ints, Ints2, Shorts, Words
-from traces.kernels.units import CannotCompile
+from traces.kernels.units import CannotCompile, kernel_modules
 
 pytestmark = pytest.mark.whole
 

@@ -10,12 +10,7 @@ from traces.kernels.signatures import Floats, Ints
 
 def extremes(values: Array) -> tuple[float, float]:
     """The lowest and the highest of at least one number, both NaN if there is one among them; of int64, as int64.
-
-    Parameters
-    ----------
-    values : float64 or int64 (N,)
-        N >= 1.
-    """
+    ``values``: float64 or int64 (N,), n >= 1."""
     return _of_floats(values) if values.dtype == np.float64 else _of_ints(values)
 
 

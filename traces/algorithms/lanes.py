@@ -33,17 +33,11 @@ def pack_lanes(begin: Array, end: Array) -> tuple[Array, Array]:
     That needs no more lanes than intervals lie over one another somewhere: where a lane is added, all that there are hold an
     interval that began no later and ends later.
 
-    Parameters
-    ----------
-    begin, end : ndarray of int64, shape (n,)
-        Intervals, ``begin <= end``; one may begin where another ends.
+    - ``begin``, ``end``: int64 (n,), intervals, ``begin <= end``; one may begin where another ends.
 
-    Returns
-    -------
-    lane : ndarray of int64, shape (n,)
-        From 0, without gaps.
-    order : ndarray of int64, shape (n,)
-        The intervals by lane, then as they follow one another on it.
+    Returns:
+    - ``lane``: int64 (n,), from 0, without gaps.
+    - ``order``: int64 (n,), the intervals by lane, then as they follow one another on it.
     """
     by_begin, by_end = np.lexsort((end, begin)), np.lexsort((begin, end))
     lane = np.full(len(begin), -1, np.int64)

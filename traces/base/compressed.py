@@ -17,24 +17,13 @@ class Truncated(Exception):
 
 
 class Compression(NamedTuple):
-    """A way to compress files.
+    """A way to compress files."""
 
-    Attributes
-    ----------
-    name : str
-        What such a file is called.
-    magic : bytes
-        Its first bytes.
-    ending : str
-        The ending of its name.
-    opened : callable
-        Of a binary file, something with ``readinto(buffer)`` that gives what it holds. It raises ``Truncated`` or
-        ``EOFError`` where the file ends too early, and other errors without an ``errno`` where it is damaged.
-    """
-
-    name: str
-    magic: bytes
-    ending: str
+    name: str  # what such a file is called
+    magic: bytes  # its first bytes
+    ending: str  # the ending of its name
+    # of a binary file, something with ``readinto(buffer)`` that gives what it holds. It raises ``Truncated`` or
+    # ``EOFError`` where the file ends too early, and other errors without an ``errno`` where it is damaged
     opened: Callable[[BinaryIO], Any]
 
 

@@ -26,17 +26,11 @@ class GivenFile:
 
     ``with GivenFile(path, kind) as file: file.readinto(buffer)``.
 
-    Parameters
-    ----------
-    path : path-like
-        As the user gave it.
-    kind : str
-        What it should be, as ``"workload file"``.
+    - ``path``: as the user gave it.
+    - ``kind``: what it should be, as ``"workload file"``.
 
-    Raises
-    ------
-    InputError
-        If it is missing, a directory or not readable, here or in ``readinto``; or compressed, and truncated or damaged.
+    Raises InputError if it is missing, a directory or not readable, here or in ``readinto``; or compressed, and
+    truncated or damaged.
     """
 
     def __init__(self, path: str | os.PathLike[str], kind: str) -> None:
@@ -95,20 +89,8 @@ def near_files(path: str | os.PathLike[str], words: tuple[str, ...] = ()) -> str
 
 
 def read_given(path: str | os.PathLike[str], kind: str) -> bytes:
-    """All bytes of a file.
-
-    Parameters
-    ----------
-    path : path-like
-        As the user gave it.
-    kind : str
-        What it should be, as ``"workload file"``.
-
-    Raises
-    ------
-    InputError
-        If it is missing, a directory or not readable.
-    """
+    """All bytes of a file. ``path``: as the user gave it. ``kind``: what it should be, as ``"workload file"``. Raises
+    InputError if it is missing, a directory or not readable."""
     source = _name(path, kind)
     try:
         with open(source, "rb") as file:

@@ -15,44 +15,23 @@ _Function = TypeVar("_Function", bound=Callable[..., object])
 
 
 class _Interrupts:
-    """The interrupts of this process.
-
-    Attributes
-    ----------
-    noted : bool
-        Whether one came that has not been raised.
-    called : set of code
-        What kernels call; only looked up in.
-    """
+    """The interrupts of this process. ``noted``: whether one came that has not been raised. ``called``: what kernels
+    call; only looked up in."""
 
     def __init__(self) -> None:
         self.noted = False
         self.called: set[CodeType] = set()
 
     def came(self, frame: FrameType | None) -> None:
-        """For a handler of signals: raise, or note it where nobody could keep what is raised.
-
-        Parameters
-        ----------
-        frame
-            Where it came: what the handler was given.
-
-        Raises
-        ------
-        KeyboardInterrupt
-        """
+        """For a handler of signals: raise, or note it where nobody could keep what is raised. ``frame``: where it came:
+        what the handler was given. Raises KeyboardInterrupt."""
         if frame is not None and frame.f_code in self.called:
             self.noted = True
         else:
             raise KeyboardInterrupt
 
     def raise_noted(self) -> None:
-        """Raise the one that was noted, if any was.
-
-        Raises
-        ------
-        KeyboardInterrupt
-        """
+        """Raise the one that was noted, if any was. Raises KeyboardInterrupt."""
         if self.noted:
             self.noted = False
             raise KeyboardInterrupt

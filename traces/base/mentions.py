@@ -17,24 +17,13 @@ _NAME, _KEYWORD, _SAID, _GIVEN, _END = map(chr, range(0xFDD0, 0xFDD5))
 
 
 class Mention(NamedTuple):
-    """An option that a text mentions.
+    """An option that a text mentions."""
 
-    Attributes
-    ----------
-    name : str
-        Its name on the command line, without dashes.
-    keyword : str
-        Its name in Python.
-    said : str
-        A value that belongs to the text, as on the command line; empty: none.
-    given : str
-        A value that only Python shows, as a literal: of an option that takes none on the command line, or one that the
-        text repeats; empty: none.
-    """
-
-    name: str
-    keyword: str
-    said: str = ""
+    name: str  # its name on the command line, without dashes
+    keyword: str  # its name in Python
+    said: str = ""  # a value that belongs to the text, as on the command line; empty: none
+    # a value that only Python shows, as a literal: of an option that takes none on the command line, or one that the
+    # text repeats; empty: none
     given: str = ""
 
     def __str__(self) -> str:

@@ -63,27 +63,14 @@ def split_parameters(name: str) -> tuple[str, str]:
 def with_parameters(plug_in: P, text: str, where: str, kind: str, shared: Iterable[str] = ()) -> P:
     """The plug-in with other parameters.
 
-    Parameters
-    ----------
-    plug_in : frozen dataclass
-        Its parameters are its fields that are numbers, words or true/false, but for ``name`` and those whose
-        metadata say ``parameter=False``. A field ``x_ns`` is given as the duration ``x``; one of
-        :data:`traces.base.time.Seconds` as seconds, or as a duration.
-    text : str
-        ``key=value,key=value``.
-    where : str
-        For errors.
-    kind : str
-        What it is, for errors, as ``batch policy``.
-    shared : iterable of str
-        Parameters that all of its kind have, which are not in the text; for errors.
+    - ``plug_in``: its parameters are its fields that are numbers, words or true/false, but for ``name`` and those whose
+      metadata say ``parameter=False``. A field ``x_ns`` is given as the duration ``x``; one of
+      :data:`traces.base.time.Seconds` as seconds, or as a duration.
+    - ``text``: ``key=value,key=value``.
+    - ``shared``: parameters that all of its kind have, which are not in the text; for errors.
 
-    Raises
-    ------
-    InputError
-        If a parameter is unknown, given twice, or cannot be what it is said to be.
-    PluginError
-        If the plug-in cannot be made with them.
+    Raises InputError if a parameter is unknown, given twice, or cannot be what it is said to be. Raises PluginError if
+    the plug-in cannot be made with them.
     """
     known = _known(plug_in)
     name = getattr(plug_in, "name", type(plug_in).__name__)

@@ -23,17 +23,11 @@ _TYPES = frozenset({"i1", "u1", "i2", "u2", "i4", "u4", "i8", "f4", "f8"})
 def packed_bytes(columns: Mapping[str, npt.NDArray[Any]], about: Mapping[str, Any]) -> bytes:
     """The bytes of columns and of what there is to say of them.
 
-    Parameters
-    ----------
-    columns : mapping of str to array, shape (n,) each
-        Of integers of 1, 2, 4 or (signed) 8 bytes, or floats of 4 or 8. They need not be of one length.
-    about : mapping
-        What JSON can hold: names, units, and the texts that columns of codes point into.
+    - ``columns``: mapping of str to array (n,) each, of integers of 1, 2, 4 or (signed) 8 bytes, or floats of 4 or 8.
+      They need not be of one length.
+    - ``about``: what JSON can hold: names, units, and the texts that columns of codes point into.
 
-    Raises
-    ------
-    ValueError
-        Where a column is of another type or has another shape.
+    Raises ValueError where a column is of another type or has another shape.
     """
     entries = []
     arrays = []

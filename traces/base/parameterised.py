@@ -32,27 +32,11 @@ def at_its_place(where: str) -> Iterator[None]:
 def without_parameter(spec: str, key: str, where: str, noun: str) -> tuple[str, str | None]:
     """Split a parameter off a spec, ``NAME:key=value,…`` or ``file:PATH,key=value,…``.
 
-    Parameters
-    ----------
-    spec : str
-    key : str
-        The parameter.
-    where : str
-        For errors.
-    noun : str
-        What the spec names, for errors.
+    Returns:
+    - ``rest``: the spec without this parameter.
+    - ``value``: what it is given; None: it is not given.
 
-    Returns
-    -------
-    rest : str
-        The spec without this parameter.
-    value : str or None
-        What it is given; None: it is not given.
-
-    Raises
-    ------
-    InputError
-        If it is given twice.
+    Raises InputError if it is given twice.
     """
     match = _FILE.fullmatch(spec)
     name, text = (f"file:{match[1]}", match[2][1:]) if match else split_parameters(spec)
@@ -86,27 +70,15 @@ def parameterised(
 ) -> tuple[T, bool]:
     """What is written as ``spec``, and whether it is one of ours.
 
-    Parameters
-    ----------
-    kind, builtin, group, expected, where, also
-        As of :func:`traces.base.plugins.resolve`.
-    spec : str
-        A name that is found there, or ``file:PATH``; each perhaps with parameters behind it.
-    from_file : callable
-        What makes the plug-in of a path.
-    made : type
-        What a plug-in makes in the end; one that is that already has no parameters.
-    noun : str
-        What it is, in errors about its parameters.
-    shared
-        As of :func:`traces.base.naming.with_parameters`.
+    - ``kind``, ``builtin``, ``group``, ``expected``, ``where``, ``also``: as of :func:`traces.base.plugins.resolve`.
+    - ``spec``: a name that is found there, or ``file:PATH``; each perhaps with parameters behind it.
+    - ``from_file``: what makes the plug-in of a path.
+    - ``made``: what a plug-in makes in the end; one that is that already has no parameters.
+    - ``noun``: what it is, in errors about its parameters.
+    - ``shared``: as of :func:`traces.base.naming.with_parameters`.
 
-    Raises
-    ------
-    InputError
-        If there is none, or a parameter cannot be.
-    PluginError
-        If it cannot be loaded, or is not what it should be.
+    Raises InputError if there is none, or a parameter cannot be. Raises PluginError if it cannot be loaded, or is not
+    what it should be.
     """
     if match := _FILE.fullmatch(spec):
         named = from_file(match[1])

@@ -23,17 +23,11 @@ _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 def parsing(form: str, source: str) -> Iterator[None]:
     """Have what a parser raises within say what is wrong with the text.
 
-    Parameters
-    ----------
-    form : str
-        What the text should be, as ``"TOML"``.
-    source : str
-        Its name, with which the message begins; empty if the caller adds it.
+    - ``form``: what the text should be, as ``"TOML"``.
+    - ``source``: its name, with which the message begins; empty if the caller adds it.
 
-    Raises
-    ------
-    InputError
-        For whatever the parser raises: a text that is not of this form, nested too deeply, or with a number that is too long.
+    Raises InputError for whatever the parser raises: a text that is not of this form, nested too deeply, or with a
+    number that is too long.
     """
     name = f"{source}: " if source else ""
     try:
@@ -64,18 +58,10 @@ def _short(said: str) -> str:
 def parse_json(text: str | bytes, source: str, **how: Any) -> Any:
     """The content of a JSON text, without NaN and infinities, and with every key of an object once.
 
-    Parameters
-    ----------
-    text : str or bytes
-    source : str
-        As of :func:`parsing`.
-    **how
-        Parameters of :func:`json.loads`.
+    - ``source``: as of :func:`parsing`.
+    - ``**how``: parameters of :func:`json.loads`.
 
-    Raises
-    ------
-    InputError
-        If it is none, an object has a key twice, or it has texts that cannot be written again.
+    Raises InputError if it is none, an object has a key twice, or it has texts that cannot be written again.
     """
     with parsing("JSON", source):
         content = json.loads(text, **{"parse_constant": _constant, "object_pairs_hook": _object, **how})

@@ -83,29 +83,14 @@ def resolve(
 ) -> T:
     """The plug-in called ``name``.
 
-    Parameters
-    ----------
-    kind : str
-        What it is, for errors.
-    name : str
-        A key of ``builtin``, an entry point of ``group``, or ``FILE.py:NAME``.
-    builtin : mapping
-        The folder's own registry. It wins over entry points: an installed package cannot change what a name means.
-    group : str
-        Entry-point group.
-    expected : type
-        What the plug-in must be an instance of.
-    where : str
-        The option it was given in.
-    also : tuple of str
-        Names that the caller understands itself, listed in the error.
+    - ``name``: a key of ``builtin``, an entry point of ``group``, or ``FILE.py:NAME``.
+    - ``builtin``: the folder's own registry. It wins over entry points: an installed package cannot change what a name
+      means.
+    - ``expected``: what the plug-in must be an instance of.
+    - ``also``: names that the caller understands itself, listed in the error.
 
-    Raises
-    ------
-    InputError
-        If nothing has this name (the message lists the known names, nearest first), or what has it is of another kind.
-    PluginError
-        If it cannot be loaded.
+    Raises InputError if nothing has this name (the message lists the known names, nearest first), or what has it is of
+    another kind. Raises PluginError if it cannot be loaded.
     """
     if name in builtin:
         return builtin[name]

@@ -24,11 +24,7 @@ def escaped(text: str, *, apart: str = "") -> str:
     as in addresses: blanks, control characters, letters outside ASCII, and ``%`` itself. Half of a surrogate pair becomes
     ``?``.
 
-    Parameters
-    ----------
-    text : str
-    apart : str
-        Characters that part the fields of the line: a text with one of them is percent-encoded, too.
+    - ``apart``: characters that part the fields of the line: a text with one of them is percent-encoded, too.
     """
     plain = text.isprintable() and text == text.strip() and not set(text) & set(apart) and unescaped(text) == text
     safe = "".join(sign for sign in _UNESCAPED if sign not in apart)

@@ -15,19 +15,10 @@ def compiled_rule(
 ) -> Callable[..., Any]:
     """Compile a rule to the one of several signatures that takes as many arguments.
 
-    Parameters
-    ----------
-    function : callable
-        The rule.
-    decorator : str
-        What it was decorated with, for the error.
-    *forms : tuple
-        A signature each, and the names of its arguments.
+    - ``decorator``: what it was decorated with, for the error.
+    - ``*forms``: a signature each, and the names of its arguments.
 
-    Raises
-    ------
-    InputError
-        If it has as many arguments as none.
+    Raises InputError if it has as many arguments as none.
     """
     count = len(inspect.signature(function).parameters)
     for signature, arguments in forms:

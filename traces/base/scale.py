@@ -12,13 +12,8 @@ LOWEST, HIGHEST = 0.001, 2.0
 
 
 def scale_of(factor: object, where: str = "factor") -> int:
-    """A factor as a scale.
-
-    Raises
-    ------
-    InputError
-        If it is no number from ``LOWEST`` to ``HIGHEST``; the message begins with ``where``.
-    """
+    """A factor as a scale. Raises InputError if it is no number from ``LOWEST`` to ``HIGHEST``; the message begins with
+    ``where``."""
     return round(real(where, factor, LOWEST, HIGHEST) * WHOLE)
 
 

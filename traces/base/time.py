@@ -12,7 +12,7 @@ from typing import Annotated, TypeAlias
 import numpy as np
 
 from traces.base.errors import InputError, shown
-from traces.base.ranges import parse_real, parse_whole
+from traces.base.ranges import parse_real, parse_whole, whole
 from traces.compiled import compiled
 
 NS_PER_S = 1_000_000_000
@@ -46,10 +46,8 @@ def duration_ns(work_gflop: float, speed_gflops: float) -> int:
 def parse_duration_ns(text: str, where: str) -> int:
     """Nanoseconds of a duration such as ``24h``, ``90m``, ``1.5d`` or ``3600`` (seconds: what has no unit).
 
-    Raises
-    ------
-    InputError
-        If it is not a positive number followed by ns, us, ms, s, m (min), h, d, w or nothing, or is beyond :data:`MAX_NS`.
+    Raises InputError if it is not a positive number followed by ns, us, ms, s, m (min), h, d, w or nothing, or is
+    beyond :data:`MAX_NS`.
     """
     ns = round(_exact_ns(text, "s") or 0)
     if ns > MAX_NS:
@@ -60,24 +58,13 @@ def parse_duration_ns(text: str, where: str) -> int:
 
 
 def parse_instant_ns(text: str, where: str) -> int:
-    """As :func:`parse_duration_ns`, but also 0.
-
-    Raises
-    ------
-    InputError
-        If it is neither.
-    """
+    """As :func:`parse_duration_ns`, but also 0. Raises InputError if it is neither."""
     return 0 if _exact_ns(text, "s") == 0 else parse_duration_ns(text, where)
 
 
 def time_in(unit: str, text: str, where: str, *, whole: bool = False) -> float:
-    """A time such as ``1ms`` in ``unit``, perhaps a whole number of it; what has no unit, as ``2.5e-3``, is in it already.
-
-    Raises
-    ------
-    InputError
-        If it is none.
-    """
+    """A time such as ``1ms`` in ``unit``, perhaps a whole number of it; what has no unit, as ``2.5e-3``, is in it
+    already. Raises InputError if it is none."""
     kind, read = (int, parse_whole) if whole else (float, parse_real)
     try:
         ns = _exact_ns(text, unit)
@@ -115,3 +102,24 @@ def format_ns(ns: int) -> str:
         return f"{hours} h {minutes:02d} min"
     days, hours = divmod(hours, 24)
     return f"{days} d {hours:02d} h"
+
+
+_MAX_S = MAX_NS // NS_PER_S
+
+
+def given_instant_ns(value: object, where: str) -> int:
+    """Nanoseconds of an instant in a TOML file: a text such as ``"1.5h"``, or whole seconds from 0. Raises InputError
+    if it is neither."""
+    if isinstance(value, str):
+        return parse_instant_ns(value, where)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return whole(where, value, 0, _MAX_S) * NS_PER_S
+    raise InputError(f"{where}: {shown(value)} is no time; allowed: as 3600 (seconds) or '24h'")
+
+
+def given_duration_ns(value: object, where: str) -> int:
+    """As :func:`given_instant_ns`, but above 0."""
+    ns = given_instant_ns(value, where)
+    if ns == 0:
+        raise InputError(f"{where}: {shown(value)} is out of range; allowed: a time above 0, as '24h'")
+    return ns

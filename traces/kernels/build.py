@@ -46,19 +46,11 @@ class BuildError(Exception):
 
 @dataclass(frozen=True)
 class Entry:
-    """One way into a piece of machine code.
-
-    Attributes
-    ----------
-    kernel : Kernel
-    parameters : tuple of Kind
-    symbol : str
-        What its function is called.
-    """
+    """One way into a piece of machine code."""
 
     kernel: Kernel
     parameters: tuple[Kind, ...]
-    symbol: str
+    symbol: str  # what its function is called
 
 
 def _closure(roots: Iterable[Lowered]) -> tuple[list[Lowered], list[Any]]:
@@ -172,22 +164,11 @@ def _where(error: Any) -> str:
 def emit(entries: Sequence[Entry], note: Callable[[], None] = lambda: None, processor: str | None = None) -> store.Kept:
     """The machine code of entries, and of what they call.
 
-    Parameters
-    ----------
-    entries : sequence of Entry
-    note : callable
-        Is called whenever a kernel has been gone through.
-    processor : str, optional
-        What it is made for, as LLVM calls it; default what this machine has (``traces.kernels.store.processor``).
+    - ``note``: is called whenever a kernel has been gone through.
+    - ``processor``: what it is made for, as LLVM calls it; default what this machine has
+      (``traces.kernels.store.processor``).
 
-    Returns
-    -------
-    store.Kept
-
-    Raises
-    ------
-    BuildError
-        If numba does not take one of them.
+    Raises BuildError if numba does not take one of them.
     """
     with numba.core.compiler_lock.global_compiler_lock, _no_garbage():
         context = target_context()

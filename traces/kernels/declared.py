@@ -41,19 +41,13 @@ OURS = ("als", "bls", "bridge", "traces")
 class Kernel:
     """A function that is compiled.
 
-    Parameters
-    ----------
-    function : callable
-        In the part of Python that numba compiles.
-    signature : Signature, optional
-        What it takes and returns, of functions that are handed over by their address. None: it is as its annotations say;
-        where these say too little, as the arguments of each call.
-    merged : bool
-        Whether it becomes part of the code of whatever kernel calls it.
-    is_entry : bool
-        Whether Python, or a pointer, calls it, and not other kernels alone.
-    makes_arrays : bool
-        Whether it makes arrays, or calls a kernel that returns one: it then counts references to all arrays. A user's may.
+    - ``function``: in the part of Python that numba compiles.
+    - ``signature``: what it takes and returns, of functions that are handed over by their address. None: it is as its
+      annotations say; where these say too little, as the arguments of each call.
+    - ``merged``: whether it becomes part of the code of whatever kernel calls it.
+    - ``is_entry``: whether Python, or a pointer, calls it, and not other kernels alone.
+    - ``makes_arrays``: whether it makes arrays, or calls a kernel that returns one: it then counts references to all
+      arrays. A user's may.
     """
 
     def __init__(
@@ -150,13 +144,7 @@ _PLAIN: dict[Any, Number] = {
 
 
 def kind_of(value: Any) -> Kind:
-    """The kind of an argument.
-
-    Raises
-    ------
-    TypeError
-        If kernels take no such thing.
-    """
+    """The kind of an argument. Raises TypeError if kernels take no such thing."""
     if isinstance(value, np.ndarray):
         name = "boolean" if value.dtype == np.bool_ else value.dtype.name
         if name not in CODES:
@@ -283,14 +271,8 @@ def way_in(kernel: Kernel, kinds: Sequence[Kind]) -> Callable[..., Any]:
 
 
 class Caller:
-    """What calls, within a kernel, a function by its address; or what makes a function of an address.
-
-    Attributes
-    ----------
-    signature : Signature
-    makes : bool
-        Whether it gives the function, instead of calling it.
-    """
+    """What calls, within a kernel, a function by its address; or what makes a function of an address. ``makes``:
+    whether it gives the function, instead of calling it."""
 
     def __init__(self, signature: Signature, *, makes: bool = False) -> None:
         self.signature, self.makes = signature, makes
@@ -300,13 +282,8 @@ class Caller:
 
 
 class Intrinsic:
-    """A function for kernels that is written in LLVM's language (``traces.kernels.intrinsics``), with a version in Python.
-
-    Parameters
-    ----------
-    function : callable
-        The version in Python, whose name tells which function it is.
-    """
+    """A function for kernels that is written in LLVM's language (``traces.kernels.intrinsics``), with a version in
+    Python. ``function``: the version in Python, whose name tells which function it is."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function, self.__doc__ = function, function.__doc__
@@ -318,13 +295,9 @@ class Intrinsic:
 class CFunction:
     """A function that a kernel can call by its address.
 
-    Parameters
-    ----------
-    function
-        A ctypes function object, or whatever keeps the code at ``address`` alive. It is called itself when nothing is compiled.
-    signature : Signature
-    address : int, optional
-        Where its code is, for what is no ctypes function.
+    - ``function``: a ctypes function object, or whatever keeps the code at ``address`` alive. It is called itself when
+      nothing is compiled.
+    - ``address``: where its code is, for what is no ctypes function.
     """
 
     def __init__(self, function: Any, signature: Signature, address: int | None = None) -> None:

@@ -32,22 +32,8 @@ _LOADED: list[Any] = []
 
 
 def load(code: bytes, symbols: Iterable[str], of_numba: Iterable[str] = ()) -> dict[str, int]:
-    """Make an object file's functions callable; it stays in memory.
-
-    Parameters
-    ----------
-    code : bytes
-        The object file.
-    symbols : iterable of str
-        The functions that are asked for.
-    of_numba : iterable of str
-        What the code needs of numba's; numba is imported if there is any.
-
-    Returns
-    -------
-    dict of str: int
-        The address of each symbol.
-    """
+    """Make an object file's functions callable; it stays in memory. ``of_numba``: what the code needs of numba's; numba
+    is imported if there is any. Returns the address of each symbol."""
     import llvmlite.binding as llvm
 
     wanted = list(symbols)

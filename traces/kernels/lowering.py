@@ -97,27 +97,15 @@ class _Compiler(CompilerBase):  # type: ignore[misc]
 
 @dataclass
 class Lowered:
-    """A kernel in LLVM's language, for one combination of types of its arguments.
-
-    Attributes
-    ----------
-    returned : numba type
-    text : str
-        The module.
-    calls : list
-        The lowered kernels that it calls, and libraries of numba's own.
-    description : numba FunctionDescriptor
-    lines : int
-        Of the kernel's source.
-    """
+    """A kernel in LLVM's language, for one combination of types of its arguments."""
 
     kernel: Kernel
     arguments: tuple[Any, ...]
     returned: Any = None
-    text: str = ""
-    calls: list[Any] = field(default_factory=list)
+    text: str = ""  # the module
+    calls: list[Any] = field(default_factory=list)  # the lowered kernels that it calls, and libraries of numba's own
     description: Any = None
-    lines: int = 0
+    lines: int = 0  # of the kernel's source
 
     @property
     def key(self) -> Any:
@@ -207,13 +195,8 @@ _NOTES: list[
 
 
 def lower(kernel: Kernel, arguments: tuple[Any, ...], note: Callable[[], None] | None = None) -> Lowered:
-    """A kernel in LLVM's language; what it calls is, too. ``note`` is called for each that was not before.
-
-    Raises
-    ------
-    numba.core.errors.NumbaError
-        If numba does not take it.
-    """
+    """A kernel in LLVM's language; what it calls is, too. ``note`` is called for each that was not before. Raises
+    numba.core.errors.NumbaError if numba does not take it."""
     found = _LOWERED.get((kernel, arguments))
     if found is not None:
         return found

@@ -24,14 +24,9 @@ _WIDTH = 24
 class Compiling:
     """How far it is.
 
-    Parameters
-    ----------
-    units : mapping
-        How many kernels each unit has that is compiled; 0: nobody knows.
-    stream : text stream, optional
-        Default stderr.
-    clock : callable
-        Seconds that only grow.
+    - ``units``: how many kernels each unit has that is compiled; 0: nobody knows.
+    - ``stream``: default stderr.
+    - ``clock``: seconds that only grow.
     """
 
     def __init__(

@@ -26,19 +26,10 @@ _FORMAT = 1
 
 @dataclass(frozen=True)
 class Library:
-    """What came with the package for this kind of computer.
+    """What came with the package for this kind of computer."""
 
-    Attributes
-    ----------
-    units : dict of str: dict of str: str
-        Of each unit its symbols, and what each returns (``traces.kernels.signatures``).
-    facts : dict of str: int
-        How many kernels and lines there are in it.
-    loaded : CDLL
-    """
-
-    units: dict[str, dict[str, str]]
-    facts: dict[str, int]
+    units: dict[str, dict[str, str]]  # of each unit its symbols, and what each returns (``traces.kernels.signatures``)
+    facts: dict[str, int]  # how many kernels and lines there are in it
     loaded: Any
 
 

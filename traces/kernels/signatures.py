@@ -17,15 +17,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True)
 class Number:
-    """A kind of number; called with other kinds it is a :class:`Signature` that returns it.
+    """A kind of number; called with other kinds it is a :class:`Signature` that returns it."""
 
-    Attributes
-    ----------
-    name : str
-        As numpy and numba call it.
-    """
-
-    name: str
+    name: str  # as numpy and numba call it
 
     def __call__(self, *parameters: Kind) -> Signature:
         return Signature(self, parameters)
@@ -38,13 +32,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Column:
-    """An array in C order.
-
-    Attributes
-    ----------
-    dtype : Number
-    ndim : int
-    """
+    """An array in C order."""
 
     dtype: Number
     ndim: int = 1
@@ -98,16 +86,9 @@ Kind = Number | Column | StateKind | FunctionKind
 
 @dataclass(frozen=True)
 class Signature:
-    """What a function takes and returns.
+    """What a function takes and returns."""
 
-    Attributes
-    ----------
-    returned : Number or None
-        None: nothing.
-    parameters : tuple of Kind
-    """
-
-    returned: Number | None
+    returned: Number | None  # None: nothing
     parameters: tuple[Kind, ...]
 
     def __hash__(self) -> int:

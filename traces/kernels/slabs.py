@@ -62,15 +62,8 @@ def _ends(state: type[State], sizes: State) -> list[int]:
 
 
 def slab_words(state: State, sizes: State) -> int:
-    """How many words a slab of a state needs.
-
-    Parameters
-    ----------
-    state : State
-        Of the class.
-    sizes : State
-        How long each of the class's dimensions is: a number of this name.
-    """
+    """How many words a slab of a state needs. ``sizes``: how long each of the class's dimensions is: a number of this
+    name."""
     return _ends(type(state), sizes)[-1]
 
 

@@ -47,24 +47,12 @@ _OLD = 3
 
 @dataclass(frozen=True)
 class Kept:
-    """One unit, as it is kept.
+    """One unit, as it is kept."""
 
-    Attributes
-    ----------
-    code : bytes
-        An object file.
-    returned : dict of str: str
-        What each of its symbols returns, by ``traces.kernels.signatures``.
-    facts : dict of str: int
-        How many kernels and lines there are in it.
-    of_numba : list of str
-        What it needs of numba's when it is run.
-    """
-
-    code: bytes
-    returned: dict[str, str]
-    facts: dict[str, int]
-    of_numba: list[str]
+    code: bytes  # an object file
+    returned: dict[str, str]  # what each of its symbols returns, by ``traces.kernels.signatures``
+    facts: dict[str, int]  # how many kernels and lines there are in it
+    of_numba: list[str]  # what it needs of numba's when it is run
 
 
 # When this process began to load kernels.

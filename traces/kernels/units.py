@@ -12,10 +12,13 @@ import hashlib
 import importlib
 import itertools
 import marshal
+import os
+import re
 import sys
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -30,20 +33,11 @@ class CannotCompile(Exception):
 
 @dataclass(frozen=True)
 class MachineCode:
-    """One entry.
-
-    Attributes
-    ----------
-    address : int
-    returned : str
-        By ``traces.kernels.signatures``.
-    raised : int
-        Where a user's tells that it has raised; 0 of ours, which do not.
-    """
+    """One entry."""
 
     address: int
-    returned: str
-    raised: int = 0
+    returned: str  # by ``traces.kernels.signatures``
+    raised: int = 0  # where a user's tells that it has raised; 0 of ours, which do not
 
 
 _FOUND: dict[str, MachineCode] = {}
@@ -69,13 +63,8 @@ def module_entries(module: str) -> list[tuple[Kernel, tuple[Kind, ...]]]:
 
 
 def machine_code(kernel: Kernel, kinds: tuple[Kind, ...]) -> MachineCode:
-    """The machine code of a kernel for arguments of these kinds; compiled if it is not kept.
-
-    Raises
-    ------
-    CannotCompile
-        If it cannot be compiled.
-    """
+    """The machine code of a kernel for arguments of these kinds; compiled if it is not kept. Raises CannotCompile if it
+    cannot be compiled."""
     if kernel.is_ours:
         symbol = symbol_of(kernel, kinds)
         if symbol not in _FOUND:
@@ -94,13 +83,8 @@ def machine_code(kernel: Kernel, kinds: tuple[Kind, ...]) -> MachineCode:
 
 
 def prepare(modules: Mapping[str, int]) -> None:
-    """Have the machine code of modules at hand, so that no run waits for it, nor counts the wait.
-
-    Parameters
-    ----------
-    modules : mapping
-        How many kernels each has, for those who wait; 0 where nobody has counted.
-    """
+    """Have the machine code of modules at hand, so that no run waits for it, nor counts the wait. ``modules``: how many
+    kernels each has, for those who wait; 0 where nobody has counted."""
     if not jit_enabled():
         return
     missing = {
@@ -207,3 +191,24 @@ def _meant(function: Any, name: str) -> str | None:
 
 def _is_from(packages: Iterable[str], module: str | None) -> bool:
     return module is not None and module.partition(".")[0] in packages
+
+
+# A kernel is made by a decorator: ``@compiled(…)``, or one that a contract makes of it, as ``@technique_kernel`` and ``@hook``.
+_DECORATED = re.compile(rb"^@[\w.]*(?:compiled|kernel|hook)\b", re.MULTILINE)
+
+
+def kernel_modules() -> list[str]:
+    """The modules of all packages whose kernels Python, or a pointer, calls; by name.
+
+    They are imported, and nothing else is: no figure is drawn, and numba is not there.
+    """
+    root = Path(__file__).resolve().parents[2]
+    found = []
+    for package in OURS:
+        for folder, _, names in os.walk(root / package):
+            for name in names:
+                path = Path(folder, name)
+                if path.suffix == ".py" and _DECORATED.search(path.read_bytes()):
+                    inner = path.relative_to(root).with_suffix("").parts
+                    found.append(".".join(inner[:-1] if inner[-1] == "__init__" else inner))
+    return [module for module in sorted(found) if module_entries(module)]

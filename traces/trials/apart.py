@@ -21,13 +21,7 @@ _LONGEST_S: Final = 60
 
 @contextmanager
 def rule_answers(who: str) -> Iterator[None]:
-    """Have what a rule raises within be its fault.
-
-    Raises
-    ------
-    PluginError
-        The message begins with ``who``.
-    """
+    """Have what a rule raises within be its fault. Raises PluginError: the message begins with ``who``."""
     try:
         yield
     except RAISED_BY_PLUGINS as error:
@@ -41,23 +35,13 @@ def try_rule(
 ) -> None:
     """Try a rule in a forked process, and then, if that one lives, in this one.
 
-    Parameters
-    ----------
-    who : str
-        Whose rule it is, for errors.
-    rule : callable
-        The rule, which is compiled before.
-    signature : Signature
-        The one that it must be compiled for.
-    decorate : str
-        What to decorate with what, where it is not: ``"next_chunk with technique_kernel"``.
-    trial : callable
-        What calls it. What this raises is raised here, and not in the other process.
+    - ``rule``: the rule, which is compiled before.
+    - ``signature``: the one that it must be compiled for.
+    - ``decorate``: what to decorate with what, where it is not: ``"next_chunk with technique_kernel"``.
+    - ``trial``: what calls it. What this raises is raised here, and not in the other process.
 
-    Raises
-    ------
-    PluginError
-        If it is not compiled as it must be, a signal kills the other process, or that one does not end within a minute.
+    Raises PluginError if it is not compiled as it must be, a signal kills the other process, or that one does not end
+    within a minute.
     """
     try:
         as_value(rule, signature)

@@ -47,19 +47,8 @@ def _far_from_all(count: int) -> Array:
 
 
 class Fences:
-    """Copies of arrays, for a first call of a function that is not ours.
-
-    Parameters
-    ----------
-    who : str
-        Whose function it is, for errors.
-    **arrays : float64, int64 (any,)
-
-    Attributes
-    ----------
-    arrays : dict
-        The copies, by name.
-    """
+    """Copies of arrays, for a first call of a function that is not ours. ``**arrays``: float64, int64 (any,).
+    ``arrays``: the copies, by name."""
 
     def __init__(self, who: str, **arrays: Array) -> None:
         self._who, self._given = who, arrays
@@ -73,12 +62,7 @@ class Fences:
 
     def check(self, *writable: str) -> None:
         """Check that nothing was written outside the arrays, nor, if some are named here, into others than these.
-
-        Raises
-        ------
-        PluginError
-            If something was; the message names the array.
-        """
+        Raises PluginError if something was; the message names the array."""
         for name, field in self._fields.items():
             held = len(self.arrays[name])
             if (field[:_BEFORE] != _UNTOUCHED).any() or (field[_BEFORE + held :] != _UNTOUCHED).any():

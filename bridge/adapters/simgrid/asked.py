@@ -102,25 +102,13 @@ class Asked:
     ) -> tuple[int, int]:
         """How many tasks core ``core`` gets.
 
-        Parameters
-        ----------
-        core, request, left : int
-            As of ``als.techniques.contract``; with ``left`` 0 it only hears of the last chunk.
-        chunks : int
-            Assigned so far in the whole job.
-        now_ns : int
-        last_size, work_ns, total_ns, squares : int, int, int, float
-            The core's last chunk.
+        - ``core``, ``request``, ``left``: as of ``als.techniques.contract``; with ``left`` 0 it only hears of the last
+          chunk.
+        - ``chunks``: assigned so far in the whole job.
+        - ``last_size``, ``work_ns``, ``total_ns``, ``squares``: the core's last chunk.
 
-        Returns
-        -------
-        size, place : int
-            ``place``: the first task of the chunk, counted within the loop; -1: the next one.
-
-        Raises
-        ------
-        PluginError
-            If the technique's answer is impossible.
+        Returns the size, and the first task of the chunk, counted within the loop; -1: the next one. Raises PluginError
+        if the technique's answer is impossible.
         """
         self._pass_to(now_ns)
         technique, facts = self._technique, self._facts

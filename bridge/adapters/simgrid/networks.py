@@ -34,19 +34,10 @@ def engine_settings(network: Network | None) -> list[str]:
 def network_order(network: Network | None, core_host: list[int], platform: Path | None) -> dict[str, Any] | None:
     """What ``inside.platform`` builds; None where data are there at once.
 
-    Parameters
-    ----------
-    network : Network or None
-        As the start has it.
-    core_host : list of int
-        The machine's host of each core.
-    platform : Path or None
-        A platform file of SimGrid's, whose network takes the place of the topology.
+    - ``core_host``: the machine's host of each core.
+    - ``platform``: a platform file of SimGrid's, whose network takes the place of the topology.
 
-    Raises
-    ------
-    InputError
-        If SimGrid has no such network.
+    Raises InputError if SimGrid has no such network.
     """
     if network is None or network.kind == "none":
         return None

@@ -44,13 +44,9 @@ class _Job:
 class SimGridPeer:
     """Simulates the jobs that a bridge orders with SimGrid.
 
-    Parameters
-    ----------
-    installation : Installation
-        The Python that has SimGrid.
-    platform : Path or None
-        A platform file of SimGrid's whose network takes the place of the machine's topology: the machine's hosts are the
-        file's, by their names, numbers in them compared as numbers.
+    - ``installation``: the Python that has SimGrid.
+    - ``platform``: a platform file of SimGrid's whose network takes the place of the machine's topology: the machine's
+      hosts are the file's, by their names, numbers in them compared as numbers.
     """
 
     name: Final = "simgrid"
@@ -187,13 +183,7 @@ def _parts(drawn: DrawnJob) -> Iterator[dict[str, Any]]:
 
 
 def _kind(phase: AnyScheduler | GraphPart | None) -> str:
-    """How a phase is computed.
-
-    Raises
-    ------
-    PeerError
-        If that is not among what SimGrid's process can do.
-    """
+    """How a phase is computed. Raises PeerError if that is not among what SimGrid's process can do."""
     given = phase.scheduler if isinstance(phase, GraphPart) else phase
     if given is None:
         return "serial"

@@ -33,20 +33,11 @@ _RUN: Final = "import sys; sys.path.insert(0, sys.argv[1]); from inside.program 
 
 @dataclass(frozen=True)
 class Installation:
-    """A Python that has SimGrid.
-
-    Attributes
-    ----------
-    python : str
-    library_path : str
-        Folders in which its loader is to look.
-    version : str
-        SimGrid's.
-    """
+    """A Python that has SimGrid."""
 
     python: str
-    library_path: str
-    version: str
+    library_path: str  # folders in which its loader is to look
+    version: str  # SimGrid's
 
     @property
     def environment(self) -> dict[str, str]:
@@ -55,13 +46,7 @@ class Installation:
 
 
 def find_simgrid(python: str | None = None) -> Installation:
-    """The Python that has SimGrid: this one, or the system's, or ``python``.
-
-    Raises
-    ------
-    InputError
-        If there is none.
-    """
+    """The Python that has SimGrid: this one, or the system's, or ``python``. Raises InputError if there is none."""
     for tried in _PYTHONS if python is None else (python,):
         origin = _said(tried, _WHERE, dict(os.environ))
         if not origin:
@@ -91,16 +76,8 @@ def _said(python: str, program: str, environment: dict[str, str]) -> str:
 
 
 class JobProcess:
-    """One job in a process of its own.
-
-    Parameters
-    ----------
-    installation : Installation
-    order : dict
-        What ``inside.world`` takes.
-    asked : Asked
-        What its cores and parts are answered by.
-    """
+    """One job in a process of its own. ``order``: what ``inside.world`` takes. ``asked``: what its cores and parts are
+    answered by."""
 
     def __init__(self, installation: Installation, order: dict[str, Any], asked: Asked) -> None:
         self._asked = asked
@@ -126,17 +103,11 @@ class JobProcess:
     def run(self) -> tuple[int, None] | tuple[None, dict[str, Any]]:
         """Answer the process until it has ended or is suspended.
 
-        Returns
-        -------
-        suspended_ns, ended : int or None, dict or None
-            One of both: the instant of its suspension, from the job's start; what became of the job.
+        Returns:
+        - ``suspended_ns``, ``ended``: one of both: the instant of its suspension, from the job's start; what became of
+          the job.
 
-        Raises
-        ------
-        InputError, PluginError
-            If a technique or a planner is at fault.
-        PeerError
-            If SimGrid is.
+        Raises InputError or PluginError if a technique or a planner is at fault. Raises PeerError if SimGrid is.
         """
         while True:
             said, *values = self._heard()

@@ -63,7 +63,7 @@ def info_command(
     from bls.workloads.reshape import cut
     from bls.workloads.selection import fit
     from bridge.cli.workload.files import machine_of_log, read, rejects_lines
-    from bridge.runs.fresh_file import check_file
+    from bridge.runs.directory import check_file
     from bridge.scenarios.log_words import log_words
     from bridge.scenarios.machine import given_platform, platform_for
 
@@ -274,7 +274,7 @@ def generate_command(
     """Write a workload that is made, like another one or by a model, as SWF; print how far it is from the other."""
     from bridge.cli.workload.files import checked_output, save
     from bridge.cli.workload.generation import check_wanted, draw, generated, likeness_text, write_requests
-    from bridge.runs.fresh_file import check_file
+    from bridge.runs.directory import check_file
     from traces.base.errors import InputError
 
     target = checked_output(output, force)

@@ -15,8 +15,7 @@ from bls.workloads.generators.machines import machine_of
 from bls.workloads.named_machine import named_size
 from bls.workloads.rejected import rejects_text
 from bls.workloads.workload import Workload
-from bridge.runs.directory import read_record
-from bridge.runs.fresh_file import check_file, fresh_file
+from bridge.runs.directory import check_file, fresh_file, read_record
 from bridge.runs.job_names import ids_of
 from bridge.standard_error import say
 from traces.base.errors import InputError, one_of, shown

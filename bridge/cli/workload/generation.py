@@ -14,7 +14,7 @@ from bls.workloads.generators import LIMITS, Gpus, generate_like, generate_lubli
 from bls.workloads.workload import Workload
 from bridge.cli.workload.files import read
 from bridge.options.generation import Wanted
-from bridge.runs.fresh_file import check_file, fresh_file
+from bridge.runs.directory import check_file, fresh_file
 from bridge.scenarios.machine import given_platform, platform_for
 from bridge.standard_error import text_table
 from traces.base.errors import InputError, one_of, shown

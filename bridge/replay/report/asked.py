@@ -29,26 +29,14 @@ from traces.compiled import Array
 
 @dataclass(frozen=True)
 class Asked:
-    """What a report is to have.
+    """What a report is to have."""
 
-    Attributes
-    ----------
-    ways : tuple of (str, str)
-        Policies and backfilling of our engine.
-    plan : Plan
-    """
-
-    ways: tuple[tuple[str, str], ...]
+    ways: tuple[tuple[str, str], ...]  # tuple of (str, str), policies and backfilling of our engine
     plan: Plan
 
     def check(self, scenario: Scenario, known_jobs: Array) -> None:
-        """See that it can be done for a scenario, before anything is run; ``known_jobs`` are all numbers of the log's jobs.
-
-        Raises
-        ------
-        InputError
-            If our engine has no such policy, or there are not so many jobs.
-        """
+        """See that it can be done for a scenario, before anything is run; ``known_jobs`` are all numbers of the log's
+        jobs. Raises InputError if our engine has no such policy, or there are not so many jobs."""
         if max(self.plan.sizes, default=0) >= (n := len(scenario.workload)):
             raise InputError(f"{SIZES}: there are {n} jobs; allowed: fewer")
         engines(scenario, self.ways, known_jobs)
@@ -63,13 +51,8 @@ class Asked:
         watch: Watch,
         tell: Callable[[str], None],
     ) -> None:
-        """Run what else is needed, and write the report of a replay into a folder that is not there.
-
-        Raises
-        ------
-        TwolevelError
-            If an exact repeat fails.
-        """
+        """Run what else is needed, and write the report of a replay into a folder that is not there. Raises
+        TwolevelError if an exact repeat fails."""
         ours, first = self._ours(scenario, known_jobs), _first(of_result(SLURM, done.result), scenario, done.cost)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".repeats-") as place:
             found = attempts(
@@ -138,13 +121,8 @@ def given_plan(
     *,
     only: bool = False,
 ) -> Asked | None:
-    """What is asked for; None without a report. ``only``: of a replay that is there already.
-
-    Raises
-    ------
-    InputError
-        If one is out of its range, or there without ``--report``, or two cannot be together.
-    """
+    """What is asked for; None without a report. ``only``: of a replay that is there already. Raises InputError if one
+    is out of its range, or there without ``--report``, or two cannot be together."""
     repeated: list[tuple[Option[Any], object]] = [(REPEATS, repeats), (RATES, rates), (SIZES, sizes)]
     for option, value in repeated if only else ():
         if value != option.default:

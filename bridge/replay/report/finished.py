@@ -28,28 +28,15 @@ _TABLES = ("tasks_table", "trace")
 
 @dataclass(frozen=True)
 class Finished:
-    """What is known of it.
+    """What is known of it."""
 
-    Attributes
-    ----------
-    side : Side
-        Its schedule.
-    cost : mapping
-        What it has taken, as in its record.
-    """
-
-    side: Side
-    cost: Mapping[str, Any]
+    side: Side  # its schedule
+    cost: Mapping[str, Any]  # what it has taken, as in its record
 
 
 def finished(folder: Path, scenario: Scenario, arguments: Mapping[str, Any], *, force: bool) -> Finished:
-    """The replay in a folder, which is to be that of a scenario; ``arguments`` as its record has them.
-
-    Raises
-    ------
-    InputError
-        If there is none, it was made with other options, or it has a report and ``force`` is off.
-    """
+    """The replay in a folder, which is to be that of a scenario; ``arguments`` as its record has them. Raises
+    InputError if there is none, it was made with other options, or it has a report and ``force`` is off."""
     record = read_record(folder, what="replay")
     if not isinstance(record.get("replay"), dict):
         raise InputError(f"{REPORT_ONLY}: {folder} holds a run of our engine; allowed: a replay")

@@ -13,9 +13,8 @@ from bridge.options.declared import CLEANUP, PHASE, PRIORITIES, RATE, SETTLE, SL
 from bridge.replay.record import replay_account
 from bridge.replay.report.written import MEASURES, written
 from bridge.replay.run import Replay
-from bridge.report.images import file_address
 from bridge.report.page import Page
-from bridge.report.parts import Facts, Figures, Part, Section
+from bridge.report.parts import Facts, Figures, Part, Section, file_address
 from bridge.runs.again import command_again, run_options
 from bridge.runs.page import page_of_run, parts_of_folder, parts_of_result
 from bridge.scenarios.scenario import RECORDED
@@ -46,13 +45,8 @@ _FIGURES = {
 
 
 def replay_page(folder: Path) -> Page:
-    """The page of a result of ``twolevel replay``.
-
-    Raises
-    ------
-    InputError
-        If the folder is none, or a table of it cannot be read.
-    """
+    """The page of a result of ``twolevel replay``. Raises InputError if the folder is none, or a table of it cannot be
+    read."""
     parts = parts_of_folder(folder)
     replayed = parts.record.get("replay")
     if not isinstance(replayed, Mapping):

@@ -24,49 +24,24 @@ LATE = 0.1
 
 @dataclass(frozen=True)
 class Plan:
-    """What is repeated.
+    """What is repeated."""
 
-    Attributes
-    ----------
-    repeats : int
-        How often each, with a phase of its own; the first of them is the replay itself.
-    rates : tuple of float
-        Of clocks that run.
-    sizes : tuple of int
-        Numbers of first jobs; of all jobs in any case.
-    """
-
-    repeats: int = 1
-    rates: tuple[float, ...] = ()
-    sizes: tuple[int, ...] = ()
+    repeats: int = 1  # how often each, with a phase of its own; the first of them is the replay itself
+    rates: tuple[float, ...] = ()  # of clocks that run
+    sizes: tuple[int, ...] = ()  # numbers of first jobs; of all jobs in any case
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """A replay of a report.
+    """A replay of a report."""
 
-    Attributes
-    ----------
-    rate : float
-        Of its clock; 0: exact.
-    repeat, jobs : int
-    elapsed_s : float
-        What it took.
-    makespan_ns : int or None
-        Max end − min start; None if it has ended with an error, or no job ran.
-    failure : str
-        Why it is no good: its error, or how late it was; empty if it is.
-    side : Side or None
-        Of an exact one.
-    """
-
-    rate: float
+    rate: float  # of its clock; 0: exact
     repeat: int
     jobs: int
-    elapsed_s: float
-    makespan_ns: int | None
-    failure: str = ""
-    side: Side | None = None
+    elapsed_s: float  # what it took
+    makespan_ns: int | None  # max end − min start; None if it has ended with an error, or no job ran
+    failure: str = ""  # why it is no good: its error, or how late it was; empty if it is
+    side: Side | None = None  # of an exact one
 
 
 def attempts(
@@ -82,25 +57,12 @@ def attempts(
 ) -> list[Attempt]:
     """Run all that is planned but the first, which was run.
 
-    Parameters
-    ----------
-    scenario : Scenario
-    choice : SlurmChoice
-    plan : Plan
-    folder : Path
-        Where each has its files meanwhile.
-    first : Attempt
-        The exact replay of all jobs, repeat 0.
-    known_jobs : ndarray of int64
-        All numbers of the log's jobs.
-    watch : Watch
-    tell : callable
-        Told what is run now.
+    - ``folder``: where each has its files meanwhile.
+    - ``first``: the exact replay of all jobs, repeat 0.
+    - ``known_jobs``: ndarray of int64, all numbers of the log's jobs.
+    - ``tell``: told what is run now.
 
-    Raises
-    ------
-    TwolevelError
-        If an exact one fails.
+    Raises TwolevelError if an exact one fails.
     """
     jobs = len(scenario.workload)
     found = [first]

@@ -33,35 +33,23 @@ _COLUMNS = ("job_id", "submit_ns", "start_ns", "end_ns", "cores")
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """A schedule. Of jobs that ran, ascending by their number; times in ns since the workload's time 0.
-
-    Attributes
-    ----------
-    label : str
-    job_id, submit_ns, start_ns, end_ns, cores : ndarray of int64, shape (n,)
-    killed : int
-        How many of them were cut at their limit; -1 where it is not known.
-    not_run : int
-        Jobs that never started, or of which the log does not say when.
-    attempts : int
-        How often jobs have started, those included that were cut and put back; -1 where it is not known.
-    preset : ndarray of bool, shape (n,), optional
-        Which of them ran already at time 0: nobody has submitted them then, so that they have no wait and are in no count of
-        jobs; the machine is busy with them all the same. None: no job.
-    begin_ns : ndarray of int64, shape (n,), optional
-        The instants from which jobs may start; by default their submits.
-    """
+    """A schedule. Of jobs that ran, ascending by their number; times in ns since the workload's time 0."""
 
     label: str
+    # job_id, submit_ns, start_ns, end_ns, cores: int64 (n,)
     job_id: Array
     submit_ns: Array
     start_ns: Array
     end_ns: Array
     cores: Array
-    killed: int
-    not_run: int
+    killed: int  # how many of them were cut at their limit; -1 where it is not known
+    not_run: int  # jobs that never started, or of which the log does not say when
+    # how often jobs have started, those included that were cut and put back; -1 where it is not known
     attempts: int = -1
+    # bool (n,), which of them ran already at time 0: nobody has submitted them then, so that they have no wait and are
+    # in no count of jobs; the machine is busy with them all the same. None: no job
     preset: Array | None = None
+    # int64 (n,), the instants from which jobs may start; by default their submits
     begin_ns: Array = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def __post_init__(self) -> None:
@@ -153,10 +141,7 @@ def _of_attempts(label: str, attempt: Array, columns: Sequence[Array], preset: A
 def parse_beside(text: str, where: str) -> tuple[tuple[str, str], ...]:
     """The ways in which our engine decides: ``fcfs+easy,sjf`` is (policy, backfilling) of each; a policy may have parameters.
 
-    Raises
-    ------
-    InputError
-        If one is there twice or empty; whether there is such a policy is seen where it is used.
+    Raises InputError if one is there twice or empty; whether there is such a policy is seen where it is used.
     """
     found = []
     for word in split_names(text):
@@ -171,10 +156,7 @@ def engines(scenario: Scenario, ways: Sequence[tuple[str, str]], known_jobs: Arr
     """What our engine is to run beside Slurm, by its label; jobs are ended at their limit, as Slurm does. ``known_jobs`` are
     all numbers of the log's jobs.
 
-    Raises
-    ------
-    InputError
-        If there is no such policy or backfilling; the option that is named is ``--beside``.
+    Raises InputError if there is no such policy or backfilling; the option that is named is ``--beside``.
     """
     options = Options(**{one.name: getattr(scenario.options, one.name) for one in fields(Options)})
     found = {}

@@ -45,35 +45,16 @@ _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What a report is made of.
+    """What a report is made of."""
 
-    Attributes
-    ----------
-    name : str
-        The workload's.
-    words : tuple of str
-        What is said of jobs, machine and Slurm, a line each.
-    sides : tuple of Side
-        The log's, if it says when jobs started, Slurm's, our engine's.
-    slurms : tuple of Side
-        Of all exact repeats.
-    attempts : tuple of Attempt
-        All repeats of all jobs, and of fewer.
-    n_cores : int
-    of_day_ns : int
-        The time of the day at the workload's time 0.
-    interval : Interval, optional
-        T; default from the first submit to the last.
-    """
-
-    name: str
-    words: tuple[str, ...]
-    sides: tuple[Side, ...]
-    slurms: tuple[Side, ...]
-    attempts: tuple[Attempt, ...]
+    name: str  # the workload's
+    words: tuple[str, ...]  # what is said of jobs, machine and Slurm, a line each
+    sides: tuple[Side, ...]  # the log's, if it says when jobs started, Slurm's, our engine's
+    slurms: tuple[Side, ...]  # of all exact repeats
+    attempts: tuple[Attempt, ...]  # all repeats of all jobs, and of fewer
     n_cores: int
-    of_day_ns: int
-    interval: Interval | None = None
+    of_day_ns: int  # the time of the day at the workload's time 0
+    interval: Interval | None = None  # t; default from the first submit to the last
     reference: Side = field(init=False)
 
     def __post_init__(self) -> None:

@@ -8,18 +8,8 @@ from traces.base.errors import InputError
 
 
 class Dependents:
-    """Which job waits for which, by row of the workload.
-
-    Parameters
-    ----------
-    found : Dependencies or None
-        None: no job waits for another.
-
-    Raises
-    ------
-    InputError
-        If a job waits for several others.
-    """
+    """Which job waits for which, by row of the workload. ``found``: None: no job waits for another. Raises InputError
+    if a job waits for several others."""
 
     def __init__(self, found: Dependencies | None) -> None:
         if found is not None and found.several:

@@ -16,18 +16,9 @@ from traces.base.compressed import without_ending
 
 @dataclass(frozen=True)
 class LogWords:
-    """The words of a log, by row of its workload; empty, or -1, where it does not say.
+    """The words of a log, by row of its workload; empty, or -1, where it does not say."""
 
-    Attributes
-    ----------
-    queues, partitions : dict of int to tuple of str
-        What the header says that a number of a queue or a partition stands for.
-    account, features, reservation, nodes : tuple of str
-    priority, least_nodes : tuple of int
-    missing : tuple of str
-        What is not known as its file is not there any more, in words.
-    """
-
+    # queues, partitions: what the header says that a number of a queue or a partition stands for
     queues: dict[int, tuple[str, ...]]
     partitions: dict[int, tuple[str, ...]]
     account: tuple[str, ...]
@@ -36,7 +27,7 @@ class LogWords:
     nodes: tuple[str, ...]
     priority: tuple[int, ...]
     least_nodes: tuple[int, ...]
-    missing: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()  # what is not known as its file is not there any more, in words
 
 
 def _numbered(header: Iterable[str], title: str) -> dict[int, tuple[str, ...]]:
@@ -60,13 +51,8 @@ _NO_NODES = ("", "None assigned", "(null)")
 
 
 def log_words(workload: Workload) -> LogWords:
-    """The words of a log; those of a dump of sacct are read again from its file.
-
-    Raises
-    ------
-    InputError
-        If that file cannot be read any more.
-    """
+    """The words of a log; those of a dump of sacct are read again from its file. Raises InputError if that file cannot
+    be read any more."""
     jobs: list[int] = workload.job_id.tolist()
     given: dict[int, dict[str, str]] = {}
     missing: tuple[str, ...] = ()

@@ -13,12 +13,7 @@ from bls.metrics.schedule import Downtime
 
 
 class NodeStates:
-    """Which hosts are down, or are drained, and what comes next of each.
-
-    Parameters
-    ----------
-    found : Outages or None
-    """
+    """Which hosts are down, or are drained, and what comes next of each."""
 
     def __init__(self, found: Outages | None) -> None:
         self._found = found

@@ -36,25 +36,14 @@ _MOST_PRIORITY = 2**31 - 1
 
 @dataclass(frozen=True)
 class Submissions:
-    """What jobs ask for, by row of the workload.
+    """What jobs ask for, by row of the workload."""
 
-    Attributes
-    ----------
-    fields : tuple of tuple of str
-        ``key=value`` as ``native/requests.c`` knows them, but for the limit of time, and for what is only known when the job
-        is submitted.
-    window : ndarray of int64, shape (n,)
-        The place of the window that each job runs in, -1 for none.
-    nodes : tuple of str
-        The nodes that jobs have had, where all of them are of the machine.
-    notes : tuple of str
-        What of the log could not be asked for, in words.
-    """
-
+    # ``key=value`` as ``native/requests.c`` knows them, but for the limit of time, and for what is only known when the
+    # job is submitted
     fields: tuple[tuple[str, ...], ...]
-    window: Array
-    nodes: tuple[str, ...]
-    notes: tuple[str, ...]
+    window: Array  # int64 (n,), the place of the window that each job runs in, -1 for none
+    nodes: tuple[str, ...]  # the nodes that jobs have had, where all of them are of the machine
+    notes: tuple[str, ...]  # what of the log could not be asked for, in words
 
 
 def configured(found: Configuration, scenario: Scenario) -> Configuration:
@@ -83,20 +72,12 @@ def _is_ours(found: Configuration, key: str) -> bool:
 def submissions(scenario: Scenario, found: Configuration, words: LogWords, *, recorded_priorities: bool) -> Submissions:
     """What the jobs of a scenario ask for.
 
-    Parameters
-    ----------
-    scenario : Scenario
-    found : Configuration
-        What Slurm is configured with.
-    words : LogWords
-        Of the same jobs.
-    recorded_priorities : bool
-        Whether jobs have the priorities of the log, or those by which they would have started in its order.
+    - ``found``: what Slurm is configured with.
+    - ``words``: of the same jobs.
+    - ``recorded_priorities``: whether jobs have the priorities of the log, or those by which they would have started in
+      its order.
 
-    Raises
-    ------
-    InputError
-        If they are to have the log's, and it has neither priorities nor starts.
+    Raises InputError if they are to have the log's, and it has neither priorities nor starts.
     """
     workload = scenario.workload
     notes: Counter[str] = Counter()

@@ -18,8 +18,7 @@ from typing import Any
 from bridge.held_interrupts import interrupts_held
 from bridge.options.declared import WORKERS
 from bridge.standard_error import say
-from bridge.studies.executors.cluster import Cluster
-from bridge.studies.executors.dask_library import dask_library
+from bridge.studies.executors.dask_library import Cluster, dask_library
 from bridge.studies.executors.dask_tasks import Tasks
 from bridge.studies.executors.executor import Executor, Needs, Outcome, Prepared, Unit
 from bridge.studies.executors.fitness import Terms, terms_of, unfit
@@ -41,20 +40,12 @@ _LOOK_S, _PART_S = 1.0, 1.0
 def cluster_executor(where: str, study: Study, workers: int | None) -> Callable[[Needs], Executor]:
     """Who runs the cells of a study on a cluster.
 
-    Parameters
-    ----------
-    where : str
-        The address of a Dask scheduler, as ``tcp://host:8786``; or ``local``: one of this machine, with a dashboard; or
-        ``slurm``: workers are jobs of a real Slurm.
-    study : Study
-        Its settings of clusters count.
-    workers : int or None
-        For ``local`` and ``slurm``: how many worker processes.
+    - ``where``: the address of a Dask scheduler, as ``tcp://host:8786``; or ``local``: one of this machine, with a
+      dashboard; or ``slurm``: workers are jobs of a real Slurm.
+    - ``study``: its settings of clusters count.
+    - ``workers``: for ``local`` and ``slurm``: how many worker processes.
 
-    Raises
-    ------
-    InputError
-        If there is no such kind of cluster, or a setting is unknown.
+    Raises InputError if there is no such kind of cluster, or a setting is unknown.
     """
     if where == "local":
         n = checked_workers(workers)
@@ -71,16 +62,7 @@ def cluster_executor(where: str, study: Study, workers: int | None) -> Callable[
 
 
 class DaskCells:
-    """Runs cells on a Dask cluster.
-
-    Parameters
-    ----------
-    cluster : callable
-        Gives a context that gives the cluster.
-    needs : Needs
-    waits : bool
-        Whether workers may come late, as jobs of a batch system do.
-    """
+    """Runs cells on a Dask cluster. ``waits``: whether workers may come late, as jobs of a batch system do."""
 
     def __init__(
         self, cluster: Callable[[], contextlib.AbstractContextManager[Cluster]], needs: Needs, *, waits: bool

@@ -1,4 +1,4 @@
-"""The one door to Dask's libraries, which are an extra: ``pip install 'twolevel[cluster]'``."""
+"""The one door to Dask's libraries, which are an extra (``pip install 'twolevel[cluster]'``), and a cluster of theirs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pickle
 import signal
 import threading
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from traces.base.errors import InputError, PeerError
 
@@ -16,13 +16,7 @@ _PAUSE_S = 0.05
 
 
 def dask_library(name: str) -> Any:
-    """A module of Dask, by its name.
-
-    Raises
-    ------
-    InputError
-        If it is not installed.
-    """
+    """A module of Dask, by its name. Raises InputError if it is not installed."""
     interrupted = signal.getsignal(signal.SIGINT)
     try:
         return import_module(name)
@@ -45,12 +39,8 @@ def leave_garbage_to_python() -> None:
 def await_nanny() -> None:
     """Wait until the nanny of the worker that this is called on knows that it runs; at once where it has none.
 
-    A worker is given tasks before that, and a nanny starts a worker again only if that has not died in between.
-
-    Raises
-    ------
-    PeerError
-        If the nanny cannot answer.
+    A worker is given tasks before that, and a nanny starts a worker again only if that has not died in between. Raises
+    PeerError if the nanny cannot answer.
     """
     distributed = dask_library("distributed")
     try:
@@ -74,3 +64,13 @@ async def _known(worker: Any) -> None:
 def _runs(dask_worker: Any) -> bool:
     # On the nanny, under the name that Dask gives itself to what is run there.
     return bool(dask_worker.status.name == dask_worker.process.status.name == "running")
+
+
+class Cluster(NamedTuple):
+    """A cluster that can be reached."""
+
+    address: str  # of its scheduler
+    name: str  # what the user calls it, for messages
+    security: Any = None  # what its processes are known by
+    connect_s: float = 30.0  # how long it may take to answer
+    withdraw_s: float = 5.0  # how long to wait for tasks to be withdrawn from it; 0: it ends with the study

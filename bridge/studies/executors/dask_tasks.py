@@ -53,20 +53,9 @@ def _given(prepared: Prepared) -> Prepared:
 class Tasks:
     """The tasks of one study at a scheduler.
 
-    Parameters
-    ----------
-    distributed, client
-        The library, and a client of it.
-    prepared : mapping of int to Prepared
-        What units need.
-    terms : Terms
-        What workers must find.
-    address : str
-        Of the scheduler, for messages.
-    waits : bool
-        Whether it is no fault if there is no worker for a while.
-    stopped : threading.Event
-        Set from another thread: no outcomes are wanted any more.
+    - ``distributed``, ``client``: the library, and a client of it.
+    - ``waits``: whether it is no fault if there is no worker for a while.
+    - ``stopped``: set from another thread: no outcomes are wanted any more.
     """
 
     def __init__(
@@ -92,15 +81,8 @@ class Tasks:
         self._threads, self._asked = 1, float("-inf")
 
     def outcomes(self, units: Iterator[Unit]) -> Iterator[Outcome]:
-        """Do units; those under which workers died, one at a time behind all others.
-
-        Raises
-        ------
-        PeerError
-            If a worker is unfit, or there is none any more.
-        CancelledError, OSError
-            If the scheduler has gone.
-        """
+        """Do units; those under which workers died, one at a time behind all others. Raises PeerError if a worker is
+        unfit, or there is none any more. Raises CancelledError or OSError if the scheduler has gone."""
         self._submit(list(islice(units, self._most())))
         try:
             while self._at_hand and not self._stopped.is_set():

@@ -5,134 +5,71 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from bls.machine.platform import Platform
 from bls.workloads.workload import Workload
 from bridge.couplings import PeerOptions
 from bridge.options.declared import COUPLING
-from bridge.replay.chosen import SlurmChoice
 from bridge.scenarios.scenario import Options
 from traces.compiled import Array
+
+if TYPE_CHECKING:
+    from bridge.replay.chosen import SlurmChoice
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """What several units have in common, and is sent to a worker once.
+    """What several units have in common, and is sent to a worker once."""
 
-    Attributes
-    ----------
-    workload : Workload
-        Fitted and selected.
-    platform : Platform
-    known_jobs : ndarray of int64 or None
-        All job numbers that a file of requests may name.
-    """
-
-    workload: Workload
+    workload: Workload  # fitted and selected
     platform: Platform
-    known_jobs: Array | None
+    known_jobs: Array | None  # int64, all job numbers that a file of requests may name
 
 
 @dataclass(frozen=True, eq=False)
 class Unit:
-    """A cell and a seed: one run.
+    """A cell and a seed: one run."""
 
-    Attributes
-    ----------
-    place : int
-        Which of the study's.
-    prepared : int
-        Place of what it needs.
-    options : Options
-        Of the run, the seed among them.
-    coupling : str
-    peers : PeerOptions
-    fair_start : bool
-    metrics : tuple of str or None
-        Which are wanted; None is all.
-    keep : tuple of str
-        What is written into ``folder``.
-    folder : Path or None
-    record : mapping
-        For the run.json there.
-    group : str
-        Units that have it in common differ in their batch level only.
-    key : str
-        Of the cell; what is kept is marked with it.
-    slurm : SlurmChoice or None
-        How Slurm decides at the batch level, if it does; the seed says at which phase.
-    scratch : Path or None
-        Where Slurm's files are meanwhile.
-    """
-
-    place: int
-    prepared: int
-    options: Options
+    place: int  # which of the study's
+    prepared: int  # place of what it needs
+    options: Options  # of the run, the seed among them
     coupling: str = COUPLING.default
     peers: PeerOptions = PeerOptions()  # noqa: RUF009  # frozen
     fair_start: bool = False
-    metrics: tuple[str, ...] | None = None
-    keep: tuple[str, ...] = ()
+    metrics: tuple[str, ...] | None = None  # which are wanted; None is all
+    keep: tuple[str, ...] = ()  # what is written into ``folder``
     folder: Path | None = None
-    record: Mapping[str, Any] | None = None
-    group: str = ""
-    key: str = ""
-    slurm: SlurmChoice | None = None
-    scratch: Path | None = None
+    record: Mapping[str, Any] | None = None  # for the run.json there
+    group: str = ""  # units that have it in common differ in their batch level only
+    key: str = ""  # of the cell; what is kept is marked with it
+    slurm: SlurmChoice | None = None  # how Slurm decides at the batch level, if it does; the seed says at which phase
+    scratch: Path | None = None  # where Slurm's files are meanwhile
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What there is to do, as far as it matters for who does it.
+    """What there is to do, as far as it matters for who does it."""
 
-    Attributes
-    ----------
-    units : int
-        How many.
-    files : mapping of Path to str
-        Files that are read where a unit is run, and their SHA-256.
-    folder : Path or None
-        Into which files are written where a unit is run.
-    """
-
-    units: int
-    files: Mapping[Path, str]
-    folder: Path | None
+    units: int  # how many
+    files: Mapping[Path, str]  # files that are read where a unit is run, and their SHA-256
+    folder: Path | None  # into which files are written where a unit is run
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a unit.
-
-    Attributes
-    ----------
-    place : int
-    metrics : dict or None
-        None if it failed.
-    error : str
-        Why it failed, one line; empty if it did not.
-    code : int
-        What a run that fails so ends with.
-    no_room : bool
-        Whether it failed as a disk is full.
-    jobs : int
-        How many were simulated.
-    wall_s, simulation_s : float
-        What it took; and the simulation alone.
-    compiled_s : float
-        How long a worker has waited for kernels to be compiled beside that, wall s; 0 in the process that asks.
-    worker : str
-    """
+    """What became of a unit."""
 
     place: int
-    metrics: dict[str, Any] | None
-    error: str = ""
-    code: int = 0
-    no_room: bool = False
-    jobs: int = 0
+    metrics: dict[str, Any] | None  # None if it failed
+    error: str = ""  # why it failed, one line; empty if it did not
+    code: int = 0  # what a run that fails so ends with
+    no_room: bool = False  # whether it failed as a disk is full
+    jobs: int = 0  # how many were simulated
+    # wall_s, simulation_s: what it took; and the simulation alone
     wall_s: float = 0.0
     simulation_s: float = 0.0
+    # how long a worker has waited for kernels to be compiled beside that, wall s; 0 in the process that asks
     compiled_s: float = 0.0
     worker: str = ""
 

@@ -18,24 +18,12 @@ from bridge.studies.unit import LikeRuns, do_unit
 
 @dataclass(frozen=True)
 class Terms:
-    """What a worker must find, and which study it is that asks.
+    """What a worker must find, and which study it is that asks."""
 
-    Attributes
-    ----------
-    token : str
-        Another for every time that a study is run.
-    twolevel : str
-        Version of this project.
-    files : mapping of str to str
-        Files that cells read, and their SHA-256.
-    folder : str or None
-        Where results of cells are kept: it holds a file that is named like the token.
-    """
-
-    token: str
-    twolevel: str
-    files: Mapping[str, str]
-    folder: str | None
+    token: str  # another for every time that a study is run
+    twolevel: str  # version of this project
+    files: Mapping[str, str]  # files that cells read, and their SHA-256
+    folder: str | None  # where results of cells are kept: it holds a file that is named like the token
 
 
 def terms_of(needs: Needs, token: str) -> Terms:

@@ -115,15 +115,9 @@ class Workers:
     A process that dies takes nobody else's units with it: what it had is done by others, and only a unit under which a process
     died twice is given up.
 
-    Raises
-    ------
-    PeerError
-        From :meth:`outcomes`, if processes cannot be started.
+    - ``n``: how many, from 1.
 
-    Parameters
-    ----------
-    n : int
-        How many, from 1.
+    Raises PeerError: from :meth:`outcomes`, if processes cannot be started.
     """
 
     def __init__(self, n: int) -> None:
@@ -160,12 +154,7 @@ class Workers:
 
 def local_executor(workers: int | None = None) -> Callable[[Needs], Executor]:
     """Who runs a study on this machine: so many processes, one per processor by default; this one, where one is enough.
-
-    Raises
-    ------
-    InputError
-        If it is no number of processes.
-    """
+    Raises InputError if it is no number of processes."""
     n = PeerOptions(workers).how_many()
     return lambda needs: Here() if min(n, needs.units) <= 1 else Workers(min(n, needs.units))
 

@@ -16,9 +16,8 @@ from bridge.couplings import PeerOptions
 from bridge.held_interrupts import interrupts_held
 from bridge.scratch import remove_abandoned, scratch_folder
 from bridge.standard_error import say
-from bridge.studies.executors.cluster import Cluster
 from bridge.studies.executors.cluster_process import CERTIFICATE, KEY, security_of
-from bridge.studies.executors.dask_library import dask_library
+from bridge.studies.executors.dask_library import Cluster, dask_library
 from bridge.workers.credentials import make_certificate
 from bridge.workers.process_names import how_ended
 from traces.base.errors import PeerError
@@ -41,13 +40,8 @@ _BOOT = (
 
 
 def checked_workers(workers: int | None) -> int:
-    """How many worker processes: so many, or one per processor.
-
-    Raises
-    ------
-    InputError
-        If it is no number of processes, or a library that the cluster or its dashboard needs is not installed.
-    """
+    """How many worker processes: so many, or one per processor. Raises InputError if it is no number of processes, or a
+    library that the cluster or its dashboard needs is not installed."""
     for name in ("distributed", "bokeh"):
         dask_library(name)
     return PeerOptions(workers).how_many()
@@ -57,15 +51,9 @@ def checked_workers(workers: int | None) -> int:
 def local_cluster(workers: int) -> Iterator[Cluster]:
     """A scheduler and its worker processes on this machine, while the context lasts.
 
-    The address of its dashboard is said on stderr. All ports are on 127.0.0.1, and those that can run code speak TLS with a
-    certificate that is made for this cluster. An interrupt ends it at any instant, with every process and file of it.
-
-    Raises
-    ------
-    InputError
-        If there is no certificate to be had.
-    PeerError
-        If it cannot be started.
+    The address of its dashboard is said on stderr. All ports are on 127.0.0.1, and those that can run code speak TLS
+    with a certificate that is made for this cluster. An interrupt ends it at any instant, with every process and file
+    of it. Raises InputError if there is no certificate to be had. Raises PeerError if it cannot be started.
     """
     with scratch_folder() as folder:
         make_certificate(folder / KEY, folder / CERTIFICATE, "--cluster local", ("serverAuth", "clientAuth"))

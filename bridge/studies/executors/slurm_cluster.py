@@ -10,8 +10,7 @@ from typing import Any
 
 from bridge.held_interrupts import interrupts_held
 from bridge.options.declared import CLUSTER_WORKERS
-from bridge.studies.executors.cluster import Cluster
-from bridge.studies.executors.dask_library import dask_library, leave_garbage_to_python
+from bridge.studies.executors.dask_library import Cluster, dask_library, leave_garbage_to_python
 from traces.base.errors import InputError, one_of, shown
 from traces.base.ranges import whole
 
@@ -23,20 +22,8 @@ _NOT_SETTINGS = ("self", "job_cls", "loop", "asynchronous", "config_name")
 
 
 def slurm_settings(given: Mapping[str, object], workers: int | None) -> dict[str, Any]:
-    """The settings of a cluster of Slurm jobs, checked.
-
-    Parameters
-    ----------
-    given : mapping
-        ``[cluster.slurm]``: ours, and those of ``dask_jobqueue.SLURMCluster``.
-    workers : int or None
-        How many worker processes.
-
-    Raises
-    ------
-    InputError
-        If one is unknown or missing, or is no number of jobs.
-    """
+    """The settings of a cluster of Slurm jobs, checked. ``given``: ``[cluster.slurm]``: ours, and those of
+    ``dask_jobqueue.SLURMCluster``. Raises InputError if one is unknown or missing, or is no number of jobs."""
     jobqueue = dask_library("dask_jobqueue")
     core, slurm = dask_library("dask_jobqueue.core"), dask_library("dask_jobqueue.slurm")
     known = set(_OURS)
@@ -71,13 +58,8 @@ def _check_adaptive(given: object) -> None:
 
 @contextlib.contextmanager
 def slurm_cluster(settings: Mapping[str, Any]) -> Iterator[Cluster]:
-    """A cluster whose workers are jobs of Slurm, while the context lasts; its scheduler runs here.
-
-    Raises
-    ------
-    InputError
-        If there is no Slurm here, or it cannot be so.
-    """
+    """A cluster whose workers are jobs of Slurm, while the context lasts; its scheduler runs here. Raises InputError if
+    there is no Slurm here, or it cannot be so."""
     jobqueue = dask_library("dask_jobqueue")
     if shutil.which("sbatch") is None:
         raise InputError("--cluster slurm: there is no command sbatch here; begin it where jobs are submitted to Slurm")

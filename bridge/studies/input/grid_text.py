@@ -34,17 +34,11 @@ def grid_text(
 ) -> str:
     """The text of a study of one workload, every combination, with the jobs of each cell kept.
 
-    Parameters
-    ----------
-    workload, bls, als, variation, seeds, replicate, warmup, shake : str or None
-        As on the command line: names and numbers separated by commas.
-    shared : ScenarioOptions
-        Of these ``backfill`` has kinds separated by commas, too; ``seed`` counts where ``seeds`` is None.
+    - ``workload``, ``bls``, ``als``, ``variation``, ``seeds``, ``replicate``, ``warmup``, ``shake``: as on the command
+      line: names and numbers separated by commas.
+    - ``shared``: of these ``backfill`` has kinds separated by commas, too; ``seed`` counts where ``seeds`` is None.
 
-    Raises
-    ------
-    InputError
-        If a list is empty, has one twice, or has what is no number.
+    Raises InputError if a list is empty, has one twice, or has what is no number.
     """
     techniques = [spelled(one) for one in split_techniques(als)]
     if variation is None:

@@ -82,14 +82,9 @@ def _candidates(text: str, whole: bool) -> Iterator[tuple[int, int]]:
 class NamedFile:
     """A file that a text names.
 
-    Attributes
-    ----------
-    span : (int, int)
-        Where in the text its name stands.
-    name : str
-        As it is written there.
-    path : Path
-        Where it is.
+    - ``span``: (int, int), where in the text its name stands.
+    - ``name``: as it is written there.
+    - ``path``: where it is.
     """
 
     __slots__ = ("name", "path", "span")
@@ -99,17 +94,8 @@ class NamedFile:
 
 
 def names_in(text: str, folders: Sequence[Path], *, whole: bool = False) -> list[NamedFile]:
-    """The files that a text names, in its order.
-
-    Parameters
-    ----------
-    text : str
-        Of an option.
-    folders : sequence of Path
-        Where files are looked for.
-    whole : bool
-        Whether the text itself may be the name of one (:func:`is_path`).
-    """
+    """The files that a text names, in its order. ``folders``: where files are looked for. ``whole``: whether the text
+    itself may be the name of one (:func:`is_path`)."""
     found: list[NamedFile] = []
     for begin, end in _candidates(text, whole):
         name = text[begin:end].strip()
@@ -156,13 +142,7 @@ class FileSums:
         self._sums: dict[Path, str] = {}
 
     def of(self, path: Path) -> str:
-        """The sum of a file's bytes.
-
-        Raises
-        ------
-        InputError
-            If it cannot be read.
-        """
+        """The sum of a file's bytes. Raises InputError if it cannot be read."""
         if path not in self._sums:
             digest = hashlib.sha256()
             try:

@@ -20,17 +20,11 @@ _MARKED, _OTHERS = "#1f3b5c", "#a9bdd3"
 def chunk_owners_figure(chunks: Mapping[str, tuple[Sequence[int], Sequence[int]]], *, marked: int) -> Figure:
     """The sizes of chunks as dots, those of one core dark.
 
-    Parameters
-    ----------
-    chunks : mapping of str to (sequence of int, sequence of int)
-        Names; sizes in the order of assignment, and the core that had each.
-    marked : int
-        The core whose chunks are dark.
+    - ``chunks``: mapping of str to (sequence of int, sequence of int), names; sizes in the order of assignment, and the
+      core that had each.
+    - ``marked``: the core whose chunks are dark.
 
-    Raises
-    ------
-    InputError
-        If there is nothing to show.
+    Raises InputError if there is nothing to show.
     """
     if not chunks or not all(len(sizes) for sizes, _ in chunks.values()):
         raise InputError("nothing to draw: no chunks")

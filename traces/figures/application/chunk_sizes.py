@@ -26,17 +26,10 @@ def chunk_sizes_figure(sequences: Mapping[str, Sequence[int]], *, title: str = "
     """The chunk sizes of techniques, a panel each, in which a chunk is a bar: as wide as it has tasks, beginning where the one
     before it ended, and as high.
 
-    Parameters
-    ----------
-    sequences : mapping of str to sequence of int
-        Names, and sizes in the order of assignment; all with the same sum.
-    title : str
-        Shown above.
+    - ``sequences``: names, and sizes in the order of assignment; all with the same sum.
+    - ``title``: shown above.
 
-    Raises
-    ------
-    InputError
-        If there is nothing to show.
+    Raises InputError if there is nothing to show.
     """
     if not sequences or not all(len(sizes) for sizes in sequences.values()):
         raise InputError("nothing to draw: no chunk sizes")

@@ -46,13 +46,8 @@ def longest_paths(first: Ints, target: Ints, missing: Ints, queue: Ints, level: 
 
 
 def task_levels(n_tasks: int, source: Array, target: Array) -> Array:
-    """The level of each task, int64 (n,): the most edges on a path to it; 0 for a task that needs none.
-
-    Raises
-    ------
-    InputError
-        If tasks wait for each other.
-    """
+    """The level of each task, int64 (n,): the most edges on a path to it; 0 for a task that needs none. Raises
+    InputError if tasks wait for each other."""
     order = np.argsort(source, kind="stable")
     first = np.searchsorted(np.asarray(source)[order], np.arange(n_tasks + 1)).astype(np.int64)
     after = np.asarray(target, np.int64)[order]
@@ -64,21 +59,12 @@ def task_levels(n_tasks: int, source: Array, target: Array) -> Array:
 
 
 class GraphPlaces(NamedTuple):
-    """Where to draw the tasks and the edges of a graph.
+    """Where to draw the tasks and the edges of a graph."""
 
-    Attributes
-    ----------
-    level : ndarray of int64, shape (n,)
-        Of each task; x.
-    height : ndarray of float64, shape (n,)
-        Of each task; y, in places, around 0.
-    edge, edge_level, edge_height : ndarray, shape (p,)
-        Points through which edges pass: number of the edge, x and y; by edge, then by level. The first point of an edge is its
-        producer's, the last its consumer's.
-    """
-
-    level: Array
-    height: Array
+    level: Array  # int64 (n,), of each task; x
+    height: Array  # float64 (n,), of each task; y, in places, around 0
+    # edge, edge_level, edge_height: shape (p,), points through which edges pass: number of the edge, x and y; by edge,
+    # then by level. The first point of an edge is its producer's, the last its consumer's
     edge: Array
     edge_level: Array
     edge_height: Array

@@ -30,21 +30,12 @@ _WIDTH_IN = 10.0
 
 
 class LoopChunks(NamedTuple):
-    """The chunks of a loop, each a row; instants are ns since any one instant.
+    """The chunks of a loop, each a row; instants are ns since any one instant."""
 
-    Attributes
-    ----------
-    core : int (n,)
-        Number of the core that ran it, from 0.
-    size : int (n,)
-        Its tasks.
-    request_ns, begin_ns, end_ns : int64 (n,)
-        When the core asked for it, when its first task began, and when its last one was done. A core has one chunk at a
-        time: none is asked for before the one before it has ended.
-    """
-
-    core: Array
-    size: Array
+    core: Array  # int (n,), number of the core that ran it, from 0
+    size: Array  # int (n,), its tasks
+    # request_ns, begin_ns, end_ns: int64 (n,), when the core asked for it, when its first task began, and when its last
+    # one was done. A core has one chunk at a time: none is asked for before the one before it has ended
     request_ns: Array
     begin_ns: Array
     end_ns: Array
@@ -53,11 +44,9 @@ class LoopChunks(NamedTuple):
 def loop_intervals(chunks: LoopChunks, n_cores: int, start_ns: int, end_ns: int) -> tuple[Array, Array, Array, Array]:
     """What each core did from ``start_ns`` to ``end_ns``, without a gap.
 
-    Returns
-    -------
-    core, begin_ns, end_ns, kind : int64 (m,)
-        Ordered by core, then by time. Kind 0 and 1: a chunk, in turn; 2: from a request to the first task, so overhead,
-        messages and waiting for the master; 3: idle.
+    Returns:
+    - ``core``, ``begin_ns``, ``end_ns``, ``kind``: int64 (m,), ordered by core, then by time. Kind 0 and 1: a chunk, in
+      turn; 2: from a request to the first task, so overhead, messages and waiting for the master; 3: idle.
     """
     order = np.lexsort((chunks.begin_ns, chunks.core))
     core = np.asarray(chunks.core, np.int64)[order]
@@ -95,22 +84,12 @@ def loop_figure(
     The first collection of its first axes are the bars of :func:`loop_intervals`, in that order; of too many to be drawn each
     by itself its first image is what they cover.
 
-    Parameters
-    ----------
-    chunks : LoopChunks
-    n_cores : int
-        P; cores that had no chunk are rows, too.
-    start_ns, end_ns : int
-        The loop's start and its end, which is marked; default: 0 and the last chunk's end.
-    title : str
-        Shown above.
-    first_core : sequence of int
-        First core of each host, and ``n_cores``; lines part the hosts.
+    - ``n_cores``: P; cores that had no chunk are rows, too.
+    - ``start_ns``, ``end_ns``: the loop's start and its end, which is marked; default: 0 and the last chunk's end.
+    - ``title``: shown above.
+    - ``first_core``: first core of each host, and ``n_cores``; lines part the hosts.
 
-    Raises
-    ------
-    InputError
-        If there is no chunk.
+    Raises InputError if there is no chunk.
     """
     if len(chunks.core) == 0:
         raise InputError("nothing to draw: no chunk was run")

@@ -47,30 +47,16 @@ def schedule_figure(
     The collections of its axes have labels: ``tasks`` (those that ran, in the order given), ``waits``, ``critical``,
     ``transfers``. Of too many tasks to be drawn each by itself the first image is what they cover.
 
-    Parameters
-    ----------
-    tasks : ScheduleTasks
-    transfers : ScheduleTransfers, optional
-        None: there was no network.
-    n_cores : int
-        P; cores that had no task are rows, too.
-    first_core : sequence of int
-        First core of each host, and ``n_cores``; lines part the hosts.
-    start_ns, end_ns : int
-        The graph's start and its end, which is marked; default: 0 and the last task's end.
-    title : str
-        Shown above.
-    colour_by : {"level", "chunk"}
-        What ``tasks.group`` is. Levels go from dark to light; chunks take turns in a few colours.
-    critical : ndarray of int, shape (k,), optional
-        Tasks of the critical path, which get an outline.
-    names : sequence of str
-        Names of the tasks, shown on bars that are wide enough if there are few tasks; empty: their numbers.
+    - ``transfers``: None: there was no network.
+    - ``n_cores``: P; cores that had no task are rows, too.
+    - ``first_core``: first core of each host, and ``n_cores``; lines part the hosts.
+    - ``start_ns``, ``end_ns``: the graph's start and its end, which is marked; default: 0 and the last task's end.
+    - ``title``: shown above.
+    - ``colour_by``: what ``tasks.group`` is. Levels go from dark to light; chunks take turns in a few colours.
+    - ``critical``: int (k,), tasks of the critical path, which get an outline.
+    - ``names``: names of the tasks, shown on bars that are wide enough if there are few tasks; empty: their numbers.
 
-    Raises
-    ------
-    InputError
-        If no task ran.
+    Raises InputError if no task ran.
     """
     ran = np.flatnonzero(np.asarray(tasks.core) >= 0)
     if len(ran) == 0:

@@ -25,40 +25,23 @@ _ASIDE = 0.3
 
 
 class ScheduleTasks(NamedTuple):
-    """The tasks of a graph, each a row; instants are ns since any one instant.
+    """The tasks of a graph, each a row; instants are ns since any one instant."""
 
-    Attributes
-    ----------
-    core : int (n,)
-        Number of the core that ran it, from 0; -1: it never ran.
-    start_ns, end_ns : int64 (n,)
-        When it ran.
-    group : int (n,)
-        What it is coloured by: its level, or its chunk, from 0.
-    """
-
-    core: Array
+    core: Array  # int (n,), number of the core that ran it, from 0; -1: it never ran
+    # start_ns, end_ns: int64 (n,), when it ran
     start_ns: Array
     end_ns: Array
-    group: Array
+    group: Array  # int (n,), what it is coloured by: its level, or its chunk, from 0
 
 
 class ScheduleTransfers(NamedTuple):
-    """The transfers that arrived, each a row, with no rows where there was no network.
+    """The transfers that arrived, each a row, with no rows where there was no network."""
 
-    Attributes
-    ----------
-    source, target : int (m,)
-        Numbers of the task that made the data and of the one that needs them.
-    bytes : float64 (m,)
-        How much there was to bring.
-    sent_ns, arrived_ns : int64 (m,)
-        When it began, and when all of it was there.
-    """
-
+    # source, target: int (m,), numbers of the task that made the data and of the one that needs them
     source: Array
     target: Array
-    bytes: Array
+    bytes: Array  # float64 (m,), how much there was to bring
+    # sent_ns, arrived_ns: int64 (m,), when it began, and when all of it was there
     sent_ns: Array
     arrived_ns: Array
 

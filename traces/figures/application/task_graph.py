@@ -47,29 +47,18 @@ def task_graph_figure(
     drawn as what its levels have: tasks, and work. The collections of the axes have labels: ``edges`` (those of the critical
     path apart as ``critical``) and ``tasks``.
 
-    Parameters
-    ----------
-    gflop : ndarray of float64, shape (n,)
-        Work of each task.
-    source, target : ndarray of int, shape (m,)
-        Edges: numbers of the task that makes data and of the one that needs them.
-    bytes_ : ndarray of float64, shape (m,)
-        How much.
-    names : sequence of str
-        Names of the tasks; empty: their numbers.
-    core : ndarray of int, shape (n,), optional
-        Core on which each task ran, -1 if none; tasks have the colour of its host. None: that of their level.
-    first_core : sequence of int
-        First core of each host, and the number of cores; with fewer than two hosts tasks have the colours of cores.
-    critical : ndarray of int, shape (k,), optional
-        Tasks of the critical path, from the first to the last.
-    title : str
-        Shown above.
+    - ``gflop``: float64 (n,), work of each task.
+    - ``source``, ``target``: int (m,), edges: numbers of the task that makes data and of the one that needs them.
+    - ``bytes_``: float64 (m,), how much.
+    - ``names``: names of the tasks; empty: their numbers.
+    - ``core``: int (n,), core on which each task ran, -1 if none; tasks have the colour of its host. None: that of
+      their level.
+    - ``first_core``: first core of each host, and the number of cores; with fewer than two hosts tasks have the colours
+      of cores.
+    - ``critical``: int (k,), tasks of the critical path, from the first to the last.
+    - ``title``: shown above.
 
-    Raises
-    ------
-    InputError
-        If there is no task, or tasks wait for each other.
+    Raises InputError if there is no task, or tasks wait for each other.
     """
     if len(gflop) == 0:
         raise InputError("nothing to draw: the graph has no task")

@@ -47,24 +47,11 @@ def draw_bars(
 ) -> None:
     """Draw bars from (x0, row) to (x1, row + 1), each row less a margin.
 
-    Parameters
-    ----------
-    axes : Axes
-    row : ndarray of int64, shape (n,)
-        From 0 to ``n_rows`` - 1.
-    x0, x1 : ndarray of float64, shape (n,)
-        Where they begin and end.
-    colour : ndarray of int64, shape (n,)
-        Index into ``palette``, float64 (c, 3).
-    n_rows : int
-    limits : (float, float)
-        Of the axis.
-    margin : float
-        In rows, above and below.
-    wide : float, optional
-        Bars of at least this length get a white line at their end, which is to remain visible beside it.
-    **look
-        Of the collection.
+    - ``row``: int64 (n,), from 0 to ``n_rows`` - 1.
+    - ``x0``, ``x1``: float64 (n,), where they begin and end.
+    - ``colour``: int64 (n,), index into ``palette``, float64 (c, 3).
+    - ``margin``: in rows, above and below.
+    - ``wide``: bars of at least this length get a white line at their end, which is to remain visible beside it.
     """
     if len(row) > SINGLE_BARS:
         draw_covered(axes, row, x0, x1, colour, palette, n_rows=n_rows, limits=limits)
@@ -90,14 +77,9 @@ def draw_covered(
 ) -> None:
     """Draw bars as an image of what they cover; memory and file size do not depend on how many they are.
 
-    Parameters
-    ----------
-    axes, row, colour, palette, n_rows, limits
-        As in :func:`draw_bars`.
-    start, end : ndarray, shape (n,)
-        Where they begin and end.
-    at : callable
-        Takes some of these numbers, and gives their places on the axis.
+    - ``axes``, ``row``, ``colour``, ``palette``, ``n_rows``, ``limits``: as in :func:`draw_bars`.
+    - ``start``, ``end``: shape (n,), where they begin and end.
+    - ``at``: takes some of these numbers, and gives their places on the axis.
     """
     left, right = limits
     parts = (slice(lo, lo + _BLOCK) for lo in range(0, len(row), _BLOCK))

@@ -34,13 +34,7 @@ class Box:
 
     @classmethod
     def of(cls, values: Sequence[float] | Array) -> Box:
-        """The box of some values.
-
-        Raises
-        ------
-        InputError
-            If there are none, or one is no number.
-        """
+        """The box of some values. Raises InputError if there are none, or one is no number."""
         column = np.asarray(values, np.float64)
         if column.size == 0 or not np.isfinite(column).all():
             raise InputError("no box can be drawn of no values, or of values that are no numbers")

@@ -85,13 +85,7 @@ _WITHOUT_DATE: dict[str, dict[str, Any]] = {
 
 
 def figure_format(path: Path) -> str:
-    """The format that a file's suffix names.
-
-    Raises
-    ------
-    InputError
-        If it is none of :data:`FORMATS`.
-    """
+    """The format that a file's suffix names. Raises InputError if it is none of :data:`FORMATS`."""
     name = path.suffix.lower().removeprefix(".")
     if name not in FORMATS:
         raise InputError(f"{path}: cannot draw into a file ending in {shown(path.suffix)}; allowed: .png, .svg, .pdf")
@@ -146,12 +140,7 @@ def save(figure: Figure, path: Path) -> Path:
 
 def save_all(figure: Figure, paths: Sequence[Path]) -> list[Path]:
     """Write one figure into several files, each in the format of its suffix, and lay it out but once for all of them.
-
-    Raises
-    ------
-    InputError
-        If a suffix is unknown, or a file cannot be written.
-    """
+    Raises InputError if a suffix is unknown, or a file cannot be written."""
     forms = [figure_format(path) for path in paths]
     with matplotlib.rc_context(_STYLE), _laid_out(figure):
         for path, form in zip(paths, forms, strict=True):

@@ -45,22 +45,14 @@ def painted(
 ) -> Array:
     """The picture of bars on white.
 
-    Parameters
-    ----------
-    blocks : iterable of (row, start, end, colour)
-        Some bars after others, so that few are held at a time. Each is four arrays of one length: the row of each bar (int,
-        0 to ``n_rows`` - 1), its start and its end as fractions of the width, and its index into ``colours``.
-    colours : ndarray of float64, shape (c, 3)
-        Red, green and blue, each from 0 to 1.
-    n_rows, n_columns : int
-        Height in rows and width in cells.
-    max_rows : int
-        Greatest height of the picture; with more rows, several share a cell.
+    - ``blocks``: iterable of (row, start, end, colour), some bars after others, so that few are held at a time. Each is
+      four arrays of one length: the row of each bar (int, 0 to ``n_rows`` - 1), its start and its end as fractions of
+      the width, and its index into ``colours``.
+    - ``colours``: float64 (c, 3), red, green and blue, each from 0 to 1.
+    - ``n_rows``, ``n_columns``: height in rows and width in cells.
+    - ``max_rows``: greatest height of the picture; with more rows, several share a cell.
 
-    Returns
-    -------
-    ndarray of float64, shape (at most max_rows, n_columns, 3)
-        A cell that bars cover by half is half white.
+    Returns float64 (at most max_rows, n_columns, 3): a cell that bars cover by half is half white.
     """
     rows_per_cell = -(-n_rows // max_rows)
     height = -(-n_rows // rows_per_cell)

@@ -26,19 +26,11 @@ def draw_steps(
 ) -> bool:
     """Draw a step function as a line and the area below it, and return whether it had too many steps to draw each.
 
-    Parameters
-    ----------
-    curve : Steps
-        Its last value is 0.
-    span : (int, int)
-        The time that is drawn, ns.
-    unit : float
-        What a 1 of the axis is.
-    exact : int
-        Up to this number of steps each is drawn. A curve of more is the mean in each of a number of equal columns of time, so
-        that it keeps its integral, with a band from the least to the largest value in the column.
-    columns : int
-        That number.
+    - ``curve``: its last value is 0.
+    - ``span``: (int, int), the time that is drawn, ns.
+    - ``unit``: what a 1 of the axis is.
+    - ``exact``: up to this number of steps each is drawn. A curve of more is the mean in each of a number of equal
+      columns of time, so that it keeps its integral, with a band from the least to the largest value in the column.
     """
     quiet(axes, "y")
     thinned = len(curve.value) > exact

@@ -15,22 +15,8 @@ if TYPE_CHECKING:
 
 
 def arrays(frame: pd.DataFrame, names: Sequence[str], what: str) -> list[Array]:
-    """Columns of a table.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The table; its index does not matter.
-    names : sequence of str
-        Its columns that are needed.
-    what : str
-        What the table is, as ``"jobs"``.
-
-    Raises
-    ------
-    InputError
-        If a column is missing.
-    """
+    """Columns of a table. ``frame``: the table; its index does not matter. ``what``: what the table is, as ``"jobs"``.
+    Raises InputError if a column is missing."""
     missing = [name for name in names if name not in frame.columns]
     if missing:
         raise InputError(f"the table of {what} has no column {missing[0]}; needed: {', '.join(names)}")

@@ -27,12 +27,7 @@ def class_of(waiting: Array) -> Array:
 
 
 def sums_by_class(waiting: Array, decision_ns: Array) -> Array:
-    """Sum passes by class; sums of several tables may be added.
-
-    Returns
-    -------
-    ndarray of float64, shape (3, N_CLASSES)
-        Number of passes, sum of waiting jobs, and sum of the times (ns).
-    """
+    """Sum passes by class; sums of several tables may be added. Returns float64 (3, N_CLASSES): number of passes, sum
+    of waiting jobs, and sum of the times (ns)."""
     place = class_of(waiting)
     return np.array([np.bincount(place, column, N_CLASSES) for column in (np.ones(len(place)), waiting, decision_ns)])

@@ -10,32 +10,17 @@ from traces.compiled import Array
 
 
 class Steps(NamedTuple):
-    """Row k holds from its instant until the next row's. Before the first, and from the last one on, all is 0.
+    """Row k holds from its instant until the next row's. Before the first, and from the last one on, all is 0."""
 
-    Attributes
-    ----------
-    instant_ns : int64 (k,)
-        Strictly increasing.
-    value : int64 (k,)
-        After everything that happens at the instant.
-    """
-
-    instant_ns: Array
-    value: Array
+    instant_ns: Array  # int64 (k,), strictly increasing
+    value: Array  # int64 (k,), after everything that happens at the instant
 
 
 class Columns(NamedTuple):
-    """A step function as columns of equal width see it.
+    """A step function as columns of equal width see it."""
 
-    Attributes
-    ----------
-    edge_ns : float64 (n + 1,)
-        Where the columns begin and end.
-    mean, least, most : float64 (n,)
-        Over the time of each column.
-    """
-
-    edge_ns: Array
+    edge_ns: Array  # float64 (n + 1,), where the columns begin and end
+    # mean, least, most: float64 (n,), over the time of each column
     mean: Array
     least: Array
     most: Array
@@ -44,12 +29,8 @@ class Columns(NamedTuple):
 def steps(begin_ns: Array, end_ns: Array, weight: Array) -> Steps:
     """How much there is at every instant, where each row adds its weight from its begin until its end.
 
-    Parameters
-    ----------
-    begin_ns, end_ns : int64 (n,)
-        The end is not before the begin; a row of no time adds nothing.
-    weight : int64 (n,)
-        Jobs or cores.
+    - ``begin_ns``, ``end_ns``: int64 (n,), the end is not before the begin; a row of no time adds nothing.
+    - ``weight``: int64 (n,), jobs or cores.
     """
     instant = np.concatenate([begin_ns, end_ns])
     change = np.concatenate([weight, -weight]).astype(np.int64)

@@ -35,21 +35,13 @@ FEW = 8
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How a technique or a run looks, told apart by colour and again without it.
+    """How a technique or a run looks, told apart by colour and again without it."""
 
-    Attributes
-    ----------
-    colour, hatch : str
-        Of bars and boxes.
-    marker : str
-        Of points.
-    dash : str or (float, tuple of float)
-        Of lines: on and off in multiples of the line's width.
-    """
-
+    # colour, hatch: of bars and boxes
     colour: str
     hatch: str
-    marker: str
+    marker: str  # of points
+    # str or (float, tuple of float), of lines: on and off in multiples of the line's width
     dash: str | tuple[float, tuple[float, ...]]
 
 

@@ -61,25 +61,14 @@ def time_unit(span_ns: int) -> tuple[int, str]:
 
 
 class TimeAxis(NamedTuple):
-    """An axis of time.
+    """An axis of time."""
 
-    Attributes
-    ----------
-    first_ns, span_ns : int
-        The instant at its left end, ns since the workload's time 0, and its length.
-    origin_ns : int
-        The instant that is 0 on it.
-    unit_ns : int
-        Its unit.
-    unit : str
-        The unit's name.
-    """
-
+    # first_ns, span_ns: the instant at its left end, ns since the workload's time 0, and its length
     first_ns: int
     span_ns: int
-    origin_ns: int
-    unit_ns: int
-    unit: str
+    origin_ns: int  # the instant that is 0 on it
+    unit_ns: int  # its unit
+    unit: str  # the unit's name
 
     def at(self, instant_ns: Array | int) -> Array:
         """Places of instants on the axis, in its unit: float64."""

@@ -47,13 +47,8 @@ def within(numbers: Array, intervals: Intervals) -> Array:
 
 
 def chosen_cores(first_core: Array, cores: Intervals | None) -> Array:
-    """The numbers of the machine's cores that are in these intervals, ascending: the rows of a figure.
-
-    Raises
-    ------
-    InputError
-        If one of them is no core of the machine.
-    """
+    """The numbers of the machine's cores that are in these intervals, ascending: the rows of a figure. Raises
+    InputError if one of them is no core of the machine."""
     n_cores = int(first_core[-1])
     every: Array = np.arange(n_cores)
     if cores is None:
@@ -73,17 +68,12 @@ def select_bars(
 ) -> tuple[Array, Array, Array, Array]:
     """The bars of some jobs on some cores.
 
-    Parameters
-    ----------
-    job_id, core, start_ns, end_ns : ndarray, shape (n,)
-        A bar each; what never ran (its core or its start is -1) is none.
-    jobs, cores : sequence of (int, int), optional
-        Half-open intervals of job numbers and of global core numbers; None is all.
+    - ``job_id``, ``core``, ``start_ns``, ``end_ns``: shape (n,), a bar each; what never ran (its core or its start is
+      -1) is none.
+    - ``jobs``, ``cores``: sequence of (int, int), half-open intervals of job numbers and of global core numbers; None
+      is all.
 
-    Returns
-    -------
-    tuple of four ndarray
-        The four columns, of the chosen bars.
+    Returns tuple of four ndarray: the four columns, of the chosen bars.
     """
     chosen = np.asarray((core >= 0) & (start_ns >= 0))
     if jobs is not None:

@@ -20,44 +20,26 @@ _SORTED = 1_000_000
 
 
 class Blocks(NamedTuple):
-    """A row a block, from the first start to the last end of its job on all its cores.
+    """A row a block, from the first start to the last end of its job on all its cores."""
 
-    Attributes
-    ----------
-    job_id : int64 (k,)
-        Its job's number.
-    low, high : int64 (k,)
-        Its first row, and one beyond its last.
-    start_ns, end_ns : int64 (k,)
-        Its time.
-    colour : int64 (k,)
-        Index of its colour.
-    filled : float64 (k,)
-        Which share of it bars cover.
-    """
-
-    job_id: Array
+    job_id: Array  # int64 (k,), its job's number
+    # low, high: int64 (k,), its first row, and one beyond its last
     low: Array
     high: Array
+    # start_ns, end_ns: int64 (k,), its time
     start_ns: Array
     end_ns: Array
-    colour: Array
-    filled: Array
+    colour: Array  # int64 (k,), index of its colour
+    filled: Array  # float64 (k,), which share of it bars cover
 
 
 def large_jobs(job: Array, count: Array, start_ns: Array, end_ns: Array, point: tuple[float, float]) -> Array:
     """Which jobs may have a block of which an edge or a number is drawn: bool, one per job.
 
-    Parameters
-    ----------
-    job : ndarray of int, shape (n,)
-        The place of each bar's job, from 0.
-    count : ndarray of int64, shape (jobs,)
-        Bars of each job: its blocks have no more rows.
-    start_ns, end_ns : ndarray of int64, shape (n,)
-        Time of each bar.
-    point : (float, float)
-        A point's size: ns, rows.
+    - ``job``: int (n,), the place of each bar's job, from 0.
+    - ``count``: int64 (jobs,), bars of each job: its blocks have no more rows.
+    - ``start_ns``, ``end_ns``: int64 (n,), time of each bar.
+    - ``point``: (float, float), a point's size: ns, rows.
     """
     begin, stop = np.full(len(count), np.iinfo(np.int64).max), np.full(len(count), np.iinfo(np.int64).min)
     np.minimum.at(begin, job, start_ns)

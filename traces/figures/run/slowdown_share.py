@@ -21,45 +21,24 @@ from traces.figures.drawing.panels import name_rows, title_figure
 
 @dataclass(frozen=True)
 class Affected:
-    """The jobs of one log whose slowdown is high, by estimates.
+    """The jobs of one log whose slowdown is high, by estimates."""
 
-    Attributes
-    ----------
-    log : str
-        What it is called.
-    estimates : sequence of str, length e
-        Where the scheduler's estimates come from; the first is what the others are compared with.
-    jobs : int
-        How many jobs are counted.
-    counts : int (e, samples)
-        How many of them have a high slowdown.
-    slowdown : sequence of Box or None, length e
-        The slowdowns of those; None where there are none.
-    """
-
-    log: str
+    log: str  # what it is called
+    # where the scheduler's estimates come from; the first is what the others are compared with
     estimates: Sequence[str]
-    jobs: int
-    counts: Array
-    slowdown: Sequence[Box | None]
+    jobs: int  # how many jobs are counted
+    counts: Array  # int (e, samples), how many of them have a high slowdown
+    slowdown: Sequence[Box | None]  # the slowdowns of those; None where there are none
 
 
 def slowdown_share_figure(logs: Sequence[Affected], *, threshold: float, title: str = "") -> Figure:
     """Draw how many jobs have a high slowdown, and how high it is, by estimates; a row of panels a log.
 
-    Parameters
-    ----------
-    logs : sequence of Affected
-        What was counted.
-    threshold : float
-        From where on a slowdown is high.
-    title : str
-        Above the panels.
+    - ``logs``: what was counted.
+    - ``threshold``: from where on a slowdown is high.
+    - ``title``: above the panels.
 
-    Raises
-    ------
-    InputError
-        If there is no log.
+    Raises InputError if there is no log.
     """
     if not logs:
         raise InputError("no log to draw")

@@ -69,10 +69,7 @@ def seeds_matter(results: pd.DataFrame) -> bool:
 def of_workload(frame: pd.DataFrame, workload: str | None) -> pd.DataFrame:
     """The rows of one workload.
 
-    Raises
-    ------
-    InputError
-        If the frame has several and none is chosen, or not the one that is.
+    Raises InputError if the frame has several and none is chosen, or not the one that is.
     """
     if "workload" not in frame.columns:
         raise InputError("no column 'workload'; allowed: the results of a study, or their comparisons")
@@ -88,47 +85,23 @@ def of_workload(frame: pd.DataFrame, workload: str | None) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Combinations:
-    """One metric of a study on one workload.
+    """One metric of a study on one workload."""
 
-    Attributes
-    ----------
-    metric : str
-        Its name in the results.
-    batches : tuple of str
-        Batch policies with their backfilling (:func:`batch_label`), in the order of the results.
-    techniques : tuple of str
-        In the order of the results.
-    variations : tuple of float
-        Task variation Υ, increasing.
-    seeds : tuple of int
-        Increasing.
-    values : ndarray of float64, shape (batches, techniques, variations, seeds)
-        The metric in the unit of its name; NaN where no run finished.
-    drawn : bool
-        Whether a seed may change anything. Where jobs are only replayed, the variation does not, and one is kept.
-    paired_by : str
-        What a seed is the number of: a seed, or a window of a log.
-    """
-
-    metric: str
-    batches: tuple[str, ...]
-    techniques: tuple[str, ...]
-    variations: tuple[float, ...]
-    seeds: tuple[int, ...]
+    metric: str  # its name in the results
+    batches: tuple[str, ...]  # batch policies with their backfilling (:func:`batch_label`), in the order of the results
+    techniques: tuple[str, ...]  # in the order of the results
+    variations: tuple[float, ...]  # task variation Υ, increasing
+    seeds: tuple[int, ...]  # increasing
+    # float64 (batches, techniques, variations, seeds), the metric in the unit of its name; NaN where no run finished
     values: Array
+    # whether a seed may change anything. Where jobs are only replayed, the variation does not, and one is kept
     drawn: bool = True
-    paired_by: str = "seed"
+    paired_by: str = "seed"  # what a seed is the number of: a seed, or a window of a log
 
     @classmethod
     def of(cls, results: pd.DataFrame, metric: str, *, workload: str | None = None) -> Combinations:
-        """The combinations of a study's results.
-
-        Raises
-        ------
-        InputError
-            If the metric is unknown, no run finished, there are several workloads and none is chosen, another option has
-            several values, or a seed is there twice.
-        """
+        """The combinations of a study's results. Raises InputError if the metric is unknown, no run finished, there are
+        several workloads and none is chosen, another option has several values, or a seed is there twice."""
         options = option_columns(results)
         for name in _PLACES:
             if name not in options:
@@ -213,13 +186,7 @@ class Combinations:
         return np.asarray(means == (np.nanmax(means) if more_is_better(self.metric) else np.nanmin(means)))
 
     def place_of(self, variation: float | None) -> int:
-        """The place of a variation, by default the smallest.
-
-        Raises
-        ------
-        InputError
-            If there is no such variation.
-        """
+        """The place of a variation, by default the smallest. Raises InputError if there is no such variation."""
         if variation is None:
             return 0
         if variation not in self.variations:
@@ -227,14 +194,8 @@ class Combinations:
         return self.variations.index(variation)
 
     def seeds_text(self, places: Sequence[int] | None = None) -> str:
-        """Of how many seeds the means are, and whether there are intervals: what every figure must say; empty where no seed
-        changes anything.
-
-        Parameters
-        ----------
-        places : sequence of int, optional
-            The variations that are drawn; default all.
-        """
+        """Of how many seeds the means are, and whether there are intervals: what every figure must say; empty where no
+        seed changes anything. ``places``: the variations that are drawn; default all."""
         if not self.drawn:
             return ""
         drawn = self.values if places is None else self.values[:, :, list(places)]

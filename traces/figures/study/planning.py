@@ -18,17 +18,10 @@ _FIRST_SLOWDOWN, _FIRST_WAIT_S = 1.0, 1.0
 
 
 class Planned(NamedTuple):
-    """What a dispatcher did with jobs.
-
-    Attributes
-    ----------
-    name : str
-    slowdown, slowdown_std : float
-        Mean and standard deviation of the jobs.
-    wait_s, wait_std_s : float
-    """
+    """What a dispatcher did with jobs."""
 
     name: str
+    # slowdown, slowdown_std: mean and standard deviation of the jobs
     slowdown: float
     slowdown_std: float
     wait_s: float
@@ -36,19 +29,8 @@ class Planned(NamedTuple):
 
 
 def planning_outcomes_figure(planned: Sequence[Planned], *, title: str = "") -> Figure:
-    """Draw the mean slowdown and wait of the jobs by dispatcher, with one standard deviation: Figures 4 and 5 of the paper.
-
-    Parameters
-    ----------
-    planned : sequence of Planned
-    title : str
-        Above the panels.
-
-    Raises
-    ------
-    InputError
-        If there is no dispatcher.
-    """
+    """Draw the mean slowdown and wait of the jobs by dispatcher, with one standard deviation: Figures 4 and 5 of the
+    paper. ``title``: above the panels. Raises InputError if there is no dispatcher."""
     if not planned:
         raise InputError("no dispatcher to draw")
     with canvas.styled():
@@ -92,21 +74,13 @@ def planning_ratios_figure(
 ) -> Figure:
     """Draw what PCP'20 needs of what PCP'19 needs, by instance: Figures 6 and 7 of the paper, and the values of the plans.
 
-    Parameters
-    ----------
-    modelled, units : int (n,)
-        How many jobs are modelled, and of how many units they are.
-    variables, time, value : float (n,)
-        Of the models, of the dispatches, and Z of the plans: those of PCP'20 over those of PCP'19.
-    is_made : bool (n,)
-        Whether PCP'19's model was made; where it was too large its list's plan is compared.
-    title : str
-        Above the panels.
+    - ``modelled``, ``units``: int (n,), how many jobs are modelled, and of how many units they are.
+    - ``variables``, ``time``, ``value``: float (n,), of the models, of the dispatches, and Z of the plans: those of
+      PCP'20 over those of PCP'19.
+    - ``is_made``: bool (n,), whether PCP'19's model was made; where it was too large its list's plan is compared.
+    - ``title``: above the panels.
 
-    Raises
-    ------
-    InputError
-        If there is no instance.
+    Raises InputError if there is no instance.
     """
     if not len(modelled):
         raise InputError("no instance to draw")

@@ -41,23 +41,14 @@ def likeness_figure(
 ) -> Figure:
     """Draw the distributions of a source and of a workload made of it.
 
-    Parameters
-    ----------
-    table : iterable of mapping
-        Rows with ``panel`` (one of :data:`PANELS`), ``at`` (hour 0 to 23, weekday 0 (Monday) to 6, month 1 to 12, log10 GFLOP
-        in even steps), ``source`` and ``generated`` (shares of the jobs, 0 to 1), as ``bls.analysis.likeness.distributions``
-        gives them.
-    names : (str, str)
-        Of the source and of the generated workload, for the legend.
-    distances : mapping of str to float, optional
-        The Kolmogorov–Smirnov distance of each panel, where it is to be written on it.
-    title : str
-        Of the figure.
+    - ``table``: rows with ``panel`` (one of :data:`PANELS`), ``at`` (hour 0 to 23, weekday 0 (Monday) to 6, month 1 to
+      12, log10 GFLOP in even steps), ``source`` and ``generated`` (shares of the jobs, 0 to 1), as
+      ``bls.analysis.likeness.distributions`` gives them.
+    - ``names``: (str, str), of the source and of the generated workload, for the legend.
+    - ``distances``: the Kolmogorov–Smirnov distance of each panel, where it is to be written on it.
+    - ``title``: of the figure.
 
-    Raises
-    ------
-    InputError
-        If a column or a panel is missing or unknown.
+    Raises InputError if a column or a panel is missing or unknown.
     """
     panels = _panels(list(table))
     with canvas.styled():

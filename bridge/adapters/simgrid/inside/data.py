@@ -23,20 +23,9 @@ class Sending(NamedTuple):
 class GraphPart:
     """A part that is a graph: its tasks and edges, and where its tasks are computed.
 
-    Parameters
-    ----------
-    world : World
-    number : int
-        Of the part.
-    first, tasks : int
-        Its tasks in the job.
-
-    Attributes
-    ----------
-    producers, consumers : list of list of (task, bytes)
-        Of each task, by number.
-    at : list of int
-        The core that computes a task, -1 as long as it is not known.
+    - ``first``, ``tasks``: its tasks in the job.
+    - ``producers``, ``consumers``: list of list of (task, bytes), of each task, by number.
+    - ``at``: the core that computes a task, -1 as long as it is not known.
     """
 
     def __init__(self, world: World, number: int, first: int, tasks: int) -> None:

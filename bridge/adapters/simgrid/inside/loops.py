@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from .desk import Desk
-from .facts import LastChunk, moments
+from .desk import Desk, LastChunk, moments
 from .talk import put, say
 from .world import World
 
@@ -30,16 +29,7 @@ class SerialPart:
 
 
 class LoopPart:
-    """Tasks that a technique hands out chunk by chunk.
-
-    Parameters
-    ----------
-    world : World
-    number : int
-        Of the part.
-    first, tasks : int
-        Its tasks in the job.
-    """
+    """Tasks that a technique hands out chunk by chunk. ``first``, ``tasks``: its tasks in the job."""
 
     def __init__(self, world: World, number: int, first: int, tasks: int) -> None:
         self._world, self._number, self._first, self._tasks = world, number, first, tasks

@@ -19,25 +19,13 @@ class PlatformFault(ValueError):
 def build(engine: Any, network: dict[str, Any] | None, speed: list[float], flop: float) -> tuple[list[Any], list[Any]]:
     """The platform of a job.
 
-    Parameters
-    ----------
-    engine : simgrid.Engine
-    network : dict or None
-        As ``bridge.adapters.simgrid.networks`` describes it.
-    speed : list of float
-        Of each core, GFLOP/s.
-    flop : float
-        What SimGrid is told for 1 GFLOP.
+    - ``network``: as ``bridge.adapters.simgrid.networks`` describes it.
+    - ``flop``: what SimGrid is told for 1 GFLOP.
 
-    Returns
-    -------
-    hosts, cores : list of simgrid.Host
-        For each core, the host that it sends and receives at, and the one that it computes on.
+    Returns:
+    - ``hosts``, ``cores``: for each core, the host that it sends and receives at, and the one that it computes on.
 
-    Raises
-    ------
-    PlatformFault
-        If SimGrid cannot read a platform file, or it has too few hosts.
+    Raises PlatformFault if SimGrid cannot read a platform file, or it has too few hosts.
     """
     if network is not None and network["zone"] == "file":
         try:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import heapq
 
 from .data import GraphPart
-from .desk import Desk
-from .facts import LastChunk, moments
+from .desk import Desk, LastChunk, moments
 from .talk import put, say
 from .world import World
 

@@ -38,19 +38,10 @@ class Part(Protocol):
 class World:
     """A job that is simulated by SimGrid.
 
-    Parameters
-    ----------
-    job : dict
-        What ``bridge.adapters.simgrid.peer`` makes of a start; instants in ns from the job's start.
-
-    Attributes
-    ----------
-    length : list of float
-        GFLOP of each task.
-    start_ns, end_ns, core, chunk : list of int
-        What happened to each; -1: nothing.
-    transfers : list of (source, target, bytes, sent_ns, arrived_ns)
-        Between cores, tasks counted within the job.
+    - ``job``: what ``bridge.adapters.simgrid.peer`` makes of a start; instants in ns from the job's start.
+    - ``length``: GFLOP of each task.
+    - ``start_ns``, ``end_ns``, ``core``, ``chunk``: what happened to each; -1: nothing.
+    - ``transfers``: list of (source, target, bytes, sent_ns, arrived_ns), between cores, tasks counted within the job.
     """
 
     def __init__(self, job: dict[str, Any]) -> None:
