@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusing import refusals
 from tables import table_rows
 
 from bls.constraints.advance_reservations import Window, load_windows, parse_windows, windows
@@ -39,14 +40,6 @@ JOBS = Workload.from_jobs([(k, k, 10, 1 + k % 16, 10) for k in range(20)])
 )
 def test_switch_limits(text: str, found: tuple[int, int | None]) -> None:
     assert switch_limit(text) == found
-
-
-@pytest.mark.parametrize(
-    "text", ["", "0", "-1", "1@", "@2h", "x", "1.5", "16777216", "１", "1@2h@3h", "1@x", "9" * 5000]
-)
-def test_no_switch_limits(text: str) -> None:
-    with pytest.raises(InputError, match=r"^switches: "):
-        ConstraintOptions(switches=text)
 
 
 def test_partitions_and_rejects() -> None:
@@ -91,13 +84,6 @@ def test_everything_together(tmp_path: Path) -> None:
     assert first.tolist() == [0, 1, 1, 1, 2, 2, 3, 4, 4]
     assert down.tolist() == [S, 4 * S, 5 * S, 5 * S]
     assert up.tolist() == [2 * S, np.iinfo(np.int64).max, 9 * S, 9 * S]
-
-
-@pytest.mark.parametrize(("said", "message"), table_rows(__file__, "what_cannot_be"))
-def test_what_cannot_be(said: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError) as caught:
-        constrain(JOBS, MACHINE, ConstraintOptions(**said))
-    assert str(caught.value).startswith(message)
 
 
 def split(*partitions: Partition) -> Platform:
@@ -248,15 +234,6 @@ def test_the_file_may_name_jobs_that_were_not_selected(tmp_path: Path) -> None:
         requests(made, WITH_CARDS, path=path)
 
 
-@pytest.mark.parametrize(("text", "message"), table_rows(__file__, "files_are_refused_with_their_line"))
-def test_files_are_refused_with_their_line(tmp_path: Path, text: str, message: str) -> None:
-    path = write(tmp_path, text)
-    with pytest.raises(InputError) as caught:
-        requests(jobs_that_ask({}), WITH_CARDS, path=path)
-    assert str(caught.value).startswith(f"{path}: {message}")
-    assert "\n" not in str(caught.value)
-
-
 @pytest.mark.parametrize(("line", "job", "fits"), table_rows(__file__, "who_could_never_run_is_a_reject"))
 def test_who_could_never_run_is_a_reject(tmp_path: Path, line: str, job: dict[str, int], fits: bool) -> None:
     path = write(tmp_path, f"job_id,unit_cores,gpu,memory_gb,matlab,switches\n1,{line}\n")
@@ -300,44 +277,6 @@ def test_what_the_engine_sees(tmp_path: Path) -> None:
 def test_a_maintenance_comes_before_a_reservation_that_begins_with_it() -> None:
     given_ones = [Window("reservation", "r", 5, 6, cores="0", jobs="1"), Window("maintenance", "m", 5, 6, hosts="1")]
     assert [window.name for window in windows(given_ones, WITH_WINDOWS).windows] == ["m", "r"]
-
-
-def changed(old: str, new: str) -> str:
-    assert old in THREE_WINDOWS
-    return THREE_WINDOWS.replace(old, new, 1)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        *table_rows(__file__, "refused_with_the_key_s_path"),
-        (
-            changed('"0,2-3"', '"1,3"').replace('"2h"', '"0.2h"'),
-            "reservation 'early' and maintenance 'cooling' both have core 12 at",
-        ),
-        ("x = " + "[" * 5000, "not usable TOML: "),
-    ],
-)
-def test_refused_with_the_key_s_path(text: str | list[str], message: str) -> None:
-    with pytest.raises(InputError) as caught:
-        parse_windows(changed(*text) if isinstance(text, list) else text, WITH_WINDOWS, "my.toml")
-    assert str(caught.value).startswith(f"my.toml: {message}")
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(("job", "message"), table_rows(__file__, "jobs_that_their_reservation_has_no_room_for"))
-def test_jobs_that_their_reservation_has_no_room_for(job: tuple[int, int, int, int], message: str) -> None:
-    jobs = [job if other[0] == 17 else other for other in IN_WINDOWS]
-    with pytest.raises(InputError, match=message):
-        parse_windows(THREE_WINDOWS, WITH_WINDOWS).of_jobs(jobs_of(*jobs))
-
-
-def test_a_job_is_in_one_reservation() -> None:
-    found = parse_windows(
-        changed('jobs = "1"', 'jobs = "17"').replace('"3"', '"1-2"').replace('"0.5h"', '"1h"'), WITH_WINDOWS
-    )
-    with pytest.raises(InputError, match="job 17 is in two reservations: reservation 'early' and reservation 'course'"):
-        found.of_jobs(jobs_of(*IN_WINDOWS))
 
 
 NS = 10**9
@@ -385,14 +324,6 @@ def test_hosts_that_are_drained_are_kept_apart(tmp_path: Path) -> None:
     assert read(tmp_path, "host,down_s,up_s,state\n1,5,9,down\n").drained is None
 
 
-@pytest.mark.parametrize(("text", "message"), table_rows(__file__, "a_trace_is_refused_with_its_line"))
-def test_a_trace_is_refused_with_its_line(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(InputError) as caught:
-        read(tmp_path, text)
-    assert str(caught.value).startswith(f"{tmp_path / 'o.csv'}: {message}")
-    assert "\n" not in str(caught.value)
-
-
 def test_a_host_s_times_are_its_own() -> None:
     model = OutageModel(10**15, 10**12, 7)
     few, many = modelled_outages(model, 2), modelled_outages(model, 5)
@@ -421,17 +352,6 @@ def test_specifications() -> None:
     assert found.n_hosts == 4
     other = outages("mtbf:30d, seed:9, mttr:4h", MACHINE_OUTAGE, seed=5)
     assert other.model == OutageModel(30 * 86400 * NS, 4 * 3600 * NS, 9)
-
-
-@pytest.mark.parametrize(("spec", "message"), table_rows(__file__, "bad_specifications"))
-def test_bad_specifications(spec: str, message: str) -> None:
-    with pytest.raises(InputError, match=rf"^failures: .*{message}|^failures: {message}"):
-        outages(spec, MACHINE_OUTAGE)
-
-
-def test_no_such_trace() -> None:
-    with pytest.raises(InputError, match="mtb:30d: no such file"):
-        outages("mtb:30d", MACHINE_OUTAGE)
 
 
 PLAIN = Platform((HostGroup(2, 2, 2.0),))
@@ -471,3 +391,49 @@ def test_a_job_that_is_wider_than_what_is_not_drained_is_named(tmp_path: Path) -
     constraints = ConstraintOptions(failures=str(path))
     with pytest.raises(InputError, match=r"stuck at job 7.*1 host is down, or drained, for ever"):
         simulate(workload, platform=PLAIN, als="recorded", constraints=constraints)
+
+
+def changed(text: str | list[str]) -> str:
+    """The three windows with a text replaced by another; or a text of its own."""
+    if isinstance(text, str):
+        return text
+    assert text[0] in THREE_WINDOWS
+    return THREE_WINDOWS.replace(*text, 1)
+
+
+def reserved(text: str | list[str], *jobs: tuple[int, int, int, int]) -> object:
+    return parse_windows(changed(text), WITH_WINDOWS).of_jobs(jobs_of(*jobs))
+
+
+WIDE_WINDOWS = THREE_WINDOWS.replace('jobs = "1"', 'jobs = "17"').replace('"3"', '"1-2"').replace('"0.5h"', '"1h"')
+
+test_what_is_refused = refusals(
+    __file__,
+    {
+        "switches": (lambda text: ConstraintOptions(switches=text), "switches: "),
+        "what_cannot_be": lambda said: constrain(JOBS, MACHINE, ConstraintOptions(**said)),
+        "files_are_refused_with_their_line": (
+            lambda text: requests(jobs_that_ask({}), WITH_CARDS, path=write(Path(), text)), "r.csv: "
+        ),
+        "refused_with_the_key_s_path": (lambda text: parse_windows(changed(text), WITH_WINDOWS, "my.toml"), "my.toml: "),
+        "jobs_that_their_reservation_has_no_room_for": lambda job: reserved(
+            THREE_WINDOWS, *(job if other[0] == 17 else other for other in IN_WINDOWS)
+        ),
+        "two reservations": lambda text: reserved(text, *IN_WINDOWS),
+        "a_trace_is_refused_with_its_line": (lambda text: read(Path(), text), "o.csv: "),
+        "bad_specifications": (lambda spec: outages(spec, MACHINE_OUTAGE), "failures: "),
+        "no such trace": lambda spec: outages(spec, MACHINE_OUTAGE),
+    },
+    {
+        "switches": [(text, "") for text in (*"0 -1 1@ @2h x 1.5 16777216 １ 1@2h@3h 1@x".split(), "", "9" * 5000)],
+        "refused_with_the_key_s_path": [
+            (THREE_WINDOWS.replace('"0,2-3"', '"1,3"').replace('"2h"', '"0.2h"'),
+             "reservation 'early' and maintenance 'cooling' both have core 12 at"),
+            ("x = " + "[" * 5000, "not usable TOML: "),
+        ],
+        "two reservations": [
+            (WIDE_WINDOWS, "job 17 is in two reservations: reservation 'early' and reservation 'course'")
+        ],
+        "no such trace": [("mtb:30d", "mtb:30d: no such file")],
+    },
+)  # fmt: skip

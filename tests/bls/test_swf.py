@@ -19,9 +19,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pages import ROOT, blocks
+from refusing import refusals
 from tables import table_rows
 
-from bls.workloads import READERS, read_workload, sample_path
+from bls.workloads import READERS, read_workload
 from bls.workloads.columns import OPTIONAL
 from bls.workloads.readers import line_blocks
 from bls.workloads.readers.line_blocks import BLOCK_BYTES
@@ -211,21 +212,6 @@ def test_a_file_that_is_one_endless_line_is_no_text(monkeypatch: pytest.MonkeyPa
     assert len(parse_swf(LINE + b"1 " * 20, "x", block_bytes=4)) == 1
 
 
-def test_bad_files_are_one_line_each(tmp_path: Path) -> None:
-    contents = {
-        "magic": (b"\x1f\x8bnoise that is no gzip", "the gzip file is damaged"),
-        "noise": (bytes(range(256)) * 9, "no valid job in 10 lines: malformed 10 (line 1: field 1, "),
-        "comments": (b"; x\n\n", "no valid job in 0 lines: no rejects"),
-        "never": (line(f4="0").encode(), "no valid job in 1 line: no run time 1"),
-    }
-    for name, (data, message) in contents.items():
-        (tmp_path / name).write_bytes(data)
-        with pytest.raises(InputError) as caught:
-            read_workload(tmp_path / name)
-        assert str(caught.value).startswith(f"{tmp_path / name}: {message}")
-        assert "\n" not in str(caught.value)
-
-
 @pytest.mark.parametrize("name", READERS)
 def test_every_reader_says_what_is_wrong_with_a_file(name: str, tmp_path: Path) -> None:
     packed = gzip.compress(LINE * 1000)
@@ -298,44 +284,6 @@ def test_an_outside_reader_is_found_by_file_and_blamed(tmp_path: Path, monkeypat
         read_workload("any", format=named + "broken")
     monkeypatch.setitem(READERS, "one", lambda path: Workload.from_jobs([(1, 0, 5, 3, 9)]))
     assert read_workload("a.one.gz").cores.tolist() == [3]
-
-
-@pytest.mark.parametrize(
-    ("job", "message"),
-    [
-        *table_rows(__file__, "from_jobs_refuses_what_a_reader_would_reject"),
-        ((1, 0, float("nan"), 1, 9), "run_s: nan is not"),
-        ((1, 0, 10**400, 1, 9), "run_s: 1000"),
-    ],
-)
-def test_from_jobs_refuses_what_a_reader_would_reject(job: tuple[object, ...], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        Workload.from_jobs([(9, 0, 5, 1, 1), job])
-
-
-def test_a_workload_checks_its_columns() -> None:
-    good = Workload.from_jobs([(1, 0, 5, 2, 9), (2, 1, 5, 2, 9)])
-    both = np.array([0, 1])
-    for rows, columns, message in (
-        (both[::-1], {}, "not sorted"),
-        (both[:0], {}, "at least one job"),
-        (both, {"run_ns": np.array([5, 0])}, "run_ns 0 is out of range"),
-        (both, {"cores": np.array([5])}, r"cores has shape \(1,\)"),
-        (both, {"job_id": np.array([5, 5])}, "same number"),
-    ):
-        with pytest.raises(InputError, match=message):
-            good.take(rows, **columns)
-    with pytest.raises(InputError, match="at least one job"):
-        Workload.from_jobs([])
-
-
-def test_a_name_that_is_no_text_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / os.fsdecode(b"b\xff.swf")
-    path.write_bytes(sample_path().read_bytes())
-    with pytest.raises(InputError, match="the name of a workload file must be text in UTF-8"):
-        read_workload(path)
-    with pytest.raises(InputError, match=r"folder: .* is no text in UTF-8"):
-        check_target(tmp_path / os.fsdecode(b"o\xff"), force=False)
 
 
 @settings(max_examples=200)
@@ -608,21 +556,6 @@ def test_a_run_is_a_workload_again() -> None:
     same_jobs(result_as_workload(jobs | {"state": np.array([places[s] for s in jobs["state"]], np.int8)}, LOG), made)
 
 
-@pytest.mark.parametrize(("changes", "message"), table_rows(__file__, "a_run_of_another_log_is_refused"))
-def test_a_run_of_another_log_is_refused(changes: dict[str, list[int]], message: str) -> None:
-    good = {
-        "job_id": [4, 5],
-        "submit": [0, 30],
-        "start": [5, 30],
-        "end": [6, 60],
-        "cores": [2, 8],
-        "estimate": [60] * 2,
-    }
-    jobs = run_of(**(good | changes), state=["completed"] * 2)
-    with pytest.raises(InputError, match=message.replace("?", r"\?")):
-        result_as_workload(jobs, LOG)
-
-
 @pytest.mark.parametrize("further", [{}, {"field19": np.array([7, 8, 9])}])
 def test_lists_of_preceding_jobs_are_written(further: dict[str, np.ndarray]) -> None:
     log = Workload.from_jobs([(1, 0, 1, 1, 1), (2, 0, 1, 1, 1), (33, 0, 1, 1, 1)], "a")
@@ -658,23 +591,6 @@ def test_a_column_is_not_shared_with_who_gave_it() -> None:
     made = Workload.from_lines([locked] * 6, header=(), rejects={}, source="w", n_lines=3, extra={"user": locked})
     column[:] = 9
     assert made.user.tolist() == made.job_id.tolist() == [1, 2, 3]
-
-
-@pytest.mark.parametrize(
-    ("extras", "message"),
-    [
-        ({"gpus": np.array([1, 2])}, r"w: column gpus has shape \(2,\); allowed: \(3,\)"),
-        ({"gpus": np.array([1.0, 2.0, 3.0])}, "w: column gpus is of type float64; allowed: int64"),
-        ({"gpus": np.array([1, 2, 3], np.uint64)}, "w: column gpus is of type uint64"),
-        ({"": np.array(1)}, "w: a further column is called ''"),
-        ({"a\nb": np.array(1)}, r"w: a further column is called 'a\\nb'; allowed: 1 to 100 printable"),
-        ({5: np.array(1)}, "w: a further column is called 5"),
-    ],
-)
-def test_further_columns_are_checked(extras: dict[str, np.ndarray], message: str) -> None:
-    column = np.arange(1, 4)
-    with pytest.raises(InputError, match=message):
-        Workload.from_lines([column] * 6, header=(), rejects={}, source="w", n_lines=3, extras=extras)
 
 
 def test_memory_is_the_request_or_else_the_memory_used_rounded_up() -> None:
@@ -750,17 +666,74 @@ def test_from_jobs_takes_mappings() -> None:
 JOB = {"job_id": 1, "submit_s": 2, "run_s": 5, "cores": 1, "estimate_s": 5}
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        *table_rows(__file__, "mappings_are_checked"),
-        ({"run_s": None}, "run_s: None needs cancel_s"),
-        ({"run_s": None, "cancel_s": 3, "estimate_s": None}, "run_s: None needs estimate_s"),
-        ({"run_s": None, "cancel_s": 3, "status": 1}, "status: 1 with run_s None; allowed: 0 or 5"),
-    ],
+def written_as(name: str, data: bytes) -> Path:
+    Path(name).write_bytes(data)
+    return Path(name)
+
+
+def of_another_log(changes: dict[str, list[int]]) -> object:
+    ran = {"job_id": [4, 5], "submit": [0, 30], "start": [5, 30], "end": [6, 60], "cores": [2, 8], "estimate": [60] * 2}
+    return result_as_workload(run_of(**(ran | changes), state=["completed"] * 2), LOG)
+
+
+TWO = Workload.from_jobs([(1, 0, 5, 2, 9), (2, 1, 5, 2, 9)])
+ONE_TO_3 = np.arange(1, 4)
+NO_TEXT = os.fsdecode(b"b\xff.swf")
+
+test_what_is_refused = refusals(
+    __file__,
+    {
+        "bad files": (lambda data: read_workload(written_as("log", data)), "log: "),
+        "a name that is no text": lambda use: use(),
+        "from_jobs_refuses_what_a_reader_would_reject": lambda job: Workload.from_jobs([(9, 0, 5, 1, 1), tuple(job)]),
+        "columns": lambda rows, columns: TWO.take(np.array(rows, np.int64), **columns),
+        "no jobs": Workload.from_jobs,
+        "a_run_of_another_log_is_refused": of_another_log,
+        "further columns": (
+            lambda extras: Workload.from_lines(
+                [ONE_TO_3] * 6, header=(), rejects={}, source="w", n_lines=3, extras=extras
+            ),
+            "w: ",
+        ),
+        "mappings_are_checked": lambda changes: Workload.from_jobs([JOB | changes]),
+        "missing": lambda name: Workload.from_jobs([{key: value for key, value in JOB.items() if key != name}]),
+    },
+    {
+        "bad files": [
+            (b"\x1f\x8bnoise that is no gzip", "the gzip file is damaged"),
+            (bytes(range(256)) * 9, "no valid job in 10 lines: malformed 10 (line 1: field 1, "),
+            (b"; x\n\n", "no valid job in 0 lines: no rejects"),
+            (line(f4="0").encode(), "no valid job in 1 line: no run time 1"),
+        ],
+        "a name that is no text": [
+            (lambda: read_workload(written_as(NO_TEXT, LINE)), "the name of a workload file must be text in UTF-8"),
+            (lambda: check_target(Path(NO_TEXT), force=False), "folder: .* is no text in UTF-8"),
+        ],
+        "from_jobs_refuses_what_a_reader_would_reject": [
+            ((1, 0, float("nan"), 1, 9), "run_s: nan is not"),
+            ((1, 0, 10**400, 1, 9), "run_s: 1000"),
+        ],
+        "columns": [
+            ([1, 0], {}, "not sorted"),
+            ([], {}, "at least one job"),
+            ([0, 1], {"run_ns": np.array([5, 0])}, "run_ns 0 is out of range"),
+            ([0, 1], {"cores": np.array([5])}, r"cores has shape \(1,\)"),
+            ([0, 1], {"job_id": np.array([5, 5])}, "same number"),
+        ],
+        "no jobs": [([], "at least one job")],
+        "further columns": [
+            ({"gpus": np.array([1, 2])}, "column gpus has shape (2,); allowed: (3,)"),
+            ({"gpus": np.array([1.0, 2.0, 3.0])}, "column gpus is of type float64; allowed: int64"),
+            ({"gpus": np.array([1, 2, 3], np.uint64)}, "column gpus is of type uint64"),
+            ({"": np.array(1)}, "a further column is called ''"),
+            ({"a\nb": np.array(1)}, "a further column is called 'a\\nb'; allowed: 1 to 100 printable"),
+            ({5: np.array(1)}, "a further column is called 5"),
+        ],
+        "mappings_are_checked": [
+            ({"run_s": None}, "run_s: None needs cancel_s"),
+            ({"run_s": None, "cancel_s": 3, "estimate_s": None}, "run_s: None needs estimate_s"),
+            ({"run_s": None, "cancel_s": 3, "status": 1}, "status: 1 with run_s None; allowed: 0 or 5"),
+        ],
+        "missing": [("cores", r"jobs\[0\]: cores: missing")],
+    },
 )
-def test_mappings_are_checked(changes: dict[str, object], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        Workload.from_jobs([JOB | changes])
-    with pytest.raises(InputError, match=r"jobs\[0\]: cores: missing"):
-        Workload.from_jobs([{key: value for key, value in JOB.items() if key != "cores"}])
