@@ -44,7 +44,7 @@ class Rules:
     resize : {"none", "mold", "expand", "shrink", "expand+shrink", "equal", "evolve", "decide"}
         When running jobs whose width may change are given cores, or asked for some: when nobody waits, when the head of the
         queue lacks cores, both, so that all have as many, or as they wish (``bls.engine.features.running.widths``); or
-        ``mold``: only the head of the queue, as it starts (``bls.engine.features.molding``).
+        ``mold``: only the head of the queue, as it starts (``bls.engine.features.planning.molding``).
     max_attempts : int
         A job that was cut so often ends the simulation with an error; if it was because its cores were all lost, it has
         failed.

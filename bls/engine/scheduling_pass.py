@@ -2,7 +2,7 @@
 
 No backfilling, EASY and conservative backfilling are walks with a different depth of reservations. With a depth of 1, here, the
 one reservation is two numbers, its slot (the shadow time) and the cores that are free beside it then (the extra ones); with
-more, and where cores are told apart, it is ``bls.engine.features.plan_ahead``.
+more, and where cores are told apart, it is ``bls.engine.features.planning.plan_ahead``.
 
 Source: D. Lifka, "The ANL/IBM SP scheduling system", doi:10.1007/3-540-60153-8_35 (EASY).
 """

@@ -1,6 +1,6 @@
 """Where jobs would be placed now, one beside the other, on a copy of what is free: nothing of the simulation changes.
 
-As ``bls.engine.features.decided`` starts jobs that a policy has chosen, but that nothing is started. The state is one whose
+As ``bls.engine.features.planning.decided`` starts jobs that a policy has chosen, but that nothing is started. The state is one whose
 columns of what is free and what runs are copies (``bls.seen.trial``); of the jobs' columns those that are written are put back.
 """
 

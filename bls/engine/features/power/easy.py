@@ -57,7 +57,7 @@ def _set_shadow(state: BatchState, job: int) -> int:
 
 @compiled(HOOK)
 def plan_with_power(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> int:
-    """A pass with one reservation or none, by counts; ``begin`` and the result are as of ``bls.engine.features.plan_ahead``."""
+    """A pass with one reservation or none, by counts; ``begin`` and the result are as of ``bls.engine.features.planning.plan_ahead``."""
     settings, jobs = state.settings, state.jobs
     now, blocked, waits, extra_mw, place = state.now_ns, False, False, 0, -1
     state.blocked_head = -1

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from bls.availability.free_cores import free_all
 from bls.engine import state as b
-from bls.engine.features.host_events import gone, log_host
+from bls.engine.features.hosts.host_events import gone, log_host
 from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import set_host_free
 from bls.engine.kept_reservations import drop_plan

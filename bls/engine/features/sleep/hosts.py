@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from bls.availability.free_cores import free_all
 from bls.engine import state as b
-from bls.engine.features.host_events import log_host
+from bls.engine.features.hosts.host_events import log_host
 from bls.engine.heaps import drop_top, move, push, replace_top
 from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import hold_until, set_stop

@@ -1,6 +1,6 @@
 """Hosts that go down and come back: by failure, which nobody knows in advance, and by maintenance, which is planned.
 
-Or they are drained (``bls.engine.features.drains``), which nobody knows in advance either. A host may be down for several of
+Or they are drained (``bls.engine.features.hosts.drains``), which nobody knows in advance either. A host may be down for several of
 these reasons at once; it is up when none holds. In the profile of free cores a host that has failed or is drained is gone for
 good until it is back, and one in maintenance until the end of it.
 """
