@@ -251,7 +251,7 @@ def read_limits(
 
 
 def given_limits(given: object) -> tuple[Limit, ...]:
-    """The limits of a sequence of (from_ns, to_ns, W), or (from_ns, to_ns, W, where), as of ``PowerOptions.limits``; W are
+    """The limits of a sequence of (from_ns, to_ns, W), or (from_ns, to_ns, W, where), as of ``Power.limits``; W are
     rounded to whole mW.
 
     Raises

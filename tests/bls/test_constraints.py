@@ -23,7 +23,7 @@ from bls.machine.host_power import HostPower
 from bls.machine.partitions import Partition, partition_table
 from bls.machine.platform import HostGroup, Platform
 from bls.machine.switches import Switch
-from bls.power.options import PowerOptions
+from bls.power.options import Power
 from bls.scheduler_options import Rules as BatchRules
 from bls.workloads.workload import TOO_WIDE, Workload
 from bridge import simulate
@@ -445,7 +445,7 @@ ASLEEP = HostPower(1, [(1, 4)], shutdown=("5s", 1), boot=("5s", 1))
         (PLAIN, {"rules": BatchRules(coordination="hint", backfill="easy")}, "coordination='hint'"),
         (
             Platform((HostGroup(2, 2, 2.0, power=ASLEEP),)),
-            {"power": PowerOptions(sleep_after_ns=10**9)},
+            {"power": Power(sleep_after_ns=10**9)},
             "limits to power, or hosts that sleep",
         ),
         (Platform((HostGroup(2, 2, 2.0),), licences=(("solver", 1),)), {}, "licences"),

@@ -9,10 +9,8 @@ from typing import Any, Protocol
 
 from bls.machine.platform import Platform
 from bls.workloads.workload import Workload
-from bridge.couplings import PeerOptions
-from bridge.options.declared import COUPLING
 from bridge.replay.chosen import SlurmChoice
-from bridge.scenarios.scenario import Options
+from bridge.scenarios.scenario import Scenario
 from traces.compiled import Array
 
 
@@ -44,10 +42,8 @@ class Unit:
         Which of the study's.
     prepared : int
         Place of what it needs.
-    options : Options
+    options : Scenario
         Of the run, the seed among them.
-    coupling : str
-    peers : PeerOptions
     fair_start : bool
     metrics : tuple of str or None
         Which are wanted; None is all.
@@ -68,9 +64,7 @@ class Unit:
 
     place: int
     prepared: int
-    options: Options
-    coupling: str = COUPLING.default
-    peers: PeerOptions = PeerOptions()  # noqa: RUF009  # frozen
+    options: Scenario
     fair_start: bool = False
     metrics: tuple[str, ...] | None = None
     keep: tuple[str, ...] = ()
