@@ -34,7 +34,7 @@ from traces.compiled import Array, own
 from traces.intervals import parse_intervals
 
 if TYPE_CHECKING:
-    from bls.power.options import PowerPlan
+    from bls.power.plan import PowerPlan
 
 
 def deadlines_ns(workload: Workload, slack: float) -> Array:

@@ -1,23 +1,28 @@
-"""How the batch level behaves beside its policy and its allocator: backfilling, kills, failures, the cost of deciding."""
+"""How the batch level behaves besides its policy and its allocator: backfilling, kills, failures, the cost of deciding.
+
+Nothing heavy is imported at the top: the help of the command line is made of these fields.
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from bls import options as o
-from bls.engine.state import BY_CORE, BY_HOST, NO_RELEASES, NO_RESIZE, UNBOUNDED
-from bls.estimates import ESTIMATORS, AnyEstimator, estimator
+from bls.engine.codes import Release, Resize
+from traces.base.declaration import holds, recorded
 from traces.base.errors import InputError, shown
 from traces.base.ranges import whole
-from traces.base.time import MAX_NS
+
+if TYPE_CHECKING:
+    from bls.estimates import AnyEstimator
 
 #: The values of ``Settings.resizing``, in their order.
 RESIZING = ("none", "expand", "shrink", "expand+shrink", "equal", "evolve", "decide")
 
-#: Depth of reservations by the name that the literature gives it.
-BACKFILL = {"none": 0, "easy": 1, "conservative": UNBOUNDED}
+#: The names that the literature gives depths of reservations: none, one, and one for each job.
+BACKFILL = ("none", "easy", "conservative")
 
 _DEEPEST = 10**9
 
@@ -30,7 +35,7 @@ class Rules:
     ----------
     backfill : str
         ``none``, ``easy``, ``conservative``, or how many jobs have a reservation at once, as ``4``.
-    conservative : {"keep", "rebuild"}
+    conservative : {"keep", "rebuild"}, optional
         Whether a reservation without bound of depth is kept from pass to pass and only ever moved earlier, or the
         plan is made anew in every pass.
     kill_at_walltime : bool
@@ -41,7 +46,7 @@ class Rules:
         Whether running jobs release what they need no more: each core as it falls idle for good (``release``,
         ``release:core``), or a host's cores with the last of them; with ``hint`` they do, and are told for which of their cores
         the head of the queue waits, or what a policy that decides says.
-    resize : {"none", "mold", "expand", "shrink", "expand+shrink", "equal", "evolve", "decide"}
+    resize : {"none", "mold", "expand", "shrink", "expand+shrink", "equal", "evolve", "decide"}, optional
         When running jobs whose width may change are given cores, or asked for some: when nobody waits, when the head of the
         queue lacks cores, both, so that all have as many, or as they wish (``bls.engine.features.running.widths``); or
         ``mold``: only the head of the queue, as it starts (``bls.engine.features.planning.molding``).
@@ -50,8 +55,8 @@ class Rules:
         failed.
     charge_decisions : bool
         Whether jobs start only after the time that it took to decide so.
-    decision_cost_ns : int or None
-        What a decision takes; None is what was measured. Needs ``charge_decisions``.
+    decision_cost_ns : int, str or None
+        What a decision takes, in ns, or as ``50ms``; None is what was measured. Needs ``charge_decisions``.
     keep_decisions : bool
         Whether there is a table of all decisions.
     switch_wait_ns : int or None
@@ -65,27 +70,36 @@ class Rules:
         If a value is not allowed; the message names the option.
     """
 
-    backfill: str = o.BACKFILL.default
-    conservative: str = o.CONSERVATIVE.default
-    kill_at_walltime: bool = o.KILL_AT_WALLTIME.default
-    on_failure: str = o.ON_FAILURE.default
-    coordination: str = o.COORDINATION.default
-    resize: str = o.RESIZE.default
-    max_attempts: int = o.MAX_ATTEMPTS.default
-    charge_decisions: bool = o.CHARGE_DECISIONS.default
-    decision_cost_ns: int | None = None
-    keep_decisions: bool = False
+    backfill: str = holds(o.BACKFILL)
+    conservative: str = holds(o.CONSERVATIVE, None)
+    kill_at_walltime: bool = holds(o.KILL_AT_WALLTIME)
+    on_failure: str = holds(o.ON_FAILURE)
+    coordination: str = holds(o.COORDINATION)
+    resize: str = holds(o.RESIZE, None)
+    max_attempts: int = holds(o.MAX_ATTEMPTS)
+    charge_decisions: bool = holds(o.CHARGE_DECISIONS)
+    decision_cost_ns: int | None = holds(o.DECISION_COST)
+    keep_decisions: bool = holds(o.DECISIONS)
     switch_wait_ns: int | None = None
-    estimates: str | AnyEstimator = o.ESTIMATES.default
+    estimates: str | AnyEstimator = holds(o.ESTIMATES)
 
     def __post_init__(self) -> None:
+        from bls.estimates import estimator
+        from traces.base.time import MAX_NS, parse_duration_ns
+
         object.__setattr__(self, "backfill", str(self.backfill))
         self.depth  # noqa: B018 - an error here, not later
+        for name, option in (("conservative", o.CONSERVATIVE), ("resize", o.RESIZE)):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, option.default)
         o.CONSERVATIVE.check(self.conservative)
         o.ON_FAILURE.check(self.on_failure)
         o.COORDINATION.check(self.coordination)
         o.RESIZE.check(self.resize)
         o.MAX_ATTEMPTS.check(self.max_attempts)
+        cost: object = self.decision_cost_ns
+        if isinstance(cost, str):
+            object.__setattr__(self, "decision_cost_ns", parse_duration_ns(cost, str(o.DECISION_COST)))
         if self.decision_cost_ns is not None:
             whole(str(o.DECISION_COST), self.decision_cost_ns, 0, MAX_NS)
             if not self.charge_decisions:
@@ -98,7 +112,9 @@ class Rules:
     def depth(self) -> int:
         """How many jobs have a reservation at once."""
         if self.backfill in BACKFILL:
-            return BACKFILL[self.backfill]
+            from bls.engine.state import UNBOUNDED
+
+            return {"none": 0, "easy": 1, "conservative": UNBOUNDED}[self.backfill]
         if re.fullmatch("[0-9]{1,18}", self.backfill) and int(self.backfill) <= _DEEPEST:
             return int(self.backfill)
         raise InputError(
@@ -110,13 +126,13 @@ class Rules:
     def releases(self) -> int:
         """What running jobs release, a value of ``Settings.releases``."""
         if self.coordination == "none":
-            return NO_RELEASES
-        return BY_HOST if self.coordination.endswith(":host") else BY_CORE
+            return int(Release.NO_RELEASES)
+        return int(Release.BY_HOST if self.coordination.endswith(":host") else Release.BY_CORE)
 
     @property
     def resizing(self) -> int:
         """When the widths of running jobs change, a value of ``Settings.resizing``."""
-        return NO_RESIZE if self.molds else RESIZING.index(self.resize)
+        return int(Resize.NO_RESIZE) if self.molds else RESIZING.index(self.resize)
 
     @property
     def molds(self) -> bool:
@@ -136,14 +152,17 @@ class Rules:
     @property
     def keeps(self) -> bool:
         """Whether reservations are kept from pass to pass."""
-        return self.depth == UNBOUNDED and self.conservative == "keep"
+        return self.backfill == "conservative" and self.conservative == "keep"
 
     @property
     def estimates_differ(self) -> bool:
         """Whether jobs are planned with something else than what their users asked for."""
+        from bls.estimates import ESTIMATORS, estimator
+
         return estimator(self.estimates) is not ESTIMATORS["requested"]
 
     def names(self) -> dict[str, Any]:
         """The rules as plain values, for a record of the run."""
-        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        return values | {"estimates": estimator(self.estimates).name}
+        from bls.estimates import estimator
+
+        return recorded(self) | {"estimates": estimator(self.estimates).name}

@@ -55,7 +55,7 @@ from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array, CFunction, as_value, function_table
 
 if TYPE_CHECKING:
-    from bls.power.options import PowerPlan
+    from bls.power.plan import PowerPlan
 
 #: So often in a row a policy may ask to be woken although nothing but itself can make anything happen any more.
 _MAX_IDLE_WAKES = 100_000

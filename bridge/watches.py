@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 from bls.simulator import BatchSimulator
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.ready import ReadyScenario
 
 #: Wall time between two readings of the clock, s: a fraction of what a person at a screen notices.
 _PAUSE_S = 0.05
@@ -30,7 +30,7 @@ class Watch(Protocol):
 class RunWatch(Watch, Protocol):
     """A watch that is also shown the run itself, and may look at it whenever it is called."""
 
-    def begin(self, scenario: Scenario, simulator: BatchSimulator, coupling: str) -> None:
+    def begin(self, scenario: ReadyScenario, simulator: BatchSimulator, coupling: str) -> None:
         """Before the first event."""
 
     def finish(self) -> None:

@@ -15,7 +15,7 @@ from reference import batch, two_level
 import bridge
 from bls.machine.platform import HostGroup, Platform
 from bls.workloads.workload import Workload
-from bridge.scenarios.application_level import ApplicationLevel
+from bridge.scenarios.application import Application
 from traces.checks.ledger import check_ledger
 from traces.intervals import intervals_text
 
@@ -76,7 +76,7 @@ class Case:
             "overhead_ns": self.overhead,
             "allocator": "given" if wanted else "first-fit",
             "requested": wanted or None,
-            **({} if self.draw == "work" else {"level": ApplicationLevel(lengths=f"normal:draw={self.draw}")}),
+            **({} if self.draw == "work" else {"level": Application(lengths=f"normal:draw={self.draw}")}),
         }
 
     def simulated(self, **options: Any) -> bridge.Result:

@@ -71,18 +71,13 @@ def _exported(ledger: Any, names: list[str]) -> Tables:
 
 
 def _run(given: Mapping[str, Any]) -> Tables:
-    import bls
-    from bridge import ApplicationLevel, simulate
+    from bridge import simulate
 
     said = dict(given)
     exports, log = said.pop("exports", []), said.pop("workload", None)
     jobs = said.pop("file") if log is None else made_workload(log)
-    if "rules" in said:
-        said["rules"] = bls.Rules(**said["rules"])
-    if "constraints" in said:
-        said["constraints"] = bls.ConstraintOptions(**said.pop("constraints"))
-    if "level" in said:
-        said["level"] = ApplicationLevel(**said["level"])
+    for group in ("rules", "constraints", "level"):
+        said |= said.pop(group, {})
     result = simulate(jobs, **said)
     tables: Tables = {"jobs": _columns(result.jobs), "metrics": _metrics(result.metrics)}
     if said["als"] != "recorded":

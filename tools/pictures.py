@@ -33,8 +33,7 @@ from als.lengths.draw import drawn, length_cov
 from als.techniques import technique
 from als.techniques.python_technique import Ask
 from bls import HostGroup, Platform, Rules, Workload, sample_path
-from bls.power.options import PowerOptions
-from bridge.scenarios.application_level import ApplicationLevel
+from bls.power.options import Power
 from bridge.studies.drawing import parts_of
 from bridge.studies.input.study_file import parse_study
 from bridge.studies.kept import KEPT_FIGURES
@@ -105,7 +104,7 @@ def power() -> Figures:
     """Power over time of the demand response paper's experiment 1, with each fallback."""
     found = {}
     for fallback in ("none", "hold", "submit:state=1", "dvfs", "stop:idle", "stop:off"):
-        limited = PowerOptions(limits=[(0, DAY_S * NS_PER_S, 407_000)], fallback=fallback)
+        limited = Power(limits=[(0, DAY_S * NS_PER_S, 407_000)], fallback=fallback)
         result = bridge.simulate(experiment_1(0), "demand-response", als="recorded", power=limited)
         name = fallback.partition(":state")[0].replace(":", "-")
         until_ns, title = int(result.jobs["end_ns"].max()), f"100 jobs of 2 to 6 h, {fallback}"
@@ -341,8 +340,9 @@ def four_jobs(name: str, coordination: str = "none", coupling: str = "inline") -
             jobs,
             Platform((HostGroup(5, 1, 1.0),)),
             als=FOUR_JOBS[name],
-            level=ApplicationLevel(f"file:{tasks},scale=no", applications=applications),
-            rules=Rules(coordination=coordination),
+            lengths=f"file:{tasks},scale=no",
+            applications=applications,
+            coordination=coordination,
             allocator="given",
             requested={0: "0-1", 1: "2-3", 2: "2 4", 3: "0 4"},
             coupling=coupling,

@@ -12,7 +12,7 @@ from bls.power.table import MOST_MW
 from traces.compiled import Array
 
 if TYPE_CHECKING:
-    from bls.power.options import PowerPlan
+    from bls.power.plan import PowerPlan
 
 
 def core_mw(platform: Platform, n_jobs: int, plan: PowerPlan | None) -> Array:

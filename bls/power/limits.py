@@ -236,7 +236,7 @@ def read_limits(
 
 
 def given_limits(given: object) -> tuple[Limit, ...]:
-    """The limits of a sequence of (from_ns, to_ns, W), or (from_ns, to_ns, W, where), as of ``PowerOptions.limits``; W
+    """The limits of a sequence of (from_ns, to_ns, W), or (from_ns, to_ns, W, where), as of ``Power.limits``; W
     are rounded to whole mW. Raises InputError: one line that begins with ``limits``, or ``limits[k]``."""
     as_is = "allowed: (from_ns, to_ns, W) for each, as (0, 86_400 * 10**9, 407_000); to_ns None is for ever"
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or not len(given):

@@ -31,7 +31,7 @@ from bls.power.host_accounts import HostEnergies, HostIntervals, host_energies
 from bls.power.job_power import JobPower, PowerClasses, power_classes
 from bls.power.limits import Limits, joined
 from bls.power.metric_names import FACILITY_METRICS, PREDICTION_METRICS, SIGNAL_METRICS, SLEEP_METRICS
-from bls.power.options import PowerPlan
+from bls.power.plan import PowerPlan
 from bls.power.signals import Spending, spent
 from bls.power.sleep import break_even_ns, sleep_totals
 from bls.power.slowed_jobs import slowed_over_time

@@ -10,7 +10,7 @@ import numpy as np
 from bls.engine import state as b
 from bls.options import SLEEP_AFTER
 from bls.power.accounting import HostPassages
-from bls.power.options import PowerPlan
+from bls.power.plan import PowerPlan
 from bls.power.table import PowerTable
 from traces.base.time import format_ns
 

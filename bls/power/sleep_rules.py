@@ -13,7 +13,7 @@ from traces.compiled import Array
 
 if TYPE_CHECKING:
     from bls.constraints.job_constraints import JobConstraints
-    from bls.power.options import PowerPlan
+    from bls.power.plan import PowerPlan
     from bls.power.table import PowerTable
     from bls.scheduler_options import Rules
 

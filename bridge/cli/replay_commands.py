@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 # Everything else is imported by the command that needs it, so that --help is quick.
@@ -11,7 +11,7 @@ from als import options as a
 from als.options import ALS
 from bls import options as b
 from bls.options import PLATFORM
-from bridge.options.bundles import bundled
+from bridge.options.bundles import Taken, bundled
 from bridge.options.declared import (
     BESIDE,
     CLEANUP,
@@ -34,59 +34,36 @@ from bridge.options.declared import (
     WORKLOAD,
 )
 from bridge.options.declared import TASKS_TABLE as TASKS
+from bridge.scenarios.application import RECORDED
+from bridge.scenarios.scenario import Scenario
 from bridge.standard_error import lined_up, say
+from traces.base.declaration import values
 from traces.base.shared_options import SEED
 
 if TYPE_CHECKING:
     from bls.machine.platform import Platform
     from bls.workloads.workload import Workload
     from bridge.replay.chosen import SlurmChoice
-    from bridge.scenarios.options import ScenarioOptions
 
-_RECORDED = "recorded"
-
-
-@dataclass(frozen=True)
-class ReplayedJobs:
-    """Which jobs, on which machine; as of ``run``."""
-
-    seed: Annotated[int, SEED] = SEED.default
-    select: Annotated[str, b.SELECT] = b.SELECT.default
-    oversize: Annotated[str, b.OVERSIZE] = b.OVERSIZE.default
-    platform: Annotated[str | None, b.PLATFORM] = b.PLATFORM.default
-    preset: Annotated[bool | None, b.PRESET] = b.PRESET.default
-    cancelled: Annotated[bool, b.CANCELLED] = b.CANCELLED.default
-
-
-@dataclass(frozen=True)
-class ReplayedConstraints:
-    """What jobs ask for, what they wait for, and what becomes of nodes; as of ``run``."""
-
-    memory: Annotated[str, b.MEMORY] = b.MEMORY.default
-    requests: Annotated[str | None, b.REQUESTS] = b.REQUESTS.default
-    windows: Annotated[str | None, b.WINDOWS] = b.WINDOWS.default
-    failures: Annotated[str | None, b.FAILURES] = b.FAILURES.default
-    on_failure: Annotated[str, b.ON_FAILURE] = b.ON_FAILURE.default
-    max_attempts: Annotated[int, b.MAX_ATTEMPTS] = b.MAX_ATTEMPTS.default
-    dependencies: Annotated[bool, b.DEPENDENCIES] = b.DEPENDENCIES.default
-    switches: Annotated[str | None, b.SWITCHES] = b.SWITCHES.default
-
-
-@dataclass(frozen=True)
-class ReplayedApplications:
-    """How applications run; as of ``run``, and none by default."""
-
-    als: Annotated[
-        str, replace(a.ALS, default=_RECORDED, help=f"{a.ALS.help}; recorded: jobs last as long as the log says")
-    ] = _RECORDED
-    variation: Annotated[float, a.VARIATION] = a.VARIATION.default
-    tasks_per_core: Annotated[int, a.TASKS_PER_CORE] = a.TASKS_PER_CORE.default
-    lengths: Annotated[str, a.LENGTHS] = a.LENGTHS.default
-    applications: Annotated[str | None, a.APPLICATIONS] = a.APPLICATIONS.default
-    overhead: Annotated[int, a.OVERHEAD] = a.OVERHEAD.default
-    latency: Annotated[int, a.LATENCY] = a.LATENCY.default
-    assignment: Annotated[str, a.ASSIGNMENT] = a.ASSIGNMENT.default
-    network: Annotated[str, a.NETWORK] = a.NETWORK.default
+#: What a replay takes of a scenario; by default no application is simulated.
+REPLAYED = Taken(
+    only=(
+        *(WORKLOAD, SEED, b.SELECT, b.OVERSIZE, b.PLATFORM, b.PRESET, b.CANCELLED),
+        *(b.MEMORY, b.REQUESTS, b.WINDOWS, b.FAILURES, b.ON_FAILURE, b.MAX_ATTEMPTS, b.DEPENDENCIES, b.SWITCHES),
+        *(
+            a.ALS,
+            a.VARIATION,
+            a.TASKS_PER_CORE,
+            a.LENGTHS,
+            a.APPLICATIONS,
+            a.OVERHEAD,
+            a.LATENCY,
+            a.ASSIGNMENT,
+            a.NETWORK,
+        ),
+    ),
+    instead=(replace(a.ALS, default=RECORDED, help=f"{a.ALS.help}; recorded: jobs last as long as the log says"),),
+)
 
 
 @dataclass(frozen=True)
@@ -126,18 +103,14 @@ class ReplayReport:
 @bundled
 def replay_command(
     *,
-    workload: Annotated[str, WORKLOAD],
+    shared: Annotated[Scenario, REPLAYED],
     out: Annotated[str, OUT],
-    jobs: ReplayedJobs,
-    constraints: ReplayedConstraints,
     slurm: SlurmOptions,
-    level: ReplayedApplications,
     tables: ReplayTables,
     report: ReplayReport,
     force: Annotated[bool, FORCE] = FORCE.default,
 ) -> None:
     """Run a workload through the real Slurm of this computer, under a clock of ours; write what a run writes."""
-    from bls.workloads.seeded import given_workload
     from bridge.live.progress import Progress
     from bridge.replay.chosen import given_choice, replay_options
     from bridge.replay.installed import installed_slurm
@@ -149,8 +122,7 @@ def replay_command(
     from bridge.runs.tracing import further_traces
     from bridge.scenarios.companions import check_used
     from bridge.scenarios.machine import given_platform
-    from bridge.scenarios.options import ScenarioOptions
-    from bridge.scenarios.scenario import Scenario, load_workload
+    from bridge.scenarios.ready import ReadyScenario
     from traces.base.errors import InputError
 
     planned = given_plan(
@@ -176,26 +148,21 @@ def replay_command(
         slurm.priorities,
         slurm.cleanup,
     )
-    recorded = level.als == _RECORDED
+    recorded = not shared.application.simulated
     if tables.tasks and recorded:
         raise InputError(f"{TASKS}: with {ALS:recorded} there are no tasks")
     if not report.report_only:
         installed_slurm()  # it is said first if there is none
-    given_platform(jobs.platform)  # a file is checked before a long log is read
-    shared = ScenarioOptions(
-        **_values(jobs),
-        **_values(constraints),
-        **{key: value for key, value in _values(level).items() if key not in _OTHER},
-    )
-    check_used([vars(shared) | {"bls": "fcfs"}])  # Slurm cuts no job by itself either
-    log = given_workload(workload, jobs.seed, cancelled=jobs.cancelled)
+    given_platform(shared.machine.platform)  # a file is checked before a long log is read
+    check_used([values(shared) | {"bls": "fcfs"}])  # Slurm cuts no job by itself either
+    log = shared.log()
     machine = _machine(log, shared, chosen, replayed=recorded)
-    options = replay_options(shared.options("fcfs", level.als, level.variation))
-    selected = load_workload(log, machine, selection=jobs.select, oversize=jobs.oversize, preset=jobs.preset)
-    scenario = Scenario.of(selected, machine, options, known_jobs=log.job_id)
+    options = replay_options(shared)
+    selected, _ = shared.jobs(log, replayed=recorded, machine=machine)
+    scenario = ReadyScenario.of(selected, machine, options, known_jobs=log.job_id)
     if planned is not None:
         planned.check(scenario, log.job_id)
-    arguments = shared.source(workload, selected) | chosen.names(machine, 0)
+    arguments = shared.source(selected) | chosen.names(machine, 0)
     trace = further_traces(tables.trace, TRACE_DETAIL.default)
     arguments |= {"tasks_table": tables.tasks, "trace": False if trace is None else list(trace.formats)}
     if planned is not None and report.report_only:
@@ -230,28 +197,20 @@ def replay_command(
         raise failed
 
 
-#: What of the application level is no option of a scenario.
-_OTHER = ("als", "variation")
-
-
-def _values(bundle: Any) -> dict[str, Any]:
-    return {one.name: getattr(bundle, one.name) for one in fields(bundle)}
-
-
-def _machine(log: Workload, shared: ScenarioOptions, chosen: SlurmChoice, *, replayed: bool) -> Platform:
+def _machine(log: Workload, shared: Scenario, chosen: SlurmChoice, *, replayed: bool) -> Platform:
     from bridge.scenarios.machine import platform_for
     from traces.base.errors import InputError
 
     machine = chosen.machine()
-    if machine is not None and shared.platform is not None:
+    if machine is not None and shared.machine.platform is not None:
         raise InputError(f"{PLATFORM}: not with {SLURM_CONF}, whose nodes are the machine; allowed: one of them")
     if machine is None:
-        machine = platform_for(shared.platform, log, replayed=replayed)
+        machine = platform_for(shared.machine.platform, log, replayed=replayed)
     chosen.phase(chosen.configuration(machine), 0)  # what it cannot be is said before jobs are selected
-    return machine if shared.switches is None else chosen.switched(machine)
+    return machine if shared.batch.switches is None else chosen.switched(machine)
 
 
-def _say(done: Any, shared: ScenarioOptions, slurm: SlurmOptions, *, replayed: bool) -> None:
+def _say(done: Any, shared: Scenario, slurm: SlurmOptions, *, replayed: bool) -> None:
     from bls.workloads.rejected import rejects_text
     from bridge.scenarios.log_words import log_words
     from bridge.scenarios.machine import machine_words
@@ -267,7 +226,7 @@ def _say(done: Any, shared: ScenarioOptions, slurm: SlurmOptions, *, replayed: b
     if words := log.window_words:
         say(words)
     if slurm.slurm_conf is None:
-        for words in machine_words(log, scenario.platform, shared.platform, replayed=replayed):
+        for words in machine_words(log, scenario.platform, shared.machine.platform, replayed=replayed):
             say(words)
     for words in (*log_words(log, scenario.platform, [scenario.options]), time_limit_words(log, [scenario.options])):
         if words:

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from als.options import ALS
-from bls.options import BLS_COMMAND, DECISIONS, FAIR_START, OBSERVE, STREAM
+from bls.options import DECISIONS, FAIR_START, OBSERVE, STREAM
 
 # Everything else is imported by the command that needs it, so that --help is quick.
 from bridge.options.bundles import bundled
-from bridge.options.coupling import CouplingOptions, HostOptions
 from bridge.options.declared import (
-    BLS_TIMEOUT,
     CHECK,
     FORCE,
     LIVE,
@@ -28,12 +26,16 @@ from bridge.options.declared import (
     SAME_AS,
     TASKS_TABLE,
     TRACE_FORMATS,
-    WORKLOAD,
 )
 from bridge.options.tracing import TraceOptions
 from bridge.options.values import QuickCommand, QuickGroup
-from bridge.scenarios.options import ApplicationOptions, ScenarioOptions, SchedulerOptions
+from bridge.scenarios.scenario import Scenario
 from bridge.standard_error import lined_up, put, say
+from traces.base.declaration import values
+
+if TYPE_CHECKING:
+    from bridge.runs.tracing import TraceRequest
+    from bridge.scenarios.ready import ReadyScenario
 
 
 @dataclass(frozen=True)
@@ -199,7 +201,7 @@ def _say_jobs(jobs: Any) -> None:
         say(jobs.window_words)
 
 
-def _say_run(result: Any, platform: str | None, same: list[tuple[str, str]], *, replayed: bool) -> None:
+def _say_run(result: Any, same: list[tuple[str, str]]) -> None:
     from bridge.scenarios.balance import balance_words
     from bridge.scenarios.log_words import log_words
     from bridge.scenarios.machine import machine_words
@@ -210,7 +212,8 @@ def _say_run(result: Any, platform: str | None, same: list[tuple[str, str]], *, 
 
     scenario = result.scenario
     _say_jobs(scenario.workload)
-    for words in machine_words(scenario.workload, scenario.platform, platform, replayed=replayed):
+    given, replayed = scenario.options.machine.platform, scenario.technique is None
+    for words in machine_words(scenario.workload, scenario.platform, given, replayed=replayed):
         say(words)
     of_log = log_words(scenario.workload, scenario.platform, [scenario.options])
     limits = time_limit_words(scenario.workload, [scenario.options])
@@ -231,6 +234,14 @@ def _hear_config(context: typer.Context, file: str | None) -> str | None:
         assert context.command.callback is not None  # it is the command that has this option
         context.default_map = options_of_file(file, context.command.callback)
     return file
+
+
+CONFIG = typer.Option(
+    metavar="FILE",
+    callback=_hear_config,
+    is_eager=True,
+    help="TOML of these options, named as in a study's [run], WORKLOAD too; what is given here wins.",
+)
 
 
 def _errors_name_config(command: Callable[..., None]) -> Callable[..., None]:
@@ -256,7 +267,6 @@ class RunTables:
     """Tables that are written only where they are asked for."""
 
     nodes: Annotated[bool, NODES] = NODES.default
-    decisions: Annotated[bool, DECISIONS] = DECISIONS.default
     tasks: Annotated[bool, TASKS_TABLE] = TASKS_TABLE.default
 
 
@@ -277,13 +287,8 @@ class RunChecks:
 @bundled
 def run_command(
     *,
-    workload: Annotated[str, WORKLOAD],
+    scenario: Scenario,
     out: Annotated[str, OUT],
-    scheduler: SchedulerOptions,
-    level: ApplicationOptions,
-    shared: ScenarioOptions,
-    how: CouplingOptions,
-    hosts: HostOptions,
     observe: Annotated[list[str] | None, OBSERVE] = None,
     tables: RunTables,
     fair_start: Annotated[bool, FAIR_START] = FAIR_START.default,
@@ -292,52 +297,33 @@ def run_command(
     live: Annotated[bool, LIVE] = LIVE.default,
     checks: RunChecks,
     force: Annotated[bool, FORCE] = FORCE.default,
-    config: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            callback=_hear_config,
-            is_eager=True,
-            help="TOML of these options, named as in a study's [run], WORKLOAD too; what is given here wins.",
-        ),
-    ] = None,
+    config: Annotated[str | None, CONFIG] = None,
 ) -> None:
     """Simulate a workload; write the table of jobs, the record of the run and its trace."""
-    from bls.workloads.seeded import given_workload
-    from bridge.couplings import peers as peers_of
-    from bridge.live.progress import Broadcast
-    from bridge.runs.directory import check_target, fresh_directory, named_folder
+    from bridge.couplings import check_execution
+    from bridge.runs.directory import check_target, named_folder
     from bridge.runs.kernels import prepare_run
-    from bridge.runs.record import write_run
-    from bridge.runs.same_tables import check_other, note_same
-    from bridge.runs.simulation import run
+    from bridge.runs.same_tables import check_other
     from bridge.runs.tracing import requested
     from bridge.scenarios.companions import check_used
     from bridge.scenarios.machine import given_platform
-    from bridge.scenarios.scenario import RECORDED, Scenario
-    from bridge.schedulers import scheduler_of
+    from bridge.schedulers import decided
     from traces.base.errors import InputError
 
     target = named_folder(out)
     check_target(target, force)
-    if scheduler.bls_command is None and scheduler.bls_timeout != BLS_TIMEOUT.default:
-        raise InputError(f"{BLS_TIMEOUT}: needs {BLS_COMMAND}")
-    decides = scheduler_of(scheduler, how.socket)
-    options = shared.options(decides, level.als, level.variation, keep_decisions=tables.decisions)
-    check_used([vars(shared) | {"bls": options.bls, "als_command": how.als_command}])
-    peers = peers_of(how, hosts)
-    how.check_used(scheduler=scheduler.bls_command is not None)
-    replayed = level.als == RECORDED
-    if tables.tasks and replayed:
+    scenario = decided(scenario)
+    check_used([values(scenario)])
+    check_execution(scenario.execution)
+    scenario.execution.check_used()
+    if tables.tasks and not scenario.application.simulated:
         raise InputError(f"{TASKS_TABLE}: with {ALS:recorded} there are no tasks")
     trace = requested(traced)
-    given_platform(shared.platform)  # a file is checked before a long log is read
+    given_platform(scenario.machine.platform)  # a file is checked before a long log is read
     arguments = {
-        **shared.source(workload),
+        **scenario.source(),
         "observe": list(observe or ()),
-        **scheduler.names(),
-        **how.names(),
-        **hosts.names(),
+        **scenario.execution.names(),
         "fair_start": fair_start,
         "tasks_table": tables.tasks,
         **traced.names(() if trace is None else trace.formats),
@@ -346,34 +332,58 @@ def run_command(
         from bridge.cli.stream_run import stream_run
 
         wanted = ((OBSERVE, observe), (FAIR_START, fair_start), (LIVE, live), (CHECK, checks.check))
-        written_too = ((NODES, tables.nodes), (DECISIONS, tables.decisions), (SAME_AS, checks.same_as))
+        written_too = ((NODES, tables.nodes), (DECISIONS, scenario.batch.keep_decisions), (SAME_AS, checks.same_as))
         given = {str(TRACE_FORMATS): trace is not None} | {str(one): value for one, value in (*wanted, *written_too)}
-        stream_run(workload, target, force, shared, options, given, arguments)
+        stream_run(target, force, scenario, given, arguments)
         return
     if checks.other is not None:
         check_other(checks.other)
-    prepare_run(applications=not replayed)
-    log = given_workload(workload, shared.seed, cancelled=shared.cancelled)
-    jobs, machine = shared.jobs(log, replayed=replayed)
-    arguments |= shared.source(workload, jobs)
-    scenario = Scenario.of(jobs, machine, options, observers=observe or (), known_jobs=log.job_id)
-    jobs = scenario.workload
+    prepare_run(applications=scenario.application.simulated)
+    ready = _ready(scenario, observe or ())
+    _run(_Asked(target, force, tables, fair_start, trace, live, checks), ready, arguments)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    # What is wanted of a run.
+    target: Path
+    force: bool
+    tables: RunTables
+    fair_start: bool
+    trace: TraceRequest | None
+    live: bool
+    checks: RunChecks
+
+
+def _ready(scenario: Scenario, observers: Sequence[str]) -> ReadyScenario:
+    from bridge.scenarios.ready import ReadyScenario
+
+    log = scenario.log()
+    jobs, machine = scenario.jobs(log, replayed=not scenario.application.simulated)
+    return ReadyScenario.of(jobs, machine, scenario, observers=observers, known_jobs=log.job_id)
+
+
+def _run(asked: _Asked, ready: ReadyScenario, arguments: Mapping[str, Any]) -> None:
+    from bridge.live.progress import Broadcast
+    from bridge.runs.directory import fresh_directory
+    from bridge.runs.record import write_run
+    from bridge.runs.same_tables import note_same
+    from bridge.runs.simulation import run
+    from traces.base.errors import InputError
+
+    trace, tables, checks, target = asked.trace, asked.tables, asked.checks, asked.target
+    arguments = {**arguments, **ready.options.source(ready.workload)}
     if trace is not None:
-        trace.check_cores(machine.n_cores)
-    with fresh_directory(target, force) as folder, Broadcast(folder, len(jobs), live=live) as watch:
-        keep = tables.tasks or (trace is not None and trace.needs_tasks(scenario.platform.machine()))
-        result = run(
-            scenario,
-            coupling_name=how.coupling,
-            keep_tasks=keep,
-            fair_start=fair_start,
-            peers=peers,
-            watch=watch,
-            check=checks.check,
-        )
+        trace.check_cores(ready.platform.n_cores)
+    with (
+        fresh_directory(target, asked.force) as folder,
+        Broadcast(folder, len(ready.workload), live=asked.live) as watch,
+    ):
+        keep = tables.tasks or (trace is not None and trace.needs_tasks(ready.platform.machine()))
+        result = run(ready, keep_tasks=keep, fair_start=asked.fair_start, watch=watch, check=checks.check)
         written = write_run(result, folder, arguments, tasks=tables.tasks, trace=trace, nodes=tables.nodes)
         same = None if checks.other is None else note_same(folder, checks.other)
-    _say_run(result, shared.platform, [] if same is None else same.rows(), replayed=replayed)
+    _say_run(result, [] if same is None else same.rows())
     if trace and (
         line := trace.note(result.ledger.machine, "add --trace-detail task for all cores, --trace-cores for some")
     ):

@@ -45,12 +45,14 @@ from bridge.runs.directory import fresh_directory, write_record
 from bridge.runs.record import run_record
 from bridge.runs.result import summary_rows
 from bridge.runs.stream import run_stream
+from bridge.scenarios.application import RECORDED
 from bridge.scenarios.log_words import held_words, log_words
 from bridge.scenarios.machine import machine_words, platform_for
-from bridge.scenarios.options import ScenarioOptions
-from bridge.scenarios.scenario import RECORDED, Options, Scenario
+from bridge.scenarios.ready import ReadyScenario
+from bridge.scenarios.scenario import Scenario
 from bridge.scenarios.time_limits import time_limit_words
 from bridge.standard_error import lined_up, say
+from traces.base.declaration import plain, values
 from traces.base.errors import InputError
 from traces.base.option import Option
 
@@ -62,32 +64,27 @@ _WHOLE: tuple[Option[Any], ...] = (
 )  # fmt: skip
 
 
-def _check(workload: str, shared: ScenarioOptions, options: Options, given: Mapping[str, object]) -> None:
-    technique = options.names()["als"]
-    if technique != RECORDED:
+def _check(scenario: Scenario, given: Mapping[str, object]) -> None:
+    if scenario.application.simulated:
+        technique = plain(scenario.application.technique)
         raise InputError(f"{STREAM}: {ALS:{technique}}: no application is simulated; allowed: {RECORDED}")
     if given[str(TRACE_FORMATS)]:
         raise InputError(f"{STREAM}: {TRACE_FORMATS}: a trace is made of all jobs at once; give {NO_TRACE}")
     names = [name for name, value in given.items() if value]
-    plain = ScenarioOptions()
-    for option in _WHOLE:
-        key = option.name.replace("-", "_")
-        if getattr(shared, key) != getattr(plain, key):
-            names.append(str(option))
+    said, by_default = values(scenario), values(Scenario())
+    names += [str(option) for option in _WHOLE if said[option.key] != by_default[option.key]]
     if names:
         raise InputError(f"{STREAM}: {names[0]}: it needs all jobs at once; allowed: without it")
-    if shared.allocator == "given":
+    if scenario.batch.allocator == "given":
         raise InputError(f"{STREAM}: {ALLOCATOR:given}: it needs the cores of all jobs at once; allowed: another one")
-    if is_seeded(workload):
+    if is_seeded(workload := str(scenario.workload.source)):
         raise InputError(f"{STREAM}: {workload}: a function makes all jobs at once; allowed: a log")
 
 
 def stream_run(
-    workload: str,
     target: Path,
     force: bool,
-    shared: ScenarioOptions,
-    options: Options,
+    options: Scenario,
     given: Mapping[str, object],
     arguments: Mapping[str, object],
 ) -> None:
@@ -101,7 +98,8 @@ def stream_run(
     InputError, PluginError
         If an option needs all jobs at once, or something given cannot be used.
     """
-    _check(workload, shared, options, given)
+    _check(options, given)
+    workload, platform = str(options.workload.source), options.machine.platform
     log = sample_path() if workload == "sample" else Path(workload)
     begins: bool | None = None
     found = "swf" if workload == "sample" else format_of(log)
@@ -113,10 +111,10 @@ def stream_run(
         begin = read_workload(log)
         blocks, begins = in_blocks(begin), bool(begin.held.any())
         say(f"workload: a log in {found} is read as a whole before the run; jobs in SWF are read as they are submitted")
-    machine = platform_for(shared.platform, begin, replayed=True)
-    arrivals = ArrivingJobs(blocks, machine, shared.oversize, shared.memory, begins)
-    scenario = Scenario.of(arrivals.first(), machine, options)
-    check_streamed(scenario.policy, options.rules, scenario.constraints)
+    machine = platform_for(platform, begin, replayed=True)
+    arrivals = ArrivingJobs(blocks, machine, options.workload.oversize, options.batch.memory, begins)
+    scenario = ReadyScenario.of(arrivals.first(), machine, options)
+    check_streamed(scenario.policy, options.batch, scenario.constraints)
     with fresh_directory(target, force) as folder:
         with Progress(None) as watch:
             result = run_stream(scenario, arrivals, folder / "jobs.parquet", watch)
@@ -129,7 +127,7 @@ def stream_run(
     for remark in begin.remarks:
         say(f"workload: {remark}")
     whole = replace(begin, n_lines=arrivals.n_lines, rejects=arrivals.rejects)
-    for words in machine_words(whole, machine, shared.platform, replayed=True):
+    for words in machine_words(whole, machine, platform, replayed=True):
         say(words)
     of_log = [held_words(arrivals.held)] if found == "swf" else log_words(begin, machine, [options])
     for words in filter(None, of_log):

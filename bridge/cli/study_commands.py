@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from als.options import ALS, VARIATION
+from bls.options import BLS, DECISIONS
+
 # Everything else is imported by the command that needs it, so that --help is quick.
 from bridge.cli import INTERRUPTED
-from bridge.options.bundles import bundled
+from bridge.options.bundles import Taken, bundled
 from bridge.options.declared import (
     FORCE,
     OUT,
@@ -24,7 +27,7 @@ from bridge.options.declared import (
     WORKERS,
     WORKLOAD,
 )
-from bridge.scenarios.options import ScenarioOptions
+from bridge.scenarios.scenario import Scenario
 from bridge.standard_error import put_text, say
 
 if TYPE_CHECKING:
@@ -171,6 +174,10 @@ def _show_results(study: Study, target: Path, results: pd.DataFrame, *, figures:
     say(f"results: {target / 'results.parquet'}")
 
 
+#: What all cells of a grid have in common: no list of its own, and nothing of what a study does otherwise.
+OF_CELLS = Taken(without=(WORKLOAD, BLS, ALS, VARIATION, DECISIONS, "execution"), raw_of=Scenario)
+
+
 @bundled
 def grid_command(
     *,
@@ -185,7 +192,7 @@ def grid_command(
     replicate: Annotated[str | None, REPLICATE] = REPLICATE.default,
     warmup: Annotated[str | None, WARMUP] = WARMUP.default,
     shake: Annotated[str | None, SHAKE] = SHAKE.default,
-    shared: ScenarioOptions,
+    shared: Annotated[Mapping[str, Any], OF_CELLS],
     workers: Annotated[int | None, WORKERS] = WORKERS.default,
     force: Annotated[bool, FORCE] = FORCE.default,
 ) -> None:

@@ -21,7 +21,7 @@ def worker_command(
     """Simulate applications on this host for a run that listens on another one, until it is over."""
     from importlib.metadata import version
 
-    from bridge.couplings import PeerOptions
+    from bridge.options.execution import Execution
     from bridge.runs.kernels import prepare_workers
     from bridge.workers.address import tls_address
     from bridge.workers.credentials import CERTIFICATE_ENDING, read_token
@@ -34,7 +34,7 @@ def worker_command(
         address,
         token_file=token_file,
         certificate=certificate or token_file + CERTIFICATE_ENDING,
-        workers=PeerOptions(workers).how_many(),
+        workers=Execution(workers=workers).how_many(),
         patience_s=PATIENCE.check(patience),
         package=version("twolevel"),
         say=lambda line: say(f"twolevel worker: {line}"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -14,10 +12,9 @@ from als.engine.metrics import LOOP_METRICS
 from bls.engine.status import BatchStatus
 from bls.running_jobs import Dealings, JobColumns
 from bls.simulator import BatchSimulator
-from bridge.options.declared import ALS_COMMAND, ALS_TIMEOUT, CERTIFICATE, LISTEN, SOCKET, TOKEN_FILE, WORKERS
-from bridge.scenarios.scenario import Scenario
+from bridge.options.execution import Execution
+from bridge.scenarios.ready import ReadyScenario
 from bridge.watches import Watch
-from traces.base.errors import InputError, at, shown
 from traces.compiled import Array
 from traces.kernels.signatures import Floats, Ints, Shorts
 from traces.kernels.state import State, column
@@ -55,65 +52,6 @@ class BatchLevel(Protocol):
     def promise(self, row: int, not_before_ns: int) -> bool: ...
     def take_back(self, row: int) -> bool: ...
     def outcome(self, row: int, end_ns: int, stopped: bool = False) -> bool: ...
-
-
-@dataclass(frozen=True)
-class PeerOptions:
-    """How application processes are run; none of it can change a result.
-
-    Attributes
-    ----------
-    workers, socket, listen, token_file, certificate
-        As the options of these names (``bridge.options.declared``). Without ``workers`` there is one per processor, or none on
-        this host where others may join.
-    timeout_s : float
-        ``als-timeout``.
-    command : str or None
-        ``als-command``; None is our own application simulator.
-    """
-
-    workers: int | None = WORKERS.default
-    timeout_s: float = ALS_TIMEOUT.default
-    command: str | None = ALS_COMMAND.default
-    socket: str = SOCKET.default
-    listen: str | None = LISTEN.default
-    token_file: str | None = TOKEN_FILE.default
-    certificate: str | None = CERTIFICATE.default
-
-    def __post_init__(self) -> None:
-        if self.workers is not None:
-            object.__setattr__(self, "workers", WORKERS.check(self.workers))
-        object.__setattr__(self, "timeout_s", ALS_TIMEOUT.check(self.timeout_s))
-        if self.command is not None:
-            try:
-                words = shlex.split(self.command)
-            except ValueError as error:
-                raise InputError(f"{ALS_COMMAND}: {shown(self.command)}: {error}") from None
-            if not words:
-                raise InputError(f"{ALS_COMMAND}: empty; allowed: a command line")
-        SOCKET.check(self.socket)
-        listen = at(str(LISTEN), self.listen)
-        if self.listen is None:
-            for option, given in ((TOKEN_FILE, self.token_file), (CERTIFICATE, self.certificate)):
-                if given is not None:
-                    raise InputError(f"{at(str(option), given)}: needs {LISTEN}")
-        elif self.command is not None:
-            raise InputError(f"{listen}: not with {ALS_COMMAND}: hosts have our own application simulator")
-        elif self.token_file is None:
-            make = "(umask 077; openssl rand -hex 32 > FILE) makes one"
-            raise InputError(f"{listen}: needs {TOKEN_FILE} FILE, which hosts join with; {make}")
-        else:
-            from bridge.workers.address import tls_address
-            from bridge.workers.credentials import read_token
-
-            tls_address(self.listen, listen)
-            read_token(self.token_file, at(str(TOKEN_FILE), self.token_file))
-
-    def how_many(self) -> int:
-        """The number of workers on this host."""
-        if self.workers is None and self.listen is not None:
-            return 0
-        return self.workers or len(os.sched_getaffinity(0))
 
 
 class TaskColumns(State, dim="records"):
@@ -171,16 +109,22 @@ class Coupling(Protocol):
     """Runs both levels of a scenario to the end.
 
     ``simulator`` is at its start and is driven to ``DONE``; ``keep_tasks`` says whether task records are wanted;
-    ``watch`` is called now and then; ``peers`` matters to couplings with processes. Raises
+    ``watch`` is called now and then; ``execution`` matters to couplings with processes. Raises
     ``traces.base.errors.TwolevelError``.
     """
 
     def __call__(
-        self, scenario: Scenario, simulator: BatchSimulator, *, keep_tasks: bool, watch: Watch, peers: PeerOptions
+        self,
+        scenario: ReadyScenario,
+        simulator: BatchSimulator,
+        *,
+        keep_tasks: bool,
+        watch: Watch,
+        execution: Execution,
     ) -> Applications: ...
 
 
-def nothing_done(scenario: Scenario, level: BatchLevel) -> Applications:
+def nothing_done(scenario: ReadyScenario, level: BatchLevel) -> Applications:
     """The columns where there is no application level: no tasks, nominal lengths, no balance."""
     rows, jobs = level.rows, level.columns()
     length = (core_gflop(scenario) * scenario.workload.cores)[jobs.origin]
@@ -190,6 +134,6 @@ def nothing_done(scenario: Scenario, level: BatchLevel) -> Applications:
     return Applications(tasks, chunks, length, loops, None, ahead_chunks, None)
 
 
-def core_gflop(scenario: Scenario) -> Array:
+def core_gflop(scenario: ReadyScenario) -> Array:
     """Length of each job over its cores, float64 (n,): the slowest core it may get × its recorded run time."""
     return np.asarray(scenario.platform.slowest_gflops * (scenario.workload.run_ns / 1e9))

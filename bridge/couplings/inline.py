@@ -16,11 +16,12 @@ from als.programs import drawing as program_drawing
 from bls.engine.growing import grow_wishes
 from bls.engine.status import BatchStatus
 from bls.simulator import BatchSimulator
-from bridge.couplings.contract import Applications, PeerOptions
+from bridge.couplings.contract import Applications
 from bridge.couplings.inline_kernel import drive, reorder
 from bridge.couplings.inline_state import HOOKS, new_inline_state, with_application, with_room
 from bridge.couplings.inline_status import InlineStatus
-from bridge.scenarios.scenario import Scenario
+from bridge.options.execution import Execution
+from bridge.scenarios.ready import ReadyScenario
 from bridge.watches import Pace, Watch
 from traces.compiled import Array
 from traces.kernels.slabs import give_again
@@ -28,9 +29,9 @@ from traces.ledger import TaskRecords, TransferRecords
 
 
 def run_inline(
-    scenario: Scenario, simulator: BatchSimulator, *, keep_tasks: bool, watch: Watch, peers: PeerOptions
+    scenario: ReadyScenario, simulator: BatchSimulator, *, keep_tasks: bool, watch: Watch, execution: Execution
 ) -> Applications:
-    """Run a scenario inline (``peers`` has no say here); a ``bridge.couplings.contract.Coupling``."""
+    """Run a scenario inline (``execution`` has no say here); a ``bridge.couplings.contract.Coupling``."""
     run = InlineRun(scenario, simulator, keep_tasks=keep_tasks)
     done = run.go_on(watch)
     assert done
@@ -42,13 +43,13 @@ class InlineRun:
 
     Parameters
     ----------
-    scenario : Scenario
+    scenario : ReadyScenario
     simulator : BatchSimulator
     keep_tasks : bool
         Whether to keep a record of every task.
     """
 
-    def __init__(self, scenario: Scenario, simulator: BatchSimulator, *, keep_tasks: bool) -> None:
+    def __init__(self, scenario: ReadyScenario, simulator: BatchSimulator, *, keep_tasks: bool) -> None:
         assert scenario.programs is not None
         self.scenario, self.programs = scenario, scenario.programs
         self.simulator, self.keep_tasks = simulator, keep_tasks

@@ -22,7 +22,7 @@ from bls.engine.state import BatchState
 from bls.simulator import BatchSimulator
 from bridge.couplings.contract import TaskColumns, core_gflop
 from bridge.couplings.inline_kept import Journal, Running, SavedStates
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.ready import ReadyScenario
 from traces.compiled import as_value, caller, function_table, own, types
 from traces.hooks import Hooks
 from traces.kernels.signatures import Floats, Floats2, Ints, Ints2, StateKind, Words
@@ -147,9 +147,11 @@ HOOKS = Hooks(
 )
 
 
-def _application_room(scenario: Scenario, widest: int, memo: int, *, changes: bool, wishes: bool) -> ApplicationState:
+def _application_room(
+    scenario: ReadyScenario, widest: int, memo: int, *, changes: bool, wishes: bool
+) -> ApplicationState:
     # Room for one application, as large as any needs.
-    programs, rules = scenario.programs, scenario.options.rules
+    programs, rules = scenario.programs, scenario.options.batch
     assert programs is not None
     resizes = rules.resizing > 0
     room, edges = programs.room(scenario.program, scenario.workload.cores)
@@ -178,13 +180,18 @@ def _application_room(scenario: Scenario, widest: int, memo: int, *, changes: bo
     )
 
 
-def new_inline_state(scenario: Scenario, simulator: BatchSimulator, *, keep_tasks: bool) -> InlineState:
+def new_inline_state(scenario: ReadyScenario, simulator: BatchSimulator, *, keep_tasks: bool) -> InlineState:
     """The inline state of a scenario that this simulator runs."""
-    workload, programs, program, level = scenario.workload, scenario.programs, scenario.program, scenario.options.level
+    workload, programs, program, level = (
+        scenario.workload,
+        scenario.programs,
+        scenario.program,
+        scenario.options.application,
+    )
     assert programs is not None
     cores, speeds = workload.cores, scenario.speeds.state
     n = len(cores)
-    rules, widths = scenario.options.rules, scenario.constraints.widths
+    rules, widths = scenario.options.batch, scenario.constraints.widths
     resizes = rules.resizing > 0
     wishes = rules.evolves and bool(programs.table.wishes.any())
     most = np.maximum(cores, widths.max_cores) if (resizes or rules.molds) and widths is not None else cores
@@ -221,7 +228,7 @@ def new_inline_state(scenario: Scenario, simulator: BatchSimulator, *, keep_task
         shared=shared,
         seed=np.array([scenario.model.seed], np.uint64),
         costs=Costs(
-            scenario.options.overhead_ns,
+            scenario.options.application.overhead_ns,
             level.latency_ns,
             int(level.master),
             int(bool(rules.releases)),

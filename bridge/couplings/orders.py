@@ -26,7 +26,7 @@ from bridge.protocol.messages import Start
 from bridge.protocol.network_fields import network_of
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64
 from bridge.protocol.task_payload import TaskPayload
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.ready import ReadyScenario
 from bridge.workers.assignment import Ahead, Order
 from traces.base.errors import InputError
 from traces.base.scale import HIGHEST, factor_of
@@ -48,14 +48,14 @@ class Orders:
 
     Parameters
     ----------
-    scenario : Scenario
+    scenario : ReadyScenario
     level : BatchLevel
         It is only read.
     records : bool
         Whether records are wanted.
     """
 
-    def __init__(self, scenario: Scenario, level: BatchLevel, *, records: bool) -> None:
+    def __init__(self, scenario: ReadyScenario, level: BatchLevel, *, records: bool) -> None:
         assert scenario.programs is not None
         self._scenario, self._level, self._records = scenario, level, records
         self._running = level if isinstance(level, RunningJobs) else None
@@ -79,7 +79,7 @@ class Orders:
         self._places: dict[int, Places] = {}  # the cores that jobs under way compute on, or did
         self._commands: dict[int, _Commands] = {}  # by row
         #: Whether applications release cores that they need no more.
-        self.own_releases = bool(scenario.options.rules.releases)
+        self.own_releases = bool(scenario.options.batch.releases)
         self._answered: dict[int, int] = {}  # the attempts that have answered, where a row may be ordered again
 
     @property
@@ -125,7 +125,7 @@ class Orders:
         ahead, gone = self._ahead(row, places, start_ns), self._gone(places)
         # Between which numbers of cores its job may request others, where it may.
         least, most = running.width_range(row) if running is not None and self._dealings.evolves else (0, 0)
-        latency, host = options.level.latency_ns, self._core_host[numbers]
+        latency, host = options.application.latency_ns, self._core_host[numbers]
         start = Start(
             job=row,
             attempt=self._answered.get(row, -1) + 1,
@@ -133,9 +133,9 @@ class Orders:
             core_speed_gflops=pack_float64(self.speed(numbers, start_ns)),
             technique=next((name for name in self._techniques[place] if name), "static"),
             parts=None,
-            overhead_ns=options.overhead_ns,
+            overhead_ns=options.application.overhead_ns,
             latency_ns=pack_int64(message_ns(host, host[0], latency)) if latency else None,
-            master=options.level.master,
+            master=options.application.master,
             core_host=pack_int32(host) if program.has_graph else None,
             network=self._network if program.has_graph else None,
             records=self._records,
@@ -146,7 +146,7 @@ class Orders:
             changes=tuple(sorted(gone + ahead.changes, key=lambda change: change.at_ns)),
             hints=tuple(commands.hints),
             resizes=resizes,
-            resize_ns=0 if resizes is None else options.level.resize_ns,
+            resize_ns=0 if resizes is None else options.application.resize_ns,
             wishes=m.WidthRange(least=least, most=most) if least < most else None,
             scales=tuple(commands.scales),
             stop_ns=stop_ns,
@@ -314,7 +314,7 @@ class Orders:
         wider = self._places[row] = places.with_cores(given, held, now_ns + 1)
         numbers = np.array(given, np.int64)
         host, options = self._core_host, self._scenario.options
-        latency = message_ns(host[numbers], host[places.number[0]], options.level.latency_ns)
+        latency = message_ns(host[numbers], host[places.number[0]], options.application.latency_ns)
         resizes.append(
             m.Resize(
                 at_ns=now_ns,
@@ -325,7 +325,7 @@ class Orders:
             )
         )
         changed = sum((len(one.places) + len(one.asked)) // 4 for one in resizes)
-        what = f"{RESIZE:{options.rules.resize}}: the width of job {self._level.job_number(row)} changes"
+        what = f"{RESIZE:{options.batch.resize}}: the width of job {self._level.job_number(row)} changes"
         what += f" {len(resizes)} times, by {changed} cores in all"
         _check_room(what, len(resizes), m.MAX_RESIZES, changed, m.MAX_RESIZED)
 
@@ -333,7 +333,7 @@ class Orders:
         wanted = np.flatnonzero(self._placed(row).last_there & wanted)
         hints.append(m.Hint(at_ns=now_ns, cores=pack_int32(wanted)))
         hinted = sum(len(one.cores) // 4 for one in hints)
-        what = f"{COORDINATION:{self._scenario.options.rules.coordination}}: job {self._level.job_number(row)} is told"
+        what = f"{COORDINATION:{self._scenario.options.batch.coordination}}: job {self._level.job_number(row)} is told"
         what += f" {len(hints)} times of {hinted} cores in all"
         _check_room(what, len(hints), m.MAX_HINTS, hinted, m.MAX_HINTED)
 

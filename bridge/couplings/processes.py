@@ -24,11 +24,12 @@ from bls.engine.status import BatchStatus
 from bls.options import BLS, FALLBACK
 from bls.policies.contract import OtherProgram
 from bls.running_jobs import RunningJobs
-from bridge.couplings.contract import Applications, BatchLevel, PeerOptions
+from bridge.couplings.contract import Applications, BatchLevel
 from bridge.couplings.orders import Orders
 from bridge.couplings.reports import Reports
+from bridge.options.execution import Execution
 from bridge.protocol.packing import unpack_int64
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.ready import ReadyScenario
 from bridge.watches import Watch
 from bridge.workers.assignment import Report
 from bridge.workers.needs import Needs
@@ -43,17 +44,17 @@ _PAUSE_JOBS = 500
 
 
 def run_pool(
-    scenario: Scenario, simulator: BatchLevel, *, keep_tasks: bool, watch: Watch, peers: PeerOptions
+    scenario: ReadyScenario, simulator: BatchLevel, *, keep_tasks: bool, watch: Watch, execution: Execution
 ) -> Applications:
     """Run a scenario with persistent worker processes; a ``bridge.couplings.contract.Coupling``."""
-    return _run(_Drive(scenario, simulator, keep_tasks, watch, peers, None))
+    return _run(_Drive(scenario, simulator, keep_tasks, watch, execution, None))
 
 
 def run_process(
-    scenario: Scenario, simulator: BatchLevel, *, keep_tasks: bool, watch: Watch, peers: PeerOptions
+    scenario: ReadyScenario, simulator: BatchLevel, *, keep_tasks: bool, watch: Watch, execution: Execution
 ) -> Applications:
     """Run a scenario with one process per job; a ``bridge.couplings.contract.Coupling``."""
-    return _run(_Drive(scenario, simulator, keep_tasks, watch, peers, 1))
+    return _run(_Drive(scenario, simulator, keep_tasks, watch, execution, 1))
 
 
 def _run(drive: _Drive) -> Applications:
@@ -118,15 +119,15 @@ class _Drive:
 
     def __init__(
         self,
-        scenario: Scenario,
+        scenario: ReadyScenario,
         level: BatchLevel,
         keep_tasks: bool,
         watch: Watch,
-        peers: PeerOptions,
+        execution: Execution,
         jobs_per_worker: int | None,
     ) -> None:
         assert scenario.technique is not None
-        self._scenario, self._level, self._watch, self._peers = scenario, level, watch, peers
+        self._scenario, self._level, self._watch, self._execution = scenario, level, watch, execution
         #: The level, if running jobs may receive commands and release cores; otherwise None.
         self._running = level if isinstance(level, RunningJobs) else None
         self._jobs_per_worker = jobs_per_worker
@@ -135,15 +136,21 @@ class _Drive:
         self._suspends = self._injected = 0
         #: Another program that decides: while it does, the batch level waits.
         self._decider = scenario.policy if isinstance(scenario.policy, OtherProgram) else None
-        aside = peers.listen is not None or self._decider is not None
+        aside = execution.listen is not None or self._decider is not None
         self._aside = ThreadPoolExecutor(1, "twolevel-batch") if aside else None
         #: From another thread: stop, and leave nothing behind. RuntimeError if it has ended.
         self.interrupt: Callable[[], object] = lambda: None
 
     async def run(self) -> Applications:
         """Open the supervisor, run to the end, and close it whatever happens."""
-        peers, needs = self._peers, self._needs()
-        how = peers.how_many(), self._jobs_per_worker, peers.timeout_s, peers.command, peers.socket
+        execution, needs = self._execution, self._needs()
+        how = (
+            execution.how_many(),
+            self._jobs_per_worker,
+            execution.als_timeout_s,
+            execution.als_command,
+            execution.socket,
+        )
         supervisor = Supervisor(*how, self._orders.technique, self._orders.program, needs=needs, hosts=self._wanted())
         done = False
         try:
@@ -169,8 +176,8 @@ class _Drive:
 
     def _wanted(self) -> Wanted | None:
         """What is said of other hosts."""
-        peers = self._peers
-        if peers.listen is None:
+        execution = self._execution
+        if execution.listen is None:
             return None
         from importlib.metadata import version
 
@@ -178,10 +185,10 @@ class _Drive:
         from bridge.workers.hosts import Wanted
         from bridge.workers.needed_files import needed_files
 
-        assert peers.token_file is not None  # PeerOptions has seen to it
-        certificate = peers.certificate or peers.token_file + CERTIFICATE_ENDING
+        assert execution.token_file is not None  # Execution has seen to it
+        certificate = execution.certificate or execution.token_file + CERTIFICATE_ENDING
         files = needed_files(self._orders.names())
-        return Wanted(peers.listen, peers.token_file, certificate, version("twolevel"), files)
+        return Wanted(execution.listen, execution.token_file, certificate, version("twolevel"), files)
 
     async def _drive(self, supervisor: Supervisor) -> None:
         level = self._level

@@ -16,7 +16,7 @@ from bridge.couplings.orders import Orders
 from bridge.couplings.places import Places
 from bridge.protocol.messages import Outcome, Records, Transfers
 from bridge.protocol.packing import unpack_float64, unpack_int32, unpack_int64
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.ready import ReadyScenario
 from bridge.workers.assignment import Report
 from traces.base.errors import PeerError
 from traces.compiled import Array
@@ -40,7 +40,7 @@ class Reports:
 
     Parameters
     ----------
-    scenario : Scenario
+    scenario : ReadyScenario
     level : BatchLevel
     orders : Orders
         The orders that were given.
@@ -48,7 +48,7 @@ class Reports:
         Whether records were asked for.
     """
 
-    def __init__(self, scenario: Scenario, level: BatchLevel, orders: Orders, *, keep_tasks: bool) -> None:
+    def __init__(self, scenario: ReadyScenario, level: BatchLevel, orders: Orders, *, keep_tasks: bool) -> None:
         assert scenario.programs is not None
         self._scenario, self._level, self._orders, self._keep_tasks = scenario, level, orders, keep_tasks
         self._programs: Programs = scenario.programs

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from bls.simulator import BatchSimulator
     from bridge.live.screen import LiveScreen
-    from bridge.scenarios.scenario import Scenario
+    from bridge.scenarios.ready import ReadyScenario
 
 _log = logging.getLogger("twolevel.live")
 
@@ -227,7 +227,7 @@ class Broadcast:
         if self._file is not None:
             self._file.remove()
 
-    def begin(self, scenario: Scenario, simulator: BatchSimulator, coupling: str) -> None:
+    def begin(self, scenario: ReadyScenario, simulator: BatchSimulator, coupling: str) -> None:
         """Before the first event."""
         options = {name: str(value) for name, value in scenario.options.names().items() if value is not None}
         sampler = Sampler(simulator, options | {"coupling": coupling})

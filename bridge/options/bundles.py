@@ -4,15 +4,64 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import update_wrapper
 from importlib import import_module
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
 
 import typer
 
 from bridge.spelling import flag, on_command_line
+from traces.base.declaration import Place, built, places
 from traces.base.option import Choice, Option
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Which options of a dataclass of ``traces.base.declaration`` a command takes: ``Annotated[Scenario, Taken(…)]``.
+
+    Attributes
+    ----------
+    only : tuple of Option
+        These; empty: all.
+    without : tuple of Option, or names of parts
+        All but these.
+    instead : tuple of Option
+        Options with another default or another help than those of the same name.
+    raw_of : type or None
+        The dataclass of which the command is given a mapping of values by key, as they were typed, and no instance.
+    """
+
+    only: tuple[Option[Any], ...] = ()
+    without: tuple[Option[Any] | str, ...] = ()
+    instead: tuple[Option[Any], ...] = ()
+    raw_of: type | None = None
+
+    def places(self, kind: type) -> list[Place]:
+        """The options that the command takes, and where their values are."""
+        only, without = {one.name for one in self.only}, {getattr(one, "name", one) for one in self.without}
+        other = {one.name: one for one in self.instead}
+        return [
+            Place(other[place.option.name], place.path, other[place.option.name].default)
+            if place.option.name in other
+            else place
+            for place in places(kind)
+            if (not only or place.option.name in only) and without.isdisjoint((place.option.name, place.path[0]))
+        ]
+
+
+@dataclass(frozen=True)
+class _Bundle:
+    # What the command is given in place of parameters: of each the key, and where its value goes.
+    kind: Any
+    paths: dict[str, tuple[str, ...]]
+    raw: bool = False
+
+    def built(self, values: dict[str, Any]) -> Any:
+        given = {key: values.pop(key) for key in self.paths}
+        if self.raw:
+            return given
+        return built(self.kind, {self.paths[key]: value for key, value in given.items() if value is not None})
 
 
 def bundled(command: Callable[..., None]) -> Callable[..., None]:
@@ -22,8 +71,8 @@ def bundled(command: Callable[..., None]) -> Callable[..., None]:
     ----------
     command : callable
         Its arguments are as Typer takes them, or ``Annotated[type, OPTION]`` with an OPTION that is declared. One that is
-        annotated with a dataclass, of such fields with defaults, is given an instance of it: each field is an option of its
-        own.
+        annotated with a dataclass, whose fields are such or hold options (``traces.base.declaration``), is given an instance
+        of it: each field is an option of its own. ``Annotated[kind, Taken(…)]`` takes some of the options.
 
     Returns
     -------
@@ -31,41 +80,57 @@ def bundled(command: Callable[..., None]) -> Callable[..., None]:
         The same, with the fields in place of such an argument. Its ``options`` are what is declared, by the argument's
         name, each with what it has by default.
     """
-    bundles: dict[str, Any] = {}
+    bundles: dict[str, _Bundle] = {}
     options: dict[str, tuple[Option[Any], Any]] = {}
     arguments: list[inspect.Parameter] = []
     hints = get_type_hints(command, include_extras=True)
     for argument in inspect.signature(command).parameters.values():
-        kind = hints[argument.name]
-        if is_dataclass(kind):
-            bundles[argument.name] = kind
+        hint = hints[argument.name]
+        kind, *marks = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+        taken = next((one for one in marks if isinstance(one, Taken)), Taken())
+        kind = taken.raw_of or kind
+        if not is_dataclass(kind):
+            given = [(argument.name, hint, argument.default)]
+        elif found := taken.places(cast(type, kind)):
+            paths = {place.option.key: place.path for place in found}
+            bundles[argument.name] = _Bundle(kind, paths, taken.raw_of is not None)
+            given = [_parameter(place) for place in found]
+        else:
+            bundles[argument.name] = _Bundle(kind, {one.name: (one.name,) for one in fields(kind)})
             types = get_type_hints(kind, include_extras=True)
             given = [(one.name, types[one.name], one.default) for one in fields(kind)]
-        else:
-            given = [(argument.name, kind, argument.default)]
-        for name, hint, default in given:
+        for name, annotation, default in given:
             missing = default is MISSING or default is inspect.Parameter.empty
-            if declared := declaration(hint):
+            if declared := declaration(annotation):
                 options[name] = declared, inspect.Parameter.empty if missing else default
             arguments.append(
                 inspect.Parameter(
                     name,
                     inspect.Parameter.KEYWORD_ONLY,
                     default=inspect.Parameter.empty if missing else default,
-                    annotation=_for_typer(hint, required=missing, said=default),
+                    annotation=_for_typer(annotation, required=missing, said=default),
                 )
             )
 
     def flat(**values: Any) -> None:
-        for name, kind in bundles.items():
-            values[name] = kind(**{one.name: values.pop(one.name) for one in fields(kind)})
-        command(**values)
+        command(**{name: bundle.built(values) for name, bundle in bundles.items()}, **values)
 
     made: Any = update_wrapper(flat, command)
     del made.__wrapped__
     made.__signature__, made.options = inspect.Signature(arguments), options
     made.__annotations__ = {one.name: one.annotation for one in arguments}
     return flat
+
+
+def _parameter(place: Place) -> tuple[str, Any, Any]:
+    # Name, annotation and default of the parameter that stands for an option.
+    option, default = place.option, place.default
+    kind: Any = list[str] if option.kind is tuple else option.kind
+    if option.name.isupper():
+        return option.key, Annotated[kind, option], MISSING
+    if not isinstance(default, option.kind) or option.kind is tuple:
+        default = None  # nothing is typed; or of a time, which is a number in Python and a text here
+    return option.key, Annotated[kind if default is not None else kind | None, option], default
 
 
 def declaration(hint: Any) -> Option[Any] | None:

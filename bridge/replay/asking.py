@@ -16,7 +16,7 @@ from bridge.replay.controller import Controller, Refused
 from bridge.replay.host_names import compressed
 from bridge.replay.messages import Launch
 from bridge.replay.trace.submissions import Submissions
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.ready import ReadyScenario
 from traces.base.errors import InputError, PeerError
 from traces.base.time import NS_PER_S
 
@@ -61,9 +61,9 @@ _MINUTE_NS = 60 * NS_PER_S
 class Asking:
     """Requests of a replay (``native/requests.c``)."""
 
-    def __init__(self, scenario: Scenario, controller: Controller, book: Book, asked: Submissions) -> None:
+    def __init__(self, scenario: ReadyScenario, controller: Controller, book: Book, asked: Submissions) -> None:
         self._workload, self._constraints, self._platform = scenario.workload, scenario.constraints, scenario.platform
-        self._requeue = int(scenario.options.rules.on_failure == "requeue")
+        self._requeue = int(scenario.options.batch.on_failure == "requeue")
         self._controller, self._book, self._asked = controller, book, asked
 
     def _fields(self, row: int, longer_ns: int = 0) -> list[str]:

@@ -15,7 +15,8 @@ from bridge.replay.configuration import Configuration, of_machine, settings
 from bridge.replay.installed import installed_slurm
 from bridge.replay.run import Replay, ReplayOptions, replay
 from bridge.replay.site import of_site
-from bridge.scenarios.scenario import Options, Scenario
+from bridge.scenarios.ready import ReadyScenario
+from bridge.scenarios.scenario import Scenario
 from traces.base.errors import InputError
 from traces.base.time import NS_PER_S, format_ns
 
@@ -28,12 +29,11 @@ _GOLDEN = 0.6180339887498949
 _MS = 1_000_000
 
 
-def replay_options(plain: Options) -> ReplayOptions:
+def replay_options(plain: Scenario) -> ReplayOptions:
     """The options of a run in which Slurm decides: as those of a run, but jobs end at their limit."""
     given = {one.name: getattr(plain, one.name) for one in fields(plain)}
-    given["rules"] = replace(plain.rules, kill_at_walltime=True)
-    if plain.constraints.switches is not None:
-        given["allocator"] = "topology"  # Slurm looks at switches
+    allocator = plain.batch.allocator if plain.batch.switches is None else "topology"  # Slurm looks at switches
+    given["batch"] = replace(plain.batch, kill_at_walltime=True, allocator=allocator)
     return ReplayOptions(**given)
 
 
@@ -110,7 +110,7 @@ class SlurmChoice:
         installed_slurm()
         self.phase(self.configuration(machine), 0)
 
-    def replay(self, scenario: Scenario, folder: Path, *, repeat: int, keep_tasks: bool, watch: Watch) -> Replay:
+    def replay(self, scenario: ReadyScenario, folder: Path, *, repeat: int, keep_tasks: bool, watch: Watch) -> Replay:
         """Run a scenario, with the phase of a repeat; ``folder`` is an empty one. Errors as ``bridge.replay.run.replay``."""
         found = self.configuration(scenario.platform)
         return replay(

@@ -28,7 +28,7 @@ from bridge.replay.nodes import Cleaning, Happenings, NodeController
 from bridge.replay.trace.dependents import Dependents
 from bridge.replay.trace.node_states import NodeStates
 from bridge.replay.trace.submissions import Submissions
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.ready import ReadyScenario
 from traces.base.errors import InputError, PeerError
 from traces.base.time import NS_PER_S, format_ns
 from traces.lifecycle import Ending
@@ -58,7 +58,7 @@ class Course:
 
     def __init__(
         self,
-        scenario: Scenario,
+        scenario: ReadyScenario,
         controller: Controller,
         clock: Clock,
         nodes: NodeController,
@@ -262,7 +262,7 @@ class Course:
         return [f"begin={self._date_s(eligible_ns)}"]
 
     def _look_when_switches_do_not_matter(self, row: int) -> None:
-        wait_ns = self._scenario.options.rules.switch_wait_ns
+        wait_ns = self._scenario.options.batch.switch_wait_ns
         asked = self._scenario.constraints.requests
         if wait_ns is not None and asked is not None and asked.switches[row]:
             self._agenda.push(self.now_ns + wait_ns, LOOK)
@@ -305,7 +305,7 @@ class Course:
         if (next_ns := self.states.change(host)) is not None and next_ns < NEVER_UP:
             self._agenda.push(next_ns, NODE, host)
         name, down = self._nodes[host].name, self.states.down(host)
-        requeues = self._scenario.options.rules.on_failure == "requeue"
+        requeues = self._scenario.options.batch.on_failure == "requeue"
         cut = self.book.on_host(host) if down else []
         for row in cut:
             # A job that was allocated, and not submitted, has no script that could be run again.
@@ -329,7 +329,7 @@ class Course:
             self._ask.set_node(self._nodes[host].name, "drain" if self._drains.down(host) else "resume")
 
     def _requeue(self, row: int) -> None:
-        columns, most = self.book.columns, self._scenario.options.rules.max_attempts
+        columns, most = self.book.columns, self._scenario.options.batch.max_attempts
         if columns.attempt[row] + 1 >= most:
             raise InputError(f"job {self.book.job(row)} was cut {most} times by nodes that go down ({MAX_ATTEMPTS})")
         self.book.requeue(row, self.now_ns)

@@ -9,7 +9,7 @@ from bls.inputs import deadlines_ns
 from bls.metrics.schedule import Downtime
 from bls.running_jobs import Dealings, JobColumns
 from bridge.replay.course import Course
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.ready import ReadyScenario
 from traces.compiled import Array
 
 
@@ -19,11 +19,11 @@ class SlurmLevel:
     #: Slurm ends jobs, whatever their applications have told; and nobody decides before the end of a job that starts is known.
     dealings = Dealings(directs=True, awaits_outcomes=True)
 
-    def __init__(self, scenario: Scenario, course: Course) -> None:
+    def __init__(self, scenario: ReadyScenario, course: Course) -> None:
         self._scenario, self._course = scenario, course
         self._book, self._answers = course.book, course.answers
         self._jobs = len(scenario.workload)
-        self.deadline_ns = deadlines_ns(scenario.workload, scenario.options.slack)
+        self.deadline_ns = deadlines_ns(scenario.workload, scenario.options.batch.slack)
 
     @property
     def now_ns(self) -> int:

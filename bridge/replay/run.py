@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from bls.engine.status import BatchStatus
 from bls.policies.slurm.parameters import LEAD_NS
 from bls.workloads.calendar import Calendar
-from bridge.couplings import Applications, PeerOptions, Watch
+from bridge.couplings import Applications, Watch
 from bridge.couplings.contract import nothing_done
 from bridge.options.declared import SLURM_SET
+from bridge.options.execution import Execution
 from bridge.replay.clock import Clock, Pace
 from bridge.replay.configuration import Configuration
 from bridge.replay.controller import Controller
@@ -26,7 +27,8 @@ from bridge.replay.trace.log_words import log_words
 from bridge.replay.trace.submissions import configured, submissions
 from bridge.runs.result import BatchNotes, Result
 from bridge.runs.simulation import application_notes, ledger_of
-from bridge.scenarios.scenario import Options, Scenario
+from bridge.scenarios.ready import ReadyScenario
+from bridge.scenarios.scenario import Scenario
 from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
 from traces.base.written_file import write_text
@@ -68,7 +70,7 @@ KEPT = ("slurm.conf", "topology.conf", "slurmctld.log")
 
 
 @dataclass(frozen=True)
-class ReplayOptions(Options):
+class ReplayOptions(Scenario):
     """Of a run in which Slurm decides at the batch level."""
 
     def names(self) -> dict[str, object]:
@@ -94,7 +96,7 @@ class Replay:
 
 
 def replay(
-    scenario: Scenario,
+    scenario: ReadyScenario,
     found: Configuration,
     slurm: Slurm,
     folder: Path,
@@ -192,12 +194,12 @@ def _lead_ns(found: Configuration, phase_ns: int | None, rate: float) -> int:
     return lead_ns + round(rate * _STARTS_S) * NS_PER_S
 
 
-def _run(scenario: Scenario, level: SlurmLevel, keep_tasks: bool, watch: Watch) -> Applications:
+def _run(scenario: ReadyScenario, level: SlurmLevel, keep_tasks: bool, watch: Watch) -> Applications:
     if scenario.technique is not None:
         from bridge.couplings.processes import run_pool  # which jobs of recorded run times do not need
 
         # An end has to be known before Slurm goes on: one process has all that there is to do.
-        return run_pool(scenario, level, keep_tasks=keep_tasks, watch=watch, peers=PeerOptions(workers=1))
+        return run_pool(scenario, level, keep_tasks=keep_tasks, watch=watch, execution=Execution(workers=1))
     while level.advance(_PAUSE_JOBS) != BatchStatus.DONE:
         watch(level.ended, level.now_ns)
     return nothing_done(scenario, level)

@@ -7,20 +7,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any, get_type_hints
 
-from als.options import RESIZE_COST
-from bls.options import DECISION_COST, DECISIONS, FAIR_START, OBSERVE
+from bls.options import DECISIONS, FAIR_START, OBSERVE
 from bridge.options.bundles import declaration
-from bridge.options.coupling import CouplingOptions, HostOptions
-from bridge.options.declared import NO_TRACE, OUT, TASKS_TABLE, TRACE_FORMATS
+from bridge.options.declared import NO_TRACE, OUT, TASKS_TABLE, TRACE_FORMATS, WORKLOAD
 from bridge.options.tracing import TraceOptions
-from bridge.scenarios.options import ApplicationOptions, ScenarioOptions, SchedulerOptions
+from bridge.scenarios.scenario import Scenario
 from bridge.spelling import flag
+from traces.base.declaration import places
 from traces.base.option import Option
-
-_BUNDLES = (SchedulerOptions, ApplicationOptions, ScenarioOptions, CouplingOptions, HostOptions)
-
-#: Options that a record has under another name.
-_RECORDED_AS = {RESIZE_COST.name: "resize_ns"}
 
 #: What a record has of what was written, and which options ask for it.
 _WRITTEN = {"tasks_table": TASKS_TABLE, "keep_decisions": DECISIONS, "fair_start": FAIR_START}
@@ -72,7 +66,8 @@ def _traced(arguments: Mapping[str, Any]) -> list[str]:
 
 def run_options() -> dict[str, Option[Any]]:
     """The declared options of ``twolevel run`` by their fields' names."""
-    return {name: option for bundle in _BUNDLES for name, option in _declared(bundle)}
+    apart = (WORKLOAD, *_WRITTEN.values())
+    return {place.option.key: place.option for place in places(Scenario) if place.option not in apart}
 
 
 def _declared(bundle: type) -> Iterator[tuple[str, Option[Any]]]:
@@ -83,10 +78,9 @@ def _declared(bundle: type) -> Iterator[tuple[str, Option[Any]]]:
 
 
 def _value(arguments: Mapping[str, Any], name: str, option: Option[Any]) -> Any:
-    keys = (name, f"{name}_ns", f"{name}_s", _RECORDED_AS.get(option.name, name))
-    value = next((arguments[key] for key in keys if key in arguments), None)
-    if option is DECISION_COST and isinstance(value, int):
-        return f"{value}ns"
+    value = next((arguments[key] for key in (name, option.keyword) if key in arguments), None)
+    if option.keyword.endswith("_ns") and not option.is_time and isinstance(value, int):
+        return f"{value}ns" if value else None  # a time, of which a bare number is s
     return value
 
 

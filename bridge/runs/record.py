@@ -14,7 +14,7 @@ from bridge.runs.library_versions import versions
 from bridge.runs.node_table import node_columns
 from bridge.runs.result import Result
 from bridge.runs.tracing import TraceRequest
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.ready import ReadyScenario
 from traces.base.memory import give_back_memory
 from traces.base.processor import processor_model
 from traces.ledger_tables import HINTS, RELEASES, SCALES, TASKS, TRANSFERS, WIDTHS
@@ -69,7 +69,7 @@ def write_run(
             write_rows(result.power.domain_columns, folder / "power_domains.parquet")
     if nodes:
         write_rows(node_columns(result), folder / "nodes.parquet")
-    if scenario.options.rules.keep_decisions:
+    if scenario.options.batch.keep_decisions:
         write_rows(result.notes.decision_columns, folder / "decisions.parquet")
     if scenario.notes:
         write_frame(result.observations, folder / "observations.parquet")
@@ -77,7 +77,7 @@ def write_run(
     if trace:
         request = TraceRequest() if trace is True else trace
         written = [path.relative_to(folder / "trace") for path in request.write(result.traced, folder / "trace")]
-    notes, known = result.application_notes, scenario.options.level.map
+    notes, known = result.application_notes, scenario.options.application.map
     record = run_record(scenario, arguments, _workload_record(scenario.workload), metrics) | {
         "applications": {} if known is None else known.counts(scenario.program),
         "chosen": notes.times_chosen,
@@ -95,7 +95,7 @@ def write_run(
 
 
 def run_record(
-    scenario: Scenario, arguments: Mapping[str, Any], workload: Mapping[str, Any], metrics: Mapping[str, Any]
+    scenario: ReadyScenario, arguments: Mapping[str, Any], workload: Mapping[str, Any], metrics: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The record of a run in which nothing was simulated but the batch level, and deciding has cost nothing.
 

@@ -21,7 +21,7 @@ from bls.metrics.schedule import Allocations, Downtime, Schedule
 from bls.options import LIMITS, POWER
 from bridge.options.declared import TRACE_DETAIL, TRACE_FORMATS
 from bridge.runs.tracing import technique_labels
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.ready import ReadyScenario
 from traces import ledger_tables, tables
 from traces.base.errors import InputError
 from traces.base.notebook import html_table
@@ -166,7 +166,7 @@ def _counted(counts: Mapping[str, int]) -> str:
 
 
 def summary_rows(
-    scenario: Scenario, metrics: Mapping[str, Any], n_cores: int, times_chosen: Mapping[str, int]
+    scenario: ReadyScenario, metrics: Mapping[str, Any], n_cores: int, times_chosen: Mapping[str, int]
 ) -> list[tuple[str, str]]:
     """The figures of a run that a person looks at first: (name, text)."""
     options = scenario.options.names()
@@ -201,7 +201,7 @@ def summary_rows(
     return rows
 
 
-def _places(scenario: Scenario) -> list[tuple[str, str]]:
+def _places(scenario: ReadyScenario) -> list[tuple[str, str]]:
     # Nothing of a policy that places jobs itself: neither takes part.
     if "allocator" in unaware_of(scenario.policy):
         return []
@@ -233,17 +233,17 @@ def _bridge_rows(coupling: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def _drawn(scenario: Scenario) -> tuple[str, str]:
+def _drawn(scenario: ReadyScenario) -> tuple[str, str]:
     options = scenario.options
-    level = options.level
+    level = options.application
     if scenario.technique is None or (level.map is None and not takes_variation(level.lengths)):
         return "seed", str(options.seed)
-    return "variation, seed", f"{options.variation:g}, {options.seed}"
+    return "variation, seed", f"{options.application.variation:g}, {options.seed}"
 
 
-def _level(scenario: Scenario) -> list[tuple[str, str]]:
+def _level(scenario: ReadyScenario) -> list[tuple[str, str]]:
     # What was chosen for the application level, where it was.
-    level, overhead_ns = scenario.options.level, scenario.options.overhead_ns
+    level, overhead_ns = scenario.options.application, scenario.options.application.overhead_ns
     rows: list[tuple[str, str]] = []
     if scenario.technique is None:
         return rows  # nothing of it took part
@@ -270,7 +270,7 @@ class Result:
 
     Attributes
     ----------
-    scenario : Scenario
+    scenario : ReadyScenario
         What was simulated.
     ledger : Ledger
         What happened.
@@ -282,7 +282,7 @@ class Result:
         What else the application level has to tell.
     """
 
-    scenario: Scenario
+    scenario: ReadyScenario
     ledger: Ledger
     coupling: Mapping[str, Any]
     notes: BatchNotes

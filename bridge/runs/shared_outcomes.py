@@ -15,10 +15,10 @@ from bls.policies.reject import Reject
 from bls.workloads.workload import Workload
 from bridge.couplings import Applications
 from bridge.runs.result import Result
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.ready import ReadyScenario
 
 
-def same_anywhere(scenario: Scenario) -> bool:
+def same_anywhere(scenario: ReadyScenario) -> bool:
     """Whether what becomes of each application depends neither on the cores that its job gets nor on when it starts."""
     options, workload, speeds = scenario.options, scenario.workload, scenario.platform.core_speed_gflops
     return (
@@ -29,16 +29,16 @@ def same_anywhere(scenario: Scenario) -> bool:
         )  # which says only as it is met whether it directs running jobs
         and not directs(scenario.policy)
         and bool((speeds == speeds[0]).all())
-        and not options.level.speeds
-        and options.level.latency_ns == 0
+        and not options.application.speeds
+        and options.application.latency_ns == 0
         and not scenario.sends
-        and not options.rules.kill_at_walltime
-        and not options.rules.releases  # which are told when a job starts
-        and not (options.rules.resizing or options.rules.molds)
-        and options.rules.estimates in ("requested", "application")  # others may look at recorded run times
+        and not options.batch.kill_at_walltime
+        and not options.batch.releases  # which are told when a job starts
+        and not (options.batch.resizing or options.batch.molds)
+        and options.batch.estimates in ("requested", "application")  # others may look at recorded run times
         and (scenario.power is None or not scenario.power.slows)
-        and options.constraints.failures is None
-        and options.constraints.windows is None
+        and options.batch.failures is None
+        and options.batch.windows is None
         and not bool(workload.run_unknown.any())
         and not bool((workload.cancel_ns >= 0).any())
         and not bool(workload.preset.any())

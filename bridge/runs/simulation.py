@@ -4,74 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from als.options import ALS, OVERHEAD, TASKS_PER_CORE, VARIATION
-from als.schedulers import AnyScheduler
-from bls.allocators import Allocator
-from bls.constraints.options import ConstraintOptions
+from als.options import ALS
 from bls.engine.status import BatchStatus
-from bls.estimates import AnyEstimator
 from bls.fair_start import check_fair_start, fair_starts
 from bls.machine.platform import Platform
 from bls.options import (
-    ALLOCATOR,
-    BLS,
-    BLS_COMMAND,
-    CANCELLED,
     FAIR_START,
     FALLBACK,
-    OVERSIZE,
     POWER_OF,
-    PRESET,
-    SELECT,
-    SLACK,
     SLEEP_AFTER,
 )
-from bls.policies import AnyPolicy
 from bls.policies.contract import OtherProgram
-from bls.scheduler_options import Rules
 from bls.simulator import BatchSimulator
 from bls.view import AnyObserver
-from bls.workloads.seeded import given_workload
 from bls.workloads.workload import Workload
-from bridge.couplings import Applications, Coupling, PeerOptions, RunWatch, Watch, coupling
+from bridge.couplings import Applications, RunWatch, Watch, check_execution, coupling
 from bridge.couplings.contract import BatchLevel, nothing_done
 from bridge.options.declared import (
     ALS_COMMAND,
-    ALS_TIMEOUT,
-    BLS_TIMEOUT,
-    CERTIFICATE,
     COUPLING,
     KEEP_TASKS,
     LISTEN,
-    SOCKET,
-    TOKEN_FILE,
-    WORKERS,
 )
+from bridge.options.execution import Execution
 from bridge.runs.kernels import prepare_run, prepare_workers
 from bridge.runs.result import ApplicationNotes, BatchNotes, Result
 from bridge.runs.shared_outcomes import lasting_as_in, outcomes_of
-from bridge.scenarios.application_level import ApplicationLevel
 from bridge.scenarios.companions import check_used
-from bridge.scenarios.machine import given_platform, platform_for, warn_of_paper_machine
-from bridge.scenarios.options import SchedulerOptions
-from bridge.scenarios.scenario import RECORDED, Options, Scenario, load_workload
-from bridge.schedulers import scheduler_of
+from bridge.scenarios.machine import given_platform, warn_of_paper_machine
+from bridge.scenarios.ready import ReadyScenario
+from bridge.scenarios.scenario import Scenario
+from bridge.schedulers import decided
 from bridge.watches import Pace
 from traces.base.errors import InputError, at
 from traces.base.memory import free_memory_bytes, give_back_memory
-from traces.base.shared_options import SEED
 from traces.compiled import Array
 from traces.kernels.progress import working_s
 from traces.ledger import JobRecords, Ledger, PassRecords
 
 if TYPE_CHECKING:
-    from bls.power.options import PowerOptions
+    pass
 
 #: Memory of one task's record while it is made, and of one transfer's.
 _RECORD_BYTES, _TRANSFER_BYTES = 36, 32
@@ -84,7 +61,7 @@ def _unwatched(ended: int, now_ns: int) -> None:
     pass
 
 
-def _check_memory(scenario: Scenario) -> None:
+def _check_memory(scenario: ReadyScenario) -> None:
     # Better one line now than to be killed for want of memory after an hour.
     assert scenario.programs is not None
     tasks = scenario.programs.expected_tasks(scenario.program, scenario.workload.cores)
@@ -99,7 +76,7 @@ def _check_memory(scenario: Scenario) -> None:
         )
 
 
-def _check_widths(scenario: Scenario, coupling_name: str) -> None:
+def _check_widths(scenario: ReadyScenario, coupling_name: str) -> None:
     from bridge.protocol.message_fields import MAX_CORES  # which inline no message needs
 
     if (widest := int(scenario.workload.cores.max())) > MAX_CORES:
@@ -115,7 +92,7 @@ def _run_batch_level(simulator: BatchSimulator, watch: Watch) -> None:
         watch(simulator.ended, simulator.now_ns)
 
 
-def ledger_of(scenario: Scenario, level: BatchLevel, applications: Applications) -> Ledger:
+def ledger_of(scenario: ReadyScenario, level: BatchLevel, applications: Applications) -> Ledger:
     workload, columns = scenario.workload, level.columns()
     origin = columns.origin
 
@@ -161,7 +138,7 @@ def ledger_of(scenario: Scenario, level: BatchLevel, applications: Applications)
     return Ledger(machine, jobs, applications.records, applications.transfers, ids=workload.ids, **told)
 
 
-def _loops(scenario: Scenario, applications: Applications, ledger: Ledger) -> Array:
+def _loops(scenario: ReadyScenario, applications: Applications, ledger: Ledger) -> Array:
     if ledger.widths is None:
         return applications.loops
     from bridge.runs.presence import efficient  # which only such runs need
@@ -170,9 +147,9 @@ def _loops(scenario: Scenario, applications: Applications, ledger: Ledger) -> Ar
 
 
 def application_notes(
-    scenario: Scenario, origin: Array, applications: Applications, ledger: Ledger
+    scenario: ReadyScenario, origin: Array, applications: Applications, ledger: Ledger
 ) -> ApplicationNotes:
-    programs, known = scenario.programs, scenario.options.level.map
+    programs, known = scenario.programs, scenario.options.application.map
     rules = () if programs is None else tuple(programs.rules.names)
     names = () if known is None else (*(one.name for one in known.applications), "default")
     return ApplicationNotes(
@@ -185,7 +162,7 @@ def application_notes(
 
 
 def batch_simulator(
-    scenario: Scenario,
+    scenario: ReadyScenario,
     observers: Sequence[AnyObserver] = (),
     lasting: Workload | None = None,
     *,
@@ -198,11 +175,11 @@ def batch_simulator(
         scenario.platform,
         scenario.policy,
         scenario.allocator,
-        rules=scenario.options.rules,
+        rules=scenario.options.batch,
         constraints=scenario.constraints,
         observers=observers,
         seed=scenario.options.seed,
-        slack=scenario.options.slack,
+        slack=scenario.options.batch.slack,
         recorded=recorded,
         requested=scenario.requested,
         loses=not recorded and (stranger or scenario.speeds.loses),
@@ -210,7 +187,7 @@ def batch_simulator(
     )
 
 
-def _notes(scenario: Scenario, simulator: BatchSimulator, fair_start: bool) -> BatchNotes:
+def _notes(scenario: ReadyScenario, simulator: BatchSimulator, fair_start: bool) -> BatchNotes:
     dependencies, workload, power = scenario.constraints.dependencies, scenario.workload, scenario.power
     rows = simulator.columns().origin.tolist() if workload.names or workload.ids else None
     return BatchNotes(
@@ -231,7 +208,7 @@ def _notes(scenario: Scenario, simulator: BatchSimulator, fair_start: bool) -> B
     )
 
 
-def check_records(scenario: Scenario, keep_tasks: bool) -> None:
+def check_records(scenario: ReadyScenario, keep_tasks: bool) -> None:
     """See that the records of tasks are kept where they are needed.
 
     Raises
@@ -247,12 +224,11 @@ def check_records(scenario: Scenario, keep_tasks: bool) -> None:
 
 
 def run(
-    scenario: Scenario,
+    scenario: ReadyScenario,
     *,
-    coupling_name: str = COUPLING.default,
+    execution: Execution | None = None,
     keep_tasks: bool = True,
     fair_start: bool = False,
-    peers: PeerOptions | None = None,
     watch: Watch = _unwatched,
     like: Result | None = None,
     check: bool = False,
@@ -261,16 +237,14 @@ def run(
 
     Parameters
     ----------
-    scenario : Scenario
+    scenario : ReadyScenario
         What to simulate.
-    coupling_name : str
-        ``inline``, ``pool`` or ``process``; the result is the same, only the cost differs.
+    execution : Execution, optional
+        How applications are run, if not as the scenario says; the result is the same, only the cost differs.
     keep_tasks : bool
         Whether to keep a record of every task.
     fair_start : bool
         Whether to find out when each job would have started if no later one had come (``bls.fair_start``).
-    peers : PeerOptions, optional
-        How application processes are run.
     watch : Watch
         Notified of the progress; and shown the run, if it is a ``bridge.couplings.RunWatch``.
     like : Result, optional
@@ -289,22 +263,25 @@ def run(
     TwolevelError
         If a plug-in or an application process fails; an InvariantError, if a check does.
     """
-    peers = peers or PeerOptions()
-    couple = coupling(coupling_name)
-    if peers.command is not None and coupling_name == "inline":
+    execution = execution or scenario.options.execution
+    check_execution(execution)
+    coupling_name = execution.coupling
+    if execution.als_command is not None and coupling_name == "inline":
         raise InputError(f"{ALS_COMMAND} needs {COUPLING:pool} or process: inline runs no other program")
-    if peers.listen is not None and (coupling_name == "inline" or scenario.technique is None):
+    if execution.listen is not None and (coupling_name == "inline" or scenario.technique is None):
         what = (
             f"with {ALS:recorded} there are no applications"
             if scenario.technique is None
             else "inline runs no other process"
         )
         raise InputError(f"{LISTEN} needs {COUPLING:pool} or process: {what}")
-    if peers.command is not None and scenario.technique is None:
-        raise InputError(f"{at(str(ALS_COMMAND), peers.command)}: with {ALS:recorded} no application is simulated")
+    if execution.als_command is not None and scenario.technique is None:
+        raise InputError(
+            f"{at(str(ALS_COMMAND), execution.als_command)}: with {ALS:recorded} no application is simulated"
+        )
     check_records(scenario, keep_tasks)
     if fair_start:
-        check_fair_start(scenario.policy, scenario.options.rules)
+        check_fair_start(scenario.policy, scenario.options.batch)
         if (depends := scenario.constraints.dependencies) is not None and depends.several:
             raise InputError(
                 f"{FAIR_START}: not with jobs that wait for several others; allowed: one preceding job each"
@@ -323,30 +300,28 @@ def run(
         _check_widths(scenario, coupling_name)
     give_back_memory(len(scenario.workload))  # of a log that was read, and of which some jobs were taken
     prepare_run(applications=scenario.technique is not None)
-    if coupling_name != "inline" and peers.command is None:
+    if coupling_name != "inline" and execution.als_command is None:
         prepare_workers()
     scenario = scenario.for_one_run()
     policy: Any = scenario.policy
     with policy if isinstance(policy, AbstractContextManager) else nullcontext():
-        result = _simulated(scenario, couple, coupling_name, keep_tasks, fair_start, peers, watch, like, check)
+        result = _simulated(scenario, execution, keep_tasks, fair_start, watch, like, check)
     give_back_memory(len(result.ledger.jobs))
     return result
 
 
 def _simulated(
-    scenario: Scenario,
-    couple: Coupling,
-    coupling_name: str,
+    scenario: ReadyScenario,
+    execution: Execution,
     keep_tasks: bool,
     fair_start: bool,
-    peers: PeerOptions,
     watch: Watch,
     like: Result | None,
     check: bool,
 ) -> Result:
-    began = working_s()
+    began, coupling_name = working_s(), execution.coupling
     lasting = None if like is None else lasting_as_in(scenario.workload, like)
-    simulator = batch_simulator(scenario, scenario.observers, lasting, stranger=peers.command is not None)
+    simulator = batch_simulator(scenario, scenario.observers, lasting, stranger=execution.als_command is not None)
     if check:
         few = max(1, len(scenario.workload) // _CHECKS)
         inline = coupling_name == "inline" or scenario.technique is None or like is not None
@@ -361,7 +336,8 @@ def _simulated(
         _run_batch_level(simulator, watch)
         applications = nothing_done(scenario, simulator)
     else:
-        applications = couple(scenario, simulator, keep_tasks=keep_tasks, watch=watch, peers=peers)
+        couple = coupling(coupling_name)
+        applications = couple(scenario, simulator, keep_tasks=keep_tasks, watch=watch, execution=execution)
     if isinstance(watch, RunWatch):
         watch.finish()
     cost = {"name": coupling_name, "simulation_s": working_s() - began, **applications.cost}
@@ -378,7 +354,7 @@ def _simulated(
 
 
 def result_of(
-    scenario: Scenario, simulator: BatchSimulator, applications: Applications, cost: dict[str, Any]
+    scenario: ReadyScenario, simulator: BatchSimulator, applications: Applications, cost: dict[str, Any]
 ) -> Result:
     """The result of a simulation that is over, and stays."""
     ledger, notes = ledger_of(scenario, simulator, applications), _notes(scenario, simulator, fair_start=False)
@@ -386,107 +362,36 @@ def result_of(
     return Result(scenario, ledger, cost, notes, own_notes)
 
 
-def _rules(rules: Rules, backfill: str | int | None, estimates: str | AnyEstimator | None) -> Rules:
-    given: dict[str, Any] = {"backfill": None if backfill is None else str(backfill), "estimates": estimates}
-    return replace(rules, **{name: value for name, value in given.items() if value is not None})
-
-
-def _deciding(bls: str | AnyPolicy, command: str | None, timeout_s: float, socket: str) -> str | AnyPolicy:
-    if command is None:
-        return bls
-    said = None if bls == BLS.default else str(bls)  # a default that is written out cannot be told from one that is not
-    return scheduler_of(SchedulerOptions(said, command, timeout_s), socket)
-
-
 def simulate(
-    workload: Workload | str | Path,
+    workload: Workload | str | Path | Scenario,
     platform: Platform | str | Path | None = None,
     *,
-    bls: str | AnyPolicy = BLS.default,
-    als: str | AnyScheduler = ALS.default,
-    variation: float = VARIATION.default,
-    seed: int = SEED.default,
-    select: str = SELECT.default,
-    oversize: str = OVERSIZE.default,
-    tasks_per_core: int = TASKS_PER_CORE.default,
-    overhead_ns: int = OVERHEAD.default,
-    slack: float = SLACK.default,
-    allocator: str | Allocator = ALLOCATOR.default,
-    backfill: str | int | None = None,
-    estimates: str | AnyEstimator | None = None,
-    rules: Rules | None = None,
-    constraints: ConstraintOptions | None = None,
-    level: ApplicationLevel | None = None,
-    power: PowerOptions | None = None,
-    preset: bool | None = PRESET.default,
-    cancelled: bool = CANCELLED.default,
     observers: Sequence[str | AnyObserver] = (),
     requested: Mapping[int, str] | None = None,
-    coupling: str = COUPLING.default,
-    workers: int | None = WORKERS.default,
-    als_command: str | None = ALS_COMMAND.default,
-    als_timeout_s: float = ALS_TIMEOUT.default,
-    bls_command: str | None = BLS_COMMAND.default,
-    bls_timeout_s: float = BLS_TIMEOUT.default,
-    socket: str = SOCKET.default,
-    listen: str | None = LISTEN.default,
-    token_file: str | None = TOKEN_FILE.default,
-    certificate: str | None = CERTIFICATE.default,
     keep_tasks: bool = True,
     fair_start: bool = False,
+    **options: Any,
 ) -> Result:
     """Simulate a workload on a platform at both levels.
 
     Parameters
     ----------
-    workload : Workload, str or Path
-        A workload, the path of one in any format of ``bls.workloads``, plain or compressed, ``sample``: the shipped one, or
-        ``FILE.py:NAME``, a function that makes one of the seed.
+    workload : Workload, str, Path or Scenario
+        As :class:`bridge.scenarios.scenario.Jobs` says; or all options at once, as a scenario.
     platform : Platform, str or Path, optional
-        A platform, the path of a TOML file, ``paper`` (the two-level paper's 4 hosts × 64 cores), another one of
-        ``bls.machine.published``, as ``demand-response``, or ``log``: the machine that the log names. Default with
-        ``als="recorded"`` ``log``, where it names one; else ``paper``.
-    bls, als, variation, seed, tasks_per_core, overhead_ns, slack, allocator
-        See :class:`bridge.scenarios.scenario.Options`.
-    select : str
-        As :func:`bls.workloads.selection.select`.
-    oversize : str
-        What becomes of jobs wider than the platform: ``reject`` or ``clamp``.
-    backfill : str or int, optional
-        ``none``, ``easy``, ``conservative``, or a number of reservations: that of ``rules`` by default.
-    estimates : str or estimator, optional
-        Who says how long jobs run (``bls.estimates``): that of ``rules`` by default.
-    rules : Rules, optional
-        How the batch level behaves: see :class:`bls.scheduler_options.Rules`.
-    constraints : ConstraintOptions, optional
-        Memory, requests, windows, failures, dependencies, switches: see :class:`bls.constraints.options.ConstraintOptions`.
-    level : ApplicationLevel, optional
-        Task lengths, messages, the applications' map, core speeds: see
-        :class:`bridge.scenarios.application_level.ApplicationLevel`.
-    power : PowerOptions, optional
-        What the machine draws is to be found out, perhaps under limits: see :class:`bls.power.options.PowerOptions`.
-    preset : bool, optional
-        Whether a selected window starts with the jobs that, according to the log, run or wait then, or with an empty
-        machine. By default with these jobs, where the log records their starts and the platform has room for them;
-        ``result.scenario.workload.window_text`` says which.
-    cancelled : bool
-        With the jobs that were withdrawn before they started.
+        As :class:`bridge.scenarios.scenario.Machine` says.
     observers : sequence of str, Observer or AdditionalData
         Who looks at the run, as objects or ``FILE.py:NAME``.
     requested : mapping of int to str, optional
         The cores each job requests, as ``{17: "0-3 8"}``, for the allocator ``given``.
-    coupling : str
-        ``inline``, ``pool`` or ``process``; the result is the same, only the cost differs.
-    workers, als_command, als_timeout_s, socket, listen, token_file, certificate
-        See :class:`bridge.couplings.PeerOptions`.
-    bls_command, bls_timeout_s
-        A command line that starts a scheduler of the user's own, which decides in place of ``bls`` (left as it is by default),
-        and how long it may take to answer.
     keep_tasks : bool
         Whether to keep a record of every task, which ``result.tasks`` and a trace of tasks need.
     fair_start : bool
         Whether to find out when each job would have started if no later one had come (``bls.fair_start``): a column
         ``fair_start_ns`` of ``jobs``, and the metrics of unfairness.
+    **options
+        Other options of the scenario by their keywords, as ``bls="sjf", backfill="easy", overhead_ns=5000``, or whole parts of
+        it, as ``batch=Batch(policy="sjf")`` (:meth:`bridge.scenarios.scenario.Scenario.flat`).
 
     Returns
     -------
@@ -507,28 +412,25 @@ def simulate(
     >>> result.jobs.start_ns.tolist()
     [0, 60000000000]
     """
-    prepare_run(applications=als != RECORDED)
-    given_platform(platform)  # a file is checked before a long log is read
-    options = Options(
-        bls=_deciding(bls, bls_command, bls_timeout_s, socket),
-        als=als,
-        variation=variation,
-        tasks_per_core=tasks_per_core,
-        seed=seed,
-        slack=slack,
-        overhead_ns=overhead_ns,
-        allocator=allocator,
-        rules=_rules(rules or Rules(), backfill, estimates),
-        constraints=constraints or ConstraintOptions(),
-        level=level or ApplicationLevel(),
-        power=power,
-    )
-    check_used([{"slack": slack, "bls": options.bls}])
-    log = given_workload(workload, seed, cancelled=cancelled) if isinstance(workload, str | Path) else workload
-    machine = platform_for(platform, log, replayed=als == RECORDED)
-    jobs = load_workload(log, machine, selection=select, oversize=oversize, preset=preset)
-    if platform is None:
+    if platform is not None:
+        options["platform"] = platform
+    if isinstance(workload, Scenario):
+        scenario = workload.with_options(**options)
+    else:
+        scenario = Scenario.flat(workload=workload, **options)
+    ready = _ready(decided(scenario), observers, requested)
+    return run(ready, keep_tasks=keep_tasks, fair_start=fair_start)
+
+
+def _ready(
+    scenario: Scenario, observers: Sequence[str | AnyObserver], requested: Mapping[int, str] | None
+) -> ReadyScenario:
+    given, replayed = scenario.machine.platform, not scenario.application.simulated
+    prepare_run(applications=not replayed)
+    given_platform(given)  # a file is checked before a long log is read
+    check_used([{"slack": scenario.batch.slack, "bls": scenario.batch.policy}])
+    log = scenario.log()
+    jobs, machine = scenario.jobs(log, replayed=replayed)
+    if given is None:
         warn_of_paper_machine(jobs, machine)
-    scenario = Scenario.of(jobs, machine, options, requested, observers=observers, known_jobs=log.job_id)
-    peers = PeerOptions(workers, als_timeout_s, als_command, socket, listen, token_file, certificate)
-    return run(scenario, coupling_name=coupling, keep_tasks=keep_tasks, fair_start=fair_start, peers=peers)
+    return ReadyScenario.of(jobs, machine, scenario, requested, observers=observers, known_jobs=log.job_id)

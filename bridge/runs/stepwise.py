@@ -13,7 +13,7 @@ from bridge.couplings.inline import InlineRun
 from bridge.runs.kernels import prepare_run
 from bridge.runs.result import Result
 from bridge.runs.simulation import batch_simulator, check_records, result_of
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.ready import ReadyScenario
 from traces.base.errors import InputError
 from traces.base.ranges import whole
 from traces.base.time import MAX_NS, format_ns
@@ -27,8 +27,8 @@ class Simulation:
 
     Parameters
     ----------
-    scenario : Scenario
-        What to simulate (:meth:`bridge.Scenario.of`); its policy is compiled, and nobody observes it.
+    scenario : ReadyScenario
+        What to simulate (:meth:`bridge.ReadyScenario.of`); its policy is compiled, and nobody observes it.
     keep_tasks : bool
         Whether to keep a record of every task. Without records a fork is cheaper.
     drainable : bool
@@ -41,7 +41,7 @@ class Simulation:
         recorded run times, so that there is no application level.
     """
 
-    def __init__(self, scenario: Scenario, *, keep_tasks: bool = True, drainable: bool = False) -> None:
+    def __init__(self, scenario: ReadyScenario, *, keep_tasks: bool = True, drainable: bool = False) -> None:
         if scenario.technique is None:
             raise InputError("als: recorded: no application is simulated; allowed: a technique")
         check_records(scenario, keep_tasks)
@@ -128,7 +128,7 @@ class Simulation:
         return result_of(self.scenario, self._simulator, self._run.applications(), {"name": "inline"})
 
 
-def _with_drains(scenario: Scenario) -> Scenario:
+def _with_drains(scenario: ReadyScenario) -> ReadyScenario:
     constraints = scenario.constraints
     outages = drainable(constraints.outages, scenario.platform.n_hosts)
     return replace(scenario, constraints=replace(constraints, outages=outages))

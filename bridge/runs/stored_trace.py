@@ -14,7 +14,7 @@ from bridge.runs.directory import read_record
 from bridge.runs.gantt import hosts, no_tasks
 from bridge.runs.job_names import ids_of
 from bridge.runs.tracing import technique_labels
-from bridge.scenarios.scenario import RECORDED
+from bridge.scenarios.application import RECORDED
 from traces.base.errors import InputError
 from traces.base.scale import WHOLE
 from traces.compiled import Array

@@ -30,7 +30,7 @@ from bridge.couplings.contract import nothing_done
 from bridge.runs.job_names import IDS
 from bridge.runs.kernels import prepare_run
 from bridge.runs.simulation import batch_simulator, ledger_of
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.ready import ReadyScenario
 from bridge.watches import Pace
 from traces.base.memory import give_back_memory
 from traces.compiled import Array
@@ -207,12 +207,12 @@ class _Written:
             yield Schedule.of(n_cores=self.n_cores, holdings=None, begin_ns=columns[self.begin], **given)
 
 
-def _begins(scenario: Scenario, arrivals: ArrivingJobs) -> bool:
+def _begins(scenario: ReadyScenario, arrivals: ArrivingJobs) -> bool:
     # Whether the table may have the column BEGIN: it has it if any job joins the queue later than its submit.
     return has_begin(scenario.workload.header) if arrivals.begins is None else arrivals.begins
 
 
-def _ended(scenario: Scenario, stretch: Stretch, begins: bool) -> _Jobs:
+def _ended(scenario: ReadyScenario, stretch: Stretch, begins: bool) -> _Jobs:
     run, rows = stretch.simulator, stretch.ended
     of_stretch = replace(scenario, workload=run.workload)
     jobs = ledger_of(of_stretch, run, nothing_done(of_stretch, run)).jobs
@@ -231,7 +231,7 @@ def _ended(scenario: Scenario, stretch: Stretch, begins: bool) -> _Jobs:
 
 
 def run_stream(
-    scenario: Scenario, arrivals: ArrivingJobs, path: Path, watch: Watch, *, stretch_jobs: int = STRETCH_JOBS
+    scenario: ReadyScenario, arrivals: ArrivingJobs, path: Path, watch: Watch, *, stretch_jobs: int = STRETCH_JOBS
 ) -> Streamed:
     """Run a scenario whose jobs come from ``arrivals``, and write the table of jobs.
 
@@ -269,7 +269,7 @@ def run_stream(
 
 
 def _simulate(
-    scenario: Scenario, arrivals: ArrivingJobs, path: Path, watch: Watch, stretch_jobs: int
+    scenario: ReadyScenario, arrivals: ArrivingJobs, path: Path, watch: Watch, stretch_jobs: int
 ) -> tuple[OverTime, BatchSimulator]:
     # Returns the sums over time, and the simulator of the last stretch.
     machine = scenario.platform.machine()

@@ -6,21 +6,21 @@ from collections.abc import Iterable
 
 from als.lengths import lengths
 from als.options import TASKS_PER_CORE
-from bridge.scenarios.scenario import RECORDED, Options
+from bridge.scenarios.scenario import Scenario
 
 
-def balance_words(options: Iterable[Options]) -> str:
+def balance_words(options: Iterable[Scenario]) -> str:
     """What techniques cannot balance, as jobs have one task per core; empty if they have more, or tasks of equal length.
 
     Parameters
     ----------
-    options : iterable of Options
+    options : iterable of Scenario
         Of the runs.
     """
-    for one in options:
-        if one.als == RECORDED or one.tasks_per_core > 1 or one.level.map is not None:
+    for one in (scenario.application for scenario in options):
+        if not one.simulated or one.tasks_per_core > 1 or one.map is not None:
             continue
-        model = lengths(one.level.lengths, variation=one.variation)
+        model = lengths(one.lengths, variation=one.variation)
         if model.count is not None or model.cov == 0.0:
             continue
         which = f"with one task per core ({TASKS_PER_CORE:1})"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from als.options import RESIZE_COST, SPEEDS
-from bls.options import BLS, FAILURES, MAX_ATTEMPTS, ON_FAILURE, RESIZE, SLACK, WINDOWS
+from bls.options import BACKFILL, BLS, CONSERVATIVE, FAILURES, MAX_ATTEMPTS, ON_FAILURE, RESIZE, SLACK, WINDOWS
 from bls.policies import POLICIES, WRITTEN, reads_deadlines
 from bridge.options.declared import ALS_COMMAND
 from traces.base.errors import InputError
@@ -54,6 +54,7 @@ def _needs(text: str) -> Callable[[list[Values]], str]:
 _LOSS = _needs(f"{FAILURES}; no job loses its cores without that, {WINDOWS}, {SPEEDS} or {ALS_COMMAND}")
 
 COMPANIONS = (
+    Companion(CONSERVATIVE, lambda run: run["backfill"] == "conservative", _needs(f"{BACKFILL:conservative}")),
     Companion(
         SLACK,
         lambda run: reads_deadlines(run["bls"]),

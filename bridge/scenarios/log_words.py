@@ -12,13 +12,13 @@ from bls.workloads.workload import Workload
 
 if TYPE_CHECKING:
     from bls.machine.platform import Platform
-    from bridge.scenarios.scenario import Options
+    from bridge.scenarios.scenario import Scenario
 
 #: Further columns of logs that say how many GPUs a job had.
 _GPUS = ("gpus", "gpu")
 
 
-def log_words(jobs: Workload, platform: Platform | None = None, options: Iterable[Options] = ()) -> Iterator[str]:
+def log_words(jobs: Workload, platform: Platform | None = None, options: Iterable[Scenario] = ()) -> Iterator[str]:
     """Lines about held jobs, about GPUs that are not counted, and about memory that the log does not know.
 
     Parameters
@@ -27,7 +27,7 @@ def log_words(jobs: Workload, platform: Platform | None = None, options: Iterabl
         Selected.
     platform : Platform, optional
         The machine of the runs that simulate them.
-    options : iterable of Options
+    options : iterable of Scenario
         Of these runs; none where the log is only described.
     """
     options = list(options)
@@ -36,12 +36,12 @@ def log_words(jobs: Workload, platform: Platform | None = None, options: Iterabl
     asked = [column > 0 for name, column in jobs.extras.items() if name.lower() in _GPUS]
     with_gpus = int(np.count_nonzero(np.any(asked, axis=0))) if asked else 0
     has_gpus = platform is not None and any("gpu" in name.lower() for name in platform.resource_names)
-    if with_gpus and not (has_gpus and options and all(one.constraints.requests is not None for one in options)):
+    if with_gpus and not (has_gpus and options and all(one.batch.requests is not None for one in options)):
         yield (
             f"{_jobs(with_gpus)} requested GPUs. They are not simulated, so too many such jobs may run at once; declare them "
             f"with {REQUESTS} and in the platform's hosts"
         )
-    if any(one.constraints.memory == "swf" for one in options) and not np.any(jobs.memory_kb > 0):
+    if any(one.batch.memory == "swf" for one in options) and not np.any(jobs.memory_kb > 0):
         yield f"{MEMORY:swf}: the log records no memory requests, so memory limits no job"
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from als.options import APPLICATIONS
 from bridge.scenarios.application_map import DEFAULT
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.ready import ReadyScenario
 from traces.base.errors import listed
 
 
-def unmatched_words(scenario: Scenario) -> str:
+def unmatched_words(scenario: ReadyScenario) -> str:
     """Name the applications of the map that no job has; empty if every application has a job, or there is no map."""
-    level = scenario.options.level
+    level = scenario.options.application
     if level.map is None or scenario.programs is None:
         return ""
     counts = level.map.counts(scenario.program)

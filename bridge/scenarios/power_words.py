@@ -10,13 +10,13 @@ from bls.power.allowed import unknown_users
 from bls.power.sleep import sleep_words
 
 if TYPE_CHECKING:
-    from bridge.scenarios.scenario import Scenario
+    from bridge.scenarios.ready import ReadyScenario
 
 #: So many users are named at most.
 _MOST = 20
 
 
-def power_words(scenario: Scenario) -> Iterator[str]:
+def power_words(scenario: ReadyScenario) -> Iterator[str]:
     """A line each: that limits are below what the machine draws at least, so that they cannot be kept; that an option is of no
     effect, as nobody is slowed, limits are ignored, or nobody says what jobs draw; that users who allow it have no job; that to
     sleep saves nothing."""

@@ -1,424 +1,212 @@
-"""A scenario: one workload on one platform under one choice of both levels, checked and ready to run."""
+"""A scenario as a user declares it, on the command line, in a study or in Python: one declaration, nested by what it is about.
+
+Nothing heavy is imported at the top: the help of the command line is made of these fields.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from als import options as a
-from als.core_speeds import CoreSpeeds, core_speeds
-from als.lengths import check_variation
-from als.network import BYTES_PER_GBIT, network_model, network_state
-from als.network.state import NO_NETWORK, NetworkState
-from als.planners import Planner
-from als.planners.mapped import Mapped
-from als.programs.program import Program
-from als.programs.table import Programs
-from als.programs.tasks import TaskModel
-from als.schedulers import AnyScheduler, scheduler
-from als.techniques import Selection, Technique
 from bls import options as b
-from bls.allocators import ALLOCATORS, Allocator, allocator
-from bls.constraints.job_constraints import JobConstraints
-from bls.constraints.options import ConstraintOptions, constrain, switch_limit
-from bls.machine.platform import Platform
-from bls.observers import gives_data
-from bls.policies import AnyPolicy, BatchPolicy, DecidingPolicy, Policy, ScoringPolicy, policy
-from bls.policies.declared import check_rules, for_one_run
+from bls.batch import Batch
+from bls.constraints.options import ConstraintOptions
+from bls.power.options import Power
 from bls.scheduler_options import Rules
-from bls.view import AnyObserver, Observer
-from bls.workloads import read_workload
-from bls.workloads.selection import fit, select
-from bls.workloads.workload import Workload
-from bridge.scenarios.application_level import NO_NETWORK as NO_NAME
-from bridge.scenarios.application_level import ApplicationLevel
-from traces.base.errors import InputError, PluginError, at, shown
-from traces.base.plugins import resolve
+from bridge.options.declared import WORKLOAD
+from bridge.options.execution import Execution
+from bridge.scenarios.application import RECORDED, Application
+from traces.base.declaration import built, by_keyword, holds, part, with_values
+from traces.base.errors import InputError, shown
 from traces.base.shared_options import SEED
-from traces.compiled import Array
 
 if TYPE_CHECKING:
-    from bls.power.options import PowerOptions, PowerPlan
-
-T = TypeVar("T")
-
-#: The name that skips the application level.
-RECORDED = "recorded"
+    from bls.machine.platform import Platform
+    from bls.workloads.workload import Workload
 
 
 @dataclass(frozen=True)
-class Options:
-    """What to simulate, how; the command line's options under the same names.
+class Jobs:
+    """Where the jobs come from, and which of them.
 
     Attributes
     ----------
-    bls : str or policy
-        Batch policy, or the class of one that decides:
-        ``fcfs``, ``sjf``, ``wfp3``, ``expr:w/t``, ``FILE.py:NAME`` or an installed one (``bls.policies``).
-    als : str, Technique, Selection or Planner
-        Application technique: ``static``, ``ss``, ``gss``, ``fsc:h=1e-6`` …, ``FILE.py:NAME``, an installed one,
-        ``select:gss,fac`` (``als.techniques``), or ``recorded``.
-    variation : float
-        Task variation factor: standard deviation over mean of a job's task lengths.
-    tasks_per_core : int
-        Mean number of tasks a core, >= 1.
+    source : Workload, str or Path, optional
+        A workload, the path of one in any format of ``bls.workloads``, plain or compressed, ``sample``: the shipped one, or
+        ``FILE.py:NAME``, a function that makes one of the seed. None: it is given elsewhere, as in a study.
+    select : str
+        As :func:`bls.workloads.selection.select`.
+    oversize : str
+        What becomes of jobs wider than the platform: ``reject`` or ``clamp``.
+    preset : bool, optional
+        Whether a selected window starts with the jobs that, according to the log, run or wait then, or with an empty
+        machine. By default with these jobs, where the log records their starts and the platform has room for them;
+        ``result.scenario.workload.window_text`` says which.
+    cancelled : bool
+        With the jobs that were withdrawn before they started.
+    """
+
+    source: Workload | str | Path | None = holds(WORKLOAD)
+    select: str = holds(b.SELECT)
+    oversize: str = holds(b.OVERSIZE)
+    preset: bool | None = holds(b.PRESET)
+    cancelled: bool = holds(b.CANCELLED)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """On which machine.
+
+    Attributes
+    ----------
+    platform : Platform, str or Path, optional
+        A platform, the path of a TOML file, ``paper`` (the two-level paper's 4 hosts × 64 cores), another one of
+        ``bls.machine.published``, as ``demand-response``, or ``log``: the machine that the log names. Default: ``log`` if run
+        times are as recorded and the log names a machine; otherwise ``paper``.
+    """
+
+    platform: Platform | str | Path | None = holds(b.PLATFORM)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What to simulate, on which machine, how.
+
+    Attributes
+    ----------
+    workload : Jobs
+        A workload, or what names one, stands for all of its jobs.
+    machine : Machine
+    batch : Batch
+        Policy, allocator, rules and constraints.
+    application : Application
+        Technique, task lengths, costs, core speeds.
+    power : Power
+        What the machine draws, limits to that, and what is done under them.
+    execution : Execution
+        Nothing of it changes a result.
     seed : int
         0 to 2**64 - 1.
-    slack : float
-        EDF's deadline is submit + slack × estimate.
-    overhead_ns : int
-        What a core pays before each chunk.
-    allocator : str or Allocator
-        ``first-fit``, ``best-fit`` …, ``given``, ``FILE.py:NAME`` or an installed one (``bls.allocators``).
-    rules : Rules
-        Backfilling, kills, failures, the cost of deciding.
-    constraints : ConstraintOptions
-        Memory, requests, windows, failures, dependencies, switches.
-    level : ApplicationLevel
-        Task lengths, messages, the applications' map, core speeds.
-    power : PowerOptions, optional
-        What the machine draws, limits to that, and what is done under them; None: nothing is to be known of it.
+
+    Raises
+    ------
+    InputError
+        If a part is none.
     """
 
-    bls: str | AnyPolicy = b.BLS.default
-    als: str | AnyScheduler = a.ALS.default
-    variation: float = a.VARIATION.default
-    tasks_per_core: int = a.TASKS_PER_CORE.default
-    seed: int = SEED.default
-    slack: float = b.SLACK.default
-    overhead_ns: int = a.OVERHEAD.default
-    allocator: str | Allocator = b.ALLOCATOR.default
-    rules: Rules = field(default_factory=Rules)
-    constraints: ConstraintOptions = field(default_factory=ConstraintOptions)
-    level: ApplicationLevel = field(default_factory=ApplicationLevel)
-    power: PowerOptions | None = None
+    workload: Jobs = part(Jobs)
+    machine: Machine = part(Machine)
+    batch: Batch = part(Batch)
+    application: Application = part(Application)
+    power: Power = part(Power)
+    execution: Execution = part(Execution)
+    seed: int = holds(SEED)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "overhead_ns", a.OVERHEAD.check(self.overhead_ns))
-        object.__setattr__(self, "slack", b.SLACK.check(self.slack))
-        if self.power is not None:
-            from bls.power.options import PowerOptions  # which most runs need not load
-
-            if not isinstance(self.power, PowerOptions):
-                raise InputError(f"power: {shown(self.power)}; allowed: a bls.power.options.PowerOptions, or None")
-        if self.constraints.switches is not None:
-            wait_ns = switch_limit(self.constraints.switches)[1]
-            object.__setattr__(self, "rules", replace(self.rules, switch_wait_ns=wait_ns))
-
-    def without_applications(self) -> Options:
-        """The same options for jobs that last their recorded run times: none that says how applications are computed."""
-        return replace(
-            self,
-            als=RECORDED,
-            variation=a.VARIATION.default,
-            tasks_per_core=a.TASKS_PER_CORE.default,
-            overhead_ns=a.OVERHEAD.default,
-            level=ApplicationLevel(),
-        )
-
-    @property
-    def of_applications(self) -> list[str]:
-        """The options given that say how applications are computed, as errors begin with them."""
-        level = self.level
-        given = (
-            (a.VARIATION, self.variation),
-            (a.TASKS_PER_CORE, self.tasks_per_core),
-            (a.APPLICATIONS, None if level.map is None else level.map.source),
-            (a.SPEEDS, level.speeds),
-            (a.LENGTHS, level.lengths),
-            (a.OVERHEAD, self.overhead_ns),
-            (a.LATENCY, level.latency_ns),
-            (a.ASSIGNMENT, level.assignment),
-            (a.NETWORK, level.network),
-        )
-        return [at(str(option), value) for option, value in given if value != option.default]
-
-    def names(self) -> dict[str, object]:
-        """The options as plain values, for a record of the run."""
-        return {
-            "bls": self.bls if isinstance(self.bls, str) else self.bls.name,
-            "als": self.als if isinstance(self.als, str) else self.als.name,
-            "variation": self.variation,
-            "tasks_per_core": self.tasks_per_core,
-            "seed": self.seed,
-            "slack": self.slack,
-            "overhead_ns": self.overhead_ns,
-            "allocator": self.allocator if isinstance(self.allocator, str) else self.allocator.name,
-            **self.rules.names(),
-            **self.constraints.names(),
-            **self.level.names(),
-            **({} if self.power is None else self.power.names()),
-        }
-
-
-@dataclass(frozen=True, eq=False)
-class Scenario:
-    """Everything that determines the result of a run.
-
-    Attributes
-    ----------
-    workload : Workload
-        Fitted to the platform and selected.
-    platform : Platform
-    options : Options
-    policy : Policy, ScoringPolicy or DecidingPolicy
-    allocator : Allocator
-    technique : Technique, Selection or None
-        That of jobs whose application says no other; None where jobs last their recorded run times.
-    model : TaskModel
-    requested : mapping of int to str, or None
-        Cores by job number, for the allocator ``given``.
-    constraints : JobConstraints
-        Partitions, requests, dependencies, windows, outages.
-    observers : tuple of Observer or AdditionalData
-        Who looks at the run, and who computes what its policy reads.
-    applications : tuple of Program
-        What jobs may compute; empty where they last their recorded run times.
-    programs : Programs or None
-        The same, looked up.
-    program : int64 (n,)
-        The place of each job's program.
-    speeds : CoreSpeeds
-        How the speeds of the machine's cores change.
-    network : NetworkState
-        Between the machine's hosts.
-    power : PowerPlan or None
-        What is known of power, where anything is to be.
-    """
-
-    workload: Workload
-    platform: Platform
-    options: Options
-    policy: AnyPolicy
-    allocator: Allocator
-    technique: AnyScheduler | None
-    model: TaskModel
-    requested: Mapping[int, str] | None = None
-    constraints: JobConstraints = field(default_factory=JobConstraints)
-    observers: tuple[AnyObserver, ...] = ()
-    applications: tuple[Program, ...] = ()
-    programs: Programs | None = None
-    program: Array = field(default_factory=lambda: np.zeros(0, np.int64))
-    speeds: CoreSpeeds = field(default_factory=lambda: core_speeds((), 1, 0))
-    network: NetworkState = NO_NETWORK
-    power: PowerPlan | None = None
-
-    @property
-    def sends(self) -> bool:
-        """Whether there are transfers: a job may have a graph, and there is a network."""
-        return self.programs is not None and self.programs.has_graph and self.options.level.network != NO_NAME
-
-    @property
-    def notes(self) -> bool:
-        """Whether an observer may note something: not all of them only compute additional data."""
-        return any(isinstance(one, Observer) for one in self.observers)
-
-    def for_one_run(self) -> Scenario:
-        """The same with a policy whose state is that of one run alone (``bls.policies.declared.for_one_run``)."""
-        given = self.options.bls
-        named = isinstance(given, str)
-        found = policy(given) if isinstance(given, str) and isinstance(self.policy, DecidingPolicy) else self.policy
-        own = for_one_run(given if isinstance(given, type) else found, named)
-        return self if own is self.policy else replace(self, policy=own)
-
-    @property
-    def bytes_per_gflop(self) -> float:
-        """How many bytes a link carries while the slowest core computes a GFLOP."""
-        return self.platform.network.bandwidth_gbps * BYTES_PER_GBIT / self.platform.slowest_gflops
+        given: object = self.workload
+        if not isinstance(given, Jobs):
+            object.__setattr__(self, "workload", Jobs(given))  # type: ignore[arg-type]
+        for name, kind in _PARTS.items():
+            if not isinstance(given := getattr(self, name), kind):
+                raise InputError(f"{name}: {shown(given)}; allowed: a {kind.__name__}")
 
     @classmethod
-    def of(
-        cls,
-        workload: Workload,
-        platform: Platform,
-        options: Options,
-        requested: Mapping[int, str] | None = None,
-        *,
-        observers: Sequence[str | AnyObserver] = (),
-        known_jobs: Array | None = None,
-    ) -> Scenario:
-        """Check the options against each other, look the plug-ins up, and read what constrains the jobs.
+    def flat(cls, **options: Any) -> Scenario:
+        """A scenario of options by their keywords, as ``bls="sjf", backfill="easy", overhead_ns=5``.
 
-        ``known_jobs`` are all job numbers that a file of requests may name, as those of a log before a selection.
+        Whole parts may be given, too, by their names, as ``batch=Batch(policy="sjf")``; and as ``rules`` and ``constraints``
+        what a :class:`bls.Rules` and a :class:`bls.ConstraintOptions` say of the batch level.
 
         Raises
         ------
-        InputError, PluginError
-            If something is unknown or out of range.
+        InputError
+            If a value is not allowed.
+        TypeError
+            If there is no such option.
         """
-        known: AnyScheduler | None = None
-        level = options.level
-        if options.als != RECORDED:
-            known = _technique(options.als)
-        elif given := options.of_applications:
-            raise InputError(f"{given[0]}: with {a.ALS:recorded} no application is simulated")
-        elif options.rules.releases:
-            raise InputError(
-                f"{b.COORDINATION:{options.rules.coordination}}: with {a.ALS:recorded} no application is simulated; "
-                "allowed: none"
-            )
-        elif options.rules.resizing or options.rules.molds:
-            raise InputError(
-                f"{b.RESIZE:{options.rules.resize}}: with {a.ALS:recorded} no application is simulated; allowed: none"
-            )
-        if level.resize_ns and options.constraints.malleable is None:
-            raise InputError(f"{a.RESIZE_COST}: needs {b.MALLEABLE}, the jobs whose width may change")
-        model = TaskModel(options.variation, options.tasks_per_core, options.seed)
-        known_policy: object = options.bls
-        if isinstance(known_policy, type) and hasattr(known_policy, "decide"):
-            known_policy = for_one_run(known_policy)
-        chosen = cast(AnyPolicy, _found("bls", known_policy, BatchPolicy, policy, called="Policy"))
-        if not isinstance(chosen, Policy | ScoringPolicy | DecidingPolicy):
-            raise PluginError(f"{b.BLS}: {chosen.name} has neither keys() nor scored() nor decide()")
-        check_rules(options.rules, chosen)
-        placed = _found("allocator", options.allocator, Allocator, allocator)
-        if options.constraints.switches is not None and placed in ALLOCATORS.values() and placed.name != "topology":
-            raise InputError(f"{b.SWITCHES}: allocator {placed.name} does not look at switches; allowed: topology")
-        seen = tuple(_observer(observer) for observer in observers)
-        workload, constraints = constrain(
-            workload, platform, options.constraints, seed=options.seed, known_jobs=known_jobs
-        )
-        applications: tuple[Program, ...] = ()
-        place = np.zeros(len(workload), np.int64)
-        programs = None
-        if known is not None:
-            plain = Program.plain(options.als, level.lengths, options.tasks_per_core)
-            if level.map is None:
-                check_variation(level.lengths, options.variation)
-                applications = (plain,)
-                plain.check(workload.cores, workload.job_id, where="")
-            else:
-                applications, place = level.map.assign(workload, options.seed, plain)
-            programs = Programs(applications, options.variation)
-            if options.rules.resizing and programs.has_graph and level.network != NO_NAME:
-                raise InputError(
-                    f"{b.RESIZE:{options.rules.resize}}: not with {a.NETWORK:{level.network}}, as it is not said what becomes "
-                    f"of data on a core that leaves; allowed: {NO_NAME}"
-                )
-            if level.network != NO_NAME and not programs.has_graph:
-                raise InputError(f"{a.NETWORK}: {level.network}: no job has a task graph; allowed: {NO_NAME}")
-        network = platform_network(platform, level.network)
-        speeds = core_speeds(level.speeds, platform.n_cores, options.seed)
-        return cls(
-            workload,
-            platform,
-            options,
-            chosen,
-            placed,
-            known,
-            model,
-            requested,
-            constraints,
-            seen,
-            applications,
-            programs,
-            place,
-            speeds,
-            network,
-            _power(options, workload, platform, known_jobs, place, constraints.partition),
-        )
+        parts = {name: options.pop(name) for name, kind in _PARTS.items() if isinstance(options.get(name), kind)}
+        values = _values(options)
+        of_parts = {path: value for path, value in values.items() if path[0] in parts}
+        rest = {path: value for path, value in values.items() if path[0] not in parts}
+        return with_values(replace(built(cls, rest), **parts), of_parts)
+
+    def with_options(self, **options: Any) -> Scenario:
+        """The same with other values of some options, by their keywords.
+
+        Raises
+        ------
+        InputError
+            If a value is not allowed.
+        TypeError
+            If there is no such option.
+        """
+        return with_values(self, _values(options))
+
+    def without_applications(self) -> Scenario:
+        """The same for jobs that last their recorded run times: without all that says how applications are computed."""
+        return replace(self, application=Application(technique=RECORDED))
+
+    def names(self) -> dict[str, object]:
+        """What decides the result, as plain values, for a record of the run; where the jobs come from says :meth:`source`."""
+        return {"seed": self.seed} | self.batch.names() | self.application.names() | self.power.names()
+
+    def log(self) -> Workload:
+        """The workload before any job is selected; a log is read, or a function called.
+
+        Raises
+        ------
+        InputError
+            If there is none, or it cannot be read.
+        """
+        source = self.workload.source
+        if isinstance(source, str | Path):
+            from bls.workloads.seeded import given_workload
+
+            return given_workload(source, self.seed, cancelled=self.workload.cancelled)
+        if source is None:
+            raise InputError(f"{WORKLOAD}: None; allowed: a workload, or what names one")
+        return source
+
+    def jobs(self, log: Workload, *, replayed: bool, machine: Platform | None = None) -> tuple[Workload, Platform]:
+        """The machine for a log, if none is given, and its jobs, fitted to that and selected; ``replayed``: all last as long as
+        recorded."""
+        from bridge.scenarios.machine import platform_for
+        from bridge.scenarios.ready import load_workload
+
+        if machine is None:
+            machine = platform_for(self.machine.platform, log, replayed=replayed)
+        chosen = self.workload
+        jobs = load_workload(log, machine, selection=chosen.select, oversize=chosen.oversize, preset=chosen.preset)
+        return jobs, machine
+
+    def source(self, jobs: Workload | None = None) -> dict[str, Any]:
+        """Where the jobs come from, for a record of the run; the selected ``jobs`` say whether a window has preset ones."""
+        window, chosen = None if jobs is None else jobs.window, self.workload
+        return {
+            "workload": chosen.source,
+            "select": chosen.select,
+            "oversize": chosen.oversize,
+            "platform": self.machine.platform,
+            "preset": window is not None and not window.empty,
+            "cancelled": chosen.cancelled,
+        }
 
 
-def _power(
-    options: Options,
-    workload: Workload,
-    platform: Platform,
-    known_jobs: Array | None,
-    place: Array,
-    partition: Array | None,
-) -> PowerPlan | None:
-    if options.power is None:
-        return None
-    from bls.power.options import power_plan  # which most runs need not load
-
-    if options.power.of == "working" and options.als == RECORDED:
-        raise InputError(f"{b.POWER_OF:working}: with {a.ALS:recorded} no application is simulated; allowed: held")
-    others = np.zeros(0, np.int64) if known_jobs is None else known_jobs
-    applications = options.level.map
-    said = None if applications is None else partial(applications.allowed, place)
-    drawn = None if applications is None else partial(applications.draws, place)
-    return power_plan(
-        *(options.power, workload, platform),
-        known_jobs=others,
-        seed=options.seed,
-        said=said,
-        drawn=drawn,
-        partition=partition,
-    )
+_PARTS = {"machine": Machine, "batch": Batch, "application": Application, "power": Power, "execution": Execution}
+_GROUPS = {"rules": Rules, "constraints": ConstraintOptions}
 
 
-def _technique(given: object) -> AnyScheduler:
-    if isinstance(given, str):
-        return scheduler(given, where=str(a.ALS), also=(RECORDED,))
-    if isinstance(given, Technique | Selection | Planner | Mapped):
-        return given
-    raise InputError(f"als: {shown(given)}; allowed: a name, a Technique, a Selection or a Planner")
-
-
-def platform_network(platform: Platform, model: str) -> NetworkState:
-    """A platform's network as the application level takes it.
-
-    Raises
-    ------
-    InputError
-        If there is no such model, or the platform's hosts do not fit its topology.
-    """
-    network = platform.network
-    return network_state(
-        network_model(model),
-        network.topology,
-        hosts=platform.n_hosts,
-        bandwidth_gbps=network.bandwidth_gbps,
-        latency_ns=network.latency_ns,
-        memory_gbps=network.memory_gbps,
-    )
-
-
-def _observer(given: str | AnyObserver) -> AnyObserver:
-    found: object = given
-    if isinstance(given, str):
-        found = resolve("observer", given, {}, "twolevel.observers", object, str(b.OBSERVE), also=("FILE.py:NAME",))
-    if isinstance(found, Observer) or gives_data(found):
-        return found
-    if isinstance(given, str):
-        raise InputError(f"{b.OBSERVE}: {given}: {type(found).__name__}; allowed: Observer, AdditionalData")
-    raise InputError(f"observe: {shown(given)}; allowed: a name, an Observer or AdditionalData")
-
-
-def _found(where: str, given: object, kind: type[T], find: Callable[[str], T], *, called: str = "") -> T:
-    # A plug-in from what a user gives: its name, or itself.
-    if isinstance(given, str):
-        return find(given)
-    if isinstance(given, kind):
-        return given
-    raise InputError(f"{where}: {shown(given)}; allowed: a name or a {called or kind.__name__}")
-
-
-def load_workload(
-    workload: Workload | str | Path,
-    platform: Platform,
-    *,
-    selection: str = b.SELECT.default,
-    oversize: str = b.OVERSIZE.default,
-    preset: bool | None = b.PRESET.default,
-    cancelled: bool = b.CANCELLED.default,
-) -> Workload:
-    """A workload from what a user gives, fitted to the platform, then selected.
-
-    ``preset``: with the jobs that run or wait at the start of the selected window; by default where the log records them and
-    the platform has room for them (:func:`bls.workloads.selection.select`). ``cancelled``: with the jobs that were
-    withdrawn before they started; for files.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, or nothing is left of it.
-    """
-    whole = workload if isinstance(workload, Workload) else read_workload(workload, cancelled=cancelled)
-    fitting = fit(whole, platform.n_cores, oversize)
-    return select(fitting, selection, preset=preset, n_cores=platform.n_cores, whole=whole)
+def _values(options: dict[str, Any]) -> dict[tuple[str, ...], Any]:
+    known = by_keyword(Scenario)
+    found: dict[tuple[str, ...], Any] = {}
+    for name, value in options.items():
+        if name in _GROUPS:
+            if not isinstance(value, _GROUPS[name]):
+                raise InputError(f"{name}: {shown(value)}; allowed: a {_GROUPS[name].__name__}")
+            found |= {("batch", one.name): getattr(value, one.name) for one in fields(_GROUPS[name])}
+        elif name in _PARTS and name not in known:
+            raise InputError(f"{name}: {shown(value)}; allowed: a {_PARTS[name].__name__}")
+        elif name not in known:
+            raise TypeError(f"no option {name}; known: {', '.join((*_PARTS, *_GROUPS, *known))}")
+    return found | {known[name].path: value for name, value in options.items() if name in known}

@@ -11,10 +11,10 @@ from bls.options import ESTIMATES
 from bls.policies import policy
 from bls.policies.contract import goes_by_estimates
 from bls.workloads.workload import Workload
-from bridge.scenarios.scenario import Options
+from bridge.scenarios.scenario import Scenario
 
 
-def time_limit_words(jobs: Workload, options: Iterable[Options]) -> str:
+def time_limit_words(jobs: Workload, options: Iterable[Scenario]) -> str:
     """Which policies plan with the true run times, as the log has no time limits, and an estimator that predicts them; empty
     if none does, or the log has limits.
 
@@ -22,20 +22,20 @@ def time_limit_words(jobs: Workload, options: Iterable[Options]) -> str:
     ----------
     jobs : Workload
         Selected.
-    options : iterable of Options
+    options : iterable of Scenario
         Of the runs that simulate them.
     """
     if np.any(jobs.estimate_ns != jobs.run_ns):
         return ""
     who: dict[str, None] = {}
     for one in options:
-        if one.rules.estimates != ESTIMATES.default:
+        if one.batch.estimates != ESTIMATES.default:
             continue
-        order = policy(one.bls) if isinstance(one.bls, str) else one.bls
+        order = policy(bls) if isinstance(bls := one.batch.decides, str) else bls
         if goes_by_estimates(order):
             who[order.name] = None
-        if one.rules.depth:
-            who[f"backfilling {one.rules.backfill}"] = None
+        if one.batch.depth:
+            who[f"backfilling {one.batch.backfill}"] = None
     if not who:
         return ""
     plans = "plan" if len(who) > 1 else "plans"

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bls.options import BLS, BLS_COMMAND
-from bls.policies import AnyPolicy
-from bridge.options.declared import SOCKET
-from bridge.scenarios.options import SchedulerOptions
+from bls.policies.contract import OtherProgram
+from bridge.scenarios.scenario import Scenario
 from traces.base.errors import InputError
 
-__all__ = ["scheduler_of"]
+__all__ = ["decided"]
 
 
-def scheduler_of(chosen: SchedulerOptions, socket: str = SOCKET.default) -> str | AnyPolicy:
-    """What decides in a run: the policy that was chosen, or the program, connected by a ``socket`` of this kind. Raises
-    InputError if both were, or the command is none."""
-    if chosen.bls_command is None:
-        return BLS.default if chosen.bls is None else chosen.bls
-    if chosen.bls is not None:
+def decided(scenario: Scenario) -> Scenario:
+    """The scenario with a policy that is said: that of ``batch``, what is one by default, or the program of ``execution``.
+
+    Raises
+    ------
+    InputError
+        If there are a policy and a program.
+    """
+    policy, command = scenario.batch.policy, scenario.execution.bls_command
+    if isinstance(policy, OtherProgram):
+        return scenario
+    if command is None:
+        return replace(scenario, batch=replace(scenario.batch, policy=scenario.batch.decides))
+    if policy is not None:
         raise InputError(f"{BLS_COMMAND}: not with {BLS}: the command is the policy; allowed: one of them")
     from bridge.schedulers.external import ExternalScheduler  # which other runs need not load
 
-    return ExternalScheduler(chosen.bls_command, chosen.bls_timeout, socket)
+    scheduler = ExternalScheduler(command, scenario.execution.bls_timeout_s, scenario.execution.socket)
+    return replace(scenario, batch=replace(scenario.batch, policy=scheduler))

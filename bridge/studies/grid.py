@@ -16,10 +16,12 @@ from als.lengths import check_variation
 from als.techniques import spelled
 from bls.machine.platform import Platform
 from bls.workloads.workload import Workload
-from bridge.couplings import PeerOptions
+from bridge.options.execution import Execution
+from bridge.scenarios.application import RECORDED
 from bridge.scenarios.companions import check_used
 from bridge.scenarios.machine import platform_for, warn_of_paper_machine
-from bridge.scenarios.scenario import RECORDED, Options, Scenario
+from bridge.scenarios.ready import ReadyScenario
+from bridge.scenarios.scenario import Scenario
 from bridge.studies.executors.executor import Executor, Outcome, Prepared, Unit
 from bridge.studies.executors.local import Here, Workers
 from bridge.studies.replicates import check_shaken, given_replicates, of_windows, same_for_all_seeds
@@ -49,7 +51,7 @@ class Grid:
         Batch policies and application techniques by name.
     variation : tuple of float
         Task variation factors.
-    options : Options
+    options : Scenario
         Everything else, the same in all cells.
     backfill : tuple of str
         Kinds of backfilling; empty: that of the options.
@@ -60,13 +62,13 @@ class Grid:
     bls: tuple[str, ...]
     als: tuple[str, ...]
     variation: tuple[float, ...]
-    options: Options
+    options: Scenario
     backfill: tuple[str, ...] = ()
     seeds: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.backfill:
-            object.__setattr__(self, "backfill", (self.options.rules.backfill,))
+            object.__setattr__(self, "backfill", (self.options.batch.backfill,))
         if not self.seeds:
             object.__setattr__(self, "seeds", (self.options.seed,))
         object.__setattr__(self, "als", tuple(spelled(one) if isinstance(one, str) else one for one in self.als))
@@ -82,9 +84,9 @@ class Grid:
                 raise InputError(f"{name}: empty; allowed: one or more")
             if len(set(values)) < len(values):
                 raise InputError(f"{name}: {shown(','.join(map(str, values)))} has one twice")
-        if self.options.level.map is None and self.als != (RECORDED,):
+        if self.options.application.map is None and self.als != (RECORDED,):
             for variation in self.variation:
-                check_variation(self.options.level.lengths, variation)
+                check_variation(self.options.application.lengths, variation)
 
     def __len__(self) -> int:
         return len(self.bls) * len(self.backfill) * len(self.als) * len(self.variation) * len(self.seeds)
@@ -95,13 +97,13 @@ class Grid:
         for place in product(self.bls, self.backfill, self.als, self.variation, self.seeds):
             yield dict(zip(names, place, strict=True))
 
-    def cells(self) -> Iterator[Options]:
+    def cells(self) -> Iterator[Scenario]:
         """The options of every run, in the order of :meth:`axes`."""
         for place in self.axes():
-            rules = replace(self.options.rules, backfill=place.pop("backfill"))
-            cell = replace(self.options, **place, rules=rules)
-            # Beside others recorded run times are what they are compared with, and the options are theirs.
-            yield cell.without_applications() if cell.als == RECORDED and len(self.als) > 1 else cell
+            cell = self.options.with_options(**place)
+            # Next to others recorded run times are what they are compared with, and the options are theirs.
+            alone = cell.application.simulated or len(self.als) == 1
+            yield cell if alone else cell.without_applications()
 
 
 class Rows(list[Cell]):
@@ -151,9 +153,10 @@ class Rows(list[Cell]):
         return str(self.frame._repr_html_())  # type: ignore[operator]
 
 
-def _failure(outcome: Outcome, options: Options) -> Exception:
+def _failure(outcome: Outcome, options: Scenario) -> Exception:
     kind = InputError if outcome.code == InputError.exit_code else PluginError
-    place = f"bls {options.bls}, als {options.als}, variation {options.variation:g}, seed {options.seed}"
+    bls, als, variation = options.batch.decides, options.application.technique, options.application.variation
+    place = f"bls {bls}, als {als}, variation {variation:g}, seed {options.seed}"
     return kind(f"{outcome.error} ({place})")
 
 
@@ -218,7 +221,7 @@ def run_grid(
         seeds, found = of_windows([(name, workload)], given, grid.seeds if len(grid.seeds) > 1 else ())
         grid, begins = replace(grid, seeds=seeds), found[name]
     runs, axes = list(grid.cells()), list(grid.axes())
-    check_used({"slack": run.slack, "bls": run.bls} for run in runs)
+    check_used({"slack": run.batch.slack, "bls": run.batch.decides} for run in runs)
     prepared = {
         k: Prepared(
             replicate_jobs(workload, workload, platform, given, begins, seed) if given.by_seed else workload,
@@ -228,12 +231,12 @@ def run_grid(
     }
     for options in runs:  # an unknown name is said before anything is simulated
         if options.seed == grid.seeds[0]:
-            Scenario.of(prepared[0].workload, platform, options, known_jobs=known_jobs)
+            ReadyScenario.of(prepared[0].workload, platform, options, known_jobs=known_jobs)
     place_of = {seed: k for k, seed in enumerate(grid.seeds)} if given.by_seed else dict.fromkeys(grid.seeds, 0)
     # An object may draw whatever it wants, also one with a name of ours.
     run_as = [
         place - place % len(grid.seeds)
-        if _named(options) and isinstance(options.rules.estimates, str) and same_for_all_seeds(given, options.names())
+        if _named(options) and isinstance(options.batch.estimates, str) and same_for_all_seeds(given, options.names())
         else place
         for place, options in enumerate(runs)
     ]
@@ -243,7 +246,7 @@ def run_grid(
         if run_as[place] == place
     ]
     units.sort(key=lambda unit: unit.group)
-    n = min(PeerOptions(workers).how_many(), len(units))
+    n = min(Execution(workers=workers).how_many(), len(units))
     # Objects may be anything; what has a name can be found in any process.
     executor: Executor = Here() if n == 1 or not all(map(_named, runs)) else Workers(n)
     rows: dict[int, Cell] = {}
@@ -260,12 +263,14 @@ def run_grid(
     return Rows(_even([rows[place] for place in range(len(runs))]), Path(workload.source).name)
 
 
-def _named(options: Options) -> bool:
-    return all(isinstance(one, str) for one in (options.bls, options.als, options.allocator))
+def _named(options: Scenario) -> bool:
+    return all(
+        isinstance(one, str) for one in (options.batch.decides, options.application.technique, options.batch.allocator)
+    )
 
 
-def _group(options: Options) -> str:
-    return repr((options.als, options.variation, options.seed))
+def _group(options: Scenario) -> str:
+    return repr((options.application.technique, options.application.variation, options.seed))
 
 
 def _even(rows: list[Cell]) -> list[Cell]:

@@ -17,7 +17,8 @@ from bls.workloads.workload import Workload
 from bridge.options.tracing import TraceOptions
 from bridge.scenarios.companions import check_used
 from bridge.scenarios.machine import given_platform, machine_words, platform_for
-from bridge.scenarios.scenario import Options, Scenario
+from bridge.scenarios.ready import ReadyScenario
+from bridge.scenarios.scenario import Scenario
 from bridge.studies.executors.executor import Prepared, Unit
 from bridge.studies.input.named_files import (
     FileSums,
@@ -122,7 +123,7 @@ def settled(study: Study) -> Study:
 def _names(study: Study, cell: Cell) -> dict[str, object]:
     # The options of a cell as a run's record has them.
     found = options_of(study, cell, study.seeds[0])
-    return {**found.options.names(), **found.scheduler.names()}
+    return {**found.scenario.names(), **found.scenario.execution.names()}
 
 
 def workload_path(source: WorkloadSource, study: Study) -> Path:
@@ -163,7 +164,6 @@ def options_of(study: Study, cell: Cell, seed: int) -> Drawn:
         given,
         seed,
         beside_techniques=study.simulates_applications,
-        depths=study.depths,
         keep_decisions="decisions" in study.keep,
     )
 
@@ -182,7 +182,7 @@ class Preparation:
         self.prepared: dict[int, Prepared] = {}
         #: What is to be said of the machine of each, of the first seed, and the options of the cells that were checked.
         self.words: dict[int, list[str]] = {}
-        self.options: dict[int, list[Options]] = {}
+        self.options: dict[int, list[Scenario]] = {}
         self._checked: set[int] = set()
 
     def folder_of(self, cell: int, seed: int) -> Path | None:
@@ -209,23 +209,23 @@ class Preparation:
     def _place(self, cell: int, seed: int) -> int:
         # Of what a cell needs; made when it is needed for the first time. A log is the same for all seeds.
         source, chosen = self.study.cells[cell].workload, self._options(cell)
-        shared = chosen.shared
+        jobs_of, platform = chosen.scenario.workload, chosen.scenario.machine.platform
         seed = seed if self._by_seed(source) else self.study.seeds[0]
         key = (
             source.name,
             seed,
-            shared.platform,
-            shared.select,
-            shared.oversize,
-            shared.preset,
-            shared.cancelled,
+            platform,
+            jobs_of.select,
+            jobs_of.oversize,
+            jobs_of.preset,
+            jobs_of.cancelled,
             chosen.machine,
         )
         if key not in self._places:
             replayed = not self.study.simulates_applications
             try:
-                given_platform(shared.platform)  # a file is checked before a long log is read
-                log = self._read(source, seed, shared.cancelled)
+                given_platform(platform)  # a file is checked before a long log is read
+                log = self._read(source, seed, jobs_of.cancelled)
                 jobs, machine = self._jobs(source, log, chosen, seed, replayed=replayed)
             except TwolevelError as error:
                 given = self.study.cells[cell].given
@@ -236,7 +236,7 @@ class Preparation:
             place = self._places[key] = len(self.prepared)
             self.prepared[place] = Prepared(jobs, machine, log.job_id)
             if seed == self.study.seeds[0]:
-                given_machine = chosen.machine or shared.platform
+                given_machine = chosen.machine or platform
                 self.words[place] = machine_words(jobs, machine, given_machine, replayed=replayed)
         return self._places[key]
 
@@ -247,14 +247,14 @@ class Preparation:
     def _jobs(
         self, source: WorkloadSource, log: Workload, chosen: Drawn, seed: int, *, replayed: bool
     ) -> tuple[Workload, Platform]:
-        given, shared = self.study.replicates, chosen.shared
+        given, scenario = self.study.replicates, chosen.scenario
         if not given.length_ns:
-            jobs, machine = shared.jobs(log, replayed=replayed, machine=chosen.machine)
+            jobs, machine = scenario.jobs(log, replayed=replayed, machine=chosen.machine)
             return (replicate(jobs, log, machine, given, (), seed) if given.by_seed else jobs), machine
-        machine = chosen.machine or platform_for(shared.platform, log, replayed=replayed)
-        fitting = fit(log, machine.n_cores, shared.oversize)
+        machine = chosen.machine or platform_for(scenario.machine.platform, log, replayed=replayed)
+        fitting = fit(log, machine.n_cores, scenario.workload.oversize)
         begins = self.study.windows[source.name]
-        return replicate(fitting, log, machine, given, begins, seed, shared.preset), machine
+        return replicate(fitting, log, machine, given, begins, seed, scenario.workload.preset), machine
 
     def replications(self) -> dict[str, list[Workload]]:
         """The jobs of every seed that was prepared, by the name of the workload; nothing where they are the same for all."""
@@ -287,14 +287,14 @@ class Preparation:
                 continue
             self._checked.add(cell)
             chosen = self._options(cell)
-            place, options = self._place(cell, self.study.seeds[0]), chosen.options
+            place, options = self._place(cell, self.study.seeds[0]), chosen.scenario
             if self._by_seed(one.workload):
                 for seed in self.study.seeds[1:]:
                     self._place(cell, seed)  # so that nothing is found wrong of one while others run
             self.options.setdefault(place, []).append(options)
             ready = self.prepared[place]
             try:
-                Scenario.of(ready.workload, ready.platform, options, known_jobs=ready.known_jobs)
+                ReadyScenario.of(ready.workload, ready.platform, options, known_jobs=ready.known_jobs)
                 if chosen.slurm is not None:
                     chosen.slurm.check(ready.platform)
             except TwolevelError as error:
@@ -320,10 +320,11 @@ class Preparation:
     def _unit(self, place: int, cell: int, seed: int, group: str) -> Unit:
         study, chosen = self.study, self._options(cell)
         file = study.cells[cell].workload.file
-        of_engine = {"observe": [], **chosen.scheduler.names(), **chosen.how.names(), "fair_start": chosen.fair_start}
+        of_engine = {"observe": [], **chosen.scenario.execution.names(), "fair_start": chosen.fair_start}
         formats = ("otf2",) if "trace" in study.keep else ()
         record = {
-            **chosen.shared.source(file, self.prepared[self._place(cell, seed)].workload),
+            **chosen.scenario.source(self.prepared[self._place(cell, seed)].workload),
+            "workload": file,
             **({} if chosen.slurm else of_engine),
             "tasks_table": "tasks" in study.keep,
             **({"trace": list(formats) or False} if chosen.slurm else TraceOptions().names(formats)),
@@ -331,9 +332,7 @@ class Preparation:
         return Unit(
             place,
             self._place(cell, seed),
-            replace(chosen.options, seed=seed),
-            chosen.how.coupling,
-            chosen.peers,
+            replace(chosen.scenario, seed=seed),
             chosen.fair_start,
             study.metrics,
             study.keep,

@@ -22,7 +22,8 @@ from bridge.runs.record import write_run
 from bridge.runs.result import Result
 from bridge.runs.shared_outcomes import all_completed, same_anywhere
 from bridge.runs.simulation import run
-from bridge.scenarios.scenario import Options, Scenario
+from bridge.scenarios.ready import ReadyScenario
+from bridge.scenarios.scenario import Scenario
 from bridge.studies.executors.executor import Outcome, Prepared, Unit
 from traces.base.errors import RAISED_BY_PLUGINS, TwolevelError, one_of
 from traces.base.written_file import is_full_disk
@@ -104,7 +105,7 @@ def _wanted(result: Result, names: tuple[str, ...] | None) -> dict[str, Any]:
     return {name: found.get(name) for name in names}  # a run without graphs has none of theirs
 
 
-def _replay(unit: Unit, scenario: Scenario, choice: SlurmChoice) -> tuple[dict[str, Any], float]:
+def _replay(unit: Unit, scenario: ReadyScenario, choice: SlurmChoice) -> tuple[dict[str, Any], float]:
     # Slurm decides, at a phase of the seed's.
     from bridge.replay.record import write_replay  # which other studies need not load
 
@@ -134,18 +135,16 @@ def _replay(unit: Unit, scenario: Scenario, choice: SlurmChoice) -> tuple[dict[s
 
 
 def _run(unit: Unit, prepared: Prepared, like_runs: LikeRuns) -> tuple[dict[str, Any], float]:
-    scenario = Scenario.of(prepared.workload, prepared.platform, unit.options, known_jobs=prepared.known_jobs)
+    scenario = ReadyScenario.of(prepared.workload, prepared.platform, unit.options, known_jobs=prepared.known_jobs)
     if unit.slurm is not None:
         return _replay(unit, scenario, unit.slurm)
     keep_tasks = "tasks" in unit.keep or "trace" in unit.keep
-    alone = keep_tasks or unit.fair_start or unit.coupling != "inline"
+    alone = keep_tasks or unit.fair_start or unit.options.execution.coupling != "inline"
     like = None if alone or not same_anywhere(scenario) else like_runs.of(unit)
     result = run(
         scenario,
-        coupling_name=unit.coupling,
         keep_tasks=keep_tasks and scenario.technique is not None,
         fair_start=unit.fair_start,
-        peers=unit.peers,
         like=like,
     )
     if not alone and like is None:
@@ -167,7 +166,7 @@ def _run(unit: Unit, prepared: Prepared, like_runs: LikeRuns) -> tuple[dict[str,
 
 def _smallest() -> Result:
     workload = Workload.from_jobs([(1, 0, 1, 1, 1)])
-    return run(Scenario.of(workload, Platform(), Options()), keep_tasks=False)
+    return run(ReadyScenario.of(workload, Platform(), Scenario()), keep_tasks=False)
 
 
 def warm_up() -> None:

@@ -24,7 +24,7 @@ from bls.machine.host_power import HostPower
 from bls.machine.partitions import Partition, partition_table
 from bls.machine.platform import HostGroup, Platform
 from bls.machine.switches import Switch
-from bls.power.options import PowerOptions
+from bls.power.options import Power
 from bls.scheduler_options import Rules as BatchRules
 from bls.workloads.workload import TOO_WIDE, Workload
 from bridge import simulate
@@ -365,7 +365,7 @@ ASLEEP = HostPower(1, [(1, 4)], shutdown=("5s", 1), boot=("5s", 1))
         (PLAIN, {"rules": BatchRules(coordination="hint", backfill="easy")}, "coordination='hint'"),
         (
             Platform((HostGroup(2, 2, 2.0, power=ASLEEP),)),
-            {"power": PowerOptions(sleep_after_ns=10**9)},
+            {"power": Power(sleep_after_ns=10**9)},
             "limits to power, or hosts that sleep",
         ),
         (Platform((HostGroup(2, 2, 2.0),), licences=(("solver", 1),)), {}, "licences"),
@@ -425,7 +425,7 @@ test_what_is_refused = refusals(
         "no such trace": lambda spec: outages(spec, MACHINE_OUTAGE),
     },
     {
-        "switches": [(text, "") for text in (*"0 -1 1@ @2h x 1.5 16777216 １ 1@2h@3h 1@x".split(), "", "9" * 5000)],
+        "switches": [(text, "") for text in (*["0", "-1", "1@", "@2h", "x", "1.5", "16777216", "１", "1@2h@3h", "1@x"], "", "9" * 5000)],
         "refused_with_the_key_s_path": [
             (THREE_WINDOWS.replace('"0,2-3"', '"1,3"').replace('"2h"', '"0.2h"'),
              "reservation 'early' and maintenance 'cooling' both have core 12 at"),

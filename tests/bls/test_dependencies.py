@@ -18,7 +18,6 @@ from bls.machine.platform import HostGroup, Platform
 from bls.metrics.batch import schedule_metrics
 from bls.metrics.schedule import Schedule
 from bls.policies import POLICIES
-from bls.scheduler_options import Rules
 from bls.simulator import BatchSimulator
 from bls.workloads.merge import merge
 from bls.workloads.reshape import scale
@@ -62,8 +61,9 @@ def test_who_is_withdrawn_before_it_is_eligible_never_waits(job: dict[str, int],
         Workload.from_jobs(jobs),
         Platform((HostGroup(1, 2, 2.0),)),
         als="recorded",
-        rules=Rules(backfill=backfill, keep_decisions=True),
-        constraints=ConstraintOptions(dependencies=True),
+        backfill=backfill,
+        keep_decisions=True,
+        dependencies=True,
     )
     assert result.jobs.set_index("job_id").eligible_ns[[1, 2, 3]].tolist() == [0, -1, 120 * NS]
     names = ("mean_queue_length", "max_queue_length", "mean_queued_cores", "max_queued_cores", "loss_of_capacity")

@@ -51,7 +51,7 @@ def log(*rows: Mapping[str, Any]) -> Workload:
 def ran(
     workload: Workload, estimates: Any, platform: Platform = WIDE, bls: Any = "fcfs", **rules: Any
 ) -> bridge.Result:
-    return bridge.simulate(workload, platform, bls=bls, als="recorded", rules=Rules(estimates=estimates, **rules))
+    return bridge.simulate(workload, platform, bls=bls, als="recorded", estimates=estimates, **rules)
 
 
 def planned_s(workload: Workload, estimates: Any, **options: Any) -> list[float]:
@@ -123,7 +123,7 @@ def test_within_is_uniform_and_depends_on_the_seed_alone() -> None:
     assert one.max() == pytest.approx(0.1, abs=1e-3)
     assert abs(one.mean()) < 0.005
     assert abs(np.corrcoef(one, other)[0, 1]) < 0.1
-    again = bridge.simulate(workload, WIDE, bls="sjf", als="recorded", seed=1, rules=Rules(estimates="within:10%"))
+    again = bridge.simulate(workload, WIDE, bls="sjf", als="recorded", seed=1, estimates="within:10%")
     assert again.jobs.planned_ns.tolist() == Within(0.1).planned_ns(workload, 1).tolist()
     assert (Within(0.0).planned_ns(workload, 1) == workload.run_ns).all()
 
@@ -296,8 +296,8 @@ def test_resources_are_what_a_job_asks_for(tmp_path: Path) -> None:
     (tmp_path / "r.csv").write_text("job_id,unit_cores,gpu\n1,2,1\n2,2,1\n3,2,2\n4,4,1\n5,2,1\n")
     rows = [{**ALIKE, "submit_s": 0, "run_s": 10}] * 4 + [{**ALIKE, "submit_s": 0, "run_s": 10, "cores": 2}]
     constraints = ConstraintOptions(requests=str(tmp_path / "r.csv"))
-    scenario = bridge.Scenario.of(
-        named_jobs(*rows), WIDE_CARDS, bridge.Options(als="recorded", constraints=constraints)
+    scenario = bridge.ReadyScenario.of(
+        named_jobs(*rows), WIDE_CARDS, bridge.Scenario.flat(als="recorded", constraints=constraints)
     )
     for asked, same in ((scenario.constraints.requests, (0, 1)), (None, (0, 1, 2, 3))):
         numbers = alike_in("resources", scenario.workload, asked).tolist()

@@ -114,7 +114,8 @@ def test_while_deciding_takes_time(tmp_path: Path) -> None:
         Workload.from_jobs([(1, 0, 10, 4, 10)]),
         MACHINE,
         als="recorded",
-        rules=Rules(charge_decisions=True, decision_cost_ns=3 * S),
+        charge_decisions=True,
+        decision_cost_ns=3 * S,
         observers=[looked],
     )
     assert result.ledger.jobs.start_ns.tolist() == [3 * S]

@@ -18,8 +18,7 @@ from bls.cp.dispatch import dispatch
 from bls.machine.host_power import HostPower
 from bls.policies import policy
 from bls.policies.planning import PCP20, run
-from bls.power.options import PowerOptions
-from bls.scheduler_options import Rules
+from bls.power.options import Power
 from traces.base.errors import InputError, PluginError
 from traces.base.time import NS_PER_S
 from traces.checks.ledger import check_ledger
@@ -54,8 +53,9 @@ def simulated(bls: str, seed: int, folder: Path, **rules: Any) -> bridge.Result:
         CARDS,
         bls=bls,
         als="recorded",
-        rules=Rules(keep_decisions=True, **rules),
-        constraints=ConstraintOptions(requests=asked),
+        keep_decisions=True,
+        **rules,
+        requests=asked,
     )
 
 
@@ -165,7 +165,7 @@ def test_what_no_model_knows_of_is_refused_in_one_line(tmp_path: Path) -> None:
     assert "decides itself which jobs start" in refused(backfill="easy")
     drawing = Platform((HostGroup(2, 4, 4.0, power=HostPower(idle_w=1.0, states=((1.0, 240.0),))),))
     for fallback in ("hold", "stop:idle"):
-        power = PowerOptions(limits=[(10**10, 10**11, 1500.0)], fallback=fallback)
+        power = Power(limits=[(10**10, 10**11, 1500.0)], fallback=fallback)
         assert "a limit to power" in refused(platform=drawing, power=power)
 
 
@@ -242,7 +242,7 @@ def test_promises_of_tasks_are_the_same_in_every_coupling(coordination: str) -> 
                 als="gss",
                 variation=0.5,
                 estimates=estimates,
-                rules=Rules(coordination=coordination),
+                coordination=coordination,
                 coupling=coupling,
             )
             check_ledger(found.ledger)

@@ -24,7 +24,8 @@ from bls.seen.news import AnyNews, HostChanged, JobEnded, JobExpected, JobStarte
 from bls.simulator import BatchSimulator
 from bls.workloads.workload import Workload
 from bridge.runs.record import write_rows
-from bridge.scenarios.scenario import Options, Scenario
+from bridge.scenarios.ready import ReadyScenario
+from bridge.scenarios.scenario import Scenario
 from traces.base.errors import InputError, PluginError
 from traces.checks.ledger import check_ledger
 from traces.ledger import STATES
@@ -59,7 +60,7 @@ class Counts:
 
 def test_a_class_makes_another_policy_for_each_run() -> None:
     """Also where one scenario is run again."""
-    scenario = Scenario.of(Workload.from_jobs(JOBS), MACHINE, Options(bls=Counts, als="recorded"))  # type: ignore[arg-type]
+    scenario = ReadyScenario.of(Workload.from_jobs(JOBS), MACHINE, Scenario.flat(bls=Counts, als="recorded"))  # type: ignore[arg-type]
     first, second = bridge.run(scenario), bridge.run(scenario)
     assert first.jobs.equals(second.jobs)
     assert first.jobs.started_because.tolist()[0] == "decision 1"
@@ -79,7 +80,7 @@ class Maker:
 
 def test_the_registry_shares_no_state(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(POLICIES, "known", Maker())  # type: ignore[arg-type]
-    scenario = Scenario.of(Workload.from_jobs(JOBS), MACHINE, Options(bls="known", als="recorded"))
+    scenario = ReadyScenario.of(Workload.from_jobs(JOBS), MACHINE, Scenario.flat(bls="known", als="recorded"))
     for result in (bridge.run(scenario), bridge.run(scenario), simulated("known")):
         assert result.jobs.started_because.tolist()[0] == "decision 1"
 

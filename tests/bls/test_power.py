@@ -24,7 +24,7 @@ from bls import ConstraintOptions, HostGroup, Platform, Rules, Workload
 from bls.engine.features.power.slowing import _compare
 from bls.machine.host_power import HostPower
 from bls.power.allowed import allowed_jobs
-from bls.power.options import SLOW, PowerOptions, PowerPlan
+from bls.power.options import SLOW, Power, PowerPlan
 from bls.simulator import BatchSimulator
 from traces.base.errors import InputError
 from traces.intervals import intervals_text
@@ -71,7 +71,7 @@ def simulated(case: Case, folder: Path, **options: Any) -> bridge.Result:
     fallback = f"dvfs:slow={case.order}" if case.order != "together" else case.fallback
     given = {"job_id": [k for k, _ in numbered], "power": [float(one.power) for one in case.jobs]}
     given["memory_bound"] = [float(one.memory) for one in case.jobs]
-    power = PowerOptions(
+    power = Power(
         limits=limits,
         reaction_ns=case.reaction,
         notice_ns=case.notice,
@@ -409,7 +409,7 @@ def test_many_limits_that_are_known_at_once_have_room(tmp_path: Path) -> None:
 
 def test_without_a_limit_that_is_reached_the_run_is_as_without_the_option(tmp_path: Path) -> None:
     case = Case(TWO, JOBS, (Limit(20 * S, 80 * S, 400_000),), "dvfs")
-    options: tuple[dict[str, Any], ...] = ({}, {"power": PowerOptions()}, {"power": None})
+    options: tuple[dict[str, Any], ...] = ({}, {"power": Power()}, {"power": None})
     found, powered, bare = (simulated(case, tmp_path, **more) for more in options)
     assert len(found.scales) == 0
     assert powered.jobs.equals(found.jobs.drop(columns="allowed"))
@@ -423,7 +423,7 @@ def test_without_a_limit_that_is_reached_the_run_is_as_without_the_option(tmp_pa
 
 
 def test_a_job_that_never_fits_is_named(tmp_path: Path) -> None:
-    power = PowerOptions(limits=[(20 * S, None, 250)], fallback="hold")
+    power = Power(limits=[(20 * S, None, 250)], fallback="hold")
     words = r"stuck at job 3, .*does not fit the limit to power that holds for ever, 250 W, even"
     with pytest.raises(InputError, match=words):
         simulated(Case(TWO, JOBS, LIMIT, "hold"), tmp_path, power=power)
@@ -434,13 +434,13 @@ def test_files_that_cannot_be_used(text: str, message: str, tmp_path: Path) -> N
     file = tmp_path / "limits.csv"
     file.write_text(text)
     with pytest.raises(InputError, match=message):
-        simulated(Case(TWO, JOBS, LIMIT, "dvfs"), tmp_path, power=PowerOptions(limits=file, fallback="dvfs"))
+        simulated(Case(TWO, JOBS, LIMIT, "dvfs"), tmp_path, power=Power(limits=file, fallback="dvfs"))
 
 
 @pytest.mark.parametrize(("options", "message"), table_rows(__file__, "options_that_cannot_be"))
 def test_options_that_cannot_be(options: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=message):
-        simulated(Case(TWO, JOBS, LIMIT, "dvfs"), tmp_path, power=PowerOptions(**options))
+        simulated(Case(TWO, JOBS, LIMIT, "dvfs"), tmp_path, power=Power(**options))
 
 
 @pytest.mark.parametrize(
@@ -449,7 +449,7 @@ def test_options_that_cannot_be(options: dict[str, Any], message: str, tmp_path:
 def test_which_option_needs_the_power_of_hosts_is_named(options: dict[str, Any], name: str) -> None:
     words = rf"^{name}: the platform does not say what its hosts draw; hosts\[0\] has no \[hosts.power\]"
     with pytest.raises(InputError, match=words):
-        bridge.simulate(THREE_JOBS, Platform(), als="recorded", power=PowerOptions(**options))
+        bridge.simulate(THREE_JOBS, Platform(), als="recorded", **options)
 
 
 def test_shares_of_the_jobs() -> None:
@@ -490,7 +490,7 @@ def test_who_loses_the_least_for_a_watt_by_hand() -> None:
     machine = Platform(tuple(HostGroup(1, 2, 2.0, power=power) for power in powers))
     jobs = Workload.from_jobs([(1, 0, 100, 2, 100), (2, 0, 100, 2, 100)])
     for order, ends in (("fewest", [150, 100]), ("least-sensitive", [100, 125])):
-        power = PowerOptions(limits=[(0, None, 380)], fallback=f"dvfs:slow={order}")
+        power = Power(limits=[(0, None, 380)], fallback=f"dvfs:slow={order}")
         found = bridge.simulate(jobs, machine, als="recorded", power=power)
         assert (found.jobs.end_ns / S).round(2).tolist() == ends
 
@@ -508,7 +508,7 @@ def test_columns_are_as_a_file_and_gaps_as_the_platform_says(tmp_path: Path) -> 
     path = tmp_path / "power.csv"
     path.write_text("job_id,power,memory_bound\n1,0.5,0.25\n3,1.25,1\n")
     frame = pd.read_csv(path)
-    options = [PowerOptions(job_power=one) for one in (path, frame, {name: frame[name].to_numpy() for name in frame})]
+    options = [Power(job_power=one) for one in (path, frame, {name: frame[name].to_numpy() for name in frame})]
     first, *others = [bridge.simulate(THREE_JOBS, MACHINE, als="recorded", power=one) for one in options]
     for one in others:
         pd.testing.assert_frame_equal(one.jobs, first.jobs, check_exact=True)
@@ -516,7 +516,7 @@ def test_columns_are_as_a_file_and_gaps_as_the_platform_says(tmp_path: Path) -> 
     columns: dict[str, Any] = {"job_id": [1, 2], "power": [0.1234567894, None], "memory_bound": [float("nan"), 0.5]}
     frame = pd.DataFrame(columns)
     for given_one in (columns, frame, frame.assign(power=frame.power.astype("Float64"))):
-        found = bridge.simulate(THREE_JOBS, MACHINE, als="recorded", power=PowerOptions(job_power=given_one))
+        found = bridge.simulate(THREE_JOBS, MACHINE, als="recorded", job_power=given_one)
         assert found.jobs.power.tolist() == [0.123456789, 1, 1]
         assert found.jobs.memory_bound.tolist() == [0, 0.5, 0]
 
@@ -524,10 +524,10 @@ def test_columns_are_as_a_file_and_gaps_as_the_platform_says(tmp_path: Path) -> 
 @pytest.mark.parametrize(("given", "message"), table_rows(__file__, "columns_that_cannot_be_used"))
 def test_columns_that_cannot_be_used(given: Any, message: str, tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
-        bridge.simulate(THREE_JOBS, MACHINE, als="recorded", power=PowerOptions(job_power=given))
+        bridge.simulate(THREE_JOBS, MACHINE, als="recorded", job_power=given)
     assert str(caught.value).startswith(f"job_power: {message}")
     with pytest.raises(InputError, match="a file of job_id, power and memory_bound"):
-        bridge.simulate(THREE_JOBS, MACHINE, als="recorded", power=PowerOptions(job_power=tmp_path))
+        bridge.simulate(THREE_JOBS, MACHINE, als="recorded", job_power=tmp_path)
 
 
 def test_a_machine_that_could_draw_too_much() -> None:
@@ -535,7 +535,7 @@ def test_a_machine_that_could_draw_too_much() -> None:
     machine = Platform((HostGroup(1000, 1000, 1.0, power=HostPower(1, [(1, 10**9)])),))
 
     def start(job: int, power: float, **options: Any) -> int:
-        made = PowerOptions(job_power={"job_id": [job], "power": [power]}, **options)
+        made = Power(job_power={"job_id": [job], "power": [power]}, **options)
         found = bridge.simulate(THREE_JOBS, machine, als="recorded", backfill="conservative", power=made)
         return int(found.jobs.start_ns.max())
 
@@ -549,7 +549,7 @@ def test_a_machine_that_could_draw_too_much() -> None:
 def test_more_than_full_power_where_nothing_is_limited(backfill: str) -> None:
     """Jobs that together draw more than all cores at full speed run side by side where no limit is known, also by plans."""
     given = {"job_id": [1, 2, 3], "power": [5, 5, 5]}
-    power = PowerOptions(limits=[(500 * S, 600 * S, 300)], fallback="hold", job_power=given)
+    power = Power(limits=[(500 * S, 600 * S, 300)], fallback="hold", job_power=given)
     jobs = Workload.from_jobs([(1, 0, 100, 2, 100), (2, 0, 60, 1, 60), (3, 10, 40, 1, 40)])
     found = bridge.simulate(jobs, MACHINE, als="recorded", backfill=backfill, power=power)
     assert found.jobs.start_ns.tolist() == [0, 0, 10 * S]
@@ -563,7 +563,7 @@ def test_why_power_is_above_a_limit_with_predictions(power: float, limit_w: floa
     """A job that runs as a limit begins draws too much also as it is thought to; or only so; or is only thought to."""
     jobs = Workload.from_jobs([(1, 0, 100, 4, 100)])
     limits, given = [(50 * S, 80 * S, limit_w)], {"job_id": [1], "power": [power]}
-    options = PowerOptions(limits=limits, fallback="hold", job_power=given, estimates="platform")
+    options = Power(limits=limits, fallback="hold", job_power=given, estimates="platform")
     found = bridge.simulate(jobs, MACHINE, als="recorded", power=options)
     assert found.power is not None
     assert [one.reason for one in found.power.excesses] == reasons
@@ -588,7 +588,7 @@ def test_a_policy_is_told_predictions() -> None:
         ("platform", [(1, 100, 50, 100), (2, 50, 50, 0), (2, 50, 50, 100)]),
     ):
         told.clear()
-        options = PowerOptions(limits=[(0, 500 * S, 300)], fallback="hold", job_power=given, estimates=estimates)
+        options = Power(limits=[(0, 500 * S, 300)], fallback="hold", job_power=given, estimates=estimates)
         found = bridge.simulate(jobs, MACHINE, bls=Starts(), als="recorded", power=options)
         assert told == expected
         assert found.jobs.start_ns.tolist() == [0, 100 * S]

@@ -23,7 +23,7 @@ from bls.machine.host_power import HostPower
 from bls.power.accounting import PJ_PER_J, Energy, drawn_by_jobs
 from bls.power.cooling import Pue, parse_pue
 from bls.power.host_accounts import HostIntervals
-from bls.power.options import PowerOptions
+from bls.power.options import Power
 from bls.power.signals import read_signals
 from bls.power.table import MOST_MW, power_table
 from bls.simulator import BatchSimulator
@@ -53,7 +53,7 @@ def test_a_machine_of_30_mw() -> None:
     """One job has all of it for 0.9 s: 29.9 MW · 0.9 s; 9.2 GmW · 1 s is already beyond int64 in pJ."""
     machine = Platform((HostGroup(1000, 100, 1.0, power=HostPower(100, [(1, 299)])),))
     jobs = Workload.from_jobs([{"job_id": 1, "submit_s": 0, "run_s": 100, "cores": 100_000}])
-    result = bridge.simulate(jobs, machine, als="recorded", power=PowerOptions())
+    result = bridge.simulate(jobs, machine, als="recorded", power=True)
     assert result.jobs.energy_j.tolist() == [29_900_000 * 100]
     assert result.metrics["energy_idle_j"] == 0
     assert Energy.of(np.array([29_900_000_000]), np.array([9 * S // 10])).joules().tolist() == [26_910_000.0]
@@ -148,13 +148,13 @@ ALWAYS = [(0, 200 * S, 210)]
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (PowerOptions(), {"bls": "reject"}),
-        (PowerOptions(limits=ALWAYS, fallback="dvfs"), {"bls": "reject"}),
-        (PowerOptions(limits=ALWAYS, fallback="dvfs", allowed="none"), {}),
-        (PowerOptions(limits=[(0, 200 * S, 20)], fallback="stop:off"), {}),
+        (Power(), {"bls": "reject"}),
+        (Power(limits=ALWAYS, fallback="dvfs"), {"bls": "reject"}),
+        (Power(limits=ALWAYS, fallback="dvfs", allowed="none"), {}),
+        (Power(limits=[(0, 200 * S, 20)], fallback="stop:off"), {}),
     ],
 )
-def test_no_job_starts(options: PowerOptions, said: dict[str, Any]) -> None:
+def test_no_job_starts(options: Power, said: dict[str, Any]) -> None:
     """None is allowed to, or it does not fit and is withdrawn: nothing is drawn but what the idle machine takes."""
     jobs = Workload.from_jobs(WITHDRAWN if not said else [{"job_id": 1, "submit_s": 0, "run_s": 10, "cores": 4}])
     result = bridge.simulate(jobs, TWO, **{"als": "recorded", "power": options} | said)
@@ -196,7 +196,7 @@ def drawn(seed: int) -> tuple[Workload, Platform, dict[str, Any]]:
         Workload.from_jobs(jobs),
         platform,
         {
-            "power": PowerOptions(limits=limits, fallback=fallback),
+            "power": Power(limits=limits, fallback=fallback),
             "constraints": ConstraintOptions(failures="mtbf:100s,mttr:5s"),
             "allocator": chance.choice(("first-fit", "best-fit")),
             "seed": seed,
@@ -244,10 +244,10 @@ PJ_PER_KWH = 3_600_000 * PJ_PER_J
 MACHINE = Platform((HostGroup(1, 2, 2.0, power=HostPower(600, [(1, 1800)])),))
 
 
-def options(folder: Path, text: str, **more: Any) -> PowerOptions:
+def options(folder: Path, text: str, **more: Any) -> Power:
     path = folder / "signals.csv"
     path.write_text(text)
-    return PowerOptions(signals=path, **more)
+    return Power(signals=path, **more)
 
 
 def test_the_summary(tmp_path: Path) -> None:
@@ -344,7 +344,7 @@ JOBS = Workload.from_jobs([(1, 0, 100, 2, 100), (2, 0, 60, 2, 60), (3, 110, 10, 
 )
 def test_facilities_by_hand(pue: str, energy_j: float, peak_w: float) -> None:
     """Full the machine draws 400 W, idle 200."""
-    found = bridge.simulate(JOBS, MACHINE_COOLING, als="recorded", power=PowerOptions(pue=pue)).metrics
+    found = bridge.simulate(JOBS, MACHINE_COOLING, als="recorded", pue=pue).metrics
     assert found["facility_energy_j"] == energy_j
     assert found["facility_peak_w"] == peak_w
     assert found["facility_mean_pue"] == energy_j / 41_000
@@ -367,7 +367,7 @@ def test_facilities_that_cannot_be(text: str) -> None:
     with pytest.raises(
         InputError, match=r"pue.*; allowed: 1 to 100, as 1.4, or such numbers at ascending loads"
     ) as error:
-        PowerOptions(pue=text)
+        Power(pue=text)
     assert "\n" not in str(error.value)
 
 
@@ -414,7 +414,7 @@ def test_orders_by_power_as_defined(name: str) -> None:
     others = 0
     for seed in range(6):
         workload, powers = drawn_queue(seed)
-        said = PowerOptions(job_power={"job_id": workload.job_id, "power": [float(power) for power in powers]})
+        said = Power(job_power={"job_id": workload.job_id, "power": [float(power) for power in powers]})
         found = bridge.simulate(workload, UNLIKE_HOSTS, bls=name, als="recorded", power=said)
         started_as_defined(found, name, workload, powers)
         plain = bridge.simulate(workload, UNLIKE_HOSTS, bls=name, als="recorded")

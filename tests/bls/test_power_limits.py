@@ -24,7 +24,7 @@ from bls.machine.host_power import HostPower
 from bls.machine.partitions import Partition
 from bls.machine.switches import Switch
 from bls.power.limits import Limit, Limits
-from bls.power.options import PowerOptions, PowerPlan
+from bls.power.options import Power, PowerPlan
 from bls.simulator import BatchSimulator
 from bridge.scenarios.power_words import power_words
 from bridge.spelling import on_command_line
@@ -80,7 +80,7 @@ SOME = Workload.from_jobs([(1, 0, 100, 2, 100), (2, 1, 70, 2, 70), (3, 2, 50, 4,
 
 
 def ran(limits: Any, jobs: Workload = SOME, machine: Platform = FOUR, *, fallback: str = "hold", **more: Any) -> Any:
-    power = PowerOptions(limits=limits, fallback=fallback)
+    power = Power(limits=limits, fallback=fallback)
     return bridge.simulate(jobs, machine, power=power, **{"als": "recorded"} | more)
 
 
@@ -95,13 +95,13 @@ def ran(limits: Any, jobs: Workload = SOME, machine: Platform = FOUR, *, fallbac
 )
 def test_limits_that_cannot_be(limits: Any, message: str) -> None:
     with pytest.raises(InputError, match=message) as error:
-        PowerOptions(limits=limits)
+        Power(limits=limits)
     assert "\n" not in str(error.value)
 
 
 def test_options_are_as_of_the_command_line_or_plain_values() -> None:
-    assert PowerOptions(limits=[(0, 5, 1)], allowed=0.5).names()["allowed"] == "0.5"
-    assert PowerOptions(limits=[(0, 5, 1)], allowed=1).names()["allowed"] == "1.0"
+    assert Power(limits=[(0, 5, 1)], allowed=0.5).names()["allowed"] == "0.5"
+    assert Power(limits=[(0, 5, 1)], allowed=1).names()["allowed"] == "1.0"
     found = ran(np.array([[0, 5, 300], [5, 9, 200]])).power
     assert found.plan.limits.limits == (Limit(0, 5, 300_000), Limit(5, 9, 200_000))
     fallbacks = "none, hold, submit, submit:state=1, dvfs, dvfs:slow=…, stop:idle, stop:off"
@@ -113,7 +113,7 @@ def test_options_are_as_of_the_command_line_or_plain_values() -> None:
     )
     for option, message in options:
         with pytest.raises(InputError) as caught:
-            PowerOptions(limits=[(0, 5, 1)], **option)
+            Power(limits=[(0, 5, 1)], **option)
         assert str(caught.value) == message
 
 
@@ -122,7 +122,7 @@ def test_what_knows_of_power_is_said_in_short() -> None:
     jobs = Workload.from_jobs([(1, 0, 100, 2, 100)])
     said = repr(ran([(0, None, 150)], jobs, machine, fallback="dvfs").power)
     assert said.startswith("<power: energy 28 kJ, 28 kJ of it by cores that jobs held, power mean 140 W, at most 140 W")
-    with pytest.raises(InputError, match=r"^power: True; allowed: a bls.power.options.PowerOptions, or None$"):
+    with pytest.raises(InputError, match=r"^power: True; allowed: a bls.power.options.Power, or None$"):
         bridge.simulate(jobs, machine, als="recorded", power=True)  # type: ignore[arg-type]
 
 

@@ -17,7 +17,6 @@ from bls.machine.host_power import HostPower
 from bls.policies import policy
 from bls.policies.declared import check_rules
 from bls.policies.multifactor.settings import Multifactor
-from bls.power.options import PowerOptions
 from bls.workloads.archive import parse_catalogue
 from bls.workloads.generators import generate_like
 from bls.workloads.job_words import JobWords
@@ -35,7 +34,7 @@ NAMED = JobWords.of(np.array([3, 4, 7, 7]), ["a!3", "b 4, c", "4", "4"])
 
 def _drawn(text: str, folder: Path) -> object:
     (folder / "power.csv").write_text(text)
-    return bridge.simulate(THREE, POWERED, als="recorded", power=PowerOptions(job_power=folder / "power.csv"))
+    return bridge.simulate(THREE, POWERED, als="recorded", job_power=folder / "power.csv")
 
 
 def _tuples(value: Any) -> Any:

@@ -45,10 +45,10 @@ import pytest
 import bridge
 from bls.constraints.options import ConstraintOptions
 from bls.machine.platform import HostGroup, Platform, load_platform
-from bls.power.options import PowerOptions
+from bls.power.options import Power
 from bls.scheduler_options import Rules
 from bls.workloads.workload import Workload
-from bridge.scenarios.application_level import ApplicationLevel
+from bridge.scenarios.application import Application
 from traces.base.errors import InputError
 from traces.checks.ledger import check_ledger
 
@@ -67,8 +67,8 @@ WORDS = {
 _BUNDLES: dict[str, Any] = {
     "rules": Rules,
     "constraints": ConstraintOptions,
-    "level": ApplicationLevel,
-    "power": PowerOptions,
+    "level": Application,
+    "power": Power,
 }
 _KNOWN = {"name", "why", "machine", "options", "files", "jobs", "schedule", "step", "error", "metrics", "tables"}
 _LABELS = "0123456789abcdefghijklmnopqrstuvwxyz"

@@ -316,7 +316,7 @@ WEEKS = log_rep(*((s, s % 3, 1 + s * 7 % 11) for s in range(0, 200, 2)))
 
 
 def test_a_grid_of_windows_is_paired_by_window() -> None:
-    options = bridge.Options(als="recorded")
+    options = bridge.Scenario.flat(als="recorded")
     grid = bridge.Grid(("fcfs", "sjf"), ("recorded",), (0.0,), options)
     rows = bridge.run_grid(WEEKS, MACHINE, grid, workers=1, replicate="40s", warmup="10s")
     assert [(row["bls"], row["seed"], row["window_begin_ns"] // NS) for row in rows] == [

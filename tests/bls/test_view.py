@@ -19,7 +19,7 @@ from bls import BatchSimulator, ConstraintOptions, Partition, Platform, SeenJob,
 from bls.constraints.options import constrain
 from bls.machine.host_power import HostPower
 from bls.machine.platform import HostGroup
-from bls.power.options import PowerOptions
+from bls.power.options import Power
 from bls.workloads.workload import Workload
 from traces.base.errors import PluginError
 from traces.ledger import STATES
@@ -362,7 +362,9 @@ def test_a_trial_says_what_the_engine_does(tmp_path: Path, allocator: str, kind:
         tries = Tries(names=names)
         result, waits = (
             bridge.run(
-                bridge.Scenario.of(workload, machine, bridge.Options(bls=order, **options), known_jobs=workload.job_id),
+                bridge.ReadyScenario.of(
+                    workload, machine, bridge.Scenario.flat(bls=order, **options), known_jobs=workload.job_id
+                ),
                 check=True,
             )
             for order in (tries, Waits())
@@ -442,7 +444,7 @@ def test_a_trial_is_for_a_policy_while_it_decides_and_not_under_limits_to_power(
     message = r"^observer looks, at 0 ns: trial\(\) is for a batch policy while it decides"
     with pytest.raises(PluginError, match=message):
         simulated(lambda _, view: list(view.waiting)[: view.free_cores // 3], observers=[Looks()])
-    power = PowerOptions(limits=[(0, 10**9, 10**6)], fallback="hold")
+    power = Power(limits=[(0, 10**9, 10**6)], fallback="hold")
     machine = Platform((HostGroup(2, 2, 2.0, power=HostPower(1, [(1, 4)])),))
     order = type("Mine", (), {"name": "mine", "decide": lambda _, view: [view.trial()]})()
     with pytest.raises(PluginError, match=r"trial\(\) is not for runs under a limit to power"):

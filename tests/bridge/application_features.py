@@ -22,7 +22,6 @@ from bls.constraints.options import ConstraintOptions
 from bls.machine.platform import HostGroup, Network, Platform
 from bls.scheduler_options import Rules
 from bls.workloads.workload import Workload
-from bridge.scenarios.application_level import ApplicationLevel
 from traces.checks.ledger import check_ledger
 
 #: The maps of ``application_maps.toml``.
@@ -130,7 +129,7 @@ class ApplicationFeature:
         workload, how = self.case()
         how |= {"als": self.als.format_map(names), "overhead_ns": self.overhead_ns} | options
         workload = replace(workload, user=np.arange(self.jobs) % self.users)
-        result = bridge.simulate(workload, level=ApplicationLevel(**given), **how)
+        result = bridge.simulate(workload, **given, **how)
         check_ledger(result.ledger)
         return result
 

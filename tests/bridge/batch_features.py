@@ -15,7 +15,7 @@ import bridge
 from bls import ConstraintOptions, Partition, Platform, Rules, SeenJob, View
 from bls.machine.platform import HostGroup
 from bls.workloads.workload import Workload
-from bridge.scenarios.application_level import ApplicationLevel
+from bridge.scenarios.application import Application
 from bridge.scenarios.application_map import parse_application_map
 from traces.checks.ledger import check_ledger
 from traces.ledger import STATES, WHY
@@ -181,7 +181,7 @@ BATCH_FEATURES = {
     "evolving, failures, kills": Releasing(
         {
             "rules": Rules("easy", kill_at_walltime=True, resize="evolve"),
-            "level": ApplicationLevel(applications=EVOLVING, resize_ns=S // 10),
+            "level": Application(applications=EVOLVING, resize_ns=S // 10),
         },
         ("completed", "killed", "requeued"),
         files={"failures": FAILURES, "malleable": "1:0.25:2"},

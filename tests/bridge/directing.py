@@ -17,9 +17,9 @@ from als.techniques import TECHNIQUES
 from bls import ConstraintOptions, HostGroup, Platform, Rules
 from bls.machine.host_power import HostPower
 from bls.policies.contract import DIRECTIONS
-from bls.power.options import PowerOptions
+from bls.power.options import Power
 from bls.workloads.workload import Workload
-from bridge.scenarios.application_level import ApplicationLevel
+from bridge.scenarios.application import Application
 from bridge.scenarios.application_map import parse_application_map
 from traces.checks.ledger import check_ledger
 
@@ -59,7 +59,7 @@ def drawn(seed: int) -> dict[str, Any]:
             backfill=chance.choice(("none", "easy", "conservative")),
             kill_at_walltime=chance.random() < 0.4,
         ),
-        "level": ApplicationLevel(
+        "level": Application(
             latency_ns=chance.choice((0, 5_000_000, 700_000_000)),
             assignment=chance.choice(("distributed", "distributed", "master")),
             speeds=tuple(one for one in SPEEDS if chance.random() < 0.4),
@@ -297,7 +297,7 @@ def power_drawn(seed: int) -> dict[str, Any]:
     constraints = ConstraintOptions(failures="mtbf:150s,mttr:5s") if chance.random() < 0.4 else ConstraintOptions()
     als = chance.choice((*sorted(TECHNIQUES), "ss", "gss", "select:ss,gss,static", "recorded"))
     tasks = {"variation": chance.choice((0.0, 0.3, 0.8)), "tasks_per_core": chance.choice((1, 3, 8))}
-    power = PowerOptions(
+    power = Power(
         limits=limits,
         reaction_ns=chance.choice((0, 5 * S)),
         fallback=chance.choice(("dvfs", "dvfs", "submit:state=1")),

@@ -14,7 +14,7 @@ from bls.workloads.workload import Workload
 from bridge.replay.configuration import Configuration, of_machine
 from bridge.replay.installed import PACKAGES, installed_slurm
 from bridge.replay.run import Replay, ReplayOptions, replay
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.ready import ReadyScenario
 
 _HERE = shutil.which("slurmctld", path=os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin"]))
 
@@ -44,7 +44,7 @@ def replayed(
     workload = jobs if isinstance(jobs, Workload) else Workload.from_jobs(jobs)
     folder.mkdir(parents=True)
     chosen = ReplayOptions(**{"als": "recorded"} | options)  # type: ignore[arg-type]
-    scenario = Scenario.of(workload, platform, chosen)
+    scenario = ReadyScenario.of(workload, platform, chosen)
     found = found or of_machine(keys or {}, platform)
     keep = scenario.technique is not None
     times = {"settle_ns": settle_ns, "rate": rate, "cleanup_ns": cleanup_ns}

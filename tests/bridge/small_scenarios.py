@@ -17,13 +17,12 @@ from directors import Director
 from one_result import different
 
 import bridge
-from bls.constraints.options import ConstraintOptions
 from bls.machine.platform import HostGroup, Network, Platform
 from bls.scheduler_options import Rules
 from bls.workloads.workload import Workload
 from bridge.runs.simulation import run
-from bridge.scenarios.application_level import ApplicationLevel
-from bridge.scenarios.scenario import Options, Scenario
+from bridge.scenarios.ready import ReadyScenario
+from bridge.scenarios.scenario import Scenario
 
 __all__ = ["KINDS", "REACHED", "VARIANTS", "different", "expected", "scenario"]
 
@@ -56,7 +55,7 @@ def _folder() -> Path:
 
 
 @cache
-def scenario(kind: str, variant: int) -> Scenario:
+def scenario(kind: str, variant: int) -> ReadyScenario:
     """One of ``KINDS``, of which there are ``VARIANTS``."""
     draw = random.Random(f"{kind} {variant}")
     users = 1
@@ -78,7 +77,7 @@ def scenario(kind: str, variant: int) -> Scenario:
             (100 + number, draw.randint(0, 30), run_s, draw.choice((1, 1, 2, 3, 5, 9)), run_s + draw.randint(-1, 9))
         )
     workload = replace(Workload.from_jobs(rows), user=np.arange(n) % users)
-    options = Options(
+    options = Scenario.flat(
         bls=Director(variant, 0.5, 0.05) if kind == "directed" else draw.choice(("fcfs", "sjf", "saf")),
         als=draw.choice(("static", "ss", "gss", "fac")),
         variation=draw.choice((0.0, 0.25, 1.0)),
@@ -92,14 +91,12 @@ def scenario(kind: str, variant: int) -> Scenario:
             resize=_resize(kind, draw),
             max_attempts=1000 if kind == "directed" else Rules.max_attempts,
         ),
-        constraints=ConstraintOptions(
-            failures="mtbf:40s,mttr:5s" if kind == "again" else None,
-            malleable="1:0.25:3" if kind in ("widths", "evolving") else None,
-        ),
-        level=ApplicationLevel(**level),
+        failures="mtbf:40s,mttr:5s" if kind == "again" else None,
+        malleable="1:0.25:3" if kind in ("widths", "evolving") else None,
+        **level,
     )
     network = Network("star", bandwidth_gbps=2.0, latency_ns=50_000, memory_gbps=40.0)
-    return Scenario.of(workload, Platform(_HOSTS, network=network), options)
+    return ReadyScenario.of(workload, Platform(_HOSTS, network=network), options)
 
 
 def _resize(kind: str, draw: random.Random) -> str:

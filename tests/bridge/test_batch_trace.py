@@ -14,7 +14,7 @@ import bridge
 from bls import Rules
 from bls.machine.platform import HostGroup, Platform
 from bls.workloads.workload import Workload
-from bridge.scenarios.application_level import ApplicationLevel
+from bridge.scenarios.application import Application
 from traces.ledger import STATES
 
 
@@ -53,8 +53,8 @@ def test_the_trace_shows_the_batch_level(name: str, tmp_path: Path) -> None:
 def test_the_trace_says_why_attempts_were_cut_whose_cores_were_lost(tmp_path: Path) -> None:
     two = Workload.from_jobs([(2, 0, 4, 2, 4), (1, 0, 8, 2, 8)])
     speeds = ("lost:cores=2,at=3s", "lost:cores=3,at=5s")
-    level = ApplicationLevel(speeds=speeds)
-    result = bridge.simulate(two, Platform((HostGroup(1, 4, 1.0),)), als="ss", level=level, rules=Rules("easy"))
+    level = Application(speeds=speeds)
+    result = bridge.simulate(two, Platform((HostGroup(1, 4, 1.0),)), als="ss", application=level, rules=Rules("easy"))
     path = result.write_trace(tmp_path / "trace")
     check_batch(result.ledger, path)
     shown = [span for lane in read_batch(path)[0]["jobs"].values() for span in lane]

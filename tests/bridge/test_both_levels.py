@@ -41,16 +41,15 @@ from reference.machine import MINUTES, Attempt
 import bridge
 from als.techniques import TECHNIQUES
 from bls.allocators import ALLOCATORS
-from bls.constraints.options import ConstraintOptions
 from bls.constraints.widths import Widths
 from bls.machine.platform import HostGroup
 from bls.policies import ScorePolicy, account_kernel, score_kernel
 from bls.view import View
-from bridge.couplings import PeerOptions
+from bridge.options.execution import Execution
 from bridge.runs.simulation import run
-from bridge.scenarios.application_level import ApplicationLevel
 from bridge.scenarios.application_map import parse_application_map
-from bridge.scenarios.scenario import Options, Scenario
+from bridge.scenarios.ready import ReadyScenario
+from bridge.scenarios.scenario import Scenario
 from traces.checks.ledger import check_ledger
 from traces.ledger import STATES, WHY
 
@@ -161,7 +160,7 @@ class TwoLevelCase:
         wide = any(least < most for least, most in self.widths) and self.batch.rules.allocator != "whole-host"
         return fits and (self.computing.resize == "none" or wide)
 
-    def scenario(self) -> Scenario:
+    def scenario(self) -> ReadyScenario:
         """The case as users say it."""
         batch, computing = self.batch, self.computing
         platform, workload = platform_of(batch.machine), workload_of(batch.jobs)
@@ -183,24 +182,25 @@ class TwoLevelCase:
         if computing.lost is not None:
             core, at = computing.lost
             changing.append(f"lost:cores={core}-{len(self.core_speeds) - 1},at={at}ns")
-        options = Options(
-            str(batch.rules.order),
-            *(computing.technique, computing.variation, computing.tasks_per_core, batch.rules.seed),
+        options = Scenario.flat(
+            bls=str(batch.rules.order),
+            als=computing.technique,
+            variation=computing.variation,
+            tasks_per_core=computing.tasks_per_core,
+            seed=batch.rules.seed,
             slack=float(batch.rules.slack),
             overhead_ns=computing.overhead,
             allocator=ALLOCATORS[batch.rules.allocator],
             rules=replace(rules, coordination=computing.coordination, resize=computing.resize),
-            constraints=ConstraintOptions(malleable=None if computing.resize == "none" else "1:0.01:64"),
-            level=ApplicationLevel(
-                latency_ns=computing.latency,
-                assignment="master" if computing.master else "distributed",
-                applications=parse_application_map(self.map(), "map") if computing.phases else None,
-                speeds=tuple(changing),
-                resize_ns=computing.cost,
-            ),
+            malleable=None if computing.resize == "none" else "1:0.01:64",
+            latency_ns=computing.latency,
+            assignment="master" if computing.master else "distributed",
+            applications=parse_application_map(self.map(), "map") if computing.phases else None,
+            speeds=tuple(changing),
+            resize_ns=computing.cost,
         )
         wanted = {job.number: cores_text(job.wanted) for job in batch.jobs if job.wanted is not None}
-        found = Scenario.of(workload, replace(platform, partitions=()), options, wanted or None)
+        found = ReadyScenario.of(workload, replace(platform, partitions=()), options, wanted or None)
         return replace(found, platform=platform, constraints=constraints)
 
     def map(self) -> str:
@@ -505,14 +505,14 @@ def test_any_features(drawn: tuple[TwoLevelCase, tuple[str, ...]]) -> None:
 def test_in_processes(coupling: str, step: int) -> None:
     for mask in [mask for mask in MASKS if len(mask) > 1][::step]:
         case = max(two_level_cases(44, DRAWN, mask), key=lambda case: len(case.batch.jobs))
-        found = case.simulated(coupling_name=coupling, peers=PeerOptions(workers=1))
+        found = case.simulated(execution=Execution(coupling, workers=1))
         assert different(found, case.simulated()) == "", case
 
 
 def test_a_simulator_that_is_told_of_parts_wishes_as_they_say() -> None:
     command = shlex.join([sys.executable, str(Path(__file__).with_name("lengths_peer.py"))])
     for case in two_level_cases(46, 2, ("wishes", "variation")):
-        found = case.simulated(coupling_name="pool", peers=PeerOptions(workers=1, command=command))
+        found = case.simulated(execution=Execution("pool", workers=1, als_command=command))
         assert different(found, case.simulated()) == "", case
 
 

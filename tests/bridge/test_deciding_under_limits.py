@@ -13,7 +13,7 @@ from test_power_runs import S
 import bridge
 from bls import HostGroup, Platform, Workload
 from bls.machine.host_power import HostPower
-from bls.power.options import PowerOptions
+from bls.power.options import Power
 from traces.base.errors import PeerError, PluginError
 
 POWER = HostPower(10, [(1, 100), (0.5, 40)])
@@ -52,7 +52,7 @@ class Sees:
 )
 def test_what_a_policy_sees(fallback: str, starts: list[int], seen: list[Any]) -> None:
     policy = Sees()
-    power = PowerOptions(limits=LIMIT, fallback=fallback)
+    power = Power(limits=LIMIT, fallback=fallback)
     if fallback == "stop:idle":
         with pytest.raises(PluginError, match=r"gave job 1, which does not fit: it asks for 2 cores, and 0 are free$"):
             bridge.simulate(JOBS, MACHINE, bls=policy, als="recorded", power=power)
@@ -78,7 +78,7 @@ class Starts:
 
 @pytest.mark.parametrize(("cores", "als"), [(None, "recorded"), ([0, 1, 2], "ss")])
 def test_what_does_not_fit_is_said(cores: list[int] | None, als: str) -> None:
-    power = PowerOptions(limits=LIMIT, fallback="hold")
+    power = Power(limits=LIMIT, fallback="hold")
     message = (
         r"decide.. gave job 2, which would draw 90 W more than idle cores; under the limit to power 80 W are left$"
     )
@@ -89,7 +89,7 @@ def test_what_does_not_fit_is_said(cores: list[int] | None, als: str) -> None:
 def test_cores_of_unlike_hosts_draw_what_they_do() -> None:
     """Two hosts of two cores; those of the second draw 290 W more. 230 W are left: for two of the first, for none of these."""
     machine = Platform((HostGroup(1, 2, 2.0, power=POWER), HostGroup(1, 2, 2.0, power=HostPower(10, [(1, 300)]))))
-    power = PowerOptions(limits=[(0, 100 * S, 270.0)], fallback="hold")
+    power = Power(limits=[(0, 100 * S, 270.0)], fallback="hold")
     workload = Workload.from_jobs([(1, 0, 10, 2, 10)])
     found = bridge.simulate(workload, machine, bls=Starts([0, 1]), als="recorded", power=power)
     assert found.jobs.start_ns.tolist() == [0]
@@ -116,7 +116,7 @@ LOOKS = {
 
 
 def test_another_program_is_told_and_held_to_it(tmp_path: Path) -> None:
-    said: dict[str, Any] = {"als": "ss", "coupling": "pool", "power": PowerOptions(limits=LIMIT, fallback="hold")}
+    said: dict[str, Any] = {"als": "ss", "coupling": "pool", "power": Power(limits=LIMIT, fallback="hold")}
     message = r"^scheduler .*, at 0 ns: it gave job 2, which would draw 90 W more than idle cores; .* 80 W are left$"
     with pytest.raises(PeerError, match=message):
         bridge.simulate(JOBS, MACHINE, bls_command=changed_toy(tmp_path, LOOKS), **said)

@@ -9,7 +9,7 @@ import pytest
 from pages import ROOT
 
 import bridge
-from bls.power.options import PowerOptions
+from bls.power.options import Power
 from bridge.compare.power_indexes import indexes_of
 from bridge.studies.executors.local import Here
 from bridge.studies.input.study_file import load_study
@@ -19,9 +19,9 @@ from tools.studies.demand_response_jobs import DAY_S, experiment_2
 pytestmark = pytest.mark.whole
 
 
-def limited(fallback: str, share: str) -> PowerOptions:
+def limited(fallback: str, share: str) -> Power:
     allowed = {} if fallback == "none" else {"allowed": share}
-    return PowerOptions(limits=[(0, DAY_S * 10**9, 407_000)], fallback=fallback, **allowed)
+    return Power(limits=[(0, DAY_S * 10**9, 407_000)], fallback=fallback, **allowed)
 
 
 def test_the_study_of_the_demand_response_paper(tmp_path: Path) -> None:

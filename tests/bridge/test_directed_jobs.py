@@ -20,7 +20,7 @@ from bls import ConstraintOptions, HostGroup, Platform, Rules
 from bls.workloads.workload import Workload
 from bridge.couplings import inline, inline_state
 from bridge.couplings.inline_kept import SavedStates
-from bridge.scenarios.application_level import ApplicationLevel
+from bridge.scenarios.application import Application
 from bridge.scenarios.application_map import parse_application_map
 from traces.base.errors import InputError, PeerError, PluginError
 from traces.checks.ledger import check_ledger
@@ -48,9 +48,9 @@ phases = [
     { kind = "graph", graph = "fork-join:ccr=3", als = "ss", share = 0.2 },
 ]
 """
-OF_GRAPHS = {"level": ApplicationLevel(applications=parse_application_map(GRAPHS, "graphs"))}
+OF_GRAPHS = {"level": Application(applications=parse_application_map(GRAPHS, "graphs"))}
 PLANNED = {
-    "level": ApplicationLevel(
+    "level": Application(
         speeds=("square:period=3s,low=0.4,duty=0.3",),
         applications=parse_application_map(GRAPHS.replace('"ss"', '"heft"'), "planned"),
     )

@@ -21,7 +21,7 @@ from faulty_runs import assert_same, descendants, expected, simulated
 import bridge
 from bls.workloads.workload import Workload
 from bridge.protocol import session
-from bridge.scenarios.application_level import ApplicationLevel
+from bridge.scenarios.application import Application
 from bridge.workers import workforce
 from bridge.workers.places import room_for
 from traces.base.errors import InputError, PeerError, TwolevelError
@@ -69,7 +69,7 @@ def test_what_a_simulator_cannot_do(
         (tmp_path / "apps.toml").write_text(applications)
         level["applications"] = tmp_path / "apps.toml"
     with pytest.raises(kind, match=message):
-        simulated("pool", 8, als_command=command, level=ApplicationLevel(**level), **given)
+        simulated("pool", 8, als_command=command, application=Application(**level), **given)
 
 
 def test_a_start_that_does_not_fit_into_a_message(monkeypatch: pytest.MonkeyPatch) -> None:

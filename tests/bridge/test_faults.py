@@ -36,11 +36,12 @@ from one_result import different
 
 import bridge
 from bls import ConstraintOptions, Rules
-from bridge.couplings import PeerOptions
+from bridge.options.execution import Execution
 from bridge.protocol.messages import Start
 from bridge.runs.simulation import run
-from bridge.scenarios.application_level import ApplicationLevel
-from bridge.scenarios.scenario import Options, Scenario
+from bridge.scenarios.application import Application
+from bridge.scenarios.ready import ReadyScenario
+from bridge.scenarios.scenario import Scenario
 from bridge.workers.assignment import Assignment, Order, Worker
 from bridge.workers.outstanding_jobs import RETRIES
 from bridge.workers.workforce import Workforce
@@ -65,15 +66,15 @@ def at_order(monkeypatch: pytest.MonkeyPatch, wanted: Callable[[Order], bool], w
 
 def watched(watch: Any) -> bridge.Result:
     """The run of ``faulty_runs`` under a watch, with a process for each job."""
-    scenario = Scenario.of(workload(20), PLATFORM, Options("fcfs", "ss", 0.25, 3, 3))
-    return run(scenario, coupling_name="process", peers=PeerOptions(workers=2), watch=watch)
+    scenario = ReadyScenario.of(workload(20), PLATFORM, Scenario("fcfs", "ss", 0.25, 3, 3))
+    return run(scenario, execution=Execution("process", workers=2), watch=watch)
 
 
 LOST = tuple(f"lost:cores={core},at={100 + 3 * core}s" for core in range(4))
 #: Options of a run, and which orders are of jobs that are changed.
 CHANGED: dict[str, tuple[Callable[[], dict[str, Any]], Callable[[Start], object]]] = {
     "cores are lost": (
-        lambda: {"level": ApplicationLevel(speeds=LOST)},
+        lambda: {"level": Application(speeds=LOST)},
         lambda start: any(change.speed_gflops is None for change in start.changes),
     ),
     "speeds are scaled": (
@@ -86,7 +87,7 @@ CHANGED: dict[str, tuple[Callable[[], dict[str, Any]], Callable[[Start], object]
             "rules": Rules(resize="equal", coordination="release"),
             "tasks_per_core": 4,
             "constraints": ConstraintOptions(malleable="1:0.25:2"),
-            "level": ApplicationLevel(resize_ns=10**6),
+            "level": Application(resize_ns=10**6),
         },
         lambda start: start.resizes,
     ),

@@ -20,12 +20,12 @@ from bls.constraints.options import ConstraintOptions
 from bls.engine import hooks as b
 from bls.machine.host_power import HostPower
 from bls.machine.platform import HostGroup, Platform
-from bls.power.options import PowerOptions
+from bls.power.options import Power
 from bls.scheduler_options import Rules
 from bls.workloads.workload import Workload
 from bridge.couplings import inline_state as i
 from bridge.runs.kernels import APPLICATION, BATCH, INLINE, WORKER, prepare_run, prepare_workers
-from bridge.scenarios.application_level import ApplicationLevel
+from bridge.scenarios.application import Application
 from traces.compiled import as_value, compiled, types
 from traces.hooks import REFUSED, Hooks
 from traces.kernels import store
@@ -121,13 +121,13 @@ KEPT = {i.START, i.COME_DUE, i.REACH}
 
 def limited(fallback: str, *where: str) -> dict[str, Any]:
     power = HostPower(1, [(1, 4), (0.5, 2)])
-    limits = PowerOptions(limits=[(10**9, 10**14, 800, *where)], fallback=fallback)
+    limits = Power(limits=[(10**9, 10**14, 800, *where)], fallback=fallback)
     return {"platform": Platform((HostGroup(4, 64, 3000.0, power=power),)), "power": limits}
 
 
 def sleeping() -> dict[str, Any]:
     power = HostPower(1, [(1, 4)], shutdown=("5s", 1), boot=("5s", 1))
-    return {"platform": Platform((HostGroup(4, 64, 3000.0, power=power),)), "power": PowerOptions(sleep_after_ns=10**9)}
+    return {"platform": Platform((HostGroup(4, 64, 3000.0, power=power),)), "power": Power(sleep_after_ns=10**9)}
 
 
 MALLEABLE = ConstraintOptions(malleable="1")
@@ -212,7 +212,7 @@ def test_a_feature_of_the_application_level_fills_its_slots(
         level["applications"] = tmp_path / "map.toml"
         level["applications"].write_text(applications)
     others = {name: value for name, value in options.items() if name not in level}
-    simulated(**{"als": "gss"} | others, level=ApplicationLevel(**level))
+    simulated(**{"als": "gss"} | others, application=Application(**level))
     assert {name: filled[name] for name in wanted} == wanted
     if case in ("a choice", "speeds"):
         assert {name for name, slots in filled.items() if slots} == {name for name, slots in wanted.items() if slots}

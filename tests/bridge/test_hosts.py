@@ -26,7 +26,8 @@ from conversation import TOKEN, changed, hello
 from faulty_runs import PATIENCE_S, PLATFORM, assert_same, await_that, descendants, expected, workload
 
 import bridge
-from bridge.couplings import PeerOptions
+from bridge.couplings import check_execution
+from bridge.options.execution import Execution
 from bridge.protocol import host_messages
 from bridge.protocol.framing import frame
 from bridge.protocol.host_messages import HOST_ALPN, HOST_MESSAGES, HostBook, Join
@@ -35,7 +36,8 @@ from bridge.protocol.session import LocalProtocolError, ProtocolError, Session
 from bridge.protocol.tables import Role
 from bridge.protocol.vocabulary import Message
 from bridge.runs.simulation import run
-from bridge.scenarios.scenario import Options, Scenario
+from bridge.scenarios.ready import ReadyScenario
+from bridge.scenarios.scenario import Scenario
 from bridge.workers import address, hosts, listener, needed_files
 from bridge.workers.address import tls_address
 from bridge.workers.assignment import Assignment, Order, Worker
@@ -89,9 +91,9 @@ class Site:
 
     def run(self, coupling: str = "pool", watch: Any = lambda ended, now_ns: None, **peers: Any) -> bridge.Result:
         """The run of ``faulty_runs``, on other hosts."""
-        scenario = Scenario.of(workload(), PLATFORM, Options("fcfs", "ss", 0.25, 3, 3))
+        scenario = ReadyScenario.of(workload(), PLATFORM, Scenario("fcfs", "ss", 0.25, 3, 3))
         wanted = {"listen": "tls://127.0.0.1:0", "token_file": str(self.token), **peers}
-        return run(scenario, coupling_name=coupling, peers=PeerOptions(**wanted), watch=watch)
+        return run(scenario, execution=Execution(coupling, **wanted), watch=watch)
 
 
 @pytest.fixture(autouse=True)
@@ -471,11 +473,11 @@ def test_a_door_answers_while_a_policy_decides(site: Site, monkeypatch: pytest.M
         site.start()
 
     when_open(site, monkeypatch, opened)
-    scenario = Scenario.of(workload(), PLATFORM, Options(Waits(), "ss", 0.25, 3, 3))
-    peers = PeerOptions(listen="tls://127.0.0.1:0", token_file=str(site.token))
-    found = run(scenario, coupling_name="pool", peers=peers)
+    scenario = ReadyScenario.of(workload(), PLATFORM, Scenario(Waits(), "ss", 0.25, 3, 3))
+    how = Execution("pool", listen="tls://127.0.0.1:0", token_file=str(site.token))
+    found = run(scenario, execution=how)
     callers[0].join()
-    assert_same(found, run(scenario, coupling_name="inline"))
+    assert_same(found, run(scenario, execution=Execution("inline")))
 
 
 # Files
@@ -582,11 +584,14 @@ def test_options_that_do_not_go_together(site: Site) -> None:
             ({"token_file": "t"}, "^token_file='t': needs listen$"),
             ({"certificate": "c"}, "^certificate='c': needs listen$"),
             ({"listen": "tls://a:1"}, "^listen='tls://a:1': needs token_file FILE, .* makes one$"),
-            ({"listen": "tls://a:1", "token_file": "t", "command": "x"}, "^listen='tls://a:1': not with als_command"),
+            (
+                {"listen": "tls://a:1", "token_file": "t", "als_command": "x"},
+                "^listen='tls://a:1': not with als_command",
+            ),
             ({"listen": "tls://a:1", "token_file": "/no/such"}, "^token_file=.*: No such file or .*; to make one: "),
         ):
             with pytest.raises(InputError, match=message):
-                PeerOptions(**given)  # type: ignore[arg-type]
+                check_execution(Execution(**given))  # type: ignore[arg-type]
         with pytest.raises(InputError, match=rf"^listen: '{address}': Address already in use$"):
             site.run(listen=address)
     with pytest.raises(InputError, match=r"^listen needs coupling=.pool. or process"):

@@ -12,15 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bls import Platform, Workload, sample_path
-from bls.constraints.options import ConstraintOptions
 from bls.machine.platform import HostGroup
 from bls.scheduler_options import Rules
 from bridge.runs.result import Result
 from bridge.runs.shared_outcomes import all_completed, same_anywhere
 from bridge.runs.simulation import run
-from bridge.scenarios.application_level import ApplicationLevel
+from bridge.scenarios.application import Application
 from bridge.scenarios.application_map import ApplicationMap, parse_application_map
-from bridge.scenarios.scenario import Options, Scenario, load_workload
+from bridge.scenarios.ready import ReadyScenario, load_workload
+from bridge.scenarios.scenario import Scenario
 from bridge.studies.unit import all_metrics
 
 PLATFORM = Platform((HostGroup(count=2, cores=8, speed_gflops=16.0),))
@@ -66,19 +66,27 @@ def test_they_are_as_simulated_anew(
 ) -> None:
     workload = sixty_jobs()
     program = "layered:tasks=12" if als == "heft" else None
-    level = ApplicationLevel(assignment=assignment, applications=_graphs(program))
+    level = Application(assignment=assignment, applications=_graphs(program))
 
-    def options(bls: str, backfill: str, allocator: str, estimates: str = "requested") -> Options:
+    def options(bls: str, backfill: str, allocator: str, estimates: str = "requested") -> Scenario:
         rules = Rules(backfill=backfill, estimates=estimates)
-        return Options(
-            bls, als, variation, 3, seed, overhead_ns=overhead_ns, allocator=allocator, rules=rules, level=level
+        return Scenario.flat(
+            bls=bls,
+            als=als,
+            variation=variation,
+            tasks_per_core=3,
+            seed=seed,
+            overhead_ns=overhead_ns,
+            allocator=allocator,
+            rules=rules,
+            application=level,
         )
 
-    like = run(Scenario.of(workload, PLATFORM, options(first, "none", "first-fit")), keep_tasks=False)
+    like = run(ReadyScenario.of(workload, PLATFORM, options(first, "none", "first-fit")), keep_tasks=False)
     assert same_anywhere(like.scenario)
     assert all_completed(like)
     for other in others:
-        scenario = Scenario.of(workload, PLATFORM, options(*other))
+        scenario = ReadyScenario.of(workload, PLATFORM, options(*other))
         assert same_anywhere(scenario)
         same(run(scenario, keep_tasks=False, like=like), run(scenario, keep_tasks=False))
 
@@ -90,19 +98,19 @@ def _graphs(program: str | None) -> ApplicationMap | None:
 
 
 UNLIKE = Platform((HostGroup(count=1, cores=8, speed_gflops=16.0), HostGroup(count=1, cores=8, speed_gflops=8.0)))
-TRANSFERS = ApplicationLevel(applications=_graphs("layered:tasks=12,ccr=1"), network="lv08")
+TRANSFERS = Application(applications=_graphs("layered:tasks=12,ccr=1"), network="lv08")
 NEVER: dict[str, dict[str, Any]] = {
-    "recorded": {"options": Options(als="recorded")},
-    "killed": {"options": Options(rules=Rules(kill_at_walltime=True))},
-    "releases": {"options": Options(rules=Rules(coordination="release"))},
-    "failures": {"options": Options(constraints=ConstraintOptions(failures="mtbf:1d,mttr:1h"))},
-    "windows": {"options": Options(constraints=ConstraintOptions(windows=Path("w.toml")))},
-    "speeds": {"options": Options(level=ApplicationLevel(speeds=("square:period=10m,low=0.5",)))},
-    "latency": {"options": Options(level=ApplicationLevel(latency_ns=5))},
-    "estimates": {"options": Options(rules=Rules(estimates="exact"))},
-    "reject": {"options": Options("reject")},
+    "recorded": {"options": Scenario.flat(als="recorded")},
+    "killed": {"options": Scenario.flat(kill_at_walltime=True)},
+    "releases": {"options": Scenario.flat(coordination="release")},
+    "failures": {"options": Scenario.flat(failures="mtbf:1d,mttr:1h")},
+    "windows": {"options": Scenario.flat(windows=Path("w.toml"))},
+    "speeds": {"options": Scenario.flat(speeds=("square:period=10m,low=0.5",))},
+    "latency": {"options": Scenario.flat(latency_ns=5)},
+    "estimates": {"options": Scenario.flat(estimates="exact")},
+    "reject": {"options": Scenario.flat(bls="reject")},
     "unlike cores": {"platform": UNLIKE},
-    "network": {"options": Options(als="heft", level=TRANSFERS)},
+    "network": {"options": Scenario.flat(als="heft", application=TRANSFERS)},
     # Jobs that may not run to their ends.
     "cancelled": {"changes": lambda jobs: {"cancel_ns": jobs.submit_ns.max() + 1 + 0 * jobs.submit_ns}},
     "cut short": {"changes": lambda jobs: {"status": 0 * jobs.status + 5, "cancel_ns": jobs.submit_ns + 1}},
@@ -122,15 +130,15 @@ def test_where_cores_or_instants_matter_nothing_is_taken_over(
     monkeypatch.chdir(tmp_path)
     Path("w.toml").write_text("[[maintenance]]\nname = 'care'\nbegin = 1\nend = 9\nhosts = '0'\n")
     workload, case = sixty_jobs(), NEVER[name]
-    assert same_anywhere(Scenario.of(workload, PLATFORM, Options()))
+    assert same_anywhere(ReadyScenario.of(workload, PLATFORM, Scenario()))
     changed = replace(workload, **case["changes"](workload)) if "changes" in case else workload
-    scenario = Scenario.of(changed, case.get("platform", PLATFORM), case.get("options", Options()))
+    scenario = ReadyScenario.of(changed, case.get("platform", PLATFORM), case.get("options", Scenario()))
     assert not same_anywhere(scenario)
 
 
 def test_a_run_in_which_a_job_did_not_end_is_not_taken_from() -> None:
     workload = sixty_jobs()
     killed = run(
-        Scenario.of(workload, PLATFORM, Options(variation=0.5, rules=Rules(kill_at_walltime=True))), keep_tasks=False
+        ReadyScenario.of(workload, PLATFORM, Scenario.flat(variation=0.5, kill_at_walltime=True)), keep_tasks=False
     )
     assert not all_completed(killed)

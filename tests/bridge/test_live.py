@@ -26,7 +26,7 @@ from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES
 from bls.simulator import BatchSimulator
 from bls.workloads.workload import Workload
-from bridge.couplings import COUPLINGS, PeerOptions, RunWatch
+from bridge.couplings import COUPLINGS, RunWatch
 from bridge.live.file import (
     FILE,
     FINISHING,
@@ -45,8 +45,10 @@ from bridge.live.file import (
 from bridge.live.progress import Broadcast
 from bridge.live.sampler import FEW_HOSTS, Sampler, cells
 from bridge.live.screen import LiveScreen, screen_lines, status_line
+from bridge.options.execution import Execution
 from bridge.runs.simulation import run
-from bridge.scenarios.scenario import Options, Scenario
+from bridge.scenarios.ready import ReadyScenario
+from bridge.scenarios.scenario import Scenario
 from bridge.watches import Pace
 from traces.base.errors import InputError
 
@@ -342,9 +344,9 @@ def test_the_pace_follows_the_clock() -> None:
     assert [pace.ends() for _ in range(100)][-1] == 10**9  # no time at all
 
 
-def scenario(n: int = 40, als: str = "ss") -> Scenario:
+def scenario(n: int = 40, als: str = "ss") -> ReadyScenario:
     jobs = Workload.from_jobs([(k, k, 10 + k % 7, 1 + k % 4, 20) for k in range(1, n + 1)])
-    return Scenario.of(jobs, Platform((HostGroup(3, 2, 10.0),)), Options("fcfs", als, 0.25, 2, 5))
+    return ReadyScenario.of(jobs, Platform((HostGroup(3, 2, 10.0),)), Scenario("fcfs", als, 0.25, 2, 5))
 
 
 class Looking:
@@ -355,7 +357,7 @@ class Looking:
         self.ended: list[int] = []
         self.finished = False
 
-    def begin(self, scenario: Scenario, simulator: BatchSimulator, coupling: str) -> None:
+    def begin(self, scenario: ReadyScenario, simulator: BatchSimulator, coupling: str) -> None:
         self.sampler = Sampler(simulator, {"coupling": coupling})
         self.looks.append(self.sampler.look())
 
@@ -373,7 +375,7 @@ class Looking:
 def test_every_coupling_can_be_looked_at(name: str) -> None:
     watch = Looking()
     assert isinstance(watch, RunWatch)
-    result = run(scenario(), coupling_name=name, peers=PeerOptions(workers=1), watch=watch)
+    result = run(scenario(), execution=Execution(name, workers=1), watch=watch)
     assert watch.finished
     assert watch.sampler.setting.options == {"coupling": name}
     start, end, cores = result.jobs["start_ns"], result.jobs["end_ns"], result.jobs["held_cores"]
@@ -393,7 +395,7 @@ def broadcast(folder: Path, clock: Clock, **options: Any) -> Broadcast:
     return Broadcast(folder, 40, clock=clock, wall_clock=lambda: 1000 + clock.now_s, threaded=False, **options)
 
 
-def simulator(given: Scenario) -> BatchSimulator:
+def simulator(given: ReadyScenario) -> BatchSimulator:
     return BatchSimulator(given.workload, given.platform, given.policy, given.allocator, recorded=True)
 
 

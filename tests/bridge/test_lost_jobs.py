@@ -17,7 +17,7 @@ import traces
 from bls.machine.platform import HostGroup, Platform
 from bls.scheduler_options import Rules
 from bls.workloads.workload import Workload
-from bridge.scenarios.application_level import ApplicationLevel
+from bridge.scenarios.application import Application
 from traces.base.time import NS_PER_S as S
 
 pytestmark = pytest.mark.whole
@@ -31,7 +31,8 @@ def run(workload: Workload, *speeds: str, coupling: str = "inline", platform: Pl
         workload,
         platform,
         als=options.pop("als", "ss"),
-        level=ApplicationLevel(speeds=speeds, **level),
+        speeds=speeds,
+        **level,
         coupling=coupling,
         workers=1 if coupling == "pool" else None,
         **options,
@@ -100,10 +101,10 @@ def test_an_application_simulator_may_lose_cores_by_itself() -> None:
 
 def test_a_core_that_comes_late_is_waited_for_in_a_few_steps() -> None:
     # A day is 43,200 times what the job was told of at first.
-    level = ApplicationLevel(speeds=("late:cores=0-255,at=24h", "square:period=2s,cores=0"))
+    level = Application(speeds=("late:cores=0-255,at=24h", "square:period=2s,cores=0"))
     workload = Workload.from_jobs([(8, 0, 1, 1, 1)])
-    jobs = bridge.simulate(workload, level=level, coupling="pool", workers=1)
-    assert_one_result(jobs, bridge.simulate(workload, level=level))
+    jobs = bridge.simulate(workload, application=level, coupling="pool", workers=1)
+    assert_one_result(jobs, bridge.simulate(workload, application=level))
     assert jobs.jobs.end_ns[0] > 24 * 3600 * 10**9
     assert jobs.coupling["messages"] < 100
 
@@ -114,10 +115,10 @@ def test_a_file_may_have_less_work_than_the_log(tmp_path: Path) -> None:
     lengths = f"file:{tmp_path / 'lengths.txt'},scale=no"
     phases = f'phases = [{{ kind = "serial", share = 0.5 }}, {{ kind = "loop", lengths = "{lengths}", share = 0.5 }}]'
     (tmp_path / "apps.toml").write_text(f"[default]\n{phases}\n", encoding="utf-8")
-    level = ApplicationLevel(applications=tmp_path / "apps.toml")
+    level = Application(applications=tmp_path / "apps.toml")
     workload = Workload.from_jobs([(8, 0, 10, 2, 10), (9, 1, 10, 256, 10)])
-    inline = bridge.simulate(workload, level=level)
-    assert_one_result(bridge.simulate(workload, level=level, coupling="pool", workers=1), inline)
+    inline = bridge.simulate(workload, application=level)
+    assert_one_result(bridge.simulate(workload, application=level, coupling="pool", workers=1), inline)
     assert inline.jobs.end_ns[0] < 6 * 10**9
 
 
@@ -125,7 +126,7 @@ def test_a_job_whose_cores_never_come_fails_at_its_start(tmp_path: Path) -> None
     path = tmp_path / "never.csv"
     path.write_text("time_s,core,factor\n0,0,0\n0,1,0\n")
     workload = Workload.from_jobs([(8, 0, 2, 2, 2)])
-    level = ApplicationLevel(speeds=(f"trace:{path},periodic=10ms",))
-    (job,) = bridge.simulate(workload, als="static", level=level, coupling="pool", workers=1).jobs.itertuples()
+    level = Application(speeds=(f"trace:{path},periodic=10ms",))
+    (job,) = bridge.simulate(workload, als="static", application=level, coupling="pool", workers=1).jobs.itertuples()
     assert (job.state, job.start_ns, job.end_ns, job.attempt, job.tasks) == ("failed", 0, 0, 0, 0)
     assert job.cut_because == "all its cores were lost, core 1 last"

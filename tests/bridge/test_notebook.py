@@ -12,8 +12,7 @@ import als
 import bls
 import bridge
 import traces
-from bls.power.options import PowerOptions
-from bls.scheduler_options import Rules
+from bls.power.options import Power
 from bridge.runs.figures import RUN_FIGURES
 from bridge.runs.plots import Plots
 from bridge.studies.drawing import OF_RESULTS, STUDY_FIGURES, Part
@@ -27,10 +26,8 @@ pytestmark = pytest.mark.whole
 
 @pytest.fixture(scope="module")
 def result() -> bridge.Result:
-    machine = {"platform": "demand-response", "power": PowerOptions()}
-    return bridge.simulate(
-        "sample", als="gss", variation=0.25, select="first:20", rules=Rules(keep_decisions=True), **machine
-    )
+    machine = {"platform": "demand-response", "power": Power()}
+    return bridge.simulate("sample", als="gss", variation=0.25, select="first:20", keep_decisions=True, **machine)
 
 
 def test_every_figure_of_a_run_is_a_method() -> None:
@@ -135,7 +132,7 @@ def test_a_report_shows_itself_and_parts_of_one_name(report: bridge.Report) -> N
 
 def test_rows_of_a_grid_show_and_draw_themselves() -> None:
     jobs = bls.select(bls.read_workload("sample"), "first:8")
-    grid = bridge.Grid(("fcfs", "sjf"), ("static", "gss"), (0.0, 0.25), bridge.Options(), seeds=(0, 1, 2, 3, 4))
+    grid = bridge.Grid(("fcfs", "sjf"), ("static", "gss"), (0.0, 0.25), bridge.Scenario(), seeds=(0, 1, 2, 3, 4))
     rows = bridge.run_grid(jobs, bls.Platform(), grid, workers=1)
     assert isinstance(rows, list)
     assert rows.frame.to_dict("records")[3]["makespan_ns"] == rows[3]["makespan_ns"]

@@ -26,10 +26,10 @@ from als.techniques.contract import Technique
 from bls import ConstraintOptions, HostGroup, Platform, Rules, Workload
 from bls.machine.host_power import HostPower
 from bls.power.host_accounts import HostIntervals
-from bls.power.options import PowerOptions
+from bls.power.options import Power
 from bls.simulator import BatchSimulator
 from bridge.compare.power_indexes import indexes_of
-from bridge.scenarios.application_level import ApplicationLevel
+from bridge.scenarios.application import Application
 from bridge.scenarios.application_map import parse_application_map
 from bridge.scenarios.power_words import power_words
 from bridge.spelling import on_command_line
@@ -47,11 +47,11 @@ def machine(hosts: int = 1, states: Any = ((1, 100), (0.5, 70)), **power: Any) -
     return Platform((HostGroup(hosts, 2, 2.0, power=HostPower(50, list(states), **power)),))
 
 
-def of_three_users(applications: str, power: PowerOptions | None) -> bridge.Result:
+def of_three_users(applications: str, power: Power | None) -> bridge.Result:
     """Jobs 1 to 3, of users 1 to 3, of 100 s on two cores each."""
     plain = {"submit_s": 0, "run_s": 100, "cores": 2, "estimate_s": 100}
     log = Workload.from_jobs([{"job_id": user, "user": user, **plain} for user in (1, 2, 3)])
-    level = ApplicationLevel(applications=parse_application_map(applications, "m.toml"))
+    level = Application(applications=parse_application_map(applications, "m.toml"))
     options: dict[str, Any] = {"als": "static", "tasks_per_core": 1, "variation": 0.0, "level": level}
     return bridge.simulate(log, machine(3), power=power, **options)
 
@@ -62,9 +62,9 @@ def test_a_loop_by_hand(als: str, of: str, end_s: int, joules: float, tmp_path: 
     lengths, applications = tmp_path / "lengths.txt", tmp_path / "map.toml"
     lengths.write_text("".join(f"{length}\n" for length in LENGTHS))
     applications.write_text("[default]\ntasks = 6\n")
-    level = ApplicationLevel(f"file:{lengths},scale=no", applications=applications)
+    level = Application(f"file:{lengths},scale=no", applications=applications)
     options: dict[str, Any] = {"als": als} | ({} if als == "recorded" else {"level": level})
-    power = PowerOptions(of=of, limits=[(5 * S, 15 * S, 150)], fallback="dvfs")
+    power = Power(of=of, limits=[(5 * S, 15 * S, 150)], fallback="dvfs")
     result = bridge.simulate(Workload.from_jobs([(1, 0, 12, 2, 12)]), machine(), power=power, **options)
     check_ledger(result.ledger)
     assert result.jobs.end_ns.tolist() == [end_s * S]
@@ -75,8 +75,8 @@ def test_a_loop_by_hand(als: str, of: str, end_s: int, joules: float, tmp_path: 
 def test_what_cannot_be() -> None:
     job = Workload.from_jobs([(1, 0, 100, 2, 100)])
     with pytest.raises(InputError, match=r"working.*no application is simulated; allowed: held"):
-        bridge.simulate(job, machine(), power=PowerOptions(of="working"), als="recorded")
-    stretched = PowerOptions(limits=[(0, S, 150)], fallback="dvfs", stretch_walltime=True)
+        bridge.simulate(job, machine(), power=True, power_of="working", als="recorded")
+    stretched = Power(limits=[(0, S, 150)], fallback="dvfs", stretch_walltime=True)
     with pytest.raises(InputError, match=r"stretch_walltime=True: needs kill_at_walltime=True, as nobody is killed"):
         bridge.simulate(job, machine(), als="ss", power=stretched)
 
@@ -85,7 +85,7 @@ def scenario(seed: int) -> tuple[Workload, dict[str, Any]]:
     options = drawn(seed)
     if options["als"] != "recorded":
         chance = random.Random(~seed)
-        options["level"] = ApplicationLevel(
+        options["level"] = Application(
             latency_ns=chance.choice((0, 5_000_000)),
             speeds=chance.choice(((), ("square:period=3s,low=0.4,duty=0.3",), ("lost:cores=5 11,at=40s,until=60s",))),
         )
@@ -155,7 +155,7 @@ def varied(kind: str, seed: int) -> tuple[Workload, dict[str, Any]]:
     if kind in ("ordered", "graphs"):
         power = replace(power, fallback=f"dvfs:slow={ORDERS[seed % 6]}")
     if kind == "graphs":
-        level = ApplicationLevel(applications=parse_application_map(MAP, "map.toml"))
+        level = Application(applications=parse_application_map(MAP, "map.toml"))
         options |= {"als": ("gss", "af")[seed % 2], "level": level, "variation": 0.3, "tasks_per_core": 3}
     if kind == "drawing":
         workload = replace(workload, user=workload.job_id % 3)
@@ -234,12 +234,12 @@ def test_an_application_map_says_which_jobs_may_be_slowed(allowed: str, ends_s: 
         f'[[application]]\nname = "{may}"\nmatch = {{ user = {user} }}\nallowed = {may}\n'
         for user, may in ((1, "false"), (2, "true"))
     )
-    power = PowerOptions(limits=[(20 * S, 60 * S, 400)], fallback="dvfs", allowed=allowed)
+    power = Power(limits=[(20 * S, 60 * S, 400)], fallback="dvfs", allowed=allowed)
     result = of_three_users(never + always, power)
     assert result.jobs.end_ns.tolist() == [end * S for end in ends_s]
     assert result.jobs.allowed.tolist() == [0, 1, int(allowed != "none")]
     # Without limits the map changes nothing.
-    plain, unlimited = of_three_users(never + always, None), of_three_users(never + always, PowerOptions())
+    plain, unlimited = of_three_users(never + always, None), of_three_users(never + always, Power())
     assert plain.jobs.equals(unlimited.jobs.drop(columns="energy_j"))
     assert plain.jobs.end_ns.tolist() == [100 * S] * 3
 
@@ -317,10 +317,10 @@ LIMITED = [(20 * S, 80 * S, 300)]
 
 def run_small(jobs_: list[dict[str, Any]] | None = None, **said: Any) -> bridge.Result:
     rows = [{"job_id": 1, "submit_s": 0, "run_s": 100, "cores": 2}] if jobs_ is None else jobs_
-    power = {name: said.pop(name) for name in {field.name for field in fields(PowerOptions)} & said.keys()}
+    power = {name: said.pop(name) for name in {field.name for field in fields(Power)} & said.keys()}
     rules = said.get("rules", Rules())
     als = "static" if rules.molds or rules.resizing else "recorded"
-    options = PowerOptions(**{"limits": LIMITED} | power)
+    options = Power(**{"limits": LIMITED} | power)
     return bridge.simulate(Workload.from_jobs(rows), SMALL, als=als, power=options, **said)
 
 
@@ -380,7 +380,7 @@ def test_indexes_by_hand() -> None:
     """As the paper's: with the limit, jobs 1 and 2 take 30 s longer each, job 3 waits for 30 s longer."""
 
     def run(of: Workload, begin_s: int, end_s: int, limit_w: float, fallback: str = "none") -> bridge.Result:
-        power = PowerOptions(limits=[(begin_s * S, end_s * S, limit_w)], fallback=fallback)
+        power = Power(limits=[(begin_s * S, end_s * S, limit_w)], fallback=fallback)
         return bridge.simulate(of, machine(2), als="recorded", power=power)
 
     three = Workload.from_jobs([(1, 0, 100, 2, 100), (2, 0, 60, 2, 60), (3, 10, 40, 2, 40)])
@@ -399,7 +399,7 @@ def test_indexes_by_hand() -> None:
     assert (one["mean_power_in_limits_w"], other["mean_power_in_limits_w"]) == (400, 280)
     assert one["mean_wait_allowed_ns"] == one["mean_wait_ns"]
     assert one["mean_run_disallowed_ns"] is None
-    early = PowerOptions(limits=[(0, 20 * S, 500), (150 * S, 200 * S, 500)], fallback="none")
+    early = Power(limits=[(0, 20 * S, 500), (150 * S, 200 * S, 500)], fallback="none")
     idle = bridge.simulate(three, machine(2), als="recorded", power=early).metrics
     assert idle["mean_power_in_limits_w"] == (20 * 400 + 50 * 200) / 70
     # Hours before the first submit are left out; a run ignores the later end of another, and is idle after its own.
@@ -416,9 +416,10 @@ def test_cores_that_come_have_to_fit(limit_w: float, given: list[int]) -> None:
         Platform((HostGroup(1, 4, 4.0, power=HostPower(10, [(1, 100)])),)),
         als="ss",
         tasks_per_core=20,
-        rules=Rules(resize="expand"),
-        constraints=ConstraintOptions(malleable="1:1:2"),
-        power=PowerOptions(limits=[(5 * S, 1000 * S, limit_w)], fallback="hold"),
+        resize="expand",
+        malleable="1:1:2",
+        limits=[(5 * S, 1000 * S, limit_w)],
+        fallback="hold",
     )
     assert found.widths.core[found.widths.change == 1].tolist() == given
 
@@ -430,7 +431,7 @@ def test_a_loop_of_a_job_that_draws_less_by_hand() -> None:
     130 W are allowed: it is at 1 / (0.5 / 0.5 + 0.5) of full speed, and does 4 of its 16 s in these 6 s. It ends at 18 s.
     """
     given = {"job_id": [1], "power": [0.5], "memory_bound": [0.5]}
-    power = PowerOptions(limits=[(4 * S, 10 * S, 130)], fallback="dvfs", job_power=given)
+    power = Power(limits=[(4 * S, 10 * S, 130)], fallback="dvfs", job_power=given)
     job = Workload.from_jobs([(1, 0, 16, 2, 16)])
     said: dict[str, Any] = {"als": "static", "tasks_per_core": 16, "variation": 0.0}
     for of in ("held", "working"):
@@ -455,7 +456,7 @@ memory_bound = 0.25
 power = 2
 """
     given = {"job_id": [1, 2], "power": [0.7, 0.8], "memory_bound": [1, 1]}
-    found, alone = (of_three_users(text, PowerOptions(job_power=one)) for one in (given, None))
+    found, alone = (of_three_users(text, Power(job_power=one)) for one in (given, None))
     assert (found.jobs.power.tolist(), found.jobs.memory_bound.tolist()) == ([0.5, 0.8, 2], [1, 0.25, 0])
     assert found.jobs.energy_j.tolist() == [2 * 75 * 100, 2 * 90 * 100, 2 * 150 * 100]
     assert (alone.jobs.power.tolist(), alone.jobs.memory_bound.tolist()) == ([0.5, 1, 2], [0, 0.25, 0])
@@ -469,8 +470,8 @@ def test_limits_to_parts_of_the_machine_in_every_coupling() -> None:
     workload, options = scenario(4)
     parts = [(10 * S, 200 * S, 330.0, "hosts:0-1"), (30 * S, 120 * S, 260.0, "hosts:1-2")]
     limits = [*options["power"].limits, *parts]
-    options["power"] = PowerOptions(limits=limits, fallback="dvfs:slow=latest", allowed="0.8")
-    options |= {"als": "af", "level": ApplicationLevel(applications=parse_application_map(MAP, "map.toml"))}
+    options["power"] = Power(limits=limits, fallback="dvfs:slow=latest", allowed="0.8")
+    options |= {"als": "af", "level": Application(applications=parse_application_map(MAP, "map.toml"))}
     one = bridge.simulate(workload, PLATFORM, **options)
     hosts_make_the_machine(one)
     assert len(one.scales) > 10

@@ -11,24 +11,24 @@ import bridge
 from bls.constraints.options import ConstraintOptions
 from bls.scheduler_options import Rules
 from bls.workloads.workload import Workload
-from bridge.scenarios.application_level import ApplicationLevel
+from bridge.scenarios.application import Application
 from bridge.scenarios.randomness import draws
 from traces.statistics import comparison_table, paired, paired_comparisons
 from traces.tables import rows_frame
 
-MADE_OF = {"rules": Rules, "constraints": ConstraintOptions, "level": ApplicationLevel}
+MADE_OF = {"rules": Rules, "constraints": ConstraintOptions, "level": Application}
 
 
 @pytest.mark.parametrize(("options", "drawn"), table_rows(__file__, "whether_a_seed_can_change_a_run"))
 def test_whether_a_seed_can_change_a_run(options: dict[str, Any], drawn: bool) -> None:
     made = {name: MADE_OF[name](**value) if name in MADE_OF else value for name, value in options.items()}
-    assert draws(bridge.Options(**made).names()) is drawn
+    assert draws(bridge.Scenario.flat(**made).names()) is drawn
 
 
 @pytest.mark.parametrize("options", [{"als": "recorded"}, {"als": "gss", "variation": 0.0}, {"als": "static"}])
 def test_what_draws_nothing_is_the_same_for_every_seed(options: dict[str, Any]) -> None:
     jobs = Workload.from_jobs([(k, 10 * k, 30 + 7 * k % 5, 1 + k % 3, 90) for k in range(1, 30)])
-    assert not draws(bridge.Options(**options).names())
+    assert not draws(bridge.Scenario.flat(**options).names())
     found = [bridge.simulate(jobs, seed=seed, **options).jobs for seed in (0, 7)]
     assert found[0].equals(found[1])
 

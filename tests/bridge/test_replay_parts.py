@@ -42,7 +42,7 @@ from bridge.replay.trace.log_words import log_words
 from bridge.replay.trace.node_states import NodeStates
 from bridge.replay.trace.submissions import FIRST_USER, Submissions, submissions
 from bridge.replay.trace.switch_file import given_switches, read_switches, switches_of, switches_text
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.ready import ReadyScenario
 from traces.base.errors import InputError, PeerError
 from traces.lifecycle import Ending
 
@@ -368,7 +368,7 @@ def test_words_of_a_header() -> None:
 
 
 def _submissions(workload: Workload, found: Configuration, *, recorded: bool = True, **words: Any) -> Submissions:
-    scenario = Scenario.of(workload, found.platform(), ReplayOptions(als="recorded"))
+    scenario = ReadyScenario.of(workload, found.platform(), ReplayOptions(als="recorded"))
     return submissions(scenario, found, replace(log_words(workload), **words), recorded_priorities=recorded)
 
 

@@ -32,7 +32,8 @@ from bridge.replay.report.measures import (
 from bridge.replay.report.repeats import Attempt, Plan
 from bridge.replay.report.sides import Side, engines, of_result, parse_beside, recorded
 from bridge.replay.report.written import Report, write_report
-from bridge.scenarios.scenario import Options, Scenario
+from bridge.scenarios.ready import ReadyScenario
+from bridge.scenarios.scenario import Scenario
 from bridge.spelling import on_command_line
 from traces.base.errors import InputError
 from traces.figures.replay.clocks import replay_rates_figure, replay_sizes_figure
@@ -167,7 +168,7 @@ def test_what_may_be_asked_for() -> None:
 @pytest.mark.parametrize("way", ["best", "slurm:bf_interval=60,ticks=0", "fcfs+much"])
 def test_who_cannot_stand_beside_is_refused_by_the_option_that_names_it(way: str) -> None:
     jobs = Workload.from_jobs([(1, 0, 10, 1, 10)])
-    scenario = Scenario.of(jobs, Platform((HostGroup(1, 1, 1.0),)), Options(als="recorded"))
+    scenario = ReadyScenario.of(jobs, Platform((HostGroup(1, 1, 1.0),)), Scenario.flat(als="recorded"))
     with pytest.raises(InputError) as caught:
         engines(scenario, parse_beside(way, "--beside"), jobs.job_id)
     assert re.match(rf"--beside: {re.escape(way)}: (?!--)", on_command_line(caught.value.text))

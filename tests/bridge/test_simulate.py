@@ -23,7 +23,7 @@ from bls.machine.platform import HostGroup, Platform
 from bls.workloads.workload import Workload
 from bridge.couplings import inline
 from bridge.couplings.inline_state import with_application
-from bridge.scenarios.application_level import ApplicationLevel
+from bridge.scenarios.application import Application
 from traces.base.errors import InputError, PluginError, TwolevelError
 from traces.compiled import jit_enabled
 
@@ -65,7 +65,7 @@ def test_the_papers_four_jobs(technique: str, tmp_path: Path) -> None:
     lengths, applications = tmp_path / "lengths.txt", tmp_path / "map.toml"
     lengths.write_text("1\n2\n3\n")
     applications.write_text("[default]\ntasks = 3\n")
-    level = ApplicationLevel(f"file:{lengths},scale=no", applications=applications)
+    level = Application(f"file:{lengths},scale=no", applications=applications)
     said: dict[str, Any] = {"als": technique, "allocator": "given", "requested": PAPER_CORES, "level": level}
     tasks = bridge.simulate(PAPER_JOBS, PAPER_PLATFORM, **said).tasks.sort_values(["job_id", "task"])
     log = [f"J{t.job_id} T{t.task} on R{t.core} {t.start_ns // S}-{t.end_ns // S}" for t in tasks.itertuples()]

@@ -34,7 +34,8 @@ from small_scenarios import scenario
 from virtual_hosts import ADDRESS
 from virtual_loop import NeverEnds
 
-from bridge.couplings import PeerOptions, processes
+from bridge.couplings import processes
+from bridge.options.execution import Execution
 from bridge.protocol import task_payload
 from bridge.protocol.session import Session
 from bridge.protocol.tables import APPLICATION_TABLE, END, HOST_TABLE, JOB_TABLE, JobEvent, JobState, rows
@@ -154,12 +155,14 @@ def simulated(seed: int) -> Simulated:
     result, error = None, None
     with _instead_of_the_system(world):
         if world.site is None:
-            peers = PeerOptions(plan.workers, plan.timeout_s, _COMMAND if plan.told else None)
+            how = Execution(plan.coupling, plan.workers, _COMMAND if plan.told else None, plan.timeout_s)
         else:
-            peers = PeerOptions(plan.workers or None, plan.timeout_s, listen=ADDRESS, token_file="/simulated/token")
+            how = Execution(
+                plan.coupling, plan.workers or None, None, plan.timeout_s, listen=ADDRESS, token_file="/simulated/token"
+            )
         planned = scenario(plan.kind, plan.variant)
         try:
-            result = run(planned, coupling_name=plan.coupling, keep_tasks=plan.keep_tasks, peers=peers)
+            result = run(planned, execution=how, keep_tasks=plan.keep_tasks)
         except NeverEnds as never:
             world.problem(f"the run does not end: {never}")
             world.found.end = "never"

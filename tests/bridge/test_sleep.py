@@ -22,11 +22,11 @@ from test_power_runs import hosts_make_the_machine
 import bridge
 from bls import ConstraintOptions, HostGroup, Platform, Rules, Workload
 from bls.machine.host_power import HostPower
-from bls.power.options import PowerOptions
+from bls.power.options import Power
 from bls.power.sleep import break_even_ns
 from bls.power.table import power_table
 from bls.simulator import BatchSimulator
-from bridge.scenarios.application_level import ApplicationLevel
+from bridge.scenarios.application import Application
 from traces.base.errors import InputError
 
 pytestmark = pytest.mark.whole
@@ -44,7 +44,7 @@ def hosts(n: int, cores: int, *, shutdown: str = "10s", boot: str = "20s", off: 
 
 def ran(rows: list[tuple[float, ...]], machine: Platform, after: int, keep: int = 0, **more: Any) -> bridge.Result:
     """Rows are number, submit, run, cores and estimate."""
-    power = more.pop("power", None) or PowerOptions(sleep_after_ns=after, keep_awake=keep)
+    power = more.pop("power", None) or Power(sleep_after_ns=after, keep_awake=keep)
     return bridge.simulate(Workload.from_jobs(rows), machine, **{"als": "recorded", "power": power} | more)
 
 
@@ -97,7 +97,7 @@ def drawn(seed: int) -> dict[str, Any]:
         rules |= {"charge_decisions": True, "decision_cost_ns": chance.choice((S // 3, 4 * S))}
     if chance.random() < 0.3:
         rules["coordination"] = chance.choice(("release:host", "hint:host"))
-    power = PowerOptions(
+    power = Power(
         limits=[(20 * S, 120 * S, chance.choice((800, 1200, 3000)))],
         fallback=fallback,
         sleep_after_ns=chance.choice((0, 1, 5 * S, 20 * S)),
@@ -112,7 +112,7 @@ def drawn(seed: int) -> dict[str, Any]:
         "rules": Rules(**rules, max_attempts=10**6),
         "constraints": ConstraintOptions(failures=failures),
         "power": power,
-        "level": ApplicationLevel(latency_ns=chance.choice((0, 5_000_000))),
+        "level": Application(latency_ns=chance.choice((0, 5_000_000))),
     }
 
 
@@ -169,7 +169,7 @@ def test_what_cannot_be(options: dict[str, Any], more: dict[str, Any], message: 
         more = {"constraints": {"windows": tmp_path / "w.toml"}}
     more = {name: MADE_OF[name](**value) if name in MADE_OF else value for name, value in more.items()}
     with pytest.raises(InputError, match=message):
-        ran([(1, 0, 10, 1, 10)], hosts(2, 2), 0, power=PowerOptions(**options), **more)
+        ran([(1, 0, 10, 1, 10)], hosts(2, 2), 0, power=Power(**options), **more)
 
 
 def test_break_even() -> None:
@@ -215,7 +215,7 @@ def test_a_job_whose_hosts_boot_receives_changes_in_every_coupling(fallback: str
     """It may receive two before it starts, and before the answer to its first order is there."""
     limit = (10 * S, None, 340, where) if where else (10 * S, None, 580)
     workload = jobs(random.Random(1), 20, cores=5, pauses=(0, 1, 2, 20))
-    power = PowerOptions(limits=[limit], fallback=fallback, sleep_after_ns=2 * S)
+    power = Power(limits=[limit], fallback=fallback, sleep_after_ns=2 * S)
     said: dict[str, Any] = {"als": "gss", "tasks_per_core": 5, "variation": 0.3, "power": power}
     inline = bridge.simulate(workload, MACHINE, **said)
     other = bridge.simulate(workload, MACHINE, **said, coupling=coupling, workers=1)
@@ -226,7 +226,7 @@ def test_a_job_whose_hosts_boot_receives_changes_in_every_coupling(fallback: str
 @pytest.mark.parametrize(("fallback", "coupling"), [("dvfs", "inline"), ("submit", "pool")])
 def test_a_walltime_is_stretched_of_a_job_that_starts_slowed(fallback: str, coupling: str) -> None:
     machine = Platform((HostGroup(1, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
-    power = PowerOptions(limits=[(0, None, 130)], fallback=fallback, stretch_walltime=True)
+    power = Power(limits=[(0, None, 130)], fallback=fallback, stretch_walltime=True)
     said: dict[str, Any] = {"als": "static", "tasks_per_core": 5, "variation": 0.0, "coupling": coupling}
     said |= {"rules": Rules(kill_at_walltime=True), "power": power}
     found = bridge.simulate(Workload.from_jobs([(1, 0, 10, 1, 10)]), machine, **said)
@@ -283,8 +283,9 @@ def simulated(case: Case, folder: Path) -> bridge.Result:
         Platform((HostGroup(machine.hosts, machine.cores, 1.0, power=power),)),
         als="recorded",
         rules=Rules("easy" if case.easy else "none", **charged),
-        constraints=ConstraintOptions(failures=str(folder / "downs.csv") if case.downs else None),
-        power=PowerOptions(sleep_after_ns=case.after, keep_awake=case.keep),
+        failures=str(folder / "downs.csv") if case.downs else None,
+        sleep_after_ns=case.after,
+        keep_awake=case.keep,
     )
 
 

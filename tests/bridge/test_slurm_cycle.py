@@ -95,7 +95,7 @@ def test_jobs_that_run_for_too_long_are_killed_when_slurm_looks(tmp_path: Path) 
         platform=machine(3, 4),
         bls="slurm",
         als="recorded",
-        rules=Rules(kill_at_walltime=True),
+        kill_at_walltime=True,
     ).jobs
     killed = ours[ours.state == "killed"]
     assert len(killed) > 5

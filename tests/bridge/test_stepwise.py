@@ -24,16 +24,17 @@ from bls.constraints.options import ConstraintOptions
 from bls.constraints.outages import OutageModel, modelled_outages
 from bls.scheduler_options import Rules
 from bridge.runs.simulation import run
-from bridge.scenarios.scenario import Options, Scenario
+from bridge.scenarios.ready import ReadyScenario
+from bridge.scenarios.scenario import Scenario
 from traces.base.errors import InputError
 
 S = 10**9
 CASE = crowd(51, 60, policy="sjf", technique="fac", variation=0.25, tasks_per_core=2)
 
 
-def scenario(**options: Any) -> Scenario:
+def scenario(**options: Any) -> ReadyScenario:
     given: dict[str, Any] = {"bls": "sjf", "als": "fac", "variation": 0.25, "rules": Rules("easy")}
-    return Scenario.of(CASE.workload(), CASE.options()["platform"], Options(**given | options))
+    return ReadyScenario.of(CASE.workload(), CASE.options()["platform"], Scenario.flat(**given | options))
 
 
 def test_drained_hosts_are_as_if_a_file_had_said_so(tmp_path: Path) -> None:

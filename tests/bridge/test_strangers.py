@@ -18,11 +18,12 @@ import pytest
 from conversation import TOKEN
 from faulty_runs import PATIENCE_S, PLATFORM, Once, assert_same, descendants, expected, workload
 
-from bridge.couplings import PeerOptions
+from bridge.options.execution import Execution
 from bridge.protocol.framing import frame
 from bridge.protocol.messages import OVER, Hello, encode
 from bridge.runs.simulation import run
-from bridge.scenarios.scenario import Options, Scenario
+from bridge.scenarios.ready import ReadyScenario
+from bridge.scenarios.scenario import Scenario
 from bridge.workers import listener
 from bridge.workers.address import dial
 from bridge.workers.connection import Connection, Streams
@@ -70,10 +71,10 @@ def test_strangers_are_refused(monkeypatch: pytest.MonkeyPatch, caplog: pytest.L
             guest.connect(addresses[-1].removeprefix("unix:"))
             guest.sendall(STRANGE[name][0])
 
-    scenario = Scenario.of(workload(), PLATFORM, Options("fcfs", "ss", 0.25, 3, 3))
+    scenario = ReadyScenario.of(workload(), PLATFORM, Scenario("fcfs", "ss", 0.25, 3, 3))
     # One worker, so that it is known to have said hello when they come.
     with caplog.at_level(logging.WARNING, "twolevel.bridge"):
-        result = run(scenario, coupling_name="pool", peers=PeerOptions(1), watch=Once(3, come))
+        result = run(scenario, execution=Execution("pool", 1), watch=Once(3, come))
     assert_same(result, expected())
     assert result.coupling["refused"] == len(STRANGE)
     assert result.coupling["retries"] == 0
@@ -197,8 +198,8 @@ def test_a_folder_with_too_long_a_name(tmp_path: Path, monkeypatch: pytest.Monke
     deep = tmp_path / ("x" * 100)
     deep.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(deep))
-    scenario = Scenario.of(workload(), PLATFORM, Options("fcfs", "ss"))
+    scenario = ReadyScenario.of(workload(), PLATFORM, Scenario("fcfs", "ss"))
     with pytest.raises(InputError, match=r"too long for a Unix socket; set TMPDIR to a shorter path"):
-        run(scenario, coupling_name="pool", peers=PeerOptions(2))
+        run(scenario, execution=Execution("pool", 2))
     assert list(deep.iterdir()) == []
-    assert_same(run(scenario, coupling_name="pool", peers=PeerOptions(2, socket="tcp")), run(scenario))
+    assert_same(run(scenario, execution=Execution("pool", 2, socket="tcp")), run(scenario))

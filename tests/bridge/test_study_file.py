@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
+from bridge.scenarios.options import ScenarioOptions
 from hypothesis import given
 from hypothesis import strategies as st
 from tables import table_rows
 
 from bls import sample_path
 from bls.options import BACKFILL
-from bridge.scenarios.options import ScenarioOptions
 from bridge.studies.input.grid_text import grid_text
 from bridge.studies.input.named_files import FileSums, located, names_in
 from bridge.studies.input.origins import with_origin

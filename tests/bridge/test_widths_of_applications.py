@@ -14,7 +14,7 @@ import bridge
 from bls import HostGroup, Platform, Rules, Workload
 from bls.constraints.options import ConstraintOptions
 from bridge.compare.delay_causes import CAUSES, StartedJobs, find_causes
-from bridge.scenarios.application_level import ApplicationLevel
+from bridge.scenarios.application import Application
 from traces.base.errors import InputError
 from traces.checks.ledger import check_ledger
 
@@ -31,7 +31,7 @@ def malleable(rows: Rows, widths: str, folder: Path, requests: str = "", **optio
         malleable=folder / "widths.csv", requests=folder / "requests.csv" if requests else None
     )
     options = {"platform": Platform((HostGroup(1, 4, 4.0),)), "als": "ss", "constraints": constraints} | options
-    found = bridge.simulate(Workload.from_jobs(rows), rules=Rules(resize=options.pop("resize")), **options)
+    found = bridge.simulate(Workload.from_jobs(rows), resize=options.pop("resize"), **options)
     check_ledger(found.ledger)
     return found
 
@@ -58,7 +58,7 @@ def evolving(rows: Rows, phases: str, folder: Path, **options: Any) -> bridge.Re
     """As :func:`malleable`; jobs of two cores have these phases, and job 1 evolves, and may have one to four cores."""
     text = f'[[application]]\nname = "evolving"\nmatch = {{ cores = 2 }}\nphases = [{phases}]\n'
     (folder / "apps.toml").write_text(text)
-    level = ApplicationLevel(applications=folder / "apps.toml")
+    level = Application(applications=folder / "apps.toml")
     return malleable(rows, "1,1,4\n", folder, **{"resize": "evolve", "tasks_per_core": 1, "level": level} | options)
 
 
@@ -98,7 +98,7 @@ def test_what_cannot_be(malleable: str | None, said: dict[str, Any], words: str)
     workload = Workload.from_jobs([(1, 0, 4, 2, 4), (2, 1, 4, 2, 4)])
     options = said | {"rules": Rules(**{"resize": "equal"} | said.get("rules", {}))}
     with pytest.raises(InputError, match=re.escape(words)):
-        bridge.simulate(workload, constraints=ConstraintOptions(malleable=malleable), **options)
+        bridge.simulate(workload, malleable=malleable, **options)
 
 
 @pytest.mark.parametrize(("text", "words"), table_rows(__file__, "a_file_of_widths_is_checked"))

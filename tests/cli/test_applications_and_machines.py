@@ -19,10 +19,10 @@ from bls.machine.published import PUBLISHED
 from bls.power.table import power_table
 from bls.workloads import read_workload
 from bls.workloads.named_machine import named_machine
-from bridge.scenarios.application_level import ApplicationLevel
+from bridge.scenarios.application import Application
 from bridge.scenarios.balance import balance_words
 from bridge.scenarios.machine import given_platform
-from bridge.scenarios.scenario import Options
+from bridge.scenarios.scenario import Scenario
 from bridge.spelling import on_command_line
 
 APPLICATIONS = table_text(__file__, "applications")
@@ -53,9 +53,9 @@ def test_every_option_does_what_the_same_one_in_python_does(here: Path) -> None:
         *("--assignment", "master", "--applications", "apps.toml", "--speeds", SPEEDS[0], "--speeds", SPEEDS[1]),
         *("--seed", 3, "--tasks", "--no-trace", "--out", "r"),
     )
-    level = ApplicationLevel("lognormal", 500, "master", "apps.toml", SPEEDS)
+    level = Application("lognormal", 500, "master", "apps.toml", SPEEDS)
     words = {"als": "fac", "variation": 0.3, "overhead_ns": 10**6, "seed": 3, "select": "first:40"}
-    result = bridge.simulate(sample_path(), level=level, **words)
+    result = bridge.simulate(sample_path(), application=level, **words)
     pd.testing.assert_frame_equal(pd.read_parquet("r/jobs.parquet"), result.jobs)
     pd.testing.assert_frame_equal(pd.read_parquet("r/tasks.parquet"), result.tasks)
     found = record("r")
@@ -109,7 +109,7 @@ def test_the_record_counts_applications_and_choices(here: Path) -> None:
 
 
 def test_run_and_grid_say_that_one_task_per_core_leaves_nothing_to_balance(here: Path) -> None:
-    line = on_command_line(balance_words([Options(als="gss", variation=0.25)]))
+    line = on_command_line(balance_words([Scenario.flat(als="gss", variation=0.25)]))
     assert "no technique can balance" in line
     assert run("--als", "gss", "--variation", "0.25", "--no-trace", "--out", "one").err.count(line) == 1
     run("--als", "static", "--variation", "0.25", "--no-trace", "--out", "other")

@@ -211,7 +211,7 @@ def test_two_plug_ins_of_one_name_are_refused(here: Path) -> None:
 
 def test_a_grid_from_python_writes_nothing(here: Path) -> None:
     workload = Workload.from_jobs([(1, 0, 60, 2, 60), (2, 1, 30, 1, 60), (3, 2, 5, 2, 9)])
-    grid = bridge.Grid(("fcfs", "sjf"), ("ss",), (0.0, 0.1), bridge.Options(), seeds=(9, 4))
+    grid = bridge.Grid(("fcfs", "sjf"), ("ss",), (0.0, 0.1), bridge.Scenario(), seeds=(9, 4))
     seen: list[tuple[int, int]] = []
     rows = bridge.run_grid(
         workload, Platform(), grid, workers=2, watch=lambda done, now_ns: seen.append((done, now_ns))
@@ -235,7 +235,7 @@ def test_a_grid_from_python_of_objects() -> None:
             return 1
 
     workload = Workload.from_jobs([(1, 0, 60, 2, 60), (2, 1, 30, 1, 60)])
-    grid = bridge.Grid((POLICIES["sjf"],), ("ss", PythonTechnique(Single)), (0.1,), bridge.Options())  # type: ignore[arg-type]
+    grid = bridge.Grid((POLICIES["sjf"],), ("ss", PythonTechnique(Single)), (0.1,), bridge.Scenario())  # type: ignore[arg-type]
     rows = bridge.run_grid(workload, Platform(), grid, workers=2)
     named, objects = rows
     assert named["makespan_ns"] == objects["makespan_ns"]
@@ -247,7 +247,7 @@ def test_python_warns_of_the_default_machine_where_the_log_names_another_one() -
     jobs = replace(
         Workload.from_jobs([(1, 0, 60, 2, 60)]), header=("; MaxProcs: 100", "; MaxNodes: 10"), source="log.swf"
     )
-    grid = bridge.Grid(("fcfs",), ("ss",), (0.0,), bridge.Options())
+    grid = bridge.Grid(("fcfs",), ("ss",), (0.0,), bridge.Scenario())
     said = '256 cores, the two-level paper\'s machine; log.swf names 100: platform="log" takes them'
     with pytest.warns(UserWarning, match=re.escape(said)):
         on_256 = bridge.run_grid(jobs, Platform(), grid, workers=1)

@@ -21,7 +21,7 @@ from pages import ROOT
 
 import bridge
 import traces.figures.run.gantt
-from bls import Rules, sample_path
+from bls import sample_path
 from bridge.citation import APPROACH, Person, software
 from bridge.cli import doctor, kernel_commands
 from bridge.replay import installed
@@ -470,7 +470,7 @@ def test_the_story_of_jobs(here: Path) -> None:
     assert "23:08:20.368035011  started in its turn, after it had been given a reservation" in lines[4]
     assert "job 227 gives back 100 cores at this instant" in lines[4]
     result = bridge.simulate(
-        sample_path(), als="gss", variation=0.25, rules=Rules(backfill="easy", keep_decisions=True), keep_tasks=False
+        sample_path(), als="gss", variation=0.25, backfill="easy", keep_decisions=True, keep_tasks=False
     )
     assert result.story(100) + "\n" == twolevel("story", "r", "100").out
 

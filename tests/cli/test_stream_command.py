@@ -21,7 +21,8 @@ from bls.stream import ArrivingJobs
 from bls.workloads import sample_path
 from bls.workloads.readers.swf import swf_blocks
 from bridge.runs.simulation import run
-from bridge.scenarios.scenario import Options, Scenario, load_workload
+from bridge.scenarios.ready import ReadyScenario, load_workload
+from bridge.scenarios.scenario import Scenario
 from traces import tables
 from traces.base.errors import InputError
 
@@ -153,10 +154,10 @@ def test_row_groups_and_stretches_of_any_size(
     if log is not None:
         path.write_text(log)
     allocator = "contiguous" if log is None else "first-fit"
-    options = Options(
+    options = Scenario.flat(
         bls=bls, als="recorded", allocator=allocator, rules=Rules(backfill, **rules), constraints=constraints
     )
-    whole = run(Scenario.of(load_workload(path, platform), platform, options))
+    whole = run(ReadyScenario.of(load_workload(path, platform), platform, options))
     tables.write_jobs(whole.ledger, tmp_path / "whole.parquet", whole.further_columns)
     assert constraints.failures is None or whole.metrics["state_requeued"] > 5
     expected = dict(whole.metrics)
@@ -164,7 +165,7 @@ def test_row_groups_and_stretches_of_any_size(
         expected["mean_fragmentation"] = pytest.approx(fragmentation, rel=1e-12)
     for jobs, block_bytes in ((7, 300), (100, 1 << 20)):
         arrivals = ArrivingJobs(swf_blocks(path, block_bytes=block_bytes), platform, memory=options.constraints.memory)
-        scenario = Scenario.of(arrivals.first(), platform, options)
+        scenario = ReadyScenario.of(arrivals.first(), platform, options)
         found = streaming.run_stream(
             scenario, arrivals, tmp_path / "streamed.parquet", lambda ended, now_ns: None, stretch_jobs=jobs
         )

@@ -16,13 +16,13 @@ from bridge.replay.course import Course
 from bridge.replay.level import SlurmLevel
 from bridge.replay.messages import Launch
 from bridge.runs.simulation import batch_simulator
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.ready import ReadyScenario
 from traces.lifecycle import Ending
 
 S = 10**9
 #: Number, submit, run time, cores, estimate.
 JOBS = Workload.from_jobs([(7, 0, 4, 2, 9), (8, 0, 2, 1, 9), (9, 1, 3, 3, 9), (4, 2, 1, 2, 9)])
-SCENARIO = Scenario.of(JOBS, Platform((HostGroup(1, 4, 4.0),)), bridge.Options(als="static"))
+SCENARIO = ReadyScenario.of(JOBS, Platform((HostGroup(1, 4, 4.0),)), bridge.Scenario.flat(als="static"))
 
 
 class Controller:

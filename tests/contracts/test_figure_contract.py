@@ -22,8 +22,6 @@ from bls import sample_path
 from bls.analysis.description import describe
 from bls.machine.host_power import HostPower
 from bls.machine.platform import HostGroup, Platform
-from bls.power.options import PowerOptions
-from bls.scheduler_options import Rules
 from bls.workloads import read_workload
 from bls.workloads.workload import Workload
 from bridge import run_study
@@ -274,8 +272,8 @@ def run() -> Any:
         variation=0.25,
         tasks_per_core=4,
         seed=1,
-        power=PowerOptions(limits=[(3600 * 10**9, 8 * 3600 * 10**9, 700)]),
-        rules=Rules(keep_decisions=True),
+        limits=[(3600 * 10**9, 8 * 3600 * 10**9, 700)],
+        keep_decisions=True,
     )
 
 

@@ -131,7 +131,7 @@ def test_the_files_of_the_batch_pages_do_what_they_say(desk: Path) -> None:
     for name, text in files.items():
         (desk / name).write_text(text, encoding="utf-8")
     import bridge
-    from bls import HostGroup, Platform, Rules
+    from bls import HostGroup, Platform
 
     # Job 3 fits beside job 1 and delays job 2; job 4 has waited for longer than job 5 for what it asks.
     jobs = Workload.from_jobs(
@@ -147,9 +147,7 @@ def test_the_files_of_the_batch_pages_do_what_they_say(desk: Path) -> None:
     packed = bridge.simulate(jobs, machine, bls="packs.py:Packs", als="recorded").jobs
     assert packed.state.tolist() == ["rejected", "rejected", "completed", "rejected", "rejected"]
     assert packed.rejected_because.tolist()[:3] == ["wider than half of the machine"] * 2 + [""]
-    explained = bridge.simulate(
-        jobs, machine, bls="explains.py:Explains", als="recorded", rules=Rules(keep_decisions=True)
-    )
+    explained = bridge.simulate(jobs, machine, bls="explains.py:Explains", als="recorded", keep_decisions=True)
     assert (explained.ledger.jobs.start_ns // 10**9).tolist() == [0, 22, 2, 27, 32]
     assert explained.jobs.started_because.tolist() == ["", "", "went past 2", "", ""]
     assert explained.decisions.z_exact.tolist()[:4] == ["0", "0", "1/5", "2/5"]

@@ -23,7 +23,7 @@ from bls import HostGroup, Platform, Workload
 from bls.machine.host_power import HostPower
 from bls.power.excesses import REASONS
 from bls.power.metric_names import SLEEP_METRICS
-from bls.power.options import FALLBACKS, PowerOptions
+from bls.power.options import FALLBACKS, Power
 from bridge.compare.delay_causes import CAUSES
 from bridge.compare.power_indexes import METRICS, index_rows, indexes_of
 from bridge.runs.figures import RUN_FIGURES
@@ -151,7 +151,7 @@ def runs() -> list[bridge.Result]:
     jobs = Workload.from_jobs([(1, 0, 100, 2, 100), (2, 0, 60, 2, 60), (3, 10, 40, 2, 40)])
     found = []
     for fallback in ("none", "dvfs"):
-        power = PowerOptions(limits=[(20 * S, 80 * S, 300)], fallback=fallback)
+        power = Power(limits=[(20 * S, 80 * S, 300)], fallback=fallback)
         found.append(bridge.simulate(jobs, machine, als="recorded", power=power))
     return found
 
@@ -235,7 +235,7 @@ def test_the_first_experiment_of_demand_response() -> None:
     rows = table(section(ROOT / "docs/explanation/demand-response.md", "Experiment 1: the limit is kept"))
     found = []
     for fallback in (row[0].strip("`") for row in rows):
-        power = PowerOptions(limits=[(0, DAY_S * S, 407_000)], fallback=fallback)
+        power = Power(limits=[(0, DAY_S * S, 407_000)], fallback=fallback)
         one = bridge.simulate(experiment_1(0), "demand-response", als="recorded", power=power).metrics
         above = format_ns(one["above_limit_ns"]) if one["above_limit_ns"] else "never"
         peaks = [f"{one[name] / 1000:.1f}" for name in ("peak_limited_w", "peak_power_w")]

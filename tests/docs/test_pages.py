@@ -25,11 +25,11 @@ from bls.allocators import ALLOCATORS
 from bls.engine.state import BatchState
 from bls.machine.host_power import HostPower
 from bls.policies import POLICIES
-from bls.power.options import PowerOptions
+from bls.power.options import Power
 from bls.workloads.workload import REASONS
 from bridge.couplings import COUPLINGS
 from bridge.couplings.inline_state import InlineState
-from bridge.scenarios.application_level import ASSIGNMENTS
+from bridge.scenarios.application import ASSIGNMENTS
 from tools import sections, states
 from traces.kernels.state import State, fields_of
 from traces.ledger_tables import TASKS
@@ -147,17 +147,17 @@ def test_the_records_keys_are_those_of_the_page(result: Path) -> None:
     assert rows["arguments"] == set(record["arguments"])
     for key in ("machine", "workload", "coupling", "decisions"):
         assert rows[key] == set(record[key]), key
-    options = bridge.Options().names()
+    options = bridge.Scenario().names()
     assert set(options) < rows["arguments"]
 
 
 def test_the_further_columns_of_the_jobs_are_those_of_the_page(tmp_path: Path) -> None:
     # What there is only with a map, or with a choice among techniques, is said below the table.
     (tmp_path / "apps.toml").write_text('[default]\nals = "select:gss,fac"\n')
-    level = bridge.ApplicationLevel(applications=tmp_path / "apps.toml")
+    level = bridge.Application(applications=tmp_path / "apps.toml")
     text = section(RESULTS, "jobs.parquet")
     plain, mapped, recorded = (
-        set(bridge.simulate(sample_path(), select="first:5", als=als, level=one).jobs)
+        set(bridge.simulate(sample_path(), select="first:5", als=als, application=one).jobs)
         for als, one in (("ss", None), ("ss", level), ("recorded", None))
     )
     assert {unquoted(row[0]) for row in table(text)} == plain
@@ -188,7 +188,7 @@ def test_what_power_adds_is_on_the_page(tmp_path: Path) -> None:
     signals.write_text("from,price_per_kwh,g_co2e_per_kwh\n0,1,1\n")
     draws = {"job_id": [1], "power": [0.5], "memory_bound": [0.5]}
     predicted = {"job_power": draws, "estimates": "platform", "sleep_after_ns": 10**9}
-    power = PowerOptions(limits=[(0, 10**9, 10**6)], fallback="hold", signals=signals, pue="1.5", **predicted)
+    power = Power(limits=[(0, 10**9, 10**6)], fallback="hold", signals=signals, pue="1.5", **predicted)
     limited = bridge.simulate(sample_path(), **said, power=power)
     jobs, nodes, metrics = (section(RESULTS, name) for name in ("jobs.parquet", "nodes.parquet", "Metrics"))
     assert list(limited.jobs.columns.drop(plain.jobs.columns)) == re.findall(

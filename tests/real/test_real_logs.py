@@ -21,7 +21,6 @@ from scenarios import Case, assert_as_expected
 
 import bridge
 from bls.analysis.likeness import halves, likeness
-from bls.constraints.options import ConstraintOptions
 from bls.machine.platform import HostGroup, Platform
 from bls.scheduler_options import Rules
 from bls.stream import ArrivingJobs
@@ -38,7 +37,8 @@ from bls.workloads.workload import REASONS, Workload
 from bls.workloads.writers.swf import unwritten, write_swf
 from bridge.runs.simulation import run
 from bridge.runs.stream import run_stream
-from bridge.scenarios.scenario import Options, Scenario, load_workload
+from bridge.scenarios.ready import ReadyScenario, load_workload
+from bridge.scenarios.scenario import Scenario
 from traces.checks.ledger import check_ledger
 from traces.tables import write_jobs
 
@@ -274,11 +274,11 @@ def test_the_same_table_and_metrics(
 ) -> None:
     path = shared / "traces" / f"{log}.swf.gz"
     platform = Platform((HostGroup(cores // 4, 4, 8.0, resources=(("memory", 1 << 20),)),))
-    options = Options(bls=order, als="recorded", rules=Rules(backfill), constraints=ConstraintOptions(**more))
-    whole = run(Scenario.of(load_workload(path, platform), platform, options))
+    options = Scenario.flat(bls=order, als="recorded", rules=Rules(backfill), **more)
+    whole = run(ReadyScenario.of(load_workload(path, platform), platform, options))
     write_jobs(whole.ledger, tmp_path / "whole.parquet")
     arrivals = ArrivingJobs(swf_blocks(path), platform, memory=options.constraints.memory)
-    scenario = Scenario.of(arrivals.first(), platform, options)
+    scenario = ReadyScenario.of(arrivals.first(), platform, options)
     found = run_stream(scenario, arrivals, tmp_path / "streamed.parquet", lambda ended, now_ns: None)
     assert (tmp_path / "streamed.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
     assert arrivals.jobs == len(whole.scenario.workload)

@@ -20,7 +20,7 @@ from bls.workloads.reshape import scale
 from bls.workloads.selection import fit, select
 from bls.workloads.workload import Workload
 from bridge.compare.comparison import chain, compare_jobs
-from bridge.scenarios.application_level import ApplicationLevel
+from bridge.scenarios.application import Application
 from bridge.studies.executors.local import Here
 from bridge.studies.input.study_file import load_study
 from bridge.studies.run_study import run_study
@@ -171,9 +171,9 @@ def test_makespans_grow_with_the_variation_in_every_combination() -> None:
 
 
 def test_the_five_jobs(day: Workload) -> None:
-    level = ApplicationLevel(lengths="normal:draw=paper")
+    level = Application(lengths="normal:draw=paper")
     fac, gss = (
-        bridge.simulate(day, als=als, variation=0.25, level=level, platform="paper", keep_tasks=False).jobs
+        bridge.simulate(day, als=als, variation=0.25, application=level, platform="paper", keep_tasks=False).jobs
         for als in ("fac", "gss")
     )
     rows = table(section(PAGE, "Figure 9: five jobs"))

@@ -18,9 +18,9 @@ from als.planners.mapped import MAPPED
 from als.programs.tasks import drawn_lengths
 from bls import HostGroup, Network, Platform, SeenJob, View, Workload
 from bls.workloads.generators import generate_like
-from bridge import ApplicationLevel, Options, PeerOptions, Scenario, run
+from bridge import Application, Execution, ReadyScenario, Scenario, run
 from bridge.adapters.simgrid.process import find_simgrid
-from bridge.scenarios.scenario import load_workload
+from bridge.scenarios.ready import load_workload
 from tools.bench.rows import CURIE, HPC2N, Found, Missing, agree, archive, scratch, timed
 from traces import InputError
 
@@ -177,8 +177,8 @@ def mapped(topology: str, hosts: int, transfers: int) -> float:
 # Both levels.
 
 
-def _run(scenario: Scenario, coupling: str = "inline", *, tasks: bool = True, **peers: Any) -> tuple[float, Any]:
-    result = run(scenario, coupling_name=coupling, keep_tasks=tasks, peers=PeerOptions(**peers))
+def _run(scenario: ReadyScenario, coupling: str = "inline", *, tasks: bool = True, **peers: Any) -> tuple[float, Any]:
+    result = run(scenario, execution=Execution(coupling, **peers), keep_tasks=tasks)
     return float(result.coupling["simulation_s"]), result.ledger
 
 
@@ -196,8 +196,8 @@ def two_level(name: str, jobs: int, coupling: str = "inline", cores: int = 256, 
     machine = Platform(hosts=(HostGroup(count=cores // 64, cores=64, speed_gflops=3000.0),))
     base = _first(name, jobs)
     workload = base.take(np.arange(len(base)), cores=base.cores * (cores // 256))
-    options = Options(bls="fcfs", als="static", variation=0.25, seed=1)
-    took, ledger = _run(Scenario.of(workload, machine, options), coupling, tasks=False, workers=2)
+    options = Scenario.flat(bls="fcfs", als="static", variation=0.25, seed=1)
+    took, ledger = _run(ReadyScenario.of(workload, machine, options), coupling, tasks=False, workers=2)
     tasks = int(workload.cores.sum())
     assert (len(ledger.jobs), int(ledger.jobs.tasks.sum())) == (jobs, tasks)
     agree(f"ends of the first {jobs} jobs of {name} on {cores} cores", ledger.jobs.end_ns)
@@ -212,8 +212,8 @@ def day_of_graphs(platform: Platform) -> Found:
     """Wall time of the busiest day of CEA-Curie, where every job is a random graph of 64 tasks with communication."""
     workload, path = _busiest_day(platform), scratch() / "day.toml"
     path.write_text('[default]\ngraph = "layered:tasks=64,ccr=0.5"\nals = "ss"\norder = "rank"\n')
-    level = ApplicationLevel(applications=path, network="lv08")
-    took, ledger = _run(Scenario.of(workload, platform, Options(variation=0.25, seed=1, level=level)))
+    level = Application(applications=path, network="lv08")
+    took, ledger = _run(ReadyScenario.of(workload, platform, Scenario.flat(variation=0.25, seed=1, application=level)))
     assert len(ledger.tasks) == 64 * len(workload)
     # Within a host a transfer takes no time.
     assert (ledger.transfers.arrived_ns > ledger.transfers.sent_ns).sum() > 30_000
@@ -257,8 +257,8 @@ def every_job_scaled(als: str, *, short: bool = False) -> Found:
     """Wall time of the busiest day of CEA-Curie on its own cores, where each pass scales every running job."""
     workload = _busiest_day(CURIE_OWN.platform)
     workload = workload.take(np.arange(100 if short else len(workload)))
-    options = Options(bls=Levels(), als=als, variation=0.25)
-    took, ledger = _run(Scenario.of(workload, CURIE_OWN.platform, options))
+    options = Scenario.flat(bls=Levels(), als=als, variation=0.25)
+    took, ledger = _run(ReadyScenario.of(workload, CURIE_OWN.platform, options))
     changes = len(ledger.scales.job)
     assert short or changes == 1_677_157
     return Found((took,), f"{changes:,} changes, {1e6 * took / changes:.1f} µs each, with the policy's own time")
@@ -267,20 +267,20 @@ def every_job_scaled(als: str, *, short: bool = False) -> Found:
 # The same applications in this project's engine and in SimGrid.
 
 
-def _simgrid_scenario(kind: str) -> tuple[Scenario, int]:
+def _simgrid_scenario(kind: str) -> tuple[ReadyScenario, int]:
     # With the largest difference of an instant by rounding, ns. Shared links pass rounding on: a millionth of the run.
     network = Network(topology="star", bandwidth_gbps=10.0, latency_ns=500)
     machine = Platform(hosts=(HostGroup(count=16, cores=4, speed_gflops=50.0),), network=network)
     path = scratch() / "graph.toml"
     path.write_text('[default]\ngraph = "layered:tasks=2000,degree=3,ccr=0.5"\nals = "heft"\n')
-    level = ApplicationLevel(applications=path, network="lv08")
+    level = Application(applications=path, network="lv08")
     one, many = [(1, 0, 3600, 64, 3600)], [(k + 1, 60 * k, 1800, 8, 1800) for k in range(50)]
     jobs, options, most_ns = {
-        "loop": (one, Options(als="ss", variation=0.25, tasks_per_core=312, seed=1), 1250),
-        "graph": (one, Options(seed=1, level=level), 3_600_000),
-        "jobs": (many, Options(als="fac", variation=0.25, tasks_per_core=20, seed=1), 200),
+        "loop": (one, Scenario.flat(als="ss", variation=0.25, tasks_per_core=312, seed=1), 1250),
+        "graph": (one, Scenario.flat(seed=1, application=level), 3_600_000),
+        "jobs": (many, Scenario.flat(als="fac", variation=0.25, tasks_per_core=20, seed=1), 200),
     }[kind]
-    return Scenario.of(Workload.from_jobs(jobs), machine, options), most_ns
+    return ReadyScenario.of(Workload.from_jobs(jobs), machine, options), most_ns
 
 
 def simgrid(kind: str) -> Found:

@@ -13,8 +13,8 @@ from itertools import islice, pairwise
 from pathlib import Path
 
 from bls import Platform
-from bridge import Grid, Options, Study, run_grid, run_study
-from bridge.scenarios.scenario import load_workload
+from bridge import Grid, Scenario, Study, run_grid, run_study
+from bridge.scenarios.ready import load_workload
 from bridge.studies.executors.dask_cluster import cluster_executor
 from bridge.studies.executors.local import Workers
 from bridge.studies.input.study_file import parse_study
@@ -51,7 +51,7 @@ def twenty_techniques(*, short: bool = False) -> Found:
 
     def work() -> None:
         for seed in range(1 if short else 10):
-            options = Options(tasks_per_core=4, seed=seed, overhead_ns=1000)
+            options = Scenario.flat(tasks_per_core=4, seed=seed, overhead_ns=1000)
             cells = run_grid(workload, "paper", Grid(("fcfs",), _TWENTY, (0.25,), options), workers=2)
             assert len(cells) == 20
             assert short or len({cell["makespan_ns"] for cell in cells}) > 10

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bls import HostGroup, Platform, Workload
-from bridge import Options, Scenario, run
+from bridge import ReadyScenario, Scenario, run
 from tools.bench.commands import command, given
 from tools.bench.rows import Found, Missing, scratch, timed
 from traces.exporters import exporter
@@ -32,8 +32,8 @@ _FORMATS = {
 @cache
 def _ledger(tasks: int) -> Ledger:
     jobs = Workload.from_jobs([(k + 1, k, 60, 256, 60) for k in range(400)])
-    options = Options(als="ss", variation=0.25, tasks_per_core=max(1, tasks // (256 * 400)), seed=1)
-    return run(Scenario.of(jobs, Platform(), options)).ledger
+    options = Scenario.flat(als="ss", variation=0.25, tasks_per_core=max(1, tasks // (256 * 400)), seed=1)
+    return run(ReadyScenario.of(jobs, Platform(), options)).ledger
 
 
 def trace(name: str, tasks: int = 1_000_000) -> Found:

@@ -97,6 +97,18 @@ class Option(Generic[T]):
         return self.python or self.name.replace("-", "_") + (f"_{self.unit}" if self.is_time else "")
 
     @property
+    def key(self) -> str:
+        """Its name with underscores, as the parameters of commands and the columns of tables are called."""
+        return self.name.replace("-", "_").lower()
+
+    @property
+    def kind(self) -> type:
+        """The type of a value as the command line and files give it: bool, int, float, str, or tuple of texts."""
+        if self.off or isinstance(self.default, bool):
+            return bool
+        return tuple if isinstance(self.default, tuple) else str
+
+    @property
     def limits(self) -> str:
         """Which numbers are allowed, with their unit; empty where no numbers are."""
         return ""
@@ -138,6 +150,11 @@ class Whole(Option[T]):
     highest: int
 
     @property
+    def kind(self) -> type:
+        """As of :class:`Option`."""
+        return int
+
+    @property
     def limits(self) -> str:
         """As of :class:`Option`."""
         return _limits(self.lowest, self.highest, self.unit)
@@ -161,6 +178,11 @@ class Real(Option[T]):
 
     lowest: float
     highest: float
+
+    @property
+    def kind(self) -> type:
+        """As of :class:`Option`."""
+        return float
 
     @property
     def limits(self) -> str:

@@ -20,7 +20,7 @@ from bridge.replay.report.sides import SLURM, Side, engines, of_result, parse_be
 from bridge.replay.report.written import Report, write_report
 from bridge.replay.run import Replay
 from bridge.runs.simulation import run
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.ready import ReadyScenario
 from traces.base.errors import InputError, shown
 from traces.base.option import Option
 from traces.base.ranges import parse_real
@@ -34,7 +34,7 @@ class Asked:
     ways: tuple[tuple[str, str], ...]  # tuple of (str, str), policies and backfilling of our engine
     plan: Plan
 
-    def check(self, scenario: Scenario, known_jobs: Array) -> None:
+    def check(self, scenario: ReadyScenario, known_jobs: Array) -> None:
         """See that it can be done for a scenario, before anything is run; ``known_jobs`` are all numbers of the log's
         jobs. Raises InputError if our engine has no such policy, or there are not so many jobs."""
         if max(self.plan.sizes, default=0) >= (n := len(scenario.workload)):
@@ -43,7 +43,7 @@ class Asked:
 
     def write(
         self,
-        scenario: Scenario,
+        scenario: ReadyScenario,
         choice: SlurmChoice,
         done: Replay,
         folder: Path,
@@ -60,17 +60,17 @@ class Asked:
             )
         self._write(scenario, ours, found, done.cost, folder)
 
-    def write_again(self, scenario: Scenario, finished: Finished, folder: Path, known_jobs: Array) -> None:
+    def write_again(self, scenario: ReadyScenario, finished: Finished, folder: Path, known_jobs: Array) -> None:
         """Write the report of a replay that was made before, into a folder that is not there; Slurm is not needed."""
         first = _first(finished.side, scenario, finished.cost)
         self._write(scenario, self._ours(scenario, known_jobs), [first], finished.cost, folder)
 
-    def _ours(self, scenario: Scenario, known_jobs: Array) -> list[Side]:
+    def _ours(self, scenario: ReadyScenario, known_jobs: Array) -> list[Side]:
         beside = engines(scenario, self.ways, known_jobs)
         return [of_result(label, run(one, keep_tasks=False)) for label, one in beside.items()]
 
     def _write(
-        self, scenario: Scenario, ours: list[Side], found: list[Attempt], cost: Mapping[str, Any], folder: Path
+        self, scenario: ReadyScenario, ours: list[Side], found: list[Attempt], cost: Mapping[str, Any], folder: Path
     ) -> None:
         workload = scenario.workload
         slurms = [one.side for one in found if one.side is not None and one.jobs == len(workload)]
@@ -86,7 +86,7 @@ class Asked:
         )
         write_report(report, folder)
 
-    def _words(self, scenario: Scenario, cost: Mapping[str, Any], repeats: int) -> tuple[str, ...]:
+    def _words(self, scenario: ReadyScenario, cost: Mapping[str, Any], repeats: int) -> tuple[str, ...]:
         cores = scenario.platform.n_cores
         hosts = len(scenario.platform.first_core) - 1
         slurm = f"Slurm {cost['release']}, under a clock that stands still while it computes"
@@ -97,7 +97,7 @@ class Asked:
         return (f"{len(scenario.workload):,} jobs, {hosts:,} hosts, {cores:,} cores; {level}", slurm)
 
 
-def _first(side: Side, scenario: Scenario, cost: Mapping[str, Any]) -> Attempt:
+def _first(side: Side, scenario: ReadyScenario, cost: Mapping[str, Any]) -> Attempt:
     # The replay itself, beside which there may be repeats.
     elapsed_s = cost["start_s"] + cost["replay_s"]
     return Attempt(0.0, 0, len(scenario.workload), elapsed_s, side.makespan_ns, side=side)

@@ -14,7 +14,7 @@ from bridge.options.declared import FORCE, OUT, REPORT_ONLY
 from bridge.replay.report.sides import SLURM, Side, of_table
 from bridge.runs.directory import read_record, write_record
 from bridge.runs.ownership import ours_in, put_aside, remove_files
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.ready import ReadyScenario
 from traces.base.errors import InputError, shown
 from traces.base.parsing import parse_json
 from traces.tables import read_jobs
@@ -34,7 +34,7 @@ class Finished:
     cost: Mapping[str, Any]  # what it has taken, as in its record
 
 
-def finished(folder: Path, scenario: Scenario, arguments: Mapping[str, Any], *, force: bool) -> Finished:
+def finished(folder: Path, scenario: ReadyScenario, arguments: Mapping[str, Any], *, force: bool) -> Finished:
     """The replay in a folder, which is to be that of a scenario; ``arguments`` as its record has them. Raises
     InputError if there is none, it was made with other options, or it has a report and ``force`` is off."""
     record = read_record(folder, what="replay")

@@ -13,7 +13,7 @@ import numpy as np
 from bridge.couplings import Watch
 from bridge.replay.chosen import SlurmChoice
 from bridge.replay.report.sides import SLURM, Side, of_result
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.ready import ReadyScenario
 from bridge.spelling import on_command_line
 from traces.base.errors import TwolevelError
 from traces.compiled import Array
@@ -45,7 +45,7 @@ class Attempt:
 
 
 def attempts(
-    scenario: Scenario,
+    scenario: ReadyScenario,
     choice: SlurmChoice,
     plan: Plan,
     folder: Path,
@@ -83,12 +83,12 @@ def attempts(
     return found
 
 
-def _first_jobs(scenario: Scenario, n: int, known_jobs: Array) -> Scenario:
+def _first_jobs(scenario: ReadyScenario, n: int, known_jobs: Array) -> ReadyScenario:
     jobs = scenario.workload.take(np.arange(n))
-    return Scenario.of(jobs, scenario.platform, scenario.options, known_jobs=known_jobs)
+    return ReadyScenario.of(jobs, scenario.platform, scenario.options, known_jobs=known_jobs)
 
 
-def _attempt(scenario: Scenario, choice: SlurmChoice, repeat: int, folder: Path, watch: Watch) -> Attempt:
+def _attempt(scenario: ReadyScenario, choice: SlurmChoice, repeat: int, folder: Path, watch: Watch) -> Attempt:
     own = folder / "repeat"
     own.mkdir()
     began_s, n = time.monotonic(), len(scenario.workload)

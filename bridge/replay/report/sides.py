@@ -12,7 +12,8 @@ from bls.options import BACKFILL, BLS
 from bls.workloads.workload import Workload
 from bridge.options.declared import BESIDE
 from bridge.runs.result import Result
-from bridge.scenarios.scenario import Options, Scenario
+from bridge.scenarios.ready import ReadyScenario
+from bridge.scenarios.scenario import Scenario
 from traces.base.errors import InputError, shown
 from traces.base.mentions import leading
 from traces.base.naming import split_names
@@ -152,20 +153,20 @@ def parse_beside(text: str, where: str) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def engines(scenario: Scenario, ways: Sequence[tuple[str, str]], known_jobs: Array) -> dict[str, Scenario]:
+def engines(scenario: ReadyScenario, ways: Sequence[tuple[str, str]], known_jobs: Array) -> dict[str, ReadyScenario]:
     """What our engine is to run beside Slurm, by its label; jobs are ended at their limit, as Slurm does. ``known_jobs`` are
     all numbers of the log's jobs.
 
     Raises InputError if there is no such policy or backfilling; the option that is named is ``--beside``.
     """
-    options = Options(**{one.name: getattr(scenario.options, one.name) for one in fields(Options)})
+    options = Scenario(**{one.name: getattr(scenario.options, one.name) for one in fields(Scenario)})
     found = {}
     for bls, depth in ways:
         label = batch_label(bls, depth)
         try:
-            rules = replace(options.rules, backfill=depth, kill_at_walltime=True)
-            own = replace(options, bls=bls, rules=rules)
-            found[label] = Scenario.of(scenario.workload, scenario.platform, own, known_jobs=known_jobs)
+            batch = replace(options.batch, policy=bls, backfill=depth, kill_at_walltime=True)
+            own = replace(options, batch=batch)
+            found[label] = ReadyScenario.of(scenario.workload, scenario.platform, own, known_jobs=known_jobs)
         except InputError as error:
             option, what = leading(error.text)
             if option is None or option.name not in (BLS.name, BACKFILL.name):  # which come from another option here

@@ -17,7 +17,7 @@ from bridge.replay.configuration import Configuration, partition_names, slurm_pa
 from bridge.replay.host_names import expanded
 from bridge.replay.keys import BY_CORES
 from bridge.replay.trace.log_words import LogWords
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.ready import ReadyScenario
 from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
@@ -46,7 +46,7 @@ class Submissions:
     notes: tuple[str, ...]  # what of the log could not be asked for, in words
 
 
-def configured(found: Configuration, scenario: Scenario) -> Configuration:
+def configured(found: Configuration, scenario: ReadyScenario) -> Configuration:
     """A slurm.conf, with what the jobs of a scenario need so that Slurm looks at what they ask for."""
     asked = scenario.constraints.requests
     if asked is None:
@@ -57,7 +57,7 @@ def configured(found: Configuration, scenario: Scenario) -> Configuration:
         more |= BY_CORES | ({"SelectTypeParameters": "CR_Core_Memory"} if memory else {})
     if asked.switches.any() and "max_switch_wait" not in found.key("SchedulerParameters"):
         given = found.key("SchedulerParameters")
-        wait_ns = scenario.options.rules.switch_wait_ns
+        wait_ns = scenario.options.batch.switch_wait_ns
         wait_s = _FOR_EVER_S if wait_ns is None else -(-wait_ns // NS_PER_S)
         more["SchedulerParameters"] = f"{given},max_switch_wait={wait_s}".lstrip(",")
     chosen = {key: value for key, value in more.items() if key == "SchedulerParameters" or _is_ours(found, key)}
@@ -69,7 +69,9 @@ def _is_ours(found: Configuration, key: str) -> bool:
     return found.key(key) in ("", BY_CORES.get(key, ""))
 
 
-def submissions(scenario: Scenario, found: Configuration, words: LogWords, *, recorded_priorities: bool) -> Submissions:
+def submissions(
+    scenario: ReadyScenario, found: Configuration, words: LogWords, *, recorded_priorities: bool
+) -> Submissions:
     """What the jobs of a scenario ask for.
 
     - ``found``: what Slurm is configured with.
@@ -89,7 +91,7 @@ def submissions(scenario: Scenario, found: Configuration, words: LogWords, *, re
     features = {feature for node in found.nodes for feature in node.features}
     nodes = {node.name for node in found.nodes}
     window = _windows(scenario, words, notes)
-    asked, wait_ns = scenario.constraints.requests, scenario.options.rules.switch_wait_ns
+    asked, wait_ns = scenario.constraints.requests, scenario.options.batch.switch_wait_ns
     wait_s = _FOR_EVER_S if wait_ns is None else -(-wait_ns // NS_PER_S)
     fields = []
     for row, job in enumerate(workload.job_id.tolist()):
@@ -136,7 +138,7 @@ def _shape(asked: Requests | None, workload: Workload, row: int) -> list[str]:
     return one
 
 
-def _partitions(scenario: Scenario, found: Configuration, words: LogWords, notes: Counter[str]) -> list[str]:
+def _partitions(scenario: ReadyScenario, found: Configuration, words: LogWords, notes: Counter[str]) -> list[str]:
     own, place, workload = scenario.platform.partitions, scenario.constraints.partition, scenario.workload
     if own and place is not None:
         return [slurm_partition(own, at) for at in place.tolist()]
@@ -154,7 +156,7 @@ def _partitions(scenario: Scenario, found: Configuration, words: LogWords, notes
     return chosen
 
 
-def _windows(scenario: Scenario, words: LogWords, notes: Counter[str]) -> Array:
+def _windows(scenario: ReadyScenario, words: LogWords, notes: Counter[str]) -> Array:
     # Of the reservation that lists a job; else of the one that is called as that in which it has run.
     windows = scenario.constraints.windows
     window = np.full(len(scenario.workload), -1) if windows is None else windows.of_jobs(scenario.workload)

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from bls.machine.platform import Platform
 from bls.workloads.workload import Workload
-from bridge.couplings import PeerOptions
-from bridge.options.declared import COUPLING
-from bridge.scenarios.scenario import Options
+from bridge.scenarios.scenario import Scenario
 from traces.compiled import Array
 
 if TYPE_CHECKING:
@@ -33,9 +31,7 @@ class Unit:
 
     place: int  # which of the study's
     prepared: int  # place of what it needs
-    options: Options  # of the run, the seed among them
-    coupling: str = COUPLING.default
-    peers: PeerOptions = PeerOptions()  # noqa: RUF009  # frozen
+    options: Scenario  # of the run, the seed among them
     fair_start: bool = False
     metrics: tuple[str, ...] | None = None  # which are wanted; None is all
     keep: tuple[str, ...] = ()  # what is written into ``folder``

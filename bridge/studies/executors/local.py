@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
 from typing import Any
 
-from bridge.couplings import PeerOptions
+from bridge.options.execution import Execution
 from bridge.runs.kernels import prepare_run
 from bridge.standard_error import keep_standard_streams
 from bridge.studies.executors.executor import Executor, Needs, Outcome, Prepared, Unit
@@ -154,8 +154,13 @@ class Workers:
 
 def local_executor(workers: int | None = None) -> Callable[[Needs], Executor]:
     """Who runs a study on this machine: so many processes, one per processor by default; this one, where one is enough.
-    Raises InputError if it is no number of processes."""
-    n = PeerOptions(workers).how_many()
+
+    Raises
+    ------
+    InputError
+        If it is no number of processes.
+    """
+    n = Execution(workers=workers).how_many()
     return lambda needs: Here() if min(n, needs.units) <= 1 else Workers(min(n, needs.units))
 
 

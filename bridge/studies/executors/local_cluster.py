@@ -12,8 +12,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from bridge.couplings import PeerOptions
 from bridge.held_interrupts import interrupts_held
+from bridge.options.execution import Execution
 from bridge.scratch import remove_abandoned, scratch_folder
 from bridge.standard_error import say
 from bridge.studies.executors.cluster_process import CERTIFICATE, KEY, security_of
@@ -44,7 +44,7 @@ def checked_workers(workers: int | None) -> int:
     library that the cluster or its dashboard needs is not installed."""
     for name in ("distributed", "bokeh"):
         dask_library(name)
-    return PeerOptions(workers).how_many()
+    return Execution(workers=workers).how_many()
 
 
 @contextlib.contextmanager

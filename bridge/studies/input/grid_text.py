@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import fields
+from collections.abc import Mapping
 from typing import Any
 
 from als.lengths import takes_variation
 from als.options import VARIATION
 from als.techniques import spelled, split_techniques
-from bls.options import BACKFILL, CONSERVATIVE
 from bls.policies import split_names
 from bridge.options.declared import VARIATIONS
-from bridge.scenarios.options import ScenarioOptions
-from bridge.scenarios.scenario import RECORDED
+from bridge.scenarios.application import RECORDED
+from bridge.scenarios.scenario import Scenario
 from bridge.studies.replicates import REPLICATION, given_replicates
 from bridge.studies.study import seeds_of
+from traces.base.declaration import places
 from traces.base.errors import InputError, shown
 from traces.base.ranges import parse_real, parse_whole
 
@@ -27,7 +27,7 @@ def grid_text(
     als: str,
     variation: str | None,
     seeds: str | None,
-    shared: ScenarioOptions,
+    shared: Mapping[str, Any],
     replicate: str | None = None,
     warmup: str | None = None,
     shake: str | None = None,
@@ -42,7 +42,7 @@ def grid_text(
     """
     techniques = [spelled(one) for one in split_techniques(als)]
     if variation is None:
-        varied = shared.applications is not None or takes_variation(shared.lengths or "")
+        varied = shared["applications"] is not None or takes_variation(shared["lengths"] or "")
         variation = VARIATIONS.default if varied and set(techniques) != {RECORDED} else "0"
     try:
         variations = [parse_real(text) for text in _words(variation)]
@@ -53,7 +53,7 @@ def grid_text(
             raise InputError(f"{VARIATION}: {value}; allowed: {VARIATION.limits}")
     axes: dict[str, list[Any]] = {
         "bls": split_names(bls),
-        "backfill": _words(shared.backfill),
+        "backfill": _words(shared["backfill"]),
         "als": techniques,
         "variation": variations,
     }
@@ -62,10 +62,8 @@ def grid_text(
             raise InputError(f"--{name}: empty; allowed: one or more, separated by commas")
         if len(set(values)) < len(values):
             raise InputError(f"--{name}: {shown(','.join(map(str, values)))} has one twice")
-    if shared.conservative is not None and "conservative" not in axes["backfill"]:
-        raise InputError(f"{CONSERVATIVE:{shared.conservative}}: needs {BACKFILL:conservative}")
     given_replicates(replicate, warmup, shake, "--{}".format)
-    chosen = [shared.seed] if seeds is None else _seeds(seeds)
+    chosen = [shared["seed"]] if seeds is None else _seeds(seeds)
     lines = [
         "[study]",
         *([f"seeds = {_toml(list(chosen))}"] if replicate is None or seeds is not None else []),
@@ -76,10 +74,10 @@ def grid_text(
         f"file = {_toml(workload)}",
     ]
     lines += ["", "[run]"]
-    for entry in fields(shared):
-        value = getattr(shared, entry.name)
-        if entry.name not in ("seed", "backfill") and value is not None and value != entry.default:
-            lines.append(f"{entry.name.replace('_', '-')} = {_toml(value)}")
+    defaults = {place.option.key: place for place in places(Scenario)}
+    for key, value in shared.items():
+        if key not in ("seed", "backfill") and value not in (None, (), defaults[key].default):
+            lines.append(f"{defaults[key].option.name} = {_toml(value)}")
     lines += ["", "[grid]", *(f"{name} = {_toml(values)}" for name, values in axes.items()), ""]
     return "\n".join(lines)
 

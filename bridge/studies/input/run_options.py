@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, dataclass, fields
+from dataclasses import dataclass, fields
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeAlias, Union, cast, get_args, get_origin, get_type_hints
 
 from als.techniques import spelled
 from bls.machine.platform import Platform
-from bls.options import BLS
-from bridge.couplings import PeerOptions, peers
+from bls.options import BLS, DECISIONS
+from bridge.couplings import check_execution
 from bridge.options.bundles import declaration
-from bridge.options.coupling import CouplingOptions
-from bridge.options.declared import CLEANUP, PHASE, PRIORITIES, SETTLE, SLURM_CONF, SLURM_SET, SLURM_TOPOLOGY
+from bridge.options.declared import (
+    CERTIFICATE,
+    CLEANUP,
+    LISTEN,
+    PHASE,
+    PRIORITIES,
+    SETTLE,
+    SLURM_CONF,
+    SLURM_SET,
+    SLURM_TOPOLOGY,
+    TOKEN_FILE,
+    WORKLOAD,
+)
 from bridge.replay.chosen import SlurmChoice, given_choice, replay_options
-from bridge.scenarios.options import ApplicationOptions, ScenarioOptions, SchedulerOptions
-from bridge.scenarios.scenario import RECORDED, Options
-from bridge.schedulers import scheduler_of
+from bridge.scenarios.scenario import Scenario
+from bridge.schedulers import decided
+from traces.base.declaration import Place, built, places
 from traces.base.errors import InputError, one_of, shown
 from traces.base.mentions import Mention
 from traces.base.option import Option
@@ -66,7 +77,8 @@ _REPLAYED = (
     *("failures", "on-failure", "max-attempts", "dependencies", "switches"),
 )
 
-_BUNDLES = (SchedulerOptions, ApplicationOptions, ScenarioOptions, CouplingOptions)
+#: Options of a scenario that no cell has: a study has seeds and workloads, keeps decisions, and no other hosts join its runs.
+_NOT_HERE = (SEED, WORKLOAD.name, DECISIONS.name, LISTEN.name, TOKEN_FILE.name, CERTIFICATE.name)
 
 _SAID = {bool: "true or false", int: "a whole number", float: "a number", str: "text", tuple: "a list of texts"}
 
@@ -79,10 +91,6 @@ class RunOption:
     ----------
     name : str
         As on the command line, without its dashes: ``tasks-per-core``.
-    field : str
-        The same as a Python name.
-    bundle : type
-        The dataclass that has it.
     kind : type
         ``bool``, ``int``, ``float``, ``str``, or ``tuple`` of texts.
     default : Value
@@ -90,8 +98,6 @@ class RunOption:
     """
 
     name: str
-    field: str
-    bundle: type
     kind: type
     default: Value
     declared: Option[Any] | None
@@ -127,26 +133,27 @@ def kind_of(hint: Any) -> type:
     return tuple if get_origin(hint) is list else hint
 
 
-def _default(entry: Field[Any], kind: type) -> Value:
-    assert entry.default is not MISSING
-    if entry.name == BLS_OPTION:
+def _default(place: Place) -> Value:
+    if place.option.name == BLS_OPTION:
         return BLS.default  # what is not said; a cell that says it by name is the same cell
-    value: Value = entry.default
-    return () if value is None and kind is tuple else value
+    value: Value = place.default
+    return value if isinstance(value, place.option.kind) or value is None else None
 
 
 @cache
 def known_options() -> Mapping[str, RunOption]:
     """Every option of ``run`` that says what is simulated, on what, how, by name; but the seed."""
     found = {}
-    for bundle in (*_BUNDLES, MetricOptions, BatchOptions):
+    for place in places(Scenario):
+        option = place.option
+        if option.name not in _NOT_HERE:
+            found[option.name] = RunOption(option.name, option.kind, _default(place), option)
+    for bundle in (MetricOptions, BatchOptions):
         hints = get_type_hints(bundle, include_extras=True)
         for entry in fields(bundle):
-            if entry.name != SEED:
-                name = entry.name.replace("_", "-")
-                hint = hints[entry.name]
-                kind, declared = kind_of(hint), declaration(hint)
-                found[name] = RunOption(name, entry.name, bundle, kind, _default(entry, kind), declared)
+            name, hint = entry.name.replace("_", "-"), hints[entry.name]
+            kind, default = kind_of(hint), cast(Value, entry.default)
+            found[name] = RunOption(name, kind, () if default is None and kind is tuple else default, declaration(hint))
     return found
 
 
@@ -219,14 +226,8 @@ class Drawn:
 
     Attributes
     ----------
-    options : Options
-    shared : ScenarioOptions
-        Of these, where jobs and platform come from.
-    scheduler : SchedulerOptions
-        As given.
-    how : CouplingOptions
-    peers : PeerOptions
-        The same, checked.
+    scenario : Scenario
+        Without the workload, with the policy that decides.
     fair_start : bool
     slurm : SlurmChoice or None
         How Slurm decides, if it does.
@@ -234,20 +235,16 @@ class Drawn:
         That of a site's slurm.conf, whoever decides.
     """
 
-    options: Options
-    shared: ScenarioOptions
-    scheduler: SchedulerOptions
-    how: CouplingOptions
-    peers: PeerOptions
+    scenario: Scenario
     fair_start: bool
     slurm: SlurmChoice | None = None
     machine: Platform | None = None
 
 
-def _bundle(kind: Any, given: Mapping[str, Value], **more: Any) -> Any:
+def _bundle(kind: Any, given: Mapping[str, Value]) -> Any:
     names = {entry.name for entry in fields(kind)}
     values = {name.replace("-", "_"): value for name, value in given.items()}
-    return kind(**{name: value for name, value in values.items() if name in names} | more)
+    return kind(**{name: value for name, value in values.items() if name in names})
 
 
 def drawn(
@@ -255,7 +252,6 @@ def drawn(
     seed: int,
     *,
     beside_techniques: bool,
-    depths: tuple[str, ...] = (),
     keep_decisions: bool = False,
 ) -> Drawn:
     """The options of a run.
@@ -285,19 +281,21 @@ def drawn(
     by_slurm = given.get(BATCH_OPTION) == SLURM
     if by_slurm:
         given = _of_replay(given)
-    scheduler: SchedulerOptions = _bundle(SchedulerOptions, given)
-    level: ApplicationOptions = _bundle(ApplicationOptions, given)
-    shared: ScenarioOptions = _bundle(ScenarioOptions, given, seed=seed)
-    how: CouplingOptions = _bundle(CouplingOptions, given)
-    decides = scheduler_of(scheduler, how.socket)
-    depths = (shared.backfill, *(() if by_slurm else depths))
-    options = shared.options(decides, level.als, level.variation, depths, keep_decisions=keep_decisions)
-    if level.als == RECORDED and beside_techniques:
-        options = options.without_applications()
+    scenario = decided(_scenario(given, seed, keep_decisions))
+    check_execution(scenario.execution)
+    if not scenario.application.simulated and beside_techniques:
+        scenario = scenario.without_applications()
     more: MetricOptions = _bundle(MetricOptions, given)
     if by_slurm:
-        options = replay_options(options)
-    return Drawn(options, shared, scheduler, how, peers(how), more.fair_start, slurm if by_slurm else None, machine)
+        scenario = replay_options(scenario)
+    return Drawn(scenario, more.fair_start, slurm if by_slurm else None, machine)
+
+
+def _scenario(given: Mapping[str, Value], seed: int, keep_decisions: bool) -> Scenario:
+    known = {place.option.name: place for place in places(Scenario)}
+    values = {known[name].path: value for name, value in given.items() if name in known and value is not None}
+    values |= {known[SEED].path: seed, known[DECISIONS.name].path: keep_decisions}
+    return built(Scenario, values)
 
 
 def _of_replay(given: Mapping[str, Value]) -> dict[str, Value]:

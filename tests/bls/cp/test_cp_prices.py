@@ -25,7 +25,7 @@ from bls.cp.priced import PricedObjective, objective_of
 from bls.cp.prices import Prices
 from bls.cp.problem import problem_of
 from bls.machine.host_power import HostPower
-from bls.power.options import PowerOptions
+from bls.power.options import Power
 from traces.base.errors import InputError, PluginError
 
 LONG = Parameters(which="all", limit_s=5.0, goal="weighted", energy=1.0)
@@ -213,7 +213,7 @@ WATTS = HostPower(idle_w=100.0, states=[[1.0, 1100.0]])
 
 def simulate(signals: Path, bls: str, rows: list[dict[str, Any]], **more: Any) -> bridge.Result:
     jobs, two = Workload.from_jobs(rows), Platform((HostGroup(2, 1, 1.0, power=WATTS),))
-    power = PowerOptions(signals=signals)
+    power = Power(signals=signals)
     return bridge.simulate(jobs, two, bls=bls, als="recorded", power=power, **more)
 
 

@@ -1,0 +1,59 @@
+"""The batch level of a scenario, as a user declares it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bls import options as o
+from bls.constraints.options import ConstraintOptions, switch_limit
+from bls.scheduler_options import Rules
+from traces.base.declaration import holds, plain
+
+if TYPE_CHECKING:
+    from bls.allocators import Allocator
+    from bls.policies import AnyPolicy
+
+
+@dataclass(frozen=True)
+class Batch(Rules, ConstraintOptions):
+    """Who decides at the batch level, by which rules, and what constrains its jobs.
+
+    Attributes
+    ----------
+    policy : str or policy, optional
+        A batch policy, or the class of one that decides: ``fcfs``, ``sjf``, ``wfp3``, ``expr:w/t``, ``FILE.py:NAME`` or an
+        installed one (``bls.policies``). None: ``fcfs``, or the program of ``bls_command``.
+    slack : float
+        EDF's deadline is submit + slack × estimate.
+    allocator : str or Allocator
+        ``first-fit``, ``best-fit`` …, ``given``, ``FILE.py:NAME`` or an installed one (``bls.allocators``).
+
+    Raises
+    ------
+    InputError
+        If a value is not allowed; the message names the option.
+    """
+
+    policy: str | AnyPolicy | None = holds(o.BLS, None)
+    slack: float = holds(o.SLACK)
+    allocator: str | Allocator = holds(o.ALLOCATOR)
+
+    def __post_init__(self) -> None:
+        resize: object = self.resize
+        if resize is None and self.malleable is not None:
+            object.__setattr__(self, "resize", o.RESIZED)
+        Rules.__post_init__(self)
+        ConstraintOptions.__post_init__(self)
+        object.__setattr__(self, "slack", o.SLACK.check(self.slack))
+        if self.switches is not None:
+            object.__setattr__(self, "switch_wait_ns", switch_limit(self.switches)[1])
+
+    @property
+    def decides(self) -> str | AnyPolicy:
+        """The policy, or what is one by default."""
+        return o.BLS.default if self.policy is None else self.policy
+
+    def names(self) -> dict[str, Any]:
+        """The options as plain values, for a record of the run."""
+        return Rules.names(self) | {"bls": plain(self.decides)}

@@ -1,0 +1,370 @@
+"""What becomes of what a user says about power, for the jobs and the platform of a run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bls import options as o
+from bls.engine import state as b
+from bls.engine.features.power.state import DomainState, PowerState, StopState
+from bls.engine.hooks import SET_STATES
+from bls.estimates import groups
+from bls.estimates.coverage import check_predicts
+from bls.estimates.history import LAST_TWO
+from bls.machine.partitions import PartitionTable, partition_table
+from bls.machine.platform import Platform
+from bls.power.allowed import allowed_jobs
+from bls.power.domains import Domain, domain_named, domains_of
+from bls.power.job_power import JobPower, PowerClasses, Said, job_power, power_classes
+from bls.power.limits import NO_LIMITS, Limit, Limits, given_limits, read_limits
+from bls.power.options import SLOW, Power
+from bls.power.signals import Signals, read_signals
+from bls.power.table import PowerTable, power_table
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError, shown
+from traces.base.scale import WHOLE
+from traces.base.time import MAX_NS
+from traces.compiled import Array
+
+
+@dataclass(frozen=True, eq=False)
+class PowerPlan:
+    """What a run knows of power.
+
+    Attributes
+    ----------
+    options : Power
+    table : PowerTable
+        What hosts draw.
+    limits : Limits
+        Of the machine.
+    fallback : str
+        One of :data:`FALLBACKS`.
+    allowed : bool (n,)
+        Which jobs may be slowed.
+    planned : int64 (n,)
+        The state that each job is planned with.
+    signals : Signals or None
+        What energy costs and emits, where that is to be known.
+    job_power : JobPower or None
+        What is said of jobs, where anything is.
+    classes : PowerClasses or None
+        What that makes of what the platform says.
+    of_user : int64 (n,) or None
+        Which jobs are of one user, -1 of whom it is not known; None where nothing is predicted from jobs that have ended.
+    domains : tuple of Domain
+        Parts of the machine that have limits of their own.
+    """
+
+    options: Power
+    table: PowerTable
+    limits: Limits
+    fallback: str
+    allowed: Array
+    planned: Array
+    signals: Signals | None = None
+    domains: tuple[Domain, ...] = ()
+    job_power: JobPower | None = None
+    classes: PowerClasses | None = None
+    of_user: Array | None = None
+
+    @property
+    def limited(self) -> bool:
+        """Whether there are any limits."""
+        return bool(self.limits) or bool(self.domains)
+
+    @property
+    def predicts(self) -> bool:
+        """Whether jobs are planned with something else than what they draw."""
+        return self.options.estimates != o.POWER_ESTIMATES.default
+
+    @property
+    def most_total_mw(self) -> int:
+        """What the machine may be planned to draw at the most: if all its cores work for the job that draws most, or as the
+        platform says, whichever is more; with hosts that are stopped it is what is known of that."""
+        return int((self.table.n_hosts * self._host_most_mw).sum())
+
+    @property
+    def _host_most_mw(self) -> Array:
+        table = self.table
+        if self.classes is None or (self.stops and self.predicts):
+            return table.host_full_mw
+        return np.asarray(table.base_mw + table.cores * self.classes.most_mw)
+
+    def most_mw_of(self, domain: Domain) -> int:
+        """The same of a part of the machine."""
+        group = self.table.group_of_host(np.flatnonzero(domain.hosts))
+        return int(self._host_most_mw[group].sum())
+
+    @property
+    def limits_jobs(self) -> bool:
+        """Whether the limits are looked at."""
+        return self.fallback != "none" and self.limited
+
+    @property
+    def stops(self) -> bool:
+        """Whether hosts are stopped under a limit."""
+        return self.limits_jobs and self.fallback.startswith("stop:")
+
+    @property
+    def sleeps(self) -> bool:
+        """Whether hosts that idle fall asleep."""
+        return self.options.sleep_after_ns is not None
+
+    @property
+    def slows(self) -> bool:
+        """Whether any job may come to run slower."""
+        return self.limits_jobs and bool(self.planned.any())
+
+    @property
+    def one_by_one(self) -> bool:
+        """Whether each running job that may be slowed is in a state of its own."""
+        return self.fallback == "dvfs" and (self.options.slow != "together" or bool(self.domains))
+
+    @property
+    def least_mw(self) -> int:
+        """The least that the machine may come to draw, if nobody works: all hosts idle, or off where they shut down."""
+        table = self.table
+        if self.fallback != "stop:off":
+            return table.idle_total_mw
+        return int((table.n_hosts * np.minimum(table.off_mw, table.host_idle_mw)).sum())
+
+    @property
+    def alike(self) -> bool:
+        """Whether all cores are, as far as power is concerned."""
+        table = self.table
+        return all(bool((column == column[..., :1]).all()) for column in (table.speed, table.active_mw, table.idle_mw))
+
+    def settings(self) -> dict[str, int]:
+        """Those of the engine (``bls.engine.settings``)."""
+        if not self.limits_jobs:
+            return {}
+        if self.stops:
+            return {"shuts_down": int(self.fallback == "stop:off")}
+        table = self.table
+        found = {
+            "powered": {"hold": b.HOLD, "submit": b.FIXED, "dvfs": b.LEVELS}[self.fallback] if self.slows else b.HOLD,
+            "noticed": int(self.limits.notice_ns > 0),
+            "power_alike": int(bool((table.speed == table.speed[:, :1]).all())),
+        }
+        if self.slows:
+            found |= {
+                "after_levels": SET_STATES,
+                "stretches": int(self.options.stretch_walltime),
+                "slow_order": SLOW[self.options.slow],
+            }
+        return found
+
+    def stop_state(self) -> StopState | None:
+        """What the engine knows of hosts that are to be stopped; None where none are."""
+        if not self.stops:
+            return None
+        stairs, table, n_hosts = self.limits.stairs, self.table, int(self.table.first_host[-1])
+        off = self.fallback == "stop:off"
+        group = np.repeat(np.arange(len(table.cores)), table.n_hosts)
+        passages = np.stack([table.shutdown_ns[group], table.boot_ns[group]])
+        return StopState.new(
+            {"hosts": n_hosts},
+            first=stairs.first.copy(),
+            stairs=np.stack([_never(stairs.until_ns), stairs.power_mw]),
+            saves_mw=(self._host_most_mw - (table.off_mw if off else table.host_idle_mw))[group],
+            down_saves_mw=(self._host_most_mw - table.off_mw)[group],
+            passages=passages if off else np.zeros_like(passages),
+        )
+
+    def domain_state(self, partitions: PartitionTable) -> DomainState | None:
+        """What the engine knows of the machine and its parts that have limits of their own; None where hosts are stopped."""
+        if self.stops:
+            return None
+        n_cores, n = int(self.table.first_core[-1]), len(self.domains)
+        inside = np.zeros((n, n_cores + 1), np.int64)
+        for row, one in enumerate(self.domains):
+            for lo, hi in zip(one.core_lo.tolist(), one.core_hi.tolist(), strict=True):
+                inside[row, lo + 1 : hi + 1] = 1
+        before = np.cumsum(inside, axis=1)  # how many cores of each domain are below each number
+        ends = np.array([0, n_cores]) if self.alike else self.table.first_core
+        whole = np.array([0]), np.array([n_cores])
+        parts = [_in_groups(lo, hi, ends) for lo, hi in (whole, *((one.core_lo, one.core_hi) for one in self.domains))]
+        covers = np.ones((len(partitions), 1 + n), np.int64)
+        for row in range(len(partitions)):
+            for k in range(int(partitions.first[row]), int(partitions.first[row + 1])):
+                lo, hi = int(partitions.core_lo[k]), int(partitions.core_hi[k])
+                covers[row, 1:] &= before[:, hi] - before[:, lo] == hi - lo
+        hosts = np.array([one.hosts for one in self.domains], np.bool_).reshape(n, int(self.table.first_host[-1])).T
+        return DomainState.new(
+            {"domains": 1 + n},
+            first=np.cumsum([0] + [part.shape[1] for part in parts]),
+            **dict(zip(("lo", "hi", "group"), np.concatenate(parts, axis=1), strict=True)),
+            idle_mw=np.array([self.table.idle_total_mw, *(one.idle_mw for one in self.domains)], np.int64),
+            covers=covers,
+            of_first=np.append(0, np.cumsum(hosts.sum(axis=1))),
+            of_host=1 + np.nonzero(hosts)[1],
+        )
+
+    def state(self) -> PowerState:
+        """What the engine knows of power."""
+        table = self.table
+        limits = [(self.limits, self.most_total_mw), *((one.limits, self.most_mw_of(one)) for one in self.domains)]
+        stairs = [_steps(*one) for one in limits]
+        offset = np.cumsum([0] + [int(first[-1]) for first, _ in stairs])
+        groups = slice(0, 1) if self.alike else slice(None)
+        active, speed, kind = table.active_mw[None], table.speed[None], np.zeros(0, np.int64)
+        if self.classes is not None and len(self.classes.speed) > 1:
+            active, speed, kind = self.classes.active_mw, self.classes.speed, self.classes.kind.copy()
+        n_cores = int(table.first_core[-1])
+        most_running = min(len(self.planned), n_cores) + 2
+        n, nothing = len(self.planned), np.zeros(0, np.int64)
+        learns = self.of_user is not None and not self.stops
+        power = nothing if not learns else np.full(n, WHOLE) if self.job_power is None else self.job_power.power.copy()
+        return PowerState.new(
+            {
+                "drawn": table.n_states,
+                "ends": most_running,
+                "slowing": most_running if self.slows else 0,
+                "room": 3,
+                "predicted": n if self.predicts and not self.stops else 0,
+                # One group is of nobody, or there might be none.
+                "alike": int(self.of_user.max()) + 2 if learns and self.of_user is not None else 0,
+            },
+            ns=self.limits.instants.copy(),
+            known=np.stack([one.steps(one.instants, b.NEVER, known=True) for one, _ in limits]),
+            first=np.stack([first + at for (first, _), at in zip(stairs, offset[:-1].tolist(), strict=True)]),
+            stairs=np.concatenate([steps for _, steps in stairs], axis=1),
+            more_mw=_by_class((active - table.idle_mw)[..., groups]),
+            speed=_by_class(speed[..., groups]),
+            first_core=np.array([0, n_cores], np.int64) if self.alike else table.first_core.copy(),
+            planned=self.planned.copy() if self.slows else np.zeros(0, np.int64),
+            states=table.n_states,
+            kind=kind,
+            factor=power,
+            alike=self.of_user.copy() if learns and self.of_user is not None else nothing,
+        )
+
+
+def _in_groups(lo: Array, hi: Array, first_core: Array) -> Array:
+    # Intervals of cores, cut where groups end: begins, ends and groups.
+    begin, end = np.maximum(lo, first_core[:-1, None]), np.minimum(hi, first_core[1:, None])
+    group, at = np.nonzero(begin < end)
+    return np.stack([begin[group, at], end[group, at], group])
+
+
+def power_plan(
+    options: Power,
+    workload: Workload,
+    platform: Platform,
+    *,
+    known_jobs: Array,
+    seed: int,
+    said: Callable[[Array], Array] | None = None,
+    drawn: Said | None = None,
+    partition: Array | None = None,
+) -> PowerPlan:
+    """What becomes of the options for the jobs of a run.
+
+    Parameters
+    ----------
+    known_jobs : int64
+        Job numbers that a file may name beside the workload's.
+    seed : int
+        Of the stream that a share of the jobs is drawn from.
+    said : callable, optional
+        Which jobs may be slowed, bool (n,), from those that may by the options: jobs' applications may say otherwise.
+    drawn : callable, optional
+        What jobs draw, likewise (``bls.power.job_power.job_power``).
+    partition : int64 (n,), optional
+        Of each job; without it all are of the first.
+
+    Raises
+    ------
+    InputError
+        If the platform does not say what its hosts draw, or a limit, a state, the jobs or a signal cannot be used.
+    """
+    needing = {
+        str(o.LIMITS): options.limits,
+        str(o.SIGNALS): options.signals,
+        str(o.JOB_POWER): options.job_power,
+        str(o.PUE): options.pue,
+        str(o.SLEEP_AFTER): options.sleep_after_ns,
+    }
+    needed_by = next((option for option, given in needing.items() if given is not None), str(o.POWER))
+    table = power_table(platform, needed_by)
+    name, state = options.fallback_of
+    limits, domains = NO_LIMITS, tuple[Domain, ...]()
+    if options.limits is not None:
+        of_all = _limits(options.limits, platform, table)
+        limits, domains = domains_of(of_all, platform, table, options.reaction_ns, options.notice_ns)
+    if domains and name.startswith("stop:"):
+        raise InputError(
+            f"{o.FALLBACK:{name}}: not with limits to parts of the machine ({domains[0].name}), as hosts are stopped by "
+            f"what the machine draws; allowed: {o.FALLBACK:none}, hold, submit:state=1 or dvfs"
+        )
+    if name == "submit" and not 1 <= state < table.n_states:
+        allowed = f"1 to {table.n_states - 1}" if table.n_states > 1 else "none, as the platform's cores have one state"
+        raise InputError(f"{o.FALLBACK}: {shown(options.fallback)}: state {state}; allowed: {allowed}")
+    allowed_rows = allowed_jobs(options.jobs_allowed, workload, known_jobs, seed)
+    if said is not None:
+        allowed_rows = said(allowed_rows)
+    planned = np.zeros(len(workload), np.int64)
+    if name == "dvfs":
+        planned[allowed_rows] = table.n_states - 1
+    elif name == "submit":
+        known = limits.any_known(workload.submit_ns)
+        mine = np.zeros(len(workload), np.int64) if partition is None else partition
+        for domain in domains:
+            known |= domain.limits.any_known(workload.submit_ns) & _met(domain, platform)[mine]
+        planned[allowed_rows & known] = state
+    signals = None if options.signals is None else read_signals(options.signals)
+    columns: Any = options.job_power  # of columns, lists by their names
+    draws = job_power(columns, workload, known_jobs, drawn)
+    classes = None if draws is None else power_classes(table, draws, workload.job_id)
+    of_user = None
+    if options.estimates == "last-two":
+        check_predicts(LAST_TWO, workload, where=str(o.POWER_ESTIMATES), allowed=("exact", "platform"))
+        of_user = groups(LAST_TWO, workload)[0][0]
+    return PowerPlan(options, table, limits, name, allowed_rows, planned, signals, domains, draws, classes, of_user)
+
+
+def _by_class(values: Array) -> Array:
+    # The states of all classes, one behind the other.
+    return np.ascontiguousarray(values.reshape(-1, values.shape[-1]))
+
+
+def _limits(given: Any, platform: Platform, table: PowerTable) -> tuple[Limit, ...]:
+    if isinstance(given, str | os.PathLike):
+
+        def full_of(text: str, where: str) -> int:
+            return domain_named(text, platform, table, where).full_mw
+
+        return read_limits(given, table.full_total_mw, full_of)
+    return given_limits(given)
+
+
+def _met(domain: Domain, platform: Platform) -> Array:
+    # Whether each partition has a host of the domain: bool.
+    table = partition_table(platform)
+    return np.array([bool((table.hosts(row, platform.n_hosts) & domain.hosts).any()) for row in range(len(table))])
+
+
+def _steps(limits: Limits, full: int) -> tuple[Array, Array]:
+    # What limits below full power leave less of it, as the engine has it: ``first`` and ``stairs`` of its state.
+    stairs = limits.stairs
+    power = np.minimum(stairs.power_mw, full)
+    # What each stair leaves less than the next one; behind the last of an instant there is no limit.
+    above = np.append(power[1:], full)[: len(power)]
+    above[stairs.first[1:][np.diff(stairs.first) > 0] - 1] = full
+    some = above > power
+    first = np.append(0, np.cumsum(some))[stairs.first]
+    steps = np.stack([_never(stairs.until_ns), above - power, np.zeros_like(power)])[:, some].copy()
+    if limits.notice_ns:
+        lower = limits.lowerings(full)
+        first, steps = lower.first, np.stack([_never(lower.until_ns), lower.less_mw, lower.since_ns])
+    return first, steps
+
+
+def _never(until_ns: Array) -> Array:
+    return np.where(until_ns >= MAX_NS, b.NEVER, until_ns)

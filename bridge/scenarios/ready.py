@@ -1,0 +1,313 @@
+"""A scenario that is ready to run: one workload on one platform under one choice of both levels, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar, cast
+
+import numpy as np
+
+from als import options as a
+from als.core_speeds import CoreSpeeds, core_speeds
+from als.lengths import check_variation
+from als.network import BYTES_PER_GBIT, network_model, network_state
+from als.network.state import NO_NETWORK, NetworkState
+from als.planners import Planner
+from als.planners.mapped import Mapped
+from als.programs.program import Program
+from als.programs.table import Programs
+from als.programs.tasks import TaskModel
+from als.schedulers import AnyScheduler, scheduler
+from als.techniques import Selection, Technique
+from bls import options as b
+from bls.allocators import ALLOCATORS, Allocator, allocator
+from bls.constraints.constrain import constrain
+from bls.constraints.job_constraints import JobConstraints
+from bls.machine.platform import Platform
+from bls.observers import gives_data
+from bls.policies import AnyPolicy, BatchPolicy, DecidingPolicy, Policy, ScoringPolicy, policy
+from bls.policies.declared import check_rules, for_one_run
+from bls.view import AnyObserver, Observer
+from bls.workloads import read_workload
+from bls.workloads.selection import fit, select
+from bls.workloads.workload import Workload
+from bridge.scenarios.application import NO_NETWORK as NO_NAME
+from bridge.scenarios.application import RECORDED
+from bridge.scenarios.scenario import Scenario
+from traces.base.errors import InputError, PluginError, shown
+from traces.base.plugins import resolve
+from traces.compiled import Array
+
+if TYPE_CHECKING:
+    from bls.power.plan import PowerPlan
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class ReadyScenario:
+    """Everything that determines the result of a run.
+
+    Attributes
+    ----------
+    workload : Workload
+        Fitted to the platform and selected.
+    platform : Platform
+    options : Scenario
+    policy : Policy, ScoringPolicy or DecidingPolicy
+    allocator : Allocator
+    technique : Technique, Selection or None
+        That of jobs whose application says no other; None where jobs last their recorded run times.
+    model : TaskModel
+    requested : mapping of int to str, or None
+        Cores by job number, for the allocator ``given``.
+    constraints : JobConstraints
+        Partitions, requests, dependencies, windows, outages.
+    observers : tuple of Observer or AdditionalData
+        Who looks at the run, and who computes what its policy reads.
+    applications : tuple of Program
+        What jobs may compute; empty where they last their recorded run times.
+    programs : Programs or None
+        The same, looked up.
+    program : int64 (n,)
+        The place of each job's program.
+    speeds : CoreSpeeds
+        How the speeds of the machine's cores change.
+    network : NetworkState
+        Between the machine's hosts.
+    power : PowerPlan or None
+        What is known of power, where anything is to be.
+    """
+
+    workload: Workload
+    platform: Platform
+    options: Scenario
+    policy: AnyPolicy
+    allocator: Allocator
+    technique: AnyScheduler | None
+    model: TaskModel
+    requested: Mapping[int, str] | None = None
+    constraints: JobConstraints = field(default_factory=JobConstraints)
+    observers: tuple[AnyObserver, ...] = ()
+    applications: tuple[Program, ...] = ()
+    programs: Programs | None = None
+    program: Array = field(default_factory=lambda: np.zeros(0, np.int64))
+    speeds: CoreSpeeds = field(default_factory=lambda: core_speeds((), 1, 0))
+    network: NetworkState = NO_NETWORK
+    power: PowerPlan | None = None
+
+    @property
+    def sends(self) -> bool:
+        """Whether there are transfers: a job may have a graph, and there is a network."""
+        return self.programs is not None and self.programs.has_graph and self.options.application.network != NO_NAME
+
+    @property
+    def notes(self) -> bool:
+        """Whether an observer may note something: not all of them only compute additional data."""
+        return any(isinstance(one, Observer) for one in self.observers)
+
+    def for_one_run(self) -> ReadyScenario:
+        """The same with a policy whose state is that of one run alone (``bls.policies.declared.for_one_run``)."""
+        given = self.options.batch.decides
+        named = isinstance(given, str)
+        found = policy(given) if isinstance(given, str) and isinstance(self.policy, DecidingPolicy) else self.policy
+        own = for_one_run(given if isinstance(given, type) else found, named)
+        return self if own is self.policy else replace(self, policy=own)
+
+    @property
+    def bytes_per_gflop(self) -> float:
+        """How many bytes a link carries while the slowest core computes a GFLOP."""
+        return self.platform.network.bandwidth_gbps * BYTES_PER_GBIT / self.platform.slowest_gflops
+
+    @classmethod
+    def of(
+        cls,
+        workload: Workload,
+        platform: Platform,
+        options: Scenario,
+        requested: Mapping[int, str] | None = None,
+        *,
+        observers: Sequence[str | AnyObserver] = (),
+        known_jobs: Array | None = None,
+    ) -> ReadyScenario:
+        """Check the options against each other, look the plug-ins up, and read what constrains the jobs.
+
+        ``known_jobs`` are all job numbers that a file of requests may name, as those of a log before a selection.
+
+        Raises
+        ------
+        InputError, PluginError
+            If something is unknown or out of range.
+        """
+        known: AnyScheduler | None = None
+        level = options.application
+        if options.application.technique != RECORDED:
+            known = _technique(options.application.technique)
+        elif given := level.given:
+            raise InputError(f"{given[0]}: with {a.ALS:recorded} no application is simulated")
+        elif options.batch.releases:
+            raise InputError(
+                f"{b.COORDINATION:{options.batch.coordination}}: with {a.ALS:recorded} no application is simulated; "
+                "allowed: none"
+            )
+        elif options.batch.resizing or options.batch.molds:
+            raise InputError(
+                f"{b.RESIZE:{options.batch.resize}}: with {a.ALS:recorded} no application is simulated; allowed: none"
+            )
+        if level.resize_ns and options.batch.malleable is None:
+            raise InputError(f"{a.RESIZE_COST}: needs {b.MALLEABLE}, the jobs whose width may change")
+        model = TaskModel(level.variation, level.tasks_per_core, options.seed)
+        known_policy: object = options.batch.decides
+        if isinstance(known_policy, type) and hasattr(known_policy, "decide"):
+            known_policy = for_one_run(known_policy)
+        chosen = cast(AnyPolicy, _found("bls", known_policy, BatchPolicy, policy, called="Policy"))
+        if not isinstance(chosen, Policy | ScoringPolicy | DecidingPolicy):
+            raise PluginError(f"{b.BLS}: {chosen.name} has neither keys() nor scored() nor decide()")
+        check_rules(options.batch, chosen)
+        placed = _found("allocator", options.batch.allocator, Allocator, allocator)
+        if options.batch.switches is not None and placed in ALLOCATORS.values() and placed.name != "topology":
+            raise InputError(f"{b.SWITCHES}: allocator {placed.name} does not look at switches; allowed: topology")
+        seen = tuple(_observer(observer) for observer in observers)
+        workload, constraints = constrain(workload, platform, options.batch, seed=options.seed, known_jobs=known_jobs)
+        applications: tuple[Program, ...] = ()
+        place = np.zeros(len(workload), np.int64)
+        programs = None
+        if known is not None:
+            plain = Program.plain(options.application.technique, level.lengths, level.tasks_per_core)
+            if level.map is None:
+                check_variation(level.lengths, level.variation)
+                applications = (plain,)
+                plain.check(workload.cores, workload.job_id, where="")
+            else:
+                applications, place = level.map.assign(workload, options.seed, plain)
+            programs = Programs(applications, level.variation)
+            if options.batch.resizing and programs.has_graph and level.network != NO_NAME:
+                raise InputError(
+                    f"{b.RESIZE:{options.batch.resize}}: not with {a.NETWORK:{level.network}}, as it is not said what becomes "
+                    f"of data on a core that leaves; allowed: {NO_NAME}"
+                )
+            if level.network != NO_NAME and not programs.has_graph:
+                raise InputError(f"{a.NETWORK}: {level.network}: no job has a task graph; allowed: {NO_NAME}")
+        network = platform_network(platform, level.network)
+        speeds = core_speeds(level.speeds, platform.n_cores, options.seed)
+        return cls(
+            workload,
+            platform,
+            options,
+            chosen,
+            placed,
+            known,
+            model,
+            requested,
+            constraints,
+            seen,
+            applications,
+            programs,
+            place,
+            speeds,
+            network,
+            _power(options, workload, platform, known_jobs, place, constraints.partition),
+        )
+
+
+def _power(
+    options: Scenario,
+    workload: Workload,
+    platform: Platform,
+    known_jobs: Array | None,
+    place: Array,
+    partition: Array | None,
+) -> PowerPlan | None:
+    if not options.power.asked:
+        return None
+    from bls.power.plan import power_plan  # which most runs need not load
+
+    if options.power.of == "working" and options.application.technique == RECORDED:
+        raise InputError(f"{b.POWER_OF:working}: with {a.ALS:recorded} no application is simulated; allowed: held")
+    others = np.zeros(0, np.int64) if known_jobs is None else known_jobs
+    applications = options.application.map
+    said = None if applications is None else partial(applications.allowed, place)
+    drawn = None if applications is None else partial(applications.draws, place)
+    return power_plan(
+        *(options.power, workload, platform),
+        known_jobs=others,
+        seed=options.seed,
+        said=said,
+        drawn=drawn,
+        partition=partition,
+    )
+
+
+def _technique(given: object) -> AnyScheduler:
+    if isinstance(given, str):
+        return scheduler(given, where=str(a.ALS), also=(RECORDED,))
+    if isinstance(given, Technique | Selection | Planner | Mapped):
+        return given
+    raise InputError(f"als: {shown(given)}; allowed: a name, a Technique, a Selection or a Planner")
+
+
+def platform_network(platform: Platform, model: str) -> NetworkState:
+    """A platform's network as the application level takes it.
+
+    Raises
+    ------
+    InputError
+        If there is no such model, or the platform's hosts do not fit its topology.
+    """
+    network = platform.network
+    return network_state(
+        network_model(model),
+        network.topology,
+        hosts=platform.n_hosts,
+        bandwidth_gbps=network.bandwidth_gbps,
+        latency_ns=network.latency_ns,
+        memory_gbps=network.memory_gbps,
+    )
+
+
+def _observer(given: str | AnyObserver) -> AnyObserver:
+    found: object = given
+    if isinstance(given, str):
+        found = resolve("observer", given, {}, "twolevel.observers", object, str(b.OBSERVE), also=("FILE.py:NAME",))
+    if isinstance(found, Observer) or gives_data(found):
+        return found
+    if isinstance(given, str):
+        raise InputError(f"{b.OBSERVE}: {given}: {type(found).__name__}; allowed: Observer, AdditionalData")
+    raise InputError(f"observe: {shown(given)}; allowed: a name, an Observer or AdditionalData")
+
+
+def _found(where: str, given: object, kind: type[T], find: Callable[[str], T], *, called: str = "") -> T:
+    # A plug-in from what a user gives: its name, or itself.
+    if isinstance(given, str):
+        return find(given)
+    if isinstance(given, kind):
+        return given
+    raise InputError(f"{where}: {shown(given)}; allowed: a name or a {called or kind.__name__}")
+
+
+def load_workload(
+    workload: Workload | str | Path,
+    platform: Platform,
+    *,
+    selection: str = b.SELECT.default,
+    oversize: str = b.OVERSIZE.default,
+    preset: bool | None = b.PRESET.default,
+    cancelled: bool = b.CANCELLED.default,
+) -> Workload:
+    """A workload from what a user gives, fitted to the platform, then selected.
+
+    ``preset``: with the jobs that run or wait at the start of the selected window; by default where the log records them and
+    the platform has room for them (:func:`bls.workloads.selection.select`). ``cancelled``: with the jobs that were
+    withdrawn before they started; for files.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or nothing is left of it.
+    """
+    whole = workload if isinstance(workload, Workload) else read_workload(workload, cancelled=cancelled)
+    fitting = fit(whole, platform.n_cores, oversize)
+    return select(fitting, selection, preset=preset, n_cores=platform.n_cores, whole=whole)
