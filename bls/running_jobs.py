@@ -24,7 +24,10 @@ from bls.engine.features.running.wishes import tell_wishes
 from bls.engine.growing import grow_wishes
 from bls.engine.state import BatchState
 from traces.compiled import Array
-from traces.ledger import HintRecords, ReleaseRecords, ScaleRecords, WidthRecords
+from traces.records.hints import HintRecords
+from traces.records.releases import ReleaseRecords
+from traces.records.scales import ScaleRecords
+from traces.records.widths import WidthRecords
 
 
 class JobColumns(NamedTuple):

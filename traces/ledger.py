@@ -7,13 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
-from traces.base.columns import Columns
+from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.lifecycle import Ending, Reason
+from traces.records import EVENTS
+from traces.records.declared import Column, Records, RecordsOfJobs, column, ranges, table_columns
+from traces.records.events import JobEvents
+from traces.records.hints import HintRecords
+from traces.records.releases import ReleaseRecords
+from traces.records.scales import ScaleRecords
+from traces.records.widths import WidthRecords
 
 #: Why a job started when it did; ``JobRecords.why`` holds the place of one.
 WHY = tuple(reason.name.lower() for reason in Reason)
@@ -21,8 +28,7 @@ WHY = tuple(reason.name.lower() for reason in Reason)
 #: What became of a job, or of one attempt at it; ``JobRecords.state`` holds the place of one.
 STATES = tuple(ending.name.lower() for ending in Ending)
 
-#: Of a column that need not be given.
-_BY_DEFAULT: Any = None
+_JOB_ID = Column("number of the job in the workload")
 
 
 @dataclass(frozen=True)
@@ -66,75 +72,76 @@ class Machine:
         return [f"{self.host_names[host]} core {core}" for host, core in zip(hosts, own.tolist(), strict=True)]
 
 
-@dataclass(frozen=True)
-class JobRecords(Columns):
+class JobRecords(Records):
     """One row an attempt at a job. Times are ns since the workload's time 0.
 
     First come the first attempts of all jobs, in workload order; an attempt at a job that was cut and put back into the
     queue is a row behind them, in the order in which they were made. A job that never started has -1 as start and end,
     no cores and no tasks; it was cancelled or rejected.
-
-    Attributes
-    ----------
-    job_id : ndarray of int64, shape (n,)
-        The workload's job number.
-    submit_ns, start_ns, end_ns, estimate_ns, deadline_ns : ndarray of int64, shape (n,)
-        ``estimate_ns`` is a duration, the others instants.
-    cores : ndarray of int64, shape (n,)
-        Number of cores the job asked for; it computes on the first so many of its allocation.
-    tasks, chunks : ndarray of int64, shape (n,)
-        Number of tasks that ran, at least in part, and of chunks assigned; 0 where there was no application level.
-    length_gflop : ndarray of float64, shape (n,)
-        Sum of the lengths of all the job's tasks, whether they ran or not, or its nominal length where there was no
-        application level.
-    imbalance, cov : ndarray of float64, shape (n,)
-        ``als.engine.metrics``; NaN where there was no application level.
-    attempt : ndarray of int64, shape (n,)
-        Number of the attempt at this job, from 0; default 0.
-    why : ndarray of int8, shape (n,)
-        Why it started when it did, a place in :data:`WHY`; default ``head``.
-    state : ndarray of int8, shape (n,)
-        What became of it, a place in :data:`STATES`; default ``completed``.
-    eligible_ns : ndarray of int64, shape (n,)
-        Instant at which it could first have started: ``begin_ns``, which is the default, or later if it depended on another
-        job; of a later attempt the instant at which the one before was cut; -1 if it was withdrawn before.
-    begin_ns : ndarray of int64, shape (n,)
-        Instant from which the job may join the queue, and its wait counts: its submit, which is the default, or later.
-    held_cores : ndarray of int64, shape (n,)
-        Number of cores of its allocation: ``cores``, or more where whole hosts were given. Default: counted.
-    left_ns : ndarray of int64, shape (n,)
-        Instant at which a job that never started was withdrawn or turned away; -1 of others. Default: at once.
-    user : ndarray of int64, shape (n,)
-        Number of its user in the workload; -1, the default, if it is not known.
-    allocation_first : ndarray of int64, shape (n + 1,)
-        Job ``i`` held the intervals ``allocation_first[i]:allocation_first[i + 1]`` of the next two.
-    allocation_lo, allocation_hi : ndarray of int64
-        Half-open intervals ``[lo, hi)`` of global core numbers, ascending within a job.
     """
 
-    job_id: Array
-    submit_ns: Array
-    start_ns: Array
-    end_ns: Array
-    estimate_ns: Array
-    deadline_ns: Array
-    cores: Array
-    tasks: Array
-    chunks: Array
-    length_gflop: Array
-    imbalance: Array
-    cov: Array
-    attempt: Array = field(default=_BY_DEFAULT, kw_only=True)
-    why: Array = field(default=_BY_DEFAULT, kw_only=True)
-    state: Array = field(default=_BY_DEFAULT, kw_only=True)
-    eligible_ns: Array = field(default=_BY_DEFAULT, kw_only=True)
-    begin_ns: Array = field(default=_BY_DEFAULT, kw_only=True)
-    held_cores: Array = field(default=_BY_DEFAULT, kw_only=True)
-    left_ns: Array = field(default=_BY_DEFAULT, kw_only=True)
-    user: Array = field(default=_BY_DEFAULT, kw_only=True)
-    allocation_first: Array
-    allocation_lo: Array
-    allocation_hi: Array
+    job_id: Array = column("number of the job in the workload")
+    submit_ns: Array = column("instant of its submit, also in the rows of later attempts", "ns")
+    start_ns: Array = column("instant of its start; −1 if it never started", "ns")
+    end_ns: Array = column("instant of its end, or of its cut; −1 if it never started", "ns")
+    estimate_ns: Array = column("requested run time, a duration", "ns")
+    deadline_ns: Array = column("instant submit + slack × estimate", "ns")
+    cores: Array = column("how many it requested; it computes on the first so many of its allocation", "cores")
+    tasks: Array = column("tasks that ran, at least in part; 0 without an application level")
+    chunks: Array = column("chunks assigned; 0 without an application level")
+    length_gflop: Array = column(
+        "nominal: the sum of the lengths of all its tasks, of all loops and time steps, whether they ran or not; 0 if it never "
+        "started; without an application level the job's length",
+        "GFLOP",
+        "float64",
+    )
+    imbalance: Array = column(
+        "max(t)/mean(t) − 1 of its cores' finishing times, see [below](#metrics); NaN without an application level",
+        "fraction",
+        "float64",
+    )
+    cov: Array = column(
+        "coefficient of variation of the same times; NaN without an application level", "fraction", "float64"
+    )
+    allocation_first: Array = column(
+        "job ``i`` held the intervals ``allocation_first[i]:allocation_first[i + 1]`` of the next two",
+        shape="(n + 1,)",
+        table="",
+    )
+    allocation_lo: Array = column("first core of an interval; ascending within a job", shape="(intervals,)", table="")
+    allocation_hi: Array = column("the core behind the last of the interval", shape="(intervals,)", table="")
+    attempt: Array = column("number of the attempt at this job, from 0", default=None, kw_only=True)
+    why: Array = column("why it started when it did, see below", dtype="int8", default=None, kw_only=True)
+    state: Array = column("how it ended, see below", dtype="int8", default=None, kw_only=True)
+    eligible_ns: Array = column(
+        "instant from which it could start: its submit, or later if it was [held](batch-constraints.md#held-jobs) or depended "
+        "on another job; in a later attempt the instant of the cut before; −1 if it was withdrawn before it could start",
+        "ns",
+        default=None,
+        kw_only=True,
+    )
+    held_cores: Array = column(
+        "how many it held as it started: `cores`, or more where whole hosts are allocated, or another number with "
+        "[`--resize mold`](malleable.md); 0 if it never started",
+        "cores",
+        default=None,
+        kw_only=True,
+    )
+    begin_ns: Array = column(
+        "instant from which it may join the queue, and its wait counts: its submit, or later",
+        "ns",
+        table="",
+        default=None,
+        kw_only=True,
+    )
+    left_ns: Array = column(
+        "instant at which a job that never started was withdrawn or rejected; −1 of others",
+        "ns",
+        table="",
+        default=None,
+        kw_only=True,
+    )
+    user: Array = column("number of its user; −1 if it is not known", table="", default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         n = len(self.job_id)
@@ -154,8 +161,17 @@ class JobRecords(Columns):
                 object.__setattr__(self, name, default())
         super().__post_init__()
 
-    def __len__(self) -> int:
-        return len(self.job_id)
+    @classmethod
+    def table_columns(cls) -> dict[str, Column]:
+        """The columns of its table: intervals of cores and codes are words there."""
+        held = "the cores it held: intervals of global core numbers, ascending, as `0-63 128-191` or `5`; empty if it never "
+        held += "started"
+        found: dict[str, Column] = {}
+        for name, one in table_columns(cls.columns()).items():
+            found[name] = one._replace(dtype="string") if name in ("why", "state") else one
+            if name == "cores":
+                found["allocation"] = Column(held, dtype="string")
+        return found
 
     @property
     def started(self) -> Array:
@@ -163,229 +179,126 @@ class JobRecords(Columns):
         started: Array = self.start_ns >= 0
         return started
 
+    @property
+    def owner(self) -> Array:
+        """The row that held each interval of cores, int64 (intervals,)."""
+        return np.repeat(np.arange(len(self)), np.diff(self.allocation_first))
+
     def allocation(self, row: int) -> Iterator[tuple[int, int]]:
         """The intervals of one job."""
         first, stop = int(self.allocation_first[row]), int(self.allocation_first[row + 1])
         for k in range(first, stop):
             yield int(self.allocation_lo[k]), int(self.allocation_hi[k])
 
+    def of_rows(self, rows: Array) -> JobRecords:
+        """Some of its rows, with what they held."""
+        held, first = ranges(self.allocation_first, rows)
+        lo, hi = self.allocation_lo[held], self.allocation_hi[held]
+        return self.take(rows, allocation_first=first, allocation_lo=lo, allocation_hi=hi)
 
-@dataclass(frozen=True)
-class TaskRecords(Columns):
+
+class TaskRecords(RecordsOfJobs):
     """One row per task: attempts in the order of ``JobRecords``, and an attempt's tasks in task order.
 
     A task that was cut ends at its job's end. One that never ran, because its job was cut, has -1 as start, end, core and
-    chunk.
-
-    Attributes
-    ----------
-    first : ndarray of int64, shape (n_jobs + 1,)
-        Job ``i`` has the rows ``first[i]:first[i + 1]``; task ``k`` of it is row ``first[i] + k``.
-    start_ns, end_ns : ndarray of int64, shape (m,)
-        Instants since the workload's time 0.
-    core : ndarray of int32, shape (m,)
-        Global core number.
-    chunk : ndarray of int32, shape (m,)
-        Number of the chunk within the job, in the order the chunks were assigned, from 0.
-    length_gflop : ndarray of float64, shape (m,)
-        Work.
+    chunk: it is no row of the table.
     """
 
-    first: Array
-    start_ns: Array
-    end_ns: Array
-    core: Array
-    chunk: Array
-    length_gflop: Array
+    name: ClassVar[str] = "tasks"
+    missing: ClassVar[str] = "no tasks: they were not kept, or there was no application level"
 
-    def __len__(self) -> int:
-        return len(self.start_ns)
+    start_ns: Array = column(
+        "instant at which the core began it; the overhead of a chunk lies before its first task", "ns"
+    )
+    end_ns: Array = column("instant at which it was done, or cut", "ns")
+    core: Array = column("global number of the core that computed it", dtype="int32")
+    chunk: Array = column(
+        "number of the chunk it was assigned with, in the order of assignment within the job, from 0", dtype="int32"
+    )
+    length_gflop: Array = column("its length", "GFLOP", "float64")
+
+    @classmethod
+    def table_columns(cls) -> dict[str, Column]:
+        """The columns of its table."""
+        further = {"job_id": _JOB_ID, "task": Column("number of the task within the job, from 0")}
+        own = table_columns(cls.columns())
+        return further | {name: own[name] for name in ("chunk", "core", "start_ns", "end_ns", "length_gflop")}
+
+    def table(self, ledger: Ledger) -> dict[str, Array]:
+        """Its table, by names of columns."""
+        job, ran = self.job, self.start_ns >= 0
+        number = np.arange(len(self)) - self.first[job]
+        columns = {"job_id": ledger.jobs.job_id[job], "task": number}
+        columns |= {name: getattr(self, name) for name in self.table_columns() if name not in columns}
+        return columns if ran.all() else {name: column[ran] for name, column in columns.items()}
 
 
-@dataclass(frozen=True)
-class TransferRecords(Columns):
+class TransferRecords(RecordsOfJobs):
     """One row per transfer that arrived: attempts in the order of ``JobRecords``, an attempt's transfers in the order of edges.
 
     A transfer brings what one task made to another that needs it and that runs on another core: along an edge of the job's
     task graph. The cores are those of the two tasks in ``TaskRecords``. Edges are in the order of (source, target).
-
-    Attributes
-    ----------
-    first : ndarray of int64, shape (n_jobs + 1,)
-        Job ``i`` has the rows ``first[i]:first[i + 1]``.
-    source, target : ndarray of int32, shape (m,)
-        Numbers, within the job, of the task that made the data and of the one that needs them.
-    bytes : ndarray of float64, shape (m,)
-        How much there was to bring.
-    sent_ns, arrived_ns : ndarray of int64, shape (m,)
-        Instants since the workload's time 0 at which it began and was done.
     """
 
-    first: Array
-    source: Array
-    target: Array
-    bytes: Array
-    sent_ns: Array
-    arrived_ns: Array
+    name: ClassVar[str] = "transfers"
+    missing: ClassVar[str] = "no transfers: there was no network, or no task graph"
 
-    def __len__(self) -> int:
-        return len(self.source)
+    source: Array = column("number of the task within the job that made the data", dtype="int32")
+    target: Array = column("number of the task within the job that needs them", dtype="int32")
+    bytes: Array = column("its size, above 0", "bytes", "float64")
+    sent_ns: Array = column("instant at which it began, not before `source` ended", "ns")
+    arrived_ns: Array = column("instant at which all of it had arrived, not after `target` started", "ns")
 
+    @classmethod
+    def table_columns(cls) -> dict[str, Column]:
+        """The columns of its table."""
+        own = table_columns(cls.columns())
+        ends = {"source": own.pop("source"), "target": own.pop("target")}
+        cores = {
+            "source_core": Column("global number of the core that computed `source`", dtype="int32"),
+            "target_core": Column("global number of the core that computed `target`; another", dtype="int32"),
+        }
+        return {"job_id": _JOB_ID} | ends | cores | own
 
-@dataclass(frozen=True)
-class PassRecords(Columns):
-    """One row per scheduling pass, in the order in which they were made.
+    def table(self, ledger: Ledger) -> dict[str, Array]:
+        """Its table, by names of columns.
 
-    Attributes
-    ----------
-    now_ns : ndarray of int64, shape (k,)
-        Its instant, ns since the workload's time 0.
-    waiting, started : ndarray of int64, shape (k,)
-        How many jobs waited before it, and how many of them it started.
-    """
-
-    now_ns: Array
-    waiting: Array
-    started: Array
-
-    def __len__(self) -> int:
-        return len(self.now_ns)
-
-
-@dataclass(frozen=True)
-class ReleaseRecords(Columns):
-    """One row per core that a job released before its end, in the order of ``JobRecords``, then of cores, then of instants.
-
-    The core is part of the job's allocation, or was given to it later (:class:`WidthRecords`), and the job's up to that
-    instant; from it on it is free for others, or for the job again.
-
-    Attributes
-    ----------
-    job : ndarray of int64, shape (k,)
-        Row of ``JobRecords``.
-    core : ndarray of int64, shape (k,)
-        Global core number.
-    released_ns : ndarray of int64, shape (k,)
-        Instant, ns since the workload's time 0; after the job's start or at it, and before its end.
-    """
-
-    job: Array
-    core: Array
-    released_ns: Array
-
-    def __len__(self) -> int:
-        return len(self.job)
+        Raises
+        ------
+        InputError
+            If the ledger has no tasks, whose cores they are between.
+        """
+        if ledger.tasks is None:
+            raise InputError(f"this result has {TaskRecords.missing}")
+        job, tasks = self.job, ledger.tasks
+        columns = {
+            "job_id": ledger.jobs.job_id[job],
+            "source_core": tasks.core[tasks.first[job] + self.source],
+            "target_core": tasks.core[tasks.first[job] + self.target],
+        }
+        return {name: columns[name] if name in columns else getattr(self, name) for name in self.table_columns()}
 
 
-@dataclass(frozen=True)
-class HintRecords(Columns):
-    """One row each time a running job is told for how many of its cores another one waits, in the order of
-    ``JobRecords``, then of instants.
+class PassRecords(Records):
+    """One row per scheduling pass, in the order in which they were made."""
 
-    Attributes
-    ----------
-    job : ndarray of int64, shape (k,)
-        Row of ``JobRecords`` of the job that is told.
-    told_ns : ndarray of int64, shape (k,)
-        Instant, ns since the workload's time 0; after the job's start or at it, and not after its end.
-    waiting : ndarray of int64, shape (k,)
-        Row of the job that waits; -1 where none does any more.
-    lack : ndarray of int64, shape (k,)
-        How many cores that job lacks, or, if it asks for cores by number, how many of these others hold; 0 without one.
-    wanted : ndarray of int64, shape (k,)
-        How many of the told job's cores are wanted from then on.
-    """
-
-    job: Array
-    told_ns: Array
-    waiting: Array
-    lack: Array
-    wanted: Array
-
-    def __len__(self) -> int:
-        return len(self.job)
+    now_ns: Array = column("instant of the pass, since the workload's time 0", "ns")
+    waiting: Array = column("how many jobs waited before it")
+    started: Array = column("how many of them it started")
 
 
-@dataclass(frozen=True)
-class WidthRecords(Columns):
-    """One row each time a running job is given a core, or asked for one, or wishes for another number of them, in the order of
-    ``JobRecords``, then of instants, wishes first.
+class PowerRecords(Records):
+    """What the machine draws over time: each row holds from its instant until the next row's."""
 
-    What it is given is its from then on; what it is asked for, it releases later, or holds to its end.
-
-    Attributes
-    ----------
-    job : ndarray of int64, shape (k,)
-        Row of ``JobRecords``.
-    told_ns : ndarray of int64, shape (k,)
-        Instant, ns since the workload's time 0; after the job's start or at it, and before its end.
-    core : ndarray of int64, shape (k,)
-        Global core number; of a wish how many cores it is for.
-    change : ndarray of int64, shape (k,)
-        1 where it is given the core, -1 where it is asked for it, 0 where it wishes for so many.
-    """
-
-    job: Array
-    told_ns: Array
-    core: Array
-    change: Array
-
-    def __len__(self) -> int:
-        return len(self.job)
-
-
-@dataclass(frozen=True)
-class ScaleRecords(Columns):
-    """One row each time the speed of a running job's core was scaled, or of all of them, in the order of ``JobRecords``, then
-    of instants.
-
-    Attributes
-    ----------
-    job : ndarray of int64, shape (k,)
-        Row of ``JobRecords``.
-    told_ns : ndarray of int64, shape (k,)
-        Instant, ns since the workload's time 0, from which on; after the job's start or at it, and before its end.
-    core : ndarray of int64, shape (k,)
-        Global core number; -1 for all of the job's.
-    scale : ndarray of int64, shape (k,)
-        Of its own speed, in parts per billion.
-    """
-
-    job: Array
-    told_ns: Array
-    core: Array
-    scale: Array
-
-    def __len__(self) -> int:
-        return len(self.job)
-
-
-@dataclass(frozen=True)
-class PowerRecords(Columns):
-    """What the machine draws over time: each row holds from its instant until the next row's.
-
-    Attributes
-    ----------
-    instant_ns : ndarray of int64, shape (k,)
-        Ascending, ns since the workload's time 0.
-    power_mw : ndarray of int64, shape (k,)
-        What is drawn.
-    full_mw : int
-        What is drawn if all cores work at full speed.
-    limit_mw : ndarray of int64, shape (k,), optional
-        The lowest limit in force, -1 where there is none; None where the run has no limits.
-    level : ndarray of int64, shape (k,), optional
-        The state of running jobs that may be slowed, 0 at full speed; None where there is no level for all.
-    """
-
-    instant_ns: Array
-    power_mw: Array
-    full_mw: int
-    limit_mw: Array | None = None
-    level: Array | None = None
-
-    def __len__(self) -> int:
-        return len(self.instant_ns)
+    instant_ns: Array = column("ascending instants since the workload's time 0", "ns")
+    power_mw: Array = column("what is drawn", "mW")
+    full_mw: int = column("what is drawn if all cores work at full speed", "mW", "int", shape="a number")
+    limit_mw: Array | None = column(
+        "the lowest limit in force, -1 where there is none; None where the run has no limits", "mW", default=None
+    )
+    level: Array | None = column(
+        "state of running jobs that may be slowed, 0 at full speed; None where there is no level for all", default=None
+    )
 
 
 @dataclass(frozen=True)
@@ -423,3 +336,9 @@ class Ledger:
     ids: Mapping[int, str] = field(default_factory=dict)
     shows: str = "cores"
     computes: bool = True
+
+    @property
+    def events(self) -> tuple[JobEvents, ...]:
+        """What is known of events of running jobs, kind by kind (:data:`traces.records.EVENTS`)."""
+        found = (getattr(self, kind.name) for kind in EVENTS)
+        return tuple(one for one in found if one is not None)

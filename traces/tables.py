@@ -16,31 +16,13 @@ from traces.base.errors import InputError
 from traces.base.written_file import whole_file
 from traces.compiled import Array
 from traces.intervals import Texts, intervals_texts
-from traces.ledger import STATES, WHY, Ledger
+from traces.ledger import STATES, WHY, JobRecords, Ledger
 
 if TYPE_CHECKING:
     import pandas as pd
 
-JOB_COLUMNS = (
-    "job_id",
-    "submit_ns",
-    "start_ns",
-    "end_ns",
-    "estimate_ns",
-    "deadline_ns",
-    "cores",
-    "allocation",
-    "tasks",
-    "chunks",
-    "length_gflop",
-    "imbalance",
-    "cov",
-    "attempt",
-    "why",
-    "state",
-    "eligible_ns",
-    "held_cores",
-)
+#: Columns that every table of jobs has.
+JOB_COLUMNS = tuple(JobRecords.table_columns())
 
 #: Columns of ``jobs_frame`` that are there only where they were asked for, or say something new.
 NAME = "name"

@@ -59,9 +59,8 @@ def compare_command(
             raise InputError(f"--out: {target} is one of the runs that are compared; choose another folder")
         check_target(target, force)
     runs = read_run(Path(a)), read_run(Path(b))
-    freed, told = (runs[0].releases, runs[1].releases), (runs[0].hints, runs[1].hints)
-    changed = runs[0].widths, runs[1].widths
-    compared = compare_jobs(runs[0].jobs, runs[1].jobs, freed, told, changed, ids_of(runs[0].record, runs[0].jobs))
+    events = runs[0].events, runs[1].events
+    compared = compare_jobs(runs[0].jobs, runs[1].jobs, events, ids_of(runs[0].record, runs[0].jobs))
     rows = [] if job is None else job_rows(compared, job, *runs)
     described = runs_rows((a, b), differing(*runs))
     power_rows, power = _power(compared, *runs, rates)

@@ -5,7 +5,7 @@ The definitions stand in docs/reference/compare.md. Throughout, a difference is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from bridge.compare.delay_causes import CAUSES, Causes, StartedJobs, find_causes
 from bridge.compare.delay_chains import ChainSums, followers, sums_along
 from traces.base.errors import InputError
 from traces.compiled import Array
+from traces.records.events import JobEvents
 from traces.tables import BOOT_WAIT, CUT_BECAUSE, NAME, STARTED_BECAUSE, rows_frame
 
 if TYPE_CHECKING:
@@ -111,9 +112,7 @@ class Link:
 def compare_jobs(
     a: pd.DataFrame,
     b: pd.DataFrame,
-    releases: tuple[pd.DataFrame | None, pd.DataFrame | None] = (None, None),
-    hints: tuple[pd.DataFrame | None, pd.DataFrame | None] = (None, None),
-    widths: tuple[pd.DataFrame | None, pd.DataFrame | None] = (None, None),
+    events: tuple[Collection[JobEvents], Collection[JobEvents]] = ((), ()),
     ids: Mapping[int, str] | None = None,
 ) -> Comparison:
     """Compare the tables of jobs of two runs of one workload.
@@ -122,12 +121,8 @@ def compare_jobs(
     ----------
     a, b : DataFrame
         As ``traces.tables.read_jobs`` gives them.
-    releases : (DataFrame or None, DataFrame or None)
-        Of each, as ``traces.tables.RELEASES.read`` gives them: cores that jobs released before their end.
-    hints : (DataFrame or None, DataFrame or None)
-        Of each, as ``traces.tables.HINTS.read`` gives them: who was told that others wait.
-    widths : (DataFrame or None, DataFrame or None)
-        Of each, as ``traces.tables.WIDTHS.read`` gives them: who was given cores, or asked for some.
+    events : (collection of JobEvents, collection of JobEvents)
+        Events of running jobs of each (``Ledger.events``).
     ids : mapping of int to str, optional
         What the log calls each job, by number, where it has texts as ids.
 
@@ -144,7 +139,7 @@ def compare_jobs(
     started_a, started_b = (frame["start_ns"].to_numpy() >= 0 for frame in (a, b))
     in_a, in_b = started_a[a_row], started_b[b_row]
     both = in_a & in_b
-    sides = (StartedJobs.of(a, releases[0], hints[0], widths[0]), StartedJobs.of(b, releases[1], hints[1], widths[1]))
+    sides = (StartedJobs.of(a, events[0]), StartedJobs.of(b, events[1]))
     # Rows among those that started.
     rows = (np.cumsum(started_a) - 1)[a_row[both]], (np.cumsum(started_b) - 1)[b_row[both]]
     causes = (find_causes(sides[0], sides[1], rows[0], rows[1]), find_causes(sides[1], sides[0], rows[1], rows[0]))

@@ -5,6 +5,7 @@ The rules stand in docs/reference/compare.md. All of it is arrays: rows are thos
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,10 @@ import numpy as np
 
 from traces.compiled import Array
 from traces.intervals import parse_intervals
+from traces.records.events import JobEvents, of_kind
+from traces.records.hints import HintRecords
+from traces.records.releases import ReleaseRecords
+from traces.records.widths import WidthRecords
 from traces.tables import BOOT_WAIT, CUT_BECAUSE, STARTED_BECAUSE
 
 if TYPE_CHECKING:
@@ -82,40 +87,30 @@ class StartedJobs:
     def of(
         cls,
         jobs: pd.DataFrame,
-        releases: pd.DataFrame | None = None,
-        hints: pd.DataFrame | None = None,
-        widths: pd.DataFrame | None = None,
+        events: Collection[JobEvents] = (),
     ) -> StartedJobs:
-        """The started rows of a table of jobs, what of ``traces.ledger_tables.RELEASES`` they released, what of
-        ``HINTS`` they were told, and what of ``WIDTHS`` they were asked for."""
+        """The started rows of a table of jobs, and of events what they released, were told, and were asked for."""
         some = jobs["start_ns"].to_numpy() >= 0
         started = jobs[some]
-        none = np.zeros(0, np.int64)
-        row, core, at = (
-            none if releases is None else releases[name].to_numpy(np.int64) for name in ("row", "core", "released_ns")
-        )
-        told, of, wanted = (
-            none if hints is None else hints[name].to_numpy(np.int64) for name in ("row", "waiting_row", "wanted")
-        )
-        asked, asked_core, change = (
-            none if widths is None else widths[name].to_numpy(np.int64) for name in ("row", "core", "change")
-        )
-        some_of = (wanted > 0) & (of >= 0)
-        some_of[some_of] = some[of[some_of]]  # who never started is no row here
+        releases, hints = of_kind(events, ReleaseRecords), of_kind(events, HintRecords)
+        widths = of_kind(events, WidthRecords)
+        told = (hints.wanted > 0) & (hints.waiting >= 0)
+        told[told] = some[hints.waiting[told]]  # who never started is no row here
+        asked = widths.change < 0
         place = np.cumsum(some) - 1
         names = ("job_id", "attempt", "cores", "submit_ns", "eligible_ns", "start_ns", "end_ns")
         return cls(
             **{name: started[name].to_numpy(np.int64) for name in names},
             allocation=started["allocation"].to_numpy(object),
             requeued=started["state"].to_numpy(object) == "requeued",
-            freed_row=place[row],
-            freed_core=core,
-            freed_ns=at,
-            told_row=place[told[some_of]],
-            told_of=place[of[some_of]],
-            asked_row=place[asked[change < 0]],
-            asked_core=asked_core[change < 0],
-            wished=bool((change == 0).any()),
+            freed_row=place[releases.job],
+            freed_core=releases.core,
+            freed_ns=releases.released_ns,
+            told_row=place[hints.job[told]],
+            told_of=place[hints.waiting[told]],
+            asked_row=place[widths.job[asked]],
+            asked_core=widths.core[asked],
+            wished=bool((widths.change == 0).any()),
             boot_wait_ns=started[BOOT_WAIT].to_numpy(np.int64)
             if BOOT_WAIT in started
             else np.zeros(some.sum(), np.int64),

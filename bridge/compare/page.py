@@ -94,14 +94,8 @@ def page_of_two(a: Path, b: Path) -> Page:
     """The page of two results of ``twolevel run``, which are compared for it; errors as ``twolevel compare``'s."""
     runs = read_run(a), read_run(b)
     first, second = runs
-    compared = compare_jobs(
-        first.jobs,
-        second.jobs,
-        (first.releases, second.releases),
-        (first.hints, second.hints),
-        (first.widths, second.widths),
-        ids_of(first.record, first.jobs),
-    )
+    events = first.events, second.events
+    compared = compare_jobs(first.jobs, second.jobs, events, ids_of(first.record, first.jobs))
     moved = [ranked(compared, "start_delta_ns", 1, later=later) for later in (True, False)]
     drawn = next((found[-1] for found in moved if found), None)
     with scratch_folder() as place:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,7 +17,8 @@ from bridge.runs.job_names import job_words
 from bridge.runs.library_versions import versions
 from traces.base.errors import InputError, shown_name
 from traces.compiled import Array
-from traces.ledger_tables import HINTS, RELEASES, WIDTHS
+from traces.ledger_tables import stored_events
+from traces.records.events import JobEvents
 from traces.tables import read_jobs, write_rows
 
 if TYPE_CHECKING:
@@ -31,14 +32,12 @@ _NOT_GIVEN = "not given"
 
 
 class RunFolder(NamedTuple):
-    """A result of ``twolevel run``: where it is, its record, its table of jobs; those of releases, hints, widths if there."""
+    """A result of ``twolevel run``: where it is, its record, its table of jobs, and events of running jobs if there are any."""
 
     folder: Path
     record: dict[str, Any]
     jobs: pd.DataFrame
-    releases: pd.DataFrame | None = None
-    hints: pd.DataFrame | None = None
-    widths: pd.DataFrame | None = None
+    events: Collection[JobEvents] = ()
 
     def metric(self, name: str) -> Any:
         """A metric of its record, or None."""
@@ -56,8 +55,8 @@ def read_run(folder: Path) -> RunFolder:
     record = read_record(folder)
     if record.get("arguments") is None:
         raise InputError(f"{folder / 'run.json'}: is not a record of twolevel run: it has no arguments")
-    releases, hints, widths = (one.read_if_there(folder) for one in (RELEASES, HINTS, WIDTHS))
-    return RunFolder(folder, record, read_jobs(folder / "jobs.parquet"), releases, hints, widths)
+    jobs = read_jobs(folder / "jobs.parquet")
+    return RunFolder(folder, record, jobs, stored_events(folder, len(jobs)).values())
 
 
 def _text(value: Any) -> str:

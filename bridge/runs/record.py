@@ -17,7 +17,7 @@ from bridge.runs.tracing import TraceRequest
 from bridge.scenarios.ready import ReadyScenario
 from traces.base.memory import give_back_memory
 from traces.base.processor import processor_model
-from traces.ledger_tables import HINTS, RELEASES, SCALES, TASKS, TRANSFERS, WIDTHS
+from traces.ledger_tables import TASKS, TRANSFERS, LedgerTable
 from traces.tables import write_frame, write_jobs, write_rows
 
 
@@ -53,16 +53,9 @@ def write_run(
     give_back_memory(len(result.ledger.jobs))
     write_jobs(result.ledger, folder / "jobs.parquet", result.further_columns)
     ledger = result.ledger
-    for table, there in (
-        (TASKS, tasks),
-        (TRANSFERS, tasks and ledger.transfers is not None),
-        (RELEASES, ledger.releases is not None),
-        (HINTS, ledger.hints is not None),
-        (WIDTHS, ledger.widths is not None),
-        (SCALES, ledger.scales is not None),
-    ):
-        if there:
-            table.write(ledger, folder / table.file)
+    of_tasks = [TASKS, *([] if ledger.transfers is None else [TRANSFERS])] if tasks else []
+    for table in (*of_tasks, *(LedgerTable(type(events)) for events in ledger.events)):
+        table.write(ledger, folder / table.file)
     if result.power is not None:
         write_rows(result.power.columns, folder / "power.parquet")
         if result.power.plan.domains:

@@ -264,6 +264,16 @@ def _level(scenario: ReadyScenario) -> list[tuple[str, str]]:
     return rows
 
 
+def _table(table: ledger_tables.LedgerTable) -> cached_property[pd.DataFrame]:
+    # A table of a result, as an attribute.
+    def made(result: Result) -> pd.DataFrame:
+        return table.frame(result.ledger)
+
+    about = (table.kind.__doc__ or "").partition("\n\n")[0].strip()
+    made.__doc__ = f"{about}\n\nRaises\n------\nInputError\n    If this result has {table.kind.missing}."
+    return cached_property(made)
+
+
 @dataclass(frozen=True, eq=False)
 class Result:
     """What one run did. In a notebook it shows itself.
@@ -362,16 +372,7 @@ class Result:
         say something."""
         return tables.jobs_frame(self.ledger, self.further_columns)
 
-    @cached_property
-    def tasks(self) -> pd.DataFrame:
-        """One row per task (``traces.ledger_tables.TASKS``).
-
-        Raises
-        ------
-        InputError
-            If task records were not kept, or there was no application level.
-        """
-        return ledger_tables.TASKS.frame(self.ledger)
+    tasks = _table(ledger_tables.TASKS)
 
     @property
     def plot(self) -> Plots:
@@ -386,61 +387,11 @@ class Result:
 
         return page_of_run(parts_of_result(self))
 
-    @cached_property
-    def transfers(self) -> pd.DataFrame:
-        """One row per transfer between two cores (``traces.ledger_tables.TRANSFERS``).
-
-        Raises
-        ------
-        InputError
-            If task records were not kept, or there was no network.
-        """
-        return ledger_tables.TRANSFERS.frame(self.ledger)
-
-    @cached_property
-    def releases(self) -> pd.DataFrame:
-        """One row per core that a job released before its end (``traces.ledger_tables.RELEASES``).
-
-        Raises
-        ------
-        InputError
-            If none was to be released.
-        """
-        return ledger_tables.RELEASES.frame(self.ledger)
-
-    @cached_property
-    def hints(self) -> pd.DataFrame:
-        """One row each time a running job was told who waits for its cores (``traces.ledger_tables.HINTS``).
-
-        Raises
-        ------
-        InputError
-            If none was to be told.
-        """
-        return ledger_tables.HINTS.frame(self.ledger)
-
-    @cached_property
-    def widths(self) -> pd.DataFrame:
-        """One row each time a running job was given a core, or asked for one, or wished for others
-        (``traces.ledger_tables.WIDTHS``).
-
-        Raises
-        ------
-        InputError
-            If none was to be.
-        """
-        return ledger_tables.WIDTHS.frame(self.ledger)
-
-    @cached_property
-    def scales(self) -> pd.DataFrame:
-        """One row each time the speed of a running job's core, or of all, was scaled (``traces.ledger_tables.SCALES``).
-
-        Raises
-        ------
-        InputError
-            If no policy was to scale any.
-        """
-        return ledger_tables.SCALES.frame(self.ledger)
+    transfers = _table(ledger_tables.TRANSFERS)
+    releases = _table(ledger_tables.RELEASES)
+    hints = _table(ledger_tables.HINTS)
+    widths = _table(ledger_tables.WIDTHS)
+    scales = _table(ledger_tables.SCALES)
 
     @cached_property
     def metrics(self) -> Mapping[str, Any]:
@@ -540,11 +491,7 @@ class Result:
             job = JobWords.of(self.ledger.jobs.job_id, self.notes.names).one(job, "job")
 
         passes = self.notes.decision_columns if len(self.decisions) else None
-        releases = None if self.ledger.releases is None else self.releases
-        hints = None if self.ledger.hints is None else self.hints
-        widths = None if self.ledger.widths is None else self.widths
-        scales = None if self.ledger.scales is None else self.scales
-        return job_story(self.jobs, job, self.ledger.machine.n_cores, passes, releases, hints, widths, scales)
+        return job_story(self.jobs, job, self.ledger.machine.n_cores, passes, self.ledger.events)
 
     @property
     def traced(self) -> Ledger:

@@ -16,23 +16,10 @@ from bridge.runs.job_names import ids_of
 from bridge.runs.tracing import technique_labels
 from bridge.scenarios.application import RECORDED
 from traces.base.errors import InputError
-from traces.base.scale import WHOLE
 from traces.compiled import Array
 from traces.exporters.stored import stored_ledger
-from traces.ledger import (
-    HintRecords,
-    JobRecords,
-    Ledger,
-    Machine,
-    PassRecords,
-    PowerRecords,
-    ReleaseRecords,
-    ScaleRecords,
-    TaskRecords,
-    TransferRecords,
-    WidthRecords,
-)
-from traces.ledger_tables import HINTS, RELEASES, SCALES, TASKS, TRANSFERS, WIDTHS
+from traces.ledger import JobRecords, Ledger, Machine, PassRecords, PowerRecords, TaskRecords, TransferRecords
+from traces.ledger_tables import TASKS, TRANSFERS, stored_events
 from traces.tables import CUT_BECAUSE, read_jobs, read_power, read_rows
 
 if TYPE_CHECKING:
@@ -70,7 +57,8 @@ def ledger_of_results(folder: Path, *, tasks: bool = True) -> Ledger:
         ledger = replace(ledger, cut_because=because)
     if tasks:
         ledger = _with_tasks(ledger, folder, record)
-    return replace(ledger, **_told(folder, ledger.jobs), **_further(folder, record), ids=ids_of(record, columns))
+    further = _further(folder, record) | stored_events(folder, len(frame))
+    return replace(ledger, **further, ids=ids_of(record, columns))
 
 
 def _cluster(record: Mapping[str, Any]) -> str:
@@ -188,29 +176,6 @@ def _rows_of(jobs: JobRecords, job_id: Array, at_ns: Array) -> Array:
 
 def _column(frame: pd.DataFrame, name: str) -> Array:
     found: Array = frame[name].to_numpy(np.int64)
-    return found
-
-
-def _told(folder: Path, jobs: JobRecords) -> dict[str, Any]:
-    """What running jobs were told, and did."""
-    found: dict[str, Any] = {}
-    for table in (RELEASES, HINTS, WIDTHS, SCALES):
-        frame = table.read_if_there(folder)
-        if frame is None:
-            continue
-        row = _column(frame, "row")
-        if len(row) and (row.min() < 0 or row.max() >= len(jobs)):
-            raise InputError(f"{folder / table.file}: has rows of jobs that there are not")
-        if table is RELEASES:
-            found["releases"] = ReleaseRecords(row, _column(frame, "core"), _column(frame, "released_ns"))
-        elif table is HINTS:
-            columns = (_column(frame, name) for name in ("told_ns", "waiting_row", "lack", "wanted"))
-            found["hints"] = HintRecords(row, *columns)
-        elif table is WIDTHS:
-            found["widths"] = WidthRecords(row, *(_column(frame, name) for name in ("told_ns", "core", "change")))
-        else:
-            parts = np.rint(frame["factor"].to_numpy(np.float64) * WHOLE).astype(np.int64)
-            found["scales"] = ScaleRecords(row, _column(frame, "told_ns"), _column(frame, "core"), parts)
     return found
 
 

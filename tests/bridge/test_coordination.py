@@ -71,13 +71,13 @@ def test_the_story_of_a_job_says_what_it_released() -> None:
 def test_a_comparison_names_who_needed_cores_no_more() -> None:
     rows = ((1, 0, 10, 4, 20), (2, 1, 5, 2, 10))
     without, released = small(*rows), small(*rows, rules=RELEASE)
-    delays = compare_jobs(without.jobs, released.jobs, (None, released.releases)).delays
+    delays = compare_jobs(without.jobs, released.jobs, ((), released.ledger.events)).delays
     assert delays.cause_a.tolist() == ["submit", "release"]
     assert delays.cause_b.tolist() == ["submit", "freed"]
     assert delays.cause_job_b.tolist() == [-1, 1]
-    later = delay_lines(compare_jobs(released.jobs, without.jobs, (released.releases, None)), 1, later=True)
+    later = delay_lines(compare_jobs(released.jobs, without.jobs, (released.ledger.events, ())), 1, later=True)
     assert later[0].startswith("job 2  +")
-    alone = compare_jobs(released.jobs, released.jobs, (released.releases, released.releases))
+    alone = compare_jobs(released.jobs, released.jobs, (released.ledger.events, released.ledger.events))
     assert "in B it started on cores that 1, still running, no longer needed" in delay_lines_of_all(alone)
 
 
@@ -164,9 +164,9 @@ def test_the_cause_is_a_hint_where_who_released_was_told() -> None:
     )
     told = hinted.hints
     assert told["waiting_job_id"].tolist()[0] == 3
-    compared = compare_jobs(without.jobs, hinted.jobs, (without.releases, hinted.releases), (None, hinted.hints))
+    compared = compare_jobs(without.jobs, hinted.jobs, ((), hinted.ledger.events))
     kinds = dict(zip(compared.delays["job_id"], compared.delays["cause_b"], strict=True))
-    unknown = compare_jobs(without.jobs, hinted.jobs, (without.releases, hinted.releases))
+    unknown = compare_jobs(without.jobs, hinted.jobs, ((), replace(hinted.ledger, hints=None).events))
     assert kinds[3] == "hinted"
     assert dict(zip(unknown.delays["job_id"], unknown.delays["cause_b"], strict=True))[3] == "freed"
     assert "told that job 3 waits for 1 core: 1 of its own are served last" in hinted.story(int(told["job_id"].iloc[0]))

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from bridge.runs.story import job_story
+from traces.records.scales import ScaleRecords
 
 S = 10**9
 
@@ -89,5 +92,5 @@ def test_the_wait_for_hosts_to_boot() -> None:
 
 def test_a_speed_is_said_with_all_its_digits() -> None:
     jobs = _table((1, 0, 0, 0, 0, 10 * S, 1, 1, "0", "head", "completed"))
-    scales = {"row": [0], "told_ns": [S], "core": [-1], "factor": [0.999999999]}
-    assert "all of its cores run at 0.999999999 times their own speed" in job_story(jobs, 1, 1, scales=scales)
+    scales = ScaleRecords(*(np.array([value]) for value in (0, S, -1, 999_999_999)))
+    assert "all of its cores run at 0.999999999 times their own speed" in job_story(jobs, 1, 1, events=[scales])

@@ -72,7 +72,7 @@ def test_why_a_job_starts_on_cores_of_another(resize: str, cause: str, tmp_path:
     rows = [(1, 0, 4, 2, 4), (2, 1, 1, 3, 1)]
     changed, rigid = (evolving(rows, PHASES, tmp_path, resize=one) for one in (resize, "none"))
     each = np.arange(2)
-    late = StartedJobs.of(changed.jobs, changed.releases, None, changed.widths)
+    late = StartedJobs.of(changed.jobs, changed.ledger.events)
     causes = find_causes(late, StartedJobs.of(rigid.jobs), each, each)
     assert [CAUSES[kind] for kind in causes.kind] == ["submit", cause]
     assert causes.job_id.tolist() == [-1, 1]

@@ -31,7 +31,8 @@ from traces.exporters.otf2 import definitions, write_otf2
 from traces.exporters.otf2.checks import check_nesting
 from traces.exporters.otf2.library import binding, reading
 from traces.exporters.shown.batch_level import REGIONS
-from traces.ledger import JobRecords, Ledger, PowerRecords, TaskRecords, WidthRecords
+from traces.ledger import JobRecords, Ledger, PowerRecords, TaskRecords
+from traces.records.widths import WidthRecords
 
 pytestmark = pytest.mark.whole
 

@@ -20,7 +20,8 @@ from traces.exporters import exporter
 from traces.exporters.shown.cut import cut_ledger
 from traces.exporters.shown.part import Part
 from traces.exporters.text import write_text
-from traces.ledger import Ledger, ScaleRecords
+from traces.ledger import Ledger
+from traces.records.scales import ScaleRecords
 
 FORMATS = ("perfetto", "chrome", "csv", "paje", "otf2", "text")
 READ = FORMATS[:5]  # the texts of the last are below

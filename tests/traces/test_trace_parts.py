@@ -25,7 +25,8 @@ from traces.exporters.otf2.library import reading
 from traces.exporters.shown.cut import cut_ledger
 from traces.exporters.shown.detail import DETAILS, MOST_CORES, MOST_HOSTS, automatic_detail, with_detail
 from traces.exporters.shown.part import Part
-from traces.ledger import Ledger, PassRecords, PowerRecords, ReleaseRecords
+from traces.ledger import Ledger, PassRecords, PowerRecords
+from traces.records.releases import ReleaseRecords
 
 QUICK = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

@@ -5,6 +5,8 @@ left open. Fast enough to run at the end of a test, also on millions of tasks; o
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from traces.base.errors import InputError
@@ -22,6 +24,7 @@ from traces.checks.transfers import check_transfers
 from traces.compiled import Array, own
 from traces.holdings import core_spans, holdings
 from traces.ledger import STATES, JobRecords, Ledger, TaskRecords
+from traces.records.declared import divides
 
 __all__ = ["CoreBars", "InvariantError", "check_ledger", "core_bars"]
 
@@ -44,15 +47,10 @@ def _checked_tasks(ledger: Ledger) -> TaskRecords:
     """The task rows (none where they were not kept), after a check that no index leads out of an array."""
     jobs, tasks, n_cores = ledger.jobs, ledger.tasks, ledger.machine.n_cores
     if tasks is None:
-        none = np.zeros(0, np.int64)
-        empty = np.zeros(0, np.int32)
-        tasks = TaskRecords(np.zeros(len(jobs) + 1, np.int64), none, none, empty, empty, np.zeros(0))
-    for name, first, columns in (
-        ("jobs.allocation", jobs.allocation_first, (jobs.allocation_lo, jobs.allocation_hi)),
-        ("tasks", tasks.first, (tasks.start_ns, tasks.end_ns, tasks.core, tasks.chunk)),
-    ):
-        divides = len(first) == len(jobs) + 1 and first[0] == 0 and not np.any(np.diff(first) < 0)
-        if not divides or any(len(column) != first[-1] for column in columns):
+        tasks = replace(TaskRecords.empty(), first=np.zeros(len(jobs) + 1, np.int64))
+    held = divides(len(jobs), jobs.allocation_first, jobs.allocation_lo, jobs.allocation_hi)
+    for name, sound in (("jobs.allocation", held), ("tasks", tasks.divides(len(jobs)))):
+        if not sound:
             raise InvariantError(f"{name}: the bounds do not divide the rows among the {len(jobs)} jobs")
     lo, hi = jobs.allocation_lo, jobs.allocation_hi
     if len(bad := np.flatnonzero((lo < 0) | (hi > n_cores) | (lo >= hi))):
@@ -152,10 +150,11 @@ def check_ledger(ledger: Ledger) -> None:
     tasks = _checked_tasks(ledger)
     check_jobs(jobs)
     _check_allocations(ledger)
-    _check_widths(ledger)
-    _check_scales(ledger)
+    for events in ledger.events:
+        for wrong, words in events.faults(ledger):
+            if len(bad := np.flatnonzero(wrong)):
+                raise InvariantError(f"job {jobs.job_id[events.job[bad[0]]]}: {words(int(bad[0]))}")
     _check_releases(ledger)
-    _check_hints(ledger)
     _check_holdings(ledger)
     _check_counts(jobs, tasks)
     owner = np.full(ledger.machine.n_cores, -1, np.int64)
@@ -189,7 +188,7 @@ def _check_counts(jobs: JobRecords, tasks: TaskRecords) -> None:
 def _check_allocations(ledger: Ledger) -> None:
     jobs = ledger.jobs
     lo, hi = jobs.allocation_lo, jobs.allocation_hi
-    owner = np.repeat(np.arange(len(jobs)), np.diff(jobs.allocation_first))
+    owner = jobs.owner
     if len(bad := np.flatnonzero((owner[1:] == owner[:-1]) & (lo[1:] < hi[:-1]))):
         raise InvariantError(f"job {jobs.job_id[owner[bad[0]]]}: its intervals of cores are not ascending and disjoint")
     held = np.zeros(len(jobs), np.int64)
@@ -223,7 +222,7 @@ def _ever_held(ledger: Ledger) -> tuple[JobTimes, Array]:
         return JobTimes.of(jobs), jobs.held_cores if ledger.moldable else jobs.cores
     wider = np.zeros(len(jobs), np.bool_)
     wider[widths.job] = True
-    owner = np.repeat(np.arange(len(jobs)), np.diff(jobs.allocation_first))
+    owner = jobs.owner
     whole = ~wider[owner]
     known = core_spans(ledger, wider)
     columns = np.concatenate(
@@ -240,40 +239,6 @@ def _ever_held(ledger: Ledger) -> tuple[JobTimes, Array]:
     return JobTimes(*(own(column, np.int64) for column in held)), cores
 
 
-def _check_widths(ledger: Ledger) -> None:
-    jobs, widths = ledger.jobs, ledger.widths
-    if widths is None:
-        return
-    job, at, core = widths.job, widths.told_ns, widths.core
-    if len(bad := np.flatnonzero((at < jobs.start_ns[job]) | (at >= jobs.end_ns[job]))):
-        raise InvariantError(
-            f"job {jobs.job_id[job[bad[0]]]} is given core {core[bad[0]]}, or asked for it, or wishes, at {at[bad[0]]} ns, "
-            "when it does not run"
-        )
-    if len(bad := np.flatnonzero((np.diff(job) < 0) | ((np.diff(job) == 0) & (np.diff(at) < 0)))):
-        raise InvariantError(
-            f"job {jobs.job_id[job[bad[0] + 1]]}: the changes of its width are not in the order of instants"
-        )
-    beyond = np.where(widths.change == 0, (core < 1) | (core > ledger.machine.n_cores), core >= ledger.machine.n_cores)
-    if len(bad := np.flatnonzero((core < 0) | beyond | (np.abs(widths.change) > 1))):
-        raise InvariantError(f"job {jobs.job_id[job[bad[0]]]}: change {widths.change[bad[0]]} of core {core[bad[0]]}")
-
-
-def _check_scales(ledger: Ledger) -> None:
-    jobs, scales = ledger.jobs, ledger.scales
-    if scales is None:
-        return
-    job, at, core = scales.job, scales.told_ns, scales.core
-    if len(bad := np.flatnonzero((at < jobs.start_ns[job]) | (at >= jobs.end_ns[job]))):
-        raise InvariantError(
-            f"job {jobs.job_id[job[bad[0]]]}: its speeds are scaled at {at[bad[0]]} ns, when it does not run"
-        )
-    if len(bad := np.flatnonzero((np.diff(job) < 0) | ((np.diff(job) == 0) & (np.diff(at) < 0)))):
-        raise InvariantError(f"job {jobs.job_id[job[bad[0] + 1]]}: its scales are not in the order of instants")
-    if len(bad := np.flatnonzero((core < -1) | (core >= ledger.machine.n_cores) | (scales.scale < 1))):
-        raise InvariantError(f"job {jobs.job_id[job[bad[0]]]}: core {core[bad[0]]} is scaled by {scales.scale[bad[0]]}")
-
-
 def _ever_given(ledger: Ledger, job: Array, core: Array) -> Array:
     """Which cores these jobs have started with, or were given, bool (k,)."""
     held, _ = _ever_held(ledger)
@@ -287,13 +252,7 @@ def _check_releases(ledger: Ledger) -> None:
     jobs, releases, tasks = ledger.jobs, ledger.releases, ledger.tasks
     if releases is None:
         return
-    job, core, at = releases.job, releases.core, releases.released_ns
-    if len(bad := np.flatnonzero((at < jobs.start_ns[job]) | (at >= jobs.end_ns[job]))):
-        k = bad[0]
-        raise InvariantError(f"job {jobs.job_id[job[k]]} releases core {core[k]} at {at[k]} ns, when it does not run")
-    order = np.lexsort((at, core, job))
-    if len(bad := np.flatnonzero(order != np.arange(len(order)))):
-        raise InvariantError(f"job {jobs.job_id[job[bad[0]]]}: its releases are not in the order of cores and instants")
+    job, core = releases.job, releases.core
     apart = np.zeros(len(jobs), np.bool_)
     apart[job] = True
     if ledger.widths is not None:
@@ -313,7 +272,7 @@ def _check_releases(ledger: Ledger) -> None:
         )
     if tasks is None or not apart.any():
         return
-    owner = np.repeat(np.arange(len(jobs)), np.diff(tasks.first))
+    owner = tasks.job
     ran = np.flatnonzero((tasks.core >= 0) & apart[owner])
     owner, on = owner[ran], tasks.core[ran].astype(np.int64)
     # The last time that the job was given the core, by when the task began.
@@ -333,42 +292,3 @@ def _check_releases(ledger: Ledger) -> None:
             f"job {jobs.job_id[owner[k]]}: a task runs on core {on[k]} from {tasks.start_ns[ran[k]]} to {tasks.end_ns[ran[k]]} "
             "ns, and the job holds it not, or not for so long"
         )
-
-
-def _given_by(ledger: Ledger, job: Array, at_ns: Array) -> Array:
-    # How many cores each of these jobs was given by an instant, beside those that it started with.
-    widths = ledger.widths
-    if widths is None:
-        return np.zeros(len(job), np.int64)
-    came = widths.change == 1
-    rows, instants = np.append(widths.job[came], job), np.append(widths.told_ns[came], at_ns)
-    asks = np.arange(len(rows)) >= came.sum()
-    order = np.lexsort((asks, instants, rows))
-    by_then = np.empty(len(rows), np.int64)
-    by_then[order] = np.cumsum(~asks[order])
-    before = np.searchsorted(widths.job[came], job)  # those of other jobs; its rows are ascending
-    found: Array = by_then[asks] - before
-    return found
-
-
-def _check_hints(ledger: Ledger) -> None:
-    jobs, hints = ledger.jobs, ledger.hints
-    if hints is None:
-        return
-    job, at, other = hints.job, hints.told_ns, hints.waiting
-    wrong = (at < jobs.start_ns[job]) | (at > jobs.end_ns[job])
-    if len(bad := np.flatnonzero(wrong)):
-        raise InvariantError(
-            f"job {jobs.job_id[job[bad[0]]]} is told something at {at[bad[0]]} ns, when it does not run"
-        )
-    if len(bad := np.flatnonzero((np.diff(job) < 0) | ((np.diff(job) == 0) & (np.diff(at) < 0)))):
-        raise InvariantError(f"job {jobs.job_id[job[bad[0] + 1]]}: what it is told is not in the order of instants")
-    most = jobs.held_cores[job] + _given_by(ledger, job, at)
-    if len(bad := np.flatnonzero((hints.wanted < 0) | (hints.wanted > most))):
-        k = bad[0]
-        raise InvariantError(f"job {jobs.job_id[job[k]]}: {hints.wanted[k]} of its {most[k]} cores are wanted")
-    waits = other >= 0
-    wrong = waits & ((jobs.eligible_ns[other] > at) | (jobs.started[other] & (jobs.start_ns[other] < at)))
-    if len(bad := np.flatnonzero(wrong | ((hints.wanted > 0) & ~waits))):
-        k = bad[0]
-        raise InvariantError(f"job {jobs.job_id[job[k]]}: row {other[k]} does not wait for its cores at {at[k]} ns")

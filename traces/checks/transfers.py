@@ -76,12 +76,10 @@ def check_transfers(jobs: JobRecords, tasks: TaskRecords | None, transfers: Tran
         if len(transfers):
             raise InvariantError("transfers: there are some, but the tasks between which they are were not kept")
         return
-    first = transfers.first
-    divides = len(first) == len(jobs) + 1 and first[0] == 0 and not np.any(np.diff(first) < 0)
     columns = (transfers.source, transfers.target, transfers.bytes, transfers.sent_ns, transfers.arrived_ns)
-    if not divides or any(len(column) != first[-1] for column in columns):
+    if not transfers.divides(len(jobs)):
         raise InvariantError(f"transfers: the bounds do not divide the rows among the {len(jobs)} jobs")
-    job, row, fault = first_transfer_fault(first, *columns, TaskTimes.of(tasks))
+    job, row, fault = first_transfer_fault(transfers.first, *columns, TaskTimes.of(tasks))
     if not fault:
         return
     source, target = int(transfers.source[row]), int(transfers.target[row])

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from traces.compiled import Array
-from traces.exporters.shown.batch_level import MOST_LANES, REGIONS, STRING, TOLD, BatchLevel, Spans, batch_level
+from traces.exporters.shown.batch_level import MOST_LANES, BatchLevel, Spans, batch_level
 from traces.exporters.shown.causes import causes
 from traces.exporters.shown.core_slices import KINDS, CoreSlices, core_slices
 from traces.exporters.shown.counters import Series, machine_series, series_of_hosts
@@ -29,6 +29,7 @@ from traces.exporters.shown.job_names import JobNames
 from traces.exporters.shown.rows import BLOCK, Rows, Words, words
 from traces.exporters.shown.written import check_begin, fresh
 from traces.ledger import Ledger
+from traces.records.events import STRING
 
 #: Name of the file that is written.
 FILE = "trace.json"
@@ -129,7 +130,7 @@ def _transfers(ledger: Ledger) -> Iterator[bytes]:
 
 
 def _batch(ledger: Ledger, batch: BatchLevel) -> Iterator[bytes]:
-    names = words([*REGIONS, *(region for name in batch.told for region in TOLD[name].region)])
+    names = words(list(batch.regions))
     keys = [name for name, _, _ in batch.attributes]
     texts = [_quoted(text) for text in batch.strings]
     lanes = batch.lanes

@@ -31,6 +31,7 @@ from traces.exporters.shown.rows import BLOCK, Rows, words
 from traces.exporters.shown.written import fresh
 from traces.intervals import intervals_texts
 from traces.ledger import STATES, WHY, Ledger
+from traces.records import EVENTS
 
 #: The folder that is written, the batch simulator's file in it, and the folder of the application simulators' files.
 FOLDER, FILE, APPLICATIONS = "text", "batch.txt", "applications"
@@ -38,13 +39,11 @@ FOLDER, FILE, APPLICATIONS = "text", "batch.txt", "applications"
 #: Events of the batch simulator, and their fields.
 BATCH_EVENTS = {
     "end": ("job", "attempt", "state"),
-    "release": ("job", "attempt", "core"),
+    **{kind.event(): ("job", "attempt", *kind.numbers_named()) for kind in EVENTS if kind.frees},
     "submit": ("job", "attempt", "cores", "estimate_ns", "user"),
     "eligible": ("job", "attempt"),
     "leave": ("job", "attempt", "state"),
-    "hint": ("job", "attempt", "waiting_job", "lack", "wanted"),
-    "width": ("job", "attempt", "core", "change"),
-    "scale": ("job", "attempt", "core", "parts_per_billion"),
+    **{kind.event(): ("job", "attempt", *kind.numbers_named()) for kind in EVENTS if not kind.frees},
     "pass": ("waiting", "started"),
     "start": ("job", "attempt", "why", "cores"),
 }
@@ -183,8 +182,6 @@ def _batch(ledger: Ledger) -> Iterator[bytes]:
         numbers = (jobs.job_id[job], jobs.attempt[job], *columns)
         return _numbers(kind, BATCH_EVENTS[kind], at, job, *numbers, names=names)
 
-    hints, widths, scales, releases = ledger.hints, ledger.widths, ledger.scales, ledger.releases
-
     def both(rows: Array) -> Rows:
         return starts(short[rows]).add(of_short.lines(rows))
 
@@ -204,15 +201,8 @@ def _batch(ledger: Ledger) -> Iterator[bytes]:
         "both": _Events(jobs.start_ns[short], short, both),
         "start": _Events(jobs.start_ns[long], long, begins),
     }
-    if releases is not None:
-        found["release"] = told("release", releases.released_ns, releases.job, releases.core)
-    if hints is not None:
-        waiting = np.where(hints.waiting < 0, -1, jobs.job_id[hints.waiting])
-        found["hint"] = told("hint", hints.told_ns, hints.job, waiting, hints.lack, hints.wanted)
-    if widths is not None:
-        found["width"] = told("width", widths.told_ns, widths.job, widths.core, widths.change)
-    if scales is not None:
-        found["scale"] = told("scale", scales.told_ns, scales.job, scales.core, scales.scale)
+    for one in ledger.events:
+        found[one.event()] = told(one.event(), one.at_ns, one.job, *one.numbers(jobs))
     if (passes := ledger.passes) is not None:
         nobody = np.zeros(len(passes), np.int64)
         found["pass"] = _numbers("pass", BATCH_EVENTS["pass"], passes.now_ns, nobody, passes.waiting, passes.started)

@@ -9,8 +9,9 @@ import numpy as np
 from traces.compiled import Array, compiled
 from traces.exporters.otf2.kernels import NO_WRITER, Calls, write_metrics
 from traces.exporters.otf2.library import AddAttribute, CloseEvtWriter, Enter, GetEvtWriter, Leave, address_of, binding
-from traces.exporters.shown.batch_level import STRING, BatchLevel, Spans, power_counters
+from traces.exporters.shown.batch_level import BatchLevel, Spans, power_counters
 from traces.ledger import Ledger
+from traces.records.events import STRING
 
 # What the kernel below compares with; the attributes' types are OTF2's.
 _STRING = STRING
@@ -113,14 +114,9 @@ def write_batch(
     values = np.column_stack(counted).astype(np.int64)
     counters(SCHEDULER_METRICS, np.zeros(1), np.full(1, len(load)), load.instant_ns, values)
     found += [Location("batch scheduler", metric, len(load), scheduler)]
-    spans(batch.submits)
-    found += [Location("submits", thread, 2 * len(batch.submits.start), scheduler)]
-    if batch.passes.n_locations:
-        spans(batch.passes)
-        found += [Location("scheduling passes", thread, 2 * len(batch.passes.start), scheduler)]
-    for name, told in batch.told.items():
-        spans(told)
-        found += [Location(name, thread, 2 * len(told.start), scheduler)]
+    for name, points in batch.points.items():
+        spans(points)
+        found += [Location(name, thread, 2 * len(points.start), scheduler)]
     if (power := batch.power) is not None:
         drawn = np.column_stack([one.values for one in power_counters(power)])
         counters(POWER_METRICS, np.zeros(1), np.full(1, len(power)), power.instant_ns, drawn)

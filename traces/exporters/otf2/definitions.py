@@ -14,7 +14,7 @@ from traces.exporters.otf2 import kernels
 from traces.exporters.otf2.batch import HOST_METRICS, POWER_METRICS, SCHEDULER_METRICS, Location
 from traces.exporters.otf2.kernels import Calls
 from traces.exporters.otf2.library import address_of, binding
-from traces.exporters.shown.batch_level import COMPUTING, REGIONS, TOLD, BatchLevel, power_counters
+from traces.exporters.shown.batch_level import COMPUTING, BatchLevel, power_counters
 from traces.exporters.shown.job_names import JobNames
 from traces.ledger import STATES, WHY, Ledger, Machine
 
@@ -126,9 +126,7 @@ def write_definitions(
     if messages:
         _write_communicator(writer, strings, cores.number)
         _write_wait(writer, strings, len(jobs))
-    shown = dict(REGIONS)
-    for name in batch.told:
-        shown |= TOLD[name].region
+    shown = batch.regions
     regions = strings.add([*shown, *shown.values()])
     for place in range(len(shown)):
         binding.GlobalDefWriter_WriteRegion(

@@ -44,7 +44,7 @@ from traces.exporters.paje.definitions import (
     write_definitions,
 )
 from traces.exporters.paje.windows import Timed, boundaries
-from traces.exporters.shown.batch_level import MOST_LANES, REGIONS, TOLD, BatchLevel, Spans, batch_level
+from traces.exporters.shown.batch_level import MOST_LANES, BatchLevel, Spans, batch_level
 from traces.exporters.shown.causes import causes
 from traces.exporters.shown.counters import Series, machine_series, series_of_hosts
 from traces.exporters.shown.rows import Rows, merged, words
@@ -195,9 +195,9 @@ def _batch(ledger: Ledger, batch: BatchLevel) -> Iterator[_Source]:
         return at, _line(POP, at).put(b" l").number(location[rows]).put(b" J\n")
 
     yield _Source(Timed(lanes.start, lanes.end), lanes.start, lanes.end, begin, end)
-    names = words([f'"{name}"' for name in (*REGIONS, *(one for told in batch.told for one in TOLD[told].region))])
-    for name, points in (("submits", batch.submits), ("passes", batch.passes), *batch.told.items()):
-        job = np.full(len(points.start), -1) if name == "passes" else points.values[points.row, 0]
+    names = words([f'"{name}"' for name in batch.regions])
+    for name, points in batch.points.items():
+        job = np.full(len(points.start), -1) if name == "scheduling passes" else points.values[points.row, 0]
 
         def happen(rows: Array, points: Spans = points, job: Array = job) -> tuple[Array, Rows]:
             at, region = points.start[rows], points.region[rows]

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from traces import records
 from traces.exporters.perfetto.wire import interned, message, text
-from traces.exporters.shown.batch_level import ATTRIBUTES, CUT, JOB_NAME, REGIONS, TOLD, WORDS, BatchLevel
+from traces.exporters.shown.batch_level import ATTRIBUTES, CUT, JOB_NAME, REGIONS, WORDS, BatchLevel
 from traces.exporters.shown.core_slices import KINDS
 from traces.exporters.shown.job_names import JobNames
 from traces.exporters.shown.rows import BLOCK, Rows
@@ -20,8 +21,7 @@ _FURTHER = ("wait for data", "send", "receive", "frees", "freed")
 
 #: iids of names of events: those of the batch level, and of what cores do beside tasks; behind them those of jobs, by row.
 EVENTS = {
-    name: 1 + place
-    for place, name in enumerate((*REGIONS, *(region for told in TOLD.values() for region in told.region), *_FURTHER))
+    name: 1 + place for place, name in enumerate((*REGIONS, *(kind.event() for kind in records.EVENTS), *_FURTHER))
 }
 JOBS = 1 + len(EVENTS)
 
@@ -37,7 +37,7 @@ ANNOTATIONS = {
             (
                 *("task", "chunk", "bytes", "source", "target"),
                 *(name for name, _, _ in (*ATTRIBUTES, CUT)),
-                *(name for told in TOLD.values() for name, _, _ in told.attributes),
+                *(name for kind in records.EVENTS for name, _, _ in kind.attributes),
                 JOB_NAME[0],  # the last one, as it is written only where jobs have names
             )
         )

@@ -46,8 +46,7 @@ class Tracks(NamedTuple):
     @classmethod
     def of(cls, machine: Machine, batch: BatchLevel, series: Sequence[Series]) -> Tracks:
         """Those of a run; what a counter of the machine's share of busy cores is, follows the series."""
-        names = ["submits", *(["scheduling passes"] if batch.passes.n_locations else []), *batch.told]
-        points = {name: 4 + place for place, name in enumerate(names)}
+        points = {name: 4 + place for place, name in enumerate(batch.points)}
         counters = 4 + len(points)
         hosts = counters + len(series) + 1
         host_counters = hosts + machine.n_hosts

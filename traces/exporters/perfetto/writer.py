@@ -38,13 +38,14 @@ from traces.compiled import Array
 from traces.exporters.perfetto.names import ANNOTATIONS, CATEGORIES, EVENTS, JOBS, TECHNIQUES, write_names
 from traces.exporters.perfetto.tracks import Tracks, write_tracks
 from traces.exporters.perfetto.wire import BEGIN, COUNTER, END, INSTANT, annotation, event, varint
-from traces.exporters.shown.batch_level import MOST_LANES, REGIONS, STRING, TOLD, BatchLevel, Spans, batch_level
+from traces.exporters.shown.batch_level import MOST_LANES, BatchLevel, Spans, batch_level
 from traces.exporters.shown.causes import causes
 from traces.exporters.shown.core_slices import KINDS, CoreSlices, core_slices
 from traces.exporters.shown.counters import Series, machine_series, series_of_hosts
 from traces.exporters.shown.rows import BLOCK, Rows
 from traces.exporters.shown.written import check_begin, fresh
 from traces.ledger import Ledger
+from traces.records.events import STRING
 
 #: Name of the file that is written.
 FILE = "trace.perfetto-trace"
@@ -138,8 +139,7 @@ def _transfers(tracks: Tracks, ledger: Ledger) -> Iterator[bytes]:
 
 
 def _batch(tracks: Tracks, ledger: Ledger, batch: BatchLevel) -> Iterator[bytes]:
-    names = [*REGIONS, *(region for name in batch.told for region in TOLD[name].region)]
-    iids = np.array([EVENTS[name] for name in names])
+    iids = np.array([EVENTS[name] for name in batch.regions])
     keys = [ANNOTATIONS[name] for name, _, _ in batch.attributes]
     lanes = batch.lanes
     location = np.repeat(np.arange(lanes.n_locations), np.diff(lanes.first))
@@ -150,7 +150,7 @@ def _batch(tracks: Tracks, ledger: Ledger, batch: BatchLevel) -> Iterator[bytes]
         rows = event(BEGIN, lanes.start[at], track, said)
         yield rows.add(event(END, lanes.end[at], track)).tobytes()
     for name, uuid in tracks.points.items():
-        points = {"submits": batch.submits, "scheduling passes": batch.passes}.get(name) or batch.told[name]
+        points = batch.points[name]
         for lo in range(0, len(points.start), BLOCK):
             at = slice(lo, lo + BLOCK)
             said = _named(iids[points.region[at]]).add(_said(points, at, keys))

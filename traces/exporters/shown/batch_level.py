@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +12,8 @@ from traces.compiled import Array, State
 from traces.exporters.shown.job_names import JobNames
 from traces.kernels.signatures import Ints, Ints2
 from traces.ledger import STATES, WHY, Ledger, PowerRecords
+from traces.records import EVENTS
+from traces.records.events import INT64, STRING, UINT64
 from traces.series import HostSeries, LoadSeries, computing_cores, host_series, load_series
 
 #: Each lane is a row of a viewer, and in some formats a file, and thousands of them show nobody anything.
@@ -28,9 +30,6 @@ REGIONS = {
 HELD, QUEUED, RUNNING, SUBMIT, PASS = range(len(REGIONS))
 
 
-#: Types of attributes, by the numbers that OTF2 has for them.
-UINT64, INT64, STRING = 4, 8, 11
-
 #: Attributes of their Enter: name, description, type; references are 2 and those that follow.
 ATTRIBUTES = (
     ("job", "number of the job in the workload", INT64),
@@ -44,54 +43,6 @@ ATTRIBUTES = (
     ("waiting", "jobs that waited before the pass", UINT64),
     ("started", "jobs that the pass started", UINT64),
 )
-
-_TOLD_JOB = ("told job", "number of the running job that is told", INT64)
-
-
-class Told(NamedTuple):
-    """What is shown of running jobs that are told something, or say something: a region behind :data:`REGIONS`, and attributes
-    behind :data:`ATTRIBUTES`."""
-
-    region: dict[str, str]
-    attributes: tuple[tuple[str, str, int], ...]
-
-
-#: By the location where it is shown; a trace has those of which something is known, in this order.
-TOLD = {
-    "hints": Told(
-        {"hint": "a running job is told for how many of its cores another one waits"},
-        (
-            _TOLD_JOB,
-            ("waiting job", "number of the job that waits, -1 if none does any more", INT64),
-            ("lack", "how many cores the waiting job lacks", UINT64),
-            ("wanted", "how many cores of the running job are wanted", UINT64),
-        ),
-    ),
-    "widths": Told(
-        {"width": "a running job is given cores, or asked for some, or wishes for others"},
-        (
-            _TOLD_JOB,
-            ("given", "how many cores it is given", UINT64),
-            ("asked", "how many cores it is asked for", UINT64),
-            ("wished", "how many cores it wishes for, 0 if for no others than before", UINT64),
-        ),
-    ),
-    "scales": Told(
-        {"scale": "the speeds of a running job's cores are scaled"},
-        (
-            _TOLD_JOB,
-            ("core", "number of the core, -1 for all of the job's", INT64),
-            ("parts per billion", "what part of its own speed it runs at from then on", UINT64),
-        ),
-    ),
-    "releases": Told(
-        {"release": "a running job gives cores back"},
-        (
-            ("releasing job", "number of the running job that gives cores back", INT64),
-            ("released", "how many cores it gives back", UINT64),
-        ),
-    ),
-}
 
 #: The attribute before that, where the log has names for single jobs: of the Enter of their submits and on lanes.
 JOB_NAME = ("job name", "what the log calls the job", STRING)
@@ -145,8 +96,8 @@ class BatchLevel(NamedTuple):
         What the scheduler's counters say.
     submits, passes : Spans
         On one location; of no length. ``passes`` has no location where they were not kept.
-    told : mapping of str to Spans
-        Likewise, by the keys of :data:`TOLD`: what running jobs were told, and what they gave back.
+    told : dict of str to Spans
+        Likewise, by names of kinds (:data:`traces.records.EVENTS`): events of running jobs.
     hosts : HostSeries
         What the hosts' counters say.
     lanes : Spans
@@ -168,7 +119,7 @@ class BatchLevel(NamedTuple):
     load: LoadSeries
     submits: Spans
     passes: Spans
-    told: Mapping[str, Spans]
+    told: dict[str, Spans]
     hosts: HostSeries
     lanes: Spans
     waiting: bool
@@ -187,6 +138,17 @@ class BatchLevel(NamedTuple):
     def attributes(self) -> tuple[tuple[str, str, int], ...]:
         """All attributes, in the order of their references."""
         return attributes_of(self.told, named=bool(self.job_names), cut=bool(self.cut_because))
+
+    @property
+    def regions(self) -> dict[str, str]:
+        """What a job or the scheduler does, with what it is, in the order of references: :data:`REGIONS`, then events."""
+        return REGIONS | {kind.event(): kind.shown for kind in EVENTS if kind.name in self.told}
+
+    @property
+    def points(self) -> dict[str, Spans]:
+        """What has no length, each on one location, by its name."""
+        passes = {"scheduling passes": self.passes} if self.passes.n_locations else {}
+        return {"submits": self.submits} | passes | self.told
 
     @property
     def span_ns(self) -> tuple[int, int]:
@@ -290,43 +252,23 @@ def _nowhere() -> Spans:
 
 def _told(ledger: Ledger) -> dict[str, Spans]:
     # In the order of time; at one instant in that of the ledger.
-    hints, widths, scales, releases = ledger.hints, ledger.widths, ledger.scales, ledger.releases
-    number, found = ledger.jobs.job_id, dict[str, tuple[Array, list[Array]]]()
-    if hints is not None:
-        waiting = np.where(hints.waiting < 0, -1, number[hints.waiting])
-        found["hints"] = hints.told_ns, [number[hints.job], waiting, hints.lack, hints.wanted]
-    if widths is not None:
-        change = widths.change
-        wished = np.where(change == 0, widths.core, 0)
-        at, job, sums = _at_once(widths.told_ns, widths.job, change > 0, change < 0, wished)
-        found["widths"] = at, [number[job], *sums]
-    if scales is not None:
-        found["scales"] = scales.told_ns, [number[scales.job], scales.core, scales.scale]
-    if releases is not None:
-        at, job, sums = _at_once(releases.released_ns, releases.job, np.ones(len(releases)))
-        found["releases"] = at, [number[job], *sums]
     shown: dict[str, Spans] = {}
-    for place, (name, (at, columns)) in enumerate(found.items()):
+    every = attributes_of([one.name for one in ledger.events], named=False, cut=False)
+    for place, one in enumerate(ledger.events):
+        at, columns = one.points(ledger.jobs)
         order, told = np.argsort(at, kind="stable"), np.column_stack(columns).astype(np.int64, copy=False)
-        if name in ("widths", "releases"):
+        if one.holds:
             order = order[at[order] > _begin_ns(ledger)]  # what was so at a window's begin was told before
-        every = attributes_of(found, named=False, cut=False)
-        of = np.array([every.index(one) for one in TOLD[name].attributes])
-        kinds = np.array([kind for _, _, kind in TOLD[name].attributes], np.int64)
-        shown[name] = _points(len(REGIONS) + place, at[order], order, told, (_FIRST_ATTRIBUTE + of, kinds))
+        of = np.array([every.index(attribute) for attribute in one.attributes])
+        kinds = np.array([kind for _, _, kind in one.attributes], np.int64)
+        shown[one.name] = _points(len(REGIONS) + place, at[order], order, told, (_FIRST_ATTRIBUTE + of, kinds))
     return shown
 
 
-def _at_once(at: Array, job: Array, *counts: Array) -> tuple[Array, Array, list[Array]]:
-    """Instants and rows of jobs, each pair once, in the order of rows; what is counted of all rows of the pair."""
-    kinds, place = np.unique(np.stack([job, at]), axis=1, return_inverse=True)
-    return kinds[1], kinds[0], [np.bincount(place.reshape(-1), one, kinds.shape[1]) for one in counts]
-
-
-def attributes_of(told: Iterable[str], *, named: bool, cut: bool) -> tuple[tuple[str, str, int], ...]:
-    """All attributes of a trace, in the order of their references: where jobs are told something, have names, and some were
-    cut, more."""
-    further = dict.fromkeys(one for name in told for one in TOLD[name].attributes)
+def attributes_of(told: Collection[str], *, named: bool, cut: bool) -> tuple[tuple[str, str, int], ...]:
+    """All attributes of a trace, in the order of their references: where some kinds of events are known, jobs have names, and
+    some were cut, more."""
+    further = dict.fromkeys(one for kind in EVENTS if kind.name in told for one in kind.attributes)
     return (*ATTRIBUTES, *further, *((JOB_NAME,) if named else ()), *((CUT,) if cut else ()))
 
 
@@ -342,7 +284,7 @@ def _points(region: int, instant_ns: Array, row: Array, values: Array, attribute
     return Spans(np.array([0, n]), at, at, np.full(n, region), np.asarray(row, np.int64), values, *attributes)
 
 
-def _with_names(spans: Spans, string: Array, told: Iterable[str]) -> Spans:
+def _with_names(spans: Spans, string: Array, told: Collection[str]) -> Spans:
     """Spans of jobs with a further attribute, their names: the string of each job row, -1 for none."""
     return Spans(
         *(spans.first, spans.start, spans.end, spans.region, spans.row),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import fields, replace
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +13,7 @@ from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
 from traces.exporters.shown.part import Intervals, Part
 from traces.intervals import check_ends, intervals_text
-from traces.ledger import JobRecords, Ledger, Machine, PowerRecords, TaskRecords, TransferRecords
-
-T = TypeVar("T")
+from traces.ledger import Ledger, Machine, TaskRecords
 
 
 def cut_ledger(ledger: Ledger, part: Part) -> Ledger:
@@ -60,47 +57,15 @@ def _within(numbers: Array, intervals: Intervals) -> Array:
     return found
 
 
-def _columns(records: T, names: Sequence[str], rows: Array) -> dict[str, Array]:
-    return {name: getattr(records, name)[rows] for name in names if getattr(records, name) is not None}
-
-
-def _some(records: T, rows: Array, **changed: Any) -> T:
-    # Of records that have one column of rows in each field.
-    every = [one.name for one in fields(records)]  # type: ignore[arg-type]
-    made: T = type(records)(**(_columns(records, every, rows) | changed))
-    return made
-
-
-def _ranges(first: Array, rows: Array) -> tuple[Array, Array]:
-    # The places first[row]:first[row + 1] of some rows, and where each row's begin among them.
-    count = np.diff(first)[rows]
-    begin = np.concatenate([[0], np.cumsum(count)])
-    return np.repeat(first[rows] - begin[:-1], count) + np.arange(int(begin[-1])), begin
-
-
 def _of_rows(ledger: Ledger, kept: Array) -> Ledger:
     """The ledger of some rows of its jobs."""
     rows = np.flatnonzero(kept)
     place = np.full(len(kept), -1, np.int64)
     place[rows] = np.arange(len(rows))
-    jobs, changed = ledger.jobs, dict[str, Any]()
-    held, first = _ranges(jobs.allocation_first, rows)
-    plain = [one.name for one in fields(JobRecords) if not one.name.startswith("allocation_")]
-    intervals = {"allocation_lo": jobs.allocation_lo[held], "allocation_hi": jobs.allocation_hi[held]}
-    changed["jobs"] = JobRecords(**_columns(jobs, plain, rows), **intervals, allocation_first=first)
-    for name, columns in (("tasks", TaskRecords), ("transfers", TransferRecords)):
-        if (records := getattr(ledger, name)) is not None:
-            within, first = _ranges(records.first, rows)
-            names = [one.name for one in fields(columns) if one.name != "first"]
-            changed[name] = columns(**_columns(records, names, within), first=first)
-    for name in ("releases", "hints", "widths", "scales"):
-        if (records := getattr(ledger, name)) is not None:
-            some = np.flatnonzero(kept[records.job])
-            further = {"job": place[records.job[some]]}
-            if name == "hints":
-                waiting = records.waiting[some]
-                further["waiting"] = np.where(waiting < 0, -1, place[waiting])
-            changed[name] = _some(records, some, **further)
+    changed: dict[str, Any] = {"jobs": ledger.jobs.of_rows(rows)}
+    for name, records in (("tasks", ledger.tasks), ("transfers", ledger.transfers)):
+        changed[name] = None if records is None else records.of_jobs(rows)
+    changed |= {one.name: one.of_jobs(kept) for one in ledger.events}
     if ledger.technique is not None:
         changed["technique"] = ledger.technique[rows]
     because = {int(place[row]): why for row, why in ledger.cut_because.items() if kept[row]}
@@ -132,26 +97,15 @@ def _of_cores(ledger: Ledger, chosen: Intervals) -> Ledger:
     # The number that a core has among those that are kept; at the machine's end how many those are.
     place = np.concatenate([[0], np.cumsum(shown)])
     lo, hi = place[jobs.allocation_lo], place[jobs.allocation_hi]
-    owner = np.repeat(np.arange(len(jobs)), np.diff(jobs.allocation_first))
-    some = hi > lo
+    owner, some = jobs.owner, hi > lo
     first = np.concatenate([[0], np.cumsum(np.bincount(owner[some], minlength=len(jobs)))])
     held = {"allocation_lo": lo[some], "allocation_hi": hi[some], "allocation_first": first}
     upto = np.bincount(owner, hi - lo, len(jobs)).astype(np.int64)
     changed: dict[str, Any] = {"jobs": replace(jobs, **held, held_cores=upto)}
     touched = upto > 0
-    for name in ("releases", "widths", "scales"):
-        records = getattr(ledger, name)
-        if records is None:
-            continue
-        # Of all of a job's cores, and of how many it wishes for, a row may say something without naming one.
-        unnamed = records.core < 0 if name == "scales" else np.zeros(len(records), np.bool_)
-        if name == "widths":
-            unnamed = records.change == 0
-        number = np.where(unnamed, 0, records.core)
-        kept = np.flatnonzero(unnamed | shown[number])
-        moved = np.where(unnamed[kept], records.core[kept], place[number[kept]])
-        changed[name] = _some(records, kept, core=moved)
-        touched[records.job[kept][~unnamed[kept]]] = True
+    for events in ledger.events:
+        changed[events.name], whose = events.of_cores(shown)
+        touched[whose] = True
     if ledger.tasks is not None:
         changed["tasks"] = _tasks(ledger.tasks, np.append(shown, False)[ledger.tasks.core], place)
     cut = replace(ledger, machine=smaller, power=None, **changed)
@@ -175,12 +129,9 @@ def _with_transfers(ledger: Ledger) -> Ledger:
     tasks, transfers = ledger.tasks, ledger.transfers
     if tasks is None or transfers is None:
         return replace(ledger, transfers=None)
-    whose = np.repeat(np.arange(len(ledger.jobs)), np.diff(transfers.first))
-    ran = tasks.start_ns >= 0
-    kept = ran[tasks.first[whose] + transfers.source] & ran[tasks.first[whose] + transfers.target]
-    first = np.concatenate([[0], np.cumsum(np.bincount(whose[kept], minlength=len(ledger.jobs)))])
-    names = [one.name for one in fields(transfers) if one.name != "first"]
-    return replace(ledger, transfers=TransferRecords(**_columns(transfers, names, np.flatnonzero(kept)), first=first))
+    first_task, ran = tasks.first[transfers.job], tasks.start_ns >= 0
+    kept = ran[first_task + transfers.source] & ran[first_task + transfers.target]
+    return replace(ledger, transfers=transfers.where(kept))
 
 
 def _of_window(ledger: Ledger, begin: int, end: int) -> Ledger:
@@ -201,9 +152,8 @@ def _of_window(ledger: Ledger, begin: int, end: int) -> Ledger:
     later = jobs.started & ~ran
     eligible = np.where(jobs.eligible_ns < 0, -1, np.clip(jobs.eligible_ns, begin, end))
     left = np.where(ran, -1, np.where(later, end, np.minimum(jobs.left_ns, end)))
-    held, first = _ranges(jobs.allocation_first, np.arange(len(jobs)))
-    owner = np.repeat(np.arange(len(jobs)), np.diff(first))
-    held = held[ran[owner]]
+    owner = jobs.owner
+    held = ran[owner]
     changed: dict[str, Any] = {
         "jobs": replace(
             jobs,
@@ -214,7 +164,7 @@ def _of_window(ledger: Ledger, begin: int, end: int) -> Ledger:
             held_cores=np.where(ran, jobs.held_cores, 0),
             allocation_lo=jobs.allocation_lo[held],
             allocation_hi=jobs.allocation_hi[held],
-            allocation_first=np.concatenate([[0], np.cumsum(np.bincount(owner[ran[owner]], minlength=len(jobs)))]),
+            allocation_first=np.concatenate([[0], np.cumsum(np.bincount(owner[held], minlength=len(jobs)))]),
         )
     }
     if (tasks := ledger.tasks) is not None:
@@ -227,32 +177,12 @@ def _of_window(ledger: Ledger, begin: int, end: int) -> Ledger:
         )
         if (transfers := ledger.transfers) is not None:
             within = (transfers.sent_ns >= begin) & (transfers.arrived_ns < end)
-            upto = np.concatenate([[0], np.cumsum(within)])
-            names = [one.name for one in fields(transfers) if one.name != "first"]
-            some = _columns(transfers, names, np.flatnonzero(within))
-            changed["transfers"] = TransferRecords(**some, first=upto[transfers.first])
+            changed["transfers"] = transfers.where(within)
     if (passes := ledger.passes) is not None:
-        changed["passes"] = _some(passes, np.flatnonzero((passes.now_ns >= begin) & (passes.now_ns < end)))
-    changed |= _told(ledger, begin, end)
+        changed["passes"] = passes.take(np.flatnonzero((passes.now_ns >= begin) & (passes.now_ns < end)))
+    changed |= {one.name: one.within(begin, end) for one in ledger.events}
     if (power := ledger.power) is not None and len(power):
         rows = np.flatnonzero(power.instant_ns < end)
         rows = rows[max(0, int(np.searchsorted(power.instant_ns[rows], begin, side="right")) - 1) :]
-        columns = _columns(power, ("instant_ns", "power_mw", "limit_mw", "level"), rows)
-        columns["instant_ns"] = np.maximum(columns["instant_ns"], begin)
-        changed["power"] = PowerRecords(**columns, full_mw=power.full_mw)
+        changed["power"] = power.take(rows, instant_ns=np.maximum(power.instant_ns[rows], begin))
     return _with_transfers(replace(ledger, window_ns=(begin, end), **changed))
-
-
-def _told(ledger: Ledger, begin: int, end: int) -> dict[str, Any]:
-    # What was given or released before the window's begin was so at it; what is later than its end is not there.
-    found: dict[str, Any] = {}
-    for name in ("hints", "scales"):
-        if (records := getattr(ledger, name)) is not None:
-            found[name] = _some(records, np.flatnonzero((records.told_ns >= begin) & (records.told_ns < end)))
-    if (releases := ledger.releases) is not None:
-        rows = np.flatnonzero(releases.released_ns < end)
-        found["releases"] = _some(releases, rows, released_ns=np.maximum(releases.released_ns[rows], begin))
-    if (widths := ledger.widths) is not None:
-        rows = np.flatnonzero((widths.told_ns < end) & ((widths.told_ns >= begin) | (widths.change > 0)))
-        found["widths"] = _some(widths, rows, told_ns=np.maximum(widths.told_ns[rows], begin))
-    return found

@@ -1,0 +1,156 @@
+"""How a kind of records is declared: one class for the kind, one entry for each of its columns.
+
+From a declaration come the constructor, arrays that nobody can write to, records without rows and some of the rows, the table
+that is written and read back, and the table of the reference page (``python -m tools.states``)::
+
+    class PassRecords(Records):
+        \"\"\"One row per scheduling pass, in the order in which they were made.\"\"\"
+
+        now_ns: Array = column("instant of the pass", "ns")
+        waiting: Array = column("number of jobs that waited before it")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from typing import Any, ClassVar, NamedTuple, Self, dataclass_transform
+
+import numpy as np
+
+from traces.base.columns import Columns
+from traces.compiled import Array
+
+
+class Column(NamedTuple):
+    """A column as its kind declares it, or as the kind's table has it.
+
+    Attributes
+    ----------
+    meaning : str
+        What its values are, as a clause.
+    unit : str
+        Empty if they have none.
+    dtype : str
+        Their type, as numpy calls it, or ``string``.
+    shape : str
+        Its size, where that is not the number of rows.
+    table : str
+        Its name in the table of the kind; by default its own. Empty: the table does not have it.
+    parts : int
+        The table has its values divided by this number.
+    text : str
+        Its name in a trace of text; by default its own.
+    """
+
+    meaning: str
+    unit: str = ""
+    dtype: str = "int64"
+    shape: str = ""
+    table: str | None = None
+    parts: int = 1
+    text: str = ""
+
+
+def column(
+    meaning: str,
+    unit: str = "",
+    dtype: str = "int64",
+    *,
+    shape: str = "",
+    table: str | None = None,
+    parts: int = 1,
+    text: str = "",
+    default: Any = MISSING,
+    kw_only: bool = False,
+) -> Any:
+    """Declare a column of records; ``default`` is its value where none is given, everything else as :class:`Column` says."""
+    said = Column(meaning, unit, dtype, shape, table, parts, text)
+    return field(default=default, kw_only=kw_only, metadata={"column": said})
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(column,))
+class Records(Columns):
+    """Base of the kinds of records: a subclass is a frozen dataclass, and its docstring lists its columns."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True)(cls)
+        about = (cls.__doc__ or "").rstrip()
+        lines = []
+        for name, one in cls.columns().items():
+            lines += [f"{name} : {one.dtype}, shape {one.shape or '(rows,)'}", f"    {_sentence(one)}"]
+        cls.__doc__ = "\n    ".join([about, "", "Attributes", "----------", *lines, ""]) if lines else about
+
+    @classmethod
+    def columns(cls) -> dict[str, Column]:
+        """Its columns by name, as they are declared."""
+        return {one.name: one.metadata["column"] for one in fields(cls) if "column" in one.metadata}
+
+    @classmethod
+    def empty(cls) -> Self:
+        """Records without rows."""
+        sizes = {name: int("+ 1" in one.shape) for name, one in cls.columns().items()}
+        return cls(**{name: np.zeros(sizes[name], one.dtype) for name, one in cls.columns().items()})
+
+    def __len__(self) -> int:
+        return len(getattr(self, fields(self)[0].name))
+
+    def take(self, rows: Array, **changed: Any) -> Self:
+        """Some of its rows, in this order, with some columns replaced; what is no column stays."""
+        every = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in changed}
+        some = {name: value[rows] if isinstance(value, np.ndarray) else value for name, value in every.items()}
+        return type(self)(**some | changed)
+
+
+def _sentence(one: Column) -> str:
+    text = one.meaning[:1].upper() + one.meaning[1:]
+    return f"{text} ({one.unit})." if one.unit else f"{text}."
+
+
+class RecordsOfJobs(Records):
+    """Rows that lie job by job, in the order of ``JobRecords``."""
+
+    first: Array = column("job ``i`` has the rows ``first[i]:first[i + 1]``", shape="(n_jobs + 1,)", table="")
+
+    def __len__(self) -> int:
+        return int(self.first[-1])
+
+    @property
+    def job(self) -> Array:
+        """The row of each row's job in ``JobRecords``."""
+        return np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
+
+    def divides(self, n_jobs: int) -> bool:
+        """Whether the bounds divide the rows of every column among this number of jobs."""
+        return divides(n_jobs, *(getattr(self, name) for name in self.columns()))
+
+    def where(self, kept: Array) -> Self:
+        """The rows that are kept, bool (rows,), of the same jobs."""
+        upto = np.concatenate([[0], np.cumsum(kept)])
+        return self.take(np.flatnonzero(kept), first=upto[self.first])
+
+    def of_jobs(self, jobs: Array) -> Self:
+        """The rows of some jobs, which are numbered in this order."""
+        rows, first = ranges(self.first, jobs)
+        return self.take(rows, first=first)
+
+
+def divides(n: int, first: Array, *columns: Array) -> bool:
+    """Whether bounds divide the rows of some columns into ``n`` ranges."""
+    rising = len(first) == n + 1 and first[0] == 0 and not np.any(np.diff(first) < 0)
+    return rising and all(len(one) == first[-1] for one in columns)
+
+
+def ranges(first: Array, rows: Array) -> tuple[Array, Array]:
+    """The places ``first[row]:first[row + 1]`` of some rows, one row after the other, and the bounds of each row among them."""
+    count = np.diff(first)[rows]
+    begin = np.concatenate([[0], np.cumsum(count)])
+    return np.repeat(first[rows] - begin[:-1], count) + np.arange(int(begin[-1])), begin
+
+
+def table_columns(declared: Mapping[str, Column]) -> dict[str, Column]:
+    """The columns of a table by the names that they have in it: of those that are declared, the ones that it has."""
+    named = {name if one.table is None else one.table: one for name, one in declared.items()}
+    return {name: one for name, one in named.items() if name}

@@ -1,0 +1,250 @@
+"""Events of running jobs: what the kinds of their records have in common, in tables, traces, checks and stories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
+
+import numpy as np
+
+from traces.base.time import NS_PER_S
+from traces.compiled import Array
+from traces.records.declared import Column, Records, column, table_columns
+
+if TYPE_CHECKING:
+    from traces.ledger import JobRecords, Ledger
+
+K = TypeVar("K", bound="JobEvents")
+
+#: Types of attributes in traces, by the numbers that OTF2 has for them.
+UINT64, INT64, STRING = 4, 8, 11
+
+#: The attribute that comes first in each kind whose job receives something.
+TOLD_JOB = ("told job", "number of the running job that is told", INT64)
+
+#: So many events, or names, are in a story where several are of the same kind.
+NAMED = 3
+
+
+class Points(NamedTuple):
+    """What a trace shows of events: instants, and the values of each attribute; int64 (n,) each."""
+
+    at_ns: Array
+    values: Sequence[Array]
+
+
+class Happening(NamedTuple):
+    """A sentence of a job's story.
+
+    Attributes
+    ----------
+    at_ns : int
+        The instant by which it is placed.
+    text : str
+        What happened.
+    dated : bool
+        Whether the instant stands before it.
+    """
+
+    at_ns: int
+    text: str
+    dated: bool = True
+
+
+class JobEvents(Records):
+    """Base of the kinds of events: one row for each event of a running job, in the order of ``JobRecords``, then of instants.
+
+    A column whose ``table`` is ``row`` has rows of ``JobRecords``, -1 for none: the table has the job's number besides. A kind
+    that has cores calls them ``core``.
+    """
+
+    #: Name in ledgers and results, of the table's file and of the location in traces; without its s, that of an event.
+    name: ClassVar[str]
+    #: What an event is, in traces.
+    shown: ClassVar[str]
+    #: Attributes of an event in traces: name, description, type.
+    attributes: ClassVar[tuple[tuple[str, str, int], ...]]
+    #: Why a result has no such records.
+    missing: ClassVar[str]
+    #: The column that has the instants.
+    instant: ClassVar[str] = "told_ns"
+    #: The columns by which a job's rows are ordered.
+    order: ClassVar[tuple[str, ...]] = ("told_ns",)
+    #: Whether an event may come at the very end of its job.
+    at_end: ClassVar[bool] = False
+    #: Whether events free cores, and come before those of the same instant that take some.
+    frees: ClassVar[bool] = False
+    #: Whether what happens before the begin of a window still holds in it, and is shown as its state, not as an event.
+    holds: ClassVar[bool] = False
+
+    job: Array = column("row of the job in ``JobRecords``", table="row")
+
+    @classmethod
+    def event(cls) -> str:
+        """Name of an event in traces."""
+        return cls.name.removesuffix("s")
+
+    @property
+    def at_ns(self) -> Array:
+        """The instants of the events."""
+        instants: Array = getattr(self, self.instant)
+        return instants
+
+    @property
+    def holding(self) -> Array:
+        """Which events still hold later on, bool (rows,)."""
+        return np.full(len(self), self.holds)
+
+    @property
+    def of_core(self) -> Array:
+        """Which events name one core, bool (rows,)."""
+        return np.asarray(self.core >= 0) if hasattr(self, "core") else np.zeros(len(self), np.bool_)
+
+    @property
+    def cores_gained(self) -> Array | None:
+        """By how many cores each event changes what its job holds; None of a kind that changes nothing."""
+        return None
+
+    @classmethod
+    def _own(cls) -> dict[str, Column]:
+        return {name: one for name, one in cls.columns().items() if name != "job"}
+
+    @classmethod
+    def table_columns(cls) -> dict[str, Column]:
+        """The columns of its table."""
+        found = {
+            "row": Column("the job's row in `jobs.parquet`, from 0"),
+            "job_id": Column("number of the job in the workload"),
+            "attempt": Column("number of the attempt at it, from 0"),
+        }
+        for name, one in cls._own().items():
+            if one.table == "row":
+                found |= {f"{name}_row": one, f"{name}_job_id": Column("its number; −1 likewise")}
+            else:
+                found |= table_columns({name: one})
+        return found
+
+    def table(self, ledger: Ledger) -> dict[str, Array]:
+        """Its table, by names of columns."""
+        jobs = ledger.jobs
+        found = {"row": self.job, "job_id": jobs.job_id[self.job], "attempt": jobs.attempt[self.job]}
+        for name, one in self._own().items():
+            values = getattr(self, name)
+            if one.table == "row":
+                found |= {f"{name}_row": values, f"{name}_job_id": _numbers(jobs, values)}
+            else:
+                found[one.table or name] = values if one.parts == 1 else values / one.parts
+        return found
+
+    @classmethod
+    def of_table(cls, columns: Mapping[str, Any]) -> Self:
+        """The records that a table was made of, whose columns are given by name."""
+        found = {"job": np.asarray(columns["row"], np.int64)}
+        for name, one in cls._own().items():
+            values = columns[f"{name}_row" if one.table == "row" else one.table or name]
+            exact = values if one.parts == 1 else np.rint(np.asarray(values, np.float64) * one.parts)
+            found[name] = np.asarray(exact, one.dtype if one.parts == 1 else np.int64)
+        return cls(**found)
+
+    @classmethod
+    def _numbers(cls) -> dict[str, Column]:
+        return {name: one for name, one in cls._own().items() if name != cls.instant}
+
+    @classmethod
+    def numbers_named(cls) -> list[str]:
+        """Names of :meth:`numbers` in a trace of text."""
+        return [one.text or name for name, one in cls._numbers().items()]
+
+    def numbers(self, jobs: JobRecords) -> list[Array]:
+        """Its columns but the job and the instant, with the numbers of jobs in place of their rows."""
+        columns = ((getattr(self, name), one.table == "row") for name, one in self._numbers().items())
+        return [_numbers(jobs, values) if linked else values for values, linked in columns]
+
+    def points(self, jobs: JobRecords) -> Points:
+        """What a trace shows of it, by the order of its attributes; by default its columns."""
+        return Points(self.at_ns, [jobs.job_id[self.job], *self.numbers(jobs)])
+
+    def of_jobs(self, kept: Array) -> Self:
+        """The events of some jobs, bool (n_jobs,), by their rows among these."""
+        place = np.where(kept, np.cumsum(kept) - 1, -1)
+        rows = np.flatnonzero(kept[self.job])
+        linked = [name for name, one in self.columns().items() if one.table == "row"]
+        columns = {name: getattr(self, name)[rows] for name in linked}
+        return self.take(rows, **{name: np.where(one < 0, -1, place[one]) for name, one in columns.items()})
+
+    def of_cores(self, shown: Array) -> tuple[Self, Array]:
+        """The events of some cores, bool (n_cores,), by their numbers among these; and the jobs that have events of a core."""
+        named = self.of_core
+        if not hasattr(self, "core"):
+            return self, self.job[:0]
+        number = np.where(named, self.core, 0)
+        kept = np.flatnonzero(~named | shown[number])
+        place = np.cumsum(shown) - 1
+        cores = np.where(named[kept], place[number[kept]], self.core[kept])
+        return self.take(kept, core=cores), self.job[kept][named[kept]]
+
+    def within(self, begin_ns: int, end_ns: int) -> Self:
+        """The events of a window; those before it whose effects hold are at its begin."""
+        at = self.at_ns
+        rows = np.flatnonzero((at < end_ns) & ((at >= begin_ns) | self.holding))
+        return self.take(rows, **{self.instant: np.maximum(at[rows], begin_ns)})
+
+    def faults(self, ledger: Ledger) -> Iterator[tuple[Array, Callable[[int], str]]]:
+        """What no correct run records: pairs of wrong rows, bool (rows,), and words for one of them."""
+        jobs, at, kind = ledger.jobs, self.at_ns, self.event()
+        late = at > jobs.end_ns[self.job] if self.at_end else at >= jobs.end_ns[self.job]
+        yield (at < jobs.start_ns[self.job]) | late, lambda k: f"a {kind} at {at[k]} ns, when it does not run"
+        keys = [getattr(self, name) for name in ("job", *self.order)]
+        moved = np.lexsort(keys[::-1]) != np.arange(len(self))
+        words = " and ".join("cores" if name == "core" else "instants" for name in self.order)
+        yield moved, lambda k: f"its {self.name} are not in the order of {words}"
+
+    def sentences(self, job: int, numbers: Array, others: Collection[JobEvents]) -> Iterator[Happening]:
+        """What the story of a job says of these events, in the order of time.
+
+        Parameters
+        ----------
+        job : int
+            The job's row.
+        numbers : int64 (n_jobs,)
+            The number of each row's job.
+        others : collection of JobEvents
+            All events of the run.
+        """
+        raise NotImplementedError
+
+
+def _numbers(jobs: JobRecords, rows: Array) -> Array:
+    return np.where(rows < 0, -1, jobs.job_id[rows])
+
+
+def at_once(at_ns: Array, job: Array, *counts: Array) -> tuple[Array, Array, list[Array]]:
+    """Instants and rows of jobs, each pair once, in the order of rows; and sums of some counts over all rows of the pair."""
+    kinds, place = np.unique(np.stack([job, at_ns]), axis=1, return_inverse=True)
+    return kinds[1], kinds[0], [np.bincount(place.reshape(-1), one, kinds.shape[1]) for one in counts]
+
+
+def of_kind(events: Iterable[JobEvents], kind: type[K]) -> K:
+    """The events of one kind; none if there are none."""
+    return next((one for one in events if isinstance(one, kind)), kind.empty())
+
+
+def instant_text(ns: int) -> str:
+    """Hours, minutes and seconds, exact."""
+    seconds, part = divmod(ns, NS_PER_S)
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    text = f"{hours}:{minutes:02d}:{seconds:02d}"
+    return f"{text}.{part:09d}".rstrip("0") if part else text
+
+
+def counted(n: int, word: str) -> str:
+    """A number of things."""
+    return f"{n} {word}{'' if n == 1 else 's'}"
+
+
+def cores_named(cores: Array) -> str:
+    """Some cores: their numbers, or, if there are many, how many."""
+    if len(cores) > NAMED:
+        return counted(len(cores), "core")
+    return f"{'core' if len(cores) == 1 else 'cores'} {' '.join(map(str, cores.tolist()))}"

@@ -1,0 +1,68 @@
+"""Which running jobs receive hints: another job waits for some of their cores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from traces.compiled import Array
+from traces.records.declared import column
+from traces.records.events import INT64, NAMED, TOLD_JOB, UINT64, Happening, JobEvents, counted, instant_text
+
+if TYPE_CHECKING:
+    from traces.ledger import Ledger
+
+
+class HintRecords(JobEvents):
+    """One row each time a running job receives a hint for how many of its cores another one waits, in the order of
+    ``JobRecords``, then of instants."""
+
+    name = "hints"
+    shown = "a running job is told for how many of its cores another one waits"
+    attributes = (
+        TOLD_JOB,
+        ("waiting job", "number of the job that waits, -1 if none does any more", INT64),
+        ("lack", "how many cores the waiting job lacks", UINT64),
+        ("wanted", "how many cores of the running job are wanted", UINT64),
+    )
+    missing = "no hints: no job was told who waits for its cores (coordination hint)"
+    at_end: ClassVar[bool] = True
+
+    told_ns: Array = column("instant; not after the job's `end_ns`", "ns")
+    waiting: Array = column(
+        "the row of the job that waits, the head of the queue or one that a policy names; −1 where none waits any more",
+        table="row",
+        text="waiting_job",
+    )
+    lack: Array = column("how many cores it lacks; if it asks for cores by number, how many of these others hold")
+    wanted: Array = column("how many of the job's cores are wanted from then on")
+
+    def faults(self, ledger: Ledger) -> Iterator[tuple[Array, Callable[[int], str]]]:
+        """As of every kind; and who waits does wait, for cores that the job has."""
+        yield from super().faults(ledger)
+        jobs, at, other = ledger.jobs, self.told_ns, self.waiting
+        most = jobs.held_cores[self.job]
+        if ledger.widths is not None:
+            most = most + ledger.widths.given_by(self.job, at)
+        yield (self.wanted < 0) | (self.wanted > most), lambda k: f"{self.wanted[k]} of its {most[k]} cores are wanted"
+        waits = other >= 0
+        wrong = waits & ((jobs.eligible_ns[other] > at) | (jobs.started[other] & (jobs.start_ns[other] < at)))
+        wrong |= (self.wanted > 0) & ~waits
+        yield wrong, lambda k: f"row {other[k]} does not wait for its cores at {at[k]} ns"
+
+    def sentences(self, job: int, numbers: Array, others: Collection[JobEvents]) -> Iterator[Happening]:
+        """The first hints, each with who waits, and how many follow."""
+        mine = np.flatnonzero(self.job == job)
+        for k in mine[:NAMED].tolist():
+            if self.waiting[k] < 0:
+                text = "told that nobody waits for its cores any more"
+            else:
+                who, lack = numbers[self.waiting[k]], counted(int(self.lack[k]), "core")
+                own = f"{int(self.wanted[k])} of its own are served last" if self.wanted[k] else "none of its own"
+                text = f"told that job {who} waits for {lack}: {own}"
+            yield Happening(int(self.told_ns[k]), text)
+        if len(mine) > NAMED:
+            more, last = counted(len(mine) - NAMED, "time"), int(self.told_ns[mine[-1]])
+            yield Happening(last, f"told {more} more who waits, the last at {instant_text(last)}", dated=False)

@@ -1,0 +1,76 @@
+"""Which cores running jobs release before their ends."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from traces.compiled import Array
+from traces.records.declared import column
+from traces.records.events import (
+    INT64,
+    NAMED,
+    UINT64,
+    Happening,
+    JobEvents,
+    Points,
+    at_once,
+    cores_named,
+    counted,
+    instant_text,
+    of_kind,
+)
+from traces.records.widths import WidthRecords
+
+if TYPE_CHECKING:
+    from traces.ledger import JobRecords
+
+
+class ReleaseRecords(JobEvents):
+    """One row per core that a job releases before its end, in the order of ``JobRecords``, then of cores, then of instants.
+
+    The core is part of the job's allocation, or was given to it later (``WidthRecords``), and the job's up to that instant;
+    from then on it is free for others, or for the job again.
+    """
+
+    name = "releases"
+    shown = "a running job gives cores back"
+    attributes = (
+        ("releasing job", "number of the running job that gives cores back", INT64),
+        ("released", "how many cores it gives back", UINT64),
+    )
+    missing = "no releases: no core was given back before its job's end (coordination release)"
+    instant: ClassVar[str] = "released_ns"
+    order: ClassVar[tuple[str, ...]] = ("core", "released_ns")
+    frees: ClassVar[bool] = True
+    holds: ClassVar[bool] = True
+
+    core: Array = column("global number of the core")
+    released_ns: Array = column("instant; before the job's `end_ns`", "ns")
+
+    @property
+    def cores_gained(self) -> Array:
+        """Each event takes one core from its job."""
+        return np.full(len(self), -1)
+
+    def points(self, jobs: JobRecords) -> Points:
+        """Cores that one job releases at one instant together."""
+        at, job, sums = at_once(self.released_ns, self.job, np.ones(len(self)))
+        return Points(at, [jobs.job_id[job], *sums])
+
+    def sentences(self, job: int, numbers: Array, others: Collection[JobEvents]) -> Iterator[Happening]:
+        """What was released at the first instants, and why, and how many cores followed."""
+        mine = np.flatnonzero(self.job == job)
+        mine = mine[np.argsort(self.released_ns[mine], kind="stable")]
+        at, instants = self.released_ns[mine], np.unique(self.released_ns[mine])
+        widths = of_kind(others, WidthRecords)
+        for ns in instants[:NAMED].tolist():
+            cores = self.core[mine][at == ns]
+            why = widths.reason_of_release(job, cores) or "no longer needed"
+            yield Happening(ns, f"released {cores_named(cores)}, {why}")
+        if len(instants) > NAMED:
+            later = counted(int(np.count_nonzero(at > instants[NAMED - 1])), "core")
+            last = int(instants[-1])
+            yield Happening(last, f"released {later} more, the last at {instant_text(last)}", dated=False)

@@ -1,0 +1,69 @@
+"""Which speeds of running jobs' cores are scaled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from traces.base.scale import WHOLE
+from traces.compiled import Array
+from traces.records.declared import column
+from traces.records.events import INT64, NAMED, TOLD_JOB, UINT64, Happening, JobEvents, counted, instant_text
+
+if TYPE_CHECKING:
+    from traces.ledger import Ledger
+
+
+class ScaleRecords(JobEvents):
+    """One row each time the speed of a running job's core is scaled, or of all of them, in the order of ``JobRecords``, then
+    of instants."""
+
+    name = "scales"
+    shown = "the speeds of a running job's cores are scaled"
+    attributes = (
+        TOLD_JOB,
+        ("core", "number of the core, -1 for all of the job's", INT64),
+        ("parts per billion", "what part of its own speed it runs at from then on", UINT64),
+    )
+    missing = "no scaled speeds: neither its policy nor a limit to power directs running jobs"
+
+    told_ns: Array = column("instant from which on; from the job's `start_ns` on, before its `end_ns`", "ns")
+    core: Array = column("global number of the core; −1: all of the job's, and those that it is given")
+    scale: Array = column(
+        "part of its own speed at which it runs from then on", table="factor", parts=WHOLE, text="parts_per_billion"
+    )
+
+    def faults(self, ledger: Ledger) -> Iterator[tuple[Array, Callable[[int], str]]]:
+        """As of every kind; and cores are the machine's, and none stands still."""
+        yield from super().faults(ledger)
+        wrong = (self.core < -1) | (self.core >= ledger.machine.n_cores) | (self.scale < 1)
+        yield wrong, lambda k: f"core {self.core[k]} is scaled by {self.scale[k]}"
+
+    def sentences(self, job: int, numbers: Array, others: Collection[JobEvents]) -> Iterator[Happening]:
+        """The first changes of speeds, and how many follow; an event that changes none is left out."""
+        mine = self._changing(job)
+        for k in mine[:NAMED]:
+            core, factor = int(self.core[k]), self.scale[k] / WHOLE
+            which, whose = ("all of its cores run", "their") if core < 0 else (f"core {core} runs", "its")
+            speed = f"{whose} own speed" if factor == 1.0 else f"{factor:.10g} times {whose} own speed"
+            yield Happening(int(self.told_ns[k]), f"from here on {which} at {speed}")
+        if len(mine) > NAMED:
+            more, last = counted(len(mine) - NAMED, "time"), int(self.told_ns[mine[-1]])
+            yield Happening(last, f"scaled {more} more, the last at {instant_text(last)}", dated=False)
+
+    def _changing(self, job: int) -> list[int]:
+        # The job's events that change a speed.
+        of_all, of_core, found = WHOLE, dict[int, int](), []
+        for k in np.flatnonzero(self.job == job).tolist():
+            core, scale = int(self.core[k]), int(self.scale[k])
+            before = {of_all, *of_core.values()} if core < 0 else {of_core.get(core, of_all)}
+            if before != {scale}:
+                found.append(k)
+            if core < 0:
+                of_all = scale
+                of_core.clear()
+            else:
+                of_core[core] = scale
+        return found

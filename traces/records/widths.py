@@ -1,0 +1,116 @@
+"""How the widths of running jobs change: they are given cores, are asked for some, or wish for another number of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from traces.compiled import Array
+from traces.records.declared import column
+from traces.records.events import (
+    NAMED,
+    TOLD_JOB,
+    UINT64,
+    Happening,
+    JobEvents,
+    Points,
+    at_once,
+    cores_named,
+    counted,
+    instant_text,
+)
+
+if TYPE_CHECKING:
+    from traces.ledger import JobRecords, Ledger
+
+
+class WidthRecords(JobEvents):
+    """One row each time a running job is given a core, or asked for one, or wishes for another number of them, in the order of
+    ``JobRecords``, then of instants, wishes first.
+
+    What it is given is its from then on; what it is asked for, it releases later, or holds to its end.
+    """
+
+    name = "widths"
+    shown = "a running job is given cores, or asked for some, or wishes for others"
+    attributes = (
+        TOLD_JOB,
+        ("given", "how many cores it is given", UINT64),
+        ("asked", "how many cores it is asked for", UINT64),
+        ("wished", "how many cores it wishes for, 0 if for no others than before", UINT64),
+    )
+    missing = "no changes of widths: no job was malleable (malleable, resize)"
+    holds: ClassVar[bool] = True
+
+    told_ns: Array = column("instant; before the job's `end_ns`", "ns")
+    core: Array = column("global number of the core; of a wish, how many cores it is for")
+    change: Array = column(
+        "1: it was given the core; −1: it was asked for it; 0: it wished for so many cores from then on"
+    )
+
+    @property
+    def holding(self) -> Array:
+        """Cores that jobs were given."""
+        return np.asarray(self.change > 0)
+
+    @property
+    def of_core(self) -> Array:
+        """All but wishes."""
+        return np.asarray(self.change != 0)
+
+    @property
+    def cores_gained(self) -> Array:
+        """One core for each that a job is given; what it is asked for, it still holds."""
+        return (self.change > 0).astype(np.int64)
+
+    def points(self, jobs: JobRecords) -> Points:
+        """Changes of one job at one instant together."""
+        wished = np.where(self.change == 0, self.core, 0)
+        at, job, sums = at_once(self.told_ns, self.job, self.change > 0, self.change < 0, wished)
+        return Points(at, [jobs.job_id[job], *sums])
+
+    def given_by(self, job: Array, at_ns: Array) -> Array:
+        """How many cores each of some jobs was given by an instant, besides those that it started with."""
+        came = self.change == 1
+        rows, instants = np.append(self.job[came], job), np.append(self.told_ns[came], at_ns)
+        asks = np.arange(len(rows)) >= came.sum()
+        order = np.lexsort((asks, instants, rows))
+        by_then = np.empty(len(rows), np.int64)
+        by_then[order] = np.cumsum(~asks[order])
+        before = np.searchsorted(self.job[came], job)  # those of other jobs; its rows are ascending
+        found: Array = by_then[asks] - before
+        return found
+
+    def faults(self, ledger: Ledger) -> Iterator[tuple[Array, Callable[[int], str]]]:
+        """As of every kind; and cores are the machine's."""
+        yield from super().faults(ledger)
+        core, n_cores = self.core, ledger.machine.n_cores
+        beyond = np.where(self.change == 0, (core < 1) | (core > n_cores), core >= n_cores)
+        wrong = (core < 0) | beyond | (np.abs(self.change) > 1)
+        yield wrong, lambda k: f"change {self.change[k]} of core {core[k]}"
+
+    def reason_of_release(self, job: int, cores: Array) -> str:
+        """Why a job released some cores, if it was asked for all of them; empty if it was not."""
+        mine = self.job == job
+        if not np.isin(cores, self.core[mine & (self.change < 0)]).all():
+            return ""
+        return "as it was asked to" if self.change[mine].all() else "as it wished for fewer"
+
+    def sentences(self, job: int, numbers: Array, others: Collection[JobEvents]) -> Iterator[Happening]:
+        """What changed at the first instants, and at how many others."""
+        mine = np.flatnonzero(self.job == job)
+        instants = np.unique(self.told_ns[mine])
+        for ns in instants[:NAMED].tolist():
+            now = mine[self.told_ns[mine] == ns]
+            for wished in self.core[now[self.change[now] == 0]].tolist():
+                yield Happening(ns, f"wished for {counted(wished, 'core')}")
+            for change, verb in ((1, "given"), (-1, "asked for")):
+                cores = np.sort(self.core[now[self.change[now] == change]])
+                if len(cores):
+                    yield Happening(ns, f"{verb} {cores_named(cores)}")
+        if len(instants) > NAMED:
+            more, last = counted(len(instants) - NAMED, "time"), int(instants[-1])
+            what = "given cores, or asked for some," if self.change[mine].all() else "wished for others, or had them,"
+            yield Happening(last, f"{what} {more} more, the last at {instant_text(last)}", dated=False)
