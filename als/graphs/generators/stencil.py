@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from als.graphs.contract import MAX_TASKS_PER_JOB, NO_ROOM, GraphDraft, GraphModel, check_size, graph_kernel
-from als.graphs.generators.wanted import equal_weights, fits, wanted, wanted_tasks
-from als.graphs.generators.weights import Weights
+from als.graphs.generators.wanted import Weights, equal_weights, fits, wanted, wanted_tasks
 from traces.base.errors import InputError, shown
 from traces.base.ranges import whole
 

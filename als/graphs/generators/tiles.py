@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from als.graphs.contract import MAX_TASKS_PER_JOB, NO_ROOM, GraphDraft, check_size
-from als.graphs.generators.wanted import fits, wanted, wanted_tasks
-from als.graphs.generators.weights import Weights
+from als.graphs.generators.wanted import Weights, fits, wanted, wanted_tasks
 from traces.base.ranges import whole
 from traces.compiled import compiled
 

@@ -26,9 +26,8 @@ import numpy as np
 
 from bls.machine.platform import MAX_CORES
 from bls.options import JOBS
-from bls.workloads.generators.made import made_workload
+from bls.workloads.generators.made import made_workload, stream
 from bls.workloads.generators.sizes import JobSizes
-from bls.workloads.generators.streams import stream
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
 from traces.base.ranges import real, whole
