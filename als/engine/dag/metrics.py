@@ -72,6 +72,8 @@ def measure_graph(
 
     Source: Topcuoglu, Hariri and Wu 2002, doi:10.1109/71.993206, section 5.2 (``slr``, ``speedup``).
 
+    Arguments:
+
     - ``values``, float64 (len(GRAPH_METRICS),): filled; ``slr`` and ``speedup`` are NaN of an application that was
       stopped
     - ``state``: its work space is written to
