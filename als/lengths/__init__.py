@@ -93,8 +93,7 @@ def lengths(spec: str, where: str = "", *, variation: float = VARIATION.default)
     Raises InputError if there is none, or a parameter cannot be. Raises PluginError if it cannot be loaded, or is no
     distribution.
     """
-    where = where or str(LENGTHS_OPTION)
-    where = at(where, spec)
+    where = at(where or str(LENGTHS_OPTION), spec)
     variation = VARIATION.check(variation)
     with at_its_place(where):
         spec, draw = without_parameter(spec or "normal", _DRAW, where, "lengths")

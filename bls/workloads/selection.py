@@ -127,8 +127,7 @@ def select(
         log that records no wait; or it has a date, and the log has none, or a date without a zone, and the log's cannot be
         used.
     """
-    where = where or str(SELECT)
-    where = at(where, spec)
+    where = at(where or str(SELECT), spec)
     if not isinstance(spec, str):
         raise InputError(f"{where}: {shown(spec)} is not a text; allowed: {_FORMS}")
     kind, colon, value = spec.strip().partition(":")
