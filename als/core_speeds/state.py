@@ -238,12 +238,11 @@ def list_changes(
 
     - ``cores``, int64 (P,): global numbers
     - ``most``: how many more instants to look at
-    - ``current``, float64 (P,), ``next_ns``, int64 (P,): each core's factor, and when it may change next; kept up to
-      date
-    - ``at_ns``, ``place``, int64 (room,), ``changed``, float64 (room,): written: instant, place in ``cores``, new
-      factor. There is room for P at least.
-    - ``progress``, int64 (2,): written: how many instants were looked at, and up to and with which one the list is
-      complete; 0: none was
+    - ``current``, float64 (P,), ``next_ns``, int64 (P,): each core's factor, and when it may change next; kept up to date
+    - ``at_ns``, ``place``, int64 (room,), ``changed``, float64 (room,): written: instant, place in ``cores``, new factor. There
+      is room for P at least.
+    - ``progress``, int64 (2,): written: how many instants were looked at, and up to and with which one the list is complete; 0:
+      none was
 
     Returns how many changes were written.
     """

@@ -33,8 +33,7 @@ class Trace:
 
     name: ClassVar[str] = "trace"
     file: str = ""  # path
-    # the file is repeated so often: at t holds what it says of t modulo this. All its times must be below. 0: it holds
-    # once.
+    # the file is repeated so often: at t holds what it says of t modulo this. All its times must be below. 0: it holds once.
     periodic_ns: int = 0
 
     def component(self, n_cores: int, where: str) -> Component | None:

@@ -151,18 +151,17 @@ def draw_graph(
     The graphs of a job follow each other in its streams: the caller writes the round keys of (seed, job number) and sets both
     cursors to the beginning (:func:`als.streams.start_stream`, purposes ``GRAPHS`` and ``GRAPH_WORK``) once for a job.
 
-    - ``room``: edges are written from ``first_edge`` on; tasks are numbered from 0 in each graph. ``draft.size`` has
-      the numbers of tasks and of edges then; with ``NO_ROOM`` those that are needed, 0 where they are not known. Both
-      streams are moved on, but not with ``NO_ROOM``; that of ``GRAPH_WORK`` only where work varies.
+    - ``room``: edges are written from ``first_edge`` on; tasks are numbered from 0 in each graph. ``draft.size`` has the
+      numbers of tasks and of edges then; with ``NO_ROOM`` those that are needed, 0 where they are not known. Both streams are
+      moved on, but not with ``NO_ROOM``; that of ``GRAPH_WORK`` only where work varies.
     - ``place``: the graph's, in the table
-    - ``gflop``, float64 (room for tasks,): written from the beginning on; of a job's second graph the caller passes the
-      rest of its array
+    - ``gflop``, float64 (room for tasks,): written from the beginning on; of a job's second graph the caller passes the rest of
+      its array
     - ``n_tasks``: about how many tasks are wanted; 0: the model says it
     - ``n_cores``: cores of the job
-    - ``total_gflop``: the sum of the tasks' work but for rounding, above 0; of no effect on a file's graph that is not
-      scaled
-    - ``bytes_per_gflop``: how many bytes take as long as a GFLOP of work: bandwidth in bytes/s over the speed of a core
-      in GFLOP/s. Of no effect on a file's graph.
+    - ``total_gflop``: the sum of the tasks' work but for rounding, above 0; of no effect on a file's graph that is not scaled
+    - ``bytes_per_gflop``: how many bytes take as long as a GFLOP of work: bandwidth in bytes/s over the speed of a core in
+      GFLOP/s. Of no effect on a file's graph.
 
     Returns int: 0; ``NO_ROOM``; or ``IMPOSSIBLE`` if there is no such graph: the rule says so or breaks its contract,
     all work is 0 and is to be scaled, or work or bytes would be beyond every float.

@@ -160,9 +160,8 @@ def likeness_table(source: Workload, generated: Workload) -> list[dict[str, Any]
 def distributions(source: Workload, generated: Workload) -> list[dict[str, Any]]:
     """What ``traces.figures.workload.likeness`` draws: the shares of jobs by hour, weekday, month and work.
 
-    Returns list of dict: ``panel`` ("hour", "weekday", "month", "work"), ``at`` (the hour 0 to 23, the weekday 0
-    (Monday) to 6, the month 1 to 12, the middle of a bin in log10 GFLOP), ``source`` and ``generated`` (shares, which
-    sum to 1 in each panel).
+    Returns list of dict: ``panel`` ("hour", "weekday", "month", "work"), ``at`` (the hour 0 to 23, the weekday 0 (Monday) to 6,
+    the month 1 to 12, the middle of a bin in log10 GFLOP), ``source`` and ``generated`` (shares, which sum to 1 in each panel).
     """
     speed = _source_speed(source, generated)
     first, second = _samples(source, speed), _samples(generated, speed)

@@ -31,8 +31,7 @@ class JobConstraints:
     windows: Windows | None = None  # reservations and maintenance
     outages: Outages | None = None  # failures of hosts
     widths: Widths | None = None  # between which numbers of cores the jobs' widths may change; None: they do not
-    # whether the engine keeps track of single cores although these jobs ask for nothing else: others of the same run
-    # may
+    # whether the engine keeps track of single cores although these jobs ask for nothing else: others of the same run may
     cores_differ: bool = False
 
     @property

@@ -41,10 +41,9 @@ def read_request_file(
     """The columns of a request file.
 
     - ``columns``: what it may have beside ``job_id``
-    - ``known``, ndarray of int64: job numbers that it may name beside the workload's; their lines are checked and left
-      aside
-    - ``readers``: how the values of those columns are read that are no whole numbers: ``read(where, text)`` gives an
-      int from 0, or raises an ``InputError`` whose message begins with ``where``
+    - ``known``, ndarray of int64: job numbers that it may name beside the workload's; their lines are checked and left aside
+    - ``readers``: how the values of those columns are read that are no whole numbers: ``read(where, text)`` gives an int from
+      0, or raises an ``InputError`` whose message begins with ``where``
     - ``kind``: what the file is called where it is none
 
     Returns dict of str to ndarray of int64, shape (n,): the file's columns by row of the workload; -1 where it says

@@ -153,8 +153,7 @@ _DIRECTED = f"one of {', '.join(map(repr, DIRECTIONS))}, or a tuple of them"
 
 
 def directs(policy: object) -> frozenset[str]:
-    """What a policy says that it does to jobs that run, of :data:`DIRECTIONS`; nothing, of a program that was not met
-    yet.
+    """What a policy says that it does to jobs that run, of :data:`DIRECTIONS`; nothing, of a program that was not met yet.
 
     Raises PluginError if its attribute ``directs`` names something else than :data:`DIRECTIONS`, or it does not decide.
     """

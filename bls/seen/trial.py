@@ -53,9 +53,8 @@ class Trial:
     def take(self, job: SeenJob, cores: Iterable[int]) -> bool:
         """Place a job on these cores, as many as it asks for.
 
-        Returns whether it may have them: False, and nothing is placed, where one is not free or is kept from it, or its
-        units do not fit there. Raises PluginError as :meth:`place`; or if they are no cores, or another number than it
-        asks for.
+        Returns whether it may have them: False, and nothing is placed, where one is not free or is kept from it, or its units
+        do not fit there. Raises PluginError as :meth:`place`; or if they are no cores, or another number than it asks for.
         """
         self._check("take", job)
         named = placed((job, cores), self._n_cores, self._whole_hosts)[1]

@@ -8,8 +8,7 @@ from traces.compiled import Array
 
 
 def distinct(values: Array) -> tuple[Array, Array]:
-    """``np.unique(values, return_inverse=True)``; found by counting where the numbers are close together, as users'
-    are.
+    """``np.unique(values, return_inverse=True)``; found by counting where the numbers are close together, as users' are.
 
     ``values``: int64 (n,). Returns ``numbers``, int64 (k,): ascending; ``place``, int64 (n,): ``numbers[place]`` are
     the values.

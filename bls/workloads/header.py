@@ -72,11 +72,10 @@ def moved_header(
 
     - ``header``: the other's
     - ``n_jobs``: jobs that there are now: ``MaxJobs`` and ``MaxRecords``
-    - ``start_ns``: where time 0 is now, in the other's time: ``UnixStartTime`` is later by so many whole seconds,
-      rounded down
+    - ``start_ns``: where time 0 is now, in the other's time: ``UnixStartTime`` is later by so many whole seconds, rounded down
     - ``note``: what was done
-    - ``same_span``: whether ``StartTime`` and ``EndTime``, which say in words when the log begins and ends, still hold;
-      else they are left out
+    - ``same_span``: whether ``StartTime`` and ``EndTime``, which say in words when the log begins and ends, still hold; else
+      they are left out
     """
     lines: list[str] = []
     for line in header:

@@ -77,8 +77,7 @@ class Qos:
 
 @dataclass(frozen=True)
 class Multifactor:
-    """The settings of Slurm's priority/multifactor plugin; see :mod:`bls.policies.multifactor.priority` for what they
-    do.
+    """The settings of Slurm's priority/multifactor plugin; see :mod:`bls.policies.multifactor.priority` for what they do.
 
     Raises InputError if a value is out of range, or a partition or QOS comes twice; the message begins with its name.
     """
