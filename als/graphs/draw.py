@@ -230,12 +230,9 @@ def _table(model: GraphModel) -> GraphTable:
 def drawn_graph(
     model: GraphModel, seed: int, job: int, n_tasks: int, n_cores: int, total_gflop: float, bytes_per_gflop: float
 ) -> DrawnGraph:
-    """The graph of a job that has one.
-
-    ``seed``, ``job``: key of the job's streams. ``n_tasks``, ``n_cores``, ``total_gflop``, ``bytes_per_gflop``: as for
-    :func:`draw_graph`. Raises InputError if the graph is too large, also for the memory, or a file's cannot be scaled.
-    Raises PluginError if the model's rule makes no graph.
-    """
+    """The graph of a job that has one. ``seed``, ``job``: key of the job's streams. ``n_tasks``, ``n_cores``,
+    ``total_gflop``, ``bytes_per_gflop``: as for :func:`draw_graph`. Raises InputError if the graph is too large, also for the
+    memory, or a file's cannot be scaled. Raises PluginError if the model's rule makes no graph."""
     table = _table(model)
     keys, cursor, work_cursor = np.empty(20, np.uint64), np.empty(3, np.int64), np.empty(3, np.int64)
     fill_round_keys(keys, np.uint64(seed), np.uint64(job))

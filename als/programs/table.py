@@ -37,11 +37,9 @@ __all__ = [
 
 
 class Programs:
-    """The programs of a run, looked up and made into a table.
-
-    ``programs``: filled: each loop says its technique. ``variation``: the run's, for lengths that are given none of
-    their own. Raises InputError, PluginError if something that they name cannot be.
-    """
+    """The programs of a run, looked up and made into a table. ``programs``: filled: each loop says its technique.
+    ``variation``: the run's, for lengths that are given none of their own. Raises InputError, PluginError if something that
+    they name cannot be."""
 
     def __init__(self, programs: Sequence[Program], variation: float) -> None:
         self._programs = tuple(programs)
@@ -237,11 +235,9 @@ def drawn_program(
     speed_gflops: float,
     bytes_per_gflop: float,
 ) -> DrawnProgram:
-    """The tasks of one job, and what they need of each other.
-
-    ``place``: the job's program. ``seed``, ``job``, ``n_cores``, ``core_gflop``, ``speed_gflops``, ``bytes_per_gflop``:
-    as for :func:`draw_program`. Raises InputError, PluginError if the tasks cannot be drawn.
-    """
+    """The tasks of one job, and what they need of each other. ``place``: the job's program. ``seed``, ``job``, ``n_cores``,
+    ``core_gflop``, ``speed_gflops``, ``bytes_per_gflop``: as for :func:`draw_program`. Raises InputError, PluginError if the
+    tasks cannot be drawn."""
     part_first, memo, has_graph = np.zeros(programs.most_parts + 1, np.int64), programs.draw_memo, programs.has_graph
     size, n_edges = programs.room(np.array([place]), np.array([n_cores]))
     while True:

@@ -113,11 +113,9 @@ class Windows(Columns):
         return len(self.windows)
 
     def of_jobs(self, workload: Workload) -> Array:
-        """The window that each job runs in: int64, shape (n,), -1 for a job that is in no reservation.
-
-        Raises InputError if a job of a reservation is not in the workload, is in two reservations, is wider or
-        estimated longer than its reservation, or is submitted too late for it.
-        """
+        """The window that each job runs in: int64, shape (n,), -1 for a job that is in no reservation. Raises InputError if a
+        job of a reservation is not in the workload, is in two reservations, is wider or estimated longer than its
+        reservation, or is submitted too late for it."""
         column = np.full(len(workload), -1, np.int64)
         by_number = np.argsort(workload.job_id)
         numbers = workload.job_id[by_number]

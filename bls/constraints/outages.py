@@ -162,11 +162,9 @@ def outages(spec: str, platform: Platform, *, seed: int = SEED.default, where: s
 
 
 def read_outages(path: str | os.PathLike[str], platform: Platform) -> Outages:
-    """The outages of a trace.
-
-    Raises InputError: one line that names the file and the line: columns are missing or unknown, a host is not the platform's,
-    a time is none, an outage does not end after it begins, a state is unknown, or two of a host in the same state overlap.
-    """
+    """The outages of a trace. Raises InputError: one line that names the file and the line: columns are missing or unknown, a
+    host is not the platform's, a time is none, an outage does not end after it begins, a state is unknown, or two of a host
+    in the same state overlap."""
     source = os.fspath(path)
     lines = read_csv(path, "trace of outages")
     _, header = next(lines)

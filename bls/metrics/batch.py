@@ -354,9 +354,7 @@ def _machine_in_detail(parts: Iterable[Schedule], n_cores: int, downtime: Downti
 
 class OverTime:
     """What is summed up over time: the queue, what is idle, how free cores lie; of spans that follow one another.
-
-    ``n_cores``: M. ``host_first``, int64 (H + 1,): first core of each host; needed for fragmentation if there is downtime.
-    """
+    ``n_cores``: M. ``host_first``, int64 (H + 1,): first core of each host; needed for fragmentation if there is downtime."""
 
     def __init__(self, n_cores: int, host_first: Array | None = None) -> None:
         self.n_cores, self._host_first = n_cores, host_first

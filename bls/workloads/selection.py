@@ -218,11 +218,9 @@ def busiest_window(workload: Workload, length_ns: int) -> tuple[int, int]:
 
 
 def heaviest_window(workload: Workload, length_ns: int) -> tuple[int, int]:
-    """The window [t, t + length) in which most work is submitted, t being a submit; the earliest of equals.
-
-    Returns ``start_ns``, ``work``: its start t, and the work submitted in it: the sum of cores × run time (core-ns). A
-    job whose run time is not known has none.
-    """
+    """The window [t, t + length) in which most work is submitted, t being a submit; the earliest of equals. Returns
+    ``start_ns``, ``work``: its start t, and the work submitted in it: the sum of cores × run time (core-ns). A job whose run
+    time is not known has none."""
     submit = workload.submit_ns
     run = np.where(workload.run_unknown, 0, workload.run_ns)
     # Python integers: the work of a log is beyond int64.

@@ -49,11 +49,9 @@ _START_S = 978_307_200
 
 @dataclass(frozen=True)
 class LublinJobs:
-    """The parameters of one type of jobs, named as in the authors' program.
-
-    ``a_arrival``, ``b_arrival``, ``rush``: shape and scale of the gamma of inter-arrival times, and what the shape is
-    multiplied by to hold for all hours. Raises InputError if a value is out of range; the message begins with its name.
-    """
+    """The parameters of one type of jobs, named as in the authors' program. ``a_arrival``, ``b_arrival``, ``rush``: shape and
+    scale of the gamma of inter-arrival times, and what the shape is multiplied by to hold for all hours. Raises InputError if
+    a value is out of range; the message begins with its name."""
 
     sizes: JobSizes  # on a machine of 128 cores
     # shapes and scales of the two gammas of the hyper-gamma, above 0
