@@ -9,16 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from als.graphs import table as columns
-from als.graphs.contract import (
-    IMPOSSIBLE,
-    MAKE_GRAPH,
-    MAX_EDGES_PER_JOB,
-    MAX_TASKS_PER_JOB,
-    NO_ROOM,
-    GraphModel,
-    check_size,
-)
+from als.graphs.contract import IMPOSSIBLE, MAKE_GRAPH, MAX_EDGES_PER_JOB, NO_ROOM, GraphModel, check_size
 from als.graphs.table import DRAW_GRAPH, DrawingRoom, GraphTable, graph_table, new_drawing_room
+from als.options import MAX_TASKS_PER_JOB
 from als.streams import GRAPH_WORK, GRAPHS, fill_round_keys, fill_words, next_word, normal_from_word, start_stream
 from traces.base.errors import InputError, PluginError
 from traces.compiled import Array, caller, compiled

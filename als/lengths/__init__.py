@@ -12,20 +12,7 @@ from dataclasses import fields
 import numpy as np
 
 from als.lengths.bimodal import Bimodal
-from als.lengths.contract import (
-    COUNT,
-    DRAWS,
-    FILL,
-    NEXT_LENGTH,
-    NORMAL,
-    PATTERN,
-    SCALED,
-    WORK,
-    WORK_NORMAL,
-    LengthModel,
-    Lengths,
-    length_kernel,
-)
+from als.lengths.contract import DRAWS, LengthModel, Lengths, length_kernel
 from als.lengths.correlated import Correlated
 from als.lengths.equal import Equal
 from als.lengths.exponential import Exponential
@@ -42,24 +29,7 @@ from traces.base.errors import InputError, at, one_of
 from traces.base.mentions import with_value
 from traces.base.parameterised import at_its_place, parameterised, without_parameter
 
-__all__ = [
-    "COUNT",
-    "DRAWS",
-    "FILL",
-    "LENGTHS",
-    "NEXT_LENGTH",
-    "NORMAL",
-    "PATTERN",
-    "SCALED",
-    "WORK",
-    "WORK_NORMAL",
-    "LengthModel",
-    "Lengths",
-    "check_variation",
-    "length_kernel",
-    "lengths",
-    "takes_variation",
-]
+__all__ = ["LENGTHS", "LengthModel", "check_variation", "length_kernel", "lengths", "takes_variation"]
 
 #: The parameter that every distribution has.
 _DRAW = "draw"

@@ -14,8 +14,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from als.lengths.contract import COUNT, MAX_TASKS_PER_JOB, PATTERN, LengthModel
+from als.lengths.contract import COUNT, PATTERN, LengthModel
 from als.lengths.pattern import pattern_lengths
+from als.options import MAX_TASKS_PER_JOB
 from traces.base.errors import InputError, one_of, shown
 from traces.base.ranges import parse_real
 from traces.compiled import Array

@@ -16,8 +16,9 @@ from als.graphs.draw import fault as graph_fault
 from als.graphs.draw import room as graph_room
 from als.graphs.table import DrawingRoom, graph_table, new_drawing_room
 from als.lengths import LengthModel
-from als.lengths.contract import MAX_TASKS_PER_JOB, NEXT_LENGTH
+from als.lengths.contract import NEXT_LENGTH
 from als.lengths.draw import IMPOSSIBLE, fault, room
+from als.options import MAX_TASKS_PER_JOB
 from als.planners import Planner
 from als.programs.drawing import HOOKS, Lengths, ProgramTable, draw_program
 from als.programs.program import Graph, Loop, Program, Serial

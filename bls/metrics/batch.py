@@ -65,21 +65,6 @@ from bls.metrics.schedule import NO_DOWNTIME, STATES, WHY, Allocations, Downtime
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
 
-__all__ = [
-    "BOUND_NS",
-    "OverTime",
-    "batch_metrics",
-    "bounded_slowdown",
-    "main_metrics",
-    "per_processor_slowdown",
-    "schedule_metrics",
-    "slowdown",
-    "streamed_metrics",
-    "unfairness",
-    "utilisation_within",
-    "started_and_finished",
-]
-
 _NS_PER_HOUR = 3600 * NS_PER_S
 
 

@@ -27,8 +27,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from als.graphs.contract import MAX_TASKS_PER_JOB, NO_ROOM, GraphDraft, GraphModel, check_size, graph_kernel
+from als.graphs.contract import NO_ROOM, GraphDraft, GraphModel, check_size, graph_kernel
 from als.graphs.generators.wanted import Weights, equal_weights, fits, wanted, wanted_tasks
+from als.options import MAX_TASKS_PER_JOB
 from als.streams import next_word, uniform_from_word
 from traces.base.errors import InputError
 from traces.base.ranges import real, whole

@@ -8,7 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from als.graphs.contract import MAX_CCR, MAX_COV, GraphDraft, GraphModel
+from als.graphs.contract import MAX_CCR, GraphDraft, GraphModel
+from als.lengths.contract import MAX_COV
 from traces.base.ranges import real
 from traces.compiled import compiled
 

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from als.graphs.task_graph import MAX_EDGES, TaskGraph, check_name
-from als.lengths.contract import MAX_TASKS_PER_JOB
+from als.options import MAX_TASKS_PER_JOB
 from traces.base.errors import InputError, shown
 from traces.base.ranges import parse_real
 from traces.base.shared_options import CORE_GFLOPS as MEASURED
