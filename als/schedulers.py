@@ -21,7 +21,6 @@ def scheduler(name: str, *, where: str = "", also: tuple[str, ...] = ()) -> AnyS
 
     - ``name``: as ``als.techniques.technique`` takes it; a name in ``als.planners.PLANNERS``, or that of a planner in a
       file or a package; or ``mapped``
-    - ``where``: the option it was given in, for the error
     - ``also``: further names that the caller understands itself; the error lists them
 
     Raises InputError if there is none, or its parameters cannot be. Raises PluginError if what a file or a package

@@ -37,7 +37,6 @@ class Trace:
     periodic_ns: int = 0
 
     def component(self, n_cores: int, where: str) -> Component | None:
-        """See :class:`~als.core_speeds.contract.SpeedKind`."""
         if not self.file:
             raise InputError(f"{where}: the file is missing; allowed: trace:FILE.csv")
         period_ns = period(self.periodic_ns, f"{where}:periodic") if self.periodic_ns else 0

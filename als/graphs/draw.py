@@ -151,7 +151,6 @@ def draw_graph(
     - ``gflop``, float64 (room for tasks,): written from the beginning on; of a job's second graph the caller passes the rest of
       its array
     - ``n_tasks``: about how many tasks are wanted; 0: the model says it
-    - ``n_cores``: cores of the job
     - ``total_gflop``: the sum of the tasks' work but for rounding, above 0; of no effect on a file's graph that is not scaled
     - ``bytes_per_gflop``: how many bytes take as long as a GFLOP of work: bandwidth in bytes/s over the speed of a core in
       GFLOP/s. Of no effect on a file's graph.

@@ -56,7 +56,6 @@ def lengths(spec: str, where: str = "", *, variation: float = VARIATION.default)
     - ``spec``: a name in :data:`LENGTHS`, one that an installed package adds, or ``FILE.py:NAME``, each perhaps with
       ``:key=value,key=value`` after it; or ``file:PATH``, perhaps with ``,key=value``; empty: ``normal``. Each takes ``draw=``
       with a word of ``als.lengths.contract.DRAWS``: how random lengths become a loop.
-    - ``where``: the option it was given in, for the error
     - ``variation``: the run's coefficient of variation, 0 to ``MAX_COV``, which the distributions have that are given no other
 
     Raises InputError if there is none, or a parameter cannot be. Raises PluginError if it cannot be loaded, or is no

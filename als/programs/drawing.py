@@ -130,7 +130,6 @@ def draw_program(
     - ``lengths``: float64 (room,)
     - ``part_first``, int64 (parts + 1 or more,): written: where the tasks of each part begin, and after the last where they
       end; if they cannot be drawn, first of all the phase that is to blame
-    - ``place``: the job's program
     - ``seed``, ``job``: key of the job's streams; the round keys stay in ``room.keys``
     - ``room``: work space; the edges, if a phase is a graph
     - ``n_cores``: P

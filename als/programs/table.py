@@ -180,7 +180,6 @@ class Programs:
     def fault(self, status: int, place: int, part_first: Array, job: str = "") -> Exception:
         """The error for an answer of :func:`draw_program` that is no number of tasks.
 
-        - ``place``: the job's program
         - ``part_first``: as :func:`draw_program` has left it
         - ``job``: as ``"job 17: "`` where it is known
         """

@@ -100,7 +100,6 @@ def placed(given: object, n_cores: int, whole_hosts: bool) -> tuple[SeenJob, Cor
     """A job, the cores on which a policy places it, None where it does not, and why it starts, which may be empty.
 
     - ``given``: what ``decide()`` gave that is no job
-    - ``n_cores``: cores of the machine
     - ``whole_hosts``: whether hosts are not shared, so that jobs may hold more cores than they ask for
 
     Raises AnswerError if it is no such thing, the reason is none, or a core is none of the machine's, is named twice, or there

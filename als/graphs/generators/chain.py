@@ -41,10 +41,8 @@ class Chain(Weights):
         object.__setattr__(self, "tasks", whole("graph chain: tasks", self.tasks, 0, MAX_TASKS_PER_JOB))
 
     def size(self, tasks: int, cores: int) -> tuple[int, int]:
-        """Numbers of tasks and of edges."""
         n = wanted_tasks(self.tasks, tasks, cores)
         return n, n - 1
 
     def graph(self, variation: float) -> GraphModel:
-        """The model."""
         return self.model(_make, (self.tasks,), self.size, variation)

@@ -52,10 +52,8 @@ class ForkJoin(Weights):
         check_size("graph fork-join", *self.size(0, 1))
 
     def size(self, tasks: int, cores: int) -> tuple[int, int]:
-        """Numbers of tasks and of edges."""
         width = wanted_tasks(self.width, tasks, cores)
         return self.stages * (width + 1) + 1, 2 * self.stages * width
 
     def graph(self, variation: float) -> GraphModel:
-        """The model."""
         return self.model(_make, (self.width, self.stages), self.size, variation)

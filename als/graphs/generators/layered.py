@@ -190,7 +190,6 @@ class Layered(Weights):
         return n, math.ceil(min(most, n + mean + 8.0 * math.sqrt(mean) + 8.0))
 
     def graph(self, variation: float) -> GraphModel:
-        """The model."""
         degree = 0.0 if self.density is not None else self.degree or _DEGREE
         params = (
             self.tasks,

@@ -52,6 +52,5 @@ class Tiled(Weights):
         check_size(f"graph {self.name}", *self.size(0, 1))
 
     def size(self, tasks: int, cores: int) -> tuple[int, int]:
-        """Numbers of tasks and of edges."""
         _, n_tasks, n_edges = _tiled(self.tiles, wanted_tasks(0, tasks, cores), self.triangles)
         return n_tasks, n_edges

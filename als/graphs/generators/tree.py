@@ -76,5 +76,4 @@ class Tree(Weights):
         return n, n - 1
 
     def graph(self, variation: float) -> GraphModel:
-        """The model."""
         return self.model(_make, (self.depth, self.arity, float(self.direction == "out")), self.size, variation)

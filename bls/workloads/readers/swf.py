@@ -134,7 +134,6 @@ def parse_swf(data: bytes, source: str, *, cancelled: bool = False, block_bytes:
     """The workload of an SWF text.
 
     - ``data``: the text. Lines end in LF or CR LF; a UTF-8 byte order mark is skipped.
-    - ``source``: the name for messages
     - ``cancelled``: whether jobs that were cancelled before their start are jobs too
     - ``block_bytes``: how much is read at once; nothing that is read depends on it
 
