@@ -323,13 +323,11 @@ class Application:
         InputError
             If the speed is not finite and from 0 on, or there is no such core.
         """
-        n_cores = len(self.state.speed)
         if not (math.isfinite(speed_gflops) and speed_gflops >= 0):
             raise InputError(f"speed_gflops: {shown(speed_gflops)}; allowed: finite, from 0 on")
-        if core is not None and not 0 <= core < n_cores:
-            raise InputError(f"core: {shown(core)}; allowed: 0 to {n_cores - 1}")
+        cores = self._checked(range(len(self.state.speed)) if core is None else (core,))
         self._allow_changes()
-        for c in range(n_cores) if core is None else (core,):
+        for c in cores:
             self._own_gflops[c] = speed_gflops
             self._settle(set_speed(self.state, c, scaled(self.state, c, speed_gflops)))
 
@@ -356,10 +354,7 @@ class Application:
         scale = scale_of(factor)
         if at_ns is not None and not (max(now - 1, int(state.began_ns)) <= at_ns <= now):
             raise InputError(f"at_ns: {shown(at_ns)}; allowed: {now}, or one ns before, from the start on")
-        named = [-1] if cores is None else list(cores)
-        for core in named:
-            if cores is not None and not 0 <= core < len(state.speed):
-                raise InputError(f"core: {shown(core)}; allowed: 0 to {len(state.speed) - 1}")
+        named = [-1] if cores is None else self._checked(cores)
         self._allow_changes()
         for core in named:
             set_scale(state, core, scale)
@@ -376,11 +371,9 @@ class Application:
         InputError
             If there is no such core.
         """
-        n_cores = len(self.state.speed)
-        if core is not None and not 0 <= core < n_cores:
-            raise InputError(f"core: {shown(core)}; allowed: 0 to {n_cores - 1}")
+        cores = self._checked(range(len(self.state.speed)) if core is None else (core,))
         self._allow_changes()
-        for c in range(n_cores) if core is None else (core,):
+        for c in cores:
             self._settle(lose_for_good(self.state, c))
 
     def hint(self, cores: Iterable[int]) -> None:
@@ -397,10 +390,7 @@ class Application:
             If there is no such core.
         """
         wanted = np.zeros(len(self.state.speed), np.uint8)
-        for core in cores:
-            if not 0 <= core < len(wanted):
-                raise InputError(f"core: {shown(core)}; allowed: 0 to {len(wanted) - 1}")
-            wanted[core] = 1
+        wanted[self._checked(cores)] = 1
         if not self._hints:
             self._hints = True
             self._fill_hooks()
@@ -527,6 +517,13 @@ class Application:
         from als.engine.validation import validate  # which a run that is not checked need not load
 
         validate(self.state)
+
+    def _checked(self, cores: Iterable[int]) -> list[int]:
+        named, n_cores = list(cores), len(self.state.speed)
+        for core in named:
+            if not 0 <= core < n_cores:
+                raise InputError(f"core: {shown(core)}; allowed: 0 to {n_cores - 1}")
+        return named
 
     def _allow_changes(self) -> None:
         if not self._changes:

@@ -45,9 +45,8 @@ class LoopRoom(State):
     """Room for one loop, used again for the next."""
 
     mode: int = 0  # of the lengths
-    speed: (
-        Floats  # (room,): GFLOP/s of each core, as in ``ApplicationState``; to be given before a loop, as latency_ns is
-    )
+    # (room,): GFLOP/s of each core, as in ``ApplicationState``; to be given before a loop, as latency_ns is
+    speed: Floats
     latency_ns: Ints  # (room,): as in ``ApplicationState``
     finish_ns: Ints  # (room,): as in ``ApplicationState``, of the latest loop
     busy_ns: Ints  # (room,): as in ``ApplicationState``, of the latest loop

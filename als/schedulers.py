@@ -21,14 +21,12 @@ def scheduler(name: str, *, where: str = "", also: tuple[str, ...] = ()) -> AnyS
 
     - ``name``: as ``als.techniques.technique`` takes it; a name in ``als.planners.PLANNERS``, or that of a planner in a
       file or a package; or ``mapped``
-    - ``where``: the option it was given in, for the error
     - ``also``: further names that the caller understands itself; the error lists them
 
     Raises InputError if there is none, or its parameters cannot be. Raises PluginError if what a file or a package
     gives is neither.
     """
-    where = where or str(ALS)
-    where = at(where, name)
+    where = at(where or str(ALS), name)
     plain, parameters = split_parameters(name)
     if parameters and plain in (MAPPED.name, *PLANNERS):
         raise InputError(f"{where}: {shown(name)}; allowed: {plain}, which has no parameters")
@@ -49,8 +47,7 @@ def scheduler(name: str, *, where: str = "", also: tuple[str, ...] = ()) -> AnyS
 def loop_technique(name: str, where: str = "") -> AnyTechnique:
     """The technique, or choice among techniques, of this name, for a plain loop. Raises InputError if there is none, or
     what has the name is for graphs. Raises PluginError as :func:`scheduler`."""
-    where = where or str(ALS)
-    where = at(where, name)
+    where = at(where or str(ALS), name)
     found = (
         scheduler(name, where=where)
         if split_parameters(name)[0] in (*PLANNERS, MAPPED.name)

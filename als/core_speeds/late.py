@@ -18,7 +18,6 @@ class Late:
     at: str = ""  # when they come, since time 0; with 0 they are never missed
 
     def component(self, n_cores: int, where: str) -> Component | None:
-        """See :class:`~als.core_speeds.contract.SpeedKind`."""
         if not self.cores.strip():
             raise InputError(f"{where}:cores: is missing; allowed: core numbers, as 0-3 8")
         cores = chosen_cores(self.cores, n_cores, f"{where}:cores")

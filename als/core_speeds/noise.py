@@ -44,7 +44,6 @@ class Noise:
     cores: str = ""  # which cores; empty: all
 
     def component(self, n_cores: int, where: str) -> Component | None:
-        """See :class:`~als.core_speeds.contract.SpeedKind`."""
         period_ns = period(self.period_ns, f"{where}:period")
         sigma = real(f"{where}:sigma", self.sigma, 0.0, MAX_SIGMA)
         cores = chosen_cores(self.cores, n_cores, f"{where}:cores")

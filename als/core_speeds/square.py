@@ -28,7 +28,6 @@ class Square:
     cores: str = ""  # which cores; empty: all
 
     def component(self, n_cores: int, where: str) -> Component | None:
-        """See :class:`~als.core_speeds.contract.SpeedKind`."""
         period_ns = period(self.period_ns, f"{where}:period")
         low = real(f"{where}:low", self.low, 0.0, MAX_FACTOR)
         high_ns = round(real(f"{where}:duty", self.duty, 0.0, 1.0) * period_ns)

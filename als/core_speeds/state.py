@@ -8,12 +8,42 @@ import numpy as np
 
 from als.core_speeds.contract import NOISE, PIECES, SQUARE, Component
 from als.core_speeds.noise import CORE_SPEEDS, noise_factor, noise_next_ns
-from als.core_speeds.pieces import piece_factor, piece_next_ns
 from als.core_speeds.square import square_factor, square_next_ns
 from traces.base.time import MAX_NS
-from traces.compiled import compiled
+from traces.compiled import Array, compiled
 from traces.kernels.signatures import Floats, Ints, Words
 from traces.kernels.state import State
+
+
+@compiled(inner=True)
+def _pieces_begun(piece_ns: Array, first: int, stop: int, t_ns: int) -> int:
+    """The place after the last piece that has begun at ``t_ns``."""
+    low, high = first, stop
+    while low < high:
+        middle = (low + high) // 2
+        if piece_ns[middle] <= t_ns:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled(inner=True)
+def piece_factor(piece_ns: Array, factors: Array, first: int, stop: int, period_ns: int, t_ns: int) -> float:
+    """The factor at an instant, of the pieces ``first`` up to ``stop``, repeated every ``period_ns`` unless that is 0."""
+    begun = _pieces_begun(piece_ns, first, stop, t_ns % period_ns if period_ns else t_ns)
+    return factors[begun - 1] if begun > first else 1.0
+
+
+@compiled(inner=True)
+def piece_next_ns(piece_ns: Array, first: int, stop: int, period_ns: int, t_ns: int) -> int:
+    """The first instant after ``t_ns`` at which a piece, or the next repetition, begins; beyond ``MAX_NS`` if none does."""
+    within = t_ns % period_ns if period_ns else t_ns
+    begun = _pieces_begun(piece_ns, first, stop, within)
+    if begun < stop:
+        return t_ns + int(piece_ns[begun]) - within
+    return t_ns + period_ns - within if period_ns else MAX_NS + 1
+
 
 #: What is later than every instant.
 NEVER = 2**63 - 1
@@ -208,12 +238,11 @@ def list_changes(
 
     - ``cores``, int64 (P,): global numbers
     - ``most``: how many more instants to look at
-    - ``current``, float64 (P,), ``next_ns``, int64 (P,): each core's factor, and when it may change next; kept up to
-      date
-    - ``at_ns``, ``place``, int64 (room,), ``changed``, float64 (room,): written: instant, place in ``cores``, new
-      factor. There is room for P at least.
-    - ``progress``, int64 (2,): written: how many instants were looked at, and up to and with which one the list is
-      complete; 0: none was
+    - ``current``, float64 (P,), ``next_ns``, int64 (P,): each core's factor, and when it may change next; kept up to date
+    - ``at_ns``, ``place``, int64 (room,), ``changed``, float64 (room,): written: instant, place in ``cores``, new factor. There
+      is room for P at least.
+    - ``progress``, int64 (2,): written: how many instants were looked at, and up to and with which one the list is complete; 0:
+      none was
 
     Returns how many changes were written.
     """

@@ -33,12 +33,10 @@ class Trace:
 
     name: ClassVar[str] = "trace"
     file: str = ""  # path
-    # the file is repeated so often: at t holds what it says of t modulo this. All its times must be below. 0: it holds
-    # once.
+    # the file is repeated so often: at t holds what it says of t modulo this. All its times must be below. 0: it holds once.
     periodic_ns: int = 0
 
     def component(self, n_cores: int, where: str) -> Component | None:
-        """See :class:`~als.core_speeds.contract.SpeedKind`."""
         if not self.file:
             raise InputError(f"{where}: the file is missing; allowed: trace:FILE.csv")
         period_ns = period(self.periodic_ns, f"{where}:periodic") if self.periodic_ns else 0

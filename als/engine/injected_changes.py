@@ -190,10 +190,8 @@ def do_held(state: ApplicationState, c: int) -> int:
 
 @compiled()
 def lose_for_good(state: ApplicationState, c: int) -> int:
-    """Core ``c``, there or not, never comes back: it is lost now, if it is there.
-
-    Returns the engine's status: ``LOST`` if that was the last core and work is left, ``FINISHED`` if none is.
-    """
+    """Core ``c``, there or not, never comes back: it is lost now, if it is there. Returns the engine's status: ``LOST`` if
+    that was the last core and work is left, ``FINISHED`` if none is."""
     status = set_speed(state, c, 0.0)
     if status == SUSPENDED and not released(state, c):  # else it is not the job's any more
         state.n_gone += 1 - state.cores.for_good[c]
@@ -215,10 +213,8 @@ def _end_lost(state: ApplicationState, c: int) -> int:
 
 @compiled()
 def stop(state: ApplicationState) -> int:
-    """End the application now: running tasks are cut, the others never run.
-
-    Returns ``STOPPED``; or ``FINISHED`` if there was nothing to cut: the last task has ended, now or before.
-    """
+    """End the application now: running tasks are cut, the others never run. Returns ``STOPPED``; or ``FINISHED`` if there was
+    nothing to cut: the last task has ended, now or before."""
     if state.status != SUSPENDED:
         return int(state.status)
     part_stop = state.part_first[state.part + 1]

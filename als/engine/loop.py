@@ -107,11 +107,9 @@ def advance(state: ApplicationState, until_ns: int) -> int:
 
 @compiled()
 def run_until_stop(state: ApplicationState, stop_ns: int) -> int:
-    """Simulate to the end, or to the stop if that comes first; ``stop_ns`` not before now, or ``NEVER``.
-
-    Returns int: ``FINISHED`` if the last task ended at ``stop_ns`` or before, ``STOPPED`` if the stop cut the job short
-    (its end is ``stop_ns``), ``LOST`` if it had lost all its cores before, or a fault, as from :func:`advance`.
-    """
+    """Simulate to the end, or to the stop if that comes first; ``stop_ns`` not before now, or ``NEVER``. Returns int:
+    ``FINISHED`` if the last task ended at ``stop_ns`` or before, ``STOPPED`` if the stop cut the job short (its end is
+    ``stop_ns``), ``LOST`` if it had lost all its cores before, or a fault, as from :func:`advance`."""
     status = advance(state, stop_ns)
     return stop(state) if status == SUSPENDED else status
 

@@ -88,6 +88,8 @@ def measure(
     - ``rounds``: the chunks that were assigned. ``length_cov`` as given.
     - ``computing_ns``: ΣW.
 
+    Arguments:
+
     - ``values``, float64 (K,): filled, in the order of :data:`LOOP_METRICS`: all NaN if no core did anything
     - ``start_ns``, ``finish_ns``, int, int64 (P,): start of the job, and the cores' finishing instants, none before it
     - ``busy_ns``, int64 (P,): time that each core spent in tasks: no overhead, no latency, no waiting

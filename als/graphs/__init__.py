@@ -8,17 +8,7 @@ from __future__ import annotations
 
 import functools
 
-from als.graphs.contract import (
-    IMPOSSIBLE,
-    MAKE_GRAPH,
-    MAX_EDGES_PER_JOB,
-    MAX_TASKS_PER_JOB,
-    NO_ROOM,
-    GraphDraft,
-    GraphGenerator,
-    GraphModel,
-    graph_kernel,
-)
+from als.graphs.contract import NO_ROOM, GraphGenerator, GraphModel, graph_kernel
 from als.graphs.file import FromFile
 from als.graphs.generators.chain import Chain
 from als.graphs.generators.cholesky import Cholesky
@@ -30,20 +20,7 @@ from als.graphs.generators.tree import Tree
 from als.options import VARIATION
 from traces.base.parameterised import at_its_place, parameterised
 
-__all__ = [
-    "GENERATORS",
-    "IMPOSSIBLE",
-    "MAKE_GRAPH",
-    "MAX_EDGES_PER_JOB",
-    "MAX_TASKS_PER_JOB",
-    "NO_ROOM",
-    "GraphDraft",
-    "GraphGenerator",
-    "GraphModel",
-    "graph_kernel",
-    "graph_model",
-    "takes_variation",
-]
+__all__ = ["GENERATORS", "NO_ROOM", "GraphModel", "graph_kernel", "graph_model", "takes_variation"]
 
 GENERATORS: dict[str, GraphGenerator] = {
     "layered": Layered(),

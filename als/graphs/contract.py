@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from als.lengths.contract import MAX_COV, MAX_TASKS_PER_JOB
+from als.lengths.contract import MAX_COV
+from als.options import MAX_TASKS_PER_JOB
 from traces.base.errors import InputError, shown
 from traces.base.ranges import real
 from traces.base.rules import compiled_rule
@@ -35,21 +36,6 @@ from traces.kernels.state import State
 
 if TYPE_CHECKING:
     from als.graphs.task_graph import TaskGraph
-
-__all__ = [
-    "IMPOSSIBLE",
-    "MAKE_GRAPH",
-    "MAX_CCR",
-    "MAX_COV",
-    "MAX_EDGES_PER_JOB",
-    "MAX_TASKS_PER_JOB",
-    "NO_ROOM",
-    "GraphDraft",
-    "GraphGenerator",
-    "GraphModel",
-    "check_size",
-    "graph_kernel",
-]
 
 # What a rule answers instead of 0.
 NO_ROOM = -1

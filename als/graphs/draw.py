@@ -9,16 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from als.graphs import table as columns
-from als.graphs.contract import (
-    IMPOSSIBLE,
-    MAKE_GRAPH,
-    MAX_EDGES_PER_JOB,
-    MAX_TASKS_PER_JOB,
-    NO_ROOM,
-    GraphModel,
-    check_size,
-)
+from als.graphs.contract import IMPOSSIBLE, MAKE_GRAPH, MAX_EDGES_PER_JOB, NO_ROOM, GraphModel, check_size
 from als.graphs.table import DRAW_GRAPH, DrawingRoom, GraphTable, graph_table, new_drawing_room
+from als.options import MAX_TASKS_PER_JOB
 from als.streams import GRAPH_WORK, GRAPHS, fill_round_keys, fill_words, next_word, normal_from_word, start_stream
 from traces.base.errors import InputError, PluginError
 from traces.compiled import Array, caller, compiled
@@ -151,18 +144,16 @@ def draw_graph(
     The graphs of a job follow each other in its streams: the caller writes the round keys of (seed, job number) and sets both
     cursors to the beginning (:func:`als.streams.start_stream`, purposes ``GRAPHS`` and ``GRAPH_WORK``) once for a job.
 
-    - ``room``: edges are written from ``first_edge`` on; tasks are numbered from 0 in each graph. ``draft.size`` has
-      the numbers of tasks and of edges then; with ``NO_ROOM`` those that are needed, 0 where they are not known. Both
-      streams are moved on, but not with ``NO_ROOM``; that of ``GRAPH_WORK`` only where work varies.
+    - ``room``: edges are written from ``first_edge`` on; tasks are numbered from 0 in each graph. ``draft.size`` has the
+      numbers of tasks and of edges then; with ``NO_ROOM`` those that are needed, 0 where they are not known. Both streams are
+      moved on, but not with ``NO_ROOM``; that of ``GRAPH_WORK`` only where work varies.
     - ``place``: the graph's, in the table
-    - ``gflop``, float64 (room for tasks,): written from the beginning on; of a job's second graph the caller passes the
-      rest of its array
+    - ``gflop``, float64 (room for tasks,): written from the beginning on; of a job's second graph the caller passes the rest of
+      its array
     - ``n_tasks``: about how many tasks are wanted; 0: the model says it
-    - ``n_cores``: cores of the job
-    - ``total_gflop``: the sum of the tasks' work but for rounding, above 0; of no effect on a file's graph that is not
-      scaled
-    - ``bytes_per_gflop``: how many bytes take as long as a GFLOP of work: bandwidth in bytes/s over the speed of a core
-      in GFLOP/s. Of no effect on a file's graph.
+    - ``total_gflop``: the sum of the tasks' work but for rounding, above 0; of no effect on a file's graph that is not scaled
+    - ``bytes_per_gflop``: how many bytes take as long as a GFLOP of work: bandwidth in bytes/s over the speed of a core in
+      GFLOP/s. Of no effect on a file's graph.
 
     Returns int: 0; ``NO_ROOM``; or ``IMPOSSIBLE`` if there is no such graph: the rule says so or breaks its contract,
     all work is 0 and is to be scaled, or work or bytes would be beyond every float.
@@ -231,12 +222,9 @@ def _table(model: GraphModel) -> GraphTable:
 def drawn_graph(
     model: GraphModel, seed: int, job: int, n_tasks: int, n_cores: int, total_gflop: float, bytes_per_gflop: float
 ) -> DrawnGraph:
-    """The graph of a job that has one.
-
-    ``seed``, ``job``: key of the job's streams. ``n_tasks``, ``n_cores``, ``total_gflop``, ``bytes_per_gflop``: as for
-    :func:`draw_graph`. Raises InputError if the graph is too large, also for the memory, or a file's cannot be scaled.
-    Raises PluginError if the model's rule makes no graph.
-    """
+    """The graph of a job that has one. ``seed``, ``job``: key of the job's streams. ``n_tasks``, ``n_cores``,
+    ``total_gflop``, ``bytes_per_gflop``: as for :func:`draw_graph`. Raises InputError if the graph is too large, also for the
+    memory, or a file's cannot be scaled. Raises PluginError if the model's rule makes no graph."""
     table = _table(model)
     keys, cursor, work_cursor = np.empty(20, np.uint64), np.empty(3, np.int64), np.empty(3, np.int64)
     fill_round_keys(keys, np.uint64(seed), np.uint64(job))

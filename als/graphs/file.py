@@ -12,7 +12,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from als.graphs.contract import IMPOSSIBLE, MAX_COV, GraphDraft, GraphModel, check_size, graph_kernel
+from als.graphs.contract import IMPOSSIBLE, GraphDraft, GraphModel, check_size, graph_kernel
+from als.lengths.contract import MAX_COV
 from traces.base.errors import InputError
 from traces.base.ranges import real
 

@@ -10,7 +10,7 @@ from unicodedata import category
 import numpy as np
 
 from als.graphs.order import index_edges, topological_order
-from als.lengths.contract import MAX_TASKS_PER_JOB
+from als.options import MAX_TASKS_PER_JOB
 from traces.base.errors import InputError, shown
 from traces.base.ranges import real, whole
 from traces.compiled import Array

@@ -22,11 +22,9 @@ _MOST: Final = 2**16
 
 
 def try_out(model: GraphModel) -> None:
-    """Ask a rule for the graph of a job of 16 tasks on 4 cores, with room for it and with too little.
-
-    Raises PluginError if it raises, writes outside its arrays, makes what is no graph or another one the second time,
-    does not heed the room, is killed, or is not made by ``graph_kernel``.
-    """
+    """Ask a rule for the graph of a job of 16 tasks on 4 cores, with room for it and with too little. Raises PluginError if
+    it raises, writes outside its arrays, makes what is no graph or another one the second time, does not heed the room, is
+    killed, or is not made by ``graph_kernel``."""
     who = f"graph {model.name}"
     if model.source is not None:
         return  # its rule is not called

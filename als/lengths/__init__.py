@@ -12,20 +12,7 @@ from dataclasses import fields
 import numpy as np
 
 from als.lengths.bimodal import Bimodal
-from als.lengths.contract import (
-    COUNT,
-    DRAWS,
-    FILL,
-    NEXT_LENGTH,
-    NORMAL,
-    PATTERN,
-    SCALED,
-    WORK,
-    WORK_NORMAL,
-    LengthModel,
-    Lengths,
-    length_kernel,
-)
+from als.lengths.contract import DRAWS, LengthModel, Lengths, length_kernel
 from als.lengths.correlated import Correlated
 from als.lengths.equal import Equal
 from als.lengths.exponential import Exponential
@@ -42,24 +29,7 @@ from traces.base.errors import InputError, at, one_of
 from traces.base.mentions import with_value
 from traces.base.parameterised import at_its_place, parameterised, without_parameter
 
-__all__ = [
-    "COUNT",
-    "DRAWS",
-    "FILL",
-    "LENGTHS",
-    "NEXT_LENGTH",
-    "NORMAL",
-    "PATTERN",
-    "SCALED",
-    "WORK",
-    "WORK_NORMAL",
-    "LengthModel",
-    "Lengths",
-    "check_variation",
-    "length_kernel",
-    "lengths",
-    "takes_variation",
-]
+__all__ = ["LENGTHS", "LengthModel", "check_variation", "length_kernel", "lengths", "takes_variation"]
 
 #: The parameter that every distribution has.
 _DRAW = "draw"
@@ -84,17 +54,14 @@ def lengths(spec: str, where: str = "", *, variation: float = VARIATION.default)
     """The distribution of this name.
 
     - ``spec``: a name in :data:`LENGTHS`, one that an installed package adds, or ``FILE.py:NAME``, each perhaps with
-      ``:key=value,key=value`` after it; or ``file:PATH``, perhaps with ``,key=value``; empty: ``normal``. Each takes
-      ``draw=`` with a word of ``als.lengths.contract.DRAWS``: how random lengths become a loop.
-    - ``where``: the option it was given in, for the error
-    - ``variation``: the run's coefficient of variation, 0 to ``MAX_COV``, which the distributions have that are given
-      no other
+      ``:key=value,key=value`` after it; or ``file:PATH``, perhaps with ``,key=value``; empty: ``normal``. Each takes ``draw=``
+      with a word of ``als.lengths.contract.DRAWS``: how random lengths become a loop.
+    - ``variation``: the run's coefficient of variation, 0 to ``MAX_COV``, which the distributions have that are given no other
 
     Raises InputError if there is none, or a parameter cannot be. Raises PluginError if it cannot be loaded, or is no
     distribution.
     """
-    where = where or str(LENGTHS_OPTION)
-    where = at(where, spec)
+    where = at(where or str(LENGTHS_OPTION), spec)
     variation = VARIATION.check(variation)
     with at_its_place(where):
         spec, draw = without_parameter(spec or "normal", _DRAW, where, "lengths")

@@ -40,7 +40,6 @@ class Bimodal:
         object.__setattr__(self, "ratio", real("lengths bimodal: ratio", self.ratio, 1.0, _MAX_RATIO))
 
     def lengths(self, variation: float) -> LengthModel:
-        """The model, whatever the run's variation."""
         s, r = self.share, self.ratio
         over = 1.0 - s + s * r
         cov = math.sqrt(s * (1.0 - s)) * (r - 1.0) / over

@@ -59,23 +59,6 @@ from traces.base.ranges import whole
 from traces.base.rules import compiled_rule
 from traces.compiled import Array, own, types
 
-__all__ = [
-    "COUNT",
-    "DRAWS",
-    "FILL",
-    "MAX_COV",
-    "MAX_TASKS_PER_JOB",
-    "NEXT_LENGTH",
-    "NORMAL",
-    "PATTERN",
-    "SCALED",
-    "WORK",
-    "WORK_NORMAL",
-    "LengthModel",
-    "Lengths",
-    "length_kernel",
-]
-
 # How the lengths become a loop.
 FILL, COUNT, SCALED, NORMAL, WORK, WORK_NORMAL, PATTERN = range(7)
 

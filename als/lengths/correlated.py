@@ -49,7 +49,6 @@ class Correlated(Spread):
         object.__setattr__(self, "rho", real("lengths correlated: rho", self.rho, 0.0, _MAX_RHO))
 
     def model(self, cov: float) -> LengthModel:
-        """The model with this cov, above 0."""
         return LengthModel(
             self.name,
             _next_length,

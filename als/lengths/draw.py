@@ -7,17 +7,8 @@ import math
 
 import numpy as np
 
-from als.lengths.contract import (
-    FILL,
-    MAX_TASKS_PER_JOB,
-    NEXT_LENGTH,
-    NORMAL,
-    PATTERN,
-    SCALED,
-    WORK,
-    WORK_NORMAL,
-    LengthModel,
-)
+from als.lengths.contract import FILL, NEXT_LENGTH, NORMAL, PATTERN, SCALED, WORK, WORK_NORMAL, LengthModel
+from als.options import MAX_TASKS_PER_JOB
 from als.streams import TASK_LENGTHS, fill_round_keys, next_word, normal_from_word, start_stream
 from traces.base.errors import InputError, PluginError
 from traces.base.time import MAX_NS

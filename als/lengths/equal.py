@@ -28,5 +28,4 @@ class Equal:
     name: ClassVar[str] = "equal"
 
     def lengths(self, variation: float) -> LengthModel:
-        """The model, whatever the run's variation."""
         return equal_lengths()

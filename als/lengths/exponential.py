@@ -25,5 +25,4 @@ class Exponential:
     name: ClassVar[str] = "exponential"
 
     def lengths(self, variation: float) -> LengthModel:
-        """The model, whatever the run's variation."""
         return LengthModel(self.name, _next_length, cov=1.0, source="its definition")

@@ -14,8 +14,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from als.lengths.contract import COUNT, MAX_TASKS_PER_JOB, PATTERN, LengthModel
+from als.lengths.contract import COUNT, PATTERN, LengthModel
 from als.lengths.pattern import pattern_lengths
+from als.options import MAX_TASKS_PER_JOB
 from traces.base.errors import InputError, one_of, shown
 from traces.base.ranges import parse_real
 from traces.compiled import Array
@@ -25,12 +26,9 @@ UNITS = {"gflop": 1.0, "flop": 1e-9}
 
 
 def read_lengths(path: str | os.PathLike[str], unit: str = "gflop") -> Array:
-    """The lengths in a file.
-
-    ``path``: text in UTF-8, one number a line. ``unit``: of the numbers: a key of :data:`UNITS`. Returns ndarray of
-    float64: GFLOP of each task. Raises InputError if the file cannot be read, a line is not one number above 0, or
-    there is none.
-    """
+    """The lengths in a file. ``path``: text in UTF-8, one number a line. ``unit``: of the numbers: a key of :data:`UNITS`.
+    Returns ndarray of float64: GFLOP of each task. Raises InputError if the file cannot be read, a line is not one number
+    above 0, or there is none."""
     source = os.fspath(path)
     if unit not in UNITS:
         raise one_of("unit of lengths", unit, UNITS, source)

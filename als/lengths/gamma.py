@@ -49,7 +49,6 @@ class Gamma(Spread):
     name: ClassVar[str] = "gamma"
 
     def model(self, cov: float) -> LengthModel:
-        """The model with this cov, above 0."""
         # Below this the shape is beyond every float, and lengths do not differ.
         if cov < 1e-9:
             return equal_lengths(self.name)

@@ -27,6 +27,5 @@ class Lognormal(Spread):
     name: ClassVar[str] = "lognormal"
 
     def model(self, cov: float) -> LengthModel:
-        """The model with this cov, above 0."""
         s = math.sqrt(math.log1p(cov * cov))
         return LengthModel(self.name, _next_length, (s,), cov=cov, source="its definition")

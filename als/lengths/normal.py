@@ -30,7 +30,6 @@ class Normal(Spread):
     name: ClassVar[str] = "normal"
 
     def model(self, cov: float) -> LengthModel:
-        """The model with this cov, above 0."""
         return LengthModel(
             self.name, _next_length, (cov,), mode=WORK_NORMAL, cov=cov, source="two-level paper, section 5.1"
         )

@@ -47,7 +47,6 @@ class Triangular:
             raise InputError(f"{where}: first={first:g}, last={last:g}; allowed: {allowed}")
 
     def lengths(self, variation: float) -> LengthModel:
-        """The model, whatever the run's variation."""
         return LengthModel(self.name, _next_length, (self.first, self.last), mode=PATTERN, source="its definition")
 
 

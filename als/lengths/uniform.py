@@ -31,7 +31,6 @@ class Uniform(Spread):
     max_cov: ClassVar[float] = 1.0 / math.sqrt(3.0)  # numbers are not below 0
 
     def model(self, cov: float) -> LengthModel:
-        """The model with this cov, above 0."""
         # At the largest cov the product may be above 1 by a rounding.
         half = min(1.0, math.sqrt(3.0) * cov)
         return LengthModel(self.name, _next_length, (half,), cov=cov, source="its definition")

@@ -121,8 +121,7 @@ def network_model(spec: str, where: str = "") -> NetworkModel:
     PluginError
         If it cannot be loaded, or is no model.
     """
-    where = where or str(NETWORK)
-    where = at(where, spec)
+    where = at(where or str(NETWORK), spec)
     if not isinstance(spec, str):
         raise InputError(f"{where}: {shown(spec)} is not a string; known: {', '.join(MODELS)}")
     if not spec:

@@ -23,11 +23,9 @@ ALL_PAIRS = 16
 
 @compiled(inner=True)
 def route(net: NetworkState, src: int, dst: int, keys: Array) -> int:
-    """The links from host ``src`` to another host ``dst``.
-
-    ``src``, ``dst``: numbers in the machine; not equal. ``keys``, int64 array (at least MAX_ROUTE,): written: the
-    links' keys in the order of the route. Returns how many they are, 1 to MAX_ROUTE.
-    """
+    """The links from host ``src`` to another host ``dst``. ``src``, ``dst``: numbers in the machine; not equal. ``keys``,
+    int64 array (at least MAX_ROUTE,): written: the links' keys in the order of the route. Returns how many they are, 1 to
+    MAX_ROUTE."""
     kind = net.topology
     if kind == net_state.FULL:
         return full_route(net.n_hosts, src, dst, keys)

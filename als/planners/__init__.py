@@ -48,8 +48,7 @@ def planner(name: str, where: str = "", *, also: tuple[str, ...] = ()) -> Planne
     PluginError
         If what a file or a package gives is no planner, or its first small graph shows that it is at fault.
     """
-    where = where or str(ALS)
-    where = at(where, name)
+    where = at(where or str(ALS), name)
     found = resolve("planner", name, PLANNERS, "twolevel.planners", Planner, where, also)
     return found if name in PLANNERS else _tried(found)
 

@@ -155,11 +155,9 @@ def latest_arrival(arrivals: Arrivals) -> float:
 def earliest_completion(
     arrivals: Arrivals, task: int, gflop: float, speed: Array, free: Array
 ) -> tuple[float, float, int]:
-    """Where a task would be completed first, if it is put behind the tasks of a core.
-
-    ``speed``, ``free``, float64 arrays (P,): GFLOP/s of each core; end of its last task, s. Returns ``completion``,
-    ``start``: its end and begin, s; ``core``: the lowest core with that end.
-    """
+    """Where a task would be completed first, if it is put behind the tasks of a core. ``speed``, ``free``, float64 arrays
+    (P,): GFLOP/s of each core; end of its last task, s. Returns ``completion``, ``start``: its end and begin, s; ``core``:
+    the lowest core with that end."""
     find_arrivals(arrivals, task)
     best, best_start, best_core = math.inf, 0.0, -1
     length, length_at = 0.0, 0.0

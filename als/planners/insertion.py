@@ -16,12 +16,9 @@ INSERTION_INTS_PER_CORE: Final = SLOT_INTS_PER_CORE + ARRIVAL_INTS
 
 @compiled(inner=True)
 def insert_task(arrivals: Arrivals, slots: Slots, task: int, gflop: float, speed: Array, later: Array) -> float:
-    """Plan a task where its end, and what comes after it, are earliest; of equals, on the lowest core. Returns its
-    begin, s.
-
-    ``speed``, float64 array (P,): GFLOP/s of each core; at least one is above 0. ``later``, float64 array (P,): what is
-    to be added to the end on each core before ends are compared, s, >= 0.
-    """
+    """Plan a task where its end, and what comes after it, are earliest; of equals, on the lowest core. Returns its begin, s.
+    ``speed``, float64 array (P,): GFLOP/s of each core; at least one is above 0. ``later``, float64 array (P,): what is to be
+    added to the end on each core before ends are compared, s, >= 0."""
     find_arrivals(arrivals, task)
     best, best_begin, best_core, best_slot = math.inf, 0.0, -1, 0
     length, length_at = 0.0, 0.0

@@ -26,8 +26,7 @@ _ROUNDING: Final = 1e-15
 class Slots(NamedTuple):
     """The slots of all cores."""
 
-    # float64 arrays (at least 4·N,): begin and end of the slots between tasks, s; those of a core in one piece, in time
-    # order
+    # float64 arrays (at least 4·N,): begin and end of the slots between tasks, s; those of a core in one piece, in time order
     opens: Array
     closes: Array
     behind: Array  # float64 array (P,): end of the last task of each core: where its last slot begins, s

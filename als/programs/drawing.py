@@ -128,19 +128,16 @@ def draw_program(
     """Draw the tasks of a job, part by part.
 
     - ``lengths``: float64 (room,)
-    - ``part_first``, int64 (parts + 1 or more,): written: where the tasks of each part begin, and after the last where
-      they end; if they cannot be drawn, first of all the phase that is to blame
-    - ``place``: the job's program
+    - ``part_first``, int64 (parts + 1 or more,): written: where the tasks of each part begin, and after the last where they
+      end; if they cannot be drawn, first of all the phase that is to blame
     - ``seed``, ``job``: key of the job's streams; the round keys stay in ``room.keys``
     - ``room``: work space; the edges, if a phase is a graph
     - ``n_cores``: P
     - ``core_gflop``: its length over P, L/P, GFLOP
-    - ``speed_gflops``: of the machine's slowest core, GFLOP/s: the speed at which a job computes L/P in its recorded
-      run time
+    - ``speed_gflops``: of the machine's slowest core, GFLOP/s: the speed at which a job computes L/P in its recorded run time
     - ``bytes_per_gflop``: how many bytes take as long as a GFLOP of work, for graphs that say how much they communicate
 
-    Returns the number of tasks; or as ``als.lengths.draw.draw_loop``; ``NO_ROOM`` also if there is too little for the
-    edges.
+    Returns the number of tasks; or as ``als.lengths.draw.draw_loop``; ``NO_ROOM`` also if there is too little for the edges.
     """
     fill_round_keys(room.keys, seed, np.uint64(job))
     start_stream(room.cursor, TASK_LENGTHS)

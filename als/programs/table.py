@@ -16,8 +16,9 @@ from als.graphs.draw import fault as graph_fault
 from als.graphs.draw import room as graph_room
 from als.graphs.table import DrawingRoom, graph_table, new_drawing_room
 from als.lengths import LengthModel
-from als.lengths.contract import MAX_TASKS_PER_JOB, NEXT_LENGTH
+from als.lengths.contract import NEXT_LENGTH
 from als.lengths.draw import IMPOSSIBLE, fault, room
+from als.options import MAX_TASKS_PER_JOB
 from als.planners import Planner
 from als.programs.drawing import HOOKS, Lengths, ProgramTable, draw_program
 from als.programs.program import Graph, Loop, Program, Serial
@@ -37,11 +38,9 @@ __all__ = [
 
 
 class Programs:
-    """The programs of a run, looked up and made into a table.
-
-    ``programs``: filled: each loop says its technique. ``variation``: the run's, for lengths that are given none of
-    their own. Raises InputError, PluginError if something that they name cannot be.
-    """
+    """The programs of a run, looked up and made into a table. ``programs``: filled: each loop says its technique.
+    ``variation``: the run's, for lengths that are given none of their own. Raises InputError, PluginError if something that
+    they name cannot be."""
 
     def __init__(self, programs: Sequence[Program], variation: float) -> None:
         self._programs = tuple(programs)
@@ -181,7 +180,6 @@ class Programs:
     def fault(self, status: int, place: int, part_first: Array, job: str = "") -> Exception:
         """The error for an answer of :func:`draw_program` that is no number of tasks.
 
-        - ``place``: the job's program
         - ``part_first``: as :func:`draw_program` has left it
         - ``job``: as ``"job 17: "`` where it is known
         """
@@ -237,11 +235,9 @@ def drawn_program(
     speed_gflops: float,
     bytes_per_gflop: float,
 ) -> DrawnProgram:
-    """The tasks of one job, and what they need of each other.
-
-    ``place``: the job's program. ``seed``, ``job``, ``n_cores``, ``core_gflop``, ``speed_gflops``, ``bytes_per_gflop``:
-    as for :func:`draw_program`. Raises InputError, PluginError if the tasks cannot be drawn.
-    """
+    """The tasks of one job, and what they need of each other. ``place``: the job's program. ``seed``, ``job``, ``n_cores``,
+    ``core_gflop``, ``speed_gflops``, ``bytes_per_gflop``: as for :func:`draw_program`. Raises InputError, PluginError if the
+    tasks cannot be drawn."""
     part_first, memo, has_graph = np.zeros(programs.most_parts + 1, np.int64), programs.draw_memo, programs.has_graph
     size, n_edges = programs.room(np.array([place]), np.array([n_cores]))
     while True:

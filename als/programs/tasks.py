@@ -12,9 +12,9 @@ import functools
 from dataclasses import dataclass
 
 from als.lengths import lengths as length_model
-from als.lengths.contract import MAX_TASKS_PER_JOB, LengthModel
+from als.lengths.contract import LengthModel
 from als.lengths.draw import drawn
-from als.options import LENGTHS, TASKS_PER_CORE, VARIATION
+from als.options import LENGTHS, MAX_TASKS_PER_JOB, TASKS_PER_CORE, VARIATION
 from traces.base.errors import InputError
 from traces.base.shared_options import SEED
 from traces.base.time import duration_ns

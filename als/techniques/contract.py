@@ -60,9 +60,8 @@ STEP = 3  # number of the time step, from 0
 NOW_NS = 4  # instant at which the request is served
 LAST_SIZE = 5  # tasks of this core's last chunk; 0 if it had none since the job began, or was told of already
 LAST_WORK_NS = 6  # time of that chunk's tasks, from the first's start to the last's end
-LAST_TOTAL_NS = (
-    7  # from the core's request for that chunk to its end: with overhead, messages and waiting for the master
-)
+# from the core's request for that chunk to its end: with overhead, messages and waiting for the master
+LAST_TOTAL_NS = 7
 LAST_SQUARES = 8  # sum over its tasks of (time - their mean time)², ns² (if ``learns``)
 UNIFORM = 9  # a number between 0 and 1, drawn anew for each request (if ``random``)
 FIRST = 10  # written by a technique that ``places``: the first task of the chunk, counted within the loop

@@ -17,11 +17,8 @@ _CORES: Final = 2
 
 
 def try_out(technique: Technique) -> None:
-    """Ask a rule for the chunks of a loop of 16 tasks on two cores, or on those that its weights are for.
-
-    Raises PluginError if it raises, writes outside the arrays that it is given, is killed, or is not made by
-    ``technique_kernel``.
-    """
+    """Ask a rule for the chunks of a loop of 16 tasks on two cores, or on those that its weights are for. Raises PluginError
+    if it raises, writes outside the arrays that it is given, is killed, or is not made by ``technique_kernel``."""
     who = f"technique {technique.name}"
     signature = NEXT_CHUNK if technique.plain else NEXT_CHUNK_FULL
     trial = partial(_simulate_loop, who, technique)

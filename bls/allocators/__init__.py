@@ -46,8 +46,7 @@ def allocator(name: str, *, where: str = "") -> Allocator:
     InputError
         If there is none; the message lists the known ones, nearest first.
     """
-    where = where or str(ALLOCATOR)
-    where = at(where, name)
+    where = at(where or str(ALLOCATOR), name)
     return resolve("allocator", name, ALLOCATORS, "twolevel.allocators", Allocator, where)
 
 

@@ -53,12 +53,9 @@ _MEASURES = ("ks", "kuiper", "wasserstein")
 
 
 def gflop(workload: Workload, core_gflops: float | None = None) -> Array:
-    """The work of each job in GFLOP: run time × the speed of all that it asks for; float64, shape (n,).
-
-    ``workload``: its header may say the speed of a core (``CoreGflops``) and, for a further column ``gpu``, of a card
-    (``GpuGflops``), as those of generated workloads do. ``core_gflops``: the speed of a core in GFLOP/s where the
-    header says none; by default 1.
-    """
+    """The work of each job in GFLOP: run time × the speed of all that it asks for; float64, shape (n,). ``workload``: its
+    header may say the speed of a core (``CoreGflops``) and, for a further column ``gpu``, of a card (``GpuGflops``), as those
+    of generated workloads do. ``core_gflops``: the speed of a core in GFLOP/s where the header says none; by default 1."""
     facts = header_facts(workload.header)
     speed = _speed(facts.get("CoreGflops")) or core_gflops or 1.0
     every_second = workload.cores * speed
@@ -84,10 +81,8 @@ def _source_speed(source: Workload, generated: Workload) -> float | None:
 
 
 def _samples(workload: Workload, core_gflops: float | None, chosen: Array | None = None) -> dict[str, Array]:
-    """Of each cycle the shares of its bins, of each other quantity a sorted sample.
-
-    ``chosen``: rows of jobs, and of the times since the job before where that is of the same week.
-    """
+    """Of each cycle the shares of its bins, of each other quantity a sorted sample. ``chosen``: rows of jobs, and of the
+    times since the job before where that is of the same week."""
     calendar = Calendar.of(workload)
     rows = np.arange(len(workload)) if chosen is None else np.flatnonzero(chosen)
     submit = workload.submit_ns[rows]
@@ -158,12 +153,9 @@ def likeness_table(source: Workload, generated: Workload) -> list[dict[str, Any]
 
 
 def distributions(source: Workload, generated: Workload) -> list[dict[str, Any]]:
-    """What ``traces.figures.workload.likeness`` draws: the shares of jobs by hour, weekday, month and work.
-
-    Returns list of dict: ``panel`` ("hour", "weekday", "month", "work"), ``at`` (the hour 0 to 23, the weekday 0
-    (Monday) to 6, the month 1 to 12, the middle of a bin in log10 GFLOP), ``source`` and ``generated`` (shares, which
-    sum to 1 in each panel).
-    """
+    """What ``traces.figures.workload.likeness`` draws: the shares of jobs by hour, weekday, month and work. Returns list of
+    dict: ``panel`` ("hour", "weekday", "month", "work"), ``at`` (the hour 0 to 23, the weekday 0 (Monday) to 6, the month 1
+    to 12, the middle of a bin in log10 GFLOP), ``source`` and ``generated`` (shares, which sum to 1 in each panel)."""
     speed = _source_speed(source, generated)
     first, second = _samples(source, speed), _samples(generated, speed)
     rows = [

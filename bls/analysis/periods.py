@@ -35,7 +35,6 @@ def periods(workload: Workload, calendar: Calendar, n_cores: int, work: Array, k
     """What is submitted in every year, month, week (from Monday), day or hour from the first submit to the last.
 
     - ``workload``, ``calendar``: the log, and its calendar
-    - ``n_cores``: cores of the platform
     - ``work``, float64 (n,): :func:`bls.analysis.statistics.work_core_s`
     - ``kind``, {"year", "month", "week", "day", "hour"}: what is counted by
     """

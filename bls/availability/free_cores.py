@@ -160,23 +160,13 @@ def free_lowest(
 ) -> tuple[int, int]:
     """Append the ``n_cores`` lowest free cores of [lo, hi) to ascending intervals; all of them if there are not so many.
 
-    Parameters
-    ----------
-    words, starts : int64
-        The set; only looked at.
-    lo, hi : int
-        Where to look; not below what is in the intervals already.
-    n_cores : int
-        How many cores, from 0.
-    n_out : int
-        How many intervals there are already. A run that begins where the last of them ends is joined to it.
-    out_lo, out_hi : int64
-        The intervals.
+    - ``words``, ``starts``, int64: the set; only looked at
+    - ``lo``, ``hi``: where to look; not below what is in the intervals already
+    - ``n_cores``: how many cores, from 0
+    - ``n_out``: how many intervals there are already. A run that begins where the last of them ends is joined to it.
+    - ``out_lo``, ``out_hi``: int64
 
-    Returns
-    -------
-    tuple of int
-        How many intervals there are now, and how many cores are still missing.
+    Returns how many intervals there are now, and how many cores are still missing.
     """
     # In one piece, though `free_next` and `free_stop` would say it: to call them costs more than what they do.
     left = n_cores

@@ -56,36 +56,16 @@ _KEYS = {
 
 @dataclass(frozen=True)
 class Window:
-    """One window.
+    """One window. Raises InputError if a value cannot be used; the message begins with its name."""
 
-    Parameters
-    ----------
-    kind : {"maintenance", "reservation"}
-        What it is.
-    name : str
-        1 to 100 printable characters.
-    begin_ns, end_ns : int
-        Instants.
-    hosts : str
-        Host numbers, as ``0-3``.
-    cores : str
-        Core numbers; a reservation has either hosts or cores, a maintenance has hosts.
-    jobs : str
-        Job numbers of a reservation, as ``17 20-25``.
-
-    Raises
-    ------
-    InputError
-        If a value cannot be used; the message begins with its name.
-    """
-
-    kind: str
-    name: str
+    kind: str  # {"maintenance", "reservation"}: what it is
+    name: str  # 1 to 100 printable characters
+    # instants
     begin_ns: int
     end_ns: int
-    hosts: str = ""
-    cores: str = ""
-    jobs: str = ""
+    hosts: str = ""  # host numbers, as ``0-3``
+    cores: str = ""  # core numbers; a reservation has either hosts or cores, a maintenance has hosts
+    jobs: str = ""  # job numbers of a reservation, as ``17 20-25``
 
     def __post_init__(self) -> None:
         printable_name("name", self.name)
@@ -111,31 +91,19 @@ class Window:
 
 @dataclass(frozen=True, eq=False)
 class Windows(Columns):
-    """The windows on a platform as arrays, by (begin, kind in the order of ``KINDS``, place). Arrays are read-only.
+    """The windows on a platform as arrays, by (begin, kind in the order of ``KINDS``, place). Arrays are read-only."""
 
-    Attributes
-    ----------
-    windows : tuple of Window, length W
-        As they were given, in this order.
-    begin_ns, end_ns : ndarray of int64, shape (W,)
-        Instants.
-    is_reservation : ndarray of int64, shape (W,)
-        1 for a reservation, 0 for a maintenance.
-    core_first : ndarray of int64, shape (W + 1,)
-        Window ``w`` has the intervals ``core_first[w]:core_first[w + 1]`` of ``core_lo`` and ``core_hi``.
-    core_lo, core_hi : ndarray of int64
-        Half-open intervals of cores, ascending and disjoint within a window.
-    host_first, host_lo, host_hi : ndarray of int64
-        The same of the hosts of a maintenance; a reservation has none here.
-    """
-
-    windows: tuple[Window, ...]
+    windows: tuple[Window, ...]  # as they were given, in this order
+    # (W,): instants
     begin_ns: Array
     end_ns: Array
-    is_reservation: Array
+    is_reservation: Array  # (W,): 1 for a reservation, 0 for a maintenance
+    # (W + 1,): window ``w`` has the intervals ``core_first[w]:core_first[w + 1]`` of ``core_lo`` and ``core_hi``
     core_first: Array
+    # ndarray of int64: half-open intervals of cores, ascending and disjoint within a window
     core_lo: Array
     core_hi: Array
+    # ndarray of int64: the same of the hosts of a maintenance; a reservation has none here
     host_first: Array
     host_lo: Array
     host_hi: Array
@@ -144,14 +112,9 @@ class Windows(Columns):
         return len(self.windows)
 
     def of_jobs(self, workload: Workload) -> Array:
-        """The window that each job runs in: int64, shape (n,), -1 for a job that is in no reservation.
-
-        Raises
-        ------
-        InputError
-            If a job of a reservation is not in the workload, is in two reservations, is wider or estimated longer
-            than its reservation, or is submitted too late for it.
-        """
+        """The window that each job runs in: int64, shape (n,), -1 for a job that is in no reservation. Raises InputError if a
+        job of a reservation is not in the workload, is in two reservations, is wider or estimated longer than its
+        reservation, or is submitted too late for it."""
         column = np.full(len(workload), -1, np.int64)
         by_number = np.argsort(workload.job_id)
         numbers = workload.job_id[by_number]
@@ -192,14 +155,8 @@ def _check_job(workload: Workload, row: int, window: Window, width: int) -> None
 
 
 def windows(given: Sequence[Window], platform: Platform) -> Windows:
-    """The arrays of some windows.
-
-    Raises
-    ------
-    InputError
-        If a name is used twice, a host or core is not the platform's, or two windows share a core at an instant;
-        the message names them.
-    """
+    """The arrays of some windows. Raises InputError if a name is used twice, a host or core is not the platform's, or
+    two windows share a core at an instant; the message names them."""
     names: set[str] = set()
     for window in given:
         if window.name in names:
@@ -249,25 +206,13 @@ def _check_shared(order: Sequence[Window], cores: Sequence[list[tuple[int, int]]
 
 
 def load_windows(path: str | os.PathLike[str], platform: Platform) -> Windows:
-    """The windows of a TOML file.
-
-    Raises
-    ------
-    InputError
-        One line that names the file and the key or the windows.
-    """
+    """The windows of a TOML file. Raises InputError: one line that names the file and the key or the windows."""
     source = os.fspath(path)
     return parse_windows(read_text(path, "window file", "TOML"), platform, source)
 
 
 def parse_windows(text: str, platform: Platform, source: str = "windows") -> Windows:
-    """The windows of a TOML text; ``source`` is its name for messages.
-
-    Raises
-    ------
-    InputError
-        As :func:`load_windows`.
-    """
+    """The windows of a TOML text; ``source`` is its name for messages. Raises InputError as :func:`load_windows`."""
     table = parse_toml(text, source)
     check_keys(table, KINDS, f"{source}: ")
     found: list[Window] = []

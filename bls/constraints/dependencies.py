@@ -20,30 +20,15 @@ _SHOWN = 10
 
 @dataclass(frozen=True, eq=False)
 class Dependencies(Columns):
-    """The dependencies of a workload's jobs, by row. Arrays are read-only int64.
+    """The dependencies of a workload's jobs, by row. Arrays are read-only int64."""
 
-    Attributes
-    ----------
-    depends_on : ndarray, shape (n,)
-        Row of the preceding job, of several the first that the workload has; -1 for none.
-    think_ns : ndarray, shape (n,)
-        Time from that job's end to the submit; 0 where there is none.
-    waits_for : ndarray, shape (n,)
-        For how many jobs each one waits.
-    child_first : ndarray, shape (n + 1,)
-        The jobs that depend on row ``r`` are ``child_row[child_first[r]:child_first[r + 1]]``.
-    child_row : ndarray, shape (m,)
-        Rows, ascending within a parent.
-    missing : int
-        How many jobs name a preceding job that is not in the workload. They do not wait for it.
-    """
-
-    depends_on: Array
-    think_ns: Array
-    waits_for: Array
+    depends_on: Array  # (n,): row of the preceding job, of several the first that the workload has; -1 for none
+    think_ns: Array  # (n,): time from that job's end to the submit; 0 where there is none
+    waits_for: Array  # (n,): for how many jobs each one waits
+    # (n + 1,): the jobs that depend on row ``r`` are ``child_row[child_first[r]:child_first[r + 1]]``
     child_first: Array
-    child_row: Array
-    missing: int
+    child_row: Array  # (m,): rows, ascending within a parent
+    missing: int  # how many jobs name a preceding job that is not in the workload. They do not wait for it.
 
     def __len__(self) -> int:
         """How many jobs depend on another."""
@@ -58,12 +43,8 @@ class Dependencies(Columns):
 def dependencies(workload: Workload) -> Dependencies:
     """The dependencies that a workload's ``preceding``, ``also_preceding`` and ``think_ns`` say.
 
-    A preset job runs already, so that it waits for nothing.
-
-    Raises
-    ------
-    InputError
-        If jobs wait for each other in a circle, or a job for itself; the message names them.
+    A preset job runs already, so that it waits for nothing. Raises InputError if jobs wait for each other in a circle,
+    or a job for itself; the message names them.
     """
     n = len(workload)
     by_number = np.argsort(workload.job_id)

@@ -22,31 +22,16 @@ _WORD = 32
 
 @dataclass(frozen=True, eq=False)
 class JobConstraints:
-    """Everything about n jobs that is not in the workload itself. None: there is no such thing.
+    """Everything about n jobs that is not in the workload itself. None: there is no such thing."""
 
-    Attributes
-    ----------
-    partition : int64 (n,) or None
-        Each job's partition of the platform; None where the platform names none.
-    requests : Requests or None
-        What a unit of each job asks for; None: a core.
-    dependencies : Dependencies or None
-    windows : Windows or None
-        Reservations and maintenance.
-    outages : Outages or None
-        Failures of hosts.
-    widths : Widths or None
-        Between which numbers of cores the jobs' widths may change; None: they do not.
-    cores_differ : bool
-        Whether the engine keeps track of single cores although these jobs ask for nothing else: others of the same run may.
-    """
-
+    # int64 (n,) or None: each job's partition of the platform; None where the platform names none
     partition: Array | None = None
-    requests: Requests | None = None
+    requests: Requests | None = None  # what a unit of each job asks for; None: a core
     dependencies: Dependencies | None = None
-    windows: Windows | None = None
-    outages: Outages | None = None
-    widths: Widths | None = None
+    windows: Windows | None = None  # reservations and maintenance
+    outages: Outages | None = None  # failures of hosts
+    widths: Widths | None = None  # between which numbers of cores the jobs' widths may change; None: they do not
+    # whether the engine keeps track of single cores although these jobs ask for nothing else: others of the same run may
     cores_differ: bool = False
 
     @property

@@ -56,19 +56,12 @@ _MAX_SEED = SEED.highest
 
 @dataclass(frozen=True)
 class OutageModel:
-    """Exponentially distributed times up and down.
+    """Exponentially distributed times up and down."""
 
-    Parameters
-    ----------
-    mtbf_ns, mttr_ns : int
-        Mean time up to a failure, and from it to the repair; 1 to 2**62.
-    seed : int
-        0 to 2**64 - 1.
-    """
-
+    # mean time up to a failure, and from it to the repair; 1 to 2**62
     mtbf_ns: int
     mttr_ns: int
-    seed: int
+    seed: int  # 0 to 2**64 - 1
 
     def __post_init__(self) -> None:
         whole("mtbf", self.mtbf_ns, 1, MAX_NS)
@@ -90,29 +83,17 @@ class OutageModel:
 
 @dataclass(frozen=True, eq=False)
 class Outages(Columns):
-    """The outages of every host. Arrays are read-only int64.
+    """The outages of every host. Arrays are read-only int64."""
 
-    Attributes
-    ----------
-    first : ndarray, shape (n_hosts + 1,)
-        Host ``h`` has the outages ``first[h]:first[h + 1]``.
-    down_ns, up_ns : ndarray
-        It is down in [down, up); ascending and disjoint within a host, but for what is at ``NEVER`` (2**62) and so
-        does not happen: an ``up_ns`` of a host that is never repaired, or both.
-    known_until_ns : int
-        All outages that begin before this instant are here. ``NEVER`` if these are all; else :meth:`extend` gives more.
-    model : OutageModel or None
-        What they are drawn from.
-    drained : Outages or None
-        When hosts are drained, in the same way; None if none ever is.
-    """
-
-    first: Array
+    first: Array  # (n_hosts + 1,): host ``h`` has the outages ``first[h]:first[h + 1]``
+    # it is down in [down, up); ascending and disjoint within a host, but for what is at ``NEVER`` (2**62) and so does
+    # not happen: an ``up_ns`` of a host that is never repaired, or both
     down_ns: Array
     up_ns: Array
+    # all outages that begin before this instant are here. ``NEVER`` if these are all; else :meth:`extend` gives more.
     known_until_ns: int = NEVER
-    model: OutageModel | None = None
-    drained: Outages | None = None
+    model: OutageModel | None = None  # what they are drawn from
+    drained: Outages | None = None  # when hosts are drained, in the same way; None if none ever is
 
     @property
     def n_hosts(self) -> int:
@@ -128,12 +109,7 @@ class Outages(Columns):
 
 def drainable(found: Outages | None, n_hosts: int) -> Outages:
     """The same outages, and of each host a drain that never happens (``bls.simulator.BatchSimulator.drain`` moves it).
-
-    Raises
-    ------
-    InputError
-        If hosts are drained already.
-    """
+    Raises InputError if hosts are drained already."""
     if found is not None and found.drained is not None:
         raise InputError("failures: hosts are drained; allowed: state down, or no drains by the simulation")
     first, never = np.arange(n_hosts + 1), np.full(n_hosts, NEVER)
@@ -157,21 +133,12 @@ def modelled_outages(model: OutageModel, n_hosts: int, count: int = _FIRST_DRAW)
 def outages(spec: str, platform: Platform, *, seed: int = SEED.default, where: str = "") -> Outages:
     """What a user gives: ``mtbf:LENGTH,mttr:LENGTH[,seed:N]``, or the file of a trace.
 
-    Parameters
-    ----------
-    spec : str
-        The model or the file.
-    platform : Platform
-        Whose hosts fail.
-    seed : int
-        Of a model that does not say one.
-    where : str
-        The option it was given in, for messages.
+    - ``spec``: the model or the file
+    - ``platform``: whose hosts fail
+    - ``seed``: of a model that does not say one
+    - ``where``: the option it was given in, for messages
 
-    Raises
-    ------
-    InputError
-        If it is neither, or a value or line of it cannot be used.
+    Raises InputError if it is neither, or a value or line of it cannot be used.
     """
     where = where or str(FAILURES)
     if not spec.startswith("mtbf:"):
@@ -195,14 +162,9 @@ def outages(spec: str, platform: Platform, *, seed: int = SEED.default, where: s
 
 
 def read_outages(path: str | os.PathLike[str], platform: Platform) -> Outages:
-    """The outages of a trace.
-
-    Raises
-    ------
-    InputError
-        One line that names the file and the line: columns are missing or unknown, a host is not the platform's, a
-        time is none, an outage does not end after it begins, a state is unknown, or two of a host in the same state overlap.
-    """
+    """The outages of a trace. Raises InputError: one line that names the file and the line: columns are missing or unknown, a
+    host is not the platform's, a time is none, an outage does not end after it begins, a state is unknown, or two of a host
+    in the same state overlap."""
     source = os.fspath(path)
     lines = read_csv(path, "trace of outages")
     _, header = next(lines)

@@ -19,26 +19,13 @@ BEYOND_LIMITS = "beyond its partition's limits"
 def assign(workload: Workload, platform: Platform) -> tuple[Workload, Array]:
     """The partition of each job: the first whose numbers have the job's, else the default one.
 
-    Parameters
-    ----------
-    workload : Workload
-        Any. What is given back may be given again, and stays the same.
-    platform : Platform
-        Its partitions; where it has none, all jobs belong to partition 0 of :func:`partition_table`.
+    - ``workload``: any. What is given back may be given again, and stays the same.
+    - ``platform``: its partitions; where it has none, all jobs belong to partition 0 of :func:`partition_table`
 
-    Returns
-    -------
-    workload : Workload
-        The jobs that can run in their partition. The others are counted as rejects, each under the first reason
-        that applies: wider than any partition (``TOO_WIDE``), ``NO_PARTITION``, or ``BEYOND_LIMITS``: it asks for
-        fewer or more cores or a longer time than its partition allows or ever has free for it.
-    partition : ndarray of int64, shape (n,)
-        Row of each job's partition in :func:`partition_table`.
-
-    Raises
-    ------
-    InputError
-        If no job is left.
+    Returns ``workload``: the jobs that can run in their partition. The others are counted as rejects, each under the
+    first reason that applies: wider than any partition (``TOO_WIDE``), ``NO_PARTITION``, or ``BEYOND_LIMITS``: it asks
+    for fewer or more cores or a longer time than its partition allows or ever has free for it; ``partition``, int64
+    (n,): row of each job's partition in :func:`partition_table`. Raises InputError if no job is left.
     """
     column, reasons = partitions_of(workload, platform)
     rejected = np.any([*reasons.values()], axis=0)

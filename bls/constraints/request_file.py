@@ -40,32 +40,15 @@ def read_request_file(
 ) -> dict[str, Array]:
     """The columns of a request file.
 
-    Parameters
-    ----------
-    path : path
-        The file.
-    workload : Workload
-        The jobs.
-    columns : sequence of str
-        What it may have beside ``job_id``.
-    known : ndarray of int64
-        Job numbers that it may name beside the workload's; their lines are checked and left aside.
-    readers : mapping of str to callable, optional
-        How the values of those columns are read that are no whole numbers: ``read(where, text)`` gives an int from 0, or raises
-        an ``InputError`` whose message begins with ``where``.
-    kind : str, default "request file"
-        What the file is called where it is none.
+    - ``columns``: what it may have beside ``job_id``
+    - ``known``, ndarray of int64: job numbers that it may name beside the workload's; their lines are checked and left aside
+    - ``readers``: how the values of those columns are read that are no whole numbers: ``read(where, text)`` gives an int from
+      0, or raises an ``InputError`` whose message begins with ``where``
+    - ``kind``: what the file is called where it is none
 
-    Returns
-    -------
-    dict of str to ndarray of int64, shape (n,)
-        The file's columns by row of the workload; -1 where it says nothing.
-
-    Raises
-    ------
-    InputError
-        One line that names the file and the line: a column or job is unknown, a job has two lines, a value is no whole
-        number, or ``unit_cores`` does not divide the job's cores.
+    Returns dict of str to ndarray of int64, shape (n,): the file's columns by row of the workload; -1 where it says
+    nothing. Raises InputError: one line that names the file and the line: a column or job is unknown, a job has two
+    lines, a value is no whole number, or ``unit_cores`` does not divide the job's cores.
     """
     source = os.fspath(path)
     lines = read_csv(source, kind)

@@ -34,30 +34,16 @@ _TOO_MUCH = MAX_AMOUNT + 1
 
 @dataclass(frozen=True, eq=False)
 class Requests:
-    """What the jobs of a workload ask for, by row. Arrays are read-only int64.
+    """What the jobs of a workload ask for, by row. Arrays are read-only int64."""
 
-    Attributes
-    ----------
-    resource_names, licence_names : tuple of str
-        The platform's, R and L of them.
-    unit_cores : ndarray, shape (n,)
-        Cores of a unit, from 1; divides the job's cores.
-    per_unit : ndarray, shape (n, R)
-        What each unit asks for of its host; memory in KB.
-    licences : ndarray, shape (n, L)
-        What the job asks for of the machine.
-    switches : ndarray, shape (n,)
-        The most leaf switches that the job accepts; 0 for any.
-    begin_ns : ndarray, shape (n,), optional
-        The instants from which jobs may join the queue, where a file says them; -1 where it says nothing.
-    """
-
+    # the platform's, R and L of them
     resource_names: tuple[str, ...]
     licence_names: tuple[str, ...]
-    unit_cores: Array
-    per_unit: Array
-    licences: Array
-    switches: Array
+    unit_cores: Array  # (n,): cores of a unit, from 1; divides the job's cores
+    per_unit: Array  # (n, R): what each unit asks for of its host; memory in KB
+    licences: Array  # (n, L): what the job asks for of the machine
+    switches: Array  # (n,): the most leaf switches that the job accepts; 0 for any
+    # (n,): the instants from which jobs may join the queue, where a file says them; -1 where it says nothing
     begin_ns: Array | None = None
 
     def __post_init__(self) -> None:
@@ -173,26 +159,13 @@ def fit_requests(
 ) -> tuple[Workload, Array, Requests]:
     """The jobs whose requests the empty machine can meet.
 
-    Parameters
-    ----------
-    workload, partition
-        As ``bls.constraints.partition_assignment.assign`` gives them.
-    asked : Requests
-        Of these jobs.
-    platform : Platform
-        All of its hosts being free.
+    - ``workload``, ``partition``: as ``bls.constraints.partition_assignment.assign`` gives them
+    - ``asked``: of these jobs
+    - ``platform``: all of its hosts being free
 
-    Returns
-    -------
-    workload, partition, requests
-        Without the jobs that could never run, which are counted as rejects (``ASKS_TOO_MUCH``): the hosts of their
-        partition, or the leaf switches they accept, have no room for so many of their units, or the machine has too
-        few licences.
-
-    Raises
-    ------
-    InputError
-        If no job is left.
+    Returns workload, partition, requests: without the jobs that could never run, which are counted as rejects
+    (``ASKS_TOO_MUCH``): the hosts of their partition, or the leaf switches they accept, have no room for so many of
+    their units, or the machine has too few licences. Raises InputError if no job is left.
     """
     never = never_fits(workload, partition, asked, platform)
     count = int(np.count_nonzero(never))

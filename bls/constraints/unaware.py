@@ -40,13 +40,8 @@ _LOWEST = ("first-fit", "lowest")
 
 
 def unaware_of(policy: object) -> frozenset[str]:
-    """What a policy knows nothing of.
-
-    Raises
-    ------
-    PluginError
-        If its attribute ``unaware_of`` is no collection of names of :data:`UNAWARE`.
-    """
+    """What a policy knows nothing of. Raises PluginError if its attribute ``unaware_of`` is no collection of names of
+    :data:`UNAWARE`."""
     said: object = getattr(policy, "unaware_of", ())
     names = frozenset(said) if isinstance(said, Collection) and not isinstance(said, str) else None
     if names is None or not names <= UNAWARE.keys():
@@ -66,13 +61,7 @@ def check_aware(
     *,
     limits_power: bool,
 ) -> None:
-    """That a run has nothing that its policy knows nothing of.
-
-    Raises
-    ------
-    InputError
-        If it has.
-    """
+    """That a run has nothing that its policy knows nothing of. Raises InputError if it has."""
     unaware = unaware_of(policy)
     if not unaware:
         return
@@ -93,13 +82,8 @@ def check_aware(
 
 
 def check_signals(policy: object, signals: Signals | None) -> None:
-    """That a run has the signals that its policy says it needs, ``needs_signals``: columns of their file.
-
-    Raises
-    ------
-    InputError
-        If it has not.
-    """
+    """That a run has the signals that its policy says it needs, ``needs_signals``: columns of their file. Raises
+    InputError if it has not."""
     for needed in getattr(policy, "needs_signals", ()):
         if signals is None or needed not in signals.values:
             name, words = (

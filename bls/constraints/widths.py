@@ -39,13 +39,9 @@ _HIGHEST = 1e6
 
 @dataclass(frozen=True)
 class Widths(Columns):
-    """Between which numbers of cores the width of each job may change; both are what it asks for where it may not.
+    """Between which numbers of cores the width of each job may change; both are what it asks for where it may not."""
 
-    Attributes
-    ----------
-    min_cores, max_cores : ndarray of int64, shape (n,)
-    """
-
+    # (n,)
     min_cores: Array
     max_cores: Array
 
@@ -67,12 +63,7 @@ class Share:
 
 def share_of(text: str) -> Share | None:
     """``0.5`` or ``0.5:0.25:2`` as a share of the jobs; None if it is not written so: then it is the name of a file.
-
-    Raises
-    ------
-    InputError
-        If its numbers are out of range.
-    """
+    Raises InputError if its numbers are out of range."""
     try:
         numbers = [parse_real(part) for part in text.split(":")]
     except ValueError:
@@ -93,23 +84,13 @@ def widths(
 ) -> Widths:
     """The widths of the jobs of a run.
 
-    Parameters
-    ----------
-    said : str or path
-        As ``malleable``.
-    workload, platform
-        The jobs, and the machine that they fit.
-    partition : int64 (n,)
-        Row of each job's partition in ``bls.machine.partitions.partition_table``.
-    known : int64
-        Job numbers that a file may name beside the workload's.
-    seed : int
-        Of the stream that a share is drawn from.
+    - ``said``: as ``malleable``
+    - ``workload``, ``platform``: the jobs, and the machine that they fit
+    - ``partition``, int64 (n,): row of each job's partition in ``bls.machine.partitions.partition_table``
+    - ``known``, int64: job numbers that a file may name beside the workload's
+    - ``seed``: of the stream that a share is drawn from
 
-    Raises
-    ------
-    InputError
-        If the file or the share cannot be used, or no job is malleable; the message names the job.
+    Raises InputError if the file or the share cannot be used, or no job is malleable; the message names the job.
     """
     cores, room = workload.cores, partition_table(platform).n_cores[partition]
     share = share_of(said) if isinstance(said, str) else None

@@ -13,11 +13,9 @@ from traces.compiled import Array
 
 
 def best_fit(problem: Problem, free: Array, starting: Array) -> tuple[dict[int, Array], list[int]]:
-    """Put jobs on nodes.
-
-    ``free``, int64 (nodes, resources): what is free now. ``starting``, int64: the jobs, in the order in which they
-    choose. Returns dict of int to int64 (units,): the node of every unit, by job; list of int: jobs that do not fit.
-    """
+    """Put jobs on nodes. ``free``, int64 (nodes, resources): what is free now. ``starting``, int64: the jobs, in the order in
+    which they choose. Returns dict of int to int64 (units,): the node of every unit, by job; list of int: jobs that do not
+    fit."""
     free = free.copy()
     placed: dict[int, Array] = {}
     without = []

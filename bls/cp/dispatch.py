@@ -156,9 +156,8 @@ def plan(
                 chosen = generation.as_planned(chosen.start_s)  # nobody later, and all have places
         if found.source == "fallback":
             chosen = listed
-    if (
-        objective.costs is None and not len(whole.held) and chosen.start_s.all()
-    ):  # the machine is empty, and would stay so
+    # The machine is empty, and would stay so.
+    if objective.costs is None and not len(whole.held) and chosen.start_s.all():
         chosen, found = listed, replace(found, source="fallback")
     if chosen.class_units is not None:
         began, now = clock_ns(), np.flatnonzero(chosen.start_s == 0)

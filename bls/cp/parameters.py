@@ -77,19 +77,17 @@ class Parameters:
     wait: float = 0.0
     # likewise: 0 has all jobs count alike, 1 all users who wait, however many jobs each has; or between
     fairness: float = 0.0
-    # likewise: what a unit of the currency counts that a job's energy costs, and a kg of CO2e that it emits, by the
-    # prices of the instant at which it is used and what the job draws beyond idle cores. Jobs may be held back to
-    # cheaper hours then.
+    # likewise: what a unit of the currency counts that a job's energy costs, and a kg of CO2e that it emits, by the prices of
+    # the instant at which it is used and what the job draws beyond idle cores. Jobs may be held back to cheaper hours then.
     energy: float = 0.0
     carbon: float = 0.0
     ahead_h: float = _AHEAD_H  # how far ahead prices are known, hours; what comes later is not. Above 0.
-    # {"hinted", "guided", "paper", "lns", "list"}: where the search begins, and how it goes on. ``guided`` solves the
-    # model of the pool first, with the same limits, and makes a serial schedule in the order of its starts; ours, and
-    # not the papers'. ``paper`` has neither hint nor restarts; of some twenty jobs or more it seldom finds a plan (so
-    # the list's is taken), as a job that has no place at its earliest start is tried a second later. ``lns`` has no
-    # solver: jobs are taken out of the list's order and put back elsewhere, ``lists`` times
-    # (:mod:`bls.cp.neighbourhoods`); ours. With ``list`` there is none, and the list's plan is the plan: what others
-    # have more is what the solver adds.
+    # {"hinted", "guided", "paper", "lns", "list"}: where the search begins, and how it goes on. ``guided`` solves the model of
+    # the pool first, with the same limits, and makes a serial schedule in the order of its starts; ours, and not the papers'.
+    # ``paper`` has neither hint nor restarts; of some twenty jobs or more it seldom finds a plan (so the list's is taken), as a
+    # job that has no place at its earliest start is tried a second later. ``lns`` has no solver: jobs are taken out of the
+    # list's order and put back elsewhere, ``lists`` times (:mod:`bls.cp.neighbourhoods`); ours. With ``list`` there is none,
+    # and the list's plan is the plan: what others have more is what the solver adds.
     search: str = "hinted"
     # how many lists ``lns`` makes, 1 to 2**31 - 1: its effort; with another search it cannot be given
     lists: int = _LISTS
@@ -109,8 +107,7 @@ class Parameters:
     # the same of PCP'20's boxes, each of which is dearer: a dispatch of 5,000 takes less than half a second of the
     # clock, one of 10,000 up to a second, and one of 40,000 two. Jobs of many units reach it.
     most_box_variables: int = 5_000
-    # whether the list has one more order, in a run: that of the last plan's starts, and then who was not in it, by
-    # priority
+    # whether the list has one more order, in a run: that of the last plan's starts, and then who was not in it, by priority
     warm: bool = False
     # after so many seconds of the clock a solve is stopped and the list's plan taken: such a plan is not repeatable
     wall_s: float = 30.0

@@ -36,10 +36,9 @@ class DispatchPlan:
     """A decision."""
 
     model: str  # ``hcp19``, ``cp-classes``, ``pcp19`` or ``pcp20``
-    # {"optimal", "feasible", "unknown", "too-large", "nothing"}: what the solver says: a plan that is optimal, a plan,
-    # none in time; a model that was not made as it is too large; or that nobody who could be modelled fits what is
-    # free, so that nothing was planned. Optimal is meant of the whole weights that the solver was given: of Z itself if
-    # ``is_exact``.
+    # {"optimal", "feasible", "unknown", "too-large", "nothing"}: what the solver says: a plan that is optimal, a plan, none in
+    # time; a model that was not made as it is too large; or that nobody who could be modelled fits what is free, so that
+    # nothing was planned. Optimal is meant of the whole weights that the solver was given: of Z itself if ``is_exact``.
     status: str
     source: str = "planned"  # {"planned", "fallback"}: whether the solver's plan starts jobs, or the list's
     is_repeatable: bool = True  # false if the clock stopped a solve

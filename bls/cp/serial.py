@@ -196,10 +196,9 @@ def best_list(
 ) -> tuple[Dispatch, str]:
     """The best of the orders' schedules by Z, the first of equals; and which order that is.
 
-    The best one is then made anew in the order of its starts, as long as that makes it better: a job that starts early
-    though it came late in the order may leave others other places if it comes early. ``generation``: of the problem.
-    ``last_s``, int64 (k,): when the plan before starts the jobs, at any count of seconds, -1 of those that it has not:
-    one more order.
+    The best one is then made anew in the order of its starts, as long as that makes it better: a job that starts early though
+    it came late in the order may leave others other places if it comes early. ``generation``: of the problem. ``last_s``, int64
+    (k,): when the plan before starts the jobs, at any count of seconds, -1 of those that it has not: one more order.
     """
     orders = {name: order(problem, objective) for name, order in ORDERS.items()}
     if last_s is not None and (last_s >= 0).any():

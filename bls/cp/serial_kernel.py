@@ -36,8 +36,7 @@ class Room(State):
     used: Ints2  # int64 (slices, c): what is held of all nodes in each
     n_boxes: Ints  # int64 (1,)
     head: Ints2  # int64 (n, c): the last box of each node and kind, -1 if it has none
-    # int64: of boxes: the next one of its node and kind, -1 after the last; when it is held, and which positions, or
-    # how many
+    # int64: of boxes: the next one of its node and kind, -1 after the last; when it is held, and which positions, or how many
     before: Ints
     begin_s: Ints
     stop_s: Ints

@@ -46,12 +46,9 @@ ESTIMATORS: dict[str, AnyEstimator] = {
 
 
 def estimator(name: str | AnyEstimator, *, where: str = "") -> AnyEstimator:
-    """The estimator of this name.
-
-    ``name``: one of :data:`ESTIMATORS`, ``within:X%``, ``last-two:least=1``, an installed package's, or
-    ``FILE.py:NAME``. An estimator is itself. ``where``: the option it was given in. Raises InputError if there is none;
-    the message lists the known ones. Raises PluginError if it cannot be loaded or is no estimator.
-    """
+    """The estimator of this name. ``name``: one of :data:`ESTIMATORS`, ``within:X%``, ``last-two:least=1``, an installed
+    package's, or ``FILE.py:NAME``. An estimator is itself. ``where``: the option it was given in. Raises InputError if there
+    is none; the message lists the known ones. Raises PluginError if it cannot be loaded or is no estimator."""
     where = where or str(ESTIMATES)
     if not isinstance(name, str):
         return _checked(name, type(name).__name__, where)

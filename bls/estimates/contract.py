@@ -166,10 +166,7 @@ def groups(estimator: HistoryEstimator, workload: Workload, asked: Requests | No
             known &= columns[column] >= 0
         if not known.any():
             continue
-        alike = np.zeros(int(known.sum()), np.int64)
-        for column in level:
-            # Both numbers are below n: no two pairs are made one, and n² fits.
-            alike = distinct(alike * n + values[column][known])[1]
+        alike = _together([values[column][known] for column in level])
         found[place, known] = count + alike
         count += int(alike.max()) + 1
     return found, count

@@ -67,7 +67,6 @@ def check_predicts(
     """See that a log has the columns that an estimator needs.
 
     - ``asked``: what the jobs request besides cores
-    - ``where``: the option it was given in
     - ``allowed``: its other values that work; by default those of ``estimates``
 
     Raises InputError if it can predict none of the log's jobs: all would be planned with what an unpredicted one is

@@ -42,8 +42,7 @@ def amounts(key: str, values: object, *, units: bool = True) -> Amounts:
     - ``values``: as a user gives them, with memory in a unit; or amounts that this function has made
     - ``units``: whether memory is among what can be given
 
-    Raises InputError if a name cannot be used or an amount is no whole number from 0 to ``MAX_AMOUNT`` (of KB for
-    memory).
+    Raises InputError if a name cannot be used or an amount is no whole number from 0 to ``MAX_AMOUNT`` (of KB for memory).
     """
     found: dict[str, int] = {}
     if isinstance(values, tuple) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in values):

@@ -77,11 +77,9 @@ class SwitchColumns(Columns):
 
 
 def topology(switches: Sequence[Switch], n_hosts: int) -> SwitchColumns:
-    """The arrays of some switches; empty ones where there are no switches.
-
-    Raises InputError if names are used twice or unknown, hosts or switches are on two switches, a host is on none, or a
-    switch is above itself. The message begins with the key's path.
-    """
+    """The arrays of some switches; empty ones where there are no switches. Raises InputError if names are used twice or
+    unknown, hosts or switches are on two switches, a host is on none, or a switch is above itself. The message begins with
+    the key's path."""
     rows: dict[str, int] = {}
     above: dict[str, str] = {}
     for row, switch in enumerate(switches):

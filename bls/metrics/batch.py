@@ -65,21 +65,6 @@ from bls.metrics.schedule import NO_DOWNTIME, STATES, WHY, Allocations, Downtime
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
 
-__all__ = [
-    "BOUND_NS",
-    "OverTime",
-    "batch_metrics",
-    "bounded_slowdown",
-    "main_metrics",
-    "per_processor_slowdown",
-    "schedule_metrics",
-    "slowdown",
-    "streamed_metrics",
-    "unfairness",
-    "utilisation_within",
-    "started_and_finished",
-]
-
 _NS_PER_HOUR = 3600 * NS_PER_S
 
 
@@ -354,10 +339,7 @@ def _machine_in_detail(parts: Iterable[Schedule], n_cores: int, downtime: Downti
 
 class OverTime:
     """What is summed up over time: the queue, what is idle, how free cores lie; of spans that follow one another.
-
-    ``n_cores``: M. ``host_first``, int64 (H + 1,): first core of each host; needed for fragmentation if there is
-    downtime.
-    """
+    ``n_cores``: M. ``host_first``, int64 (H + 1,): first core of each host; needed for fragmentation if there is downtime."""
 
     def __init__(self, n_cores: int, host_first: Array | None = None) -> None:
         self.n_cores, self._host_first = n_cores, host_first

@@ -46,8 +46,7 @@ class Schedule:
     =====================  ==============================================  ==========================================
     """
 
-    # int64 (n,): instants; start and end are -1 for a row that never started. The submit of a later attempt is that of
-    # the job.
+    # int64 (n,): instants; start and end are -1 for a row that never started. The submit of a later attempt is that of the job.
     submit_ns: Array
     start_ns: Array
     end_ns: Array
@@ -58,8 +57,7 @@ class Schedule:
     why: Array
     state: Array
     eligible_ns: Array  # int64 (n,): instant at which the row joined the queue; -1 if it was withdrawn before
-    # int64 (n,): instant from which the job's wait counts: its submit, or later where it could not join the queue
-    # before
+    # int64 (n,): instant from which the job's wait counts: its submit, or later where it could not join the queue before
     begin_ns: Array
     left_ns: Array  # int64 (n,): instant at which a row that never started left the queue; -1 where it is not known
     # which cores the rows held until when, where some were released before the end; None where none were

@@ -115,8 +115,7 @@ def policy(name: str, *, where: str = "") -> AnyPolicy:
     PluginError
         If it cannot be loaded.
     """
-    where = where or str(BLS)
-    where = at(where, name)
+    where = at(where or str(BLS), name)
     first, colon, text = name.partition(":")
     if colon and first in WRITTEN:
         return WRITTEN[first](text, where)

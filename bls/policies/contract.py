@@ -153,11 +153,8 @@ _DIRECTED = f"one of {', '.join(map(repr, DIRECTIONS))}, or a tuple of them"
 
 
 def directs(policy: object) -> frozenset[str]:
-    """What a policy says that it does to jobs that run, of :data:`DIRECTIONS`; nothing, of a program that was not met
-    yet.
-
-    Raises PluginError if its attribute ``directs`` names something else than :data:`DIRECTIONS`, or it does not decide.
-    """
+    """What a policy says that it does to jobs that run, of :data:`DIRECTIONS`; nothing, of a program that was not met yet.
+    Raises PluginError if its attribute ``directs`` names something else than :data:`DIRECTIONS`, or it does not decide."""
     named = getattr(policy, "directs", ())
     if not named or not isinstance(policy, BatchPolicy):
         return frozenset()
@@ -340,11 +337,9 @@ _TRIED: Final[WeakSet[Any]] = WeakSet()
 
 
 def scoring(policy: ScoringPolicy, jobs: KnownJobs) -> Scoring:
-    """Make a dynamic policy ready for a run with these jobs.
-
-    Raises PluginError if its methods fail, its functions are not compiled as they must be, its numbers have another
-    shape, or a first trial shows that functions which are not ours are at fault.
-    """
+    """Make a dynamic policy ready for a run with these jobs. Raises PluginError if its methods fail, its functions are not
+    compiled as they must be, its numbers have another shape, or a first trial shows that functions which are not ours are at
+    fault."""
     blamed = f"batch policy {policy.name}"
     with blamed_on(f"{blamed}: prepare() failed"):
         scored = policy.scored(jobs)

@@ -52,10 +52,8 @@ def may_not_fit(policy: object) -> bool:
 
 def columns_declared(policy: object) -> dict[str, type]:
     """What a policy notes of its decisions: the names of columns, and their types; nothing of one that does not decide.
-
     Raises PluginError if its attribute ``decision_columns`` is no mapping of names to ``bls.seen.notes.NOTED``, or two
-    columns have one name.
-    """
+    columns have one name."""
     said = getattr(policy, "decision_columns", None)
     if said is None or not isinstance(policy, DecidingPolicy):
         return {}

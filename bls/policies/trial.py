@@ -18,11 +18,9 @@ _WAITING: Final = 16
 
 
 def try_out(policy: ScorePolicy, jobs: KnownJobs, numbers: Array, memory: Array) -> None:
-    """Have some jobs of a run scored, started and ended, on copies of what the policy has prepared.
-
-    Raises PluginError if a function raises, writes outside its arrays or into what is only to be looked at, is killed,
-    or is not made by ``score_kernel`` or ``account_kernel``.
-    """
+    """Have some jobs of a run scored, started and ended, on copies of what the policy has prepared. Raises PluginError if a
+    function raises, writes outside its arrays or into what is only to be looked at, is killed, or is not made by
+    ``score_kernel`` or ``account_kernel``."""
     who = f"batch policy {policy.name}"
     n = len(jobs.job_id)
     rows = np.unique(np.linspace(0, n - 1, _WAITING).astype(np.int64))

@@ -85,7 +85,6 @@ def domain_named(text: str, platform: Platform, table: PowerTable, where: str) -
 
     - ``text``: ``partition:NAME``, ``switch:NAME`` or ``hosts:4-7``
     - ``table``: what its hosts draw
-    - ``where``: what messages begin with
 
     Raises InputError if there is no such partition, switch or host.
     """

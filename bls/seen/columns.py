@@ -20,11 +20,8 @@ from traces.compiled import Array
 
 
 class _Columns:
-    """What jobs that wait and jobs that run have in common.
-
-    ``walltime_ns``, int64 (n,): the run times that their users requested. ``eligible_ns``, ``attempt``, int64 (n,):
-    when they joined the queue, and how many attempts were cut before.
-    """
+    """What jobs that wait and jobs that run have in common. ``walltime_ns``, int64 (n,): the run times that their users
+    requested. ``eligible_ns``, ``attempt``, int64 (n,): when they joined the queue, and how many attempts were cut before."""
 
     #: Columns of the workload, under its names.
     _OF_WORKLOAD: ClassVar = (

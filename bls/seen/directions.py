@@ -33,11 +33,9 @@ class Directions:
         return bool(self._job_ids)
 
     def scale(self, job: SeenJob, factor: Any, cores: Iterable[Any] | None, held: Set[int] | None) -> None:
-        """Scale the speeds of a job's cores: of all, or of those that are named, of those that are ``held``.
-
-        Raises PluginError if the factor is none, a core is not the job's or is named twice, or that was said of the job
-        in this pass already.
-        """
+        """Scale the speeds of a job's cores: of all, or of those that are named, of those that are ``held``. Raises
+        PluginError if the factor is none, a core is not the job's or is named twice, or that was said of the job in this pass
+        already."""
         if cores is None:
             self.scale_all([job], factor)
             return
@@ -106,11 +104,8 @@ class Directions:
         self._hints[job.row] = sorted(named), -1 if waiting is None else waiting.row
 
     def put(self, state: BatchState, running: Set[int], started: Sequence[int], rejected: Set[int]) -> None:
-        """Hand it to the engine, for jobs that run or are started in this pass; after that there is nothing more.
-
-        Raises AnswerError if a job neither runs nor is started; or one of whom it is said that it waits is started, or
-        rejected.
-        """
+        """Hand it to the engine, for jobs that run or are started in this pass; after that there is nothing more. Raises
+        AnswerError if a job neither runs nor is started; or one of whom it is said that it waits is started, or rejected."""
         if strange := self._job_ids.keys() - running - set(started):
             job_id = next(job_id for row, job_id in self._job_ids.items() if row in strange)
             raise AnswerError(f"directs job {shown(job_id)}, which does not run, and which it does not start")

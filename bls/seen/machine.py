@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bls.constraints.advance_reservations import Window, Windows
+from bls.constraints.advance_reservations import Windows
 from bls.engine import state as b
 from bls.engine.cores import intervals_of
 from bls.machine.partitions import Partition, partition_table
@@ -258,9 +258,6 @@ def seen_windows(windows: Windows | None) -> tuple[SeenWindow, ...]:
     for place, window in enumerate(windows.windows):
         first, stop = windows.core_first[place : place + 2].tolist()
         lo, hi = windows.core_lo[first:stop].tolist(), windows.core_hi[first:stop].tolist()
-        found.append(_seen_window(window, tuple(zip(lo, hi, strict=True))))
+        cores = tuple(zip(lo, hi, strict=True))
+        found.append(SeenWindow(window.kind, window.name, window.begin_ns, window.end_ns, cores, window.jobs))
     return tuple(found)
-
-
-def _seen_window(window: Window, cores: tuple[tuple[int, int], ...]) -> SeenWindow:
-    return SeenWindow(window.kind, window.name, window.begin_ns, window.end_ns, cores, window.jobs)

@@ -41,22 +41,17 @@ class Trial:
         return int(self._state.free_cores)
 
     def place(self, job: SeenJob) -> list[int] | None:
-        """Place a job where the allocator would.
-
-        Returns the numbers of its cores, ascending; None, and nothing is placed, if it cannot start now beside the
-        others. Raises PluginError if the job does not wait, or is placed already; or the policy has answered.
-        """
+        """Place a job where the allocator would. Returns the numbers of its cores, ascending; None, and nothing is placed, if
+        it cannot start now beside the others. Raises PluginError if the job does not wait, or is placed already; or the
+        policy has answered."""
         self._check("place", job)
         count = kernels.try_allocator(self._state, self._row_of(job.row))
         return self._cores(job, count) if count > 0 else None
 
     def take(self, job: SeenJob, cores: Iterable[int]) -> bool:
-        """Place a job on these cores, as many as it asks for.
-
-        Returns whether it may have them: False, and nothing is placed, where one is not free or is kept from it, or its
-        units do not fit there. Raises PluginError as :meth:`place`; or if they are no cores, or another number than it
-        asks for.
-        """
+        """Place a job on these cores, as many as it asks for. Returns whether it may have them: False, and nothing is placed,
+        where one is not free or is kept from it, or its units do not fit there. Raises PluginError as :meth:`place`; or if
+        they are no cores, or another number than it asks for."""
         self._check("take", job)
         named = placed((job, cores), self._n_cores, self._whole_hosts)[1]
         assert named is not None

@@ -8,12 +8,9 @@ from traces.compiled import Array
 
 
 def distinct(values: Array) -> tuple[Array, Array]:
-    """``np.unique(values, return_inverse=True)``; found by counting where the numbers are close together, as users'
-    are.
-
-    ``values``: int64 (n,). Returns ``numbers``, int64 (k,): ascending; ``place``, int64 (n,): ``numbers[place]`` are
-    the values.
-    """
+    """``np.unique(values, return_inverse=True)``; found by counting where the numbers are close together, as users' are.
+    ``values``: int64 (n,). Returns ``numbers``, int64 (k,): ascending; ``place``, int64 (n,): ``numbers[place]`` are the
+    values."""
     if not len(values):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     lowest, highest = int(values.min()), int(values.max())

@@ -72,11 +72,10 @@ def moved_header(
 
     - ``header``: the other's
     - ``n_jobs``: jobs that there are now: ``MaxJobs`` and ``MaxRecords``
-    - ``start_ns``: where time 0 is now, in the other's time: ``UnixStartTime`` is later by so many whole seconds,
-      rounded down
+    - ``start_ns``: where time 0 is now, in the other's time: ``UnixStartTime`` is later by so many whole seconds, rounded down
     - ``note``: what was done
-    - ``same_span``: whether ``StartTime`` and ``EndTime``, which say in words when the log begins and ends, still hold;
-      else they are left out
+    - ``same_span``: whether ``StartTime`` and ``EndTime``, which say in words when the log begins and ends, still hold; else
+      they are left out
     """
     lines: list[str] = []
     for line in header:
@@ -102,11 +101,9 @@ def names_in(header: Iterable[str], kind: str) -> dict[int, str]:
 
 
 def without_job_names(header: Iterable[str], job_id: Array | None = None) -> tuple[list[str], dict[int, str]]:
-    """Take the comments that name jobs out of a header.
-
-    ``job_id``: the log's jobs, if they are known: a comment of another number names no job and stays in the header.
-    Returns (list of str, dict of int to str): the other comments; and by job number the first name of each job.
-    """
+    """Take the comments that name jobs out of a header. ``job_id``: the log's jobs, if they are known: a comment of another
+    number names no job and stays in the header. Returns (list of str, dict of int to str): the other comments; and by job
+    number the first name of each job."""
     lines = [(line, NAMED_JOB.fullmatch(line)) for line in header]
     there = {number for _, match in lines if match and (number := int(match[1])) <= MAX_NS}
     if there and job_id is not None:

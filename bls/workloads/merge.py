@@ -33,11 +33,9 @@ _Labels = Mapping[int, str]
 
 
 def numbers_of(text: str | None, where: str = "") -> dict[str, str]:
-    """What holds for numbers without names, by column; under an empty name, for all others.
-
-    ``text``: as ``numbers``: ``same``, ``apart``, or by column, as ``user=apart,queue=same``; None: nothing is said.
-    Raises InputError if it is none of these.
-    """
+    """What holds for numbers without names, by column; under an empty name, for all others. ``text``: as ``numbers``:
+    ``same``, ``apart``, or by column, as ``user=apart,queue=same``; None: nothing is said. Raises InputError if it is none of
+    these."""
     where = where or str(NUMBERS)
     found: dict[str, str] = {}
     for word in () if text is None else text.split(","):
@@ -70,7 +68,6 @@ def merge(
       names, and keep them. This says what holds for numbers without names that two logs share: ``same``, ``apart``, or
       by column, as ``user=apart,queue=same``. By default such logs are refused. With ``same``, such a number has the
       name that another log has for it; logs with two names for it are refused.
-    - ``where``: the option ``align`` was given in, for messages
 
     Returns Workload: jobs by (submit, log, line), with lines numbered through all logs; counts are sums; a further
     column that a log does not have is -1 in its rows. ``remarks`` say on what their headers do not agree. Raises

@@ -30,7 +30,6 @@ def window_begins(log: Workload, length_ns: int, warm_up_ns: int = 0, *, where: 
 
     - ``log``: with all of its jobs, also those that the platform has no room for
     - ``length_ns``, ``warm_up_ns``: lengths of a window, and of the time before it that is simulated and not counted
-    - ``where``: the option they were given in, for messages
 
     Raises InputError if the log has no such window, or more than 100,000.
     """
@@ -64,7 +63,6 @@ def replication(
     - ``begin_ns``, ``length_ns``, ``warm_up_ns``: of :func:`window_begins`. The simulation begins at begin - warm-up,
       which becomes time 0.
     - ``preset``, ``n_cores``, ``whole``: with which jobs it begins then: see :func:`bls.workloads.selection.select`
-    - ``where``: the option it was given in, for messages
 
     Returns Workload: jobs that were submitted before ``begin_ns`` are ``uncounted``. Raises InputError if no job is
     submitted in the window.

@@ -38,7 +38,6 @@ def cut(workload: Workload, spec: object, *, where: str = "") -> Workload:
 
     - ``workload``: jobs of any width
     - ``spec``: as :func:`bls.workloads.selection.select`
-    - ``where``: the option it was given in, for messages
 
     Returns the jobs that are submitted in the part. ``remarks`` say how many jobs are left out that the log has running
     or queued at the start of a window. Raises InputError as :func:`bls.workloads.selection.select`.

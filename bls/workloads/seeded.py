@@ -32,8 +32,7 @@ def is_seeded(given: str | os.PathLike[str]) -> bool:
 
 
 def given_workload(given: str | os.PathLike[str], seed: int, *, cancelled: bool = False) -> Workload:
-    """The workload that a user names: a file, ``sample``, or ``FILE.py:NAME``, a function that makes it of the run's
-    seed.
+    """The workload that a user names: a file, ``sample``, or ``FILE.py:NAME``, a function that makes it of the run's seed.
 
     ``seed``: what the function is given. ``cancelled``: of a file: whether jobs that were cancelled before their start
     are jobs, too. Raises InputError if there is no such file or function, or the file cannot be used. Raises

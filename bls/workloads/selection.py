@@ -127,8 +127,7 @@ def select(
         log that records no wait; or it has a date, and the log has none, or a date without a zone, and the log's cannot be
         used.
     """
-    where = where or str(SELECT)
-    where = at(where, spec)
+    where = at(where or str(SELECT), spec)
     if not isinstance(spec, str):
         raise InputError(f"{where}: {shown(spec)} is not a text; allowed: {_FORMS}")
     kind, colon, value = spec.strip().partition(":")
@@ -219,11 +218,9 @@ def busiest_window(workload: Workload, length_ns: int) -> tuple[int, int]:
 
 
 def heaviest_window(workload: Workload, length_ns: int) -> tuple[int, int]:
-    """The window [t, t + length) in which most work is submitted, t being a submit; the earliest of equals.
-
-    Returns ``start_ns``, ``work``: its start t, and the work submitted in it: the sum of cores × run time (core-ns). A
-    job whose run time is not known has none.
-    """
+    """The window [t, t + length) in which most work is submitted, t being a submit; the earliest of equals. Returns
+    ``start_ns``, ``work``: its start t, and the work submitted in it: the sum of cores × run time (core-ns). A job whose run
+    time is not known has none."""
     submit = workload.submit_ns
     run = np.where(workload.run_unknown, 0, workload.run_ns)
     # Python integers: the work of a log is beyond int64.

@@ -36,20 +36,6 @@ from traces.base.notebook import html_table
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
 
-__all__ = [
-    "DUPLICATE",
-    "MALFORMED",
-    "NO_PROCESSORS",
-    "NO_RUN_TIME",
-    "OTHER_FORMAT",
-    "REASONS",
-    "TOO_WIDE",
-    "LogWindow",
-    "Workload",
-    "no_valid_job",
-    "rejects_text",
-]
-
 MALFORMED = "malformed"
 NO_RUN_TIME = "no run time"
 NO_PROCESSORS = "no processors"

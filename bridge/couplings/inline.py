@@ -10,8 +10,8 @@ import numpy as np
 from als.application_faults import application_fault
 from als.engine import hooks as application_hooks
 from als.engine.dag import hooks as graph_hooks
-from als.lengths.contract import MAX_TASKS_PER_JOB
 from als.lengths.draw import IMPOSSIBLE, NO_ROOM
+from als.options import MAX_TASKS_PER_JOB
 from als.programs import drawing as program_drawing
 from bls.engine.growing import grow_wishes
 from bls.engine.status import BatchStatus

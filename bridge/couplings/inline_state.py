@@ -13,8 +13,8 @@ from als.engine.dag.metrics import GRAPH_METRICS, TransferColumns
 from als.engine.metrics import LOOP_METRICS
 from als.engine.state import ApplicationState, new_state
 from als.graphs.contract import MAX_EDGES_PER_JOB
-from als.lengths.contract import MAX_TASKS_PER_JOB
 from als.network.state import NONE, NetworkState
+from als.options import MAX_TASKS_PER_JOB
 from als.programs.table import DrawingRoom, Programs, ProgramTable, new_drawing_room
 from bls.engine import loop as batch
 from bls.engine.features.running import losses, reached, releases, wishes

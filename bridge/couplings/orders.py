@@ -10,7 +10,8 @@ import numpy as np
 
 from als.bounds import earliest_end_ns
 from als.core_speeds.state import NEVER, fill_next_ns
-from als.lengths import COUNT, LENGTHS
+from als.lengths import LENGTHS
+from als.lengths.contract import COUNT
 from als.network.master import message_ns
 from als.options import SPEEDS
 from als.programs.program import Graph, Loop, Program, Serial, absolute_name

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 
-from als.lengths import COUNT, LENGTHS, PATTERN, SCALED, lengths
+from als.lengths import LENGTHS, lengths
+from als.lengths.contract import COUNT, PATTERN, SCALED
 from als.options import ALS
 from als.techniques import TECHNIQUES
 from als.techniques.openmp import from_openmp

@@ -19,7 +19,8 @@ from pages import ROOT, blocks, section, table
 from reference import drawing
 from tables import table_rows
 
-from als.graphs import GENERATORS, GraphDraft, GraphModel, graph_kernel, graph_model, takes_variation
+from als.graphs import GENERATORS, GraphModel, graph_kernel, graph_model, takes_variation
+from als.graphs.contract import GraphDraft
 from als.graphs.draw import DrawnGraph, drawn_graph, room
 from als.graphs.trial import try_out
 from als.programs.program import Graph, Program

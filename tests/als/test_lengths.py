@@ -17,19 +17,8 @@ from reference import application, drawing
 from tables import table_rows
 
 from als.bounds import earliest_end_ns
-from als.lengths import (
-    COUNT,
-    FILL,
-    LENGTHS,
-    NEXT_LENGTH,
-    PATTERN,
-    SCALED,
-    LengthModel,
-    check_variation,
-    length_kernel,
-    lengths,
-    takes_variation,
-)
+from als.lengths import LENGTHS, LengthModel, check_variation, length_kernel, lengths, takes_variation
+from als.lengths.contract import COUNT, FILL, NEXT_LENGTH, PATTERN, SCALED
 from als.lengths.draw import NO_ROOM, draw_loop, drawn, length_cov
 from als.lengths.file import read_lengths
 from als.programs.tasks import MAX_TASKS_PER_JOB, TaskModel, drawn_lengths

@@ -41,8 +41,8 @@ from bls.workloads.generators import (
 from bls.workloads.generators.arrivals import accasim_arrivals, calendar_arrivals, fitted_weights
 from bls.workloads.generators.lublin import _arrivals_s, _run_s, gamma_cdf
 from bls.workloads.generators.machines import EqualNodes, machine_of
+from bls.workloads.generators.made import stream
 from bls.workloads.generators.slots import HalfHours, slots
-from bls.workloads.generators.streams import stream
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
 from traces.compiled import Array

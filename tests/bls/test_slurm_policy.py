@@ -17,7 +17,6 @@ from bls.constraints.options import ConstraintOptions
 from bls.policies import policy
 from bls.policies.slurm import SlurmCycle
 from bls.policies.slurm.places import ConsTres, Linear, SlurmJob
-from bls.policies.slurm.priority import priority
 from bls.scheduler_options import Rules
 from traces.base.errors import InputError
 
@@ -70,12 +69,14 @@ def test_a_quick_look_goes_one_job_beyond_the_depth_of_the_queue() -> None:
 )
 def test_priorities_by_size_are_those_of_slurmctlds_log(cores: int, hosts: int, each: int, found: int) -> None:
     # A weight of 1000; however many cores a job asks for, it asks for one node.
-    assert priority(SlurmCycle(priority="multifactor", weight_job_size=1000), cores, 600, hosts, hosts * each) == found
+    assert (
+        SlurmCycle(priority="multifactor", weight_job_size=1000).priority_of(cores, 600, hosts, hosts * each) == found
+    )
 
 
 def test_priorities_by_size_by_hand() -> None:
     def by(weight: int, cores: int, limit_s: int, **how: bool) -> int:
-        return priority(SlurmCycle(priority="multifactor", weight_job_size=weight, **how), cores, limit_s, 4, 32)
+        return SlurmCycle(priority="multifactor", weight_job_size=weight, **how).priority_of(cores, limit_s, 4, 32)
 
     assert by(1000, 8, 600, favor_small=True) == 750  # (3/4 + 24/32) / 2
     assert by(1000, 8, 600, small_relative_to_time=True) == 25  # 8 cores of 32 in 10 min, as of a node of 8
@@ -84,7 +85,7 @@ def test_priorities_by_size_by_hand() -> None:
     assert by(1000, 16, 600, small_relative_to_time=True, favor_small=True) == 950
     assert by(0, 16, 600) == by(1, 16, 600) == 1  # never less
     assert by(2**32 - 1, 32, 60, small_relative_to_time=True) == 2**32 - 1
-    assert priority(SlurmCycle(), 16, 600, 4, 32) == priority(SlurmCycle(), 1, 60, 4, 32)
+    assert SlurmCycle().priority_of(16, 600, 4, 32) == SlurmCycle().priority_of(1, 60, 4, 32)
 
 
 def test_linear_takes_the_tightest_set_of_consecutive_nodes_and_else_the_largest() -> None:

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from als.graphs import GENERATORS, IMPOSSIBLE, NO_ROOM, GraphDraft, GraphModel, graph_model
+from als.graphs import GENERATORS, GraphModel, graph_model
+from als.graphs.contract import IMPOSSIBLE, NO_ROOM, GraphDraft
 from als.graphs.draw import drawn_graph, room
 from als.graphs.trial import try_out
 from als.streams import GRAPHS, fill_round_keys, start_stream

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from als import Planner, Technique, length_kernel, planner_kernel, technique_kernel
-from als.graphs import NO_ROOM, GraphDraft, GraphModel, graph_kernel
+from als.graphs.contract import NO_ROOM, GraphDraft, GraphModel, graph_kernel
 from als.lengths import LengthModel
 from als.network import SharingModel
 from als.planners import PlanningProblem

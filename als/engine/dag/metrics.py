@@ -65,15 +65,16 @@ def measure_graph(
 
     - ``critical_path_ns``: C/v. ``parallelism``: W/C, how many cores the graph can employ on average.
     - ``slr``, the schedule length ratio: T/(C/v). ``speedup``: (W/v)/T, over the fastest core alone.
-    - ``transfers``, ``transfer_bytes``: how often an edge's data went from one host to another, and these data; again, where
-      a core was lost that had fetched them.
+    - ``transfers``, ``transfer_bytes``: how often an edge's data went from one host to another, and these data; again, where a
+      core was lost that had fetched them.
     - ``transfer_wait_ns``: the time, summed over cores, in which a core was free for its next task and all producers of that
       had ended, but not all of its data were there.
 
     Source: Topcuoglu, Hariri and Wu 2002, doi:10.1109/71.993206, section 5.2 (``slr``, ``speedup``).
 
-    - ``values``, float64 (len(GRAPH_METRICS),): filled; ``slr`` and ``speedup`` are NaN of an application that was
-      stopped
+    Arguments:
+
+    - ``values``, float64 (len(GRAPH_METRICS),): filled; ``slr`` and ``speedup`` are NaN of an application that was stopped
     - ``state``: its work space is written to
     - ``start_ns``, ``end_ns``, ``stopped``: when it began and ended, and whether a stop cut it short
     - ``fastest``: speed of its fastest core at the start, GFLOP/s; 0 if no core is there

@@ -36,11 +36,9 @@ def hint(state: ApplicationState, wanted: Bytes) -> None:
 
 @compiled(HOOK)
 def serve_last(state: ApplicationState, asking: int, left: float) -> int:
-    """The core on top of the ``asking`` requests is wanted: let others ask first, if any do at this instant; or it is to leave.
-
-    Returns ``YIELDS`` if there are none, and it leaves the tasks that are ``left`` to those who will still ask; ``LEAVES``, or
-    ``STAYS`` if it was to leave and there is nobody else; else ``SERVED``.
-    """
+    """The core on top of the ``asking`` requests is wanted: let others ask first, if any do at this instant; or it is to
+    leave. Returns ``YIELDS`` if there are none, and it leaves the tasks that are ``left`` to those who will still ask;
+    ``LEAVES``, or ``STAYS`` if it was to leave and there is nobody else; else ``SERVED``."""
     c, serial = state.cores.ask_core[0], part_kind(state) == s.SERIAL
     if state.cores.wanted[c] == s.TO_LEAVE:
         if not is_last(state):

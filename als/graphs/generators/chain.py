@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from als.graphs.contract import MAX_TASKS_PER_JOB, NO_ROOM, GraphDraft, GraphModel, graph_kernel
-from als.graphs.generators.wanted import equal_weights, fits, wanted, wanted_tasks
-from als.graphs.generators.weights import Weights
+from als.graphs.contract import NO_ROOM, GraphDraft, GraphModel, graph_kernel
+from als.graphs.generators.wanted import Weights, equal_weights, fits, wanted, wanted_tasks
+from als.options import MAX_TASKS_PER_JOB
 from traces.base.ranges import whole
 
 
@@ -41,10 +41,8 @@ class Chain(Weights):
         object.__setattr__(self, "tasks", whole("graph chain: tasks", self.tasks, 0, MAX_TASKS_PER_JOB))
 
     def size(self, tasks: int, cores: int) -> tuple[int, int]:
-        """Numbers of tasks and of edges."""
         n = wanted_tasks(self.tasks, tasks, cores)
         return n, n - 1
 
     def graph(self, variation: float) -> GraphModel:
-        """The model."""
         return self.model(_make, (self.tasks,), self.size, variation)

@@ -79,5 +79,4 @@ class Cholesky(Tiled):
     triangles: ClassVar[int] = _TRIANGLES
 
     def graph(self, variation: float) -> GraphModel:
-        """The model."""
         return self.model(_make, (self.tiles,), self.size, variation)

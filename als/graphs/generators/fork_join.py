@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from als.graphs.contract import MAX_TASKS_PER_JOB, NO_ROOM, GraphDraft, GraphModel, check_size, graph_kernel
-from als.graphs.generators.wanted import equal_weights, fits, wanted, wanted_tasks
-from als.graphs.generators.weights import Weights
+from als.graphs.contract import NO_ROOM, GraphDraft, GraphModel, check_size, graph_kernel
+from als.graphs.generators.wanted import Weights, equal_weights, fits, wanted, wanted_tasks
+from als.options import MAX_TASKS_PER_JOB
 from traces.base.ranges import whole
 
 
@@ -52,10 +52,8 @@ class ForkJoin(Weights):
         check_size("graph fork-join", *self.size(0, 1))
 
     def size(self, tasks: int, cores: int) -> tuple[int, int]:
-        """Numbers of tasks and of edges."""
         width = wanted_tasks(self.width, tasks, cores)
         return self.stages * (width + 1) + 1, 2 * self.stages * width
 
     def graph(self, variation: float) -> GraphModel:
-        """The model."""
         return self.model(_make, (self.width, self.stages), self.size, variation)

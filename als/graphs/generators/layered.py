@@ -27,9 +27,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from als.graphs.contract import MAX_TASKS_PER_JOB, NO_ROOM, GraphDraft, GraphModel, check_size, graph_kernel
-from als.graphs.generators.wanted import equal_weights, fits, wanted, wanted_tasks
-from als.graphs.generators.weights import Weights
+from als.graphs.contract import NO_ROOM, GraphDraft, GraphModel, check_size, graph_kernel
+from als.graphs.generators.wanted import Weights, equal_weights, fits, wanted, wanted_tasks
+from als.options import MAX_TASKS_PER_JOB
 from als.streams import next_word, uniform_from_word
 from traces.base.errors import InputError
 from traces.base.ranges import real, whole
@@ -190,7 +190,6 @@ class Layered(Weights):
         return n, math.ceil(min(most, n + mean + 8.0 * math.sqrt(mean) + 8.0))
 
     def graph(self, variation: float) -> GraphModel:
-        """The model."""
         degree = 0.0 if self.density is not None else self.degree or _DEGREE
         params = (
             self.tasks,

@@ -81,5 +81,4 @@ class LU(Tiled):
     triangles: ClassVar[int] = _TRIANGLES
 
     def graph(self, variation: float) -> GraphModel:
-        """The model."""
         return self.model(_make, (self.tiles,), self.size, variation)

@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from als.graphs.contract import MAX_TASKS_PER_JOB, NO_ROOM, GraphDraft, GraphModel, check_size, graph_kernel
-from als.graphs.generators.wanted import equal_weights, fits, wanted, wanted_tasks
-from als.graphs.generators.weights import Weights
+from als.graphs.contract import NO_ROOM, GraphDraft, GraphModel, check_size, graph_kernel
+from als.graphs.generators.wanted import Weights, equal_weights, fits, wanted, wanted_tasks
+from als.options import MAX_TASKS_PER_JOB
 from traces.base.errors import InputError, shown
 from traces.base.ranges import whole
 
@@ -61,12 +61,10 @@ class Stencil(Weights):
         check_size("graph stencil", *self.size(0, 1))
 
     def size(self, tasks: int, cores: int) -> tuple[int, int]:
-        """Numbers of tasks and of edges."""
         width = self.width or cores
         steps = self.steps or -(-wanted_tasks(0, tasks, cores) // width)
         reach = min(self.points // 2, width - 1)
         return width * steps, (steps - 1) * (width + 2 * reach * width - reach * (reach + 1))
 
     def graph(self, variation: float) -> GraphModel:
-        """The model."""
         return self.model(_make, (self.width, self.steps, self.points // 2), self.size, variation)

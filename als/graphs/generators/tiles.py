@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from als.graphs.contract import MAX_TASKS_PER_JOB, NO_ROOM, GraphDraft, check_size
-from als.graphs.generators.wanted import fits, wanted, wanted_tasks
-from als.graphs.generators.weights import Weights
+from als.graphs.contract import NO_ROOM, GraphDraft, check_size
+from als.graphs.generators.wanted import Weights, fits, wanted, wanted_tasks
+from als.options import MAX_TASKS_PER_JOB
 from traces.base.ranges import whole
 from traces.compiled import compiled
 
@@ -52,6 +52,5 @@ class Tiled(Weights):
         check_size(f"graph {self.name}", *self.size(0, 1))
 
     def size(self, tasks: int, cores: int) -> tuple[int, int]:
-        """Numbers of tasks and of edges."""
         _, n_tasks, n_edges = _tiled(self.tiles, wanted_tasks(0, tasks, cores), self.triangles)
         return n_tasks, n_edges

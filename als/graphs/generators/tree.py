@@ -13,9 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from als.graphs.contract import MAX_TASKS_PER_JOB, NO_ROOM, GraphDraft, GraphModel, check_size, graph_kernel
-from als.graphs.generators.wanted import equal_weights, fits, wanted, wanted_tasks
-from als.graphs.generators.weights import Weights
+from als.graphs.contract import NO_ROOM, GraphDraft, GraphModel, check_size, graph_kernel
+from als.graphs.generators.wanted import Weights, equal_weights, fits, wanted, wanted_tasks
+from als.options import MAX_TASKS_PER_JOB
 from traces.base.errors import one_of
 from traces.base.ranges import whole
 
@@ -76,5 +76,4 @@ class Tree(Weights):
         return n, n - 1
 
     def graph(self, variation: float) -> GraphModel:
-        """The model."""
         return self.model(_make, (self.depth, self.arity, float(self.direction == "out")), self.size, variation)

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from als.graphs.task_graph import MAX_EDGES, TaskGraph, check_name
-from als.lengths.contract import MAX_TASKS_PER_JOB
+from als.options import MAX_TASKS_PER_JOB
 from traces.base.errors import InputError, shown
 from traces.base.ranges import parse_real
 from traces.base.shared_options import CORE_GFLOPS as MEASURED
@@ -163,3 +163,31 @@ def text_of(data: bytes, rows: GraphRows, form: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise rows.error("", f"not valid {form}: byte {error.start} is not UTF-8") from None
+
+
+#: Names of a task's work, and how many GFLOP each unit is. ``size`` is what SimGrid calls it.
+_WORK = {"flops": 1e9, "gflop": 1.0, "size": 1e9}
+_DATA = ("bytes", "size")
+
+
+def _only(rows: GraphRows, place: str, known: tuple[str, ...], given: Mapping[str, str]) -> str | None:
+    found = [name for name in known if name in given]
+    if len(found) > 1:
+        raise rows.error(place, f"has {' and '.join(found)}; allowed: one of them")
+    return found[0] if found else None
+
+
+def task_gflop(rows: GraphRows, place: str, attributes: Mapping[str, str]) -> float:
+    """A task's work in GFLOP, from ``flops`` or ``size`` in FLOP or ``gflop`` in GFLOP. Raises InputError if there is
+    none, or more than one, or it is no amount."""
+    name = _only(rows, place, tuple(_WORK), attributes)
+    if name is None:
+        raise rows.error(place, "has no flops; allowed: flops or size (FLOP), or gflop (GFLOP)")
+    return rows.amount(place, name, attributes[name]) / _WORK[name]
+
+
+def edge_bytes(rows: GraphRows, place: str, attributes: Mapping[str, str]) -> float:
+    """An edge's bytes, from ``bytes`` or ``size``; 0 where it has none. Raises InputError if it has both, or it is no
+    amount."""
+    name = _only(rows, place, _DATA, attributes)
+    return 0.0 if name is None else rows.amount(place, name, attributes[name])

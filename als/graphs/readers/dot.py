@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import re
 
-from als.graphs.readers.contract import GraphRows, text_of
+from als.graphs.readers.contract import GraphRows, edge_bytes, task_gflop, text_of
 from als.graphs.readers.dot_language import DotNode, parse_dot
-from als.graphs.readers.work import edge_bytes, task_gflop
 from traces.base.errors import shown
 
 # SimGrid makes these of no work where only edges name them, one before all tasks and one behind them.

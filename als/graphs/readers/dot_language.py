@@ -23,8 +23,7 @@ class DotNode:
 
     line: int  # where it is first named
     defaults: dict[str, str]  # what it has from ``node [...]``
-    # list of (int, dict of str to str): line and attributes of each of its statements, in order; none: only edges name
-    # it
+    # list of (int, dict of str to str): line and attributes of each of its statements, in order; none: only edges name it
     statements: list[tuple[int, dict[str, str]]] = field(default_factory=list)
 
 
@@ -64,8 +63,7 @@ def parse_dot(text: str, keep: Collection[str], error: Callable[[str, str], Inpu
     - ``keep``: the attributes of nodes and edges that matter; the others are read over
     - ``error``: ``error(place, what)`` makes the error about a place, ``"line 3"``
 
-    Raises InputError: what ``error`` makes, if the text is not DOT, or one of the attributes is given twice in a
-    statement.
+    Raises InputError: what ``error`` makes, if the text is not DOT, or one of the attributes is given twice in a statement.
     """
     return _Parser(text, frozenset(keep), error).graph()
 

@@ -28,7 +28,6 @@ def read_xml(
     """Read XML from its beginning to its end; nothing of it is kept.
 
     - ``data``: the text, in the encoding that it names
-    - ``rows``: for errors
     - ``form``: what it should be, as ``"GraphML"``
     - ``begin``: ``begin(tag, attributes, place)`` at each element's begin; prefixes of namespaces are taken off
       ``tag``. Attributes with prefixes are another format's.

@@ -48,11 +48,9 @@ TOPOLOGIES: dict[str, Topology] = {
 
 
 def topology(spec: str, where: str = "network.topology") -> Topology:
-    """The topology of this name, with its parameters.
-
-    ``spec``: a name in :data:`TOPOLOGIES`, perhaps with ``:key=value,key=value`` behind it. ``where``: the key it was
-    given in, for the error. Raises InputError if there is none, or a parameter cannot be.
-    """
+    """The topology of this name, with its parameters. ``spec``: a name in :data:`TOPOLOGIES`, perhaps with
+    ``:key=value,key=value`` behind it. ``where``: the key it was given in, for the error. Raises InputError if there is none,
+    or a parameter cannot be."""
     if not isinstance(spec, str):
         raise InputError(f"{where}: {shown(spec)} is not a string; known: {', '.join(TOPOLOGIES)}")
     plain, text = split_parameters(spec)

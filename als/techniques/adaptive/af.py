@@ -200,7 +200,6 @@ class AdaptiveFactoring(Checked):
     min: int = 1
 
     def technique(self) -> Technique:
-        """The technique with these parameters."""
         where = f"technique {self.name}"
         known = chosen(self.name, "mu", self.mu, ("measured", "known"))
         start = chosen(self.name, "start", self.start, ("tenth", "half", "none"))

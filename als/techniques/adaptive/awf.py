@@ -201,7 +201,6 @@ class StepWeights(Checked):
     min: int = 1
 
     def technique(self) -> Technique:
-        """The technique with these parameters."""
         total = chosen(self.name, "time", self.time, ("work", "total"))
         return _technique(self, _BY_STEP, f.LAST_TOTAL_NS if total else f.LAST_WORK_NS, base=self.base)
 
@@ -218,7 +217,6 @@ class BatchWeights(Checked):
     min: int = 1
 
     def technique(self) -> Technique:
-        """The technique with these parameters."""
         clock = f.LAST_WORK_NS if self.name == "awf-b" else f.LAST_TOTAL_NS
         return _technique(self, _BY_BATCH, clock, self.start, self.unmeasured, self.base)
 
@@ -234,7 +232,6 @@ class ChunkWeights(Checked):
     min: int = 1
 
     def technique(self) -> Technique:
-        """The technique with these parameters."""
         clock = f.LAST_WORK_NS if self.name == "awf-c" else f.LAST_TOTAL_NS
         return _technique(self, _BY_CHUNK, clock, self.start, self.unmeasured)
 

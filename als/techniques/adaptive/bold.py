@@ -114,7 +114,6 @@ class BoldParameters(Checked):
     round: str = "floor"
 
     def technique(self) -> Technique:
-        """BOLD with these parameters."""
         return Technique(
             self.name,
             _next_chunk,

@@ -74,7 +74,6 @@ class FacParameters(Checked):
     merge: bool = False
 
     def technique(self) -> Technique:
-        """FAC2 with these parameters."""
         return Technique(
             self.name,
             _next_chunk,

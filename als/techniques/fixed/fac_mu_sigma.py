@@ -84,7 +84,6 @@ class FacMuSigmaParameters(Checked):
     sigma: Seconds | None = None
 
     def technique(self) -> Technique:
-        """FAC, or mFAC, with these parameters."""
         alone = self.name == "mfac"
         return Technique(
             self.name,

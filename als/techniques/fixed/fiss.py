@@ -61,7 +61,6 @@ class FissParameters(Checked):
         return stages, chosen(self.name, "rest", self.rest, _REST)
 
     def technique(self) -> Technique:
-        """FISS with these parameters."""
         return Technique(
             self.name,
             _next_chunk,

@@ -56,7 +56,6 @@ class FscParameters(Checked):
     round: str = "ceil"
 
     def technique(self) -> Technique:
-        """FSC with these parameters."""
         return Technique(
             self.name,
             _next_chunk,

@@ -46,7 +46,6 @@ class GssParameters(Checked):
     min: int = 1
 
     def technique(self) -> Technique:
-        """GSS with these parameters."""
         return Technique(
             self.name,
             _next_chunk,

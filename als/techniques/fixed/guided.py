@@ -39,7 +39,6 @@ class GuidedParameters(Checked):
     chunk: int = 1
 
     def technique(self) -> Technique:
-        """``guided`` with these parameters."""
         return Technique(
             self.name,
             _next_chunk,

@@ -42,7 +42,6 @@ class PlsParameters(Checked):
     swr: float = 0.5
 
     def technique(self) -> Technique:
-        """PLS with these parameters."""
         return Technique(
             self.name,
             _next_chunk,

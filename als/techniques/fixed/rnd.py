@@ -40,7 +40,6 @@ class RndParameters(Checked):
             raise InputError(f"technique {self.name}: high: {self.high}; allowed: {self.low}, which is low, or more")
 
     def technique(self) -> Technique:
-        """RND with these parameters."""
         return Technique(
             self.name,
             _next_chunk,

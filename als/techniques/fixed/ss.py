@@ -27,7 +27,6 @@ class SsParameters(Checked):
     chunk: int = 1
 
     def technique(self) -> Technique:
-        """SS with these parameters."""
         return Technique(
             self.name,
             _next_chunk,

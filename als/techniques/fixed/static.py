@@ -76,7 +76,6 @@ class StaticParameters:
             raise InputError(f"technique {self.name}: round={self.round} applies to blocks, not to chunk={self.chunk}")
 
     def technique(self) -> Technique:
-        """STATIC with these parameters."""
         if self.chunk is not None:
             return Technique(
                 self.name,

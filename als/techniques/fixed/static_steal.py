@@ -96,7 +96,6 @@ class Stealing:
         whole("technique static-steal: chunk", self.chunk, 1, 2**53)
 
     def technique(self) -> Technique:
-        """The technique with these parameters."""
         return Technique(
             self.name,
             _next_chunk,

@@ -46,7 +46,6 @@ class TapParameters(Checked):
     alpha: float = 1.0
 
     def technique(self) -> Technique:
-        """TAP with these parameters."""
         return Technique(
             self.name,
             _next_chunk,

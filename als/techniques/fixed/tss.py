@@ -77,7 +77,6 @@ class TssParameters(Checked):
             raise InputError(f"technique {self.name}: last: {self.last}; allowed: 1 to {self.first}, the first chunk")
 
     def technique(self) -> Technique:
-        """TSS with these parameters."""
         return Technique(
             self.name,
             _next_chunk,

@@ -35,7 +35,6 @@ class VissParameters(Checked):
     x: int | None = None
 
     def technique(self) -> Technique:
-        """VISS with these parameters."""
         return Technique(
             self.name,
             _next_chunk,

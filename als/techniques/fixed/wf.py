@@ -80,7 +80,6 @@ class WfParameters(Checked):
         return tuple(weights)
 
     def technique(self) -> Technique:
-        """WF with these parameters."""
         return Technique(
             self.name,
             _next_chunk,

@@ -58,9 +58,8 @@ def prepare(settings: Multifactor, jobs: KnownJobs) -> tuple[Array, Array]:
     """The table of the jobs and the memory of a run that begins.
 
     Returns ``numbers``, float64 (2, n): the node of the job's user, and the part of the priority that does not change;
-    ``memory``, float64: as :mod:`bls.policies.multifactor.fair_share` lays it out. Raises InputError if a job's user is
-    not in the tree and the tree has no account for others, or if sizes have a weight and the machine's cores are not
-    known.
+    ``memory``, float64: as :mod:`bls.policies.multifactor.fair_share` lays it out. Raises InputError if a job's user is not in
+    the tree and the tree has no account for others, or if sizes have a weight and the machine's cores are not known.
     """
     if jobs.n_cores < 1 and (settings.size or settings.cpu or settings.node):
         raise InputError(f"{settings.source}: size, cpu, node: they are parts of a machine, whose cores are not known")

@@ -77,11 +77,8 @@ class Qos:
 
 @dataclass(frozen=True)
 class Multifactor:
-    """The settings of Slurm's priority/multifactor plugin; see :mod:`bls.policies.multifactor.priority` for what they
-    do.
-
-    Raises InputError if a value is out of range, or a partition or QOS comes twice; the message begins with its name.
-    """
+    """The settings of Slurm's priority/multifactor plugin; see :mod:`bls.policies.multifactor.priority` for what they do.
+    Raises InputError if a value is out of range, or a partition or QOS comes twice; the message begins with its name."""
 
     # weights, 0 to 2**32 - 1, all 0 by default: PriorityWeight… and, for cpu and node, PriorityWeightTRES
     age: float = 0.0
@@ -141,10 +138,8 @@ class Multifactor:
 
     @classmethod
     def from_text(cls, text: str, where: str = "multifactor") -> Multifactor:
-        """From what follows the colon of a policy's name, as ``age=1000,config=FILE.toml``; empty for all defaults.
-
-        Raises InputError if it is not ``key=value`` pairs, a key is unknown or given twice, or a value (or the file)
-        cannot be used.
+        """From what follows the colon of a policy's name, as ``age=1000,config=FILE.toml``; empty for all defaults. Raises
+        InputError if it is not ``key=value`` pairs, a key is unknown or given twice, or a value (or the file) cannot be used.
         """
         words: dict[str, str] = {}
         for pair in text.split(",") if text.strip() else ():
@@ -165,11 +160,9 @@ class Multifactor:
     def from_toml(
         cls, text: str, source: str, words: Mapping[str, str] = MappingProxyType({}), where: str = "multifactor"
     ) -> Multifactor:
-        """From the text of a file, ``source``, and from settings in words, which count more and were given ``where``.
-
-        Raises InputError if the text is no TOML, a key is unknown or missing, or a value cannot be used; the message
-        begins with the source and the key's path.
-        """
+        """From the text of a file, ``source``, and from settings in words, which count more and were given ``where``. Raises
+        InputError if the text is no TOML, a key is unknown or missing, or a value cannot be used; the message begins with the
+        source and the key's path."""
         content = parse_toml(text, source)
         check_keys(content, [*SETTINGS, *_TABLES], f"{source}: ")
         made = {

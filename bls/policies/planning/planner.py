@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlanningPolicy(Parameters):
-    """One of the dispatchers, with the choices of :class:`bls.cp.parameters.Parameters`, as ``bls pcp20:queue=50`` has
-    them."""
+    """One of the dispatchers, with the choices of :class:`bls.cp.parameters.Parameters`, as ``bls pcp20:queue=50`` has them."""
 
     name: str = "pcp20"  # ``hcp19``, ``cp-classes``, ``pcp19`` or ``pcp20``
 

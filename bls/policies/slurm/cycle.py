@@ -56,9 +56,8 @@ class Threads:
         self._coming = 0  # submitted, and not heard of yet
         self._tick = 0  # the latest at which anything was done
         self._called = 0  # the latest at which the main scheduler was asked
-        self._asked: int | None = (
-            1  # the first tick that knows of jobs that were submitted, or nodes that have registered
-        )
+        # the first tick that knows of jobs that were submitted, or nodes that have registered
+        self._asked: int | None = 1
         self._records: deque[int] = deque()  # when jobs have ended whose records are still kept, s
         self._pass_us = -NEVER
         self._is_due = self._is_full = False

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from bls.seen.answers import Choice
     from bls.view import View
 
+_MINUTE_S = 60
+
 SCHEDULERS = ("backfill", "builtin")
 SELECTS = ("auto", "linear", "cons_tres")
 PRIORITIES = ("basic", "multifactor")
@@ -100,6 +102,30 @@ class SlurmCycle:
     def lead_ns(self) -> int:
         """How long before the first submit slurmctld comes up."""
         return LEAD_NS if self.phase_ns < 0 else 2 * self.bf_interval * NS_PER_S - self.phase_ns
+
+    def priority_of(self, cores: int, limit_s: int, n_nodes: int, n_cores: int) -> int:
+        """The priority of a job on a machine, at least 1, the highest first; with ``priority=basic`` the same for all.
+
+        Without slurmdbd the plug-in knows no age and no fair-share, whatever their weights are, and never computes a priority
+        anew: it is by size, from the submit on.
+        """
+        return (
+            1
+            if self.priority == "basic"
+            else max(1, int(self.weight_job_size * self._size(cores, limit_s, n_nodes, n_cores)))
+        )
+
+    def _size(self, cores: int, limit_s: int, n_nodes: int, n_cores: int) -> float:
+        # A job asks for cores, and so for one node at least. The steps of the arithmetic are Slurm's: what is cut off behind
+        # them hangs on the last digit.
+        if self.small_relative_to_time:
+            found = max(n_cores / n_nodes, float(cores)) / (limit_s / _MINUTE_S) / n_cores
+            found = 1.0 - found if self.favor_small else found
+        elif self.favor_small:
+            found = ((n_nodes - 1) / n_nodes + (n_cores - cores) / n_cores) / 2
+        else:
+            found = (1 / n_nodes + cores / n_cores) / 2
+        return min(1.0, max(0.0, found))
 
     def for_run(self) -> FollowingPolicy:
         """The policy of one run."""

@@ -5,9 +5,9 @@ Nodes are numbers, sets of nodes the bits of a whole number. Instants are Slurm'
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 #: How long after its limit a job that is still there is expected to end (``KillWait``), s.
 _KILL_WAIT_S = 30
@@ -70,43 +70,9 @@ def _best(sets: Sequence[list[int]], wanted: int) -> list[int] | None:
     return best
 
 
-class FreeNodes(Protocol):
-    """What is free, and where a job fits."""
+class FreeNodes(ABC):
+    """What is free, which jobs run and which nodes are completing, and where a job fits."""
 
-    running: dict[int, SlurmJob]
-
-    @property
-    def completing(self) -> int:
-        """The nodes that clean up after a job."""
-        ...
-
-    def now(self, job: SlurmJob, nodes: int) -> dict[int, int] | None:
-        """The cores that a job would have on each of these nodes if it started now; None if it cannot."""
-        ...
-
-    def earliest(self, job: SlurmJob, nodes: int, now_s: int) -> tuple[int, int] | None:
-        """When a job can start on these nodes at the earliest, as far as running jobs go, and where; None if it never can."""
-        ...
-
-    def usable(self) -> int:
-        """The nodes on which the main scheduler may start jobs now."""
-        ...
-
-    def take(self, job: SlurmJob, on: dict[int, int]) -> None:
-        """It runs there."""
-        ...
-
-    def end(self, job: SlurmJob) -> None:
-        """It runs no more; its nodes are completing until they say that they have cleaned up."""
-        ...
-
-    def clean(self, job: SlurmJob, last: bool) -> None:
-        """They have; or all but the last one."""
-        ...
-
-
-class _Books:
-    # Which jobs run, and which nodes are completing.
     def __init__(self) -> None:
         self.running: dict[int, SlurmJob] = {}
         self._completing: dict[int, int] = {}
@@ -119,11 +85,25 @@ class _Books:
             found |= nodes
         return found
 
-    def _begin(self, job: SlurmJob, on: dict[int, int]) -> None:
+    @abstractmethod
+    def now(self, job: SlurmJob, nodes: int) -> dict[int, int] | None:
+        """The cores that a job would have on each of these nodes if it started now; None if it cannot."""
+
+    @abstractmethod
+    def earliest(self, job: SlurmJob, nodes: int, now_s: int) -> tuple[int, int] | None:
+        """When a job can start on these nodes at the earliest, as far as running jobs go, and where; None if it never can."""
+
+    @abstractmethod
+    def usable(self) -> int:
+        """The nodes on which the main scheduler may start jobs now."""
+
+    def take(self, job: SlurmJob, on: dict[int, int]) -> None:
+        """It runs there."""
         job.on, job.nodes = on, sum(1 << node for node in on)
         self.running[job.number] = job
 
-    def _stop(self, job: SlurmJob) -> None:
+    def end(self, job: SlurmJob) -> None:
+        """It runs no more; its nodes are completing until they say that they have cleaned up."""
         del self.running[job.number]
         self._completing[job.number] = job.nodes
 
@@ -138,7 +118,7 @@ class _Books:
         return sorted(self.running.values(), key=lambda job: (job.end_s, job.number))
 
 
-class Linear(_Books):
+class Linear(FreeNodes):
     """``select/linear`` on nodes of one core each."""
 
     def __init__(self, cores: Sequence[int]) -> None:
@@ -150,13 +130,11 @@ class Linear(_Books):
         return self.free & ~self.completing
 
     def take(self, job: SlurmJob, on: dict[int, int]) -> None:
-        """It has these nodes."""
-        self._begin(job, on)
+        super().take(job, on)
         self.free &= ~job.nodes
 
     def end(self, job: SlurmJob) -> None:
-        """They are free, once they have cleaned up."""
-        self._stop(job)
+        super().end(job)
         self.free |= job.nodes
 
     def now(self, job: SlurmJob, nodes: int) -> dict[int, int] | None:
@@ -198,7 +176,7 @@ def _fitting(free: int, wanted: int) -> int | None:
     return found
 
 
-class ConsTres(_Books):
+class ConsTres(FreeNodes):
     """``select/cons_tres`` with ``CR_Core``."""
 
     def __init__(self, cores: Sequence[int]) -> None:
@@ -212,14 +190,12 @@ class ConsTres(_Books):
         return self._all & ~self.completing
 
     def take(self, job: SlurmJob, on: dict[int, int]) -> None:
-        """It has these cores."""
-        self._begin(job, on)
+        super().take(job, on)
         for node, count in on.items():
             self.free[node] -= count
 
     def end(self, job: SlurmJob) -> None:
-        """They are free."""
-        self._stop(job)
+        super().end(job)
         for node, count in job.on.items():
             self.free[node] += count
 

@@ -11,7 +11,6 @@ from bls.options import BLS, CHARGE_DECISIONS, COORDINATION, ESTIMATES, FAILURES
 from bls.policies.slurm.cycle import NEVER, Threads
 from bls.policies.slurm.parameters import SlurmCycle
 from bls.policies.slurm.places import ConsTres, Linear, SlurmJob
-from bls.policies.slurm.priority import priority
 from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
 
@@ -104,7 +103,7 @@ class SlurmRun:
         unit_ns = self._how.minute * NS_PER_S
         limit_s = max(1, -(-seen.walltime_ns // unit_ns)) * self._how.minute
         self._submitted += 1
-        first = priority(self._how, seen.cores, limit_s, len(self._first) - 1, self._first[-1])
+        first = self._how.priority_of(seen.cores, limit_s, len(self._first) - 1, self._first[-1])
         return SlurmJob(self._submitted, seen.row, seen.cores, limit_s, first)
 
     def _tell(self, view: View, threads: Threads, now_ns: int) -> None:

@@ -31,9 +31,8 @@ from bls.workloads.calendar import Calendar
 from bls.workloads.columns import OPTIONAL
 from bls.workloads.generators.arrivals import accasim_arrivals, calendar_arrivals
 from bls.workloads.generators.machines import EqualNodes, Limits, changed, checked_limits, machine_of
-from bls.workloads.generators.made import made_workload
+from bls.workloads.generators.made import made_workload, stream
 from bls.workloads.generators.requests import drawn_requests, run_times_ns
-from bls.workloads.generators.streams import stream
 from bls.workloads.selection import fit
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError

@@ -60,11 +60,8 @@ def _covered(source: Workload, n_jobs: int, calendar: Calendar) -> tuple[HalfHou
 
 
 def calendar_arrivals(source: Workload, n_jobs: int, calendar: Calendar, chance: np.random.Generator) -> Array:
-    """Submits by the ``calendar`` form: int64 ns since the source's time 0, shape (n_jobs,), ascending.
-
-    Raises InputError if all of the source's jobs are submitted at one instant, or the generated ones would last for
-    more than 100 years.
-    """
+    """Submits by the ``calendar`` form: int64 ns since the source's time 0, shape (n_jobs,), ascending. Raises InputError if
+    all of the source's jobs are submitted at one instant, or the generated ones would last for more than 100 years."""
     covered, counts = _covered(source, n_jobs, calendar)
     week, month = fitted_weights(covered, counts)
     weights = _weights(covered, week, month)

@@ -26,9 +26,8 @@ import numpy as np
 
 from bls.machine.platform import MAX_CORES
 from bls.options import JOBS
-from bls.workloads.generators.made import made_workload
+from bls.workloads.generators.made import made_workload, stream
 from bls.workloads.generators.sizes import JobSizes
-from bls.workloads.generators.streams import stream
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
 from traces.base.ranges import real, whole
@@ -50,11 +49,9 @@ _START_S = 978_307_200
 
 @dataclass(frozen=True)
 class LublinJobs:
-    """The parameters of one type of jobs, named as in the authors' program.
-
-    ``a_arrival``, ``b_arrival``, ``rush``: shape and scale of the gamma of inter-arrival times, and what the shape is
-    multiplied by to hold for all hours. Raises InputError if a value is out of range; the message begins with its name.
-    """
+    """The parameters of one type of jobs, named as in the authors' program. ``a_arrival``, ``b_arrival``, ``rush``: shape and
+    scale of the gamma of inter-arrival times, and what the shape is multiplied by to hold for all hours. Raises InputError if
+    a value is out of range; the message begins with its name."""
 
     sizes: JobSizes  # on a machine of 128 cores
     # shapes and scales of the two gammas of the hyper-gamma, above 0

@@ -53,12 +53,9 @@ class EqualNodes:
 
 
 def machine_of(source: Workload, platform: Platform | None) -> EqualNodes:
-    """The machine that a workload ran on.
-
-    ``platform``: the machine, where it is known; unequal hosts count as so many average ones. Without it, what the
-    header says: as many cores as ``MaxProcs`` (else the widest job) on ``MaxNodes`` nodes (else one core each), with
-    the default platform's speed per core.
-    """
+    """The machine that a workload ran on. ``platform``: the machine, where it is known; unequal hosts count as so many
+    average ones. Without it, what the header says: as many cores as ``MaxProcs`` (else the widest job) on ``MaxNodes`` nodes
+    (else one core each), with the default platform's speed per core."""
     if platform is not None:
         speed = float(platform.core_speed_gflops.mean())
         memory = 0

@@ -1,13 +1,21 @@
-"""A workload of generated columns: numbered from 1, whole, with a header that says how it was made."""
+"""What generators share: random streams by name, and workloads of generated columns."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from bls.workloads.workload import Workload
+from traces.base.shared_options import SEED
 from traces.compiled import Array
+
+
+def stream(seed: int, purpose: str) -> np.random.Generator:
+    """The generator of this seed and purpose. Raises InputError if the seed is no whole number from 0 to 2**64 - 1."""
+    name = hashlib.sha256(f"{SEED.check(seed, 'seed')} generated {purpose}".encode()).digest()
+    return np.random.Generator(np.random.Philox(key=np.frombuffer(name[:16], dtype="<u8")))
 
 
 def made_workload(

@@ -28,8 +28,8 @@ from typing import NamedTuple
 import numpy as np
 
 from bls.workloads.generators.machines import EqualNodes
+from bls.workloads.generators.made import stream
 from bls.workloads.generators.sizes import JobSizes
-from bls.workloads.generators.streams import stream
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
 from traces.base.time import MAX_NS, NS_PER_S

@@ -27,8 +27,7 @@ class JobSizes:
     serial: float  # share of the jobs that are serial, 0 to 1
     # share of all jobs that are parallel and a power of two in size, 0 to 1; with ``serial`` at most 1
     power_of_two: float
-    # the log2 of sizes: the smallest parallel job's, where the distribution bends, and the largest's; 0 to 40,
-    # ascending
+    # the log2 of sizes: the smallest parallel job's, where the distribution bends, and the largest's; 0 to 40, ascending
     low: float
     middle: float
     high: float

@@ -34,12 +34,9 @@ def blank(byte: int) -> bool:
 
 @compiled(inner=True)
 def number(text: Array, at: int, stop: int) -> tuple[int, int, int, int, int]:
-    """Read the word at ``text[at]``.
-
-    Returns ``sign``, ``whole``, ``nano``, ``rest``, ``end``: the value is sign × (whole + nano × 1e-9 + rest), where
-    ``whole`` stays at 2**62 + 1 once it is beyond 2**62 and ``rest`` is a class such as ``_HALF``. ``sign`` is 0 if the
-    word is no decimal number. The word ends before ``text[end]``.
-    """
+    """Read the word at ``text[at]``. Returns ``sign``, ``whole``, ``nano``, ``rest``, ``end``: the value is sign × (whole +
+    nano × 1e-9 + rest), where ``whole`` stays at 2**62 + 1 once it is beyond 2**62 and ``rest`` is a class such as ``_HALF``.
+    ``sign`` is 0 if the word is no decimal number. The word ends before ``text[end]``."""
     first = at
     # Almost every word is a short whole number.
     sign = -1 if text[at] == 45 else 1  # -

@@ -35,7 +35,6 @@ def line_blocks(file: Readable, source: str, block_bytes: int = BLOCK_BYTES) -> 
     """Whole lines of a file, as many as a block holds.
 
     - ``file``: read from where it stands to its end. A UTF-8 byte order mark is left out.
-    - ``source``: its name, for messages
     - ``block_bytes``: how much is read at once, from 3; more where one line is longer
 
     Yields ndarray of int8: signed bytes (kernels take an unsigned and a signed integer together to a float). Only the

@@ -95,11 +95,9 @@ _MOST_NAMES = 1000  # of partitions or QOS as header lines
 
 
 def read_sacct(path: str | os.PathLike[str], *, cancelled: bool = False) -> Workload:
-    """Read a dump of ``sacct``; ``path`` and ``cancelled`` are those of :func:`bls.workloads.readers.swf.read_swf`.
-
-    Raises InputError, in one line that names the file, if it cannot be read, its first line does not name the columns
-    that are needed, or it holds no valid job.
-    """
+    """Read a dump of ``sacct``; ``path`` and ``cancelled`` are those of :func:`bls.workloads.readers.swf.read_swf`. Raises
+    InputError, in one line that names the file, if it cannot be read, its first line does not name the columns that are
+    needed, or it holds no valid job."""
     source = os.fspath(path)
     with GivenFile(path, "workload file") as file:
         dump = Dump(file, source)

@@ -65,7 +65,6 @@ _DATUM = re.compile(r"[0-9]+(?:[_+.].*)?|[0-9]{4}-[0-9]{2}-[0-9]{2}T.*|(?:[0-9]+
 class DumpColumns:
     """The columns that a dump's first line names.
 
-    - ``where``: its file and number, for messages
     - ``mark``: what separates fields
     - ``further``: the columns of ``Workload.extras`` that can be read
     - ``free``: the columns of free text that the dump has

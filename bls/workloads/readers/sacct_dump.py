@@ -24,7 +24,6 @@ class Dump:
     what is no job.
 
     - ``file``: at its beginning
-    - ``source``: its name, for messages
     - ``comments``: the lines that begin with ``#`` so far
     - ``further``: the columns of ``Workload.extras`` that can be read
     - ``free``: the columns of free text

@@ -15,11 +15,9 @@ from traces.base.given_file import GivenFile
 
 
 def sacct_words(path: str | os.PathLike[str], jobs: Mapping[int, int]) -> dict[int, dict[str, str]]:
-    """The words of some lines, by job number and then by their use (``bls.workloads.readers.sacct_columns``).
-
-    ``jobs``: the number of the line of each job (``Workload.line``) to that of the job; a line of another job is left
-    out. Raises InputError if the file cannot be read, or its first line does not name the columns that are needed.
-    """
+    """The words of some lines, by job number and then by their use (``bls.workloads.readers.sacct_columns``). ``jobs``: the
+    number of the line of each job (``Workload.line``) to that of the job; a line of another job is left out. Raises
+    InputError if the file cannot be read, or its first line does not name the columns that are needed."""
     source = os.fspath(path)
     found: dict[int, dict[str, str]] = {}
     with GivenFile(path, "workload file") as file:

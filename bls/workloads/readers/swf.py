@@ -123,11 +123,9 @@ _ROWS = _FURTHER + _MOST_FIELDS - _FIELDS
 
 
 def read_swf(path: str | os.PathLike[str], *, cancelled: bool = False) -> Workload:
-    """Read an SWF file. Whether it is compressed is seen from its first bytes, not from its name.
-
-    ``cancelled``: whether jobs that were cancelled before their start are jobs too. Raises InputError, in one line that
-    names the file, if it is missing, a directory, not readable, empty, broken, or holds no valid job.
-    """
+    """Read an SWF file. Whether it is compressed is seen from its first bytes, not from its name. ``cancelled``: whether jobs
+    that were cancelled before their start are jobs too. Raises InputError, in one line that names the file, if it is missing,
+    a directory, not readable, empty, broken, or holds no valid job."""
     with GivenFile(path, "workload file") as file:
         return _read(file, os.fspath(path), cancelled, BLOCK_BYTES)
 
@@ -136,7 +134,6 @@ def parse_swf(data: bytes, source: str, *, cancelled: bool = False, block_bytes:
     """The workload of an SWF text.
 
     - ``data``: the text. Lines end in LF or CR LF; a UTF-8 byte order mark is skipped.
-    - ``source``: the name for messages
     - ``cancelled``: whether jobs that were cancelled before their start are jobs too
     - ``block_bytes``: how much is read at once; nothing that is read depends on it
 

@@ -82,16 +82,15 @@ def unwritten(workload: Workload) -> tuple[str, ...]:
 def result_as_workload(jobs: Mapping[str, Array], workload: Workload) -> Workload:
     """A finished run as a workload: its jobs with the waits, run times and ends that they had in the run.
 
-    - ``jobs``: the columns of the run's table of jobs (``traces.tables.JOB_COLUMNS``): ``job_id``, ``submit_ns``,
-      ``start_ns``, ``end_ns``, ``cores``, ``estimate_ns`` and ``state`` are read. Of a job that was tried again, the
-      last attempt counts; its wait is the time from its submit to that attempt's start.
-    - ``workload``: what was simulated, or the whole log from which it was selected: users, groups, queues and the rest
-      are its. Where the run's time 0 is another than the log's, the ``UnixStartTime`` in its header is moved with it.
+    - ``jobs``: the columns of the run's table of jobs (``traces.tables.JOB_COLUMNS``): ``job_id``, ``submit_ns``, ``start_ns``,
+      ``end_ns``, ``cores``, ``estimate_ns`` and ``state`` are read. Of a job that was tried again, the last attempt counts; its
+      wait is the time from its submit to that attempt's start.
+    - ``workload``: what was simulated, or the whole log from which it was selected: users, groups, queues and the rest are its.
+      Where the run's time 0 is another than the log's, the ``UnixStartTime`` in its header is moved with it.
 
-    Returns Workload: status 1 for jobs that were completed, 5 for those cancelled, 0 for those killed or failed. A job
-    that never started, as its user cancelled it, stays one (``Workload.run_unknown``). Jobs that ran for no time at all
-    are counted as rejects. Raises InputError if a job of the run is not in the workload, or is submitted at another
-    time, or no job ran.
+    Returns Workload: status 1 for jobs that were completed, 5 for those cancelled, 0 for those killed or failed. A job that
+    never started, as its user cancelled it, stays one (``Workload.run_unknown``). Jobs that ran for no time at all are counted
+    as rejects. Raises InputError if a job of the run is not in the workload, or is submitted at another time, or no job ran.
     """
     row_of = {number: row for row, number in enumerate(workload.job_id.tolist())}
     last = {number: row for row, number in enumerate(np.asarray(jobs["job_id"]).tolist())}
