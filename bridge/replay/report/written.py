@@ -54,7 +54,7 @@ class Report:
     attempts: tuple[Attempt, ...]  # all repeats of all jobs, and of fewer
     n_cores: int
     of_day_ns: int  # the time of the day at the workload's time 0
-    interval: Interval | None = None  # t; default from the first submit to the last
+    interval: Interval | None = None  # T; default from the first submit to the last
     reference: Side = field(init=False)
 
     def __post_init__(self) -> None:
