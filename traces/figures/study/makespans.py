@@ -137,7 +137,7 @@ def makespans_figure(
     cells = Combinations.of(results, metric, workload=workload)
     places = list(range(len(cells.variations))) if variation is None else [cells.place_of(variation)]
     how = cells.how
-    estimates = mean, low, high = tuple(one[:, :, places] / how.scale for one in cells.estimates())
+    estimates = mean, low, high = tuple(one[:, :, places] for one in cells.shown_estimates())
     over = [beside_best(cells, at) for at in places]
     panels = [f"{UPSILON} = {cells.variations[at]:g}" for at in places]
     alone = f"variation {panels[0]}" if len(places) == 1 and not cells.replayed else ""
