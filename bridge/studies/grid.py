@@ -238,7 +238,7 @@ def run_grid(
         for place, options in enumerate(runs)
     ]
     units = [
-        Unit(place, place_of[options.seed], options, group=_group(options))
+        Unit(place, place_of[options.seed], options, group=repr((options.als, options.variation, options.seed)))
         for place, options in enumerate(runs)
         if run_as[place] == place
     ]
@@ -262,10 +262,6 @@ def run_grid(
 
 def _named(options: Options) -> bool:
     return all(isinstance(one, str) for one in (options.bls, options.als, options.allocator))
-
-
-def _group(options: Options) -> str:
-    return repr((options.als, options.variation, options.seed))
 
 
 def _even(rows: list[Cell]) -> list[Cell]:
