@@ -96,6 +96,13 @@ def styled() -> Any:
     return matplotlib.rc_context(_STYLE)
 
 
+@contextmanager
+def drawing(width_in: float, height_in: float) -> Iterator[Figure]:
+    """A new figure of this size in inches, and a context in which it is drawn."""
+    with styled():
+        yield new_figure(width_in, height_in)
+
+
 def rgb(colour: str) -> tuple[float, float, float]:
     """Red, green and blue of a colour, each from 0 to 1."""
     return to_rgb(colour)

@@ -163,8 +163,7 @@ def gantt_figure(
     left, right = axis.limits
 
     height_in = min(max(1.7 + 0.13 * len(rows), 2.6), 7.0)
-    with canvas.styled():
-        figure = canvas.new_figure(_WIDTH_IN, height_in)
+    with canvas.drawing(_WIDTH_IN, height_in) as figure:
         axes = figure.add_subplot()
         palette = np.array([canvas.rgb(one) for one in canvas.PALETTE])
         width_pt, height_pt = 72 * (_WIDTH_IN - 1.0), 72 * (height_in - 1.2)  # about, of the axes

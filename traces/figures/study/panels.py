@@ -34,10 +34,9 @@ def _rows_figure(
     n = len(variations)
     panel_in = min(_WIDEST_IN, max(_NARROWEST_IN, _PANELS_IN / n))
     names_in = 0.4 + _LETTER_IN * max(map(len, techniques))
-    with canvas.styled():
-        figure = canvas.new_figure(
-            max(4.5, names_in + panel_in * n), len(batches) * (0.55 + _ROW_IN * len(techniques)) + 0.75
-        )
+    with canvas.drawing(
+        max(4.5, names_in + panel_in * n), len(batches) * (0.55 + _ROW_IN * len(techniques)) + 0.75
+    ) as figure:
         grid = figure.subplots(len(batches), n, sharex=True, sharey=True, squeeze=False)
         for i, batch in enumerate(batches):
             for k, axes in enumerate(grid[i]):
