@@ -93,8 +93,7 @@ def _run(given: Mapping[str, Any]) -> Tables:
 
 def _loop(given: Mapping[str, Any]) -> Tables:
     from als.lengths import lengths
-    from bridge.single.loop_options import LoopOptions
-    from bridge.single.loop_run import drawn_tasks, simulate_loop
+    from bridge.single.loop_run import LoopOptions, drawn_tasks, simulate_loop
 
     said = {"core_speed_gflops": (1.0,) * 8, "seed": 5, **given}
     model = lengths(said.pop("lengths"), variation=said.pop("variation", 0.0))

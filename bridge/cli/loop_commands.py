@@ -65,8 +65,7 @@ def loop_command(
     """
     from bridge.runs.directory import check_target, fresh_directory, named_folder
     from bridge.runs.tracing import further_traces
-    from bridge.single.loop_options import LoopOptions
-    from bridge.single.loop_run import simulate_loop
+    from bridge.single.loop_run import LoopOptions, simulate_loop
     from bridge.single.own_cores import given_speeds
 
     speed_gflops = given_speeds(cores.core_speed, cores.cores)

@@ -95,24 +95,9 @@ _Book = TypeVar("_Book", bound=Book)
 
 
 class Session(Generic[_Book]):
-    """One end of one connection.
+    """One end (``role``) of one connection, of an application, a host or a scheduler (``kind``).
 
-    Parameters
-    ----------
-    kind : type of Book
-        The kind of connection: of an application, a host or a scheduler.
-    role : Role
-        Which end this is.
-    token : str
-        The run's secret. The bridge end needs it to judge the first message; the other end does not use it.
-
-    Attributes
-    ----------
-    book : Book
-        Remembers the messages so far.
-
-    Notes
-    -----
+    The bridge end needs the run's secret, ``token``, to judge the first message. ``book`` remembers the messages so far.
     Give what was read to :meth:`receive_data`, at most ``READ_AT_MOST`` bytes at once, then call
     :meth:`next_event` until it says ``NEED_DATA``. What :meth:`send` returns is to be written to the stream.
     """

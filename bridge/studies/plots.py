@@ -10,6 +10,15 @@ if TYPE_CHECKING:
     from traces.figures.drawing.canvas import Figure
 
 
+def _figure(name: str, about: str) -> Callable[..., Figure]:
+    # A method that draws a figure of this name.
+    def draw(self: StudyPlots, *, part: str | None = None, title: str = "") -> Figure:
+        return self._drawn(name, part, title)
+
+    draw.__name__, draw.__doc__ = name.replace("-", "_"), about
+    return draw
+
+
 class StudyPlots:
     """Draws a study: each method gives a matplotlib figure, which a notebook shows and ``savefig`` writes.
 
@@ -22,61 +31,30 @@ class StudyPlots:
     def __init__(self, parts: Callable[[str], Sequence[Part]]) -> None:
         self._parts = parts
 
-    def makespan(self, *, part: str | None = None, title: str = "") -> Figure:
-        """The makespan of every combination at each variation, and how far above the lowest."""
-        return self._drawn("makespan", part, title)
-
-    def wait(self, *, part: str | None = None, title: str = "") -> Figure:
-        """The mean wait, likewise."""
-        return self._drawn("wait", part, title)
-
-    def slowdown(self, *, part: str | None = None, title: str = "") -> Figure:
-        """The mean bounded slowdown, likewise."""
-        return self._drawn("slowdown", part, title)
-
-    def computing_utilisation(self, *, part: str | None = None, title: str = "") -> Figure:
-        """The share of the machine's time that cores spent in tasks, for every combination."""
-        return self._drawn("computing-utilisation", part, title)
-
-    def utilisation(self, *, part: str | None = None, title: str = "") -> Figure:
-        """The utilisation, likewise."""
-        return self._drawn("utilisation", part, title)
-
-    def variation(self, *, part: str | None = None, title: str = "") -> Figure:
-        """The makespan against the variation."""
-        return self._drawn("variation", part, title)
-
-    def ratio(self, *, part: str | None = None, title: str = "") -> Figure:
-        """The makespan over that at the smallest variation."""
-        return self._drawn("ratio", part, title)
-
-    def imbalance(self, *, part: str | None = None, title: str = "") -> Figure:
-        """The mean load imbalance of jobs."""
-        return self._drawn("imbalance", part, title)
-
-    def cost(self, *, part: str | None = None, title: str = "") -> Figure:
-        """How long a simulation took, by its number of jobs."""
-        return self._drawn("cost", part, title)
-
-    def comparison(self, *, part: str | None = None, title: str = "") -> Figure:
-        """Each value of an option against one of them; a part is an option and a base."""
-        return self._drawn("comparison", part, title)
-
-    def slowdown_boxes(self, *, part: str | None = None, title: str = "") -> Figure:
-        """Distributions of bounded slowdowns, one box per combination; from kept ``jobs``."""
-        return self._drawn("slowdown-boxes", part, title)
-
-    def queue_boxes(self, *, part: str | None = None, title: str = "") -> Figure:
-        """Distributions of the number of waiting jobs, one box per combination; from kept ``decisions``."""
-        return self._drawn("queue-boxes", part, title)
-
-    def decisions(self, *, part: str | None = None, title: str = "") -> Figure:
-        """The mean time of a scheduling pass by the number of waiting jobs; from kept ``decisions``."""
-        return self._drawn("decisions", part, title)
-
-    def decision_cost(self, *, part: str | None = None, title: str = "") -> Figure:
-        """The mean time of a simulation step, deciding and the rest; from kept ``decisions``."""
-        return self._drawn("decision-cost", part, title)
+    makespan = _figure("makespan", "The makespan of every combination at each variation, and how far above the lowest.")
+    wait = _figure("wait", "The mean wait, likewise.")
+    slowdown = _figure("slowdown", "The mean bounded slowdown, likewise.")
+    computing_utilisation = _figure(
+        "computing-utilisation", "The share of the machine's time that cores spent in tasks, for every combination."
+    )
+    utilisation = _figure("utilisation", "The utilisation, likewise.")
+    variation = _figure("variation", "The makespan against the variation.")
+    ratio = _figure("ratio", "The makespan over that at the smallest variation.")
+    imbalance = _figure("imbalance", "The mean load imbalance of jobs.")
+    cost = _figure("cost", "How long a simulation took, by its number of jobs.")
+    comparison = _figure("comparison", "Each value of an option against one of them; a part is an option and a base.")
+    slowdown_boxes = _figure(
+        "slowdown-boxes", "Distributions of bounded slowdowns, one box per combination; from kept ``jobs``."
+    )
+    queue_boxes = _figure(
+        "queue-boxes", "Distributions of the number of waiting jobs, one box per combination; from kept ``decisions``."
+    )
+    decisions = _figure(
+        "decisions", "The mean time of a scheduling pass by the number of waiting jobs; from kept ``decisions``."
+    )
+    decision_cost = _figure(
+        "decision-cost", "The mean time of a simulation step, deciding and the rest; from kept ``decisions``."
+    )
 
     def _drawn(self, name: str, part: str | None, title: str) -> Figure:
         from bridge.studies.drawing import STUDY_FIGURES, fresh, missing

@@ -49,8 +49,6 @@ _BETWEEN_S: Final = 0.25
 #: How long the run may take to answer a join, s.
 _ANSWER_S: Final = 30.0
 
-_BLOCK: Final = 1 << 20
-
 
 async def connect(address: str, context: ssl.SSLContext) -> Streams:
     """Open a connection to the run at ``tls://host:port``, whose certificate the context verifies."""
@@ -298,11 +296,9 @@ class _Host:
 
 
 def _check_file(needed: NeededFile) -> None:
-    digest = hashlib.sha256()
     try:
         with open(needed.path, "rb") as file:
-            while block := file.read(_BLOCK):
-                digest.update(block)
+            digest = hashlib.file_digest(file, "sha256")
     except OSError as error:
         host = socket.gethostname()
         raise PeerError(f"host {host}: {needed.path}, which the run needs: {error.strerror}") from None

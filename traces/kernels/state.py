@@ -57,31 +57,20 @@ def jit_enabled() -> bool:
 
 @dataclass(slots=True, eq=False)
 class Field:
-    """A column, a number or another state as a class of states declares it, and where it is in the block.
-
-    Attributes
-    ----------
-    name : str
-    kind : Column, Number, or a class of states
-    place : int
-        Its first entry in the block.
-    dims, fill, constant, codes, used, saved
-        As :func:`column` says; ``dims`` is None of what is given. In a :class:`Tree`, ``used`` has of each number where its
-        block is, and where it is there.
-    dtype : numpy dtype or None
-        Of a column; found from ``kind``.
-    """
+    """A column, a number or another state as a class of states declares it, and where it is in the block."""
 
     name: str = ""
     kind: Any = None
-    place: int = -1
+    place: int = -1  # its first entry in the block
+    # dims, fill, constant, codes, used, saved: as :func:`column` says; ``dims`` is None of what is given. In a
+    # :class:`Tree`, ``used`` has of each number where its block is, and where it is there
     dims: tuple[str | int, ...] | None = None
     fill: float = 0
     constant: bool = False
     codes: type[IntEnum] | None = None
     used: tuple[Any, ...] = ()
     saved: bool = True
-    dtype: np.dtype[Any] | None = None
+    dtype: np.dtype[Any] | None = None  # of a column; found from ``kind``
 
     def __post_init__(self) -> None:
         self.codes = self.codes or (type(self.fill) if isinstance(self.fill, IntEnum) else None)
@@ -515,26 +504,18 @@ class State:
 class Tree:
     """The blocks of a class of states, of the states that are its own, and of theirs, one behind the other.
 
-    Attributes
-    ----------
-    nodes : list of (int, class of states)
-        Where each block is, and of which class.
-    names : list of (int, str, int)
-        For each block but the first: where the block is that has its address, in which field, and where itself is.
-    own : list of (int, Field)
-        The columns that are the states' own: where their addresses are; those that never change come last.
-    saved : list of (int, Field)
-        Those of them that may change and are saved: where the blocks are.
-    columns : int64
-        Where the addresses of own columns are.
-    pointers : list of int
-        Where any addresses are, of columns and of states.
-    sizes : int64
-        Where the first sizes of ``saved`` are.
-    links, linked : int64
-        Where the addresses of blocks are, and how many bytes behind the first block each of these blocks is.
-    entries : int
-        Of all blocks together.
+    - ``nodes``: list of (int, class of states), where each block is, and of which class.
+    - ``names``: list of (int, str, int), for each block but the first: where the block is that has its address, in
+      which field, and where itself is.
+    - ``own``: list of (int, Field), the columns that are the states' own: where their addresses are; those that never
+      change come last.
+    - ``saved``: list of (int, Field), those of them that may change and are saved: where the blocks are.
+    - ``columns``: int64, where the addresses of own columns are.
+    - ``pointers``: where any addresses are, of columns and of states.
+    - ``sizes``: int64, where the first sizes of ``saved`` are.
+    - ``links``, ``linked``: int64, where the addresses of blocks are, and how many bytes behind the first block each of
+      these blocks is.
+    - ``entries``: of all blocks together.
     """
 
     def __init__(self, root: type[State], given: Set[str] = frozenset()) -> None:

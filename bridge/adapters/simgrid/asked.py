@@ -24,19 +24,8 @@ from traces.compiled import Array
 
 
 class Asked:
-    """The techniques and planners of one job.
-
-    Parameters
-    ----------
-    start : Start
-        Of a job without absent cores.
-    drawn : DrawnJob
-        Its tasks and phases.
-
-    Notes
-    -----
-    Instants are ns from the job's start, and never fall from one call to the next.
-    """
+    """The techniques and planners of one job without absent cores. Instants are ns from the job's start, and never fall
+    from one call to the next."""
 
     def __init__(self, start: Start, drawn: DrawnJob) -> None:
         assert start.recipe is not None

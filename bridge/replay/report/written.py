@@ -54,7 +54,7 @@ class Report:
     attempts: tuple[Attempt, ...]  # all repeats of all jobs, and of fewer
     n_cores: int
     of_day_ns: int  # the time of the day at the workload's time 0
-    interval: Interval | None = None  # t; default from the first submit to the last
+    interval: Interval | None = None  # T; default from the first submit to the last
     reference: Side = field(init=False)
 
     def __post_init__(self) -> None:
@@ -228,7 +228,8 @@ def _repeats(report: Report, folder: Path) -> list[str]:
         elapsed = f"{group['elapsed_s'].mean():.1f} s"
         rows.append([rate_name(rate), str(len(group)), *spans, off, elapsed, f"{failed} of {len(group)}"])
     head = ["clock", "repeats", "shortest makespan", "median", "longest", "median from exact", "elapsed", "failed"]
-    others = [one for one in report.sides if one.label == LOG or one is not report.sides[_slurm_place(report)]]
+    slurm = next(one for one in report.sides if one.label != LOG)
+    others = [one for one in report.sides if one is not slurm]
     references = {one.label: one.makespan_ns for one in others if one.makespan_ns is not None}
     lines = ["## Repeats", "", *_table(head, rows)]
     lines += [
@@ -247,7 +248,3 @@ def _repeats(report: Report, folder: Path) -> list[str]:
         figure = replay_sizes_figure(found, title=f"{report.name}: by the number of jobs")
         lines += _save(figure, folder, "sizes", "Elapsed time and share of failures by the number of jobs")
     return lines
-
-
-def _slurm_place(report: Report) -> int:
-    return next(k for k, one in enumerate(report.sides) if one.label != LOG)

@@ -57,11 +57,14 @@ def configured(found: Configuration, scenario: ReadyScenario) -> Configuration:
         more |= BY_CORES | ({"SelectTypeParameters": "CR_Core_Memory"} if memory else {})
     if asked.switches.any() and "max_switch_wait" not in found.key("SchedulerParameters"):
         given = found.key("SchedulerParameters")
-        wait_ns = scenario.options.batch.switch_wait_ns
-        wait_s = _FOR_EVER_S if wait_ns is None else -(-wait_ns // NS_PER_S)
-        more["SchedulerParameters"] = f"{given},max_switch_wait={wait_s}".lstrip(",")
+        more["SchedulerParameters"] = f"{given},max_switch_wait={_switch_wait_s(scenario)}".lstrip(",")
     chosen = {key: value for key, value in more.items() if key == "SchedulerParameters" or _is_ours(found, key)}
     return found.with_keys(chosen)
+
+
+def _switch_wait_s(scenario: ReadyScenario) -> int:
+    wait_ns = scenario.options.batch.switch_wait_ns
+    return _FOR_EVER_S if wait_ns is None else -(-wait_ns // NS_PER_S)
 
 
 def _is_ours(found: Configuration, key: str) -> bool:
@@ -91,8 +94,7 @@ def submissions(
     features = {feature for node in found.nodes for feature in node.features}
     nodes = {node.name for node in found.nodes}
     window = _windows(scenario, words, notes)
-    asked, wait_ns = scenario.constraints.requests, scenario.options.batch.switch_wait_ns
-    wait_s = _FOR_EVER_S if wait_ns is None else -(-wait_ns // NS_PER_S)
+    asked, wait_s = scenario.constraints.requests, _switch_wait_s(scenario)
     fields = []
     for row, job in enumerate(workload.job_id.tolist()):
         one = [f"name={job}", f"user={ids[user[row]]}", *_shape(asked, workload, row)]

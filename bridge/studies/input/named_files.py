@@ -35,7 +35,6 @@ _PLUG_IN, _PLUG_INS = re.compile(r"(.*\.py):[^:]*(?::.*)?", re.DOTALL), re.compi
 _PARAMETER = re.compile(r"=([^,]+)")
 
 _SELECT = "select:"
-_BLOCK = 1 << 20
 
 
 def is_path(option: str, text: str) -> bool:
@@ -144,11 +143,9 @@ class FileSums:
     def of(self, path: Path) -> str:
         """The sum of a file's bytes. Raises InputError if it cannot be read."""
         if path not in self._sums:
-            digest = hashlib.sha256()
             try:
                 with path.open("rb") as file:
-                    while block := file.read(_BLOCK):
-                        digest.update(block)
+                    digest = hashlib.file_digest(file, "sha256")
             except OSError as error:
                 raise InputError(f"{path}: cannot be read: {error.strerror}") from None
             self._sums[path] = digest.hexdigest()

@@ -31,8 +31,7 @@ def chunk_owners_figure(chunks: Mapping[str, tuple[Sequence[int], Sequence[int]]
     n_columns = min(_PANELS_A_ROW, len(chunks))
     n_rows = -(-len(chunks) // n_columns)
     highest = max(max(sizes) for sizes, _ in chunks.values())
-    with canvas.styled():
-        figure = canvas.new_figure(3.0 * n_columns + 0.4, 1.9 * n_rows + 0.7)
+    with canvas.drawing(3.0 * n_columns + 0.4, 1.9 * n_rows + 0.7) as figure:
         grid = panel_grid(figure, len(chunks), n_columns)
         for axes, (name, (sizes, cores)) in zip(grid, chunks.items(), strict=True):
             height, core = np.asarray(sizes, np.float64), np.asarray(cores)

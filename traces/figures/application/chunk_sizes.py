@@ -37,8 +37,7 @@ def chunk_sizes_figure(sequences: Mapping[str, Sequence[int]], *, title: str = "
     n_lines = -(-len(sequences) // n_columns)
     highest = max(max(sizes) for sizes in sequences.values())
     total = max(sum(sizes) for sizes in sequences.values())
-    with canvas.styled():
-        figure = canvas.new_figure(2.4 * n_columns + 0.4, 1.5 * n_lines + 0.7)
+    with canvas.drawing(2.4 * n_columns + 0.4, 1.5 * n_lines + 0.7) as figure:
         grid = panel_grid(figure, len(sequences), n_columns)
         for axes, (name, sizes) in zip(grid, sequences.items(), strict=True):
             _draw(axes, sizes)
@@ -98,8 +97,7 @@ def chunks_figure(tasks: pd.DataFrame, *, job_id: int | None = None, title: str 
         raise InputError(f"nothing to draw: no task of job {shown(number)} ran")
     sizes = _last_sizes(task[mine], chunk[mine])
     said = f"job {number}" + (", the one with the most tasks" if job_id is None and len(numbers) > 1 else "")
-    with canvas.styled():
-        figure = canvas.new_figure(7.2, 3.2)
+    with canvas.drawing(7.2, 3.2) as figure:
         axes = figure.add_subplot()
         _draw(axes, sizes.tolist())
         axes.set_xlim(0, int(sizes.sum()))

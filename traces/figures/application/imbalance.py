@@ -45,17 +45,7 @@ def imbalance_figure(
     cells = Combinations.of(results, metric, workload=workload)
     if len(cells.variations) == 1:
         return _boxes(cells, title)
-    mean, low, high = (one / cells.how.scale for one in cells.estimates())
-    return lines_figure(
-        cells.batches,
-        cells.techniques,
-        cells.variations,
-        (mean, low, high),
-        label=cells.how.label,
-        remark=cells.seeds_text(),
-        from_zero=True,
-        title=title,
-    )
+    return lines_figure(cells, cells.shown_estimates(), from_zero=True, title=title)
 
 
 def _boxes(cells: Combinations, title: str) -> Figure:

@@ -98,8 +98,7 @@ def loop_figure(
     unit_ns, unit = time_unit(span_ns)
     right = span_ns / unit_ns
     cores_in = min(max(0.16 * n_cores, 1.2), 5.0)
-    with canvas.styled():
-        figure = canvas.new_figure(_WIDTH_IN, cores_in + 2.3)
+    with canvas.drawing(_WIDTH_IN, cores_in + 2.3) as figure:
         upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[cores_in, 1.0])
         core, begin_ns, until_ns, kind = loop_intervals(chunks, n_cores, start_ns, stop_ns)
         x0, x1 = (begin_ns - start_ns) / unit_ns, (until_ns - start_ns) / unit_ns

@@ -68,8 +68,7 @@ def schedule_figure(
     if transfers is None:
         transfers = ScheduleTransfers(*[np.zeros(0, np.int64)] * 5)
     cores_in = min(max(0.16 * n_cores, 1.4), 6.0)
-    with canvas.styled():
-        figure = canvas.new_figure(_WIDTH_IN, cores_in + 1.3)
+    with canvas.drawing(_WIDTH_IN, cores_in + 1.3) as figure:
         axes = figure.add_subplot()
         drawing = ScheduleAxes(axes, start_ns, unit_ns, right, n_cores, (_WIDTH_IN - 1.0) * canvas.DPI)
         colours, handles = _colours(np.asarray(tasks.group), colour_by)

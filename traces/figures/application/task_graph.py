@@ -78,8 +78,7 @@ def _said(gflop: Array, source: Array, level: Array) -> str:
 def _levels_figure(gflop: Array, source: Array, target: Array, title: str) -> Figure:
     level = task_levels(len(gflop), source, target)
     n_levels = int(level.max()) + 1
-    with canvas.styled():
-        figure = canvas.new_figure(10.0, 4.6)
+    with canvas.drawing(10.0, 4.6) as figure:
         upper, lower = figure.subplots(2, 1, sharex=True)
         edges = np.arange(n_levels + 1) - 0.5
         for axes, counted, name, colour in (
@@ -117,8 +116,7 @@ def _nodes_figure(
     named = len(gflop) <= NAMED_TASKS
     width_in = min(max(1.5 + (1.15 if named else 0.6) * n_levels, 7.0), 14.0)
     height_in = min(max(1.2 + (0.42 if named else 0.16) * tall, 3.0), 9.0)
-    with canvas.styled():
-        figure = canvas.new_figure(width_in, height_in)
+    with canvas.drawing(width_in, height_in) as figure:
         axes = figure.add_subplot()
         # In points: how much room one task has, to left and right and above and below.
         aside = (width_in - 0.6) * 72 / n_levels

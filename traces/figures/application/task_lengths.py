@@ -66,8 +66,7 @@ def task_lengths_figure(tasks: pd.DataFrame, *, job_id: int | None = None, title
     # Of equal widths numpy needs no sorting, and counts the same.
     equal: Any = {"bins": edges} if logarithmic else {"bins": len(edges) - 1, "range": (edges[0], edges[-1])}
     heights, edges = np.histogram(values, **equal)
-    with canvas.styled():
-        figure = canvas.new_figure(6.6, 3.3)
+    with canvas.drawing(6.6, 3.3) as figure:
         axes = figure.add_subplot()
         axes.stairs(heights, edges, fill=True, color=canvas.PALETTE[4], alpha=0.6)
         axes.stairs(heights, edges, color=canvas.PALETTE[0], linewidth=1.1)

@@ -70,8 +70,7 @@ def delay_chain_figure(frame: pd.DataFrame, *, late: str, title: str = "") -> Fi
     low -= 0.04 * (high - low)
     high += 0.02 * (high - low)
     cut = any(bool((bars.eligible < low).any()) for bars in runs.values())
-    with canvas.styled():
-        figure = canvas.new_figure(7.2, 1.3 + 2 * (0.25 + 0.21 * len(shown)))
+    with canvas.drawing(7.2, 1.3 + 2 * (0.25 + 0.21 * len(shown))) as figure:
         panels: list[Axes] = list(figure.subplots(2, 1, sharex=True))
         names = [
             f"job {job}" + (f" attempt {attempt}" if attempt else "")

@@ -47,8 +47,7 @@ def start_delays_figure(frame: pd.DataFrame, *, title: str = "") -> Figure:
         raise InputError("nothing to draw: no job started in both runs")
     at, delta = (frame[name].to_numpy(np.int64) for name in ("start_a_ns", "start_delta_ns"))
     job = frame["job_id"].to_numpy()
-    with canvas.styled():
-        figure = canvas.new_figure(7.2, 3.4)
+    with canvas.drawing(7.2, 3.4) as figure:
         axes = figure.subplots()
         axes.axhline(0, color=canvas.GREY, linewidth=0.8, zorder=1)
         for which, (label, marker, colour, filled) in zip((delta > 0, delta < 0, delta == 0), _KINDS, strict=True):

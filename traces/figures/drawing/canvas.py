@@ -10,37 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
-from matplotlib.axes import Axes
+from matplotlib.axes import Axes as Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.collections import LineCollection as LineCollection
+from matplotlib.collections import PolyCollection as PolyCollection
 from matplotlib.colors import to_rgb
-from matplotlib.figure import Figure
-from matplotlib.patches import Patch, StepPatch
+from matplotlib.figure import Figure as Figure
+from matplotlib.patches import Patch as Patch
+from matplotlib.patches import StepPatch as StepPatch
 
 from traces.base.errors import InputError, shown
 from traces.base.written_file import whole_file
-from traces.figures.drawing.styles import PALETTE
-
-__all__ = [
-    "DPI",
-    "FORMATS",
-    "GREY",
-    "INK",
-    "PALETTE",
-    "Axes",
-    "Figure",
-    "LineCollection",
-    "Patch",
-    "StepPatch",
-    "PolyCollection",
-    "figure_format",
-    "new_figure",
-    "rgb",
-    "save",
-    "save_all",
-    "shades",
-    "styled",
-]
+from traces.figures.drawing.styles import PALETTE as PALETTE
 
 #: Suffixes of the files that can be written.
 FORMATS = ("png", "svg", "pdf")
@@ -113,6 +94,13 @@ def new_figure(width_in: float, height_in: float) -> Figure:
 def styled() -> Any:
     """A context in which axes and text get this project's style; drawing happens within it."""
     return matplotlib.rc_context(_STYLE)
+
+
+@contextmanager
+def drawing(width_in: float, height_in: float) -> Iterator[Figure]:
+    """A new figure of this size in inches, and a context in which it is drawn."""
+    with styled():
+        yield new_figure(width_in, height_in)
 
 
 def rgb(colour: str) -> tuple[float, float, float]:

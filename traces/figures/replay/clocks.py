@@ -39,8 +39,7 @@ def replay_rates_figure(repeats: pd.DataFrame, *, title: str = "") -> Figure:
     groups = _by_rate(repeats)
     at = np.arange(len(groups))
     elapsed = [rows["elapsed_s"].to_numpy(np.float64) for _, rows in groups]
-    with canvas.styled():
-        figure = canvas.new_figure(7.2, 3.4)
+    with canvas.drawing(7.2, 3.4) as figure:
         above, below = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
         mean = np.array([one.mean() for one in elapsed])
         ends = np.abs(np.array([[one.min(), one.max()] for one in elapsed]).T - mean)
@@ -79,8 +78,7 @@ def replay_sizes_figure(repeats: pd.DataFrame, *, title: str = "") -> Figure:
     """
     if not len(repeats):
         raise InputError("nothing to draw: no repeat")
-    with canvas.styled():
-        figure = canvas.new_figure(7.2, 3.0)
+    with canvas.drawing(7.2, 3.0) as figure:
         left, right = figure.subplots(1, 2)
         for k, (rate, rows) in enumerate(_by_rate(repeats)):
             sizes = sorted(set(rows["jobs"]))

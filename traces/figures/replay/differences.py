@@ -48,8 +48,7 @@ def differences_figure(differences: pd.DataFrame, *, reference: str, title: str 
     if not len(differences):
         raise InputError("nothing to draw: no job ran in both")
     sides = {str(name): rows for name, rows in differences.groupby("side", sort=False)}
-    with canvas.styled():
-        figure = canvas.new_figure(7.2, 3.1)
+    with canvas.drawing(7.2, 3.1) as figure:
         panels = figure.subplots(1, len(_PANELS), sharey=True, squeeze=False)[0]
         for axes, (column, words) in zip(panels, _PANELS, strict=True):
             for k, (name, rows) in enumerate(sides.items()):

@@ -50,8 +50,7 @@ def replay_makespans_figure(repeats: pd.DataFrame, *, references: Mapping[str, i
     rates = list(dict.fromkeys(repeats["rate"]))
     unit_ns, unit = time_unit(int(ended["makespan_ns"].max()))
     values = [ended["makespan_ns"][ended["rate"] == rate].to_numpy(np.float64) / unit_ns for rate in rates]
-    with canvas.styled():
-        figure = canvas.new_figure(7.2, 1.5 + 0.36 * len(rates))
+    with canvas.drawing(7.2, 1.5 + 0.36 * len(rates)) as figure:
         axes = figure.add_subplot()
         for k, (name, makespan_ns) in enumerate(references.items()):
             look = style(k + 1)

@@ -38,8 +38,7 @@ def submissions_figure(submissions: pd.DataFrame, *, title: str = "") -> Figure:
     if not len(submissions):
         raise InputError("nothing to draw: no job was submitted")
     hour, jobs = (submissions[name].to_numpy(np.int64) for name in ("hour", "jobs"))
-    with canvas.styled():
-        figure = canvas.new_figure(7.2, 2.7)
+    with canvas.drawing(7.2, 2.7) as figure:
         axes = figure.add_subplot()
         axes.bar(hour + 0.5, jobs, 1.0, color=canvas.PALETTE[0], edgecolor="white", linewidth=0.4, zorder=2)
         first, last = int(hour[0]), int(hour[-1]) + 1

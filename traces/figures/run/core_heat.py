@@ -106,8 +106,7 @@ def heat_figure(
         per_row *= 2
     share = _shares((low, high, start_ns, end_ns), axis, len(rows), columns, per_row)
     height_in = min(max(1.7 + 0.06 * len(rows), 2.6), 5.0)
-    with canvas.styled():
-        figure = canvas.new_figure(9.0, height_in)
+    with canvas.drawing(9.0, height_in) as figure:
         axes = figure.add_subplot()
         left, right = axis.limits
         bottom = len(share) * per_row

@@ -46,8 +46,7 @@ def decisions_figure(decisions: pd.DataFrame, *, title: str = "") -> Figure:
     some = passes > 0
     size = sizes[some] / passes[some]
     low, high = _band(waiting, decision_ns)
-    with canvas.styled():
-        figure = canvas.new_figure(6.4, 3.4)
+    with canvas.drawing(6.4, 3.4) as figure:
         axes = figure.add_subplot()
         axes.fill_between(size, low / 1e3, high / 1e3, color=canvas.PALETTE[0], alpha=0.35, linewidth=0)
         axes.plot(size, times[some] / passes[some] / 1e3, color=canvas.INK, linewidth=1.2, marker="o", markersize=3.4)

@@ -137,29 +137,17 @@ def gantt_figure(
     White lines part the jobs, and each job's number stands on its largest block of cores, where it fits: so jobs can be told
     apart without their colours, too.
 
-    Parameters
-    ----------
-    job_id : ndarray of int64, shape (n,)
-        Job number of each bar: of each task, or of each job on each of its cores.
-    core : ndarray of int, shape (n,)
-        Its global core number.
-    start_ns, end_ns : ndarray of int64, shape (n,)
-        Its time, ns since the workload's time 0.
-    first_core : ndarray of int64, shape (n_hosts + 1,)
-        As in ``traces.ledger.Machine``.
-    host_names : sequence of str
-        One per host.
-    title : str
-        Shown above the chart.
-    cores : sequence of (int, int), optional
-        Half-open intervals of the cores that get a row; None is every core of the machine.
-    others : bool
-        Whether these cores had other jobs, too, so that white is not only idle: the figure says so.
+    - ``job_id``: int64 (n,), job number of each bar: of each task, or of each job on each of its cores.
+    - ``core``: int (n,), its global core number.
+    - ``start_ns``, ``end_ns``: int64 (n,), its time, ns since the workload's time 0.
+    - ``first_core``: int64 (n_hosts + 1,), as in ``traces.ledger.Machine``.
+    - ``host_names``: one per host.
+    - ``title``: shown above the chart.
+    - ``cores``: sequence of (int, int), half-open intervals of the cores that get a row; None is every core of the
+      machine.
+    - ``others``: whether these cores had other jobs, too, so that white is not only idle: the figure says so.
 
-    Raises
-    ------
-    InputError
-        If there is nothing to show.
+    Raises InputError if there is nothing to show.
     """
     rows = chosen_cores(first_core, cores)
     job_id, core, start_ns, end_ns = select_bars(
@@ -175,8 +163,7 @@ def gantt_figure(
     left, right = axis.limits
 
     height_in = min(max(1.7 + 0.13 * len(rows), 2.6), 7.0)
-    with canvas.styled():
-        figure = canvas.new_figure(_WIDTH_IN, height_in)
+    with canvas.drawing(_WIDTH_IN, height_in) as figure:
         axes = figure.add_subplot()
         palette = np.array([canvas.rgb(one) for one in canvas.PALETTE])
         width_pt, height_pt = 72 * (_WIDTH_IN - 1.0), 72 * (height_in - 1.2)  # about, of the axes

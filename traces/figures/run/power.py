@@ -64,8 +64,7 @@ def power_figure(power: pd.DataFrame, *, until_ns: int, domains: pd.DataFrame | 
     parts = [] if domains is None else list(domains["domain"].unique())[:_MOST_PARTS]
     below = [(level, "level", canvas.PALETTE[1])] if level.any() else []
     below += [(away, "hosts not\nin service", canvas.PALETTE[2])] if away.any() else []
-    with canvas.styled():
-        figure = canvas.new_figure(8.6, 3.2 + 1.0 * len(below) + 1.5 * len(parts))
+    with canvas.drawing(8.6, 3.2 + 1.0 * len(below) + 1.5 * len(parts)) as figure:
         panels = figure.subplots(
             1 + len(below) + len(parts),
             1,

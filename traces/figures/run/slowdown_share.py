@@ -42,8 +42,7 @@ def slowdown_share_figure(logs: Sequence[Affected], *, threshold: float, title: 
     """
     if not logs:
         raise InputError("no log to draw")
-    with canvas.styled():
-        figure = canvas.new_figure(7.6, 0.6 + sum(0.9 + 0.3 * len(one.estimates) for one in logs))
+    with canvas.drawing(7.6, 0.6 + sum(0.9 + 0.3 * len(one.estimates) for one in logs)) as figure:
         grid = figure.subplots(
             len(logs), 2, squeeze=False, gridspec_kw={"height_ratios": [1 + len(one.estimates) for one in logs]}
         )

@@ -87,8 +87,7 @@ def utilisation_figure(
         (steps(eligible, start, one), 1.0, "waiting jobs", canvas.PALETTE[1]),
         (steps(eligible, start, asked), 1.0, "cores that\nthey ask for", canvas.PALETTE[2]),
     )
-    with canvas.styled():
-        figure = canvas.new_figure(8.6, 4.6)
+    with canvas.drawing(8.6, 4.6) as figure:
         panels = figure.subplots(3, 1, sharex=True, height_ratios=[1.25, 1.0, 1.0])
         for axes, (curve, whole, label, colour) in zip(panels, curves, strict=True):
             thinned = draw_steps(

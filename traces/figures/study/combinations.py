@@ -176,6 +176,11 @@ class Combinations:
         mean, low, high = (np.array(column).reshape(self.values.shape[:3]) for column in columns)
         return mean, low, high
 
+    def shown_estimates(self) -> tuple[Array, Array, Array]:
+        """The same in the unit in which the metric is shown (:attr:`how`)."""
+        mean, low, high = self.estimates()
+        return mean / self.how.scale, low / self.how.scale, high / self.how.scale
+
     def paired(self, base: tuple[int, int, int], other: tuple[int, int, int]) -> Paired:
         """Two combinations, each given by its batch policy, technique and variation, over the seeds that both have."""
         return paired(self.values[base], self.values[other])

@@ -65,8 +65,7 @@ def cost_figure(costs: pd.DataFrame, *, title: str = "") -> Figure:
     groups = _groups(costs)
     sizes = np.concatenate([group.jobs for group in groups.values()])
     logarithmic = bool(sizes.max() >= _WIDE * sizes.min())
-    with canvas.styled():
-        figure = canvas.new_figure(5.2, 3.4 + 0.17 * len(groups))
+    with canvas.drawing(5.2, 3.4 + 0.17 * len(groups)) as figure:
         axes = figure.add_subplot()
         for place, (name, group) in enumerate(groups.items()):
             look = style(place)

@@ -41,8 +41,7 @@ def decision_lines_figure(decisions: pd.DataFrame, *, title: str = "") -> Figure
     if not 1 <= len(labels) <= MOST_LINES:
         raise InputError(f"{len(labels)} combinations to draw in one figure; allowed: 1 to {MOST_LINES}")
     columns = 3 if max(map(len, labels)) < 24 else 2
-    with canvas.styled():
-        figure = canvas.new_figure(6.2, 3.1 + 0.17 * -(-len(labels) // columns))
+    with canvas.drawing(6.2, 3.1 + 0.17 * -(-len(labels) // columns)) as figure:
         axes = figure.add_subplot()
         for k, one in enumerate(labels):
             rows, look = label == one, style(k)
@@ -83,8 +82,7 @@ def decision_cost_figure(costs: pd.DataFrame, *, title: str = "") -> Figure:
         raise InputError("nothing to draw: there is no combination")
     deciding, rest = (column / 1e3 for column in times)
     rows = range(len(label))
-    with canvas.styled():
-        figure = canvas.new_figure(6.4, 0.3 * len(label) + 1.3)
+    with canvas.drawing(6.4, 0.3 * len(label) + 1.3) as figure:
         axes = figure.add_subplot()
         edge: dict[str, Any] = {"edgecolor": canvas.INK, "linewidth": 0.6}
         axes.barh(rows, rest, 0.62, color="#d0d0d0", label="the rest", **edge)

@@ -46,8 +46,7 @@ def distributions_figure(boxes: pd.DataFrame, *, of: str = "slowdown", axis: str
         raise InputError("nothing to draw: there is no combination")
     batches = list(dict.fromkeys(batch.tolist()))
     colours = [canvas.PALETTE[batches.index(one) % len(canvas.PALETTE)] for one in batch]
-    with canvas.styled():
-        figure = canvas.new_figure(7.6, 0.3 * len(label) + 1.5)
+    with canvas.drawing(7.6, 0.3 * len(label) + 1.5) as figure:
         axes = figure.add_subplot()
         draw_boxes(axes, [Box(*map(float, row)) for row in zip(*numbers, strict=True)], colours)
         name_rows(axes, [short(str(one), 48) for one in label])

@@ -51,10 +51,9 @@ def makespan_rows(
     columns = min(n_batches, _PER_LINE)
     lines = -(-n_batches * len(panels) // columns)
     names_in = 0.3 + _LETTER_IN * max(map(len, names))
-    with canvas.styled():
-        figure = canvas.new_figure(
-            max(4.5, names_in + _PANEL_IN * columns), lines * (0.75 + _ROW_IN * len(names)) + 0.35
-        )
+    with canvas.drawing(
+        max(4.5, names_in + _PANEL_IN * columns), lines * (0.75 + _ROW_IN * len(names)) + 0.35
+    ) as figure:
         for place, axes in enumerate(panel_grid(figure, n_batches * len(panels), columns)):
             k, batch = divmod(place, n_batches)
             mean, low, high = (one[batch, :, k] for one in estimates)
@@ -137,7 +136,7 @@ def makespans_figure(
     cells = Combinations.of(results, metric, workload=workload)
     places = list(range(len(cells.variations))) if variation is None else [cells.place_of(variation)]
     how = cells.how
-    estimates = mean, low, high = tuple(one[:, :, places] / how.scale for one in cells.estimates())
+    estimates = mean, low, high = tuple(one[:, :, places] for one in cells.shown_estimates())
     over = [beside_best(cells, at) for at in places]
     panels = [f"{UPSILON} = {cells.variations[at]:g}" for at in places]
     alone = f"variation {panels[0]}" if len(places) == 1 and not cells.replayed else ""

@@ -11,7 +11,7 @@ from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Figure
 from traces.figures.drawing.panels import draw_intervals, legend_above, name_rows, panel_grid, quiet
 from traces.figures.drawing.styles import UPSILON
-from traces.figures.study.combinations import FEW, style
+from traces.figures.study.combinations import FEW, Combinations, style
 
 _ROW_IN, _LETTER_IN = 0.17, 0.065
 
@@ -19,26 +19,24 @@ _ROW_IN, _LETTER_IN = 0.17, 0.065
 _PANELS_IN, _NARROWEST_IN, _WIDEST_IN = 8.0, 1.15, 2.4
 
 
-def variation_rows(
-    batches: Sequence[str],
-    techniques: Sequence[str],
+def _rows_figure(
+    cells: Combinations,
     variations: Sequence[float],
     estimates: tuple[Array, Array, Array],
-    *,
     label: str,
     remark: str,
-    reference: float | None = None,
-    title: str = "",
+    reference: float | None,
+    title: str,
 ) -> Figure:
-    """Points with whiskers in rows; the parameters are those of :func:`traces.figures.study.panels.lines_figure`."""
+    """Points with whiskers in rows; the parameters are those of :func:`lines_figure`."""
+    batches, techniques = cells.batches, cells.techniques
     rows = np.arange(len(techniques))
     n = len(variations)
     panel_in = min(_WIDEST_IN, max(_NARROWEST_IN, _PANELS_IN / n))
     names_in = 0.4 + _LETTER_IN * max(map(len, techniques))
-    with canvas.styled():
-        figure = canvas.new_figure(
-            max(4.5, names_in + panel_in * n), len(batches) * (0.55 + _ROW_IN * len(techniques)) + 0.75
-        )
+    with canvas.drawing(
+        max(4.5, names_in + panel_in * n), len(batches) * (0.55 + _ROW_IN * len(techniques)) + 0.75
+    ) as figure:
         grid = figure.subplots(len(batches), n, sharex=True, sharey=True, squeeze=False)
         for i, batch in enumerate(batches):
             for k, axes in enumerate(grid[i]):
@@ -79,40 +77,33 @@ def _step(at: Array, n_techniques: int) -> float:
 
 
 def lines_figure(
-    batches: Sequence[str],
-    techniques: Sequence[str],
-    variations: Sequence[float],
+    cells: Combinations,
     estimates: tuple[Array, Array, Array],
     *,
-    label: str,
-    remark: str,
+    variations: Sequence[float] = (),
+    label: str = "",
+    remark: str = "",
     reference: float | None = None,
     from_zero: bool = False,
     title: str = "",
 ) -> Figure:
     """One panel per batch policy, one line per technique, with the interval of each point; more than eight techniques are rows.
 
-    Parameters
-    ----------
-    batches, techniques : sequence of str
-    variations : sequence of float
-        Increasing.
-    estimates : three ndarrays of float64, shape (batches, techniques, variations)
-        Mean, low and high as they are shown; NaN where there is none.
-    label, remark : str
-        What is drawn, with its unit; and what is said below the panels.
-    reference : float, optional
-        Where a line is drawn across.
-    from_zero : bool
-        Whether the axis starts at zero. Where it does not, it says so.
-    title : str
-        Above the panels.
+    - ``cells``: the combinations that are drawn.
+    - ``estimates``: float64 (batches, techniques, variations), mean, low and high as they are shown; NaN where there is
+      none.
+    - ``variations``: increasing; default all.
+    - ``label``, ``remark``: what is drawn, with its unit, default the metric; and what is said below the panels, default
+      of how many seeds the means are.
+    - ``reference``: where a line is drawn across.
+    - ``from_zero``: whether the axis starts at zero. Where it does not, it says so.
+    - ``title``: above the panels.
     """
+    batches, techniques = cells.batches, cells.techniques
+    variations, label, remark = variations or cells.variations, label or cells.how.label, remark or cells.seeds_text()
     label = label if from_zero else f"{label}\n(axis does not start at zero)"
     if len(techniques) > FEW:
-        return variation_rows(
-            batches, techniques, variations, estimates, label=label, remark=remark, reference=reference, title=title
-        )
+        return _rows_figure(cells, variations, estimates, label, remark, reference, title)
     columns = min(len(batches), _PER_LINE)
     lines = -(-len(batches) // columns)
     width_in = max(4.5, 2.7 * columns + 0.7)

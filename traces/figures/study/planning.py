@@ -33,8 +33,7 @@ def planning_outcomes_figure(planned: Sequence[Planned], *, title: str = "") -> 
     paper. ``title``: above the panels. Raises InputError if there is no dispatcher."""
     if not planned:
         raise InputError("no dispatcher to draw")
-    with canvas.styled():
-        figure = canvas.new_figure(7.2, 0.28 * len(planned) + 1.3)
+    with canvas.drawing(7.2, 0.28 * len(planned) + 1.3) as figure:
         panels = figure.subplots(1, 2, sharey=True)
         columns = (
             (
@@ -84,8 +83,7 @@ def planning_ratios_figure(
     """
     if not len(modelled):
         raise InputError("no instance to draw")
-    with canvas.styled():
-        figure = canvas.new_figure(7.6, 2.7)
+    with canvas.drawing(7.6, 2.7) as figure:
         panels = figure.subplots(1, 3)
         columns = (
             (units / modelled, "units of a job", variables, "variables", 0.1),

@@ -73,10 +73,9 @@ def ratio_figure(
     many = f"up to {most}" if len(seeds) > 1 else most
     how = f"{cells.how.words} at {UPSILON} / {cells.how.words} at {UPSILON} = {cells.variations[at]:g}"
     return lines_figure(
-        cells.batches,
-        cells.techniques,
-        [cells.variations[k] for k in others],
+        cells,
         (found[0], found[1], found[2]),
+        variations=[cells.variations[k] for k in others],
         label=how,
         remark=f"ratios of means over {many} seeds, paired by seed; {100 * CONFIDENCE:g} % intervals",
         reference=1.0,

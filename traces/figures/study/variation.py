@@ -38,14 +38,4 @@ def variation_figure(
         If there is nothing to draw, or a name is unknown.
     """
     cells = Combinations.of(results, metric, workload=workload)
-    how = cells.how
-    mean, low, high = (one / how.scale for one in cells.estimates())
-    return lines_figure(
-        cells.batches,
-        cells.techniques,
-        cells.variations,
-        (mean, low, high),
-        label=how.label,
-        remark=cells.seeds_text(),
-        title=title,
-    )
+    return lines_figure(cells, cells.shown_estimates(), title=title)

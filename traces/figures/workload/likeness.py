@@ -51,8 +51,7 @@ def likeness_figure(
     Raises InputError if a column or a panel is missing or unknown.
     """
     panels = _panels(list(table))
-    with canvas.styled():
-        figure = canvas.new_figure(7.2, 4.6)
+    with canvas.drawing(7.2, 4.6) as figure:
         grid: list[Axes] = list(figure.subplots(2, 2).flat)
         for axes, (name, label) in zip(grid, PANELS.items(), strict=True):
             at, source, generated = panels[name]

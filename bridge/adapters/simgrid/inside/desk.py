@@ -14,16 +14,8 @@ import simgrid
 
 
 class Desk:
-    """Requests that have arrived, and their answers.
+    """Requests that have arrived, and their answers; ``serve(core)`` answers by :meth:`answer`, at once or later.
 
-    Parameters
-    ----------
-    n_cores : int
-    serve : callable
-        ``serve(core)`` answers by :meth:`answer`, at once or later.
-
-    Notes
-    -----
     SimGrid runs all actors that wake at one instant before those that they wake in turn. So who has yielded once has let
     everybody else arrive who arrives at the same instant.
     """
