@@ -10,23 +10,12 @@ from typing import Any
 
 import pytest
 from refusing import refusals
+from tables import table_text
 
 from bls.machine.platform import TOPOLOGIES, HostGroup, Network, Platform, load_platform, parse_platform
 from bls.machine.switches import Switch, topology
 
-MIXED = """
-name = "test"
-[[hosts]]
-count = 2
-cores = 4
-speed_gflops = 100
-[[hosts]]
-count = 1
-cores = 2
-speed_gflops = 10.0
-[network]
-latency_ns = 0
-"""
+MIXED = table_text(__file__, "mixed")
 
 
 def hosts(**changes: str) -> str:

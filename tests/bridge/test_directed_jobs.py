@@ -11,6 +11,7 @@ import pytest
 from batch_traces import read_batch
 from directing import KINDS, PLATFORM, TOLD, Follows, LastOfEach, TurnSpeeds, TurnWidths, changed_toy, told_rows
 from one_result import assert_one_result
+from tables import table_text
 from test_power_runs import states_told
 
 import bridge
@@ -38,16 +39,7 @@ ONE = Workload.from_jobs([(7, 0, 10, 2, 100)])
 #: losses that were taken back; tasks that a stop had cut which was put off.
 ONCE = (33, 56, 136, 236, 575, 869)
 OFTEN = {"constraints": ConstraintOptions(failures="mtbf:100s,mttr:5s"), "keep_tasks": False}
-GRAPHS = """
-[default]
-steps = 2
-redraw = true
-phases = [
-    { kind = "graph", graph = "stencil:ccr=1", als = "fac", order = "rank", share = 0.5 },
-    { kind = "loop", als = "awf-b", lengths = "gamma:cov=1", tasks_per_core = 3, share = 0.3 },
-    { kind = "graph", graph = "fork-join:ccr=3", als = "ss", share = 0.2 },
-]
-"""
+GRAPHS = table_text(__file__, "graphs")
 OF_GRAPHS = {"level": ApplicationLevel(applications=parse_application_map(GRAPHS, "graphs"))}
 PLANNED = {
     "level": ApplicationLevel(

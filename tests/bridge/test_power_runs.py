@@ -19,7 +19,7 @@ from directing import jobs
 from directing import power_drawn as drawn
 from directors import Director
 from one_result import assert_one_result
-from tables import table_rows
+from tables import table_rows, table_text
 
 import bridge
 from als.techniques.contract import Technique
@@ -137,14 +137,7 @@ def hosts_make_the_machine(result: bridge.Result) -> None:
 
 
 ORDERS = ("fewest", "widest", "narrowest", "latest", "earliest", "least-sensitive")
-MAP = """
-[default]
-tasks_per_core = 3
-[[application]]
-name = "factorisation"
-match = { share = 0.4 }
-graph = "cholesky:tiles=3,ccr=0.2"
-"""
+MAP = table_text(__file__, "map")
 KINDS = ("plain", "ordered", "graphs", "drawing", "promised", "charged", "held")
 
 
@@ -244,22 +237,7 @@ def test_an_application_map_says_which_jobs_may_be_slowed(allowed: str, ends_s: 
     assert plain.jobs.end_ns.tolist() == [100 * S] * 3
 
 
-PLATFORM_TEXT = """
-[[hosts]]
-count = 4
-cores = 64
-speed_gflops = 3000.0
-[hosts.power]
-idle_w = 1
-base_w = 100
-states = [[1, 4], [0.5, 2.2]]
-[[switches]]
-name = "left"
-hosts = "0-1"
-[[switches]]
-name = "right"
-hosts = "2-3"
-"""
+PLATFORM_TEXT = table_text(__file__, "platform_text")
 
 
 def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

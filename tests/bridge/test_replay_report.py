@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from command_line import twolevel
 from slurm_here import needs_slurm
-from tables import table_rows
+from tables import table_rows, table_text
 
 from bls.machine.platform import HostGroup, Platform
 from bls.workloads.workload import Workload
@@ -239,14 +239,7 @@ def test_figures_show_what_there_is() -> None:
 
 
 #: Four jobs on two hosts, with the starts that a log has recorded; the last one is backfilled.
-_LOG = """\
-; UnixStartTime: 1000000800
-; MaxProcs: 2
-1   0  10 600 2 -1 -1 2  900 -1 1 1 1 -1 1 1 -1 -1
-2  60 600 600 1 -1 -1 1  900 -1 1 1 1 -1 1 1 -1 -1
-3  90 1180 300 2 -1 -1 2 600 -1 1 1 1 -1 1 1 -1 -1
-4 120 540 300 1 -1 -1 1  360 -1 1 1 1 -1 1 1 -1 -1
-"""
+_LOG = table_text(__file__, "log")
 
 
 def _only_the_report(moved: pd.DataFrame) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from command_line import twolevel
+from tables import table_text
 
 from bridge.studies.executors.executor import Executor, Needs
 from bridge.studies.executors.local import Here, Workers
@@ -22,27 +23,7 @@ pytestmark = pytest.mark.whole
 HERE = Path(__file__).parent
 
 #: The toy is named beside the study, as its author would name it.
-STUDY = """
-[study]
-seeds = 2
-keep = ["jobs"]
-
-[[workload]]
-name = "few"
-file = "sample"
-select = "window:20h+2h"
-
-[run]
-als = "gss"
-tasks-per-core = 3
-
-[[grid]]
-bls = ["sjf", "fcfs"]
-
-[[grid]]
-bls-command = ["{python} {name}"]
-bls-timeout = ["60s"]
-"""
+STUDY = table_text(__file__, "study")
 
 
 def written(folder: Path, name: str = "toy_scheduler.py", text: str = STUDY) -> Path:

@@ -13,7 +13,7 @@ import pytest
 from command_line import twolevel
 from pages import ROOT
 from slurm_here import needs_slurm
-from tables import table_rows
+from tables import table_rows, table_text
 
 from bls.machine.platform import HostGroup, Platform
 from bridge.replay.chosen import given_choice, phase_of
@@ -31,30 +31,7 @@ from traces.figures.study.combinations import Combinations
 
 pytestmark = pytest.mark.whole
 
-_STUDY = """
-[study]
-seeds = {seeds}
-{study}
-
-[[workload]]
-file = "sample"
-select = "first:{jobs}"
-
-[run]
-backfill = "easy"
-kill-at-walltime = true
-tasks-per-core = 2
-variation = 0.25
-
-[grid]
-batch = ["slurm", "engine"]
-als = {als}
-
-[[compare]]
-option = "batch"
-base = "engine"
-metrics = ["makespan_ns"]
-"""
+_STUDY = table_text(__file__, "study")
 
 
 def _study(folder: Path, seeds: object, study: str = "", jobs: int = 25, als: str = '["static", "gss"]') -> Path:

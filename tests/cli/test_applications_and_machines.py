@@ -297,17 +297,7 @@ def test_platform_like(log: Path) -> None:
     assert twolevel("platform", "--like", "log.swf").code == 2
 
 
-STUDY = """
-[study]
-seeds = {seeds}
-
-[[workload]]
-file = "log.swf"
-
-[grid]
-bls = ["fcfs", "sjf"]
-als = {als}
-"""
+STUDY = table_text(__file__, "study")
 
 
 def cores_of(folder: str) -> set[int]:

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from command_line import Ran, everything_in, twolevel
 from layers import these_stay
+from tables import table_text
 
 from als.graphs import graph_model
 from als.graphs.trial import try_out as try_graph
@@ -116,18 +117,7 @@ def test_what_was_there_stays(error: BaseException, tmp_path: Path) -> None:
 
 
 #: An application process dies once; in the process of the command itself nothing happens.
-_DIES = """
-import os, pathlib, signal
-class Dies:
-    def begin(self, start):
-        pass
-    def chunk(self, ask):
-        died = pathlib.Path(__file__).with_name("died")
-        if pathlib.Path("/proc/self/comm").read_text().strip() == "twolevel-als" and not died.exists():
-            died.touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-        return -(-ask.remaining // 2)
-"""
+_DIES = table_text(__file__, "dies")
 
 _RUN = "sample --select first:12 --variation 0.25"
 
@@ -139,14 +129,7 @@ COMMANDS = {
     "workers": "study study.toml --workers 2 --no-figures --out out",
 }
 
-_STUDY = """
-[[workload]]
-file = "sample"
-select = "first:12"
-[run]
-coupling = "pool"
-als = "mine.py:Dies"
-"""
+_STUDY = table_text(__file__, "study")
 
 
 @contextmanager
@@ -222,25 +205,7 @@ def test_names_cannot_steer_a_terminal(capsys: pytest.CaptureFixture[str], monke
     assert said.out == f"workload  {shown}\njobs  2\n{name}\n{shown}\n"
 
 
-CALLED = """
-class Waits:
-    name = "waits"
-
-    def decide(self, view):
-        view.wake_after(60 * 10**9)
-        free = view.free_cores
-        for job in view.waiting:
-            if job.cores <= free:
-                free -= job.cores
-                yield job
-
-class Halves:
-    def begin(self, start):
-        pass
-
-    def chunk(self, ask):
-        return -(-ask.remaining // 2)
-"""
+CALLED = table_text(__file__, "called")
 
 
 @contextmanager
@@ -293,14 +258,7 @@ def test_as_what_compiled_code_calls_begins_and_ends(
 RUN = ("run", "sample", "--select", "first:3", "--no-trace", "--out", "r")
 SAID = "failed: SystemExit: 0"
 
-WRITTEN = """
-import sys
-{head}
-class Mine:
-    name = "mine"
-    every_ns = None
-{body}
-"""
+WRITTEN = table_text(__file__, "written")
 
 
 def written(here: Path, *, head: str = "", body: str = "    pass") -> str:

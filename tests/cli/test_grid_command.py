@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from command_line import everything_in, twolevel
-from tables import table_rows
+from tables import table_rows, table_text
 
 import bridge
 from als.engine.dag.metrics import GRAPH_METRICS
@@ -130,15 +130,7 @@ def test_one_policy_that_reads_deadlines_is_enough_for_a_slack(here: Path) -> No
 
 
 #: Wide jobs are graphs, by the technique or the planner of the cell; others are loops, and no planner plans them.
-GRAPHS = """
-[default]
-als = "static"
-
-[[application]]
-name = "wide"
-match = { cores = "2-512" }
-graph = "layered:tasks=24,ccr=0.5"
-"""
+GRAPHS = table_text(__file__, "graphs")
 
 GRAPH_GRID = (*GRID, "--bls", "fcfs", "--variation", "0.2", "--applications", "graphs.toml", "--network", "lv08")
 

@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from command_line import Ran, everything_in, twolevel
+from tables import table_text
 
 from als.engine.metrics import LOOP_METRICS
 from bridge.runs.directory import fresh_directory, read_record, write_record
@@ -125,15 +126,7 @@ def test_no_folder_is_made_where_none_can_be(tmp_path: Path) -> None:
 
 
 # A policy is asked within the run, after the folder has been begun: here something happens at that moment.
-POLICY = """
-import os, signal
-class Then:
-    name = "then"
-    def keys(self, jobs):
-        assert any(".partial-" in name for name in os.listdir("."))
-        {what}
-        return jobs.submit_ns
-"""
+POLICY = table_text(__file__, "policy")
 
 INTERRUPT = "os.kill(os.getpid(), signal.SIGINT)"
 

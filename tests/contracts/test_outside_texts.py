@@ -26,7 +26,7 @@ from command_line import twolevel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pages import ROOT, blocks
-from tables import table_rows
+from tables import table_rows, table_text
 
 from als.core_speeds import core_speeds
 from als.graphs.readers import READERS as GRAPH_READERS
@@ -77,15 +77,7 @@ def _in_folder(path: Path, name: str, folder: str = "r") -> Path:
     return new
 
 
-_STUDY = """
-[study]
-seeds = 2
-[[workload]]
-file = "sample"
-select = "first:5"
-[grid]
-als = ["static", "gss"]
-"""
+_STUDY = table_text(__file__, "study")
 
 
 @cache

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import table_text
 
 import tools
 from tools.build_wheel import platform_tag
@@ -215,26 +216,7 @@ from traces.kernels.signatures import Floats
 """
 
 #: Kernels of a user's, and what they read; ``{}`` is what is edited between two runs.
-_READ = """
-from math import {} as rounded
-KIND = np.{}
-class Shelf(State):
-    {}
-@compiled()
-def kernel(x: float) -> float:
-    return 1.0 * rounded(x)
-@compiled()
-def typed(x: float) -> float:
-    return float(KIND(x))
-@compiled()
-def first(shelf: Shelf) -> float:
-    return 1.0 * shelf.a[0]
-@compiled(types.{}(types.int64))
-def more(n):
-    return n + 1
-print(kernel(2.5), typed(0.1) == 0.1, first(Shelf(a=np.array([1.0]), b=np.array([7.0]))))
-print(as_value(more, more.signature).signature.returned.name)
-"""
+_READ = table_text(__file__, "read")
 
 
 def test_a_users_kernel_that_reads_something_else_is_another(tmp_path: Path) -> None:
