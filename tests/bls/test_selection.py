@@ -45,10 +45,7 @@ def test_busiest_and_heaviest_are_the_earliest_windows_with_most(jobs: list[tupl
         assert found.submit_ns.tolist() == sorted((s - start) * NS for s, _ in jobs if start <= s < start + length)
 
 
-@pytest.mark.parametrize(
-    ("spec", "date_s"),
-    [("window:7.5s+10", 1_000_007), ("busiest:5s", 1_000_010), ("first:2", 1_000_000), ("all", 1_000_000)],
-)
+@pytest.mark.parametrize(("spec", "date_s"), table_rows(__file__, "dates_stay_those_of_the_log"))
 def test_dates_stay_those_of_the_log(spec: str, date_s: int) -> None:
     header = ("; UnixStartTime: 1000000", "; TimeZoneString: Europe/Paris")
     log = replace(workload(3, 10, 11, 12), header=header)

@@ -11,7 +11,7 @@ import pytest
 from batch_traces import read_batch
 from directing import KINDS, PLATFORM, TOLD, Follows, LastOfEach, TurnSpeeds, TurnWidths, changed_toy, told_rows
 from one_result import assert_one_result
-from tables import table_text
+from tables import table_rows, table_text
 from test_power_runs import states_told
 
 import bridge
@@ -352,14 +352,7 @@ class Ends:
             getattr(view, self.how)(job)
 
 
-@pytest.mark.parametrize(
-    ("how", "state", "als", "words"),
-    [
-        ("cancel", "cancelled", "ss", "was cancelled: the batch policy"),
-        ("requeue", "requeued", "ss", "was cut: the batch policy ended it; put back into the queue"),
-        ("requeue", "requeued", "recorded", "was cut: the batch policy ended it; put back into the queue"),
-    ],
-)
+@pytest.mark.parametrize(("how", "state", "als", "words"), table_rows(__file__, "jobs_are_ended"))
 def test_jobs_are_ended(how: str, state: str, als: str, words: str) -> None:
     """One ns later; one that is queued again begins again at that instant."""
     result = bridge.simulate(ONE, PLATFORM, bls=Ends(how, 3 * S), als=als)

@@ -23,7 +23,7 @@ import pytest
 from command_line import twolevel
 from replay_soak import known_sockets, sockets_of, started_by
 from slurm_here import machine, needs_slurm, replayed
-from tables import table_rows
+from tables import table_rows, table_text
 
 from bls.constraints.options import ConstraintOptions
 from bls.machine.partitions import Partition
@@ -533,20 +533,7 @@ def test_an_answer_may_take_any_real_time(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 #: The command, which prints a line when it has submitted the first job.
-_SAYS = """
-import sys
-from bridge.cli import main
-from bridge.replay.course import Course
-
-submit = Course._submit
-
-def submit_and_say(level, row):
-    submit(level, row)
-    print("submitted", flush=True)
-
-Course._submit = submit_and_say
-main()
-"""
+_SAYS = table_text(__file__, "says")
 
 
 @pytest.mark.parametrize(

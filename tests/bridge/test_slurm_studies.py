@@ -181,14 +181,7 @@ def test_with_a_phase_given_to_both_our_policy_of_slurms_name_starts_jobs_as_slu
     assert ours["start_ns"].tolist() == theirs["start_ns"].tolist()
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ('[run]\nbatch = "pbs"\n', r"\[run\] batch: unknown batch level 'pbs'; known: "),
-        ('[grid]\nbatch = "slurm"\nbls = ["fcfs", "sjf"]\n', "cells 0 and 1 are the same"),
-        ('[grid]\nbatch = "engine"\nphase = [1, 2]\n', "cells 0 and 1 are the same"),
-    ],
-)
+@pytest.mark.parametrize(("text", "said"), table_rows(__file__, "what_is_wrong_with_a_study_is_said"))
 def test_what_is_wrong_with_a_study_is_said(text: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         _parsed(text)

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from command_line import Ran, everything_in, twolevel
 from layers import these_stay
-from tables import table_text
+from tables import table_rows, table_text
 
 from als.graphs import graph_model
 from als.graphs.trial import try_out as try_graph
@@ -182,10 +182,7 @@ def test_a_reader_that_has_gone(tmp_path: Path) -> None:
     assert any((tmp_path / "out").glob("*.parquet"))
 
 
-@pytest.mark.parametrize(
-    ("words", "kind"),
-    [("run nothing --out out", "closed"), ("run sample --seed x --out out", "full"), ("worker nowhere:1", "unread")],
-)
+@pytest.mark.parametrize(("words", "kind"), table_rows(__file__, "errors_keep_their_code"))
 def test_errors_keep_their_code(words: str, kind: str, tmp_path: Path) -> None:
     with (tmp_path / "stdout").open("wb") as file:
         assert ended(words, tmp_path, kind, file.fileno()) == 2

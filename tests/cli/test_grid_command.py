@@ -164,16 +164,7 @@ def test_cells_with_graphs_are_runs(here: Path) -> None:
     assert (table.mean_transfers > 0).all()
 
 
-PLUG_INS = """
-import multiprocessing, os, signal
-from bls.policies.fcfs import Fcfs
-class Then:
-    name = "then"
-    def keys(self, jobs):
-        {what}
-        return jobs.submit_ns
-class Twin(Fcfs): pass
-"""
+PLUG_INS = table_text(__file__, "plug_ins")
 
 
 def test_a_grid_whose_worker_is_killed_loses_nothing_else(here: Path) -> None:

@@ -18,6 +18,7 @@ import pytest
 import yaml
 from command_line import everything_in, twolevel
 from pages import ROOT
+from tables import table_text
 
 import bridge
 import traces.figures.run.gantt
@@ -238,25 +239,7 @@ def test_a_full_disk_is_not_warm(tmp_path: Path) -> None:
 
 
 #: ``warm-up`` of three modules, of which this process compiles none: it waits until another has, and does WAITING meanwhile.
-_WAITS = """
-import multiprocessing, os, signal, time
-from bridge.cli import kernel_commands
-from bridge.runs import kernels
-from traces.kernels import store, units
-
-def wait(unit, *_):
-    while (found := store.kept(unit)) is None:
-        time.sleep(0.01)
-        WAITING
-    return found
-
-units._built = wait
-os.sched_getaffinity = lambda _: {0, 1}
-kernels.BATCH = kernels.INLINE = kernels.WORKER = {}
-kernels.APPLICATION = dict.fromkeys(("als.lengths.equal", "als.engine.metrics", "bls.metrics.schedule"), 0)
-kernel_commands._MODULES_EACH = 1
-kernel_commands.warm_up_command()
-"""
+_WAITS = table_text(__file__, "waits")
 
 
 def _warmed(cache: Path, waiting: str) -> subprocess.CompletedProcess[str]:

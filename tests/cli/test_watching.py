@@ -15,6 +15,7 @@ from typing import Any, TextIO
 
 import pytest
 from command_line import everything_in, twolevel
+from tables import table_text
 
 from bridge.live.file import FILE, Live, LiveFile, Process, read_live
 from bridge.live.progress import Progress, StudyProgress
@@ -146,25 +147,7 @@ RUN = ("run", "sample", "--als", "recorded", "--select", "first:60", "--no-trace
 GONE = Process(1, os.uname().nodename, "a process of another time")
 
 #: Looks once at the run from within it, by way of a policy that decides.
-WATCHED = """
-import os
-from bridge.live.watch import watch_run
-from pathlib import Path
-class Clerk:
-    name = "clerk"
-    looked = False
-    def decide(self, view):
-        if view.n_running and not Clerk.looked:
-            Clerk.looked = True
-            {what}
-        free, answer = view.free_cores, []
-        for job in view.waiting:
-            if job.cores > free:
-                break
-            free -= job.cores
-            answer.append(job)
-        return answer
-"""
+WATCHED = table_text(__file__, "watched")
 
 
 class Stage:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from command_line import everything_in, twolevel
+from tables import table_rows
 
 from bls import Workload, sample_path
 from bls.workloads import read_workload
@@ -74,16 +75,7 @@ def test_jobs_that_never_started_and_rejected_lines(here: Path) -> None:
     assert read_workload("b.swf", cancelled=True).run_unknown.tolist() == [False, True, False]
 
 
-@pytest.mark.parametrize(
-    ("select", "left_out"),
-    [
-        ("window:50s+1h", "1 running and 2 queued"),
-        ("busiest:21s", "1 running and 2 queued"),
-        ("window:65s..90s", "1 running and 4 queued"),
-        ("window:0+1h", None),
-        ("first:2", None),
-    ],
-)
+@pytest.mark.parametrize(("select", "left_out"), table_rows(__file__, "a_cut_says_which_jobs_are_left_out"))
 def test_a_cut_says_which_jobs_are_left_out(here: Path, select: str, left_out: str | None) -> None:
     jobs = ((0, 0, 60), (1, 59, 60), (2, 118, 9), (50, 100, 1), (51, 100, 1), (52, 100, 1), (70, 100, 1))
     lines = (f"{n} {at} {wait} {run} 1 -1 -1 1 60 -1 1{' -1' * 7}\n" for n, (at, wait, run) in enumerate(jobs, 1))
@@ -130,16 +122,7 @@ def test_a_name_that_somebody_takes_meanwhile_is_not_taken_from_them(here: Path)
     assert everything_in(here).keys() == {"x.swf"}
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("folder", "folder exists and is no file"),
-        ("file/x.swf", "is not a folder that can be written to"),
-        ("nul\0.swf", "is no name of a file"),
-        ("", "is no name of a file"),
-        ("..", "exists and is no file"),
-    ],
-)
+@pytest.mark.parametrize(("name", "said"), table_rows(__file__, "a_file_that_cannot_be_made_is_one_line"))
 def test_a_file_that_cannot_be_made_is_one_line(here: Path, name: str, said: str) -> None:
     (here / "folder").mkdir()
     (here / "file").touch()

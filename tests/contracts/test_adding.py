@@ -20,7 +20,7 @@ import pandas as pd
 import pytest
 from command_line import twolevel
 from pages import ROOT, blocks, section, table
-from tables import table_rows
+from tables import table_rows, table_text
 
 import traces
 from bls.policies import POLICIES, policy
@@ -152,19 +152,7 @@ def test_a_trace_writer_of_a_package_writes_a_run(installed: Path) -> None:
         traces.exporter("liens")
 
 
-FIGURE = '''"""How many jobs have started by an instant."""
-
-from traces.figures.drawing import canvas
-
-
-def starts_figure(jobs, *, title=""):
-    with canvas.styled():
-        figure = canvas.new_figure(5.0, 3.0)
-        axes = figure.subplots()
-        axes.step(sorted(jobs["start_ns"] / 3600e9), range(1, len(jobs) + 1))
-        axes.set(xlabel="time [h]", ylabel="jobs started", title=title)
-    return figure
-'''
+FIGURE = table_text(__file__, "figure")
 
 DECLARATION = """FEW = Whole(
     name="few", default=0, lowest=0, highest=10**9, metavar="N", help="Only the first N jobs; 0: all that are selected"

@@ -18,6 +18,7 @@ from command_line import twolevel
 from layers import these_stay
 from reference.batch import Job
 from scenarios import Case, assert_as_expected
+from tables import table_rows
 
 import bridge
 from bls.analysis.likeness import halves, likeness
@@ -344,13 +345,7 @@ def test_300_jobs_on_both_levels(shared: Path, policy: str, technique: str, vari
     assert sum(job.start > job.submit for job in expected) > 30
 
 
-@pytest.mark.parametrize(
-    ("log", "select", "jobs"),
-    [
-        ("Cirrus-EPCC-2024Q1-CPU-sacct-subset.csv.gz", "first:500", 500),
-        ("CEA-Curie-2011-2.1-cln.swf.gz", "busiest:24h", 9_206),
-    ],
-)
+@pytest.mark.parametrize(("log", "select", "jobs"), table_rows(__file__, "a_log_is_looked_at_run_and_explained"))
 def test_a_log_is_looked_at_run_and_explained(
     shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log: str, select: str, jobs: int
 ) -> None:
