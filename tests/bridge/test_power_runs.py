@@ -13,7 +13,7 @@ import numpy as np
 import otf2
 import pandas as pd
 import pytest
-from command_line import twolevel
+from command_line import succeeds, twolevel
 from directing import POWERED as PLATFORM
 from directing import jobs
 from directing import power_drawn as drawn
@@ -248,8 +248,7 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ("run", "sample", "--als", "gss", "--select", "first:60", "--platform", "small.toml")
     words += ("--limits", "limits.csv", "--allowed", 0.5, "--nodes")
     for fallback in ("none", "dvfs"):
-        ran = twolevel(*words, "--fallback", fallback, "--out", fallback)
-        assert ran.code == 0, ran.err
+        ran = succeeds(*words, "--fallback", fallback, "--out", fallback)
         assert "energy" in ran.out
     said = twolevel("compare", "none", "dvfs", "-o", "compared").out
     shown = ("energy saved", "peak in limits", "power reduction", "run longer in B, allowed")
@@ -279,7 +278,7 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     full_mw = round(1000 * record["full_w"])
     assert [one[2] for one in found] == table.limit_mw.where(table.limit_mw >= 0, full_mw).tolist()
     assert [one[3] for one in found] == table.level.tolist()
-    assert twolevel("power", "dvfs", "-o", "power.svg").code == 0
+    succeeds("power", "dvfs", "-o", "power.svg")
     drawn_text = Path("power.svg").read_text()
     shown = re.findall(r"<!-- (.*?) -->", drawn_text)  # texts are outlines, which say what of
     assert "sample: fcfs × gss, fallback dvfs" in shown
@@ -462,8 +461,7 @@ def test_the_commands_where_parts_have_limits(tmp_path: Path, monkeypatch: pytes
     Path("racks.toml").write_text(PLATFORM_TEXT)
     Path("limits.csv").write_text("from,to,limit_w,where\n2h,12h,60%,switch:left\n4h,6h,700,\n0,1h,10,hosts:3\n")
     words = ("--select", "first:60", "--platform", "racks.toml", "--limits", "limits.csv", "--fallback", "dvfs")
-    done = twolevel("run", "sample", "--als", "gss", *words, "--no-trace", "--check", "--out", "out")
-    assert done.code == 0, done.err
+    done = succeeds("run", "sample", "--als", "gss", *words, "--no-trace", "--check", "--out", "out")
     assert "--limits: hosts:3: 1 of 1 cannot be kept: idle it draws 164 W, and the lowest is 10 W" in done.err
     assert "3 of the machine and 2 parts of it, fallback dvfs" in done.out
     assert "above a limit of hosts:3" in done.out

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from command_line import twolevel
+from command_line import succeeds
 from tables import table_text
 
 from bridge.studies.executors.executor import Executor, Needs
@@ -83,5 +83,4 @@ def test_a_file_of_options_names_it_relative_to_itself(tmp_path: Path) -> None:
     written(tmp_path)
     lines = (f'bls-command = "{sys.executable} toy_scheduler.py"', 'select = "first:20"', "trace = false")
     (tmp_path / "options.toml").write_text("\n".join(lines))
-    ran = twolevel("run", "sample", "--config", tmp_path / "options.toml", "--out", tmp_path / "r")
-    assert ran.code == 0, ran.err
+    succeeds("run", "sample", "--config", tmp_path / "options.toml", "--out", tmp_path / "r")

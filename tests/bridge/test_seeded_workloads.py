@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from command_line import twolevel
+from command_line import succeeds, twolevel
 from tables import table_text
 
 import bridge
@@ -42,10 +42,7 @@ def ran(text: str, folder: Path, out: str) -> Report:
 
 
 def test_a_run_has_the_jobs_of_its_seed(maker: Path) -> None:
-    ran_ = twolevel(
-        "run", "maker.py:few", "--als", "recorded", "--platform", "paper", "--seed", 7, "--no-trace", "--out", "r"
-    )
-    assert ran_.code == 0, ran_.err
+    succeeds("run", "maker.py:few", "--als", "recorded", "--platform", "paper", "--seed", 7, "--no-trace", "--out", "r")
     jobs = pd.read_parquet("r/jobs.parquet")
     expected = np.random.default_rng(7).integers(10, 100, 20)
     assert (jobs.end_ns - jobs.start_ns).tolist() == (expected * 10**9).tolist()

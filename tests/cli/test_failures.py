@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from command_line import Ran, everything_in, twolevel
+from command_line import Ran, everything_in, succeeds, twolevel
 from layers import these_stay
 from tables import table_rows, table_text
 
@@ -84,7 +84,7 @@ def test_figures_that_are_there_are_whole(here: Path, result: Path) -> None:
 
 def test_a_study_keeps_what_was_finished(here: Path) -> None:
     words = ("grid", "sample", "--select", "first:20", "--bls", "fcfs,sjf", "--als", "ss", "--workers", 1, "--out", "g")
-    assert twolevel(*words).code == 0
+    succeeds(*words)
     before = {path: path.read_bytes() for path in Path("g").rglob("*") if path.is_file()}
     with files_up_to(300):
         ran: Ran = twolevel(*words)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import pytest
-from command_line import everything_in, twolevel
+from command_line import everything_in, succeeds, twolevel
 from tables import table_text
 
 from bridge.live.file import FILE, Live, LiveFile, Process, read_live
@@ -306,8 +306,7 @@ def test_where_there_is_no_run(here: Path) -> None:
 
 def test_the_command_shows_a_run_from_within(here: Path) -> None:
     (here / "clerk.py").write_text(WATCHED.format(what="watch_run(Path('r'), once=True, as_json=True)"))
-    ran = twolevel(*RUN, "--bls", "clerk.py:Clerk", "--out", "r")
-    assert ran.code == 0, ran.err
+    ran = succeeds(*RUN, "--bls", "clerk.py:Clerk", "--out", "r")
     looked = json.loads(ran.out.splitlines()[0])
     assert looked["state"] == "under way"
     assert looked["process"]["pid"] == os.getpid()

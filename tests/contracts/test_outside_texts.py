@@ -22,7 +22,7 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from command_line import twolevel
+from command_line import succeeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pages import ROOT, blocks
@@ -85,8 +85,7 @@ def _made() -> Path:
     folder = TemporaryDirectory(prefix="twolevel-texts-")
     register(folder.cleanup)
     made = Path(folder.name)
-    ran = twolevel("run", "sample", "--select", "first:5", "--als", "gss", "--no-trace", "--out", made / "run")
-    assert ran.code == 0, ran.err
+    succeeds("run", "sample", "--select", "first:5", "--als", "gss", "--no-trace", "--out", made / "run")
     assert run_study(parse_study(_STUDY, [made], "small"), made / "study").failed == 0
     return made
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from command_line import twolevel
+from command_line import succeeds
 from layers import these_stay
 from reference.batch import Job
 from scenarios import Case, assert_as_expected
@@ -352,8 +352,7 @@ def test_a_log_is_looked_at_run_and_explained(
     monkeypatch.chdir(tmp_path)
 
     def perform(*words: object) -> str:
-        ran = twolevel(*words)
-        assert ran.code == 0, ran.err
+        ran = succeeds(*words)
         assert "Traceback" not in ran.err
         return ran.out
 
