@@ -419,18 +419,7 @@ def test_a_loop_of_a_job_that_draws_less_by_hand() -> None:
 
 def test_an_application_map_says_what_jobs_draw() -> None:
     """The map goes before the file; a job in neither draws what the platform says."""
-    text = """
-[[application]]
-name = "light"
-match = { user = 1 }
-power = 0.5
-[[application]]
-name = "bound"
-match = { user = 2 }
-memory_bound = 0.25
-[default]
-power = 2
-"""
+    text = table_text(__file__, "of_what_jobs_draw")
     given = {"job_id": [1, 2], "power": [0.7, 0.8], "memory_bound": [1, 1]}
     found, alone = (of_three_users(text, PowerOptions(job_power=one)) for one in (given, None))
     assert (found.jobs.power.tolist(), found.jobs.memory_bound.tolist()) == ([0.5, 0.8, 2], [1, 0.25, 0])

@@ -83,18 +83,7 @@ def test_seeds_are_advised_where_a_run_draws_something(runs: Path) -> None:
 
 def test_the_chain_of_one_job(runs: Path) -> None:
     ran = succeeds("compare", "static", "gss", "--job", 3)
-    assert ran.out == (
-        "A    static\n"
-        "B    gss\n"
-        "als  static → gss\n"
-        "\n"
-        "chain of job 3 in B, times in s\n"
-        "job  cores        start B−A    cause  of job      its run B−A    its start B−A        order\n"
-        "  3    128  +2700.000000000  release       2   +900.000000000  +1800.000000000  0.000000000\n"
-        "  2    256  +1800.000000000  release       1  +1800.000000000      0.000000000  0.000000000\n"
-        "  1    256      0.000000000   submit\n"
-        "+2700.000000000 s = runs +2700.000000000 s + order 0.000000000 s + start of 1 0.000000000 s\n"
-    )
+    assert ran.out == table_text(__file__, "chain")
 
 
 def test_what_differs_is_said_first(runs: Path) -> None:
@@ -104,18 +93,7 @@ def test_what_differs_is_said_first(runs: Path) -> None:
         "other", GSS[:3], arguments=arguments, platform={"hosts": [host, host]}, versions={"twolevel": "2"}, metrics={}
     )
     out = twolevel("compare", "static", "other").out
-    assert out.startswith(
-        "A             static\n"
-        "B             other\n"
-        "speeds        not given → a b\n"
-        "seed          3 → 4\n"
-        "trace         no → yes\n"
-        "extra         not given → x\n"
-        "machine       4 × 64 cores of 3000.0 GFLOP/s → 8 × 32 cores of 1.5 GFLOP/s + 8 × 32 cores of 1.5 GFLOP/s\n"
-        "twolevel      1 → 2\n"
-        "compared      3 jobs\n"
-        "not compared  1 job that only A has\n"
-    )
+    assert out.startswith(table_text(__file__, "differing"))
     assert "\nmakespan      A 4 h 00 min (14400000000000 ns), B unknown\n" in out
 
 
