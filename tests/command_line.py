@@ -65,6 +65,13 @@ def twolevel(*words: object) -> Ran:
     )
 
 
+def succeeds(*words: object) -> Ran:
+    """Run ``twolevel WORDS…``, which ends well."""
+    ran = twolevel(*words)
+    assert ran.code == 0, ran.err
+    return ran
+
+
 def everything_in(folder: Path) -> dict[str, int]:
     """Every file and folder below a folder, hidden ones too, with the time of its last change (ns); but not what Python keeps
     of a plug-in that it has loaded, where it is not told to keep nothing."""

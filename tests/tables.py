@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 
-def _kept(test: str, name: str) -> Any:
-    """What ``tables/NAME.toml``, which is beside ``test_NAME.py``, has under a name."""
+def kept(test: str, name: str) -> Any:
+    """Return what ``tables/NAME.toml``, which is beside ``test_NAME.py``, has under a name."""
     path = Path(test)
     file = path.parent / "tables" / f"{path.stem.removeprefix('test_')}.toml"
     return tomllib.loads(file.read_text("utf-8"))[name]
@@ -16,7 +16,7 @@ def _kept(test: str, name: str) -> Any:
 
 def table_rows(test: str, name: str) -> list[Any]:
     """Return the rows of a table. The word ``None`` is None, and short rows end in it."""
-    found: list[Any] = _kept(test, name)
+    found: list[Any] = kept(test, name)
     if not isinstance(found[0], list):
         return found
     width = max(map(len, found))
@@ -25,4 +25,4 @@ def table_rows(test: str, name: str) -> list[Any]:
 
 def table_text(test: str, name: str) -> str:
     """Return a text."""
-    return str(_kept(test, name))
+    return str(kept(test, name))

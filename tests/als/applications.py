@@ -99,14 +99,10 @@ def ran(application: Application) -> Run:
     )
 
 
-@dataclass(frozen=True)
-class Scenario:
-    """An application with everything that there is; all instants count from its start."""
+@dataclass(frozen=True, kw_only=True)
+class Happening:
+    """What happens to an application, and how it hands out its tasks; all instants count from its start."""
 
-    lengths: list[float]
-    speeds: list[float]
-    phases: list[str | None]
-    part_tasks: list[int]
     start: int = 0
     overhead: int = 0
     latency: list[int] | None = None
@@ -119,24 +115,55 @@ class Scenario:
     hints: tuple[Hint, ...] = ()
     scales: tuple[Scale, ...] = ()
     resizes: tuple[Resize[float], ...] = ()
-    wishes: tuple[int, ...] = ()
+
+    def work(self) -> dict[str, Any]:
+        """The engine's arguments for what the application computes, and on which cores."""
+        raise NotImplementedError
+
+    def records(self, application: Application) -> Any:
+        """The engine's records in the words of the reference."""
+        return ran(application)
 
     def application(self, *, keep_tasks: bool = True) -> Application:
         """The engine at the job's start."""
-        times = {"start_ns": self.start, "overhead_ns": self.overhead, "latency_ns": self.latency}
         return Application(
-            self.lengths,
-            self.speeds,
-            phases=[None if name is None else technique(name) for name in self.phases],
+            **self.work(),
             keep_tasks=keep_tasks,
-            max_cores=len(self.speeds) + 12 if self.resizes else None,
-            wishes=self.wishes or None,
-            **times,
-            **self.fields("part_tasks", "master", "seed", "job", "releases"),
+            max_cores=len(self.work()["core_speed_gflops"]) + 12 if self.resizes else None,
+            **{f"{name}_ns": getattr(self, name) for name in ("start", "overhead", "latency")},
+            **self.fields("master", "releases", "seed", "job"),
         )
 
     def fields(self, *names: str) -> dict[str, Any]:
         return {name: getattr(self, name) for name in names}
+
+    def found(self, pauses: Sequence[int] = (), *, keep_tasks: bool = True) -> Any:
+        """What the engine makes of it, suspended at all that happens and at the pauses; a word if it cannot end."""
+        application = self.application(keep_tasks=keep_tasks)
+        if ended := driven(application, self, pauses):
+            return ended
+        assert application.finished
+        found = self.records(application)
+        assert application.end_ns == found.end
+        if keep_tasks:
+            assert application.ran == sum(task is not None for task in found.tasks)
+        return found
+
+
+@dataclass(frozen=True)
+class Scenario(Happening):
+    """Loops and serial parts, with everything that there is."""
+
+    lengths: list[float]
+    speeds: list[float]
+    phases: list[str | None]
+    part_tasks: list[int]
+    wishes: tuple[int, ...] = ()
+
+    def work(self) -> dict[str, Any]:
+        given: dict[str, Any] = {"lengths_gflop": self.lengths, "core_speed_gflops": self.speeds}
+        given["phases"] = [None if name is None else technique(name) for name in self.phases]
+        return given | {"wishes": self.wishes or None, "part_tasks": self.part_tasks}
 
     def expected(self) -> Run | str:
         """What the reference makes of it; a word if it cannot end."""
@@ -177,18 +204,6 @@ class Scenario:
                     later.append((self.start + at, core, own[core] * factor[core]))
         return plain, later
 
-    def found(self, pauses: Sequence[int] = (), *, keep_tasks: bool = True, until_stop: bool = False) -> Run | str:
-        """What the engine makes of it, suspended at all that happens and at the pauses."""
-        application = self.application(keep_tasks=keep_tasks)
-        if ended := driven(application, self, pauses, until_stop=until_stop):
-            return ended
-        assert application.finished
-        found = ran(application)
-        assert application.end_ns == found.end
-        if keep_tasks:
-            assert application.ran == sum(task is not None for task in found.tasks)
-        return found
-
 
 #: One to a hundred nanoseconds of work for a core of 1 GFLOP/s: whole and half ones, where rounding and ties show.
 lengths = st.integers(1, 200).map(lambda half_ns: half_ns / 2e9) | st.floats(1e-12, 1e-7)
@@ -221,6 +236,31 @@ def some_resizes(chance: Random, n_cores: int, last: int) -> tuple[Resize[float]
         taken = frozenset(chance.randint(0, n_cores + 1) for _ in range(chance.choice((0, 1, 1, 2))))
         found.append(Resize(at, tuple(given), taken, chance.choice((0, 0, 7))))
     return tuple(found)
+
+
+def some_times(chance: Random, n_cores: int, last: int, last_stop: int) -> dict[str, Any]:
+    """Costs of requests, changes of speed up to an instant, and now and then a stop."""
+    return {
+        "start": chance.choice((0, 1000)),
+        "overhead": chance.choice((0, 2)),
+        "latency": [chance.choice((0, 4)) for _ in range(n_cores)] if chance.random() < 0.4 else None,
+        "master": chance.random() < 0.3,
+        "changes": some_changes(chance, n_cores, last),
+        "stop": chance.randint(30, last_stop) if chance.random() < 0.2 else None,
+    }
+
+
+def any_times(draw: st.DrawFn, n_cores: int, late: int, last_stop: int | None) -> dict[str, Any]:
+    """The same for hypothesis, without changes; ``late``: a start of large numbers; ``last_stop``: None for no stop."""
+    latencies = st.lists(st.sampled_from((0, 1, 5, 30)), min_size=n_cores, max_size=n_cores)
+    return {
+        "start": draw(st.sampled_from((0, 17, late))),
+        "overhead": draw(st.sampled_from((0, 0, 1, 8))),
+        "latency": draw(st.none() | latencies),
+        "master": draw(st.booleans()),
+        "stop": draw(st.none() | st.none() | st.integers(0, last_stop)) if last_stop is not None else None,
+        "seed": draw(st.integers(0, 3)),
+    }
 
 
 def some_changes(chance: Random, n_cores: int, last: int) -> tuple[Change, ...]:
@@ -268,13 +308,8 @@ def crowded(seed: int, *, choosing: bool = False) -> Scenario:
         [chance.choice((0.5, 1.0, 1.0, 2.0)) for _ in range(n_cores)],
         phases,
         parts,
-        chance.choice((0, 1000)),
-        chance.choice((0, 2)),
-        [chance.choice((0, 4)) for _ in range(n_cores)] if chance.random() < 0.4 else None,
-        chance.random() < 0.3,
-        some_changes(chance, n_cores, 150),
-        chance.randint(30, 200) if chance.random() < 0.2 else None,
-        seed,
+        **some_times(chance, n_cores, 150, 200),
+        seed=seed,
         releases=chance.random() < 0.5,
         **happens,
     )
@@ -318,13 +353,8 @@ def scenarios(
         draw(st.lists(of_start, min_size=n_cores, max_size=n_cores)),
         phases,
         part_tasks,
-        draw(st.sampled_from((0, 17, 10**15))),
-        draw(st.sampled_from((0, 0, 1, 8))),
-        draw(st.none() | st.lists(st.sampled_from((0, 1, 5, 30)), min_size=n_cores, max_size=n_cores)),
-        draw(st.booleans()),
-        tuple(sorted(changes, key=lambda change: change[0])),
-        draw(st.none() | st.none() | instants),
-        draw(st.integers(0, 3)),
-        draw(st.integers(1, 3)),
+        **any_times(draw, n_cores, 10**15, 150),
+        changes=tuple(sorted(changes, key=lambda change: change[0])),
+        job=draw(st.integers(1, 3)),
         **happens,
     )

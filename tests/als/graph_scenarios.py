@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from random import Random
-from typing import ClassVar
+from typing import Any
 
 import numpy as np
-from applications import NAMES, Hint, Scale, driven, lengths, released, some_changes, some_resizes
+from applications import NAMES, Happening, any_times, lengths, released, some_resizes, some_times
 from hypothesis import strategies as st
 from inside import column
-from reference.application import AllLost, Resize, TasksLeft
+from reference.application import AllLost, TasksLeft
 from reference.graph_records import edges_of, graph_ran, planned, planning_anew
 from reference.graph_run import GraphRun, run_graph
 from reference.graph_ways import Plan
@@ -72,8 +72,8 @@ class Platform:
 
 
 @dataclass(frozen=True)
-class GraphScenario:
-    """A graph, its machine, and what happens to it; all instants count from the start.
+class GraphScenario(Happening):
+    """A graph and its machine; other widths only with a technique or a planner, on one host, without a network.
 
     ``scheduler`` is the name of a technique or a planner, or ``hosts`` or ``cores``, by which the tasks are then mapped.
     """
@@ -86,18 +86,7 @@ class GraphScenario:
     mapped: tuple[int, ...] = ()
     by_rank: bool = False
     platform: Platform = Platform()
-    start: int = 0
-    overhead: int = 0
-    latency: list[int] | None = None
-    master: bool = False
-    changes: tuple[tuple[int, int, float], ...] = ()
-    stop: int | None = None
-    seed: int = 0
-    releases: bool = False
-    resizes: tuple[Resize[float], ...] = ()  # with a technique or a planner, on one host, without a network
-
-    hints: ClassVar[tuple[Hint, ...]] = ()
-    scales: ClassVar[tuple[Scale, ...]] = ()
+    job: int = field(default=1, kw_only=True)
 
     @property
     def by_technique(self) -> bool:
@@ -111,21 +100,12 @@ class GraphScenario:
             return GraphPart(planner(self.scheduler))
         return GraphPart(technique(self.scheduler), self.by_rank)
 
-    def application(self, *, keep_tasks: bool = True) -> Application:
-        """The engine at the job's start."""
-        times = {"start_ns": self.start, "overhead_ns": self.overhead, "latency_ns": self.latency}
-        return Application(
-            self.lengths,
-            self.speeds,
-            phases=[self.part()],
-            keep_tasks=keep_tasks,
-            max_cores=len(self.speeds) + 12 if self.resizes else None,
-            job=1,
-            edges=edges_of(self.edges),
-            network=self.platform.state(),
-            **times,
-            **{name: getattr(self, name) for name in ("master", "releases", "seed", "core_host")},
-        )
+    def work(self) -> dict[str, Any]:
+        given = {"lengths_gflop": self.lengths, "core_speed_gflops": self.speeds, "core_host": self.core_host}
+        return given | {"phases": [self.part()], "edges": edges_of(self.edges), "network": self.platform.state()}
+
+    def records(self, application: Application) -> GraphRun:
+        return replace(graph_ran(application), released=released(application))
 
     def expected(self) -> GraphRun | str:
         """What the reference makes of it; a word if it cannot end. Order and plan are those of the engine."""
@@ -165,17 +145,6 @@ class GraphScenario:
             return "tasks left"
         except AllLost:
             return "all lost"
-
-    def found(self, pauses: Sequence[int] = (), *, keep_tasks: bool = True) -> GraphRun | str:
-        application = self.application(keep_tasks=keep_tasks)
-        if ended := driven(application, self, pauses):
-            return ended
-        assert application.finished
-        run = replace(graph_ran(application), released=released(application))
-        assert application.end_ns == run.end
-        if keep_tasks:
-            assert application.ran == sum(task is not None for task in run.tasks)
-        return run
 
 
 def without_chunk_numbers(run: GraphRun, *, ordered: bool = True) -> GraphRun:
@@ -242,13 +211,8 @@ def graph_scenarios(
         mapped,
         by_rank,
         draw(platforms()),
-        draw(st.sampled_from((0, 17, 10**9))),
-        draw(st.sampled_from((0, 0, 1, 8))),
-        draw(st.none() | st.lists(st.sampled_from((0, 1, 5, 30)), min_size=n_cores, max_size=n_cores)),
-        draw(st.booleans()),
-        tuple(sorted(changes, key=lambda change: change[0])),
-        draw(st.none() | st.none() | instants) if changing else None,
-        draw(st.integers(0, 3)),
+        **any_times(draw, n_cores, 10**9, 200 if changing else None),
+        changes=tuple(sorted(changes, key=lambda change: change[0])),
     )
 
 
@@ -265,12 +229,7 @@ def crowded_graph(seed: int, names: Sequence[str] = (*NAMES, *PLANNERS, *PLANNER
         [0] * n_cores,
         scheduler,
         by_rank=scheduler not in PLANNERS and chance.random() < 0.3,
-        start=chance.choice((0, 1000)),
-        overhead=chance.choice((0, 2)),
-        latency=[chance.choice((0, 4)) for _ in range(n_cores)] if chance.random() < 0.4 else None,
-        master=chance.random() < 0.3,
-        changes=some_changes(chance, n_cores, last),
-        stop=chance.randint(30, last + 20) if chance.random() < 0.2 else None,
+        **some_times(chance, n_cores, last, last + 20),
         seed=seed,
         resizes=some_resizes(chance, n_cores, last),
     )

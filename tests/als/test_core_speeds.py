@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pages import ROOT, blocks, section
 from reference import speeds as slow
+from tables import table_text
 
 from als.core_speeds import SPEED_KINDS, CoreSpeeds, core_speeds
 from als.core_speeds.state import NEVER, fill_next_ns
@@ -36,14 +37,7 @@ def at(speeds: CoreSpeeds, *instants: int) -> list[list[float]]:
     return [speeds.factors(np.arange(speeds.n_cores), t).tolist() for t in instants]
 
 
-TRACE = """time_s,core,factor
-
-0,0,0.5
-2,1,0.25
-1e-9,0,2
-0.000000003 , 0, 2.0
-4,1,0
-"""
+TRACE = table_text(__file__, "trace")
 
 
 def test_a_recorded_trace(tmp_path: Path) -> None:

@@ -133,10 +133,7 @@ def test_the_spread_of_what_was_drawn() -> None:
     assert math.isnan(length_cov(values, 2, 2))
 
 
-@pytest.mark.parametrize(
-    "spec",
-    ["equal", "increasing", "gamma:cov=1,draw=paper", "normal:cov=0.3,draw=paper", "gamma:cov=1", "normal:cov=0.3"],
-)
+@pytest.mark.parametrize("spec", table_rows(__file__, "too_little_room_is_no_shorter_loop"))
 def test_too_little_room_is_no_shorter_loop(spec: str) -> None:
     model = lengths(spec)
     entry = function_table([kernel := as_value(model.next_length, NEXT_LENGTH)])[0]

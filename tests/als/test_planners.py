@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plans import Edges, planned
 from reference.planning import RULES, oct_ranks, optimistic_costs, related, unrelated, upward_ranks
-from tables import table_rows
+from tables import table_rows, table_text
 
 from als.graphs.order import index_edges, topological_order
 from als.planners import PLANNERS, Planner, PlanningProblem, planner, planner_kernel
@@ -154,25 +154,7 @@ def test_names_that_are_refused(find: Callable[[], object], message: str) -> Non
     assert scheduler_name(MAPPED) == "mapped"
 
 
-FAULTY = """
-from als.planners import Planner, planner_kernel
-
-
-@planner_kernel
-def _plan(problem):
-    order, speed, core, begin, floats, ints = (
-        problem.order, problem.speed, problem.core, problem.begin, problem.floats, problem.ints)
-    if speed.sum() == 0.0:
-        return {none}
-    for task in order:
-        core[task] = 0
-        begin[task] = 0.0
-    {work}
-    return 0
-
-
-A = Planner("a", _plan, "", lambda n, e, p: {floats}, lambda n, e, p: n)
-"""
+FAULTY = table_text(__file__, "faulty")
 
 
 @pytest.mark.parametrize(("work", "floats", "none", "words"), table_rows(__file__, "a_faulty_planner_is_found_out"))

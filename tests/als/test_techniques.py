@@ -20,7 +20,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from reference.chunk_rules import Bold, sizes
-from tables import table_rows
+from tables import table_rows, table_text
 
 from als.application import Application
 from als.chunk_sequence import chunk_sequence
@@ -564,42 +564,7 @@ def test_interrupts_and_one_line_errors_are_left_as_they_are(raised: BaseExcepti
     assert rule.error() is raised
 
 
-FILE = """
-from dataclasses import dataclass
-import numba
-from als.techniques import Technique, technique_kernel
-
-class Mine:
-    def chunk(self, ask):
-        return -(-ask.remaining // ask.n_cores)
-
-class Named:
-    name = "of-mine"
-    def chunk(self, ask):
-        return 1
-
-mine = Named()
-
-@dataclass(frozen=True)
-class Sized:
-    size: int = 7
-    def chunk(self, ask):
-        return min(self.size, ask.remaining)
-
-@technique_kernel
-def plain(n_tasks, n_cores, core, request, remaining, memo):
-    return min(5, remaining)
-
-@technique_kernel
-def full(n_tasks, n_cores, core, request, remaining, facts, speed, params, memo):
-    return min(int(params[0]), remaining)
-
-PLAIN = Technique("plain", plain)
-FULL = Technique("full", full, params=(6.0,))
-
-class Neither:
-    pass
-"""
+FILE = table_text(__file__, "file")
 
 
 @pytest.fixture

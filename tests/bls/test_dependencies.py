@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from batch_drives import finish
-from tables import table_rows
+from tables import kept, table_rows
 
 import bridge
 from bls.allocators import ALLOCATORS
@@ -41,12 +41,7 @@ def workload(preceding: dict[int, int], **changes: dict[int, int]) -> Workload:
     )
 
 
-WITHDRAWN = {
-    "at its submit": {"submit_s": 50, "cancel_s": 50},
-    "before the job that it follows ends": {"submit_s": 10, "preceding": 1, "cancel_s": 60},
-    "as the job that it follows ends": {"submit_s": 10, "preceding": 1, "cancel_s": 100},
-    "while it thinks": {"submit_s": 10, "preceding": 1, "think_s": 20, "cancel_s": 110},
-}
+WITHDRAWN = kept(__file__, "withdrawn")
 
 
 @pytest.mark.parametrize("job", WITHDRAWN.values(), ids=WITHDRAWN.keys())

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from batch_drives import estimator_of
-from command_line import twolevel
+from command_line import succeeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pages import ROOT, blocks, section, table
@@ -167,8 +167,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("mine.py:MINE", 0.75, [900, 900, 51, 52, 53, 54, 55, 56]),
     ):
         out = Path(estimates.partition(".")[0])
-        end = twolevel("run", "log.swf", "--als", "recorded", "--estimates", estimates, "--out", out)
-        assert end.code == 0, end.err
+        succeeds("run", "log.swf", "--als", "recorded", "--estimates", estimates, "--out", out)
         assert (pd.read_parquet(out / "jobs.parquet").planned_ns / NS_PER_S).tolist() == planned
         record = (out / "run.json").read_text()
         assert json.loads(record)["predicted_share"] == share

@@ -193,10 +193,7 @@ def test_a_dump_of_sacct_drawn_by_hand(sacct: Read) -> None:
     assert found.n_lines == 4
 
 
-@pytest.mark.parametrize(
-    ("raw", "limit", "seconds"),
-    [("5", "", 300), ("5", "1-00:00:00", 300), ("", "5", 300), ("UNLIMITED", "01:30", 90), ("", "UNLIMITED", 0)],
-)
+@pytest.mark.parametrize(("raw", "limit", "seconds"), table_rows(__file__, "limits_that_are_plain_numbers_are_minutes"))
 def test_limits_that_are_plain_numbers_are_minutes(raw: str, limit: str, seconds: int) -> None:
     assert limit_ns(raw, limit) == seconds * NS
 

@@ -10,23 +10,12 @@ from typing import Any
 
 import pytest
 from refusing import refusals
+from tables import kept, table_text
 
 from bls.machine.platform import TOPOLOGIES, HostGroup, Network, Platform, load_platform, parse_platform
 from bls.machine.switches import Switch, topology
 
-MIXED = """
-name = "test"
-[[hosts]]
-count = 2
-cores = 4
-speed_gflops = 100
-[[hosts]]
-count = 1
-cores = 2
-speed_gflops = 10.0
-[network]
-latency_ns = 0
-"""
+MIXED = table_text(__file__, "mixed")
 
 
 def hosts(**changes: str) -> str:
@@ -153,22 +142,8 @@ def test_hosts_below_a_switch_need_not_be_neighbours() -> None:
 
 
 # Made by hand, in the shape of those that come with AccaSim: a plain machine, and one of several kinds of host.
-SYSTEM: dict[str, Any] = {
-    "system_name": "Small - Site",
-    "start_time": 1027839845,
-    "equivalence": {"processor": {"core": 2}},
-    "groups": {"g0": {"core": 4, "mem": 1048576}},
-    "resources": {"g0": 120},
-}
-SEVERAL_KINDS: dict[str, Any] = {
-    "groups": {
-        "g0": {"core": 2, "mem": 4},
-        "g1": {"core": 4, "gpu": 2, "mem": 8},
-        "unused": {},
-        "g2": {"core": 3, "mic": 1, "mem": 5},
-    },
-    "resources": {"g2": 8, "g0": 4, "g1": 1},
-}
+SYSTEM: dict[str, Any] = kept(__file__, "system")
+SEVERAL_KINDS: dict[str, Any] = kept(__file__, "several_kinds")
 
 
 def load(tmp_path: Path, system: object, name: str = "my.json", **options: float) -> Platform:

@@ -359,10 +359,7 @@ def test_as_it_is_written() -> None:
     assert parse_pue(" 0%:2  12.5%:1.5 ") == Pue((Fraction(0), Fraction(1, 8)), (Fraction(2), Fraction(3, 2)))
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["", " ", "0.9", "101", "nan", "1,4", "0:2", "0%", "0%:0.5", "0%:", "101%:2", "50%:2 50%:1", "50%:2 10%:1", "²"],
-)
+@pytest.mark.parametrize("text", table_rows(__file__, "facilities_that_cannot_be"))
 def test_facilities_that_cannot_be(text: str) -> None:
     with pytest.raises(
         InputError, match=r"pue.*; allowed: 1 to 100, as 1.4, or such numbers at ascending loads"

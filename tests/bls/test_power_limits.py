@@ -236,14 +236,7 @@ def test_parts_that_cannot_be(name: str, where: str, message: str, tmp_path: Pat
         assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("fallback", "resize", "message"),
-    [
-        ("stop:idle", None, r"fallback=.stop:.*: not with limits"),
-        ("hold", "mold", "not with .*resize.*mold.* and limits"),
-        ("hold", "expand", "not with .*resize.*expand.* and limits"),
-    ],
-)
+@pytest.mark.parametrize(("fallback", "resize", "message"), table_rows(__file__, "what_cannot_be_with_parts"))
 def test_what_cannot_be_with_parts(fallback: str, resize: str | None, message: str) -> None:
     more: dict[str, Any] = {}
     if resize is not None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import twolevel
+from command_line import succeeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables import table_rows
@@ -45,10 +45,7 @@ def test_busiest_and_heaviest_are_the_earliest_windows_with_most(jobs: list[tupl
         assert found.submit_ns.tolist() == sorted((s - start) * NS for s, _ in jobs if start <= s < start + length)
 
 
-@pytest.mark.parametrize(
-    ("spec", "date_s"),
-    [("window:7.5s+10", 1_000_007), ("busiest:5s", 1_000_010), ("first:2", 1_000_000), ("all", 1_000_000)],
-)
+@pytest.mark.parametrize(("spec", "date_s"), table_rows(__file__, "dates_stay_those_of_the_log"))
 def test_dates_stay_those_of_the_log(spec: str, date_s: int) -> None:
     header = ("; UnixStartTime: 1000000", "; TimeZoneString: Europe/Paris")
     log = replace(workload(3, 10, 11, 12), header=header)
@@ -112,8 +109,7 @@ def test_who_waits_is_in_the_order_of_lines_and_a_log_that_is_written_anew_has_t
     mixed.write_text(lines)
     assert read_workload(mixed).reordered == 3
     assert select(read_workload(mixed), "window:50+10", preset=True).job_id.tolist() == [1, 2, 3, 4]
-    ran = twolevel("workload", "cut", mixed, "-o", tmp_path / "sorted.swf")
-    assert ran.code == 0, ran.err
+    succeeds("workload", "cut", mixed, "-o", tmp_path / "sorted.swf")
     found = select(read_workload(tmp_path / "sorted.swf"), "window:50+10", preset=True)
     assert found.job_id.tolist() == [3, 4, 2, 1]
     assert found.submit_ns.tolist() == [0] * 4

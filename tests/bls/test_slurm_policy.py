@@ -64,8 +64,7 @@ def test_a_quick_look_goes_one_job_beyond_the_depth_of_the_queue() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cores", "hosts", "each", "found"),
-    [(8, 2, 8, 500), (7, 2, 8, 468), (1, 2, 8, 281), (2, 16, 1, 93), (1, 16, 1, 62)],
+    ("cores", "hosts", "each", "found"), table_rows(__file__, "priorities_by_size_are_those_of_slurmctlds_log")
 )
 def test_priorities_by_size_are_those_of_slurmctlds_log(cores: int, hosts: int, each: int, found: int) -> None:
     # A weight of 1000; however many cores a job asks for, it asks for one node.

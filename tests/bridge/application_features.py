@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import networkx as nx
 import numpy as np
 from scenarios import crowd
+from tables import table_text
 
 import bridge
 from als.lengths import LENGTHS
@@ -35,36 +36,7 @@ GRAPH_TRACE = "time_s,core,factor\n3,1,0\n5,1,1\n6,0,0\n7,0,1.5\n9,1,0\n12,1,0.5
 CHANGING = ("square:period=7s,low=0.4,duty=0.6,cores=0-5", "noise:period=3s,sigma=0.3")
 GOING = ("trace:{trace}", "late:cores=3-4,at=6s", "lost:cores=7,at=20s")
 #: Techniques of the user's own: a class in plain Python, and compiled rules of both forms.
-MINE = """
-from als.techniques import Technique, technique_kernel
-
-
-class Halves:
-    def begin(self, loop):
-        self.first = True
-
-    def chunk(self, ask):
-        size = -(-ask.remaining // (2 * ask.n_cores)) + self.first
-        self.first = False
-        return min(size, ask.remaining)
-
-
-@technique_kernel
-def _pairs(n_tasks, n_cores, core, request, remaining, memo):
-    memo[core] += 1.0
-    return min(remaining, 1 + int(memo[core]) % 2)
-
-
-PAIRS = Technique("pairs", _pairs, memo_per_core=1)
-
-
-@technique_kernel
-def _by_speed(n_tasks, n_cores, core, request, remaining, facts, speed, params, memo):
-    return max(1, int(remaining * speed[core] / speed.sum() / params[0]))
-
-
-BY_SPEED = Technique("by-speed", _by_speed, params=(2.0,))
-"""
+MINE = table_text(__file__, "mine")
 #: Core 1 goes and comes all the time; for a while core 0 is away, too.
 GONE = [(t, 1, (t % 4 > 0) * 1.5) for t in (*range(4, 200, 4), *range(6, 200, 4))] + [(40, 0, 0), (49, 0, 1)]
 TRACE = "time_s,core,factor\n" + "".join(f"{t},{core},{factor}\n" for t, core, factor in sorted(GONE))

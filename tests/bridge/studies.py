@@ -7,53 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tables import table_text
+
 #: Twelve cells, two seeds.
-STUDY = """
-[study]
-seeds = 2
-{study}
-
-[[workload]]
-name = "a"
-file = "sample"
-select = "first:20"
-
-[[workload]]
-name = "b"
-file = "sample"
-select = "window:20h+2h"
-
-[run]
-tasks-per-core = 3
-
-[grid]
-bls = ["fcfs", "{policy}"]
-als = ["static", "gss"]
-variation = [0.2]
-
-[[cell]]
-bls = "sjf"
-backfill = "easy"
-als = "fac"
-variation = 0.2
-
-[[cell]]
-als = "recorded"
-"""
+STUDY = table_text(__file__, "study")
 
 #: Does ``what`` where it should, and is fcfs otherwise. A file says that it has been done.
-_POLICY = """
-import os, signal
-from pathlib import Path
-DONE = Path(__file__).with_name("done")
-class Fatal:
-    name = "fatal"
-    def keys(self, jobs):
-        if {when}:
-            DONE.touch()
-            {what}
-        return jobs.submit_ns
-"""
+_POLICY = table_text(__file__, "policy")
 
 
 def killing_policy(folder: Path, what: str, when: str = "True", *, once: bool = True) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from pages import ROOT, blocks
-from tables import table_rows
+from tables import table_rows, table_text
 
 import bridge.scenarios.application_map as maps
 from als.programs.program import Graph, Loop, Program, Serial
@@ -62,22 +62,7 @@ def test_shares_lie_side_by_side_where_an_application_fits() -> None:
     assert halves[::2] == [1 + place for place in of_all[::2]]
 
 
-TEXT = """
-[[application]]
-name = "solver"
-match = { user = 12, cores = "4-128" }
-steps = 10
-redraw = true
-phases = [
-    { kind = "serial", share = 0.1 },
-    { kind = "loop", share = 0.9, als = "gss", lengths = "normal:cov=1", tasks_per_core = 8 },
-]
-
-[[application]]
-name = "sweep"
-match = { application = [1, 7], queue = 3, share = 0.25 }
-lengths = "equal"
-"""
+TEXT = table_text(__file__, "text")
 
 
 def test_a_file_in_full(tmp_path: Path) -> None:
@@ -101,29 +86,7 @@ def test_a_file_in_full(tmp_path: Path) -> None:
     assert found_programs[2] == Program(RUN.phases, name="default")
 
 
-GRAPHS = """
-[[application]]
-name = "dag"
-match = { user = 12 }
-graph = "layered:ccr=0.5"
-als = "heft"
-tasks_per_core = 8
-
-[[application]]
-name = "mixed"
-match = { cores = "64-128" }
-steps = 3
-phases = [
-    { kind = "serial", share = 0.1 },
-    { kind = "graph", share = 0.6, graph = "cholesky:tiles=4", order = "rank" },
-    { kind = "loop", share = 0.3 },
-]
-
-[default]
-graph = "chain"
-order = "rank"
-tasks = 7
-"""
+GRAPHS = table_text(__file__, "graphs")
 
 
 def test_graphs_in_a_file() -> None:

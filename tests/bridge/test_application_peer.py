@@ -11,6 +11,7 @@ import pytest
 from conversation import Pair, changed, recipe
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import table_text
 
 from als.programs.program import Loop, Program
 from bridge.protocol import message_fields, messages
@@ -183,15 +184,7 @@ def test_a_resume_keeps_pending_changes_and_adds_or_removes_a_stop() -> None:
 #: Two loops; as each begins the job wishes for other cores: for four, then for one.
 WISHING = Program((Loop("ss", cores=2.0), Loop("ss", cores=0.3)), steps=2).to_json()
 
-GREEDY = """
-from als.techniques import Technique, technique_kernel
-
-@technique_kernel
-def chunk(n_tasks, n_cores, core, request, remaining, memo):
-    return remaining + 1
-
-GREEDY = Technique("greedy", chunk)
-"""
+GREEDY = table_text(__file__, "greedy")
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ import pytest
 from faulty_runs import await_that, descendants
 from interrupt_soak import COMMANDS, interrupted
 from studies import killing_policy, run_command, write_study
+from tables import table_text
 
 from bridge.studies.executors import dask_cluster, dask_tasks
 from bridge.studies.executors.cluster_process import CERTIFICATE, KEY, security_of
@@ -275,13 +276,7 @@ def test_a_scheduler_that_is_not_there(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 #: Slurm's commands as far as dask_jobqueue needs them: a job is a process of this machine.
-SBATCH = """#!/bin/sh
-script=$(for one in "$@"; do last=$one; done; echo "$last")
-cp "$script" "{folder}/script"
-setsid {shell} "{folder}/script" >"{folder}/job.log" 2>&1 &
-echo $! >>"{folder}/pids"
-echo "Submitted batch job $!"
-"""
+SBATCH = table_text(__file__, "sbatch")
 SETTINGS = 'cores = 1\nmemory = "1GB"\nqueue = "short"\nwalltime = "00:10:00"\ninterface = "lo"\njobs = 1\n'
 
 

@@ -11,6 +11,7 @@ import pytest
 from batch_traces import read_batch
 from directing import KINDS, PLATFORM, TOLD, Follows, LastOfEach, TurnSpeeds, TurnWidths, changed_toy, told_rows
 from one_result import assert_one_result
+from tables import kept, table_rows, table_text
 from test_power_runs import states_told
 
 import bridge
@@ -38,16 +39,7 @@ ONE = Workload.from_jobs([(7, 0, 10, 2, 100)])
 #: losses that were taken back; tasks that a stop had cut which was put off.
 ONCE = (33, 56, 136, 236, 575, 869)
 OFTEN = {"constraints": ConstraintOptions(failures="mtbf:100s,mttr:5s"), "keep_tasks": False}
-GRAPHS = """
-[default]
-steps = 2
-redraw = true
-phases = [
-    { kind = "graph", graph = "stencil:ccr=1", als = "fac", order = "rank", share = 0.5 },
-    { kind = "loop", als = "awf-b", lengths = "gamma:cov=1", tasks_per_core = 3, share = 0.3 },
-    { kind = "graph", graph = "fork-join:ccr=3", als = "ss", share = 0.2 },
-]
-"""
+GRAPHS = table_text(__file__, "graphs")
 OF_GRAPHS = {"level": Application(applications=parse_application_map(GRAPHS, "graphs"))}
 PLANNED = {
     "level": Application(
@@ -178,32 +170,11 @@ def test_a_policy_learns_which_cores_jobs_are_given() -> None:
 
 
 #: What the toy in Python is told to do to running jobs.
-SCALES_TOLD = {
-    "directs=[]": 'directs=["speeds"]',
-    '"scale": []': '"scale": [{"job": j, "factor": (0.5, 1.0, 0.75)[(j + message["decision"]) % 3], "cores": None} '
-    "for j in running]",
-}
+SCALES_TOLD = kept(__file__, "scales_told")
 #: It checks its books, too.
-RESIZES = {
-    'directs=[]': 'directs=["widths"]',
-    '"resize": []': '"resize": [{"job": job, "cores": width_of(job)} for job in [*running, *(one["job"] for one in chosen)] '
-    "if widths[job][0] < widths[job][1]]",
-    "def decide():\n": "widths = {}\n\n\ndef width_of(job):\n    least, most = widths[job]\n"
-    '    return least + (job + message["decision"]) % (most - least + 1)\n\n\n'
-    'def decide():\n    assert sum(host_of[core] not in down for core in free) == message["free_cores"]\n',
-    '    elif kind == "submitted":\n': '    elif kind == "submitted":\n'
-    '        widths[job] = message["min_cores"], message["max_cores"]\n',
-}  # fmt: skip
+RESIZES = kept(__file__, "resizes")
 #: It wants of each running job the last of two cores or more, while some wait.
-HINTS = {
-    "directs=[]": 'directs=["hints"]',
-    '"hint": []': '"hint": hints({one["job"] for one in chosen})',
-    "def decide():\n": "def hints(started):\n"
-    '    head = min(waiting.keys() - started, key=lambda job: waiting[job]["first"], default=None)\n'
-    "    wanted = {job: max(cores) for job, cores in running.items() if len(cores) > 1 and head is not None}\n"
-    '    return [{"job": job, "cores": column([wanted[job]]) if job in wanted else None, "waiting": head} '
-    "for job in running]\n\n\ndef decide():\n",
-}
+HINTS = kept(__file__, "hints")
 PROGRAMS = {"speeds": (TurnSpeeds, SCALES_TOLD), "widths": (TurnWidths, RESIZES), "hints": (LastOfEach, HINTS)}
 
 
@@ -360,14 +331,7 @@ class Ends:
             getattr(view, self.how)(job)
 
 
-@pytest.mark.parametrize(
-    ("how", "state", "als", "words"),
-    [
-        ("cancel", "cancelled", "ss", "was cancelled: the batch policy"),
-        ("requeue", "requeued", "ss", "was cut: the batch policy ended it; put back into the queue"),
-        ("requeue", "requeued", "recorded", "was cut: the batch policy ended it; put back into the queue"),
-    ],
-)
+@pytest.mark.parametrize(("how", "state", "als", "words"), table_rows(__file__, "jobs_are_ended"))
 def test_jobs_are_ended(how: str, state: str, als: str, words: str) -> None:
     """One ns later; one that is queued again begins again at that instant."""
     result = bridge.simulate(ONE, PLATFORM, bls=Ends(how, 3 * S), als=als)

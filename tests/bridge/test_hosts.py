@@ -24,6 +24,7 @@ from typing import Any
 import pytest
 from conversation import TOKEN, changed, hello
 from faulty_runs import PATIENCE_S, PLATFORM, assert_same, await_that, descendants, expected, workload
+from tables import table_text
 
 import bridge
 from bridge.couplings import check_execution
@@ -50,15 +51,7 @@ from traces.base.errors import InputError, PeerError
 pytestmark = pytest.mark.whole
 
 SECRET = "0123456789abcdef" * 4
-START = """
-import sys; sys.path[:0] = {path!r}
-# Bounds that only a fault reaches, however busy the machine is.
-import bridge.workers.address as a; a.HANDSHAKE_S = 600.0
-import bridge.workers.listener as l; l.HELLO_S = 600.0
-import bridge.workers.host as h; h._ANSWER_S = 600.0
-{first}
-from bridge.cli import main; main()
-"""
+START = table_text(__file__, "start")
 
 
 def command_line(first: str, *words: object) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from tables import table_text
 
 from bridge import run_study
 from bridge.studies.drawing import draw_study_figures, parts_of
@@ -16,19 +17,7 @@ from bridge.studies.kept import KEPT_FIGURES
 from bridge.studies.study import Study
 from traces.base.errors import InputError
 
-TEXT = """
-[study]
-seeds = 2
-keep = [{keep}]
-[[workload]]
-file = "sample"
-select = "first:40"
-[grid]
-bls = ["fcfs", "sjf"]
-als = ["ss"]
-variation = [0.5]
-allocator = ["first-fit", "best-fit"]
-"""
+TEXT = table_text(__file__, "text")
 LABELS = ["fcfs × first-fit", "fcfs × best-fit", "sjf × first-fit", "sjf × best-fit"]
 
 

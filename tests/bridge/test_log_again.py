@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tables import table_text
 
 import bridge
 from bls.workloads import read_workload
@@ -15,14 +16,7 @@ from bridge.runs.page import parts_of_folder, parts_of_result, timeline_of
 from bridge.runs.record import write_run
 from traces.tables import read_jobs
 
-LOG = """\
-; UnixStartTime: 1704067200
-; TimeZoneString: Europe/Paris
-7 0 -1 100 1 -1 -1 1 200 -1 1 31 1 -1 1 1 -1 -1
-3 50 -1 100 2 -1 -1 2 200 -1 1 -1 1 -1 1 1 -1 -1
-9 50 -1 100 1 -1 -1 1 200 -1 1 4 1 -1 1 1 -1 -1
-5 90 -1 100 1 -1 -1 1 200 -1 1 31 1 -1 1 1 -1 -1
-"""
+LOG = table_text(__file__, "log")
 
 USERS = {7: "31", 3: "", 9: "4", 5: "31"}
 

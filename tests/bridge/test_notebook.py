@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from tables import table_text
 
 import als
 import bls
@@ -82,17 +83,7 @@ def test_every_figure_of_a_study_is_a_method() -> None:
     assert {tuple(parameters) for parameters in methods.values()} == {("self", "part", "title")}
 
 
-STUDY = """
-[study]
-seeds = 2
-[[workload]]
-file = "sample"
-[grid]
-select = ["first:8", "first:16"]
-bls = ["fcfs", "sjf"]
-als = "ss"
-variation = 0.25
-"""
+STUDY = table_text(__file__, "study")
 
 
 @pytest.fixture(scope="module")

@@ -13,13 +13,13 @@ import numpy as np
 import otf2
 import pandas as pd
 import pytest
-from command_line import twolevel
+from command_line import succeeds, twolevel
 from directing import POWERED as PLATFORM
 from directing import jobs
 from directing import power_drawn as drawn
 from directors import Director
 from one_result import assert_one_result
-from tables import table_rows
+from tables import table_rows, table_text
 
 import bridge
 from als.techniques.contract import Technique
@@ -137,14 +137,7 @@ def hosts_make_the_machine(result: bridge.Result) -> None:
 
 
 ORDERS = ("fewest", "widest", "narrowest", "latest", "earliest", "least-sensitive")
-MAP = """
-[default]
-tasks_per_core = 3
-[[application]]
-name = "factorisation"
-match = { share = 0.4 }
-graph = "cholesky:tiles=3,ccr=0.2"
-"""
+MAP = table_text(__file__, "map")
 KINDS = ("plain", "ordered", "graphs", "drawing", "promised", "charged", "held")
 
 
@@ -244,22 +237,7 @@ def test_an_application_map_says_which_jobs_may_be_slowed(allowed: str, ends_s: 
     assert plain.jobs.end_ns.tolist() == [100 * S] * 3
 
 
-PLATFORM_TEXT = """
-[[hosts]]
-count = 4
-cores = 64
-speed_gflops = 3000.0
-[hosts.power]
-idle_w = 1
-base_w = 100
-states = [[1, 4], [0.5, 2.2]]
-[[switches]]
-name = "left"
-hosts = "0-1"
-[[switches]]
-name = "right"
-hosts = "2-3"
-"""
+PLATFORM_TEXT = table_text(__file__, "platform_text")
 
 
 def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,8 +248,7 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ("run", "sample", "--als", "gss", "--select", "first:60", "--platform", "small.toml")
     words += ("--limits", "limits.csv", "--allowed", 0.5, "--nodes")
     for fallback in ("none", "dvfs"):
-        ran = twolevel(*words, "--fallback", fallback, "--out", fallback)
-        assert ran.code == 0, ran.err
+        ran = succeeds(*words, "--fallback", fallback, "--out", fallback)
         assert "energy" in ran.out
     said = twolevel("compare", "none", "dvfs", "-o", "compared").out
     shown = ("energy saved", "peak in limits", "power reduction", "run longer in B, allowed")
@@ -301,7 +278,7 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     full_mw = round(1000 * record["full_w"])
     assert [one[2] for one in found] == table.limit_mw.where(table.limit_mw >= 0, full_mw).tolist()
     assert [one[3] for one in found] == table.level.tolist()
-    assert twolevel("power", "dvfs", "-o", "power.svg").code == 0
+    succeeds("power", "dvfs", "-o", "power.svg")
     drawn_text = Path("power.svg").read_text()
     shown = re.findall(r"<!-- (.*?) -->", drawn_text)  # texts are outlines, which say what of
     assert "sample: fcfs × gss, fallback dvfs" in shown
@@ -443,18 +420,7 @@ def test_a_loop_of_a_job_that_draws_less_by_hand() -> None:
 
 def test_an_application_map_says_what_jobs_draw() -> None:
     """The map goes before the file; a job in neither draws what the platform says."""
-    text = """
-[[application]]
-name = "light"
-match = { user = 1 }
-power = 0.5
-[[application]]
-name = "bound"
-match = { user = 2 }
-memory_bound = 0.25
-[default]
-power = 2
-"""
+    text = table_text(__file__, "of_what_jobs_draw")
     given = {"job_id": [1, 2], "power": [0.7, 0.8], "memory_bound": [1, 1]}
     found, alone = (of_three_users(text, Power(job_power=one)) for one in (given, None))
     assert (found.jobs.power.tolist(), found.jobs.memory_bound.tolist()) == ([0.5, 0.8, 2], [1, 0.25, 0])
@@ -485,8 +451,7 @@ def test_the_commands_where_parts_have_limits(tmp_path: Path, monkeypatch: pytes
     Path("racks.toml").write_text(PLATFORM_TEXT)
     Path("limits.csv").write_text("from,to,limit_w,where\n2h,12h,60%,switch:left\n4h,6h,700,\n0,1h,10,hosts:3\n")
     words = ("--select", "first:60", "--platform", "racks.toml", "--limits", "limits.csv", "--fallback", "dvfs")
-    done = twolevel("run", "sample", "--als", "gss", *words, "--no-trace", "--check", "--out", "out")
-    assert done.code == 0, done.err
+    done = succeeds("run", "sample", "--als", "gss", *words, "--no-trace", "--check", "--out", "out")
     assert "--limits: hosts:3: 1 of 1 cannot be kept: idle it draws 164 W, and the lowest is 10 W" in done.err
     assert "3 of the machine and 2 parts of it, fallback dvfs" in done.out
     assert "above a limit of hosts:3" in done.out

@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from command_line import twolevel
+from command_line import succeeds, twolevel
 from replay_soak import known_sockets, sockets_of, started_by
 from slurm_here import machine, needs_slurm, replayed
-from tables import table_rows
+from tables import table_rows, table_text
 
 from bls.constraints.options import ConstraintOptions
 from bls.machine.partitions import Partition
@@ -328,8 +328,7 @@ def test_the_command_takes_what_run_takes_and_reports_what_it_has_left_out(
     (tmp_path / "tree.toml").write_text('[[switches]]\nname = "one"\nhosts = "0-3"\n')
     words = ("--slurm-conf", tmp_path / "slurm.conf", "--topology", tmp_path / "tree.toml", "--switches", "1@5m")
     words += ("--priorities", "recorded", "--select", "window:1h+1h", "--preset")
-    ran = twolevel("replay", tmp_path / "log.sacct", "--out", tmp_path / "r", *words)
-    assert ran.code == 0, ran.err
+    ran = succeeds("replay", tmp_path / "log.sacct", "--out", tmp_path / "r", *words)
     assert NO_FEATURES in ran.err
     assert (tmp_path / "r/slurm/topology.conf").read_text() == "SwitchName=one Nodes=a[1-2],b[1-2]\n"
     assert "max_switch_wait=300" in (tmp_path / "r/slurm/slurm.conf").read_text()
@@ -533,20 +532,7 @@ def test_an_answer_may_take_any_real_time(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 #: The command, which prints a line when it has submitted the first job.
-_SAYS = """
-import sys
-from bridge.cli import main
-from bridge.replay.course import Course
-
-submit = Course._submit
-
-def submit_and_say(level, row):
-    submit(level, row)
-    print("submitted", flush=True)
-
-Course._submit = submit_and_say
-main()
-"""
+_SAYS = table_text(__file__, "says")
 
 
 @pytest.mark.parametrize(
@@ -592,8 +578,8 @@ def test_the_command_writes_what_a_run_writes_and_two_at_once_do_not_meet(tmp_pa
     assert drawn.code == 2
     assert "with --als recorded there are no tasks; `twolevel figures --only held`" in drawn.err
     assert run_title(record) == "sample: Slurm 22.05 × recorded"
-    assert twolevel("compare", tmp_path / "a", tmp_path / "of b #1").code == 0
-    assert twolevel("story", tmp_path / "a", 5).code == 0
+    succeeds("compare", tmp_path / "a", tmp_path / "of b #1")
+    succeeds("story", tmp_path / "a", 5)
 
 
 @pytest.mark.parametrize(("words", "said"), table_rows(__file__, "what_is_the_users_fault_is_one_line_and_code_2"))

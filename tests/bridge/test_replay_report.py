@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from command_line import twolevel
+from command_line import succeeds, twolevel
 from slurm_here import needs_slurm
-from tables import table_rows
+from tables import table_rows, table_text
 
 from bls.machine.platform import HostGroup, Platform
 from bls.workloads.workload import Workload
@@ -240,14 +240,7 @@ def test_figures_show_what_there_is() -> None:
 
 
 #: Four jobs on two hosts, with the starts that a log has recorded; the last one is backfilled.
-_LOG = """\
-; UnixStartTime: 1000000800
-; MaxProcs: 2
-1   0  10 600 2 -1 -1 2  900 -1 1 1 1 -1 1 1 -1 -1
-2  60 600 600 1 -1 -1 1  900 -1 1 1 1 -1 1 1 -1 -1
-3  90 1180 300 2 -1 -1 2 600 -1 1 1 1 -1 1 1 -1 -1
-4 120 540 300 1 -1 -1 1  360 -1 1 1 1 -1 1 1 -1 -1
-"""
+_LOG = table_text(__file__, "log")
 
 
 def _only_the_report(moved: pd.DataFrame) -> None:
@@ -272,7 +265,7 @@ def _only_the_report(moved: pd.DataFrame) -> None:
         bad = twolevel(*words, *more)
         assert (bad.code, len(bad.err.splitlines())) == (2, 1)
         assert said in bad.err
-    assert twolevel(*words, "--force").code == 0
+    succeeds(*words, "--force")
     assert not [path for path in Path("r").iterdir() if path.name.startswith(".")]
     files = json.loads(Path("r/run.json").read_text())["files"]
     assert sorted(files) == files == sorted(set(files))
@@ -283,8 +276,7 @@ def test_the_command_writes_a_report_beside_its_results(tmp_path: Path, monkeypa
     monkeypatch.chdir(tmp_path)
     Path("w.swf").write_text(_LOG)
     words = ("--report", "--repeats", 2, "--rates", 90000, "--beside", "fcfs,fcfs+easy")
-    ran = twolevel("replay", "w.swf", "--out", "r", *words)
-    assert ran.code == 0, ran.err
+    succeeds("replay", "w.swf", "--out", "r", *words)
     text = Path("r/report/report.md").read_text()
     assert "|  | log | Slurm | fcfs | fcfs+easy | Slurm, 2 repeats |" in text
     assert "| makespan | 26 min 00 s |" in text  # of the log: from 10 s to 1570 s
@@ -300,7 +292,7 @@ def test_the_command_writes_a_report_beside_its_results(tmp_path: Path, monkeypa
         [90000, 1, 4],
     ]
     assert sorted(path.name for path in Path("r").iterdir()) == ["jobs.parquet", "report", "run.json", "slurm"]
-    assert twolevel("replay", "w.swf", "--out", "r", "--force").code == 0
+    succeeds("replay", "w.swf", "--out", "r", "--force")
     assert not Path("r/report").exists()
     _only_the_report(moved)
     bad = twolevel("replay", "w.swf", "--out", "s", "--report", "--rates", 9, "--sizes", 4)
@@ -317,8 +309,7 @@ def test_a_report_that_fails_leaves_the_results_and_attempts_do_not_make_it_fail
     Path("f.csv").write_text("host,down_s,up_s\n0,100,200\n")
     words = ("replay", "w.swf", "--report", "--beside", "fcfs", "--failures", "f.csv")
     words += ("--on-failure", "requeue", "--out")
-    ran = twolevel(*words, "r")
-    assert ran.code == 0, ran.err
+    succeeds(*words, "r")
     assert "| attempts that ran |  | 2 | 2 |" in Path("r/report/report.md").read_text()
 
     def fails(*_: object) -> None:

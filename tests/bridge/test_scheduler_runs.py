@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import twolevel
+from command_line import succeeds, twolevel
 from directing import changed_toy
 from faulty_runs import assert_same, await_end, await_that, expected, simulated
 from hypothesis import given, settings
@@ -260,7 +260,7 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert (arguments["bls"], arguments["bls_command"], arguments["bls_timeout_s"]) == (TOY, TOY, 60.0)
     assert set(record["coupling"]["scheduler"]) == {"messages", "bytes_sent", "bytes_received"}
     assert "bls_command" not in json.loads((tmp_path / "plain" / "run.json").read_text())["arguments"]
-    assert twolevel("story", tmp_path / "r", "1").code == 0
+    succeeds("story", tmp_path / "r", "1")
     both = twolevel("run", "sample", "--bls", "fcfs", "--bls-command", TOY, "--no-trace", "--out", tmp_path / "b")
     line = "twolevel: --bls-command: not with --bls: the command is the policy; allowed: one of them\n"
     assert (both.code, both.err) == (2, line)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from command_line import twolevel
+from command_line import succeeds
+from tables import table_text
 
 from bridge.studies.executors.executor import Executor, Needs
 from bridge.studies.executors.local import Here, Workers
@@ -22,27 +23,7 @@ pytestmark = pytest.mark.whole
 HERE = Path(__file__).parent
 
 #: The toy is named beside the study, as its author would name it.
-STUDY = """
-[study]
-seeds = 2
-keep = ["jobs"]
-
-[[workload]]
-name = "few"
-file = "sample"
-select = "window:20h+2h"
-
-[run]
-als = "gss"
-tasks-per-core = 3
-
-[[grid]]
-bls = ["sjf", "fcfs"]
-
-[[grid]]
-bls-command = ["{python} {name}"]
-bls-timeout = ["60s"]
-"""
+STUDY = table_text(__file__, "study")
 
 
 def written(folder: Path, name: str = "toy_scheduler.py", text: str = STUDY) -> Path:
@@ -102,5 +83,4 @@ def test_a_file_of_options_names_it_relative_to_itself(tmp_path: Path) -> None:
     written(tmp_path)
     lines = (f'bls-command = "{sys.executable} toy_scheduler.py"', 'select = "first:20"', "trace = false")
     (tmp_path / "options.toml").write_text("\n".join(lines))
-    ran = twolevel("run", "sample", "--config", tmp_path / "options.toml", "--out", tmp_path / "r")
-    assert ran.code == 0, ran.err
+    succeeds("run", "sample", "--config", tmp_path / "options.toml", "--out", tmp_path / "r")

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from command_line import twolevel
+from command_line import succeeds, twolevel
+from tables import table_text
 
 import bridge
 from bls.workloads.seeded import given_workload, is_seeded
@@ -21,40 +22,9 @@ from bridge.studies.run_study import Report, run_study
 from bridge.studies.summary import study_text
 from traces.base.errors import InputError, PluginError
 
-MAKER = """
-import numpy as np
-from bls import Workload
+MAKER = table_text(__file__, "maker")
 
-def few(seed):
-    chance = np.random.default_rng(seed)
-    run = chance.integers(10, 100, 20).tolist()
-    return Workload.from_jobs([(k + 1, 5 * k, run[k], 64, run[k]) for k in range(20)])
-
-def many(seed):
-    return Workload.from_jobs([(k + 1, k, 10 + seed, 64, 50) for k in range(40)])
-
-def wide(seed):
-    return Workload.from_jobs([(1, 0, 10, 64 if seed < 2 else 100_000, 50)])
-
-def nothing(seed):
-    return None
-
-def fails(seed):
-    raise ValueError("no such day")
-"""
-
-STUDY = """
-[study]
-seeds = 3
-metrics = ["makespan_ns", "mean_wait_ns"]
-[[workload]]
-file = "maker.py:few"
-[run]
-als = "recorded"
-platform = "paper"
-[grid]
-bls = ["fcfs", "sjf"]
-"""
+STUDY = table_text(__file__, "study")
 
 
 @pytest.fixture
@@ -72,10 +42,7 @@ def ran(text: str, folder: Path, out: str) -> Report:
 
 
 def test_a_run_has_the_jobs_of_its_seed(maker: Path) -> None:
-    ran_ = twolevel(
-        "run", "maker.py:few", "--als", "recorded", "--platform", "paper", "--seed", 7, "--no-trace", "--out", "r"
-    )
-    assert ran_.code == 0, ran_.err
+    succeeds("run", "maker.py:few", "--als", "recorded", "--platform", "paper", "--seed", 7, "--no-trace", "--out", "r")
     jobs = pd.read_parquet("r/jobs.parquet")
     expected = np.random.default_rng(7).integers(10, 100, 20)
     assert (jobs.end_ns - jobs.start_ns).tolist() == (expected * 10**9).tolist()

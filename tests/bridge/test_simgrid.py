@@ -17,6 +17,7 @@ from conversation import change
 from faulty_runs import descendants, simulated
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tables import table_text
 from two_engines import LV08, Answered, answered, between, both, ordered, simgrid, unlike
 
 from als.planners import PLANNERS
@@ -138,16 +139,7 @@ def test_what_it_cannot_is_said_in_a_line(tmp_path: Path) -> None:
 
 
 def test_a_technique_that_answers_nonsense(tmp_path: Path) -> None:
-    (tmp_path / "bad.py").write_text(
-        "from als import Technique, technique_kernel\n"
-        "@technique_kernel\n"
-        "def _late(n_tasks, n_cores, core, request, remaining, memo):\n"
-        "    return remaining + 1 if n_tasks == 24 and request == 3 else 1\n"
-        "@technique_kernel\n"
-        "def _none(n_tasks, n_cores, core, request, remaining, memo):\n"
-        "    return 0 if n_tasks == 24 and request == 3 else 1\n"
-        "LATE, NONE = Technique('late', _late), Technique('none', _none)\n"
-    )
+    (tmp_path / "bad.py").write_text(table_text(__file__, "bad"))
     flat: dict[str, Any] = {"variation": 0.0}
     assert _refused(ordered([1.0, 1.0], f"{tmp_path}/bad.py:LATE", **flat)) == (
         "application technique late gave a chunk of 22; allowed: 0 to the remaining tasks, 21"

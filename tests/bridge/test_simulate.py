@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from one_result import assert_one_result
 from scenarios import Case, assert_as_expected, cases, crowd
-from tables import table_rows
+from tables import kept, table_rows
 
 import bridge
 from als.techniques import Technique, technique_kernel
@@ -48,16 +48,7 @@ PAPER_CORES = {0: "0-1", 1: "2-3", 2: "2 4", 3: "0 4"}
 #: STATIC gives a job's first two tasks to one core and the third to the other: they are even. J2 waits for R2, which J1 holds;
 #: J3 waits for R4, which J2 holds, though R0 is free from 3 s on. SS gives the longest task last, to the first core that is
 #: free: each job ends a second later, and J3 starts two later than under STATIC.
-PAPER_LOGS = {
-    "static": """
-    J0 T0 on R0 0-1, J0 T1 on R0 1-3, J0 T2 on R1 0-3, J1 T0 on R2 0-1, J1 T1 on R2 1-3, J1 T2 on R3 0-3,
-    J2 T0 on R2 3-4, J2 T1 on R2 4-6, J2 T2 on R4 3-6, J3 T0 on R0 6-7, J3 T1 on R0 7-9, J3 T2 on R4 6-9
-    """,
-    "ss": """
-    J0 T0 on R0 0-1, J0 T1 on R1 0-2, J0 T2 on R0 1-4, J1 T0 on R2 0-1, J1 T1 on R3 0-2, J1 T2 on R2 1-4,
-    J2 T0 on R2 4-5, J2 T1 on R4 4-6, J2 T2 on R2 5-8, J3 T0 on R0 8-9, J3 T1 on R4 8-10, J3 T2 on R0 9-12
-    """,
-}
+PAPER_LOGS = kept(__file__, "paper_logs")
 
 
 @pytest.mark.parametrize("technique", PAPER_LOGS)

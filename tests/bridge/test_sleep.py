@@ -16,7 +16,7 @@ from directing import changed_toy, jobs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.sleep import Case, Job, Machine, Outcome, run
-from tables import table_rows
+from tables import table_rows, table_text
 from test_power_runs import hosts_make_the_machine
 
 import bridge
@@ -134,19 +134,7 @@ def test_with_all_else_everybody_starts_and_energy_adds_up(monkeypatch: pytest.M
     assert waited > 10
 
 
-GREEDY = """
-class Greedy:
-    name = "greedy"
-    deterministic = True
-
-    def decide(self, view):
-        free, chosen = view.free_cores, []
-        for job in view.waiting:
-            if job.cores <= free:
-                chosen.append(job)
-                free -= job.cores
-        return chosen
-"""
+GREEDY = table_text(__file__, "greedy")
 
 
 @pytest.mark.parametrize("in_python", [True, False])

@@ -7,13 +7,12 @@ import json
 import re
 import subprocess
 import sys
-import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from slurm_here import machine, needs_slurm, replayed
-from tables import table_rows
+from tables import table_rows, table_text
 
 from bls.constraints.options import ConstraintOptions
 from bls.workloads.workload import Workload
@@ -40,39 +39,7 @@ def _keys_of(text: str) -> set[str]:
 
 
 #: Finds Slurm's own tables of keys in libslurm: arrays of a name, a type, two functions and further options, 40 bytes each.
-_READ_TABLES = textwrap.dedent(
-    """
-    import ctypes, json, re, struct, sys
-    ctypes.CDLL(sys.argv[1])
-    maps = []
-    for line in open("/proc/self/maps"):
-        if line.rstrip().endswith(sys.argv[1].rpartition("/")[2]):
-            place, mode = line.split()[:2]
-            lo, hi = (int(end, 16) for end in place.split("-"))
-            maps.append((lo, hi, mode))
-    def text(at):
-        if any(lo <= at < hi and "r" in mode for lo, hi, mode in maps):
-            found = ctypes.string_at(at)
-            if re.fullmatch(rb"[A-Za-z][A-Za-z0-9]+", found):
-                return found.decode()
-    found = []
-    for lo, hi, mode in maps:
-        if "r" not in mode or "x" in mode:
-            continue
-        words = struct.unpack(f"{(hi - lo) // 8}Q", ctypes.string_at(lo, hi - lo))
-        at = 0
-        while at < len(words):
-            to, table = at, {}
-            while to + 5 <= len(words) and words[to] and words[to + 1] & 0xFFFFFFFF < 20 and (name := text(words[to])):
-                table[name] = words[to + 1] & 0xFFFFFFFF
-                to += 5
-            if len(table) > 1 and to < len(words) and words[to] == 0:
-                found.append(table)
-                at = to
-            at += 1
-    print(json.dumps(found))
-    """
-)
+_READ_TABLES = table_text(__file__, "read_tables")
 
 #: Slurm's number for a value that is any text.
 _TEXT = 1

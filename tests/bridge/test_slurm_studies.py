@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from command_line import twolevel
+from command_line import succeeds
 from pages import ROOT
 from slurm_here import needs_slurm
-from tables import table_rows
+from tables import table_rows, table_text
 
 from bls.machine.platform import HostGroup, Platform
 from bridge.replay.chosen import given_choice, phase_of
@@ -31,30 +31,7 @@ from traces.figures.study.combinations import Combinations
 
 pytestmark = pytest.mark.whole
 
-_STUDY = """
-[study]
-seeds = {seeds}
-{study}
-
-[[workload]]
-file = "sample"
-select = "first:{jobs}"
-
-[run]
-backfill = "easy"
-kill-at-walltime = true
-tasks-per-core = 2
-variation = 0.25
-
-[grid]
-batch = ["slurm", "engine"]
-als = {als}
-
-[[compare]]
-option = "batch"
-base = "engine"
-metrics = ["makespan_ns"]
-"""
+_STUDY = table_text(__file__, "study")
 
 
 def _study(folder: Path, seeds: object, study: str = "", jobs: int = 25, als: str = '["static", "gss"]') -> Path:
@@ -96,7 +73,7 @@ def test_a_cell_of_slurm_is_what_the_command_does(tmp_path: Path) -> None:
     ]
     words = ("replay", "sample", "--select", "first:12", "--tasks-per-core", 2, "--variation", 0.25, "--als", "gss")
     assert phase_of(3, 30 * 10**9) == 25_623_000_000
-    assert twolevel(*words, "--seed", 3, "--phase", "25.623s", "--out", tmp_path / "b").code == 0
+    succeeds(*words, "--seed", 3, "--phase", "25.623s", "--out", tmp_path / "b")
     kept = tmp_path / "out/cells/slurm-gss-0.25/seed-3"
     assert (kept / "jobs.parquet").read_bytes() == (tmp_path / "b/jobs.parquet").read_bytes()
     ours, theirs = (json.loads((folder / "run.json").read_text()) for folder in (kept, tmp_path / "b"))
@@ -112,8 +89,7 @@ def test_a_cell_of_slurm_is_what_the_command_does(tmp_path: Path) -> None:
 @needs_slurm
 def test_a_study_with_slurm_repeats_to_the_byte_and_leaves_nothing_behind(tmp_path: Path) -> None:
     path, out = _study(tmp_path, "[0]", jobs=5, als='["gss"]'), tmp_path / "out"
-    ran = twolevel("study", path, "--out", out, "--workers", 1, "--no-figures")
-    assert ran.code == 0
+    ran = succeeds("study", path, "--out", out, "--workers", 1, "--no-figures")
     assert "slurm × gss" in ran.out
     assert "fcfs+easy × gss" in ran.out
     assert {entry.name for entry in out.iterdir()} == {
@@ -204,14 +180,7 @@ def test_with_a_phase_given_to_both_our_policy_of_slurms_name_starts_jobs_as_slu
     assert ours["start_ns"].tolist() == theirs["start_ns"].tolist()
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ('[run]\nbatch = "pbs"\n', r"\[run\] batch: unknown batch level 'pbs'; known: "),
-        ('[grid]\nbatch = "slurm"\nbls = ["fcfs", "sjf"]\n', "cells 0 and 1 are the same"),
-        ('[grid]\nbatch = "engine"\nphase = [1, 2]\n', "cells 0 and 1 are the same"),
-    ],
-)
+@pytest.mark.parametrize(("text", "said"), table_rows(__file__, "what_is_wrong_with_a_study_is_said"))
 def test_what_is_wrong_with_a_study_is_said(text: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         _parsed(text)

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 from batch_features import BATCH_FEATURES
-from command_line import twolevel
+from command_line import succeeds, twolevel
 from studies import killing_policy, quits, run_command, write_study
 from tables import table_rows
 
@@ -105,8 +105,7 @@ def test_after_a_kill_the_same_command_gives_the_same(whole: Path, tmp_path: Pat
     assert not (tmp_path / "out" / RESULTS).exists()
     kept = finished(tmp_path / "out")
     assert 0 < kept < TOTAL
-    end = twolevel("study", path, *words[2:-1], tmp_path / "out")
-    assert end.code == 0, end.err
+    end = succeeds("study", path, *words[2:-1], tmp_path / "out")
     assert f"{kept} of them finished before" in end.err
     assert (tmp_path / "out" / RESULTS).read_bytes() == (whole / RESULTS).read_bytes()
     assert not [name for name in os.listdir(tmp_path / "out") if name.endswith(".partial")]
@@ -201,8 +200,7 @@ def test_every_cell_is_as_the_command_runs_it(tmp_path: Path, monkeypatch: pytes
         words: list[object] = []
         for name, value in cell.given.items():
             words += [f"--{name}"] if value is True else [f"--{name}", value]
-        ended = twolevel("run", "sample", *words, "--seed", 1, "--no-trace", "--force", "--out", "r")
-        assert ended.code == 0, ended.err
+        succeeds("run", "sample", *words, "--seed", 1, "--no-trace", "--force", "--out", "r")
         metrics = json.loads((tmp_path / "r" / "run.json").read_text())["metrics"]
         row = table[table["cell"] == place].iloc[0]
         for name in COMPARED:
@@ -275,7 +273,7 @@ def test_kept_cells_are_runs(tmp_path: Path) -> None:
     folder = tmp_path / "out/cells/a-sjf+easy-fac-0.2/seed-1"
     words = ("--select", "first:20", "--bls", "sjf", "--backfill", "easy", "--als", "fac", "--variation", 0.2)
     words += ("--seed", 1, "--tasks-per-core", 3, "--tasks", "--out", tmp_path / "r")
-    assert twolevel("run", "sample", *words).code == 0
+    succeeds("run", "sample", *words)
     events = [f"trace/traces/{name}" for name in os.listdir(folder / "trace/traces")]
     for name in ("jobs.parquet", "tasks.parquet", *events):
         assert (folder / name).read_bytes() == (tmp_path / "r" / name).read_bytes(), name

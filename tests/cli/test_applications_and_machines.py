@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from command_line import Ran, twolevel
+from command_line import Ran, succeeds, twolevel
 from tables import table_text
 
 import bridge
@@ -31,9 +31,7 @@ SPEEDS = ("square:period=10m,low=0.5,cores=0-63", "late:cores=100,at=1h")
 
 
 def run(*words: object, command: str = "run") -> Ran:
-    ran = twolevel(command, "sample", "--select", "first:40", *words)
-    assert ran.code == 0, ran.err
-    return ran
+    return succeeds(command, "sample", "--select", "first:40", *words)
 
 
 def shown(ran: Ran) -> dict[str, str]:
@@ -184,8 +182,7 @@ def test_applications_that_no_job_has_are_named(here: Path, users: tuple[object,
         for name, user in zip("ab", users, strict=True)
     )
     Path("map.toml").write_text("".join(tables), encoding="utf-8")
-    ran = twolevel("run", "sample", "--select", "first:5", "--applications", "map.toml", "--no-trace", "--out", "r")
-    assert ran.code == 0, ran.err
+    ran = succeeds("run", "sample", "--select", "first:5", "--applications", "map.toml", "--no-trace", "--out", "r")
     assert said in ran.err.splitlines()
 
 
@@ -206,9 +203,7 @@ def log(here: Path) -> Path:
 
 
 def ran(*words: object) -> Ran:
-    found = twolevel("run", "log.swf", "--no-trace", *words, "--force", "--out", "o")
-    assert found.code == 0, found.err
-    return found
+    return succeeds("run", "log.swf", "--no-trace", *words, "--force", "--out", "o")
 
 
 def hosts() -> list[tuple[int, int]]:
@@ -297,17 +292,7 @@ def test_platform_like(log: Path) -> None:
     assert twolevel("platform", "--like", "log.swf").code == 2
 
 
-STUDY = """
-[study]
-seeds = {seeds}
-
-[[workload]]
-file = "log.swf"
-
-[grid]
-bls = ["fcfs", "sjf"]
-als = {als}
-"""
+STUDY = table_text(__file__, "study")
 
 
 def cores_of(folder: str) -> set[int]:
@@ -333,11 +318,10 @@ def test_a_cell_that_is_replayed_beside_techniques_is_another_one(log: Path) -> 
 def test_a_study_says_which_machine(log: Path) -> None:
     Path("log").write_text("no platform")
     Path("s.toml").write_text(STUDY.format(seeds=1, als='["recorded"]') + 'platform = ["log", "paper"]\n')
-    found = twolevel("study", "s.toml", "--workers", 1, "--no-figures", "--out", "s")
-    assert found.code == 0, found.err
+    succeeds("study", "s.toml", "--workers", 1, "--no-figures", "--out", "s")
     assert cores_of("s") == {256, 1000}
     grid = "grid log.swf --bls fcfs --als static --variation 0 --platform log --workers 1 --out g"
-    assert twolevel(*grid.split()).code == 0
+    succeeds(*grid.split())
     assert cores_of("g") == {1000}
 
 
@@ -351,9 +335,8 @@ def test_the_machine_of_the_demand_response_paper(here: Path) -> None:
     (here / "demand-response").write_text(twolevel("platform").out)
     assert given_platform("demand-response") == machine
     assert given_platform("./demand-response") == given_platform("paper")
-    found = twolevel(
+    succeeds(
         *("run", "sample", "--als", "recorded", "--select", "first:5", "--platform", "demand-response"),
         *("--power", "--no-trace", "--out", "o"),
     )
-    assert found.code == 0, found.err
     assert json.loads(Path("o/run.json").read_text())["power"]["full_w"] == 507_360

@@ -9,87 +9,9 @@ from typing import Any
 import pandas as pd
 import pytest
 from command_line import Ran, twolevel
-from tables import table_rows
+from tables import table_rows, table_text
 
-MINE = """\
-from bls import ScorePolicy, score_kernel
-
-
-class Widest:
-    name = "widest"
-
-    def keys(self, jobs):
-        return -jobs.cores
-
-
-@score_kernel
-def _oldest(now_ns, waiting, n_waiting, eligible_ns, submit_ns, estimate_ns, cores, numbers, memory, key):
-    for k in range(n_waiting):
-        key[k] = submit_ns[waiting[k]] - now_ns
-    return 0
-
-
-OLDEST = ScorePolicy("oldest", _oldest)
-
-
-@score_kernel
-def _no_key(now_ns, waiting, n_waiting, eligible_ns, submit_ns, estimate_ns, cores, numbers, memory, key):
-    for k in range(n_waiting):
-        key[k] = (now_ns - submit_ns[waiting[k]]) / (now_ns - submit_ns[waiting[k]])
-    return 0
-
-
-NO_KEY = ScorePolicy("no-key", _no_key)
-
-
-class ByHand:
-    name = "by-hand"
-
-    def decide(self, view):
-        free, chosen = view.free_cores, []
-        for job in view.waiting:
-            if job.cores > free:
-                break
-            free -= job.cores
-            chosen.append(job)
-        return chosen
-
-
-class CannotBeMade(ByHand):
-    def __init__(self):
-        raise ValueError("no idea")
-
-
-class Raises(ByHand):
-    def decide(self, view):
-        return 1 / 0
-
-
-class Idle(ByHand):
-    def decide(self, view):
-        return []
-
-
-class Queue:
-    name = "queue"
-    every_ns = None
-
-    def look(self, view):
-        return {"waiting": view.n_waiting}
-
-
-class Minute:
-    name = "minute"
-    every_ns = 60 * 10**9
-
-    def look(self, view):
-        return {"free": view.free_cores}
-
-
-class Blind(Queue):
-    def look(self, view):
-        raise RuntimeError("dark")
-"""
+MINE = table_text(__file__, "mine")
 
 #: Files of the folder ``files``, variants of some, and plug-ins.
 KEPT = {path.name: path.read_text() for path in (Path(__file__).parent / "files").iterdir()}

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from command_line import twolevel
+from command_line import succeeds, twolevel
 from pages import ROOT
 from tables import table_rows
 
@@ -77,13 +77,11 @@ def test_what_does_not_fit_is_counted(here: Path) -> None:
 
 
 def test_data_on_stdout_words_on_stderr_and_the_seed_always(here: Path) -> None:
-    ran = twolevel("run", "sample", "--select", "first:30", "--seed", 41, "--no-trace", "--out", "r")
-    assert ran.code == 0
+    ran = succeeds("run", "sample", "--select", "first:30", "--seed", 41, "--no-trace", "--out", "r")
     assert re.search(r"^variation, seed +0, 41$", ran.out, re.MULTILINE)
     assert re.search(r"^makespan +\d", ran.out, re.MULTILINE)
     assert ran.err == "workload: 30 jobs selected; 320 lines, no rejects\nresults: r\n"
-    ran = twolevel("grid", "sample", "--select", "first:3", "--bls", "fcfs", "--seed", 41, "--workers", 1, "--out", "g")
-    assert ran.code == 0
+    ran = succeeds("grid", "sample", "--select", "first:3", "--bls", "fcfs", "--seed", 41, "--workers", 1, "--out", "g")
     assert len(re.findall(r"^fcfs × ", ran.out, re.MULTILINE)) == 5 * 4  # measures of techniques
     assert ran.out.splitlines()[2].startswith("fcfs × static")
     assert "seed 41" in ran.err
@@ -149,10 +147,10 @@ def test_options_come_from_a_file_where_they_are_not_given(here: Path) -> None:
         "variation = 1\nbackfill = 2\ntrace = false\n"
         'platform = "machine.toml"\nspeeds = ["square:period=60s,low=0.5"]\n'
     )
-    assert twolevel("run", "--config", "sub/my.toml", "--bls", "fcfs", "--out", "a").code == 0
+    succeeds("run", "--config", "sub/my.toml", "--bls", "fcfs", "--out", "a")
     words = ("--bls", "fcfs", "--als", "gss", "--select", "first:20", "--variation", 1, "--backfill", 2, "--no-trace")
     words = (*words, "--platform", "sub/machine.toml", "--speeds", "square:period=60s,low=0.5")
-    assert twolevel("run", "sample", *words, "--out", "b").code == 0
+    succeeds("run", "sample", *words, "--out", "b")
     pd.testing.assert_frame_equal(pd.read_parquet("a/jobs.parquet"), pd.read_parquet("b/jobs.parquet"))
     one, other = (json.loads((here / name / "run.json").read_text())["arguments"] for name in "ab")
     one["platform"] = other["platform"]
@@ -192,8 +190,7 @@ def test_times_are_given_with_a_unit_or_in_that_of_the_option(
     here: Path, command: str, bare: str, with_units: str
 ) -> None:
     def recorded(words: str, out: str) -> dict[str, object]:
-        ran = twolevel(*command.split(), *words.split(), "--out", out)
-        assert ran.code == 0, ran.err
+        succeeds(*command.split(), *words.split(), "--out", out)
         record = json.loads(next((here / out).glob("*.json")).read_text())
         arguments: dict[str, object] = record.get("arguments", record.get("options"))
         return arguments
@@ -209,7 +206,7 @@ def test_times_in_files(here: Path) -> None:
     (here / "my.toml").write_text(
         'overhead = "1.5ms"\nlatency = 5000\nals-timeout = "1m"\ncoupling = "pool"\nselect = "first:9"\n'
     )
-    assert twolevel("run", "sample", "--config", "my.toml", "--latency", "6us", "--out", "a").code == 0
+    succeeds("run", "sample", "--config", "my.toml", "--latency", "6us", "--out", "a")
     found = json.loads((here / "a" / "run.json").read_text())["arguments"]
     assert (found["overhead_ns"], found["latency_ns"], found["als_timeout_s"]) == (1_500_000, 6000, 60.0)
     (here / "my.toml").write_text('overhead = "soon"\n')

@@ -15,8 +15,9 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from command_line import Ran, everything_in, twolevel
+from command_line import Ran, everything_in, succeeds, twolevel
 from layers import these_stay
+from tables import table_rows, table_text
 
 from als.graphs import graph_model
 from als.graphs.trial import try_out as try_graph
@@ -83,7 +84,7 @@ def test_figures_that_are_there_are_whole(here: Path, result: Path) -> None:
 
 def test_a_study_keeps_what_was_finished(here: Path) -> None:
     words = ("grid", "sample", "--select", "first:20", "--bls", "fcfs,sjf", "--als", "ss", "--workers", 1, "--out", "g")
-    assert twolevel(*words).code == 0
+    succeeds(*words)
     before = {path: path.read_bytes() for path in Path("g").rglob("*") if path.is_file()}
     with files_up_to(300):
         ran: Ran = twolevel(*words)
@@ -116,18 +117,7 @@ def test_what_was_there_stays(error: BaseException, tmp_path: Path) -> None:
 
 
 #: An application process dies once; in the process of the command itself nothing happens.
-_DIES = """
-import os, pathlib, signal
-class Dies:
-    def begin(self, start):
-        pass
-    def chunk(self, ask):
-        died = pathlib.Path(__file__).with_name("died")
-        if pathlib.Path("/proc/self/comm").read_text().strip() == "twolevel-als" and not died.exists():
-            died.touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-        return -(-ask.remaining // 2)
-"""
+_DIES = table_text(__file__, "dies")
 
 _RUN = "sample --select first:12 --variation 0.25"
 
@@ -139,14 +129,7 @@ COMMANDS = {
     "workers": "study study.toml --workers 2 --no-figures --out out",
 }
 
-_STUDY = """
-[[workload]]
-file = "sample"
-select = "first:12"
-[run]
-coupling = "pool"
-als = "mine.py:Dies"
-"""
+_STUDY = table_text(__file__, "study")
 
 
 @contextmanager
@@ -199,10 +182,7 @@ def test_a_reader_that_has_gone(tmp_path: Path) -> None:
     assert any((tmp_path / "out").glob("*.parquet"))
 
 
-@pytest.mark.parametrize(
-    ("words", "kind"),
-    [("run nothing --out out", "closed"), ("run sample --seed x --out out", "full"), ("worker nowhere:1", "unread")],
-)
+@pytest.mark.parametrize(("words", "kind"), table_rows(__file__, "errors_keep_their_code"))
 def test_errors_keep_their_code(words: str, kind: str, tmp_path: Path) -> None:
     with (tmp_path / "stdout").open("wb") as file:
         assert ended(words, tmp_path, kind, file.fileno()) == 2
@@ -222,25 +202,7 @@ def test_names_cannot_steer_a_terminal(capsys: pytest.CaptureFixture[str], monke
     assert said.out == f"workload  {shown}\njobs  2\n{name}\n{shown}\n"
 
 
-CALLED = """
-class Waits:
-    name = "waits"
-
-    def decide(self, view):
-        view.wake_after(60 * 10**9)
-        free = view.free_cores
-        for job in view.waiting:
-            if job.cores <= free:
-                free -= job.cores
-                yield job
-
-class Halves:
-    def begin(self, start):
-        pass
-
-    def chunk(self, ask):
-        return -(-ask.remaining // 2)
-"""
+CALLED = table_text(__file__, "called")
 
 
 @contextmanager
@@ -293,14 +255,7 @@ def test_as_what_compiled_code_calls_begins_and_ends(
 RUN = ("run", "sample", "--select", "first:3", "--no-trace", "--out", "r")
 SAID = "failed: SystemExit: 0"
 
-WRITTEN = """
-import sys
-{head}
-class Mine:
-    name = "mine"
-    every_ns = None
-{body}
-"""
+WRITTEN = table_text(__file__, "written")
 
 
 def written(here: Path, *, head: str = "", body: str = "    pass") -> str:

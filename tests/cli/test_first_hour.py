@@ -10,7 +10,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from command_line import twolevel
+from command_line import succeeds
 from nbclient import NotebookClient
 from pages import ROOT, blocks
 
@@ -61,8 +61,7 @@ def test_the_commands_of_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         text = text.replace(old, new)
     shown: dict[str, list[str]] = {}
     for line in text.splitlines():
-        ran = twolevel(*shlex.split(line)[1:])
-        assert ran.code == 0, ran.err
+        ran = succeeds(*shlex.split(line)[1:])
         shown.setdefault(line.split()[1], []).append(ran.out)
     levels, table = blocks(README, "text")
     lines = [line for line in levels.splitlines() if line and line.split()[0] not in _OF_MACHINE]

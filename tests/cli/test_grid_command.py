@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from command_line import everything_in, twolevel
-from tables import table_rows
+from command_line import everything_in, succeeds, twolevel
+from tables import table_rows, table_text
 
 import bridge
 from als.engine.dag.metrics import GRAPH_METRICS
@@ -49,8 +49,7 @@ def test_two_workers_write_what_one_writes(here: Path) -> None:
 
 def test_which_policy_is_best(here: Path) -> None:
     words = ("grid", "sample", "--bls", "fcfs,sjf", "--als", "recorded", "--workers", 1, "--out", "g")
-    ran = twolevel(*words)
-    assert ran.code == 0, ran.err
+    ran = succeeds(*words)
     head, fcfs, sjf, *more = ran.out.splitlines()
     assert re.split(r"  +", head) == [
         *("batch × application", "makespan [h]", "mean wait [h]", "p95 wait [h]", "max wait [h]"),
@@ -124,21 +123,12 @@ def test_a_log_without_time_limits_is_said_where_somebody_goes_by_them(here: Pat
 
 def test_one_policy_that_reads_deadlines_is_enough_for_a_slack(here: Path) -> None:
     words = ("--als", "recorded", "--slack", "1.5")
-    ran = twolevel(*GRID[:4], "--bls", "fcfs,edf", *words, "--workers", 1, "--out", "g")
-    assert ran.code == 0, ran.err
+    succeeds(*GRID[:4], "--bls", "fcfs,edf", *words, "--workers", 1, "--out", "g")
     assert len(pd.read_parquet(here / "g/results.parquet")) == 2
 
 
 #: Wide jobs are graphs, by the technique or the planner of the cell; others are loops, and no planner plans them.
-GRAPHS = """
-[default]
-als = "static"
-
-[[application]]
-name = "wide"
-match = { cores = "2-512" }
-graph = "layered:tasks=24,ccr=0.5"
-"""
+GRAPHS = table_text(__file__, "graphs")
 
 GRAPH_GRID = (*GRID, "--bls", "fcfs", "--variation", "0.2", "--applications", "graphs.toml", "--network", "lv08")
 
@@ -146,15 +136,14 @@ GRAPH_GRID = (*GRID, "--bls", "fcfs", "--variation", "0.2", "--applications", "g
 def test_cells_with_graphs_are_runs(here: Path) -> None:
     (here / "graphs.toml").write_text(GRAPHS)
     als = ("heft", "ss")
-    ran = twolevel(*GRAPH_GRID, "--als", ",".join((*als, "recorded")), "--workers", 1, "--out", "g")
-    assert ran.code == 0, ran
+    succeeds(*GRAPH_GRID, "--als", ",".join((*als, "recorded")), "--workers", 1, "--out", "g")
     table = pd.read_parquet(here / "g/results.parquet").set_index("als")
     recorded = table.loc["recorded"]
     assert recorded[[*(f"mean_{name}" for name, _ in GRAPH_METRICS), "mean_imbalance"]].isna().all()
     table = table.loc[list(als)]
     for name in als:
         words = [*GRAPH_GRID[1:], "--als", name]
-        assert twolevel("run", *words, "--no-trace", "--out", name).code == 0
+        succeeds("run", *words, "--no-trace", "--out", name)
         of_cell = here / "g/cells" / f"fcfs-{name}-0.2" / "seed-0" / "jobs.parquet"
         assert of_cell.read_bytes() == (here / name / "jobs.parquet").read_bytes()
         jobs, metrics = pd.read_parquet(of_cell), json.loads((here / name / "run.json").read_text())["metrics"]
@@ -172,16 +161,7 @@ def test_cells_with_graphs_are_runs(here: Path) -> None:
     assert (table.mean_transfers > 0).all()
 
 
-PLUG_INS = """
-import multiprocessing, os, signal
-from bls.policies.fcfs import Fcfs
-class Then:
-    name = "then"
-    def keys(self, jobs):
-        {what}
-        return jobs.submit_ns
-class Twin(Fcfs): pass
-"""
+PLUG_INS = table_text(__file__, "plug_ins")
 
 
 def test_a_grid_whose_worker_is_killed_loses_nothing_else(here: Path) -> None:
@@ -269,8 +249,7 @@ REPLICATED = ("grid", "w.swf", "--als=recorded", "--bls=fcfs,sjf", "--workers=1"
 
 def test_windows_of_a_log_are_replications(here: Path) -> None:
     _weeks(here / "w.swf", 140)
-    ran = twolevel(*REPLICATED, "--out", "g")
-    assert ran.code == 0, ran.err
+    ran = succeeds(*REPLICATED, "--out", "g")
     said = "replications: 6 windows of 40 s, each after a warm-up of 10 s; 6 start with the jobs that the log records"
     assert f"workload w.swf: {said}; metrics count the 120 jobs submitted within a window\n" in ran.err
     assert set(re.findall(r"^workload ([^:]*):", ran.err, re.MULTILINE)) == {"w.swf"}
@@ -317,7 +296,7 @@ def test_logs_of_different_lengths_need_a_number_of_windows(here: Path) -> None:
     (here / "s.toml").write_text(text.format("") + 'select = "first:9"\n')
     assert "[study] replicate: not with select, as every" in twolevel("study", "s.toml", "--out", "s").err
     (here / "s.toml").write_text(text.format("seeds = 3\n"))
-    assert twolevel("study", "s.toml", "--workers", 1, "--out", "s").code == 0
+    succeeds("study", "s.toml", "--workers", 1, "--out", "s")
     assert pd.read_parquet(here / "s/results.parquet")["seed"].tolist() == [0, 1, 2] * 2
 
 
@@ -327,15 +306,14 @@ def test_shaken_submits_differ_by_seed(here: Path) -> None:
     assert (ran := twolevel(*words, "--shake", "30s", "--out", "g")).code == 0, ran.err
     table = pd.read_parquet(here / "g/results.parquet")
     assert table.groupby("bls")["mean_wait_ns"].nunique().tolist() == [3, 3]
-    assert twolevel(*words, "--out", "h").code == 0
+    succeeds(*words, "--out", "h")
     other = pd.read_parquet(here / "h/results.parquet")
     assert table["mean_wait_ns"].iloc[[0, 3]].tolist() == other["mean_wait_ns"].tolist()
 
 
 def test_seeds_that_change_nothing_are_run_once(here: Path) -> None:
     words = ("--als", "static,4,fac", "--variation", "0", "--seeds", 10, "--workers", 1, "--out", "g")
-    ran = twolevel(*GRID[:4], "--bls", "fcfs", *words)
-    assert ran.code == 0, ran.err
+    ran = succeeds(*GRID[:4], "--bls", "fcfs", *words)
     once = "nothing is drawn at random, so that seeds change nothing: each cell runs once, with seed 0\n"
     assert ran.err.count(once) == 1
     assert set(pd.read_parquet(here / "g/results.parquet")["seed"]) == {0}
@@ -343,7 +321,7 @@ def test_seeds_that_change_nothing_are_run_once(here: Path) -> None:
     compared = pd.read_parquet(here / "g/comparisons.parquet")
     assert (compared["difference"] == compared["mean_value"] - compared["mean_base"]).all()
     assert compared["difference_low"].isna().all()
-    assert twolevel("report", "g", "-o", "g.html").code == 0
+    succeeds("report", "g", "-o", "g.html")
     page = (here / "g.html").read_text()
     assert "the differences are exact" in page
     assert "Paired over seeds" not in page
@@ -354,5 +332,5 @@ def test_seeds_that_change_nothing_are_run_once(here: Path) -> None:
 def test_a_grid_of_which_every_run_fails_says_why_and_has_a_page(here: Path) -> None:
     ran = twolevel(*GRID[:4], "--bls", "fcfs", "--resize", "shrink", "--seeds", 1, "--out", "g")
     assert (ran.code != 0, "--resize shrink: needs --malleable" in ran.err) == (True, True)
-    assert twolevel("report", "g", "-o", "g.html").code == 0
+    succeeds("report", "g", "-o", "g.html")
     assert "All of them have failed." in (here / "g.html").read_text()

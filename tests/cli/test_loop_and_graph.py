@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from command_line import everything_in, twolevel
+from command_line import everything_in, succeeds, twolevel
 from pages import ROOT, blocks, section, table
 
 from als.engine.dag.metrics import GRAPH_METRICS
@@ -37,8 +37,7 @@ def loop_file(here: Path) -> Path:
 
 def ran(*words: object) -> tuple[dict[str, Any], list[list[float]]]:
     """The record of a loop, and of each task its core, begin and end in s."""
-    found = twolevel("loop", *words, "--out", "r", "--force")
-    assert found.code == 0, found.err
+    succeeds("loop", *words, "--out", "r", "--force")
     tasks = pd.read_parquet("r/tasks.parquet")
     seconds = tasks[["start_ns", "end_ns"]] / SECOND
     record: dict[str, Any] = json.loads(Path("r/run.json").read_text())
@@ -155,23 +154,22 @@ def test_drawn_lengths(here: Path) -> None:
 
 def test_files_and_output(loop_file: Path) -> None:
     words = ("loop", "l.txt", "--cores", 3, "--als", "fac", "--hosts", 2, "--overhead", 10**7)
-    found = twolevel(*words, "--out", "a/b", "--trace")
-    assert found.code == 0, found.err
+    found = succeeds(*words, "--out", "a/b", "--trace")
     assert "results: a/b" in found.err
     assert "makespan" in found.out
     assert "seed" in found.out
     files = everything_in(Path("a/b"))
     assert {"run.json", "tasks.parquet", "chunks.parquet", "loop.png", "trace/traces.otf2"} <= set(files)
     assert not any(name.startswith(".") for name in everything_in(Path("a")))
-    assert twolevel(*words, "--out", "c").code == 0
+    succeeds(*words, "--out", "c")
     assert set(everything_in(Path("c"))) == {"run.json", "tasks.parquet", "chunks.parquet", "loop.png"}
     for name in ("tasks.parquet", "chunks.parquet", "loop.png"):
         assert Path("a/b", name).read_bytes() == Path("c", name).read_bytes()
     refused = twolevel(*words, "--out", "c")
     assert (refused.code, refused.out) == (2, "")
     assert "--force" in refused.err
-    assert twolevel(*words, "--out", "c", "--force").code == 0
-    assert twolevel("gantt", "c", "-o", "g.png").code == 0
+    succeeds(*words, "--out", "c", "--force")
+    succeeds("gantt", "c", "-o", "g.png")
 
 
 def test_chunk_sizes_on_one_line(here: Path) -> None:
@@ -235,19 +233,18 @@ def test_a_mapped_graph_by_hand_and_what_is_written(ring: Path) -> None:
     assert [row[0] for row in rows] == [f"`{name}`" for name in columns.names]
     assert [row[1] for row in rows] == [str(column.type) for column in columns]
 
-    assert twolevel(*words, "--out", "c").code == 0
+    succeeds(*words, "--out", "c")
     assert set(everything_in(Path("c"))) == plain
     for name in plain - {"run.json"}:
         assert Path("a/b", name).read_bytes() == Path("c", name).read_bytes(), name
     refused = twolevel(*words, "--out", "c")
     assert (refused.code, refused.out) == (2, "")
     assert "--force" in refused.err
-    assert twolevel("gantt", "c", "-o", "g.png").code == 0
+    succeeds("gantt", "c", "-o", "g.png")
 
 
 def test_without_a_network_there_are_no_transfers(ring: Path) -> None:
-    found = twolevel("graph", "ring.dot", *ON_TWO_HOSTS, "--als", "gss", "--order", "rank", "--out", "r")
-    assert found.code == 0, found.err
+    found = succeeds("graph", "ring.dot", *ON_TWO_HOSTS, "--als", "gss", "--order", "rank", "--out", "r")
     assert set(everything_in(Path("r"))) == {"run.json", "tasks.parquet", "graph.png", "schedule.png"}
     assert "transfers" not in found.out
     assert "gss, order rank, 0" in found.out
@@ -257,8 +254,7 @@ def test_without_a_network_there_are_no_transfers(ring: Path) -> None:
 
 def test_the_examples_output_is_the_pages(here: Path) -> None:
     (command,) = [line for line in blocks(PAGE, "bash")[0].splitlines() if line]
-    found = twolevel(*command.split()[1:])
-    assert found.code == 0, found.err
+    found = succeeds(*command.split()[1:])
     assert found.out in blocks(PAGE, "")
 
 

@@ -16,8 +16,9 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
-from command_line import everything_in, twolevel
+from command_line import everything_in, succeeds, twolevel
 from pages import ROOT
+from tables import table_text
 
 import bridge
 import traces.figures.run.gantt
@@ -183,8 +184,7 @@ def test_jobs_and_cores_are_selected(here: Path, result: Path, monkeypatch: pyte
         (["--cores", "0-15", "--jobs", "2"], tasks[tasks.core.between(0, 15) & (tasks.job_id == 2)]),
     ]:
         assert len(chosen) > 0
-        ran = twolevel("gantt", result, "--output", "x.png", *words)
-        assert ran.code == 0, ran.err
+        succeeds("gantt", result, "--output", "x.png", *words)
         pd.testing.assert_frame_equal(drawn.pop(), chosen[columns].reset_index(drop=True))
 
 
@@ -194,10 +194,10 @@ def test_a_run_that_is_checked_has_the_same_results(here: Path, monkeypatch: pyt
     for name in ("bls.engine.validation.validate", "traces.checks.ledger.check_ledger"):
         monkeypatch.setattr(name, lambda _, name=name: calls.append(name))
     options = ("run", "sample", "--select", "first:40", "--als", "ss", "--no-trace", "--tasks", "--coupling", coupling)
-    assert twolevel(*options, "--check", "--out", "checked").code == 0
+    succeeds(*options, "--check", "--out", "checked")
     assert calls.count("traces.checks.ledger.check_ledger") == 1
     assert len(calls) > 20
-    assert twolevel(*options, "--out", "plain").code == 0
+    succeeds(*options, "--out", "plain")
     for name in ("jobs.parquet", "tasks.parquet"):
         assert (here / "checked" / name).read_bytes() == (here / "plain" / name).read_bytes()
 
@@ -238,25 +238,7 @@ def test_a_full_disk_is_not_warm(tmp_path: Path) -> None:
 
 
 #: ``warm-up`` of three modules, of which this process compiles none: it waits until another has, and does WAITING meanwhile.
-_WAITS = """
-import multiprocessing, os, signal, time
-from bridge.cli import kernel_commands
-from bridge.runs import kernels
-from traces.kernels import store, units
-
-def wait(unit, *_):
-    while (found := store.kept(unit)) is None:
-        time.sleep(0.01)
-        WAITING
-    return found
-
-units._built = wait
-os.sched_getaffinity = lambda _: {0, 1}
-kernels.BATCH = kernels.INLINE = kernels.WORKER = {}
-kernels.APPLICATION = dict.fromkeys(("als.lengths.equal", "als.engine.metrics", "bls.metrics.schedule"), 0)
-kernel_commands._MODULES_EACH = 1
-kernel_commands.warm_up_command()
-"""
+_WAITS = table_text(__file__, "waits")
 
 
 def _warmed(cache: Path, waiting: str) -> subprocess.CompletedProcess[str]:
@@ -330,7 +312,7 @@ RUN = ("run", "sample", "--select", "first:12", "--als", "gss", "--variation", "
 
 @pytest.fixture
 def inline(here: Path) -> Path:
-    assert twolevel(*RUN, "--tasks", "--out", "inline").code == 0
+    succeeds(*RUN, "--tasks", "--out", "inline")
     return here
 
 
@@ -340,8 +322,7 @@ def record(folder: str) -> dict[str, Any]:
 
 
 def test_processes_give_the_same_and_say_what_it_took(inline: Path) -> None:
-    ran = twolevel(*RUN, "--tasks", "--coupling", "process", "--same-as", "inline", "--out", "apart")
-    assert ran.code == 0, ran.err
+    ran = succeeds(*RUN, "--tasks", "--coupling", "process", "--same-as", "inline", "--out", "apart")
     assert "as in inline            jobs.parquet, tasks.parquet: the same bytes\n" in ran.out
     assert record("apart")["same_as"] == {
         "run": "inline",
@@ -372,13 +353,12 @@ def test_other_tables_are_named_and_kept(inline: Path) -> None:
     )
     assert record("other")["same_as"]["tables"] == {"jobs.parquet": False, "tasks.parquet": False}
     assert "the same bytes" not in ran.out
-    assert twolevel("compare", "inline", "other").code == 0
+    succeeds("compare", "inline", "other")
 
 
 def test_tables_of_one_run_alone_are_said(inline: Path) -> None:
     Path("inline", "mine.parquet").write_text("of somebody else")
-    ran = twolevel(*RUN, "--nodes", "--same-as", "inline", "--out", "other")
-    assert ran.code == 0, ran.err
+    ran = succeeds(*RUN, "--nodes", "--same-as", "inline", "--out", "other")
     alone = "only here, and not compared: nodes.parquet; only there, and not compared: tasks.parquet"
     assert f"jobs.parquet: the same bytes; {alone}\n" in ran.out
     assert record("other")["same_as"] == {
@@ -454,7 +434,7 @@ STORY = ("run", "sample", "--als", "gss", "--variation", "0.25", "--backfill", "
 
 
 def test_the_story_of_jobs(here: Path) -> None:
-    assert twolevel(*STORY, "--decisions", "--out", "r").code == 0
+    succeeds(*STORY, "--decisions", "--out", "r")
     assert twolevel("story", "r", "1").out.splitlines() == [
         "job 1",
         "  0:05:23  submitted: asks for 1 core for 30 min 00 s",
@@ -476,7 +456,7 @@ def test_the_story_of_jobs(here: Path) -> None:
 
 
 def test_a_job_that_is_not_there_and_results_that_are_none(here: Path) -> None:
-    assert twolevel(*STORY, "--select", "first:9", "--out", "r").code == 0
+    succeeds(*STORY, "--select", "first:9", "--out", "r")
     ran = twolevel("story", "r", "99")
     assert (ran.code, ran.out) == (2, "")
     assert ran.err == "twolevel: JOB: '99': there is no such job; allowed: 1-9\n"
@@ -509,7 +489,7 @@ BATSIM = """{"nb_res": 4, "profiles": {"d": {"type": "delay", "delay": 10}}, "jo
 
 def test_jobs_have_the_names_of_slurm(here: Path) -> None:
     Path("log.sacct").write_text(ARRAY, encoding="utf-8")
-    assert twolevel("run", "log.sacct", "--als", "recorded", "--no-trace", "--out", "r").code == 0
+    succeeds("run", "log.sacct", "--als", "recorded", "--no-trace", "--out", "r")
     lines = twolevel("story", "r", "900_2").out.splitlines()
     assert lines[0] == "job 9000000000002 (900_2)"
     assert lines[-1].endswith("completed, after 60 min 00 s")
@@ -521,7 +501,7 @@ def test_jobs_have_the_names_of_slurm(here: Path) -> None:
         assert words.split()[-1 if words.startswith(("story", "compare")) else 4] in ran.err
     ran = twolevel("trace", "cut", "r", "--jobs", "900_2", "--cores", "200-255", "--out", "x")
     assert (ran.code, ran.err) == (2, "twolevel: --jobs: no such job held one of these cores: 900_2\n")
-    assert twolevel("trace", "cut", "r", "--jobs", "900_[1-2]", "--format", "csv", "--out", "part").code == 0
+    succeeds("trace", "cut", "r", "--jobs", "900_[1-2]", "--format", "csv", "--out", "part")
     held = Path("part/csv/jobs.csv").read_text(encoding="utf-8")
     assert "9000000000001" in held
     assert ",9002," not in held
@@ -533,7 +513,7 @@ def test_jobs_have_the_names_of_slurm(here: Path) -> None:
 )
 def test_what_a_log_of_slurm_loses_as_swf(here: Path, log: str, words: tuple[str, ...], lost: str | None) -> None:
     Path("log.sacct").write_text(log, encoding="utf-8")
-    assert twolevel("run", "log.sacct", "--als", "recorded", "--no-trace", "--out", "r").code == 0
+    succeeds("run", "log.sacct", "--als", "recorded", "--no-trace", "--out", "r")
     ran = twolevel("workload", "export", "r", *words, "-o", "x.swf")
     said = [line.partition(": ")[2] for line in ran.err.splitlines() if line.startswith("not written, as SWF")]
     assert (ran.code, said) == (0, [lost] if lost else [])
@@ -541,12 +521,12 @@ def test_what_a_log_of_slurm_loses_as_swf(here: Path, log: str, words: tuple[str
 
 def test_jobs_have_the_ids_of_their_log(here: Path) -> None:
     Path("w.json").write_text(BATSIM, encoding="utf-8")
-    assert twolevel("run", "w.json", "--als", "recorded", "--no-trace", "--out", "r").code == 0
+    succeeds("run", "w.json", "--als", "recorded", "--no-trace", "--out", "r")
     assert read_jobs(Path("r/jobs.parquet"))["name"].tolist() == ["a!7", "b!7"]
     assert twolevel("story", "r", "b!7").out.startswith("job 2 (b!7)\n")
     assert "chain of job 2 (b!7) in B" in twolevel("compare", "r", "r", "--job", "b!7", "--out", "c").out
     assert read_rows(Path("c/delays.parquet"), ("name",))["name"].tolist() == ["a!7", "b!7"]
-    assert twolevel("workload", "export", "r", "--format", "batsim", "-o", "jobs.csv").code == 0
+    succeeds("workload", "export", "r", "--format", "batsim", "-o", "jobs.csv")
     rows = [line.split(",")[:2] for line in Path("jobs.csv").read_text(encoding="utf-8").splitlines()[1:]]
     assert rows == [["7", "a"], ["7", "b"]]
     for words in (("--workload", "w.json"), ()):
@@ -561,22 +541,22 @@ def test_jobs_have_the_ids_of_their_log(here: Path) -> None:
 
 def test_ids_of_jobs_go_through_swf(here: Path) -> None:
     Path("w.json").write_text(BATSIM, encoding="utf-8")
-    assert twolevel("workload", "merge", "w.json", "--align", "start", "-o", "w.swf").code == 0
-    assert twolevel("run", "w.swf", "--als", "recorded", "--no-trace", "--stream", "--out", "r").code == 0
+    succeeds("workload", "merge", "w.json", "--align", "start", "-o", "w.swf")
+    succeeds("run", "w.swf", "--als", "recorded", "--no-trace", "--stream", "--out", "r")
     assert twolevel("story", "r", "b!7").out.startswith("job 2 (b!7)\n")
-    assert twolevel("trace", "convert", "r", "--format", "swf", "--out", "again").code == 0
+    succeeds("trace", "convert", "r", "--format", "swf", "--out", "again")
     assert "\n; Job: 2 b!7\n" in Path("again/jobs.swf").read_text(encoding="utf-8")
 
 
 def test_parts_of_a_stored_run_have_the_ids_of_jobs(here: Path) -> None:
     """Tasks are read back from the OTF2 trace, whose regions have the names, too."""
     Path("w.json").write_text(BATSIM, encoding="utf-8")
-    assert twolevel("run", "w.json", "--als", "ss", "--trace", "otf2,chrome,csv,text,paje", "--out", "r").code == 0
-    assert twolevel("trace", "convert", "r", "--format", "chrome,csv,text,paje", "--out", "again").code == 0
+    succeeds("run", "w.json", "--als", "ss", "--trace", "otf2,chrome,csv,text,paje", "--out", "r")
+    succeeds("trace", "convert", "r", "--format", "chrome,csv,text,paje", "--out", "again")
     for name in ("trace.json", "csv/cores.csv", "csv/jobs.csv", "text/batch.txt", "trace.paje"):
         whole = Path("r/trace", name).read_text(encoding="utf-8")
         assert whole == Path("again", name).read_text(encoding="utf-8"), name
-    assert twolevel("trace", "cut", "r", "--jobs", "b!7", "--format", "chrome,csv", "--out", "part").code == 0
+    succeeds("trace", "cut", "r", "--jobs", "b!7", "--format", "chrome,csv", "--out", "part")
     assert '"name":"job 2 b!7"' in Path("part/trace.json").read_text(encoding="utf-8")
     assert {line.split(",")[-1] for line in Path("part/csv/jobs.csv").read_text(encoding="utf-8").splitlines()} == {
         *("name", "b!7")

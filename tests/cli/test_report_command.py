@@ -9,7 +9,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from command_line import everything_in, twolevel
+from command_line import everything_in, succeeds, twolevel
 from tables import table_rows
 
 from bridge.runs import page
@@ -33,8 +33,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("compare", folder / "run", folder / "other", "--out", folder / "cmp"),
         (*grid, "--als", "static", "--variation", "0", "--seeds", "1", "--out", folder / "study"),
     ):
-        ran = twolevel(*words)
-        assert ran.code == 0, ran.err
+        succeeds(*words)
     # As twolevel replay writes it, as far as it is needed.
     (folder / "replay").mkdir()
     (folder / "replay" / "jobs.parquet").write_bytes((folder / "run" / "jobs.parquet").read_bytes())
@@ -61,7 +60,7 @@ def test_two_runs_are_compared_and_the_page_may_be_replaced(here: Path, results:
         2,
         "twolevel: -o: both.html exists; choose another name, or replace it with --force\n",
     )
-    assert twolevel(*again, "--force").code == 0
+    succeeds(*again, "--force")
     assert Path("both.html").read_bytes() == before
 
 
@@ -69,10 +68,9 @@ def test_two_runs_are_compared_and_the_page_may_be_replaced(here: Path, results:
 def test_a_page_of_many_tasks_says_that_it_lacks_them(
     here: Path, results: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], shown: int
 ) -> None:
-    ran = twolevel(
+    succeeds(
         *("run", "sample", "--select", "first:12", "--no-trace", "--als", "gss", "--tasks", "--out", here / "tasks")
     )
-    assert ran.code == 0, ran.err
     n_tasks = rows_of_table(here / "tasks" / "tasks.parquet")
     folders = [here / word if word == "tasks" else results / word for word in words]
     monkeypatch.setattr(page, "MOST_TASKS", n_tasks)
@@ -119,8 +117,7 @@ def test_the_command_on_a_page_makes_the_same_run(here: Path, results: Path) -> 
     assert command_again(replayed, "replay", {}) == "twolevel replay sample --trace perfetto,csv --out again"
     older = {"workload": "sample", "trace": True}
     assert command_again(older, "replay", {}) == "twolevel replay sample --trace otf2 --out again"
-    ran = twolevel(*command.split()[1:], "--same-as", results / "other")
-    assert ran.code == 0, ran.err
+    succeeds(*command.split()[1:], "--same-as", results / "other")
 
 
 def test_the_command_on_a_page_is_quoted() -> None:
@@ -138,13 +135,12 @@ def test_a_study_is_followed_to_its_end(here: Path, results: Path) -> None:
     lines = (results / "study" / "journal.jsonl").read_bytes().splitlines(keepends=True)
     assert len(lines) == 4
     (study / "journal.jsonl").write_bytes(b"".join(lines[:3]) + lines[3][:20])  # the last line is being written
-    ran = twolevel("report", "study", "-o", "half.html")
-    assert ran.code == 0, ran.err
+    succeeds("report", "study", "-o", "half.html")
     assert "2 combinations × 1 seed: 2 runs; 1 of them have ended so far." in Path("half.html").read_text()
     pages: list[str] = []
 
     def write() -> bool:
-        assert twolevel("report", "study", "-o", "page.html", "--force").code == 0
+        succeeds("report", "study", "-o", "page.html", "--force")
         pages.append(Path("page.html").read_text())
         return (study / "results.parquet").is_file()
 
@@ -164,8 +160,7 @@ def _finish(study: Path, results: Path) -> None:
 
 
 def test_live_ends_with_a_study_that_is_done(here: Path, results: Path) -> None:
-    ran = twolevel("report", results / "study", "-o", "page.html", "--live")
-    assert ran.code == 0
+    ran = succeeds("report", results / "study", "-o", "page.html", "--live")
     assert ran.err.splitlines()[-1] == "the study is done"
     assert "data-live=" not in Path("page.html").read_text(encoding="utf-8").split("<script>")[0]
 

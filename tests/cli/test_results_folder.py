@@ -13,7 +13,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from command_line import Ran, everything_in, twolevel
+from command_line import Ran, everything_in, succeeds, twolevel
+from tables import table_text
 
 from als.engine.metrics import LOOP_METRICS
 from bridge.runs.directory import fresh_directory, read_record, write_record
@@ -32,9 +33,7 @@ PLAIN = (*RUN, "--no-trace", "--out", "r")
 
 def run(*words: object) -> Ran:
     """A run into ``r`` that succeeds."""
-    ran = twolevel(*RUN, "--out", "r", *words)
-    assert ran.code == 0, ran.err
-    return ran
+    return succeeds(*RUN, "--out", "r", *words)
 
 
 def refused(*words: object, said: str) -> None:
@@ -125,15 +124,7 @@ def test_no_folder_is_made_where_none_can_be(tmp_path: Path) -> None:
 
 
 # A policy is asked within the run, after the folder has been begun: here something happens at that moment.
-POLICY = """
-import os, signal
-class Then:
-    name = "then"
-    def keys(self, jobs):
-        assert any(".partial-" in name for name in os.listdir("."))
-        {what}
-        return jobs.submit_ns
-"""
+POLICY = table_text(__file__, "policy")
 
 INTERRUPT = "os.kill(os.getpid(), signal.SIGINT)"
 
@@ -272,7 +263,7 @@ def test_a_study_that_begins_anew_leaves_what_is_not_its_own(here: Path) -> None
         '[grid]\nbls = ["fcfs", "sjf"]\nals = "ss"\nvariation = 0.1\n'
     )
     words = ("study", "s.toml", "--out", "g", "--workers", 1)
-    assert twolevel(*words).code == 0
+    succeeds(*words)
     folder = here / "g"
     made = set(everything_in(folder))
     cell = next((folder / "cells").glob("*/seed-1")).relative_to(folder)
@@ -282,19 +273,19 @@ def test_a_study_that_begins_anew_leaves_what_is_not_its_own(here: Path) -> None
     mine = {"figures/mine.svg", "figures/makespan-mine.svg", "cells/my/notes", f"{cell}/notes"}
     for name in mine:
         (folder / name).write_text("mine")
-    assert twolevel(*words, "--force").code == 0
+    succeeds(*words, "--force")
     assert set(everything_in(folder)) == made | mine | {"cells/my"}
     # A user's own folder in place of that of the figures is not looked into.
     shutil.move(folder / "figures", here / "elsewhere")
     (folder / "figures").symlink_to(here / "elsewhere")
     elsewhere = everything_in(here / "elsewhere")
-    assert twolevel(*words, "--no-figures", "--force").code == 0
+    succeeds(*words, "--no-figures", "--force")
     assert everything_in(here / "elsewhere") == elsewhere
     assert (folder / "figures").is_symlink()
     (folder / "figures").unlink()
     # Of one that keeps nothing only what is another's is left of the cells.
     (here / "s.toml").write_text((here / "s.toml").read_text().replace('keep = ["jobs"]', "keep = []"))
-    assert twolevel(*words, "--force").code == 0
+    succeeds(*words, "--force")
     left = {name for name in everything_in(folder) if name.startswith("cells/") and (folder / name).is_file()}
     assert left == {name for name in mine if name.startswith("cells/")}
 
@@ -306,19 +297,19 @@ def test_a_file_that_is_named_like_a_figure_is_kept_under_another_name(here: Pat
     def listed() -> set[str]:
         return set(json.loads((here / "g" / "study.json").read_text())["figures"])
 
-    assert twolevel(*words, "--no-figures").code == 0
+    succeeds(*words, "--no-figures")
     figures = here / "g" / "figures"
     assert listed() == set()
     figures.mkdir()
     (figures / "makespan.svg").write_text("mine")
     (figures / "makespan.svg~").write_text("older")
-    assert twolevel(*words).code == 0
+    succeeds(*words)
     assert ((figures / "makespan.svg~~").read_text(), (figures / "makespan.svg~").read_text()) == ("mine", "older")
     assert listed() == {f"figures/{name}" for name in os.listdir(figures) if not name.endswith("~")}
     assert "figures/makespan.svg" in listed()
     # What the study has drawn is its own, and is replaced; what another command draws there is listed, too.
-    assert twolevel("figures", "g", "--only", "makespan", "--format", "pdf").code == 0
-    assert twolevel(*words, "--force", "--no-figures").code == 0
+    succeeds("figures", "g", "--only", "makespan", "--format", "pdf")
+    succeeds(*words, "--force", "--no-figures")
     assert sorted(os.listdir(figures)) == ["makespan.svg~", "makespan.svg~~"]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import twolevel
+from command_line import succeeds, twolevel
 from layers import these_stay
 from tables import table_rows, table_text
 
@@ -44,8 +44,7 @@ PARTITIONS = table_text(__file__, "partitions")
 
 def same(tmp_path: Path, *words: str) -> None:
     for name, more in (("whole", ("--als", "recorded", "--no-trace")), ("streamed", STREAMED)):
-        ran = twolevel("run", *words, *more, "--out", tmp_path / name)
-        assert ran.code == 0, ran.err
+        succeeds("run", *words, *more, "--out", tmp_path / name)
     whole, streamed = (json.loads((tmp_path / name / "run.json").read_text()) for name in ("whole", "streamed"))
     assert (tmp_path / "whole" / "jobs.parquet").read_bytes() == (tmp_path / "streamed" / "jobs.parquet").read_bytes()
     assert streamed["arguments"].pop("stream") is True

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from command_line import Ran, twolevel
+from command_line import Ran, succeeds, twolevel
 from tables import table_rows, table_text
 
 from bridge.studies.drawing import MEASURES, STUDY_FIGURES
@@ -71,8 +71,7 @@ def test_what_it_writes_and_draws(both: tuple[Path, Ran], here: Path) -> None:
     assert (record["name"], record["cells"], record["seeds"]) == ("both", 16, [0, 1, 2, 3, 4])
     assert record["varied"] == ["als", "variation", "select", "allocator"]
     assert len(record["inputs"]["sample"]["sha256"]) == 64
-    ran = twolevel("figures", "out", "--only", "ratio", "--only", "comparison", "--format", "svg", "--out", "drawn")
-    assert ran.code == 0, ran.err
+    ran = succeeds("figures", "out", "--only", "ratio", "--only", "comparison", "--format", "svg", "--out", "drawn")
     named = [*(f"ratio-{part}.svg" for part in parts), "comparison-als-a.svg", "comparison-als-b.svg"]
     assert [Path(line).name for line in ran.out.splitlines()] == named
     for name in named:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from command_line import twolevel
+from command_line import succeeds, twolevel
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2
 
 import bridge
@@ -33,8 +33,7 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of twenty jobs with its tasks and a trace in each format."""
     folder = tmp_path_factory.mktemp("traced") / "r"
     words = ("--als", "gss", "--variation", 0.25, "--select", "first:20", "--tasks", "--decisions")
-    ran = twolevel("run", "sample", *words, "--trace", ",".join(FILES), "--out", folder)
-    assert ran.code == 0, ran.err
+    ran = succeeds("run", "sample", *words, "--trace", ",".join(FILES), "--out", folder)
     told = "; ".join(f"trace: {folder / 'trace' / file}" for file in FILES.values())
     assert ran.err.splitlines()[-1] == f"results: {folder}; {told}"
     return folder
@@ -71,8 +70,7 @@ def test_what_is_converted_is_what_the_run_wrote(traced: Path, here: Path) -> No
     mine, theirs = rows(here / "c" / "csv" / "jobs.csv"), rows(traced / "trace" / "csv" / "jobs.csv")
     assert [row | {"user": ""} for row in mine] == [row | {"user": ""} for row in theirs]
     assert {row["user"] for row in mine} == {"-1"}  # no table has it
-    again = twolevel("trace", "convert", traced, "--format", "perfetto,chrome", "--out", "d")
-    assert again.code == 0
+    succeeds("trace", "convert", traced, "--format", "perfetto,chrome", "--out", "d")
     for name in ("perfetto", "chrome"):
         assert (here / "c" / FILES[name]).read_bytes() == (here / "d" / FILES[name]).read_bytes()
 
@@ -93,10 +91,8 @@ def test_whatever_a_run_shows_comes_back_from_its_tables(here: Path, words: str)
     (here / "graphs.toml").write_text('[default]\ngraph = "layered:tasks=40,ccr=1"\nals = "heft"\n')
     # Without a table of tasks they are read from the archive.
     tasks = ("otf2,csv,paje",) if "recorded" in words or "failures" in words else ("csv,paje", "--tasks")
-    ran = twolevel("run", "sample", "--select", "first:30", *words.split(), "--out", "r", "--trace", *tasks)
-    assert ran.code == 0, ran.err
-    ran = twolevel("trace", "convert", "r", "--format", "csv,paje", "--out", "c")
-    assert ran.code == 0, ran.err
+    succeeds("run", "sample", "--select", "first:30", *words.split(), "--out", "r", "--trace", *tasks)
+    succeeds("trace", "convert", "r", "--format", "csv,paje", "--out", "c")
     for file in ("csv/cores.csv", "csv/counters.csv", "csv/transfers.csv", "csv/causes.csv", "trace.paje"):
         assert (here / "c" / file).read_bytes() == (here / "r" / "trace" / file).read_bytes(), file
 
@@ -104,12 +100,12 @@ def test_whatever_a_run_shows_comes_back_from_its_tables(here: Path, words: str)
 def test_archives_of_which_tasks_cannot_be_read(here: Path) -> None:
     words = ("run", "sample", "--select", "first:5", "--als", "gss")
     (here / "graphs.toml").write_text('[default]\ngraph = "layered:tasks=40,ccr=1"\nals = "heft"\n')
-    assert twolevel(*words, "--trace-window", "..1h", "--out", "part").code == 0
-    assert twolevel(*words, "--trace-detail", "chunk", "--out", "coarse").code == 0
+    succeeds(*words, "--trace-window", "..1h", "--out", "part")
+    succeeds(*words, "--trace-detail", "chunk", "--out", "coarse")
     for name in ("whole", "damaged", "other"):
-        assert twolevel(*words, "--out", name).code == 0
+        succeeds(*words, "--out", name)
     graphs = ("--applications", "graphs.toml", "--network", "lv08")
-    assert twolevel(*words[:4], *graphs, "--out", "sent").code == 0
+    succeeds(*words[:4], *graphs, "--out", "sent")
     (here / "damaged" / "trace" / "traces.otf2").write_text("no archive")
     jobs = pd.read_parquet("other/jobs.parquet")
     jobs.assign(job_id=jobs["job_id"] + 1).to_parquet("other/jobs.parquet")
@@ -157,7 +153,7 @@ def test_a_wide_machine_has_rows_of_cores_on_request(here: Path) -> None:
 def test_a_part_of_a_run_is_the_same_as_it_is_cut_out_later(traced: Path, here: Path) -> None:
     words = ("--als", "gss", "--variation", 0.25, "--select", "first:20", "--trace", "csv")
     part = ("--trace-window", "1h..3h", "--trace-cores", "0-63 100", "--trace-detail", "chunk")
-    assert twolevel("run", "sample", *words, *part, "--out", "r").code == 0
+    succeeds("run", "sample", *words, *part, "--out", "r")
     part = ("--window", "1h+2h", "--cores", "0-63 100", "--detail", "chunk", "--format", "csv")
     ran = twolevel("trace", "cut", traced, *part, "--out", "c")
     assert (ran.code, ran.err, ran.out) == (0, "", "c/csv/cores.csv\n")
@@ -214,8 +210,7 @@ def test_a_trace_that_is_not_named_and_none(here: Path) -> None:
         (("--trace=chrome", "--out", "e"), ["trace.json"]),
     ):
         folder = here / words[words.index("--out") + 1]
-        ran = twolevel("run", "sample", "--select", "first:3", *words)
-        assert ran.code == 0, ran.err
+        succeeds("run", "sample", "--select", "first:3", *words)
         assert [file for file in FILES.values() if (folder / "trace" / file).is_file()] == there
         record = json.loads((folder / "run.json").read_text())["arguments"]
         assert [FILES[name] for name in record["trace"]] == there
@@ -223,8 +218,7 @@ def test_a_trace_that_is_not_named_and_none(here: Path) -> None:
 
 @pytest.mark.parametrize("command", ["loop --n 40 --cores 4 --als gss", "graph cholesky:tiles=3 --cores 4 --als heft"])
 def test_loops_and_graphs_have_every_format(here: Path, command: str) -> None:
-    ran = twolevel(*command.split(), "--trace", ",".join(FILES), "--out", "r")
-    assert ran.code == 0, ran.err
+    succeeds(*command.split(), "--trace", ",".join(FILES), "--out", "r")
     assert all((here / "r" / "trace" / file).is_file() for file in FILES.values())
     tasks = pd.read_parquet("r/tasks.parquet")
     found = rows(here / "r" / "trace" / FILES["csv"])
@@ -232,8 +226,7 @@ def test_loops_and_graphs_have_every_format(here: Path, command: str) -> None:
     assert sorted(tuple(int(row[name]) for name in ("task", "core", "start_ns", "end_ns")) for row in found) == told
     assert json.loads((here / "r" / "run.json").read_text())["arguments"]["trace"] == list(FILES)
     for words, there in (("--trace", ["otf2"]), ("--trace none", False), ("", False)):
-        ran = twolevel(*command.split(), *words.split(), "--out", "s", "--force")
-        assert ran.code == 0, ran.err
+        succeeds(*command.split(), *words.split(), "--out", "s", "--force")
         assert json.loads((here / "s" / "run.json").read_text())["arguments"]["trace"] == there
         assert (here / "s" / "trace" / "traces.otf2").is_file() == bool(there)
     ran = twolevel(*command.split(), "--trace", "prefetto", "--out", "x")

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import pytest
-from command_line import everything_in, twolevel
+from command_line import everything_in, succeeds, twolevel
+from tables import table_text
 
 from bridge.live.file import FILE, Live, LiveFile, Process, read_live
 from bridge.live.progress import Progress, StudyProgress
@@ -146,25 +147,7 @@ RUN = ("run", "sample", "--als", "recorded", "--select", "first:60", "--no-trace
 GONE = Process(1, os.uname().nodename, "a process of another time")
 
 #: Looks once at the run from within it, by way of a policy that decides.
-WATCHED = """
-import os
-from bridge.live.watch import watch_run
-from pathlib import Path
-class Clerk:
-    name = "clerk"
-    looked = False
-    def decide(self, view):
-        if view.n_running and not Clerk.looked:
-            Clerk.looked = True
-            {what}
-        free, answer = view.free_cores, []
-        for job in view.waiting:
-            if job.cores > free:
-                break
-            free -= job.cores
-            answer.append(job)
-        return answer
-"""
+WATCHED = table_text(__file__, "watched")
 
 
 class Stage:
@@ -323,8 +306,7 @@ def test_where_there_is_no_run(here: Path) -> None:
 
 def test_the_command_shows_a_run_from_within(here: Path) -> None:
     (here / "clerk.py").write_text(WATCHED.format(what="watch_run(Path('r'), once=True, as_json=True)"))
-    ran = twolevel(*RUN, "--bls", "clerk.py:Clerk", "--out", "r")
-    assert ran.code == 0, ran.err
+    ran = succeeds(*RUN, "--bls", "clerk.py:Clerk", "--out", "r")
     looked = json.loads(ran.out.splitlines()[0])
     assert looked["state"] == "under way"
     assert looked["process"]["pid"] == os.getpid()

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from command_line import everything_in, twolevel
+from command_line import everything_in, succeeds, twolevel
+from tables import table_rows
 
 from bls import Workload, sample_path
 from bls.workloads import read_workload
@@ -74,16 +75,7 @@ def test_jobs_that_never_started_and_rejected_lines(here: Path) -> None:
     assert read_workload("b.swf", cancelled=True).run_unknown.tolist() == [False, True, False]
 
 
-@pytest.mark.parametrize(
-    ("select", "left_out"),
-    [
-        ("window:50s+1h", "1 running and 2 queued"),
-        ("busiest:21s", "1 running and 2 queued"),
-        ("window:65s..90s", "1 running and 4 queued"),
-        ("window:0+1h", None),
-        ("first:2", None),
-    ],
-)
+@pytest.mark.parametrize(("select", "left_out"), table_rows(__file__, "a_cut_says_which_jobs_are_left_out"))
 def test_a_cut_says_which_jobs_are_left_out(here: Path, select: str, left_out: str | None) -> None:
     jobs = ((0, 0, 60), (1, 59, 60), (2, 118, 9), (50, 100, 1), (51, 100, 1), (52, 100, 1), (70, 100, 1))
     lines = (f"{n} {at} {wait} {run} 1 -1 -1 1 60 -1 1{' -1' * 7}\n" for n, (at, wait, run) in enumerate(jobs, 1))
@@ -105,13 +97,13 @@ def test_what_swf_cannot_say_is_said(here: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_a_file_is_replaced_only_on_request(here: Path) -> None:
     words = ("workload", "scale", "sample", "--load", 2, "-o", "x.swf.gz")
-    assert twolevel(*words).code == 0
+    succeeds(*words)
     before = (here / "x.swf.gz").read_bytes()
     assert len(gzip.decompress(before)) > len(before)
     ran = twolevel(*words)
     assert (ran.code, ran.out) == (2, "")
     assert ran.err == "twolevel: -o: x.swf.gz exists; choose another name, or replace it with --force\n"
-    assert twolevel(*words, "--force").code == 0
+    succeeds(*words, "--force")
     assert (here / "x.swf.gz").read_bytes() == before
     assert everything_in(here).keys() == {"x.swf.gz"}
 
@@ -130,16 +122,7 @@ def test_a_name_that_somebody_takes_meanwhile_is_not_taken_from_them(here: Path)
     assert everything_in(here).keys() == {"x.swf"}
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("folder", "folder exists and is no file"),
-        ("file/x.swf", "is not a folder that can be written to"),
-        ("nul\0.swf", "is no name of a file"),
-        ("", "is no name of a file"),
-        ("..", "exists and is no file"),
-    ],
-)
+@pytest.mark.parametrize(("name", "said"), table_rows(__file__, "a_file_that_cannot_be_made_is_one_line"))
 def test_a_file_that_cannot_be_made_is_one_line(here: Path, name: str, said: str) -> None:
     (here / "folder").mkdir()
     (here / "file").touch()
@@ -175,8 +158,7 @@ def test_a_run_as_a_log_again(here: Path, result: Path, sample: Workload) -> Non
     assert made.wait_ns.tolist() == (jobs["start_ns"] - jobs["submit_ns"]).tolist()
     assert made.user.tolist() == sample.user[:20].tolist()
     # It can be simulated: every job takes as long as it did.
-    ran = twolevel("run", "run.swf.gz", "--als", "recorded", "--no-trace", "--out", "again")
-    assert ran.code == 0, ran.err
+    succeeds("run", "run.swf.gz", "--als", "recorded", "--no-trace", "--out", "again")
     again = pd.read_parquet(here / "again" / "jobs.parquet")
     assert (again["end_ns"] - again["start_ns"]).tolist() == made.run_ns.tolist()
 
@@ -222,8 +204,7 @@ def test_info_without_a_platform_is_of_the_log_s_own_machine(here: Path, header:
 
 def test_jobs_like_those_of_a_log(here: Path) -> None:
     words = ("workload", "generate", "--like", "sample", "-n", 300, "--seed", 5, "-o", "made.swf")
-    ran = twolevel(*words, "--plot", "made.svg", "--limit", "cores=1-8", "--gpus", "0.5:2:900")
-    assert ran.code == 0, ran.err
+    ran = succeeds(*words, "--plot", "made.svg", "--limit", "cores=1-8", "--gpus", "0.5:2:900")
     assert ran.out.splitlines()[0].split()[:6] == ["distance", "to", "the", "source", "KS", "between"]
     assert all(line.split()[-1] == "-" for line in ran.out.splitlines()[1:])  # too short to be halved
     assert "made with seed 5: made.swf" in ran.err
@@ -232,7 +213,7 @@ def test_jobs_like_those_of_a_log(here: Path) -> None:
     assert list(made.extras) == ["unit_cores", "gpu"]
     assert (here / "made.svg").is_file()
     first = (here / "made.swf").read_bytes()
-    assert twolevel(*words, "--limit", "cores=1-8", "--gpus", "0.5:2:900", "--force").code == 0
+    succeeds(*words, "--limit", "cores=1-8", "--gpus", "0.5:2:900", "--force")
     assert (here / "made.swf").read_bytes() == first
 
 
@@ -289,7 +270,7 @@ def test_the_logs_that_can_be_fetched(here: Path) -> None:
 
 def test_generated_jobs_ask_for_gpus(here: Path) -> None:
     words = ("workload", "generate", "--like", "sample", "-n", 120, "--gpus", "0.5:2:900")
-    assert twolevel(*words, "--requests", "asked.csv", "-o", "made.swf").code == 0
+    succeeds(*words, "--requests", "asked.csv", "-o", "made.swf")
     lines = (here / "asked.csv").read_text().splitlines()
     assert lines[0] == "job_id,unit_cores,gpu"
     asked = {int(a): (int(unit), int(gpu)) for a, unit, gpu in (line.split(",") for line in lines[1:])}

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from command_line import twolevel
+from command_line import succeeds, twolevel
 from pages import ROOT, blocks, section, table
-from tables import table_rows
+from tables import table_rows, table_text
 
 import traces
 from bls.policies import POLICIES, policy
@@ -101,16 +101,14 @@ def test_the_groups_are_those_of_the_contributing_page() -> None:
 def test_a_command_knows_what_a_package_adds(installed: Path) -> None:
     words = shlex.split("--bls narrow-first:exponent=2 --allocator tightest-gap --estimates mine --backfill easy")
     level = shlex.split("--als so-long:seconds=30 --lengths weibull --tasks-per-core 8 --observe every-hour --no-trace")
-    ran = twolevel("run", "log.plain", *words, *level, "--out", "r")
-    assert ran.code == 0, ran.err
+    succeeds("run", "log.plain", *words, *level, "--out", "r")
     said = json.loads(Path("r/run.json").read_text())["arguments"]
     given = [said[name] for name in ("bls", "allocator", "estimates", "als", "lengths")]
     assert given == ["narrow-first:exponent=2", "tightest-gap", "mine", "so-long:seconds=30", "weibull"]
     assert pd.read_parquet("r/observations.parquet").observer.unique().tolist() == ["every-hour"]
     assert "planned_ns" in pd.read_parquet("r/jobs.parquet")
     graph = "graph ladder:ratio=3 --cores 4 --hosts 2 --als fastest --network quick --out g"
-    ran = twolevel(*graph.split())
-    assert ran.code == 0, ran.err
+    succeeds(*graph.split())
     tasks = pd.read_parquet("g/tasks.parquet")
     assert tasks.core.nunique() == 1  # that is what this planner does
 
@@ -131,8 +129,7 @@ def test_a_study_has_what_a_package_adds_among_its_values(installed: Path, monke
         'bls = ["fcfs", "narrow-first"]\nals = ["ss", "so-long"]\nallocator = ["first-fit", "tightest-gap"]\n'
         '[run]\nlengths = "weibull"\nestimates = "mine"\nbackfill = "easy"\n'
     )
-    ran = twolevel("study", "study.toml", "--out", "studied")
-    assert ran.code == 0, ran.err
+    succeeds("study", "study.toml", "--out", "studied")
     rows = pd.read_parquet("studied/results.parquet")
     assert len(rows) == 2 * 2 * 2
     assert rows.error.isna().all() or (rows.error == "").all()
@@ -152,19 +149,7 @@ def test_a_trace_writer_of_a_package_writes_a_run(installed: Path) -> None:
         traces.exporter("liens")
 
 
-FIGURE = '''"""How many jobs have started by an instant."""
-
-from traces.figures.drawing import canvas
-
-
-def starts_figure(jobs, *, title=""):
-    with canvas.styled():
-        figure = canvas.new_figure(5.0, 3.0)
-        axes = figure.subplots()
-        axes.step(sorted(jobs["start_ns"] / 3600e9), range(1, len(jobs) + 1))
-        axes.set(xlabel="time [h]", ylabel="jobs started", title=title)
-    return figure
-'''
+FIGURE = table_text(__file__, "figure")
 
 DECLARATION = """FEW = Whole(
     name="few", default=0, lowest=0, highest=10**9, metavar="N", help="Only the first N jobs; 0: all that are selected"

@@ -22,11 +22,11 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from command_line import twolevel
+from command_line import succeeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pages import ROOT, blocks
-from tables import table_rows
+from tables import table_rows, table_text
 
 from als.core_speeds import core_speeds
 from als.graphs.readers import READERS as GRAPH_READERS
@@ -77,15 +77,7 @@ def _in_folder(path: Path, name: str, folder: str = "r") -> Path:
     return new
 
 
-_STUDY = """
-[study]
-seeds = 2
-[[workload]]
-file = "sample"
-select = "first:5"
-[grid]
-als = ["static", "gss"]
-"""
+_STUDY = table_text(__file__, "study")
 
 
 @cache
@@ -93,8 +85,7 @@ def _made() -> Path:
     folder = TemporaryDirectory(prefix="twolevel-texts-")
     register(folder.cleanup)
     made = Path(folder.name)
-    ran = twolevel("run", "sample", "--select", "first:5", "--als", "gss", "--no-trace", "--out", made / "run")
-    assert ran.code == 0, ran.err
+    succeeds("run", "sample", "--select", "first:5", "--als", "gss", "--no-trace", "--out", made / "run")
     assert run_study(parse_study(_STUDY, [made], "small"), made / "study").failed == 0
     return made
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from command_line import twolevel
+from command_line import succeeds, twolevel
 from layers import these_stay
 from pages import PAGES, ROOT, blocks
 
@@ -53,8 +53,7 @@ def perform(line: str) -> None:
         if sign in words:
             at = words.index(sign)
             words, target = words[:at], words[at + 1]
-    ran = twolevel(*words[1:])
-    assert ran.code == 0, f"{line}: {ran.err}"
+    ran = succeeds(*words[1:])
     assert "PROBLEM" not in ran.out
     if target:
         Path(target).write_text(ran.out, encoding="utf-8")
@@ -216,7 +215,7 @@ def test_cores_that_come_and_go(desk: Path) -> None:
     assert "as it was asked to" in "".join(
         twolevel("story", "malleable", str(job)).out for job in _asked(desk / "malleable")
     )
-    assert twolevel(*shlex.split(comparison)[1:]).code == 0
+    succeeds(*shlex.split(comparison)[1:])
     asked = "".join(twolevel("story", "evolving", str(job)).out for job in _asked(desk / "evolving"))
     assert "wished for" in asked
     assert "as it wished for fewer" in asked
@@ -239,8 +238,7 @@ def test_the_story_of_the_page_is_the_one_that_is_told(desk: Path) -> None:
 def test_the_table_of_the_demo_is_the_one_that_is_printed(desk: Path) -> None:
     demo = re.search(r"/(twolevel grid .*?) --force", (ROOT / "Makefile").read_text(encoding="utf-8"))
     assert demo
-    ran = twolevel(*shlex.split(demo[1])[1:])
-    assert ran.code == 0, ran.err
+    ran = succeeds(*shlex.split(demo[1])[1:])
     assert blocks(README, "text")[1] == ran.out.partition("\n\n")[0] + "\n"
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from command_line import twolevel
+from command_line import succeeds
 from layers import these_stay
 from pages import ROOT, blocks, section, table
 from scenarios import done
@@ -99,8 +99,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.chdir(folder)
         printed = []
         for line in "".join(blocks(COMPARE, "bash")).splitlines():
-            ran = twolevel(*shlex.split(line)[1:])
-            assert ran.code == 0, ran.err
+            ran = succeeds(*shlex.split(line)[1:])
             if " compare " in line:
                 printed.append(ran.out)
     for number, text in enumerate(printed):

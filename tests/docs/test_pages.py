@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from command_line import twolevel
+from command_line import succeeds, twolevel
 from pages import PAGES, ROOT, anchors, blocks, links, section, table
 
 import bridge
@@ -106,8 +106,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A result with everything that a run can write."""
     folder = tmp_path_factory.mktemp("result") / "r"
     words = ("--select", "first:10", "--coupling", "pool", "--workers", 1, "--tasks", "--out", folder)
-    ran = twolevel("run", "sample", "--nodes", "--decisions", *words)
-    assert ran.code == 0, ran.err
+    succeeds("run", "sample", "--nodes", "--decisions", *words)
     return folder
 
 

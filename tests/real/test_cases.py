@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from command_line import Ran, twolevel
+from command_line import Ran, succeeds
 
 from bls.workloads import read_workload
 from traces.base.errors import InputError
@@ -20,9 +20,7 @@ def cases(shared: Path) -> Path:
 
 def performed(*words: object) -> Ran:
     """A command that must succeed."""
-    ran = twolevel(*words)
-    assert ran.code == 0, ran.err
-    return ran
+    return succeeds(*words)
 
 
 def run(folder: Path, file: str, out: Path, *words: object) -> pd.DataFrame:

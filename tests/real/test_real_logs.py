@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from command_line import twolevel
+from command_line import succeeds
 from layers import these_stay
 from reference.batch import Job
 from scenarios import Case, assert_as_expected
+from tables import table_rows
 
 import bridge
 from bls.analysis.likeness import halves, likeness
@@ -344,21 +345,14 @@ def test_300_jobs_on_both_levels(shared: Path, policy: str, technique: str, vari
     assert sum(job.start > job.submit for job in expected) > 30
 
 
-@pytest.mark.parametrize(
-    ("log", "select", "jobs"),
-    [
-        ("Cirrus-EPCC-2024Q1-CPU-sacct-subset.csv.gz", "first:500", 500),
-        ("CEA-Curie-2011-2.1-cln.swf.gz", "busiest:24h", 9_206),
-    ],
-)
+@pytest.mark.parametrize(("log", "select", "jobs"), table_rows(__file__, "a_log_is_looked_at_run_and_explained"))
 def test_a_log_is_looked_at_run_and_explained(
     shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log: str, select: str, jobs: int
 ) -> None:
     monkeypatch.chdir(tmp_path)
 
     def perform(*words: object) -> str:
-        ran = twolevel(*words)
-        assert ran.code == 0, ran.err
+        ran = succeeds(*words)
         assert "Traceback" not in ran.err
         return ran.out
 

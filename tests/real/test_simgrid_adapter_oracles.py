@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from layers import these_stay, two_stay
+from tables import table_text
 from test_graph_oracles import LOOPBACK, MODELS, PAIRS, TOPOLOGIES, case, usable
 from test_loop_oracles import SIMGRID, cases
 from two_engines import Answered, answered, between, ordered, simgrid
@@ -54,31 +55,7 @@ def test_loops(shared: Path, theirs: str) -> None:
         assert tasks == sorted(expected["core_tasks"]), name
 
 
-FIXED = """\
-from als.planners import Planner, planner_kernel
-
-
-@planner_kernel
-def _plan(problem):
-    # A small graph, by which a planner of a user's is tried, is not the case's.
-    known, there = len(problem.core) == {n_tasks} and len(problem.speed) == {n_cores}, 0
-    while there < len(problem.speed) and problem.speed[there] == 0.0:
-        there += 1
-    if there == len(problem.speed):
-        return -1
-    for place in range(len(problem.order)):
-        task = problem.order[place]
-        problem.core[task] = int(problem.params[task]) if known else there
-        problem.begin[task] = float(task if known else place)
-    return 0
-
-
-def _none(n_tasks, n_edges, n_cores):
-    return 0
-
-
-FIXED = Planner("fixed", _plan, "what the case says", _none, _none, params={cores})
-"""
+FIXED = table_text(__file__, "fixed")
 
 
 def fixed(gflop: list[float], edges: list[tuple[int, int, float]], core: list[int], n_cores: int, folder: Path) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from tables import table_text
 
 from bls.workloads import format_of, read_workload
 from traces.base.compressed import without_ending
@@ -89,18 +90,7 @@ def test_an_xz_file_that_asks_for_more_memory_than_any_needs_is_refused(tmp_path
         held(tmp_path / "x")
 
 
-LIMITED = """
-import resource, sys
-from bls.workloads import read_workload
-from traces.base.errors import InputError
-import pyarrow
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-for path in sys.argv[1:]:
-    try:
-        read_workload(path)
-    except InputError as error:
-        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before >> 10, error)
-"""
+LIMITED = table_text(__file__, "limited")
 
 
 def test_files_that_hold_far_more_than_they_are_long_need_little_memory(tmp_path: Path) -> None:

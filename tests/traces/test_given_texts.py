@@ -230,14 +230,7 @@ def test_names_of_a_file_are_listed_within_bounds() -> None:
     assert many.count("g") - "unknown group".count("g") == 250
 
 
-@pytest.mark.parametrize(
-    ("told", "name"),
-    [
-        ("processor\t: 0\nmodel\t\t: 17\nmodel name\t: AMD EPYC: 7763\n\nmodel name\t: other\n", "AMD EPYC: 7763"),
-        ("processor\t: 0\nFeatures\t: fp\n", None),
-        (None, None),
-    ],
-)
+@pytest.mark.parametrize(("told", "name"), table_rows(__file__, "the_first_model_name_or_the_kind_of_machine"))
 def test_the_first_model_name_or_the_kind_of_machine(monkeypatch: Any, told: str | None, name: str | None) -> None:
     def read(path: str, **_: Any) -> io.StringIO:
         if path != "/proc/cpuinfo" or told is None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import table_text
 
 import tools
 from tools.build_wheel import platform_tag
@@ -24,15 +25,7 @@ from traces.kernels.units import kernel_modules
 pytestmark = pytest.mark.whole
 
 #: Calls the kernel of equal task lengths, which needs a module to be compiled, and says whether numba was needed.
-_PROGRAM = """
-import sys
-import numpy as np
-from als.lengths.equal import equal_lengths
-from als.lengths.contract import NEXT_LENGTH
-from traces.compiled import as_value, caller
-found = as_value(equal_lengths().next_length, NEXT_LENGTH)
-print("address" if found.address else "none", "numba" in sys.modules)
-"""
+_PROGRAM = table_text(__file__, "program")
 
 _UNIT = "als.lengths.equal.code"
 
@@ -165,27 +158,7 @@ def test_a_compiler_that_is_killed_leaves_nothing_that_harms(tmp_path: Path) -> 
     assert not compiled_anew(call(tmp_path))
 
 
-_SLOW = """
-import contextlib, os
-from traces.kernels import store
-locked = store.locked
-
-@contextlib.contextmanager
-def said(unit):
-    print("asks", flush=True)
-    with locked(unit):
-        yield
-
-def waits(*given):
-    print("compiles", flush=True)
-    input()
-    return emit(*given)
-
-store.locked = said
-if "SLOW" in os.environ:
-    from traces.kernels import build
-    emit, build.emit = build.emit, waits
-"""
+_SLOW = table_text(__file__, "slow")
 
 
 def test_who_comes_second_waits_for_the_lock(tmp_path: Path) -> None:
@@ -215,26 +188,7 @@ from traces.kernels.signatures import Floats
 """
 
 #: Kernels of a user's, and what they read; ``{}`` is what is edited between two runs.
-_READ = """
-from math import {} as rounded
-KIND = np.{}
-class Shelf(State):
-    {}
-@compiled()
-def kernel(x: float) -> float:
-    return 1.0 * rounded(x)
-@compiled()
-def typed(x: float) -> float:
-    return float(KIND(x))
-@compiled()
-def first(shelf: Shelf) -> float:
-    return 1.0 * shelf.a[0]
-@compiled(types.{}(types.int64))
-def more(n):
-    return n + 1
-print(kernel(2.5), typed(0.1) == 0.1, first(Shelf(a=np.array([1.0]), b=np.array([7.0]))))
-print(as_value(more, more.signature).signature.returned.name)
-"""
+_READ = table_text(__file__, "read")
 
 
 def test_a_users_kernel_that_reads_something_else_is_another(tmp_path: Path) -> None:
@@ -329,31 +283,7 @@ def test_a_folder_above_that_others_may_write_to_is_not_trusted(tmp_path: Path, 
 _MODULES = ("als.engine.metrics", "bls.metrics.schedule", "traces.algorithms.extremes")
 
 # What the kernels of these modules give, in a process that has neither numba nor LLVM.
-_PROGRAM_SHIPPED = """
-import sys
-
-class Blocked:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("numba", "llvmlite"):
-            raise ImportError(name)
-
-sys.meta_path.insert(0, Blocked())
-
-from pathlib import Path
-import numpy as np
-from traces.kernels import shipped
-shipped.FOLDER = Path(sys.argv[1])
-
-from als.engine.metrics import finish_imbalance
-from bls.metrics.schedule import Downtime
-from traces.algorithms.extremes import extremes
-
-print(extremes(np.array([3.0, -1.5, 2.0])), extremes(np.array([7, -2])))
-print(finish_imbalance(np.array([10, 30]), 0))
-hosts = np.array([1, 0, 1])
-down = Downtime(hosts, np.ones(3, np.int64), np.array([5, 0, 9]), np.array([9, 4, -1])).within(0, 20)
-print(down.host.tolist(), down.down_ns.tolist(), down.up_ns.tolist())
-"""
+_PROGRAM_SHIPPED = table_text(__file__, "program_shipped")
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from playwright.sync_api import Browser, Page
+from tables import table_text
 
 import bridge
 from bls import HostGroup, Platform
@@ -35,22 +36,7 @@ NAMES = (
     "plain",
 )
 
-STUDY = """
-[study]
-name = "<b>bold</b> & study"
-seeds = 5
-
-[[workload]]
-file = "sample"
-select = "first:12"
-
-[run]
-als = "static"
-variation = 0.3
-
-[grid]
-bls = ["fcfs", "sjf"]
-"""
+STUDY = table_text(__file__, "study")
 
 _N = 60
 

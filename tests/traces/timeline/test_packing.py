@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tables import table_rows
+from tables import table_rows, table_text
 
 from traces.base.errors import InputError
 from traces.tables import write_frame
@@ -57,20 +57,8 @@ def test_no_more_bytes_than_needed(numbers: list[int], differences: bool, width:
 _BASE = 2**60 + 1
 
 
-JOBS = """
-job_id attempt submit_ns eligible_ns start_ns end_ns cores held_cores tasks chunks allocation why state name imbalance
-7 0 0 0 10 100 3 3 3 2 "0-1 4" head requeued <script> 0.5
-3 0 5 7 60 90 1 1 1 1 "1" backfill completed "" 0.0
-9 0 6 6 -1 -1 1 0 0 0 "" never cancelled ü nan
-7 1 0 100 200 333 2 2 0 0 "2-3" head completed <script> nan
-"""
-TASKS = """
-job_id task chunk core start_ns end_ns length_gflop
-7 0 0 4 11 50 1.0
-7 1 0 4 50 99 1.0
-7 2 1 0 12 80 1.0
-3 0 0 1 61 90 1.0
-"""
+JOBS = table_text(__file__, "jobs")
+TASKS = table_text(__file__, "tasks")
 
 
 def frame(text: str) -> pd.DataFrame:
