@@ -16,7 +16,6 @@ import numpy as np
 
 from bls.allocators import Allocator
 from bls.engine import state as b
-from bls.engine.hooks import HINT_AS_DECIDED
 from bls.engine.jobs import Jobs
 from bls.engine.power_of_jobs import planned_more_mw, power_left
 from bls.machine.platform import Platform
@@ -545,7 +544,7 @@ class View:
             hint``; or a job or a core cannot be.
         """
         self._of_a_policy("hint")
-        if self._jobs.state.settings.after_hints != HINT_AS_DECIDED:
+        if self._jobs.state.settings.hints != b.BY_POLICY:
             raise PluginError(f"hint() is for a batch policy whose directs has 'hints', with {COORDINATION:hint}")
         if not isinstance(job, SeenJob) or job.row not in self._running:
             raise PluginError(f"hint() was given {_which(job, 'does not run')}; allowed: jobs of view.running")

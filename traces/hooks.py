@@ -40,8 +40,8 @@ class Hooks:
         self._refused: list[str] = []
         self._refusing: dict[int, Any] = {}
 
-    def filled(self, wanted: Collection[int]) -> Array:
-        """A table in which the slots that a run has a use for are filled.
+    def filled(self, wanted: Collection[int] | Mapping[int, str]) -> Array:
+        """A table in which the slots that a run has a use for are filled; a mapping says with which kernels.
 
         Returns
         -------
@@ -49,13 +49,16 @@ class Hooks:
         """
         from traces.compiled import function_table
 
-        return function_table([self.kernel(slot) if slot in wanted else self._refuse(slot) for slot in self.slots])
+        where = wanted if isinstance(wanted, Mapping) else {slot: self.slots[slot][1] for slot in wanted}
+        return function_table(
+            [self.kernel(where[slot]) if slot in where else self._refuse(slot) for slot in self.slots]
+        )
 
-    def kernel(self, slot: int) -> Any:
-        """The function of a slot, compiled."""
+    def kernel(self, where: str) -> Any:
+        """The function that is there, ``"module:name"``, compiled."""
         from traces.compiled import as_value
 
-        module, _, name = self.slots[slot][1].partition(":")
+        module, _, name = where.partition(":")
         return as_value(getattr(importlib.import_module(module), name), self.signature)
 
     def modules(self) -> list[str]:

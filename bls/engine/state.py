@@ -24,6 +24,7 @@ STATIC, SCORED, DECIDED, REJECTED = map(int, codes.Order)
 BY_ITSELF, BY_OTHERS, FOR_GOOD = map(int, codes.Cut)
 NO_RELEASES, BY_CORE, BY_HOST, BY_DRAIN = map(int, codes.Release)
 NO_RESIZE, EXPAND, SHRINK, EXPAND_SHRINK, EQUAL, EVOLVE, AS_DECIDED = map(int, codes.Resize)
+NO_HINTS, OF_HEAD, BY_POLICY = map(int, codes.Hints)
 SCALES, CUTS, SLOWS = map(int, codes.Directs)
 UNPOWERED, HOLD, FIXED, LEVELS = map(int, codes.Power)
 TOGETHER, FEWEST, WIDEST_FIRST, NARROWEST_FIRST, LATEST, EARLIEST, LEAST_SENSITIVE = map(int, codes.SlowOrder)
@@ -172,6 +173,7 @@ class BatchState(State):
     n_named: int = 0  # intervals of cores that a Python policy has named for jobs that it has chosen
     n_reached: int = 0  # running jobs that the latest pass has something to tell
     n_told: int = 0  # columns of the table of what was told in use
+    first_told: int = 0  # how many there were before what the latest pass has to tell
     n_hinted: int = 0  # cores of running jobs that are known to be wanted
     n_wishes: int = 0  # columns of the table of wishes in use
     n_directed: int = 0  # columns of what a policy has decided about running jobs in use
@@ -276,4 +278,8 @@ class BatchState(State):
     host_log: HostLog = column(used=("n_host_log",))  # what has become of hosts that are stopped, or that fall asleep
     sleep: SleepState = column()  # of no host where none fall asleep
     functions: Ints  # (FUNCTIONS,): the allocator, a policy's score and account, the clock, a decision
-    hooks: Ints  # what only some runs do (``bls.engine.hooks``)
+    # What only some runs do (``bls.engine.hooks``): (ROLES,), the kernel that plays each role; (EVENTS + 1,) and (·,): those
+    # that subscribe to event e are ``subscribers[first_subscriber[e]:first_subscriber[e + 1]]``
+    roles: Ints
+    first_subscriber: Ints
+    subscribers: Ints
