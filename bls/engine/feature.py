@@ -51,6 +51,8 @@ class Feature:
         First values of its fields of the state.
     stuck : callable
         Why no job starts any more, if that is because of the feature; else empty.
+    check : str
+        Where its invariants are checked, ``"module:function"``, called with a ``BatchChecks``; empty: nowhere.
     tells : int
         How many commands it may have for a core of a running job after one pass.
     """
@@ -62,4 +64,5 @@ class Feature:
     sizes: Callable[[Run], Mapping[str, int]] = lambda run: {}
     state: Callable[[Run], Mapping[str, Any]] = lambda run: {}
     stuck: Callable[[BatchState], str] = lambda state: ""
+    check: str = ""
     tells: int = 0

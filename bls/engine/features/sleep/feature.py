@@ -26,4 +26,5 @@ SLEEPS = Feature(
     plays={h.PLACE_AWAKE: f"{_HERE}.places:place_awake", h.SLOT_AWAKE: f"{_HERE}.places:slot_awake"},
     settings=lambda run: {"host_log_room": 6 * run.hosts},  # each may fall asleep, boot, and go down
     state=_awake,
+    check=f"{_HERE}.validation:check_sleep",
 )
