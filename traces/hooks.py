@@ -40,18 +40,21 @@ class Hooks:
         self._refused: list[str] = []
         self._refusing: dict[int, Any] = {}
 
-    def filled(self, wanted: Collection[int] | Mapping[int, str]) -> Array:
-        """A table in which the slots that a run has a use for are filled; a mapping says with which kernels.
+    def filled(self, wanted: Collection[int]) -> Array:
+        """A table in which the slots that a run has a use for are filled.
 
         Returns
         -------
         ndarray of int64, shape (slots,)
         """
+        return self.filled_with({slot: self.slots[slot][1] for slot in wanted})
+
+    def filled_with(self, kernels: Mapping[int, str]) -> Array:
+        """The same with other kernels than the table's, ``"module:name"``, by their slots."""
         from traces.compiled import function_table
 
-        where = wanted if isinstance(wanted, Mapping) else {slot: self.slots[slot][1] for slot in wanted}
         return function_table(
-            [self.kernel(where[slot]) if slot in where else self._refuse(slot) for slot in self.slots]
+            [self.kernel(kernels[slot]) if slot in kernels else self._refuse(slot) for slot in self.slots]
         )
 
     def kernel(self, where: str) -> Any:

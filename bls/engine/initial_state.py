@@ -133,7 +133,7 @@ def _size(run: Run, features: list[Feature], columns: dict[str, Any], bounds: in
 
 def _call_features(state: BatchState, features: list[Feature]) -> None:
     # Have the kernels of features called.
-    state.roles = h.ROLES.filled({role: where for feature in features for role, where in feature.plays.items()})
+    state.roles = h.ROLES.filled_with({role: where for feature in features for role, where in feature.plays.items()})
     of_events = [[feature.on[event] for feature in features if event in feature.on] for event in range(h.EVENTS)]
     state.first_subscriber = np.cumsum([0, *map(len, of_events)])
     state.subscribers = function_table([h.ROLES.kernel(where) for event in of_events for where in event])
