@@ -6,6 +6,7 @@ from bls.allocators.contract import PlacementRequest
 from bls.availability.count_profile import PROFILE_NEVER
 from bls.engine import codes
 from bls.engine.cores import CoreProfile, Offer, Pool, Slices
+from bls.engine.features.hold.state import HoldState
 from bls.engine.features.power.state import DomainState, PowerState, StopState
 from bls.engine.features.running.state import CoreScale, Directed, Releases, Resizing, Scaling, Told, Wishes, Wishing
 from bls.engine.features.sleep.state import SleepState
@@ -42,7 +43,7 @@ WISH_KEY = 2**62
 LOG_ARRIVED, LOG_STARTED, LOG_LEFT = 0, 1, 2
 
 #: Dimensions of columns that have an entry for each row of ``Jobs``.
-BY_ROW = frozenset({"rows", "numbered", "needed", "scaling", "wishing", "predicted"})
+BY_ROW = frozenset({"rows", "numbered", "needed", "scaling", "wishing", "predicted", "holding"})
 
 #: Dimensions of other columns that are about the jobs of a run, and not about its machine.
 OF_JOBS = frozenset({"jobs", "queue_words", "running", "expected", "arriving", "slices", "kept", "log", "groups"})
@@ -272,6 +273,7 @@ class BatchState(State):
     directed: Directed = column(used=("n_directed",))  # what a policy has decided about running jobs
     scaling: Scaling = column("scaling")  # of rows, the scales of speeds, and the ends that a policy sets
     core_scale: CoreScale = column()  # scales of single cores
+    holds: HoldState = column("holding")  # of rows, when a policy has held them; of none where none can
     power: PowerState = column()  # of no group where power is not limited
     domains: DomainState = column()  # of none where no part of the machine has limits of its own
     stops: StopState = column()  # of no host where none are stopped for that

@@ -44,7 +44,7 @@ TABLES = {
 JOBS = [(1, 0, 100, 200, 100), (2, 1, 50, 256, 60), (3, 2, 30, 4, 30), (4, 3, 10, 8, 20)]
 
 #: The features of the batch engine, by what they are called where they are declared.
-_MODULES = (order.hosts, order.planning, order.power, order.queue, order.running, order.sleep)
+_MODULES = (order.hold, order.hosts, order.planning, order.power, order.queue, order.running, order.sleep)
 NAMES = {one: name for module in _MODULES for name, one in vars(module).items() if isinstance(one, Feature)}
 HOSTS = {"OUTAGES", "RETRIES"}
 GRAPHS = {a.OPEN_GRAPH, a.SERVE_GRAPH}
@@ -145,7 +145,7 @@ def sleeping() -> dict[str, Any]:
 MALLEABLE = ConstraintOptions(malleable="1")
 GIVES = {"HOLDERS", "RELEASES"}
 SLOWED = {"LIMITS", "EASY", "SLOWS", "TELLS"}
-DIRECTED = {"DECIDES", "DIRECTS", "RETRIES", "TELLS", "OTHERS"}
+DIRECTED = {"HOLDS", "DECIDES", "DIRECTS", "RETRIES", "TELLS", "OTHERS"}
 PARTS = {"PLANS_AHEAD", "BY_CORES", "LIMITS", "PARTS"}
 BATCH_CASES: dict[str, tuple[dict[str, Any], set[int]]] = {
     "planning": ({"backfill": "3"}, {"PLANS_AHEAD"}),
@@ -164,7 +164,7 @@ BATCH_CASES: dict[str, tuple[dict[str, Any], set[int]]] = {
     "molding beside reservations": ({"rules": Rules("3", resize="mold"), "constraints": MALLEABLE},
                                     {"MOLDS_BESIDE", "PLANS_AHEAD"}),
     "hinting": ({"bls": LastOfEach(), "rules": Rules(coordination="hint")},
-                {"DECIDES", *GIVES, "HINTS_AS_DECIDED", "TELLS", "OTHERS"}),
+                {"DECIDES", "HOLDS", *GIVES, "HINTS_AS_DECIDED", "TELLS", "OTHERS"}),
     "hints and widths": ({"rules": Rules(resize="expand", coordination="hint"), "constraints": MALLEABLE},
                          {*GIVES, "HINTS", "WIDTHS", "TOGETHER", "TELLS"}),
     "directing": ({"bls": Director(1)}, DIRECTED),
@@ -178,7 +178,7 @@ BATCH_CASES: dict[str, tuple[dict[str, Any], set[int]]] = {
                                         {*PARTS, *DIRECTED} - {"PLANS_AHEAD"}),
     "stopping": (limited("stop:off"), {"STOPS"}),
     "sleeping": (sleeping(), {"SLEEPS"}),
-    "deciding": ({"bls": Eager()}, {"DECIDES", "OTHERS"}),
+    "deciding": ({"bls": Eager()}, {"DECIDES", "OTHERS", "HOLDS"}),
     "rejecting": ({"bls": "reject", "als": "recorded"}, {"TURNS_AWAY"}),
 }  # fmt: skip
 

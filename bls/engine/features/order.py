@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bls.engine.features.hold import feature as hold
 from bls.engine.features.hosts import feature as hosts
 from bls.engine.features.planning import feature as planning
 from bls.engine.features.power import feature as power
@@ -15,5 +16,5 @@ FEATURES = (
     *(running.WIDTHS, running.HINTS, running.HINTS_AS_DECIDED, running.DIRECTS, power.SLOWS),
     *(running.TOGETHER, running.TELLS, planning.BY_CORES, planning.PLANS_AHEAD, power.EASY, power.PARTS),
     *(planning.SCORES, planning.MOLDS, planning.MOLDS_BESIDE, planning.TURNS_AWAY),
-    *(queue.OTHERS, queue.DEPENDENCIES, queue.SWITCHES, queue.PREDICTS, queue.PRESETS, planning.DECIDES),
+    *(queue.OTHERS, queue.DEPENDENCIES, queue.SWITCHES, queue.PREDICTS, queue.PRESETS, planning.DECIDES, hold.HOLDS),
 )
