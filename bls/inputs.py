@@ -13,7 +13,6 @@ from bls.allocators.contract import PlacementRequest
 from bls.constraints.job_constraints import JobConstraints, masks, outage_columns
 from bls.constraints.unaware import check_aware, check_signals
 from bls.engine import state as b
-from bls.engine.hooks import DIRECT, HINT, HINT_AS_DECIDED
 from bls.engine.initial_state import RunColumns
 from bls.estimates import CORRECTIONS_NS, HistoryEstimator, Promised, estimator, groups, planned_ns
 from bls.estimates.coverage import check_predicts
@@ -273,8 +272,7 @@ def _telling(rules: Rules, policy: AnyPolicy, limits: PowerPlan | None) -> dict[
     slows = limits is not None and limits.slows and not limits.stops
     return {
         "directs": by_policy + b.SLOWS * slows,
-        "after_directions": DIRECT if by_policy else 0,
-        "after_hints": (HINT_AS_DECIDED if "hints" in found else HINT) if rules.hints else 0,
+        "hints": (b.BY_POLICY if "hints" in found else b.OF_HEAD) if rules.hints else b.NO_HINTS,
     }
 
 

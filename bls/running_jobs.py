@@ -100,12 +100,12 @@ class RunningJobs:
         releases, directs = settings.releases in (b.BY_CORE, b.BY_HOST), settings.directs != 0
         return Dealings(
             releases=releases,
-            hints=settings.after_hints != 0,
+            hints=settings.hints != b.NO_HINTS,
             resizes=settings.resizing != b.NO_RESIZE,
             evolves=settings.resizing == b.EVOLVE,
             scales=settings.directs & (b.SCALES | b.SLOWS) != 0,
             directs=directs,
-            reaches=settings.after_pass != 0,
+            reaches=settings.tellers > 0,
             molds=settings.molds == 1,
             cuts=settings.kills == 1 or directs or state.cancel_order.size > 0 or self.has_outages,
             loses=settings.loses == 1,

@@ -18,8 +18,9 @@ from bls.constraints.outages import NEVER as NO_MORE
 from bls.constraints.outages import Outages
 from bls.engine import loop as engine
 from bls.engine import state as b
+from bls.engine.features.order import FEATURES
 from bls.engine.growing import GROW
-from bls.engine.hooks import HOOKS
+from bls.engine.hooks import ROLES
 from bls.engine.initial_state import new_state
 from bls.engine.signatures import ACCOUNT, DECIDE, SCORE, wall_clock
 from bls.engine.status import FAULTS, BatchStatus
@@ -333,7 +334,7 @@ class BatchSimulator(RunningJobs):
         KeyboardInterrupt
             If one came where it could not be raised.
         """
-        HOOKS.check()
+        ROLES.check()
         INTERRUPTS.raise_noted()
         if status in _SUSPENSIONS:
             if status == BatchStatus.DONE and self._looks.observers:
@@ -587,18 +588,17 @@ class BatchSimulator(RunningJobs):
         if row < 0:
             return f"the simulation is stuck at {at}: nothing runs or arrives any more, and not all jobs have ended"
         job = self.state.jobs.number[row]
+        stuck = next(filter(None, (feature.stuck(self.state) for feature in FEATURES)), "")
         if isinstance(self.policy, DecidingPolicy):
-            reason = f"batch policy {self.policy.name} does not start it"
+            reason = stuck or f"batch policy {self.policy.name} does not start it"
         elif self.state.idle_passes > 0 and self._may_go_on():
             reason = "the failures of hosts never leave enough of them up for it"
         elif self.state.n_down > 0:
             down = int(self.state.n_down)
             word = "down, or drained," if self.constraints.drains else "down"
             reason = f"{down} host{'s are' if down > 1 else ' is'} {word} for ever"
-        elif self.state.n_stopped > 0:
-            stopped = int(self.state.n_stopped)
-            hosts = "hosts are" if stopped > 1 else "host is"
-            reason = f"{stopped} {hosts} out of service under a limit to power that holds for ever"
+        elif stuck:
+            reason = stuck
         elif (self.state.domains.limit_mw[1:] < b.NEVER).any():
             limited = list(zip(("the machine", *self._parts), self.state.domains.limit_mw.tolist(), strict=True))
             limits = ", ".join(f"{mw / 1000:g} W of {name}" for name, mw in limited if mw < b.NEVER)

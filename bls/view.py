@@ -16,7 +16,7 @@ import numpy as np
 
 from bls.allocators import Allocator
 from bls.engine import state as b
-from bls.engine.hooks import HINT_AS_DECIDED
+from bls.engine.features.hold.holds import held, hold_text, set_hold
 from bls.engine.jobs import Jobs
 from bls.engine.power_of_jobs import planned_more_mw, power_left
 from bls.machine.platform import Platform
@@ -65,6 +65,7 @@ class View:
         self._because: dict[int, str] = {}
         self._notes = DecisionNotes(run.notes, run.rules.keep_decisions)
         self._directions = Directions()
+        self._holds = False  # whether any job has ever been held
         self._hosts: tuple[SeenHost, ...] | None = None
         self._partitions: tuple[SeenPartition, ...] | None = None
         self._windows: tuple[SeenWindow, ...] | None = None
@@ -403,6 +404,55 @@ class View:
             raise PluginError(f"reject() of job {job.job_id}: reason: {shown(reason)}; allowed: {allowed}")
         self._rejected[row] = text
 
+    def hold(self, job: SeenJob) -> None:
+        """For a policy while it decides: hold a waiting job, as Slurm's ``scontrol hold`` does.
+
+        From now on nothing starts the job until :meth:`release_hold`, also not :meth:`trial`. It stays in :attr:`waiting`, with
+        its place in the queue, and it may be withdrawn or rejected. Of a job that was held the table of jobs says from when to
+        when (``started_because``). If nothing but held jobs is left, the run ends with an error.
+
+        Parameters
+        ----------
+        job : SeenJob
+            Of :attr:`waiting`.
+
+        Raises
+        ------
+        PluginError
+            If it is asked for by an observer, or the job does not wait, or is held already.
+        """
+        self._set_hold("hold", job, True)
+
+    def release_hold(self, job: SeenJob) -> None:
+        """For a policy while it decides: release the hold of a waiting job, which may start in this pass.
+
+        Parameters
+        ----------
+        job : SeenJob
+            Of :attr:`on_hold`.
+
+        Raises
+        ------
+        PluginError
+            If it is asked for by an observer, or the job does not wait, or is not held.
+        """
+        self._set_hold("release_hold", job, False)
+
+    def _set_hold(self, what: str, job: SeenJob, on: bool) -> None:
+        self._of_a_policy(what)
+        row = self._facts.find(job.row) if isinstance(job, SeenJob) else -1
+        if not isinstance(job, SeenJob) or self._waiting.get(row) is not job:
+            raise PluginError(f"{what}() was given {_which(job, 'is not waiting')}; allowed: jobs of view.waiting")
+        if not set_hold(self._jobs.state, row, on):
+            raise PluginError(f"{what}() was given job {job.job_id}, which is {'held already' if on else 'not held'}")
+        self._holds = True
+
+    @property
+    def on_hold(self) -> list[SeenJob]:
+        """The waiting jobs that the policy holds (:meth:`hold`), in the order of :attr:`waiting`."""
+        on_hold = held(self._jobs.state)
+        return [job for row, job in self._waiting.items() if on_hold[row]] if self._holds else []
+
     def note(self, **values: Any) -> None:
         """For a policy while it decides: values of this decision, by the names that its ``decision_columns`` declares.
 
@@ -545,7 +595,7 @@ class View:
             hint``; or a job or a core cannot be.
         """
         self._of_a_policy("hint")
-        if self._jobs.state.settings.after_hints != HINT_AS_DECIDED:
+        if self._jobs.state.settings.hints != b.BY_POLICY:
             raise PluginError(f"hint() is for a batch policy whose directs has 'hints', with {COORDINATION:hint}")
         if not isinstance(job, SeenJob) or job.row not in self._running:
             raise PluginError(f"hint() was given {_which(job, 'does not run')}; allowed: jobs of view.running")
@@ -705,9 +755,22 @@ class View:
             raise AnswerError(f"gave job {waiting[twice].job_id} twice")
         if self._rejected and (both := [row for row in rows if row in self._rejected]):
             raise AnswerError(f"gave job {waiting[both[0]].job_id}, which it rejects")
+        if self._holds:
+            self._tell_holds(rows)
         if self._named:
             check_apart(waiting, rows, self._named)
         return rows
+
+    def _tell_holds(self, rows: list[int]) -> None:
+        # Why jobs start now that were held, beside what the policy says.
+        state = self._jobs.state
+        for row in rows:
+            if held(state)[row]:
+                raise AnswerError(
+                    f"gave job {self._waiting[row].job_id}, which it holds; allowed: release_hold() before"
+                )
+            if text := hold_text(state, row):
+                self._because[row] = "; ".join(filter(None, (text, self._because.get(row))))
 
     def _placed(self, given: object, place: int) -> SeenJob:
         # The job of a pair of one and its cores, or one for whose start there is a reason.

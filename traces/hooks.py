@@ -47,15 +47,21 @@ class Hooks:
         -------
         ndarray of int64, shape (slots,)
         """
+        return self.filled_with({slot: self.slots[slot][1] for slot in wanted})
+
+    def filled_with(self, kernels: Mapping[int, str]) -> Array:
+        """The same with other kernels than the table's, ``"module:name"``, by their slots."""
         from traces.compiled import function_table
 
-        return function_table([self.kernel(slot) if slot in wanted else self._refuse(slot) for slot in self.slots])
+        return function_table(
+            [self.kernel(kernels[slot]) if slot in kernels else self._refuse(slot) for slot in self.slots]
+        )
 
-    def kernel(self, slot: int) -> Any:
-        """The function of a slot, compiled."""
+    def kernel(self, where: str) -> Any:
+        """The function that is there, ``"module:name"``, compiled."""
         from traces.compiled import as_value
 
-        module, _, name = self.slots[slot][1].partition(":")
+        module, _, name = where.partition(":")
         return as_value(getattr(importlib.import_module(module), name), self.signature)
 
     def modules(self) -> list[str]:

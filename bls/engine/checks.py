@@ -28,6 +28,8 @@ class BatchChecks(Checks):
         The rows that are in use.
     left, holds, waits : bool (rows,)
         Which rows have left, hold cores, or wait.
+    holder : int64 (M,)
+        The row that holds each core, -1 none; once it is known that no two do.
     held, kept : int64 (k,)
         The rows that hold cores, and those that keep a reservation.
     """
@@ -42,6 +44,7 @@ class BatchChecks(Checks):
         self.waits = ~self.left & ~started & (self.jobs.eligible_ns >= 0)
         self.held, self.kept = np.flatnonzero(self.holds), np.flatnonzero(self.jobs.slot_ns != b.NEVER)
         self.n_cores, self.n_hosts = len(state.host_of), len(state.host_first) - 1
+        self.holder: Array = np.full(self.n_cores, -1)
 
     def name(self, row: int) -> str:
         """What an error calls the job of a row."""

@@ -43,6 +43,14 @@ class Resize(IntEnum):
     AS_DECIDED = 6  # as a policy decides
 
 
+class Hints(IntEnum):
+    """Who says for which of their cores running jobs are told that others wait."""
+
+    NO_HINTS = 0
+    OF_HEAD = 1  # the head of the queue waits
+    BY_POLICY = 2
+
+
 class Directs(IntFlag):
     """What is done to running jobs."""
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from bls.engine.cores import Pool, intervals_of
-from bls.engine.state import NEVER, BatchState
+from bls.engine.state import BY_ROW, NEVER, BatchState
 from bls.engine.status import BatchStatus
-from traces.kernels.state import State, fields_of
+from traces.kernels.state import State, fields_of, parts_of
 
 
 def grow_pool(state: BatchState) -> None:
@@ -45,18 +45,15 @@ def grow_rows(state: BatchState) -> None:
     _, wakes = state.arriving.entries()
     wakes[wakes >= rows] += size - rows
     state.jobs.grow(rows=size)
-    for part, column, room in (
-        (state, state.log, {"log": 3 * size + 16}),
-        (state, state.numbers.T, {"numbered": size}),
-        (state, state.needs.T, {"needed": size}),
-        (state.expected, state.expected.ns, {"entries": size}),
-        (state.arriving, state.arriving.ns, {"entries": 2 * size}),
-        (state.scaling, state.scaling.scale, {"rows": size}),
-        (state.wishing, state.wishing.wish, {"rows": size}),
-        (state.power, state.power.predicted, {"predicted": size}),
-    ):
-        if len(column):
-            part.grow(**room)
+    for heap, room in ((state.expected, size), (state.arriving, 2 * size)):
+        if len(heap.ns):
+            heap.grow(entries=room)
+    rooms = dict.fromkeys(BY_ROW, size) | {"log": 3 * size + 16}
+    for part in parts_of(state).values():
+        own = [(field.dims or (), getattr(part, name)) for name, field in fields_of(type(part)).items() if field.dtype]
+        used = {str(dim) for dims, column in own for dim, long in zip(dims, column.shape, strict=False) if long}
+        if part is not state.jobs and (more := rooms.keys() & used):
+            part.grow(**{dim: rooms[dim] for dim in more})
 
 
 def _double(table: State, more: int = 0) -> None:

@@ -1,67 +1,85 @@
-"""What only some batch simulations do: the slots of the batch engine's table of hooks, a feature a line."""
+"""What only some batch simulations do: events that features subscribe to, and roles in a scheduling pass that features play.
+
+Functions of both kinds take ``(state, job, begin, stop, sign)``, of which each uses what it needs. A run has those of its own
+features only (``bls.engine.feature``): where nobody subscribes, an event costs two loads and a comparison.
+"""
 
 from __future__ import annotations
 
 from bls.engine.state import BatchState
-from traces.compiled import caller, types
+from traces.compiled import caller, compiled, types
 from traces.hooks import Hooks
 from traces.kernels.signatures import StateKind
 
-#: ``hook(state, job, begin, stop, sign)``, of which each takes what it needs.
 HOOK = types.int64(StateKind(BatchState), types.int64, types.int64, types.int64, types.int64)
 
-#: ``call_hook(state.hooks[SLOT], (state, job, begin, stop, sign))``
+#: ``call_hook(state.roles[ROLE], (state, job, begin, stop, sign))``
 call_hook = caller(HOOK)
 
-HOLD_POOL, HOLD_KEPT, HOLD_HOST, MOVE_PROFILE, EARLIEST, ROOM, OTHERS, NEXT_OTHER, HOST_EVENTS = range(9)
-OUTAGES_SHORT, AGAIN, PREDICT, LEARN, PLAN, ORDER, PRESETS, CHOSEN, TURN_AWAY, TAKE_UP, GIVE_UP, RELEASE = range(9, 21)
-HEAR, HINT, RESIZE, MOLD, MOLD_BESIDE, WISH, DIRECT, HINT_AS_DECIDED, LIMITS, STOP_HOSTS, TOGETHER = range(21, 32)
-POWER_PLAN, SET_STATES, HOSTS_SLEEP, PLACE_AWAKE, SLOT_AWAKE, BOOT_HOSTS, DOMAIN_OFFER, DRAIN = range(32, 40)
+# Events, in the order of an instant. A subscriber returns 0, or a ``BatchStatus`` with which the engine stops.
+NEXT = 0  # not an event, but asked: the next instant of something rarer than an end or an arrival; ``sign`` 0: but for what
+# may go on for ever, outages and wake-ups
+ENDED = 1  # ``job`` has ended; its ``state`` is set
+GONE = 2  # ``job`` will not run any more
+FREED = 3  # ``job`` has given back cores, as it has ended or before
+ENDS_DONE = 4  # all ends of the instant ``begin`` are handled
+REQUESTED = 5  # ``job``, which runs, requests another number of cores
+INSTANT = 6  # what is rarer than ends and arrivals is due at ``begin``: between the two
+HOST = 7  # the host ``job`` goes down (``sign`` -1), or has come back (1), at ``begin``
+ARRIVED = 8  # ``job`` is about to join the queue
+BEFORE_PASS = 9  # a pass is about to be made: tables need room, and Python its say
+PASS = 10  # a pass begins, and is timed
+TAKEN = 11  # ``job`` has taken its cores
+STARTED = 12  # ``job`` starts at ``begin``; a subscriber may change ``start_ns``
+END_KNOWN = 13  # the end of ``job``, which runs, has just become known
+AFTER_PASS = 14  # a pass has been made: what running jobs receive is found out
+HELD_BACK = 15  # asked: whether ``job`` must not start now, whatever is free; a subscriber returns 1 if so
+EVENTS = 16
 
-#: By its place in the table, what each slot is for, and its kernel.
-HOOKS = Hooks(
+# Roles, each played by one feature of a run at the most.
+PLAN, ORDER, WIDTH, EARLIEST, PLACE_AWAKE, SLOT_AWAKE, OFFER = range(7)
+MOVE_PROFILE, HOLD_POOL, HOLD_KEPT, HOLD_HOST, GIVE_BACK, RETRY = range(7, 13)
+
+#: What each role does: its parameters, and what it returns. A role that nobody plays refuses by this name.
+ROLES = Hooks(
     "batch engine",
     HOOK,
     {
-        HOLD_POOL: ("cores of running jobs in the profile", "bls.engine.features.planning.by_cores:hold_pool_cores"),
-        HOLD_KEPT: ("cores of reservations in the profile", "bls.engine.features.planning.by_cores:hold_kept_cores"),
-        HOLD_HOST: ("cores of hosts in the profile", "bls.engine.features.planning.by_cores:hold_host_cores"),
-        MOVE_PROFILE: ("the profile of cores", "bls.engine.core_profile:move_profile"),
-        EARLIEST: ("slots by cores", "bls.engine.placement_search:earliest_place"),
-        ROOM: ("room in the profile of cores", "bls.engine.features.planning.by_cores:room"),
-        OTHERS: ("events beside ends and arrivals", "bls.engine.features.queue.other_events:others"),
-        NEXT_OTHER: ("the next of these events", "bls.engine.features.queue.other_events:next_other"),
-        HOST_EVENTS: ("hosts that go down and come back", "bls.engine.features.hosts.host_events:handle_host_events"),
-        OUTAGES_SHORT: ("outages without end", "bls.engine.features.hosts.host_events:outages_short"),
-        AGAIN: ("another attempt", "bls.engine.features.hosts.host_events:again"),
-        PREDICT: ("predicted estimates", "bls.engine.features.queue.prediction:predict"),
-        LEARN: ("what predictions are made of", "bls.engine.features.queue.prediction:learn"),
-        PLAN: ("plans of several reservations", "bls.engine.features.planning.plan_ahead:plan"),
-        ORDER: ("an order that changes", "bls.engine.features.planning.scored_order:put_in_order"),
-        PRESETS: ("jobs that run from the start", "bls.engine.features.queue.presets:start_presets"),
-        CHOSEN: ("decisions in Python", "bls.engine.features.planning.decided:start_chosen"),
-        TURN_AWAY: ("rejecting", "bls.engine.features.planning.turning_away:turn_away"),
-        TAKE_UP: ("who holds which core", "bls.engine.features.running.releases:take_up"),
-        GIVE_UP: ("cores that jobs still hold as they end", "bls.engine.features.running.releases:give_up"),
-        RELEASE: ("cores that running jobs release", "bls.engine.features.running.releases:handle_releases"),
-        HEAR: ("what running applications promise", "bls.engine.features.running.promised_ends:hear"),
-        HINT: ("what the head of the queue waits for", "bls.engine.features.running.hints:hint_running"),
-        RESIZE: ("running jobs whose width changes", "bls.engine.features.running.widths:resize_running"),
-        MOLD: ("the width with which a job starts", "bls.engine.features.planning.molding:mold"),
-        MOLD_BESIDE: ("the width beside several reservations", "bls.engine.features.planning.molding:mold_beside"),
-        WISH: ("cores that running jobs wish for", "bls.engine.features.running.wishes:hear_wish"),
-        DIRECT: ("what a policy does to running jobs", "bls.engine.features.running.directed:direct_running"),
-        HINT_AS_DECIDED: ("what a policy tells running jobs", "bls.engine.features.running.hints:hint_as_decided"),
-        LIMITS: ("limits to power", "bls.engine.features.power.limits:change_limits"),
-        STOP_HOSTS: ("hosts that are stopped under a limit", "bls.engine.features.power.stops:stop_hosts"),
-        TOGETHER: ("running jobs that are told several things", "bls.engine.features.running.together:tell_together"),
-        POWER_PLAN: ("passes by counts under a limit to power", "bls.engine.features.power.easy:plan_with_power"),
-        SET_STATES: ("jobs that are slowed under a limit", "bls.engine.features.power.slowing:set_states"),
-        HOSTS_SLEEP: ("hosts that fall asleep", "bls.engine.features.sleep.hosts:let_sleep"),
-        PLACE_AWAKE: ("cores of hosts that are awake before others", "bls.engine.features.sleep.places:place_awake"),
-        SLOT_AWAKE: ("slots on hosts that have to boot", "bls.engine.features.sleep.places:slot_awake"),
-        BOOT_HOSTS: ("hosts that boot for a job", "bls.engine.features.sleep.hosts:boot_hosts"),
-        DOMAIN_OFFER: ("cores of parts that are limited", "bls.engine.features.power.domains:offer_of_domains"),
-        DRAIN: ("hosts that are drained", "bls.engine.features.hosts.drains:move_cores"),
+        PLAN: ("making a pass: begin, the jobs in ``state.order``, where scores order them; returns a BatchStatus", ""),
+        ORDER: ("ordering the queue into ``state.order``; returns how many jobs, -1 where a score is no number", ""),
+        WIDTH: (
+            "giving ``job`` the width to start with: begin, 1 if the plan is a copy; stop, its slot with what it asks for; "
+            "returns until when it had a reservation that it gives up, 0 without",
+            "",
+        ),
+        EARLIEST: ("finding the slot of ``job`` before stop, its cores in ``n_placed`` intervals; returns it or NEVER", ""),
+        PLACE_AWAKE: ("placing ``job`` now where hosts sleep: begin, the head's slot; stop, cores beside it; "
+                      "returns the number of intervals, -1 where it would be in the head's way", ""),
+        SLOT_AWAKE: ("the same with a slot of now on hosts that sleep; sign, 1 if the plan is a copy", ""),
+        OFFER: ("checking ``stop`` intervals by the limits of parts; returns 1, 0 to ask again, -1 if nothing fits", ""),
+        MOVE_PROFILE: ("bringing the profile of cores to the instant begin", ""),
+        HOLD_POOL: ("taking (sign -1) cores of running ``job`` from that profile for [begin, stop), or giving them back", ""),
+        HOLD_KEPT: ("the same with the cores of its reservation", ""),
+        HOLD_HOST: ("the same with the cores of host ``job``", ""),
+        GIVE_BACK: ("freeing the cores that ``job`` still holds as it ends", ""),
+        RETRY: ("another attempt of ``job`` at the instant begin", ""),
     },
-)
+)  # fmt: skip
+
+
+@compiled(merged=True)
+def publish(state: BatchState, event: int, job: int, begin: int, stop: int, sign: int) -> int:
+    """Call the subscribers of an event in the order of the features; returns 0, or the status with which one stops."""
+    for k in range(state.first_subscriber[event], state.first_subscriber[event + 1]):
+        status = call_hook(state.subscribers[k], (state, job, begin, stop, sign))
+        if status != 0:
+            return int(status)
+    return 0
+
+
+@compiled(merged=True)
+def next_of(state: BatchState, before: int, sign: int) -> int:
+    """Return the earliest instant that a subscriber of ``NEXT`` names, ``before`` at the latest."""
+    for k in range(state.first_subscriber[NEXT], state.first_subscriber[NEXT + 1]):
+        before = min(before, call_hook(state.subscribers[k], (state, -1, before, before, sign)))
+    return before

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +11,12 @@ from bls.availability.bitset import new_tree
 from bls.availability.free_cores import new_free
 from bls.engine import hooks as h
 from bls.engine import state as b
-from bls.engine.features.sleep.state import all_awake
+from bls.engine.feature import Feature, Run
+from bls.engine.features.order import FEATURES
 from bls.engine.jobs import Jobs
 from bls.engine.settings import Settings
 from bls.engine.state import BatchState
-from traces.compiled import Array, own
+from traces.compiled import Array, function_table, own
 from traces.kernels.state import fields_of
 
 _LONGEST_NS = 2**62 - 1
@@ -47,31 +47,24 @@ class RunColumns:
     keep_decisions: bool = False
 
 
-def _settings(given: RunColumns) -> Settings:
-    settings, power = Settings(**given.settings), given.state.get("power")
-    n_hosts, n_cores = len(given.state["host_first"]) - 1, int(given.state["host_first"][-1])
-    # A job may be given all the cores.
-    settings.widest = n_cores if settings.resizing or settings.molds else int(given.jobs["cores"].max())
-    settings.after_widths = h.RESIZE if settings.resizing else 0
-    # What running jobs are told after a pass, and how much of it there may be: of a policy's directions each core of a job, all
-    # of them, and its end.
-    most = {settings.after_widths: 1, settings.after_hints: 1, settings.after_directions: 3, settings.after_levels: 2}
-    most.pop(0, None)
-    settings.max_told = n_cores * sum(most.values()) * (2 if len(most) > 1 else 1)  # to put it in order
-    settings.after_pass = h.TOGETHER if len(most) > 1 else sum(most)
-    by_counts = h.POWER_PLAN if settings.powered != b.UNPOWERED else h.PLAN if settings.max_reservations > 1 else 0
-    planners = {b.DECIDED: h.CHOSEN, b.REJECTED: h.TURN_AWAY}
-    settings.planner = planners.get(settings.order, h.PLAN if settings.by_cores else by_counts)
-    settings.plans = int(settings.max_reservations > 0)
-    settings.predicts = int("history_least" in given.state or (power is not None and len(power.seen) > 0))
-    if power is not None:
-        # As many steps of limits come to be known at an instant, and as many are over; where deciding takes time there is no
-        # pass between such instants in which there could be seen to room.
-        steps = np.diff(power.first, axis=1).sum(axis=0)
-        settings.power_stairs = 2 * int(steps.sum() if settings.charges_decisions else steps.max(initial=0))
-    # Each may fall asleep, boot, and go down.
-    settings.host_log_room = n_hosts * (6 if settings.sleeps else 2 if "stops" in given.state else 0)
-    return settings
+def _features(given: RunColumns, settings: Settings) -> tuple[Run, list[Feature]]:
+    """The features of a run, in order; of its settings those are set that follow from them."""
+    host_first = given.state["host_first"]
+    run = Run(given, settings, len(given.jobs["rank"]), len(host_first) - 1, int(host_first[-1]))
+    settings.plans, settings.widest = int(settings.max_reservations > 0), int(given.jobs["cores"].max())
+    found = []
+    for feature in FEATURES:
+        if not feature.there(run):
+            continue
+        found.append(feature)
+        for name, value in feature.settings(run).items():
+            setattr(settings, name, max(value, getattr(settings, name)))
+        settings.planner |= int(h.PLAN in feature.plays)
+        settings.tellers += int(feature.tells > 0)
+        settings.max_told += run.cores * feature.tells
+    if settings.tellers > 1:
+        settings.max_told *= 2  # to put it in order
+    return run, found
 
 
 def _host_status(outage_first: Array, outage_down: Array) -> b.HostStatus:
@@ -98,86 +91,58 @@ def _begin_profiles(state: BatchState) -> None:
         profile.ns[1 : 1 + n], profile.first[1 : 1 + n] = at, np.arange(n)
 
 
-def _needs(
-    given: RunColumns, settings: Settings, columns: dict[str, Any], bounds: int
-) -> tuple[dict[str, int], set[int]]:
-    # The size of each dimension of the state's own columns, 0 for what the run does not need; and the hooks that it needs.
-    n, host_first = len(given.jobs["rank"]), given.state["host_first"]
-    n_hosts, n_cores = len(host_first) - 1, int(host_first[-1])
-    running = min(n, n_cores) + 1  # no more jobs run at once than there are cores
-    words, steps = len(new_free(n_cores)[0]), bounds + 2 * settings.power_stairs
-    by_cores, several = settings.by_cores == 1, settings.max_reservations > 1
+def _size(run: Run, features: list[Feature], columns: dict[str, Any], bounds: int) -> None:
+    # The size of each dimension of the state's own columns, 0 for what the run does not need.
+    n, settings, given = run.jobs, run.settings, run.given
+    by_cores = settings.by_cores == 1
     by_hosts = settings.by_hosts or (by_cores and (settings.whole_hosts or settings.n_resources > 0))
-    # In a plan every waiting job may stand beside those that run.
-    slices = 4 * (running + (n if several else 0)) + 64
-    slots = (settings.after_widths, settings.after_hints, settings.after_directions, settings.after_levels)
-    resized, hinted, by_policy, by_level = (n_cores * (slot > 0) for slot in slots)
-    directed = max(by_policy, by_level)
-    named = n_cores if settings.after_hints == h.HINT_AS_DECIDED else 0
-    found: defaultdict[str, int] = defaultdict(int)
-    found |= {
-        "jobs": n,
-        "hosts": n_hosts,
-        "outages": max(0, len(columns["outage_first"]) - 1),
-        "partitions": len(given.partitions["tier"]),
-        "users": int(given.jobs["user"].max()) + 1,
-        "running": running,
-        "queue_words": len(new_tree(n)[0]),
-        "free_words": words,
-        "pool": 4 * n + n_cores + 2 * settings.widest + 2,
-        "host_log": 2 * settings.host_log_room,
-        # Where running jobs are told something:
-        "reached": n_cores * sum(slot > 0 for slot in slots),  # each may tell something to every job
-        "told": 4 * (min(hinted, running) + resized + directed),
-        "hinted": hinted,
-        "resizing": resized,
-        "wishing": n if resized else 0,
-        "directed": 3 * directed + 2 * named,
-        "scaled": directed,
-        "scaling": n if directed else 0,
-    }
-    hooks = {settings.planner, settings.after_pass, *slots} - {0}
-    outages, releases = found["outages"] > 0, settings.releases != b.NO_RELEASES
-    domains = "domains" in columns and len(columns["domains"].limit_mw) > 1
-    for there, needed, more in (
-        (settings.plans, (), {"expected": n}),
-        ("child_first" in columns or settings.switch_wait_ns < b.NEVER, (), {"arriving": 2 * n}),
-        (not by_cores, (), {"slices": slices, "plan_slices": slices if several else 0}),
-        (by_cores, (h.HOLD_POOL, h.HOLD_HOST, h.MOVE_PROFILE), {"core_slices": 64 + steps, "changes": 256 + steps}),
-        (by_cores, (h.HOLD_KEPT, h.EARLIEST, h.ROOM), {"kept": 2 * n + n_cores if settings.plans else 0}),
-        (by_cores or settings.sleeps, (), {"offered_words": words, "offered_hosts": n_hosts if by_hosts else 0}),
-        (settings.sleeps, (h.HOSTS_SLEEP, h.PLACE_AWAKE, h.SLOT_AWAKE, h.BOOT_HOSTS), {}),
-        (settings.order == b.SCORED, (h.ORDER,), {"scored": n}),
-        (settings.order == b.DECIDED, (), {"chosen": n, "chosen_first": n + 1, "named": n_cores}),
-        (settings.logs, (), {"log": 3 * n + 16}),
-        (given.keep_decisions, (), {"decisions": 2 * n + 16}),
-        (releases, (h.TAKE_UP, h.GIVE_UP), {"held": n_cores, "releasing": n_cores, "releases": 4 * n_cores}),
-        (releases, (h.DRAIN if settings.releases == b.BY_DRAIN else h.RELEASE,), {}),
-        (settings.resizing == b.EVOLVE, (h.WISH,), {"releasing": 2 * n_cores, "wishes": 4 * n_cores}),
-        (settings.molds, (h.MOLD_BESIDE if several else h.MOLD,), {}),
-        (outages, (h.HOST_EVENTS, h.OUTAGES_SHORT), {}),
-        (outages or settings.loses or settings.directs & b.CUTS, (h.AGAIN,), {}),
-        (settings.has_others, (h.OTHERS, h.NEXT_OTHER), {}),
-        (settings.predicts, (h.PREDICT, h.LEARN), {}),
-        (settings.promises, (h.HEAR,), {}),
-        (given.jobs["preset"].any(), (h.PRESETS,), {}),
-        (settings.powered != b.UNPOWERED, (h.LIMITS,), {}),
-        (domains, (h.DOMAIN_OFFER,), {}),
-        ("stops" in columns, (h.STOP_HOSTS,), {}),
-    ):
-        if there:
-            hooks |= set(needed)
-            found |= more
+    offers = by_cores or settings.sleeps
+    running = min(n, run.cores) + 1  # no more jobs run at once than there are cores
+    words = len(new_free(run.cores)[0])
+    run.sizes.update(
+        {
+            "jobs": n,
+            "hosts": run.hosts,
+            "boundaries": bounds,
+            "outages": max(0, len(columns["outage_first"]) - 1),
+            "partitions": len(given.partitions["tier"]),
+            "users": int(given.jobs["user"].max()) + 1,
+            "running": running,
+            "queue_words": len(new_tree(n)[0]),
+            "free_words": words,
+            "offered_words": words if offers else 0,
+            "offered_hosts": run.hosts if offers and by_hosts else 0,
+            "pool": 4 * n + run.cores + 2 * settings.widest + 2,
+            "slices": 0 if by_cores else 4 * running + 64,
+            "expected": n if settings.plans else 0,
+            "log": 3 * n + 16 if settings.logs else 0,
+            "decisions": 2 * n + 16 if given.keep_decisions else 0,
+            "host_log": 2 * settings.host_log_room,
+            "reached": run.cores * settings.tellers,  # each may tell something to every job
+            "told": 4 * run.cores * settings.tellers,
+        }
+    )
+    for feature in features:
+        for dim, long in feature.sizes(run).items():
+            run.sizes[dim] = max(long, run.sizes.get(dim, 0))
     fields = fields_of(BatchState)
     for name, column in columns.items():
         if fields[name].dtype is not None:
-            found |= {str(dim): long for dim, long in zip(fields[name].dims or (), column.shape, strict=False)}
-    return found, hooks
+            run.sizes.update((str(dim), long) for dim, long in zip(fields[name].dims or (), column.shape, strict=False))
+
+
+def _call_features(state: BatchState, features: list[Feature]) -> None:
+    # Have the kernels of features called.
+    state.roles = h.ROLES.filled_with({role: where for feature in features for role, where in feature.plays.items()})
+    of_events = [[feature.on[event] for feature in features if event in feature.on] for event in range(h.EVENTS)]
+    state.first_subscriber = np.cumsum([0, *map(len, of_events)])
+    state.subscribers = function_table([h.ROLES.kernel(where) for event in of_events for where in event])
 
 
 def new_state(given: RunColumns) -> BatchState:
     """The state before the first event."""
-    n, fields, settings = len(given.jobs["rank"]), fields_of(BatchState), _settings(given)
+    n, fields, settings = len(given.jobs["rank"]), fields_of(BatchState), Settings(**given.settings)
+    run, features = _features(given, settings)
     jobs = Jobs.new({"rows": n}, origin=np.arange(n), **given.jobs)
     np.minimum(jobs.estimate_ns, _LONGEST_NS, out=jobs.estimate_ns)
     host_cores = np.diff(given.state["host_first"])
@@ -190,17 +155,14 @@ def new_state(given: RunColumns) -> BatchState:
     boundaries = np.unique([windows.begin_ns, windows.end_ns]) if windows else np.zeros(0, np.int64)
     cancels, alone = np.flatnonzero(jobs.cancel_ns < b.NEVER), np.flatnonzero(jobs.depends_on < 0)
     host_status = _host_status(columns["outage_first"], columns["outage_down"])
-    rarer = len(boundaries) + len(cancels) + len(host_status.next_outage) + (0 if power is None else len(power.ns))
-    waits = settings.keeps_reservations == 1 or settings.switch_wait_ns < b.NEVER or settings.order == b.DECIDED
-    settings.has_others = int(rarer > 0 or waits or "child_first" in columns)
-    sizes, needed = _needs(given, settings, columns, len(boundaries))
+    _size(run, features, columns, len(boundaries))
+    sizes = run.sizes
     masked = np.any(columns["masks"][: sizes["partitions"]] != leaves, axis=1)
     # Of features that are not here:
     for name in ("power", "domains", "stops", "sleep"):
         columns.setdefault(name, fields[name].kind.none())
-    if given.sleep_passages is not None:
-        first_ns = int(np.min(given.jobs["submit_ns"], initial=b.NEVER))
-        columns["sleep"] = all_awake(given.sleep_passages, sizes, first_ns, settings.sleep_after_ns)
+    for feature in features:
+        columns |= feature.state(run)
     state = BatchState.none(
         sizes,
         settings=settings,
@@ -210,7 +172,6 @@ def new_state(given: RunColumns) -> BatchState:
         free_cores=n_cores,
         presets_left=int(jobs.preset.sum()),
         power_at_ns=b.NEVER if power is None else int(power.ns[0]),
-        n_idle=n_hosts if settings.sleeps else 0,
         arrivals=alone[np.argsort(jobs.begin_ns[alone], kind="stable")],
         queue_starts=new_tree(n)[1],
         free_words=free_words,
@@ -228,5 +189,5 @@ def new_state(given: RunColumns) -> BatchState:
     state.by_rank[jobs.rank] = np.arange(n)
     down = np.flatnonzero(np.diff(state.outage_first))  # also of a drain that may be told later
     state.host_events.refill(host_status.next_down_ns[down], len(host_status.next_down_ns) + down)
-    state.hooks = h.HOOKS.filled(needed)
+    _call_features(state, features)
     return state

@@ -7,11 +7,10 @@ from bls.availability.free_cores import count_hosts, free_all, free_give, free_t
 from bls.engine import state as b
 from bls.engine.cores import Slices
 from bls.engine.heaps import push
-from bls.engine.hooks import AGAIN, GIVE_UP, HOLD_POOL, HOSTS_SLEEP, LEARN, PREDICT, TAKE_UP, call_hook
+from bls.engine.hooks import ARRIVED, ENDED, FREED, GIVE_BACK, GONE, HOLD_POOL, RETRY, TAKEN, call_hook, publish
 from bls.engine.queue import queue_add, queue_remove
 from bls.engine.signatures import ACCOUNT
 from bls.engine.state import BatchState
-from traces.base.time import MAX_NS
 from traces.compiled import Array, compiled, value_from
 
 _account = value_from(ACCOUNT)
@@ -83,8 +82,7 @@ def take_cores(state: BatchState, job: int, first: int, count: int) -> int:
     state.jobs.held_first[job] = first
     state.jobs.held_count[job] = count
     state.jobs.held_cores[job] = together
-    if settings.releases != b.NO_RELEASES:
-        call_hook(state.hooks[TAKE_UP], (state, job, 0, 0, 0))
+    publish(state, TAKEN, job, 0, 0, 0)
     return together
 
 
@@ -111,7 +109,7 @@ def under_way(state: BatchState, k: int) -> int:
 def hold_pool(state: BatchState, job: int, begin: int, stop: int, sign: int) -> None:
     """Take (-1) a running job's cores from the profile for [begin, stop), or give them back (1)."""
     if state.settings.by_cores == 1:
-        call_hook(state.hooks[HOLD_POOL], (state, job, begin, stop, sign))
+        call_hook(state.roles[HOLD_POOL], (state, job, begin, stop, sign))
     else:
         count_cores(state.profile, begin, stop, sign * state.jobs.held_cores[job])
 
@@ -193,17 +191,12 @@ def log_job(state: BatchState, job: int, what: int) -> None:
 @compiled(merged=True)
 def arrive(state: BatchState, job: int, now: int) -> None:
     """Let a job join the queue."""
-    jobs, settings = state.jobs, state.settings
-    jobs.eligible_ns[job] = now
-    if settings.predicts == 1:
-        call_hook(state.hooks[PREDICT], (state, job, now, now, 0))
-    queue_add(state.queue_words, state.queue_starts, jobs.rank[job])
+    state.jobs.eligible_ns[job] = now
+    publish(state, ARRIVED, job, now, now, 0)
+    queue_add(state.queue_words, state.queue_starts, state.jobs.rank[job])
     state.n_waiting += 1
     state.arrived_job = job
     log_job(state, job, b.LOG_ARRIVED)
-    if jobs.switch_limit[job] > 0 and 0 < settings.switch_wait_ns < b.NEVER - now:
-        # What it accepts changes then: a pass is made if it still waits.
-        push(state.arriving, now + settings.switch_wait_ns, jobs.number.size + job)
 
 
 @compiled(merged=True)
@@ -211,27 +204,6 @@ def leave_queue(state: BatchState, job: int) -> None:
     """Take a job out of the queue."""
     queue_remove(state.queue_words, state.queue_starts, state.jobs.rank[job])
     state.n_waiting -= 1
-
-
-@compiled(merged=True)
-def for_good(state: BatchState, job: int, now: int) -> None:
-    """A job will not run any more: those that wait for it may arrive."""
-    jobs = state.jobs
-    state.n_ended += 1
-    if state.child_first.size == 0:
-        return
-    origin = jobs.origin[job]
-    for k in range(state.child_first[origin], state.child_first[origin + 1]):
-        child = state.child_row[k]
-        if jobs.why[child] == b.NEVER_STARTED and jobs.state[child] == b.CANCELLED:
-            continue  # withdrawn before it could arrive
-        if state.unmet.size > 0:
-            state.unmet[child] -= 1
-            if state.unmet[child] > 0:
-                continue  # another job must end before, too
-            jobs.depends_on[child] = origin  # the last of them
-        think = min(jobs.think_ns[child], MAX_NS - now)
-        push(state.arriving, max(jobs.begin_ns[child], now + think), child)
 
 
 @compiled(inner=True)
@@ -243,7 +215,8 @@ def send_away(state: BatchState, job: int, ending: int) -> None:
         log_job(state, job, b.LOG_LEFT)
     jobs.state[job], jobs.why[job] = ending, b.NEVER_STARTED
     jobs.cancel_ns[job] = min(jobs.cancel_ns[job], now)
-    for_good(state, job, now)
+    state.n_ended += 1
+    publish(state, GONE, job, now, now, 0)
 
 
 @compiled(merged=True)
@@ -258,13 +231,12 @@ def end_job(state: BatchState, job: int, now: int) -> None:
     jobs, settings = state.jobs, state.settings
     first, count = jobs.held_first[job], jobs.held_count[job]
     if settings.releases != b.NO_RELEASES:
-        call_hook(state.hooks[GIVE_UP], (state, job, 0, 0, 0))
+        call_hook(state.roles[GIVE_BACK], (state, job, 0, 0, 0))
     else:
         for k in range(first, first + count):
             set_free(state, state.pool.lo[k], state.pool.hi[k], 1)
     state.free_cores += jobs.held_cores[job]
-    if settings.sleeps == 1:
-        call_hook(state.hooks[HOSTS_SLEEP], (state, job, now, 0, 0))
+    publish(state, FREED, job, now, 0, 0)
     state.changed = 1
     if settings.plans == 1:
         thought = jobs.expected_end_ns[job]
@@ -288,12 +260,12 @@ def end_job(state: BatchState, job: int, now: int) -> None:
     state_now = jobs.stop_state[job] if cut != b.BY_ITSELF else b.COMPLETED
     if cut == b.BY_OTHERS and tried_again(state, state_now):
         jobs.state[job] = b.REQUEUED
-        call_hook(state.hooks[AGAIN], (state, job, now, now, 0))
+        call_hook(state.roles[RETRY], (state, job, now, now, 0))
     else:
         jobs.state[job] = state_now
-        if settings.predicts == 1 and (state_now == b.COMPLETED or state_now == b.KILLED):
-            call_hook(state.hooks[LEARN], (state, job, now, now, 0))
-        for_good(state, job, now)
+        publish(state, ENDED, job, now, now, 0)
+        state.n_ended += 1
+        publish(state, GONE, job, now, now, 0)
 
 
 @compiled(inner=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from bls.allocators.contract import PLACE
 from bls.engine import state as b
-from bls.engine.hooks import EARLIEST, PLACE_AWAKE, call_hook
+from bls.engine.hooks import EARLIEST, HELD_BACK, PLACE_AWAKE, call_hook, publish
 from bls.engine.job_lifecycle import hold_pool, leave_queue, log_job, take_cores, tally
 from bls.engine.state import BatchState
 from traces.compiled import Array, compiled, value_from
@@ -26,7 +26,9 @@ def room_in_limits(state: BatchState, job: int) -> int:
 
 @compiled(merged=True)
 def held_back(state: BatchState, job: int) -> bool:
-    """Whether a limit of its partition, or of its user there, keeps a job from starting, however much is free."""
+    """Whether a feature, or a limit of its partition or of its user there, keeps a job from starting, whatever is free."""
+    if publish(state, HELD_BACK, job, 0, 0, 0) != 0:
+        return True
     if state.settings.limited == 0:
         return False
     partitions, p, user = state.partitions, state.jobs.partition[job], state.jobs.user[job]
@@ -64,10 +66,10 @@ def suggest_now(state: BatchState, job: int) -> int:
     """The same, or where cores differ, the allocator's choice of those that the job may have now; 0 if none will do."""
     now = state.now_ns
     if state.n_away > 0:
-        return int(call_hook(state.hooks[PLACE_AWAKE], (state, job, b.NEVER, 0, 0)))
+        return int(call_hook(state.roles[PLACE_AWAKE], (state, job, b.NEVER, 0, 0)))
     if state.settings.by_cores == 0:
         return suggest(state, job)
-    call_hook(state.hooks[EARLIEST], (state, job, now, now + 1, 0))
+    call_hook(state.roles[EARLIEST], (state, job, now, now + 1, 0))
     return int(state.n_placed)
 
 

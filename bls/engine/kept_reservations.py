@@ -16,7 +16,7 @@ def drop_slot(state: BatchState, job: int) -> None:
     jobs, slot = state.jobs, state.jobs.slot_ns[job]
     begin, stop = max(slot, state.now_ns), slot + jobs.estimate_ns[job]
     if state.settings.by_cores == 1:
-        call_hook(state.hooks[HOLD_KEPT], (state, job, begin, stop, 1))
+        call_hook(state.roles[HOLD_KEPT], (state, job, begin, stop, 1))
     else:
         count_cores(state.profile, begin, stop, jobs.cores[job])
     jobs.slot_ns[job] = b.NEVER

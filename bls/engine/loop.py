@@ -16,18 +16,18 @@ from __future__ import annotations
 from bls.engine import hooks as h
 from bls.engine import state as b
 from bls.engine.heaps import drop_top, push, replace_top
-from bls.engine.hooks import call_hook
+from bls.engine.hooks import next_of, publish
 from bls.engine.job_lifecycle import account_for, answer, arrive, end_job, hold_until, is_open, set_stop, tried_again
 from bls.engine.kept_reservations import drop_plan
 from bls.engine.queue import waiting_from
-from bls.engine.scheduling_pass import make_pass, move_on, prepare
-from bls.engine.signatures import CLOCK, DECIDE
+from bls.engine.scheduling_pass import make_pass, move_on
+from bls.engine.signatures import CLOCK
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.base.time import MAX_NS
 from traces.compiled import compiled, value_from
 
-_wall_clock, _decide = value_from(CLOCK), value_from(DECIDE)
+_wall_clock = value_from(CLOCK)
 
 #: So many passes in a row may start nothing while only outages and wake-ups are to come.
 _MOST_IDLE = 100_000
@@ -64,8 +64,8 @@ def _begin(state: BatchState, cost_ns: int, presets: int) -> int:
             hold_until(state, job, jobs.expected_end_ns[job] + late)
             start += late
             jobs.start_ns[job] = start
-        if settings.sleeps == 1:
-            start = call_hook(state.hooks[h.BOOT_HOSTS], (state, job, start, 0, 0))
+        publish(state, h.STARTED, job, start, 0, 0)
+        start = jobs.start_ns[job]
         set_stop(state, job, start + jobs.walltime_ns[job] if settings.kills == 1 else b.NEVER)
         account_for(state, job, start, jobs.cores[job], 1)
         run = jobs.run_ns[job]
@@ -87,25 +87,21 @@ def _begin(state: BatchState, cost_ns: int, presets: int) -> int:
             jobs.cut[job] = b.BY_OTHERS
         jobs.end_ns[job] = end
         push(state.running, end, job)
-        if settings.promises == 1:
-            call_hook(state.hooks[h.HEAR], (state, job, 0, 0, 0))
+        publish(state, h.END_KNOWN, job, 0, 0, 0)
     state.n_started, state.n_answered = unanswered, 0
     return status
 
 
 @compiled(merged=True)
-def _room(state: BatchState) -> int:
-    """Whether the arrays have room for whatever one pass may write; a status otherwise."""
+def _before_pass(state: BatchState) -> int:
+    """See to room for whatever one pass may write, and have features do what is before it; returns a status."""
     settings = state.settings
     if state.pool_used + state.free_cores + 2 * settings.widest + 2 > state.pool.lo.size:
         return BatchStatus.POOL_FULL
     if 0 < state.decisions.at_ns.size <= state.n_decisions:
         return BatchStatus.DECISIONS_FULL
-    if settings.after_pass != 0 and state.n_told + settings.max_told > state.told.job.size:
-        return BatchStatus.TOLD_FULL
-    if settings.by_cores == 1:
-        return int(call_hook(state.hooks[h.ROOM], (state, -1, 0, 0, 0)))
-    return BatchStatus.RUNNING
+    status = publish(state, h.BEFORE_PASS, -1, state.now_ns, 0, 0)
+    return BatchStatus.RUNNING if status == 0 else status
 
 
 @compiled(merged=True)
@@ -146,10 +142,7 @@ def _next_instant(state: BatchState, any_event: bool) -> int:
         t = state.jobs.begin_ns[state.arrivals[state.next_arrival]]
     if state.running.n > 0:
         t = min(t, state.running.ns[0])
-    if state.releasing.n > 0:
-        t = min(t, state.releasing.ns[0])
-    if settings.has_others == 1:
-        t = min(t, call_hook(state.hooks[h.NEXT_OTHER], (state, -1, t, t, 1 if any_event else 0)))
+    t = next_of(state, t, 1 if any_event else 0)
     if settings.charges_decisions == 1 and state.changed == 1:
         # Not before now, where the rest of an instant that asked for something is still to be handled.
         t = min(t, max(state.busy_until_ns, state.now_ns))
@@ -193,8 +186,6 @@ def _end_jobs(state: BatchState, t: int) -> int:
                 return BatchStatus.ATTEMPTS
         drop_top(running)
         end_job(state, job, t)
-    if state.releasing.n > 0 and state.releasing.ns[0] == t:
-        return int(call_hook(state.hooks[h.RELEASE], (state, -1, t, t, 0)))
     return BatchStatus.RUNNING
 
 
@@ -239,15 +230,11 @@ def _events(state: BatchState) -> int:
     status = _end_jobs(state, t)
     if status != BatchStatus.RUNNING:
         return status
-    while state.n_predicted < state.n_rows:
-        # An attempt that joins again knows of all that have ended by now, and not only of those before it.
-        if settings.predicts == 1:
-            call_hook(state.hooks[h.PREDICT], (state, state.n_predicted, t, t, 0))
-        state.n_predicted += 1
-    if settings.has_others == 1:
-        if settings.more_outages == 1 and call_hook(state.hooks[h.OUTAGES_SHORT], (state, -1, t, t, 0)) != 0:
-            return BatchStatus.OUTAGES_SHORT
-        call_hook(state.hooks[h.OTHERS], (state, -1, t, t, 0))
+    status = publish(state, h.ENDS_DONE, -1, t, t, 0)
+    if status == 0:
+        status = publish(state, h.INSTANT, -1, t, t, 0)
+    if status != 0:
+        return status
     _arrivals(state, t)
     if settings.charges_decisions == 1 and t < state.busy_until_ns:
         # The scheduler is still at its latest decision: it will look at what happened when it is done.
@@ -259,28 +246,6 @@ def _events(state: BatchState) -> int:
         state.in_pass = 1
         state.n_chosen = -1
         state.n_started = state.n_answered = 0
-    return BatchStatus.RUNNING
-
-
-@compiled(merged=True)
-def _before_pass(state: BatchState) -> int:
-    """See to room for a pass, to the jobs that run from the start, and to a Python policy's answer; returns a status."""
-    settings = state.settings
-    status = _room(state)
-    if status != BatchStatus.RUNNING:
-        return status
-    if state.presets_left > 0:
-        # They run already: that is nothing to decide.
-        if settings.plans == 1 or settings.by_cores == 1:
-            prepare(state)
-        status = int(call_hook(state.hooks[h.PRESETS], (state, -1, state.now_ns, 0, 0)))
-        if status != BatchStatus.RUNNING:
-            return status
-        state.changed = 1
-    if settings.order == b.DECIDED and state.n_chosen < 0:
-        decide = _decide(state.functions[b.DECIDE_AT])
-        if decide(state.now_ns) != 0:
-            return BatchStatus.DECIDE_FAILED
     return BatchStatus.RUNNING
 
 
@@ -307,16 +272,15 @@ def advance(state: BatchState, max_ends: int) -> int:
         if status != BatchStatus.RUNNING:
             return status
         state.in_pass = 0
-        if state.settings.after_pass != 0:
-            state.n_reached = 0
-            status = call_hook(state.hooks[state.settings.after_pass], (state, -1, state.now_ns, 0, 0))
-            if status != 0:
-                return int(status)
+        state.n_reached, state.first_told = 0, state.n_told
+        status = publish(state, h.AFTER_PASS, -1, state.now_ns, 0, 0)
+        if status != 0:
+            return status
         if state.n_started > 0:
             return BatchStatus.STARTED
         if state.n_reached > 0:
             return BatchStatus.REACHED
-        if state.settings.has_others == 1 and state.n_waiting > 0 and _hopeless(state):
+        if state.n_waiting > 0 and _hopeless(state):
             return _stuck(state)
         if state.n_ended >= pause_at:
             return BatchStatus.PAUSED
@@ -350,8 +314,7 @@ def outcome(state: BatchState, job: int, end_ns: int, stopped: bool) -> bool:
         return False
     jobs.end_ns[job] = end_ns
     jobs.cut[job] = b.BY_OTHERS if stopped else b.BY_ITSELF
-    if state.settings.promises == 1:
-        call_hook(state.hooks[h.HEAR], (state, job, 0, 0, 0))
+    publish(state, h.END_KNOWN, job, 0, 0, 0)
     if before < 0:
         answer(state, job, end_ns)
     return True

@@ -12,7 +12,7 @@ from bls.availability.free_cores import free_count, free_take
 from bls.engine import state as b
 from bls.engine.core_profile import AMOUNT, apply_changes
 from bls.engine.cores import CoreProfile, Offer
-from bls.engine.hooks import DOMAIN_OFFER, HOOK, call_hook
+from bls.engine.hooks import HOOK, OFFER, call_hook
 from bls.engine.job_starts import ask_allocator
 from bls.engine.planned_time import planned_ns
 from bls.engine.power_of_jobs import MACHINE, cores_mw, least_mw
@@ -249,7 +249,7 @@ def earliest_place(state: BatchState, job: int, _begin: int, before: int, _sign:
             if enough:
                 count = ask_allocator(state, job, limit, state.offered.words, state.offered.hosts)
         if count > 0 and state.domains.limit_mw.size > 1:
-            fits = call_hook(state.hooks[DOMAIN_OFFER], (state, job, 0, count, 0))
+            fits = call_hook(state.roles[OFFER], (state, job, 0, count, 0))
             if fits < 1:
                 count = 0
             if fits == 0:

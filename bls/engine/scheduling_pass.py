@@ -13,7 +13,7 @@ from bls.availability.count_profile import profile_move, profile_pack
 from bls.engine import hooks as h
 from bls.engine import state as b
 from bls.engine.heaps import drop_top, push
-from bls.engine.hooks import call_hook
+from bls.engine.hooks import call_hook, publish
 from bls.engine.job_lifecycle import hold_pool
 from bls.engine.job_starts import held_back, start, suggest, why_now
 from bls.engine.kept_reservations import drop_plan
@@ -29,7 +29,7 @@ def move_on(state: BatchState) -> None:
     settings = state.settings
     now = state.now_ns
     if settings.by_cores == 1:
-        call_hook(state.hooks[h.MOVE_PROFILE], (state, -1, now, now, 0))
+        call_hook(state.roles[h.MOVE_PROFILE], (state, -1, now, now, 0))
     else:
         profile = state.profile
         profile.first = profile_move(profile.ns, profile.first, profile.end, now)
@@ -147,7 +147,8 @@ def _easy(state: BatchState, n_order: int) -> int:
         if n > free and depth > 0:
             _set_shadow(state, n)
         if settings.molds == 1 and not blocked:
-            n = call_hook(state.hooks[h.MOLD], (state, job, 0, state.shadow_ns, 0))
+            call_hook(state.roles[h.WIDTH], (state, job, 0, state.shadow_ns, 0))
+            n = jobs.cores[job]
         if n > free:
             blocked = True
             if not waits:
@@ -160,7 +161,7 @@ def _easy(state: BatchState, n_order: int) -> int:
                 return BatchStatus.RUNNING
             continue
         asleep = state.n_away > 0
-        count = call_hook(state.hooks[h.PLACE_AWAKE], (state, job, shadow, extra, 0)) if asleep else suggest(state, job)
+        count = call_hook(state.roles[h.PLACE_AWAKE], (state, job, shadow, extra, 0)) if asleep else suggest(state, job)
         if count < 0:  # it would have to wait for hosts to boot, and then be in the head's way
             continue
         beyond = now + jobs.estimate_ns[job] + jobs.boot_wait_ns[job] > shadow
@@ -181,19 +182,16 @@ def make_pass(state: BatchState) -> int:
     settings = state.settings
     if settings.plans == 1 or settings.by_cores == 1:
         prepare(state)
-    if settings.sleeps == 1:
-        call_hook(state.hooks[h.HOSTS_SLEEP], (state, -1, state.now_ns, 0, 0))
-    if settings.order == b.DECIDED or settings.order == b.REJECTED:
-        return int(call_hook(state.hooks[settings.planner], (state, -1, 0, 0, 0)))
+    publish(state, h.PASS, -1, state.now_ns, 0, 0)
     status = _only_the_newcomer(state) if settings.order == b.STATIC else -1  # where a pass leaves a ``blocked_head``
     if status < 0:
-        n_order = call_hook(state.hooks[h.ORDER], (state, -1, 0, 0, 0)) if settings.order == b.SCORED else 0
+        n_order = call_hook(state.roles[h.ORDER], (state, -1, 0, 0, 0)) if settings.order == b.SCORED else 0
         if n_order < 0:
             return BatchStatus.SCORE_FAULT
         if settings.planner == 0:
             status = _easy(state, n_order)
         else:
-            status = call_hook(state.hooks[settings.planner], (state, -1, n_order, 0, 0))
+            status = call_hook(state.roles[h.PLAN], (state, -1, n_order, 0, 0))
     state.gained = state.lost = 0
     state.last_pass_ns = state.now_ns
     return status

@@ -8,14 +8,11 @@ from traces.kernels.state import State
 
 
 class Settings(State):
-    """Rules and sizes of a run; of what is either so or not, 1 where it is.
-
-    Slots are those of ``bls.engine.hooks``, 0 where there is no hook.
-    """
+    """Rules and sizes of a run; of what is either so or not, 1 where it is."""
 
     # Queue and plan:
     order: int = codes.Order.STATIC  # in which order jobs wait
-    planner: int = 0  # slot of who makes the passes; 0: they are by counts, with one reservation or none
+    planner: int = 0  # a feature makes the passes; 0: they are by counts, with one reservation or none
     max_reservations: int = 0  # the most reservations at once
     keeps_reservations: int = 0  # reservations are kept from pass to pass
     plans: int = 0  # a profile of free cores over time is kept
@@ -27,9 +24,7 @@ class Settings(State):
     # Time:
     charges_decisions: int = 0  # deciding takes simulated time
     decision_cost_ns: int = -1  # -1: as measured
-    predicts: int = 0  # estimates, or what jobs draw, are predicted from jobs that have ended
     shortest_ns: int = 0  # no prediction is shorter, unless the job asks for less
-    has_others: int = 0  # something may happen beside ends and arrivals by themselves
 
     # Cores and hosts:
     by_cores: int = 0  # it matters which cores are free
@@ -53,13 +48,9 @@ class Settings(State):
     resizing: int = codes.Resize.NO_RESIZE  # when widths change
     molds: int = 0  # jobs may start with another width than they ask for
     directs: int = 0  # the sum of codes.Directs
-    max_told: int = 0  # so much may be told after one pass
-    after_pass: int = 0  # slot of what finds out after a pass what running jobs are told
-    # The slots of its parts, in the order in which they are called:
-    after_widths: int = 0  # cores that come and go
-    after_hints: int = 0  # cores that others wait for
-    after_directions: int = 0  # what a policy does to jobs
-    after_levels: int = 0  # states under a limit to power
+    hints: int = codes.Hints.NO_HINTS  # who says for which of their cores others wait
+    tellers: int = 0  # how many features find out after a pass what running jobs are told
+    max_told: int = 0  # so much may be told then
 
     # Where power is limited:
     powered: int = codes.Power.UNPOWERED  # what a limit to power does

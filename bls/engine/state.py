@@ -6,6 +6,7 @@ from bls.allocators.contract import PlacementRequest
 from bls.availability.count_profile import PROFILE_NEVER
 from bls.engine import codes
 from bls.engine.cores import CoreProfile, Offer, Pool, Slices
+from bls.engine.features.hold.state import HoldState
 from bls.engine.features.power.state import DomainState, PowerState, StopState
 from bls.engine.features.running.state import CoreScale, Directed, Releases, Resizing, Scaling, Told, Wishes, Wishing
 from bls.engine.features.sleep.state import SleepState
@@ -24,6 +25,7 @@ STATIC, SCORED, DECIDED, REJECTED = map(int, codes.Order)
 BY_ITSELF, BY_OTHERS, FOR_GOOD = map(int, codes.Cut)
 NO_RELEASES, BY_CORE, BY_HOST, BY_DRAIN = map(int, codes.Release)
 NO_RESIZE, EXPAND, SHRINK, EXPAND_SHRINK, EQUAL, EVOLVE, AS_DECIDED = map(int, codes.Resize)
+NO_HINTS, OF_HEAD, BY_POLICY = map(int, codes.Hints)
 SCALES, CUTS, SLOWS = map(int, codes.Directs)
 UNPOWERED, HOLD, FIXED, LEVELS = map(int, codes.Power)
 TOGETHER, FEWEST, WIDEST_FIRST, NARROWEST_FIRST, LATEST, EARLIEST, LEAST_SENSITIVE = map(int, codes.SlowOrder)
@@ -41,7 +43,7 @@ WISH_KEY = 2**62
 LOG_ARRIVED, LOG_STARTED, LOG_LEFT = 0, 1, 2
 
 #: Dimensions of columns that have an entry for each row of ``Jobs``.
-BY_ROW = frozenset({"rows", "numbered", "needed", "scaling", "wishing", "predicted"})
+BY_ROW = frozenset({"rows", "numbered", "needed", "scaling", "wishing", "predicted", "holding"})
 
 #: Dimensions of other columns that are about the jobs of a run, and not about its machine.
 OF_JOBS = frozenset({"jobs", "queue_words", "running", "expected", "arriving", "slices", "kept", "log", "groups"})
@@ -172,6 +174,7 @@ class BatchState(State):
     n_named: int = 0  # intervals of cores that a Python policy has named for jobs that it has chosen
     n_reached: int = 0  # running jobs that the latest pass has something to tell
     n_told: int = 0  # columns of the table of what was told in use
+    first_told: int = 0  # how many there were before what the latest pass has to tell
     n_hinted: int = 0  # cores of running jobs that are known to be wanted
     n_wishes: int = 0  # columns of the table of wishes in use
     n_directed: int = 0  # columns of what a policy has decided about running jobs in use
@@ -270,10 +273,15 @@ class BatchState(State):
     directed: Directed = column(used=("n_directed",))  # what a policy has decided about running jobs
     scaling: Scaling = column("scaling")  # of rows, the scales of speeds, and the ends that a policy sets
     core_scale: CoreScale = column()  # scales of single cores
+    holds: HoldState = column("holding")  # of rows, when a policy has held them; of none where none can
     power: PowerState = column()  # of no group where power is not limited
     domains: DomainState = column()  # of none where no part of the machine has limits of its own
     stops: StopState = column()  # of no host where none are stopped for that
     host_log: HostLog = column(used=("n_host_log",))  # what has become of hosts that are stopped, or that fall asleep
     sleep: SleepState = column()  # of no host where none fall asleep
     functions: Ints  # (FUNCTIONS,): the allocator, a policy's score and account, the clock, a decision
-    hooks: Ints  # what only some runs do (``bls.engine.hooks``)
+    # What only some runs do (``bls.engine.hooks``): (ROLES,), the kernel that plays each role; (EVENTS + 1,) and (·,): those
+    # that subscribe to event e are ``subscribers[first_subscriber[e]:first_subscriber[e + 1]]``
+    roles: Ints
+    first_subscriber: Ints
+    subscribers: Ints

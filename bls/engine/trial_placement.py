@@ -1,7 +1,8 @@
 """Where jobs would be placed now, one beside the other, on a copy of what is free: nothing of the simulation changes.
 
-As ``bls.engine.features.planning.decided`` starts jobs that a policy has chosen, but that nothing is started. The state is one whose
-columns of what is free and what runs are copies (``bls.seen.trial``); of the jobs' columns those that are written are put back.
+As ``bls.engine.features.planning.decided`` starts jobs that a policy has chosen, but that nothing is started. The state is one
+whose columns of what is free and what runs are copies (``bls.seen.trial``); of the jobs' columns those that are written are put
+back.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ def begin_trial(state: BatchState) -> int:
     """Bring the copied profile to the present instant, as a pass does."""
     if state.settings.by_cores == 1:
         now = state.now_ns
-        call_hook(state.hooks[MOVE_PROFILE], (state, -1, now, now, 0))
+        call_hook(state.roles[MOVE_PROFILE], (state, -1, now, now, 0))
     return 0
 
 

@@ -7,13 +7,15 @@ forms, in plain numpy, sharing no code with the kernels that keep them.
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import numpy as np
 
 from bls.engine import state as b
 from bls.engine.checks import BatchChecks
+from bls.engine.features.order import FEATURES
 from bls.engine.features.power.validation import check_power_left, planned_ns
 from bls.engine.features.running.validation import check_releases, check_widths
-from bls.engine.features.sleep.validation import check_sleep
 from bls.engine.state import BatchState
 from traces.compiled import Array
 from traces.lifecycle import NEVER_RAN, RAN
@@ -42,14 +44,15 @@ class _Batch(BatchChecks):
         self._check_jobs()
         self._check_queue()
         owner, cores = self._check_held()
-        holder = np.full(self.n_cores, -1)
-        holder[cores] = owner
-        self._check_free(holder)
+        self.holder[cores] = owner
+        self._check_free(self.holder)
         self._check_ends()
         self._check_heaps()
         self._check_tallies()
-        if self.settings.sleeps == 1:
-            check_sleep(self, holder)
+        for feature in FEATURES:
+            if feature.check:
+                module, _, name = feature.check.partition(":")
+                getattr(import_module(module), name)(self)
         self.count("cores of overdue jobs", state.overdue_cores, int(jobs.held_cores[jobs.overdue == 1].sum()))
         if self.settings.by_cores == 1:
             what = "keeps a reservation that names no cores"

@@ -12,7 +12,6 @@ import numpy as np
 from bls import options as o
 from bls.engine import state as b
 from bls.engine.features.power.state import DomainState, PowerState, StopState
-from bls.engine.hooks import SET_STATES
 from bls.estimates import groups
 from bls.estimates.coverage import check_predicts
 from bls.estimates.history import LAST_TWO
@@ -154,7 +153,6 @@ class PowerPlan:
         }
         if self.slows:
             found |= {
-                "after_levels": SET_STATES,
                 "stretches": int(self.options.stretch_walltime),
                 "slow_order": SLOW[self.options.slow],
             }

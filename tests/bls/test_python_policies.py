@@ -299,6 +299,77 @@ def passes(order: Asks, jobs: list[Any], **options: Any) -> list[int]:
     return order.called
 
 
+class Holder:
+    """Holds jobs for a while as they come, and starts whatever else fits."""
+
+    name = "holder"
+
+    def __init__(self, held_for: list[int]) -> None:
+        self.held_for = held_for  # by row, ns; 0: never
+
+    def decide(self, view: View) -> Iterator[SeenJob]:
+        free = view.free_cores
+        for job in view.waiting:
+            due = job.submit_ns + self.held_for[job.row]
+            if job.submit_ns == view.now_ns < due:
+                view.hold(job)
+                view.wake_at(due)
+            elif job in view.on_hold and view.now_ns >= due:
+                view.release_hold(job)
+            if job not in view.on_hold and job.cores <= free:
+                free -= job.cores
+                yield job
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 9), st.integers(1, 9), st.integers(1, 4), st.integers(0, 20)), min_size=1, max_size=8
+    )
+)
+def test_holds_as_the_slow_way(rows: list[tuple[int, int, int, int]]) -> None:
+    rows = sorted(rows, key=lambda row: row[0])
+    jobs = [(k + 1, submit, run, cores, run) for k, (submit, run, cores, _) in enumerate(rows)]
+    order = Holder([S * hold for *_, hold in rows])
+    simulator = BatchSimulator(Workload.from_jobs(jobs), machine(4), order, allocator("first-fit"), recorded=True)
+    simulator.checks = 1
+    while simulator.advance(1):
+        pass
+    # Second by second: who may start and fits does, in the order of submits.
+    start, now = [-1] * len(rows), 0
+    while min(start) < 0:
+        free = 4 - sum(row[2] for row, at in zip(rows, start, strict=True) if 0 <= at <= now < at + row[1])
+        for k, (submit, _, cores, hold) in enumerate(rows):
+            if start[k] < 0 and submit + hold <= now and cores <= free:
+                start[k], free = now, free - cores
+        now += 1
+    assert simulator.column("start_ns").tolist() == [S * at for at in start]
+    for row, (submit, _, _, hold) in enumerate(rows):
+        said = f"held by the policy from {submit} s to {submit + hold} s" if hold else None
+        assert simulator.start_reasons.get(row) == said
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (lambda view: view.hold(first(view)), "the simulation is stuck at job 7, at 2 s: nothing runs or arrives any more, "
+         "and the batch policy holds it since 0 s, and releases no hold; 3 jobs wait"),
+        (lambda view: [view.hold(first(view)), first(view)][1:],
+         "batch policy mine, at 0 ns: decide() gave job 7, which it holds; allowed: release_hold() before"),
+        (lambda view: view.release_hold(first(view)),
+         "batch policy mine, at 0 ns: release_hold() was given job 7, which is not held"),
+        (lambda view: view.hold(7), "batch policy mine, at 0 ns: hold() was given 7; allowed: jobs of view.waiting"),
+    ],
+)  # fmt: skip
+def test_holds_that_cannot_be(answer: Callable[[View], Any], message: str) -> None:
+    def once(view: View) -> Any:
+        return (answer(view) if view.now_ns == 0 else None) or []
+
+    with pytest.raises(PluginError) as caught:
+        starts(JOBS, machine(4), always(once))
+    assert str(caught.value).startswith(message)
+
+
 def test_what_is_beyond_the_last_end_does_not_prolong_the_run() -> None:
     assert passes(Asks(lambda view, n: view.wake_at(10**15)), [(1, 0, 20, 1, 20)]) == [0, 20 * S]
 

@@ -17,7 +17,10 @@ from als.engine import hooks as a
 from als.engine.dag import hooks as graph_hooks
 from als.programs import drawing as program_drawing
 from bls.constraints.options import ConstraintOptions
-from bls.engine import hooks as b
+from bls.engine import initial_state
+from bls.engine.feature import Feature
+from bls.engine.features import order
+from bls.engine.hooks import ROLES
 from bls.machine.host_power import HostPower
 from bls.machine.platform import HostGroup, Platform
 from bls.power.options import Power
@@ -31,7 +34,7 @@ from traces.hooks import REFUSED, Hooks
 from traces.kernels import store
 
 TABLES = {
-    "batch": b.HOOKS,
+    "batch": ROLES,
     "application": a.HOOKS,
     "graphs": graph_hooks.HOOKS,
     "drawing": program_drawing.HOOKS,
@@ -40,9 +43,10 @@ TABLES = {
 
 JOBS = [(1, 0, 100, 200, 100), (2, 1, 50, 256, 60), (3, 2, 30, 4, 30), (4, 3, 10, 8, 20)]
 
-BY_CORES = {b.HOLD_POOL, b.HOLD_KEPT, b.HOLD_HOST, b.MOVE_PROFILE, b.EARLIEST, b.ROOM}
-HOSTS = {b.HOST_EVENTS, b.OUTAGES_SHORT, b.AGAIN}
-OTHERS = {b.OTHERS, b.NEXT_OTHER}
+#: The features of the batch engine, by what they are called where they are declared.
+_MODULES = (order.hold, order.hosts, order.planning, order.power, order.queue, order.running, order.sleep)
+NAMES = {one: name for module in _MODULES for name, one in vars(module).items() if isinstance(one, Feature)}
+HOSTS = {"OUTAGES", "RETRIES"}
 GRAPHS = {a.OPEN_GRAPH, a.SERVE_GRAPH}
 CHANGES = {a.CHANGE_GRAPH, a.STOP_GRAPH}
 WIDTHS = {a.RANK, a.RESIZE_GRAPH, a.LEAVE_GRAPH}
@@ -66,16 +70,24 @@ WISHES_MAP = '[default]\nphases = [{ kind = "loop", cores = 0.5 }]\n'
 
 
 @pytest.fixture
-def filled(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[int]]:
-    """Which slots of each table have been filled so far."""
-    found: dict[str, set[int]] = {name: set() for name in TABLES}
+def filled(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[Any]]:
+    """Which slots of each table have been filled so far; of the batch engine, which features runs have had."""
+    found: dict[str, set[Any]] = {name: set() for name in TABLES}
     for name, table in TABLES.items():
 
         def spy(wanted: Any, name: str = name, made: Callable[..., Any] = table.filled) -> Any:
             found[name] |= set(wanted)
             return made(wanted)
 
-        monkeypatch.setattr(table, "filled", spy)
+        if name != "batch":
+            monkeypatch.setattr(table, "filled", spy)
+    call_features = initial_state._call_features
+
+    def spy_on_features(state: Any, features: list[Feature]) -> None:
+        found["batch"] |= {NAMES[feature] for feature in features}
+        call_features(state, features)
+
+    monkeypatch.setattr(initial_state, "_call_features", spy_on_features)
     for cached in (a._table, graph_hooks.table):
         cached.cache_clear()
     yield found
@@ -90,29 +102,29 @@ def simulated(**options: Any) -> Any:
     return result
 
 
-def test_a_plain_run_fills_no_slot(filled: dict[str, set[int]]) -> None:
+def test_a_plain_run_fills_no_slot(filled: dict[str, set[Any]]) -> None:
     for options in ({}, {"backfill": "easy"}, {"als": "gss", "variation": 0.25}, {"als": "recorded", "bls": "sjf"}):
         simulated(**options)
     assert filled == {name: set() for name in TABLES}
 
 
-def test_drained_hosts_and_presets_fill_their_slots(filled: dict[str, set[int]], tmp_path: Path) -> None:
+def test_drained_hosts_and_presets_fill_their_slots(filled: dict[str, set[Any]], tmp_path: Path) -> None:
     bridge.simulate(replace(Workload.from_jobs(JOBS), preset=np.array([1, 0, 0, 0])))
-    assert filled["batch"] == {b.PRESETS}
+    assert filled["batch"] == {"PRESETS"}
     path = tmp_path / "nodes.csv"
     path.write_text("host,down_s,up_s,state\n0,10,20,drain\n")
     simulated(constraints=ConstraintOptions(failures=str(path)))
-    assert filled["batch"] == {*HOSTS, *OTHERS, b.TAKE_UP, b.GIVE_UP, b.DRAIN, b.PRESETS}
+    assert filled["batch"] == {*HOSTS, "HOLDERS", "DRAINS", "PRESETS"}
 
 
 #: What applications have a use for that are told something.
-TOLD = {
-    b.HINT: {"application": {a.SERVE_LAST}},
-    b.HINT_AS_DECIDED: {"application": {a.SERVE_LAST}},
-    b.RESIZE: {"application": {a.SERVE_LAST, a.RANK}},
-    b.TOGETHER: {"application": {a.SERVE_LAST, a.RANK}},
-    b.DIRECT: {},
-    b.SET_STATES: {},
+TOLD: dict[str, dict[str, set[Any]]] = {
+    "TOGETHER": {"application": {a.SERVE_LAST, a.RANK}},
+    "HINTS": {"application": {a.SERVE_LAST}},
+    "HINTS_AS_DECIDED": {"application": {a.SERVE_LAST}},
+    "WIDTHS": {"application": {a.SERVE_LAST, a.RANK}},
+    "DIRECTS": {},
+    "SLOWS": {},
 }
 
 #: What runs fill in which running jobs receive commands, and applications are kept.
@@ -131,50 +143,54 @@ def sleeping() -> dict[str, Any]:
 
 
 MALLEABLE = ConstraintOptions(malleable="1")
-GIVES = {b.TAKE_UP, b.GIVE_UP, b.RELEASE}
-PARTS = {b.PLAN, *BY_CORES, *OTHERS, b.LIMITS, b.DOMAIN_OFFER}
+GIVES = {"HOLDERS", "RELEASES"}
+SLOWED = {"LIMITS", "EASY", "SLOWS", "TELLS"}
+DIRECTED = {"HOLDS", "DECIDES", "DIRECTS", "RETRIES", "TELLS", "OTHERS"}
+PARTS = {"PLANS_AHEAD", "BY_CORES", "LIMITS", "PARTS"}
 BATCH_CASES: dict[str, tuple[dict[str, Any], set[int]]] = {
-    "planning": ({"backfill": "3"}, {b.PLAN}),
-    "keeping": ({"backfill": "conservative"}, {b.PLAN, *OTHERS}),
-    "by cores": ({"allocator": "contiguous", "backfill": "easy"}, {b.PLAN, *BY_CORES}),
-    "hosts": ({"constraints": ConstraintOptions(failures="mtbf:1d,mttr:1h")}, {*HOSTS, *OTHERS}),
-    "predictions": ({"estimates": "last-two", "backfill": "easy"}, {b.PREDICT, b.LEARN}),
-    "promises": ({"estimates": "application", "backfill": "easy"}, {b.HEAR}),
-    "an order": ({"bls": "wfp3"}, {b.ORDER}),
+    "planning": ({"backfill": "3"}, {"PLANS_AHEAD"}),
+    "keeping": ({"backfill": "conservative"}, {"PLANS_AHEAD", "OTHERS"}),
+    "by cores": ({"allocator": "contiguous", "backfill": "easy"}, {"PLANS_AHEAD", "BY_CORES"}),
+    "hosts": ({"constraints": ConstraintOptions(failures="mtbf:1d,mttr:1h")}, HOSTS),
+    "predictions": ({"estimates": "last-two", "backfill": "easy"}, {"PREDICTS"}),
+    "promises": ({"estimates": "application", "backfill": "easy"}, {"PROMISES"}),
+    "an order": ({"bls": "wfp3"}, {"SCORES"}),
     "releases": ({"rules": Rules(coordination="release")}, GIVES),
     "releases by cores": ({"rules": Rules(coordination="release"), "allocator": "contiguous"},
-                          {b.PLAN, *BY_CORES, *GIVES}),
-    "hints": ({"rules": Rules(coordination="hint")}, {*GIVES, b.HINT}),
-    "widths": ({"rules": Rules(resize="expand+shrink"), "constraints": MALLEABLE}, {*GIVES, b.RESIZE}),
-    "molding": ({"rules": Rules(resize="mold"), "constraints": MALLEABLE}, {b.MOLD}),
-    "molding beside reservations": ({"rules": Rules("3", resize="mold"), "constraints": MALLEABLE}, {b.MOLD_BESIDE, b.PLAN}),
-    "hinting": ({"bls": LastOfEach(), "rules": Rules(coordination="hint")}, {b.CHOSEN, *GIVES, b.HINT_AS_DECIDED, *OTHERS}),
+                          {"PLANS_AHEAD", "BY_CORES", *GIVES}),
+    "hints": ({"rules": Rules(coordination="hint")}, {*GIVES, "HINTS", "TELLS"}),
+    "widths": ({"rules": Rules(resize="expand+shrink"), "constraints": MALLEABLE}, {*GIVES, "WIDTHS", "TELLS"}),
+    "molding": ({"rules": Rules(resize="mold"), "constraints": MALLEABLE}, {"MOLDS"}),
+    "molding beside reservations": ({"rules": Rules("3", resize="mold"), "constraints": MALLEABLE},
+                                    {"MOLDS_BESIDE", "PLANS_AHEAD"}),
+    "hinting": ({"bls": LastOfEach(), "rules": Rules(coordination="hint")},
+                {"DECIDES", "HOLDS", *GIVES, "HINTS_AS_DECIDED", "TELLS", "OTHERS"}),
     "hints and widths": ({"rules": Rules(resize="expand", coordination="hint"), "constraints": MALLEABLE},
-                         {*GIVES, b.HINT, b.RESIZE, b.TOGETHER}),
-    "directing": ({"bls": Director(1)}, {b.CHOSEN, b.DIRECT, b.AGAIN, *OTHERS}),
-    "holding": (limited("hold"), {b.LIMITS, b.POWER_PLAN, *OTHERS}),
-    "slowing": (limited("dvfs"), {b.LIMITS, b.POWER_PLAN, b.SET_STATES, *OTHERS}),
-    "slowing beside a reservation": (limited("dvfs") | {"backfill": "easy"}, {b.LIMITS, b.SET_STATES, b.POWER_PLAN, *OTHERS}),
-    "slowing by cores": (limited("dvfs") | {"backfill": "2"}, {b.LIMITS, b.SET_STATES, b.PLAN, *BY_CORES, *OTHERS}),
-    "slowing one by one": (limited("dvfs:slow=fewest"), {b.LIMITS, b.POWER_PLAN, b.SET_STATES, *OTHERS}),
-    "limits to a part": (limited("dvfs", "hosts:0-1"), {*PARTS, b.SET_STATES}),
+                         {*GIVES, "HINTS", "WIDTHS", "TOGETHER", "TELLS"}),
+    "directing": ({"bls": Director(1)}, DIRECTED),
+    "holding": (limited("hold"), {"LIMITS", "EASY"}),
+    "slowing": (limited("dvfs"), SLOWED),
+    "slowing beside a reservation": (limited("dvfs") | {"backfill": "easy"}, SLOWED),
+    "slowing by cores": (limited("dvfs") | {"backfill": "2"}, {*SLOWED, "BY_CORES", "PLANS_AHEAD"} - {"EASY"}),
+    "slowing one by one": (limited("dvfs:slow=fewest"), SLOWED),
+    "limits to a part": (limited("dvfs", "hosts:0-1"), {*PARTS, "SLOWS", "TELLS"}),
     "deciding under limits to a part": (limited("hold", "hosts:0-1") | {"bls": Director(0)},
-                                        {*PARTS, b.CHOSEN, b.DIRECT, b.AGAIN} - {b.PLAN}),
-    "stopping": (limited("stop:off"), {b.STOP_HOSTS, *OTHERS}),
-    "sleeping": (sleeping(), {b.HOSTS_SLEEP, b.PLACE_AWAKE, b.SLOT_AWAKE, b.BOOT_HOSTS}),
-    "deciding": ({"bls": Eager()}, {b.CHOSEN, *OTHERS}),
-    "rejecting": ({"bls": "reject", "als": "recorded"}, {b.TURN_AWAY}),
+                                        {*PARTS, *DIRECTED} - {"PLANS_AHEAD"}),
+    "stopping": (limited("stop:off"), {"STOPS"}),
+    "sleeping": (sleeping(), {"SLEEPS"}),
+    "deciding": ({"bls": Eager()}, {"DECIDES", "OTHERS", "HOLDS"}),
+    "rejecting": ({"bls": "reject", "als": "recorded"}, {"TURNS_AWAY"}),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("case", BATCH_CASES)
-def test_a_feature_of_the_batch_level_fills_its_slots(case: str, filled: dict[str, set[int]]) -> None:
+def test_a_feature_of_the_batch_level_fills_its_slots(case: str, filled: dict[str, set[Any]]) -> None:
     options, wanted = BATCH_CASES[case]
     simulated(**options)
     assert filled["batch"] == wanted
     others = {name: slots for name, slots in filled.items() if name != "batch" and slots}
-    told = next(iter(wanted & TOLD.keys()), -1)
-    assert others == (TOLD[told] | {"inline": KEPT} if told >= 0 else {})
+    told = next((name for name in TOLD if name in wanted), "")
+    assert others == (TOLD[told] | {"inline": KEPT} if told else {})
 
 
 SQUARE = ("square:period=10m,low=0.5,cores=0-63",)
@@ -183,7 +199,7 @@ EQUAL, EVOLVE = ({"rules": Rules(resize=way), "constraints": MALLEABLE} for way 
 WIDE = {a.SERVE_LAST, a.RANK}
 
 #: A map, options (those of the level among them), and the slots that are filled.
-APPLICATION_CASES: dict[str, tuple[str, dict[str, Any], dict[str, set[int]]]] = {
+APPLICATION_CASES: dict[str, tuple[str, dict[str, Any], dict[str, set[Any]]]] = {
     "a choice": ("", {"als": "select:gss,fac"}, {"application": {a.SELECT}}),
     "speeds": ("", {"speeds": SQUARE}, {"inline": {i.SPEEDS, i.VARYING}, "application": set()}),
     "graphs": (GRAPH_MAP, {}, {"application": GRAPHS, "drawing": {0}, "inline": {i.GRAPHS}, "graphs": set()}),
@@ -196,15 +212,15 @@ APPLICATION_CASES: dict[str, tuple[str, dict[str, Any], dict[str, set[int]]]] = 
     "a network, and who waits": (GRAPH_MAP, {"network": "lv08", "rules": Rules(coordination="hint")},
                                  {"inline": {i.GRAPHS, i.REACH}}),
     "wishes that are not followed": (WISHES_MAP, EQUAL,
-                                     {"batch": {*GIVES, b.RESIZE}, "application": WIDE, "inline": KEPT}),
+                                     {"batch": {*GIVES, "WIDTHS", "TELLS"}, "application": WIDE, "inline": KEPT}),
     "wishes": (WISHES_MAP, EVOLVE,
-               {"batch": {*GIVES, b.RESIZE, b.WISH}, "application": {*WIDE, a.WISH}, "inline": {i.WISHES, *KEPT}}),
+               {"batch": {*GIVES, "WIDTHS", "TELLS", "REQUESTS"}, "application": {*WIDE, a.WISH}, "inline": {i.WISHES, *KEPT}}),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("case", APPLICATION_CASES)
 def test_a_feature_of_the_application_level_fills_its_slots(
-    case: str, filled: dict[str, set[int]], tmp_path: Path
+    case: str, filled: dict[str, set[Any]], tmp_path: Path
 ) -> None:
     applications, options, wanted = APPLICATION_CASES[case]
     level = {name: value for name, value in options.items() if name in ("speeds", "network")}
@@ -218,9 +234,10 @@ def test_a_feature_of_the_application_level_fills_its_slots(
         assert {name for name, slots in filled.items() if slots} == {name for name, slots in wanted.items() if slots}
 
 
-def test_every_slot_of_every_table_is_filled_by_a_case_here() -> None:
-    batch = set().union(*(wanted for _, wanted in BATCH_CASES.values())) | {b.CHOSEN, b.PRESETS, b.WISH, b.DRAIN}
-    assert batch == set(b.HOOKS.slots)
+def test_every_feature_and_every_slot_of_every_table_is_in_a_case_here() -> None:
+    assert NAMES.keys() == set(order.FEATURES)
+    batch = set().union(*(wanted for _, wanted in BATCH_CASES.values())) | {"PRESETS", "REQUESTS", "DRAINS"}
+    assert batch == set(NAMES.values()) - {"DEPENDENCIES", "SWITCHES"}
     assert GRAPHS | CHANGES | WIDTHS | {a.SELECT, a.SERVE_LAST, a.WISH} == set(a.HOOKS.slots)
     assert {i.SPEEDS, i.VARYING, i.GRAPHS, *KEPT, i.WISHES} == set(i.HOOKS.slots)
 

@@ -1,25 +1,32 @@
 """Hosts that go down and come back: by failure, which nobody knows in advance, and by maintenance, which is planned.
 
-Or they are drained (``bls.engine.features.hosts.drains``), which nobody knows in advance either. A host may be down for several of
-these reasons at once; it is up when none holds. In the profile of free cores a host that has failed or is drained is gone for
-good until it is back, and one in maintenance until the end of it.
+Or they are drained (``bls.engine.features.hosts.drains``), which nobody knows in advance either. A host may be down for several
+of these reasons at once; it is up when none holds. In the profile of free cores a host that has failed or is drained is gone
+for good until it is back, and one in maintenance until the end of it.
 """
 
 from __future__ import annotations
 
 from bls.engine import state as b
 from bls.engine.heaps import drop_top, push
-from bls.engine.hooks import DRAIN, HOLD_HOST, HOOK, HOSTS_SLEEP, STOP_HOSTS, call_hook
+from bls.engine.hooks import HOLD_HOST, HOOK, HOST, call_hook, publish
 from bls.engine.job_lifecycle import arrive, count_cores, set_host_free
 from bls.engine.jobs import copy_given
 from bls.engine.kept_reservations import drop_plan
 from bls.engine.state import BatchState
+from bls.engine.status import BatchStatus
 from traces.compiled import compiled
 
 
 @compiled(HOOK)
-def outages_short(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
-    """Whether (1 or 0) a host that is repaired at ``begin`` has no further failure in its list.
+def next_host_event(state: BatchState, _job: int, before: int, _stop: int, sign: int) -> int:
+    """The next instant at which a host goes down or comes back; ``begin`` if ``sign`` is 0."""
+    return int(state.host_events.ns[0]) if sign != 0 and state.host_events.n > 0 else before
+
+
+@compiled(inner=True)
+def _lists_end(state: BatchState, now: int) -> bool:
+    """Whether a host that is repaired now has no further failure in its list.
 
     Lists of maintenance and of drains, behind those of failures, are whole.
     """
@@ -28,15 +35,15 @@ def outages_short(state: BatchState, _job: int, now: int, _stop: int, _sign: int
         if state.host_events.ns[k] <= now and state.host_events.key[k] < n_hosts:
             v = state.host_events.key[k]
             if state.host_status.next_outage[v] + 1 >= state.outage_first[v + 1]:
-                return 1
-    return 0
+                return True
+    return False
 
 
 @compiled(inner=True)
 def gone(state: BatchState, host: int, begin: int, stop: int, sign: int) -> None:
     """Take a host's cores from the profile for [begin, stop), or give them back."""
     if state.settings.by_cores == 1:
-        call_hook(state.hooks[HOLD_HOST], (state, host, begin, stop, sign))
+        call_hook(state.roles[HOLD_HOST], (state, host, begin, stop, sign))
     else:
         count_cores(state.profile, begin, stop, sign * (state.host_first[host + 1] - state.host_first[host]))
 
@@ -60,23 +67,16 @@ def _until(state: BatchState, host: int) -> int:
     return int(until)
 
 
-@compiled(inner=True)
-def _call_hooks(state: BatchState, host: int, now: int, sign: int) -> None:
-    """What follows where a host goes down (-1), or has come back (1)."""
-    if state.stops.host.state.size > 0:
-        call_hook(state.hooks[STOP_HOSTS], (state, host, now, now, sign))
-    if state.settings.sleeps == 1:
-        call_hook(state.hooks[HOSTS_SLEEP], (state, host, now, now, sign))
-    if state.settings.releases == b.BY_DRAIN:
-        call_hook(state.hooks[DRAIN], (state, host, now, now, sign))
-
-
 @compiled(HOOK)
 def handle_host_events(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """Repairs, then outages, of the present instant, ``begin``. No job runs on a host that goes down: it has ended."""
     settings, status = state.settings, state.host_status
     n_hosts = state.host_first.size - 1
     n = state.outage_first.size - 1
+    if settings.more_outages == 1 and _lists_end(state, now):
+        return BatchStatus.OUTAGES_SHORT
+    if state.host_events.n > 0 and state.host_events.ns[0] <= now:
+        state.changed = 1
     while state.host_events.n > 0 and state.host_events.ns[0] <= now:
         key = state.host_events.key[0]
         if key >= n + 2 * n_hosts and state.presets_left > 0:
@@ -108,7 +108,7 @@ def handle_host_events(state: BatchState, _job: int, now: int, _stop: int, _sign
         after = _until(state, host)
         sign = int(before > 0) - int(after > 0)
         if sign < 0:
-            _call_hooks(state, host, now, sign)  # it is stopped or asleep no more, but down
+            publish(state, HOST, host, now, now, sign)  # it is stopped or asleep no more, but down
         if (settings.plans == 1 or settings.by_cores == 1) and after != before:
             gone(state, host, now, before, 1)
             gone(state, host, now, after, -1)
@@ -116,7 +116,7 @@ def handle_host_events(state: BatchState, _job: int, now: int, _stop: int, _sign
             set_host_free(state, host, sign)
             state.n_down -= sign
         if sign > 0:
-            _call_hooks(state, host, now, sign)
+            publish(state, HOST, host, now, now, sign)
     return 0
 
 

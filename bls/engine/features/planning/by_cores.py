@@ -61,7 +61,7 @@ def _planned_cores(state: BatchState) -> int:
 
 @compiled(HOOK)
 def room(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
-    """Whether the arrays have room for whatever one pass may write, as a ``BatchStatus``."""
+    """Before a pass: 0 if the arrays have room for whatever it may write, else a ``BatchStatus``."""
     settings = state.settings
     # A start or a reservation makes two slices at the most; so do an end and what happens to a host.
     steps = 2 * settings.power_stairs
@@ -87,4 +87,4 @@ def room(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> i
         return BatchStatus.PROFILE_FULL
     if state.kept_used + planned > state.kept.lo.size:
         return BatchStatus.POOL_FULL
-    return BatchStatus.RUNNING
+    return 0

@@ -9,9 +9,21 @@ from bls.engine.job_starts import held_back, start, suggest_now
 from bls.engine.named_cores import put_named, refuse
 from bls.engine.power_of_jobs import MACHINE, cores_mw, fits_within, least_mw, room_mw
 from bls.engine.queue import waiting_from
+from bls.engine.signatures import DECIDE
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
-from traces.compiled import compiled
+from traces.compiled import compiled, value_from
+
+_decide = value_from(DECIDE)
+
+
+@compiled(HOOK)
+def decide_in_python(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
+    """Before a pass: have the policy decide, once; returns 0, or a ``BatchStatus``."""
+    if state.n_chosen >= 0:
+        return 0
+    decide = _decide(state.functions[b.DECIDE_AT])
+    return 0 if decide(now) == 0 else BatchStatus.DECIDE_FAILED
 
 
 @compiled(inner=True)

@@ -56,18 +56,18 @@ def _narrower(state: BatchState, job: int, free: int, begin: int) -> int:
 
 @compiled(HOOK)
 def mold(state: BatchState, job: int, _begin: int, reserved: int, _sign: int) -> int:
-    """Give a job that waits, and no other before it, the width with which it starts in this pass; returns it.
+    """Give a job that waits, and no other before it, the width with which it starts in this pass; returns 0.
 
     ``stop`` is when it could start with what it asks for, if it does not fit now, and has a reservation.
     """
     jobs, asked, free = state.jobs, state.jobs.cores[job], _free(state, job)
     if jobs.min_cores[jobs.origin[job]] == jobs.max_cores[jobs.origin[job]]:
-        return int(asked)
+        return 0
     begin = reserved if state.settings.plans == 1 else b.NEVER
     width = _wider(state, job, free) if asked <= free else _narrower(state, job, free, begin)
     if width != asked:
         _change(state, job, width)
-    return int(width)
+    return 0
 
 
 @compiled(inner=True)

@@ -10,7 +10,7 @@ doi:10.1109/71.932708 (conservative, compression).
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.hooks import EARLIEST, HOLD_KEPT, HOOK, MOLD_BESIDE, SLOT_AWAKE, call_hook
+from bls.engine.hooks import EARLIEST, HOLD_KEPT, HOOK, SLOT_AWAKE, WIDTH, call_hook
 from bls.engine.job_lifecycle import count_cores, earliest_by_counts, hold_pool
 from bls.engine.job_starts import held_back, start, suggest, why_now
 from bls.engine.kept_reservations import drop_slot, drop_slots
@@ -88,12 +88,12 @@ def _slot(state: BatchState, job: int, before: int, is_copied: bool) -> int:
     if state.settings.by_cores == 0:
         slot = earliest_by_counts(state, state.jobs.cores[job], state.jobs.estimate_ns[job], before, is_copied)
     else:
-        slot = call_hook(state.hooks[EARLIEST], (state, job, now, before, 0))
+        slot = call_hook(state.roles[EARLIEST], (state, job, now, before, 0))
         if slot == b.NEVER and now + 1 < before < b.ALWAYS:
             # An allocator that now refuses what it chose before.
-            slot = call_hook(state.hooks[EARLIEST], (state, job, now, b.ALWAYS, 0))
+            slot = call_hook(state.roles[EARLIEST], (state, job, now, b.ALWAYS, 0))
     if slot == now and state.n_away > 0:
-        slot = call_hook(state.hooks[SLOT_AWAKE], (state, job, now, before, 1 if is_copied else 0))
+        slot = call_hook(state.roles[SLOT_AWAKE], (state, job, now, before, 1 if is_copied else 0))
     return int(slot)
 
 
@@ -133,7 +133,7 @@ def _reserve(state: BatchState, job: int, slot: int, is_copied: bool) -> None:
         copy_first(state.kept.hi[at:], state.pool.hi[used:], count)
         jobs.plan_first[job], jobs.plan_count[job] = at, count
         state.kept_used = at + count
-        call_hook(state.hooks[HOLD_KEPT], (state, job, slot, stop, -1))
+        call_hook(state.roles[HOLD_KEPT], (state, job, slot, stop, -1))
     else:
         count_cores(state.profile, slot, stop, -jobs.cores[job])
     jobs.slot_ns[job] = slot
@@ -163,7 +163,7 @@ def plan(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> 
             break
         limited = held_back(state, job)
         if settings.molds == 1 and not blocked and not limited:
-            given_up = call_hook(state.hooks[MOLD_BESIDE], (state, job, 1 if is_copied else 0, 0, 0))
+            given_up = call_hook(state.roles[WIDTH], (state, job, 1 if is_copied else 0, 0, 0))
             hull, moved = max(hull, given_up), max(moved, given_up)
         length, p, kept = planned_ns(state, job), jobs.partition[job], jobs.slot_ns[job]
         stopped = partitions.blocked[p] >= max(depth, 1)  # no more reservations

@@ -11,7 +11,7 @@ from bls.engine import state as b
 from bls.engine.features.power.limits import room_in_pass
 from bls.engine.features.running.directed import expect
 from bls.engine.heaps import drop_top, push
-from bls.engine.hooks import HOOK, MOLD, call_hook
+from bls.engine.hooks import HOOK, WIDTH, call_hook
 from bls.engine.job_lifecycle import under_way
 from bls.engine.job_starts import held_back, start, suggest, why_now
 from bls.engine.planned_time import planned_ns
@@ -57,7 +57,7 @@ def _set_shadow(state: BatchState, job: int) -> int:
 
 @compiled(HOOK)
 def plan_with_power(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> int:
-    """A pass with one reservation or none, by counts; ``begin`` and the result are as of ``bls.engine.features.planning.plan_ahead``."""
+    """A pass with one reservation or none, by counts: as ``bls.engine.features.planning.plan_ahead.plan``."""
     settings, jobs = state.settings, state.jobs
     now, blocked, waits, extra_mw, place = state.now_ns, False, False, 0, -1
     state.blocked_head = -1
@@ -76,7 +76,8 @@ def plan_with_power(state: BatchState, _job: int, n_order: int, _stop: int, _sig
         if settings.molds == 1 and not blocked:
             if not fits and settings.max_reservations > 0:
                 extra_mw = _set_shadow(state, job)
-            n = call_hook(state.hooks[MOLD], (state, job, 0, state.shadow_ns, 0))
+            call_hook(state.roles[WIDTH], (state, job, 0, state.shadow_ns, 0))
+            n = jobs.cores[job]
             mw = least_mw(state, job)
             fits = n <= free and mw <= room_in_pass(state)
         if not fits:

@@ -31,6 +31,12 @@ def _plan_limit(state: BatchState, domain: int, k: int, now: int, sign: int) -> 
 
 
 @compiled(HOOK)
+def next_change(state: BatchState, _job: int, before: int, _stop: int, _sign: int) -> int:
+    """When limits are known next, are over, or a host that is stopped has shut down or booted."""
+    return int(min(before, state.power_at_ns))
+
+
+@compiled(HOOK)
 def change_limits(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """Limits that are known from the present instant on, ``begin``, or are over."""
     settings, power, limits = state.settings, state.power, state.domains.limit_mw

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from bls.engine import state as b
 from bls.engine.features.running.directed import direct_running, expect
-from bls.engine.hooks import HEAR, HOOK, call_hook
+from bls.engine.hooks import END_KNOWN, HOOK, publish
 from bls.engine.job_lifecycle import under_way
 from bls.engine.kept_reservations import drop_plan
 from bls.engine.power_of_jobs import MACHINE, drawn_mw, held_in, left_mw, planned_state, speed_in, sum_within
@@ -193,8 +193,7 @@ def _expect_at_full_speed(state: BatchState, now: int) -> None:
         job = state.running.key[k]
         if jobs.start_ns[job] >= now and state.scaling.power_state[job] == 0:  # else a pass before has told it
             expect(state, job, jobs.start_ns[job] + jobs.estimate_ns[job])
-            if state.settings.promises == 1:
-                call_hook(state.hooks[HEAR], (state, job, 0, 0, 0))
+            publish(state, END_KNOWN, job, 0, 0, 0)
     for k in range(state.n_started):
         job = state.started[k]
         expect(state, job, jobs.start_ns[job] + jobs.estimate_ns[job])

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.heaps import drop_top
-from bls.engine.hooks import HOOK, HOST_EVENTS, LIMITS, STOP_HOSTS, call_hook
+from bls.engine.heaps import drop_top, push
+from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import arrive, send_away
 from bls.engine.kept_reservations import drop_slot
 from bls.engine.planned_time import planned_ns
 from bls.engine.state import BatchState
+from traces.base.time import MAX_NS
 from traces.compiled import compiled
 
 
 @compiled(HOOK)
 def next_other(state: BatchState, _job: int, _begin: int, _stop: int, sign: int) -> int:
-    """The next instant of something rarer than an end or an arrival; without outages and wake-ups if ``sign`` is 0."""
-    t = state.power_at_ns
-    if sign != 0:
-        t = min(t, state.wake_ns)
-        if state.host_events.n > 0:
-            t = min(t, state.host_events.ns[0])
+    """The next instant of a later arrival, a withdrawal, a window, or unless ``sign`` is 0 a wake-up."""
+    t = state.wake_ns if sign != 0 else b.NEVER
     if state.arriving.n > 0:
         t = min(t, state.arriving.ns[0])
     if state.next_boundary < state.boundaries.size:
@@ -49,13 +46,6 @@ def _withdraw(state: BatchState, now: int) -> None:
 def others(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """What happens at an instant, ``begin``, between its ends and the arrivals of jobs that come by themselves."""
     jobs = state.jobs
-    if state.host_events.n > 0 and state.host_events.ns[0] <= now:
-        call_hook(state.hooks[HOST_EVENTS], (state, -1, now, now, 0))
-        state.changed = 1
-    if state.stops.host.state.size > 0:
-        call_hook(state.hooks[STOP_HOSTS], (state, -1, now, now, 0))
-    elif state.power_at_ns <= now:
-        call_hook(state.hooks[LIMITS], (state, -1, now, now, 0))
     while state.next_boundary < state.boundaries.size and state.boundaries[state.next_boundary] <= now:
         state.next_boundary += 1
         state.changed = 1
@@ -77,4 +67,31 @@ def others(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> in
     if state.wake_ns <= now:
         state.wake_ns = b.NEVER
         state.changed = 1
+    return 0
+
+
+@compiled(HOOK)
+def let_children_come(state: BatchState, job: int, now: int, _stop: int, _sign: int) -> int:
+    """A job will not run any more: those that wait for it may arrive."""
+    jobs, origin = state.jobs, state.jobs.origin[job]
+    for k in range(state.child_first[origin], state.child_first[origin + 1]):
+        child = state.child_row[k]
+        if jobs.why[child] == b.NEVER_STARTED and jobs.state[child] == b.CANCELLED:
+            continue  # withdrawn before it could arrive
+        if state.unmet.size > 0:
+            state.unmet[child] -= 1
+            if state.unmet[child] > 0:
+                continue  # another job must end before, too
+            jobs.depends_on[child] = origin  # the last of them
+        think = min(jobs.think_ns[child], MAX_NS - now)
+        push(state.arriving, max(jobs.begin_ns[child], now + think), child)
+    return 0
+
+
+@compiled(HOOK)
+def wait_for_switches(state: BatchState, job: int, now: int, _stop: int, _sign: int) -> int:
+    """A job joins the queue that accepts more switches later: a pass is made then if it still waits."""
+    wait = state.settings.switch_wait_ns
+    if state.jobs.switch_limit[job] > 0 and 0 < wait < b.NEVER - now:
+        push(state.arriving, now + wait, state.jobs.number.size + job)
     return 0

@@ -5,6 +5,7 @@ What a job draws is predicted as it joins the queue, from jobs of the same user;
 
 from __future__ import annotations
 
+from bls.engine import state as b
 from bls.engine.hooks import HOOK
 from bls.engine.state import BatchState
 from traces.base.scale import WHOLE
@@ -48,9 +49,20 @@ def predict(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) ->
 
 
 @compiled(HOOK)
+def predict_again(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
+    """An attempt that joins again knows of all jobs that have ended by now, and not only of those before it."""
+    while state.n_predicted < state.n_rows:
+        predict(state, state.n_predicted, now, now, 0)
+        state.n_predicted += 1
+    return 0
+
+
+@compiled(HOOK)
 def learn(state: BatchState, job: int, now: int, _stop: int, _sign: int) -> int:
     """Remember how long a job has run that ends at ``begin``, and what it has drawn."""
     history, seen, origin = state.history, state.power.seen, state.jobs.origin[job]
+    if state.jobs.state[job] != b.COMPLETED and state.jobs.state[job] != b.KILLED:
+        return 0
     most = history.shape[1] - 1
     if seen.shape[0] > 0 and state.power.alike[origin] >= 0:
         alike = state.power.alike[origin]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.hooks import HOOK, HOST_EVENTS, call_hook
+from bls.engine.hooks import HOOK, INSTANT, publish
 from bls.engine.job_starts import start, suggest_now
+from bls.engine.scheduling_pass import prepare
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.compiled import compiled
@@ -14,9 +15,13 @@ from traces.compiled import compiled
 def start_presets(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
     """Put the jobs that run from the start on the machine, before any other is thought of; those without room wait.
 
-    Returns a ``BatchStatus``.
+    They run already: that is nothing to decide. Returns 0, or a ``BatchStatus``.
     """
-    jobs = state.jobs
+    jobs, settings = state.jobs, state.settings
+    if state.presets_left == 0:
+        return 0
+    if settings.plans == 1 or settings.by_cores == 1:
+        prepare(state)
     for k in range(state.arrivals.size):
         job = state.arrivals[k]
         if jobs.begin_ns[job] > state.now_ns:
@@ -27,6 +32,7 @@ def start_presets(state: BatchState, _job: int, _begin: int, _stop: int, _sign: 
         if count != 0 and not start(state, job, count, b.BY_PRESET):
             return BatchStatus.ALLOCATOR_FAULT
     state.presets_left = 0
-    if state.settings.releases == b.BY_DRAIN:
-        call_hook(state.hooks[HOST_EVENTS], (state, -1, state.now_ns, state.now_ns, 0))  # those that are drained now
-    return BatchStatus.RUNNING
+    state.changed = 1
+    if settings.releases == b.BY_DRAIN:
+        publish(state, INSTANT, -1, state.now_ns, state.now_ns, 0)  # hosts that are drained now
+    return 0

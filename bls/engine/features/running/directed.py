@@ -12,7 +12,7 @@ from __future__ import annotations
 from bls.engine import state as b
 from bls.engine.features.running.reached import end_as_directed, hears, set_stop_again, stretch_walltime, write_down
 from bls.engine.heaps import move
-from bls.engine.hooks import HEAR, HOOK, call_hook
+from bls.engine.hooks import END_KNOWN, HOOK, publish
 from bls.engine.job_lifecycle import hold_until
 from bls.engine.kept_reservations import drop_plan
 from bls.engine.planned_time import scaled
@@ -144,8 +144,7 @@ def _direct(state: BatchState, job: int, now: int, first: int, stop: int) -> boo
             return False
     if jobs.run_ns[job] >= 0:
         _end_anew(state, job)
-        if state.settings.promises == 1:
-            call_hook(state.hooks[HEAR], (state, job, 0, 0, 0))
+        publish(state, END_KNOWN, job, 0, 0, 0)
         return True
     hears(state, job, begin)
     return True

@@ -8,13 +8,21 @@ from __future__ import annotations
 
 from bls.engine import state as b
 from bls.engine.heaps import move, remove_keys
+from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import set_stop
 from bls.engine.job_starts import held_back
 from bls.engine.planned_time import scaled
 from bls.engine.queue import next_in_order
 from bls.engine.state import BatchState
+from bls.engine.status import BatchStatus
 from traces.base.time import MAX_NS
 from traces.compiled import compiled
+
+
+@compiled(HOOK)
+def room(state: BatchState, _job: int, _now: int, _stop: int, _sign: int) -> int:
+    """Before a pass: 0 if the table of commands has room for all that may follow, else a status."""
+    return BatchStatus.TOLD_FULL if state.n_told + state.settings.max_told > state.told.job.size else 0
 
 
 @compiled(inner=True)

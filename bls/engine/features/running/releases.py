@@ -9,7 +9,7 @@ from __future__ import annotations
 from bls.engine import state as b
 from bls.engine.features.running.reached import behind_last_working, walltime_end
 from bls.engine.heaps import drop_top, push
-from bls.engine.hooks import HOOK, HOSTS_SLEEP, WISH, call_hook
+from bls.engine.hooks import FREED, HOOK, REQUESTED, publish
 from bls.engine.job_lifecycle import account_for, hold_pool, is_open, next_down_ns, planned_until, set_free, tally
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
@@ -59,17 +59,25 @@ def give_up(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) ->
 
 
 @compiled(HOOK)
+def next_release(state: BatchState, _job: int, before: int, _stop: int, _sign: int) -> int:
+    """The next instant at which a running job releases cores, or requests others."""
+    return int(min(before, state.releasing.ns[0])) if state.releasing.n > 0 else before
+
+
+@compiled(HOOK)
 def handle_releases(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
-    """All releases of the present instant, ``begin``, job by job; then the wishes of jobs. Returns a ``BatchStatus``."""
+    """All releases of the present instant, ``begin``, job by job; then the wishes of jobs. Returns 0, or a status."""
     n_cores = state.host_of.size
+    if state.releasing.n == 0 or state.releasing.ns[0] > now:
+        return 0
     if state.n_released + n_cores > state.releases.job.size:
         return BatchStatus.RELEASES_FULL
     while state.releasing.n > 0 and state.releasing.ns[0] == now:
         if state.releasing.key[0] >= b.WISH_KEY:
-            call_hook(state.hooks[WISH], (state, state.releasing.key[0] - b.WISH_KEY, now, now, 0))
+            publish(state, REQUESTED, state.releasing.key[0] - b.WISH_KEY, now, now, 0)
         else:
             _release_of(state, state.releasing.key[0] // n_cores, now)
-    return BatchStatus.RUNNING
+    return 0
 
 
 @compiled(inner=True)
@@ -96,8 +104,7 @@ def _release_of(state: BatchState, job: int, now: int) -> None:
         cores += 1
         working += core < behind
     state.free_cores += cores
-    if settings.sleeps == 1:
-        call_hook(state.hooks[HOSTS_SLEEP], (state, job, now, 0, 0))
+    publish(state, FREED, job, now, 0, 0)
     jobs.held_cores[job] -= cores
     jobs.to_release[job] -= cores
     jobs.released_held[job] += cores

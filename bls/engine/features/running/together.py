@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bls.engine import state as b
 from bls.engine.features.running.state import Told
-from bls.engine.hooks import HOOK, call_hook
+from bls.engine.hooks import HOOK
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
@@ -66,14 +66,7 @@ def _gather(state: BatchState, first: int) -> None:
 
 
 @compiled(HOOK)
-def tell_together(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
-    """After a pass: who is to be told something is in ``state.reached``; returns 0, or a status."""
-    first = state.n_told
-    settings = state.settings
-    for slot in (settings.after_widths, settings.after_hints, settings.after_directions, settings.after_levels):
-        if slot != 0:
-            status = call_hook(state.hooks[slot], (state, -1, now, 0, 0))
-            if status != 0:
-                return int(status)
-    _gather(state, first)
+def tell_together(state: BatchState, _job: int, _now: int, _stop: int, _sign: int) -> int:
+    """After the others that find out what running jobs are told after a pass: put that in order, job by job."""
+    _gather(state, state.first_told)
     return 0

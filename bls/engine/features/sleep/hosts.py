@@ -191,7 +191,7 @@ def _boot(state: BatchState, host: int, at: int) -> None:
 
 @compiled(HOOK)
 def boot_hosts(state: BatchState, job: int, start: int, _stop: int, _sign: int) -> int:
-    """The hosts of a job, which is to start at ``begin``, are at work, and boot if they sleep; returns when it starts.
+    """The hosts of a job, which is to start at ``begin``, are at work, and boot if they sleep; it starts when they are up.
 
     Where it loses a host, or its user, before, it is cut as it starts.
     """
@@ -215,4 +215,4 @@ def boot_hosts(state: BatchState, job: int, start: int, _stop: int, _sign: int) 
         hold_until(state, job, jobs.expected_end_ns[job] + late - before)
     jobs.boot_wait_ns[job] = late
     jobs.start_ns[job] = start + late
-    return int(start + late)
+    return 0

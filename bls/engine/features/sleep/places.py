@@ -84,7 +84,7 @@ def _try_now(state: BatchState, job: int) -> bool:
     sleep, now = state.sleep, state.now_ns
     fill_levels(sleep.offered.words, state.free_starts)
     copy_cores(state.cores_profile.now, sleep.offered)
-    return bool(call_hook(state.hooks[EARLIEST], (state, job, now, now + 1, 0)) == now)
+    return bool(call_hook(state.roles[EARLIEST], (state, job, now, now + 1, 0)) == now)
 
 
 @compiled(inner=True)
@@ -116,7 +116,7 @@ def _place_by_cores(state: BatchState, job: int) -> int:
         found = _try_now(state, job)
     copy_cores(state.cores_profile.now, sleep.saved)
     if not found:
-        found = call_hook(state.hooks[EARLIEST], (state, job, state.now_ns, state.now_ns + 1, 0)) == state.now_ns
+        found = call_hook(state.roles[EARLIEST], (state, job, state.now_ns, state.now_ns + 1, 0)) == state.now_ns
     state.late_ns = 0
     return int(state.n_placed) if found else 0
 
@@ -154,7 +154,7 @@ def slot_awake(state: BatchState, job: int, now: int, before: int, is_copied: in
         slot = now
         if count == 0:
             state.late_ns = _latest(state)
-            slot = call_hook(state.hooks[EARLIEST], (state, job, now, before, 0))
+            slot = call_hook(state.roles[EARLIEST], (state, job, now, before, 0))
             state.late_ns = 0
         return int(slot)
     state.n_placed = count

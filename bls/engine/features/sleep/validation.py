@@ -6,16 +6,17 @@ import numpy as np
 
 from bls.engine import state as b
 from bls.engine.checks import BatchChecks, bits
-from traces.compiled import Array
 
 
-def check_sleep(checks: BatchChecks, holder: Array) -> None:
-    """Check which hosts sleep, boot and idle; ``holder`` has the row that holds each core, or -1."""
+def check_sleep(checks: BatchChecks) -> None:
+    """Check which hosts sleep, boot and idle."""
+    if not checks.settings.sleeps:
+        return
     state, sleep, n_hosts, host_of = checks.state, checks.state.sleep, checks.n_hosts, checks.state.host_of
     what, sleepy = sleep.host.state, sleep.sleepy.entries()[1]
     away, boots, idles = what != b.UP, what == b.BOOTING, sleep.host.idle_since_ns != b.NEVER
     down = np.asarray((state.host_status.down_until_ns > 0).reshape(-1, n_hosts).any(axis=0))
-    used = np.isin(np.arange(n_hosts), host_of[holder >= 0])
+    used = np.isin(np.arange(n_hosts), host_of[checks.holder >= 0])
     queued = np.isin(n_hosts - 1 - np.arange(n_hosts), sleepy)
     checks.count("hosts that are asleep or booting", state.n_away, int(away.sum()))
     checks.count("hosts that idle", state.n_idle, int(idles.sum()))

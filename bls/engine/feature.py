@@ -1,0 +1,68 @@
+"""What a feature of the batch engine declares about itself, in the file ``feature.py`` of its folder.
+
+``bls.engine.features.order`` has all features, in the order in which subscribers of one event are called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bls.engine.initial_state import RunColumns
+    from bls.engine.settings import Settings
+    from bls.engine.state import BatchState
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run before its first event: what is given of it, its settings, and how many jobs, hosts and cores there are."""
+
+    given: RunColumns
+    settings: Settings
+    jobs: int
+    hosts: int
+    cores: int
+    sizes: dict[str, int] = field(default_factory=dict)  # of dimensions, as far as they are known
+
+    def has(self, name: str) -> bool:
+        """Whether a field of the state is given."""
+        return name in self.given.state
+
+
+@dataclass(frozen=True, eq=False)
+class Feature:
+    """A feature of the batch engine.
+
+    Attributes
+    ----------
+    there : callable
+        Whether a run has the feature.
+    on : mapping of int to str
+        The events that it subscribes to, and the kernels that are called, ``"module:kernel"``.
+    plays : mapping of int to str
+        The roles that it plays, and their kernels.
+    settings : callable
+        The settings that follow from what is given; of several features' the greatest counts.
+    sizes : callable
+        The sizes of dimensions of its columns; likewise.
+    state : callable
+        First values of its fields of the state.
+    stuck : callable
+        Why no job starts any more, if that is because of the feature; else empty.
+    check : str
+        Where its invariants are checked, ``"module:function"``, called with a ``BatchChecks``; empty: nowhere.
+    tells : int
+        How many commands it may have for a core of a running job after one pass.
+    """
+
+    there: Callable[[Run], Any]
+    on: Mapping[int, str] = field(default_factory=dict)
+    plays: Mapping[int, str] = field(default_factory=dict)
+    settings: Callable[[Run], Mapping[str, int]] = lambda run: {}
+    sizes: Callable[[Run], Mapping[str, int]] = lambda run: {}
+    state: Callable[[Run], Mapping[str, Any]] = lambda run: {}
+    stuck: Callable[[BatchState], str] = lambda state: ""
+    check: str = ""
+    tells: int = 0

@@ -1,0 +1,63 @@
+"""Holds as Python sets, lifts and reports them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bls.engine.state import BatchState
+from traces.base.time import format_ns
+from traces.compiled import Array
+
+if TYPE_CHECKING:
+    from bls.engine.checks import BatchChecks
+
+
+def held(state: BatchState) -> Array:
+    """Which rows are held: bool."""
+    found: Array = (state.holds.since_ns >= 0) & (state.holds.until_ns < 0)
+    return found
+
+
+def set_hold(state: BatchState, row: int, on: bool) -> bool:
+    """Hold a job that waits from now on, or release its hold; False if it is as that already."""
+    holds = state.holds
+    if bool(holds.since_ns[row] >= 0 and holds.until_ns[row] < 0) == on:
+        return False
+    if on:
+        holds.since_ns[row] = state.now_ns
+    holds.until_ns[row] = -1 if on else state.now_ns
+    return True
+
+
+def hold_text(state: BatchState, row: int) -> str:
+    """Say from when to when a job was held last; empty if it never was."""
+    since, until = int(state.holds.since_ns[row]), int(state.holds.until_ns[row])
+    return f"held by the policy from {format_ns(since)} to {format_ns(until)}" if until >= 0 else ""
+
+
+def why_stuck(state: BatchState) -> str:
+    """Say that the head of the queue is held, if it is; it is ``state.due_job``."""
+    on_hold = held(state)
+    if state.due_job < 0 or not on_hold[state.due_job : state.due_job + 1].any():
+        return ""
+    return (
+        f"the batch policy holds it since {format_ns(int(state.holds.since_ns[state.due_job]))}, and releases no hold"
+    )
+
+
+def check_holds(checks: BatchChecks) -> None:
+    """Check that only jobs that wait, or were withdrawn, are held, and each from some instant on until a later one."""
+    holds, jobs = checks.state.holds.front(min(len(checks.state.holds.since_ns), checks.state.n_rows)), checks.jobs
+    if len(holds.since_ns):
+        since, until = holds.since_ns, holds.until_ns
+        checks.no_job(
+            ((since >= 0) & (until < 0) & (jobs.start_ns >= 0), "is held, and has started"),
+            (
+                (since >= 0) & ((jobs.eligible_ns < 0) | (since < jobs.eligible_ns)),
+                "was held before it joined the queue",
+            ),
+            ((until >= 0) & (until < since), "was released before it was held"),
+            (np.maximum(since, until) > checks.state.now_ns, "is held, or released, in the future"),
+        )

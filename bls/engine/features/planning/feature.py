@@ -1,0 +1,74 @@
+"""Declarations of those who make a scheduling pass, and of what they plan with."""
+
+from __future__ import annotations
+
+from bls.engine import hooks as h
+from bls.engine import state as b
+from bls.engine.feature import Feature, Run
+
+_HERE = "bls.engine.features.planning"
+
+
+def _in_order(run: Run) -> bool:
+    # Whether the queue is walked, in the order of ranks or of scores.
+    return run.settings.order in (b.STATIC, b.SCORED)
+
+
+def _changes(run: Run) -> dict[str, int]:
+    # A profile of cores grows when it is full: most runs need far fewer slices than they could.
+    steps = run.sizes["boundaries"] + 2 * run.settings.power_stairs
+    kept = 2 * run.jobs + run.cores if run.settings.plans else 0
+    return {"core_slices": 64 + steps, "changes": 256 + steps, "kept": kept}
+
+
+BY_CORES = Feature(
+    lambda run: run.settings.by_cores,
+    on={h.BEFORE_PASS: f"{_HERE}.by_cores:room"},
+    plays={
+        h.MOVE_PROFILE: "bls.engine.core_profile:move_profile",
+        h.HOLD_POOL: f"{_HERE}.by_cores:hold_pool_cores",
+        h.HOLD_KEPT: f"{_HERE}.by_cores:hold_kept_cores",
+        h.HOLD_HOST: f"{_HERE}.by_cores:hold_host_cores",
+        h.EARLIEST: "bls.engine.placement_search:earliest_place",
+    },
+    sizes=_changes,
+)
+
+PLANS_AHEAD = Feature(
+    lambda run: (
+        _in_order(run)
+        and (run.settings.by_cores or (run.settings.max_reservations > 1 and run.settings.powered == b.UNPOWERED))
+    ),
+    plays={h.PLAN: f"{_HERE}.plan_ahead:plan"},
+    # In a plan every waiting job may stand beside those that run.
+    sizes=lambda run: {} if run.settings.by_cores else dict.fromkeys(
+        ("slices", "plan_slices"), 4 * (run.sizes["running"] + run.jobs) + 64
+    ),
+)  # fmt: skip
+
+SCORES = Feature(
+    lambda run: run.settings.order == b.SCORED,
+    plays={h.ORDER: f"{_HERE}.scored_order:put_in_order"},
+    sizes=lambda run: {"scored": run.jobs},
+)
+
+DECIDES = Feature(
+    lambda run: run.settings.order == b.DECIDED,
+    on={h.BEFORE_PASS: f"{_HERE}.decided:decide_in_python"},
+    plays={h.PLAN: f"{_HERE}.decided:start_chosen"},
+    sizes=lambda run: {"chosen": run.jobs, "chosen_first": run.jobs + 1, "named": run.cores},
+)
+
+TURNS_AWAY = Feature(lambda run: run.settings.order == b.REJECTED, plays={h.PLAN: f"{_HERE}.turning_away:turn_away"})
+
+MOLDS = Feature(
+    lambda run: run.settings.molds and run.settings.max_reservations <= 1,
+    plays={h.WIDTH: f"{_HERE}.molding:mold"},
+    settings=lambda run: {"widest": run.cores},  # a job may be given all the cores
+)
+
+MOLDS_BESIDE = Feature(
+    lambda run: run.settings.molds and run.settings.max_reservations > 1,
+    plays={h.WIDTH: f"{_HERE}.molding:mold_beside"},
+    settings=MOLDS.settings,
+)

@@ -1,0 +1,62 @@
+"""Declarations of limits to power: of jobs that wait, jobs that are slowed, and hosts that are stopped."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bls.engine import hooks as h
+from bls.engine import state as b
+from bls.engine.feature import Feature, Run
+
+_HERE = "bls.engine.features.power"
+
+
+def _stairs(run: Run) -> dict[str, int]:
+    # As many steps of limits come to be known at an instant, and as many are over; where deciding takes time there is no pass
+    # between such instants in which there could be seen to room.
+    steps = np.diff(run.given.state["power"].first, axis=1).sum(axis=0)
+    return {"power_stairs": 2 * int(steps.sum() if run.settings.charges_decisions else steps.max(initial=0))}
+
+
+def _out_of_service(state: b.BatchState) -> str:
+    stopped = int(state.n_stopped)
+    hosts = "hosts are" if stopped > 1 else "host is"
+    there = stopped > 0 and state.settings.order != b.DECIDED  # a policy that decides could start others
+    return f"{stopped} {hosts} out of service under a limit to power that holds for ever" if there else ""
+
+
+LIMITS = Feature(
+    lambda run: run.has("power") and not run.has("stops"),
+    on={h.NEXT: f"{_HERE}.limits:next_change", h.INSTANT: f"{_HERE}.limits:change_limits"},
+    settings=_stairs,
+)
+
+STOPS = Feature(
+    lambda run: run.has("stops"),
+    on={
+        h.NEXT: f"{_HERE}.limits:next_change",
+        h.HOST: f"{_HERE}.stops:stop_hosts",
+        h.INSTANT: f"{_HERE}.stops:stop_hosts",
+    },
+    settings=lambda run: {"host_log_room": 2 * run.hosts} | _stairs(run),
+    stuck=_out_of_service,
+)
+
+EASY = Feature(
+    lambda run: (
+        run.settings.powered != b.UNPOWERED and run.settings.order in (b.STATIC, b.SCORED) and not run.settings.by_cores
+    ),
+    plays={h.PLAN: f"{_HERE}.easy:plan_with_power"},
+)
+
+PARTS = Feature(
+    lambda run: run.has("domains") and len(run.given.state["domains"].limit_mw) > 1,
+    plays={h.OFFER: f"{_HERE}.domains:offer_of_domains"},
+)
+
+SLOWS = Feature(
+    lambda run: run.settings.powered > b.HOLD,
+    on={h.AFTER_PASS: f"{_HERE}.slowing:set_states"},
+    sizes=lambda run: {"directed": 3 * run.cores, "scaled": run.cores, "scaling": run.jobs},
+    tells=2,
+)

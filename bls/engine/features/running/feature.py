@@ -1,0 +1,67 @@
+"""Declarations of what running jobs release and request, and of what they receive after a pass."""
+
+from __future__ import annotations
+
+from bls.engine import hooks as h
+from bls.engine import state as b
+from bls.engine.feature import Feature, Run
+
+_HERE = "bls.engine.features.running"
+
+
+def _release(run: Run) -> bool:
+    return bool(run.settings.releases != b.NO_RELEASES)
+
+
+HOLDERS = Feature(
+    _release,
+    on={h.TAKEN: f"{_HERE}.releases:take_up"},
+    plays={h.GIVE_BACK: f"{_HERE}.releases:give_up"},
+    sizes=lambda run: {"held": run.cores, "releasing": run.cores, "releases": 4 * run.cores},
+)
+
+RELEASES = Feature(
+    lambda run: _release(run) and run.settings.releases != b.BY_DRAIN,
+    on={h.NEXT: f"{_HERE}.releases:next_release", h.ENDS_DONE: f"{_HERE}.releases:handle_releases"},
+)
+
+REQUESTS = Feature(
+    lambda run: run.settings.resizing == b.EVOLVE,
+    on={h.REQUESTED: f"{_HERE}.wishes:hear_wish"},
+    sizes=lambda run: {"releasing": 2 * run.cores, "wishes": 4 * run.cores},
+)
+
+PROMISES = Feature(lambda run: run.settings.promises, on={h.END_KNOWN: f"{_HERE}.promised_ends:hear"})
+
+WIDTHS = Feature(
+    lambda run: run.settings.resizing,
+    on={h.AFTER_PASS: f"{_HERE}.widths:resize_running"},
+    settings=lambda run: {"widest": run.cores},  # a job may be given all the cores
+    sizes=lambda run: {"resizing": run.cores, "wishing": run.jobs},
+    tells=1,
+)
+
+HINTS = Feature(
+    lambda run: run.settings.hints == b.OF_HEAD,
+    on={h.AFTER_PASS: f"{_HERE}.hints:hint_running"},
+    sizes=lambda run: {"hinted": run.cores},
+    tells=1,
+)
+
+HINTS_AS_DECIDED = Feature(
+    lambda run: run.settings.hints == b.BY_POLICY,
+    on={h.AFTER_PASS: f"{_HERE}.hints:hint_as_decided"},
+    sizes=lambda run: {"hinted": run.cores, "directed": 5 * run.cores},
+    tells=1,
+)
+
+DIRECTS = Feature(
+    lambda run: run.settings.directs & (b.SCALES | b.CUTS),
+    on={h.AFTER_PASS: f"{_HERE}.directed:direct_running"},
+    sizes=lambda run: {"directed": 5 * run.cores, "scaled": run.cores, "scaling": run.jobs},
+    tells=3,  # of each core, of all of them, and of its end
+)
+
+TELLS = Feature(lambda run: run.settings.max_told, on={h.BEFORE_PASS: f"{_HERE}.reached:room"})
+
+TOGETHER = Feature(lambda run: run.settings.tellers > 1, on={h.AFTER_PASS: f"{_HERE}.together:tell_together"})

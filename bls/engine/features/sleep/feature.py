@@ -1,0 +1,30 @@
+"""Declaration of hosts that fall asleep when they idle."""
+
+from __future__ import annotations
+
+from bls.engine import hooks as h
+from bls.engine import state as b
+from bls.engine.feature import Feature, Run
+from bls.engine.features.sleep.state import all_awake
+
+_HERE = "bls.engine.features.sleep"
+
+
+def _awake(run: Run) -> dict[str, object]:
+    passages, first_ns = run.given.sleep_passages, int(run.given.jobs["submit_ns"].min(initial=b.NEVER))
+    assert passages is not None
+    return {"sleep": all_awake(passages, run.sizes, first_ns, run.settings.sleep_after_ns), "n_idle": run.hosts}
+
+
+SLEEPS = Feature(
+    lambda run: run.settings.sleeps,
+    on={
+        **dict.fromkeys((h.FREED, h.PASS), f"{_HERE}.hosts:let_sleep"),
+        h.HOST: f"{_HERE}.hosts:let_sleep",
+        h.STARTED: f"{_HERE}.hosts:boot_hosts",
+    },
+    plays={h.PLACE_AWAKE: f"{_HERE}.places:place_awake", h.SLOT_AWAKE: f"{_HERE}.places:slot_awake"},
+    settings=lambda run: {"host_log_room": 6 * run.hosts},  # each may fall asleep, boot, and go down
+    state=_awake,
+    check=f"{_HERE}.validation:check_sleep",
+)
