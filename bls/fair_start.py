@@ -29,14 +29,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from bls.conflicts import FAIR_START
 from bls.engine import state as b
 from bls.engine.status import FAULTS, BatchStatus
-from bls.options import CHARGE_DECISIONS, COORDINATION, DECISION_COST, FAIR_START, RESIZE
-from bls.policies import AnyPolicy, DecidingPolicy
-from bls.policies.reject import Reject
+from bls.policies import AnyPolicy
+from bls.policies.declared import Chosen
 from bls.scheduler_options import Rules
 from bls.simulator import BatchSimulator
-from traces.base.errors import InputError
+from traces.base.conflicts import check
 from traces.compiled import Array
 from traces.kernels.snapshots import Snapshot
 
@@ -50,27 +50,8 @@ def check_fair_start(policy: AnyPolicy, rules: Rules) -> None:
         If the policy is one that decides in Python, which may remember what it saw, decisions cost what the clock measures, or
         jobs release cores before their end.
     """
-    if isinstance(policy, DecidingPolicy):
-        raise InputError(
-            f"{FAIR_START}: batch policy {policy.name} decides in Python and may remember what it has seen, so that parts of "
-            "a run cannot be made again; allowed: policies of keys or scores"
-        )
-    if isinstance(policy, Reject):
-        raise InputError(f"{FAIR_START}: batch policy {policy.name} starts no job; allowed: policies that do")
-    if rules.resizing or rules.molds:
-        raise InputError(
-            f"{FAIR_START}: with {RESIZE:{rules.resize}} it is not known how wide jobs would have been at other instants; "
-            f"allowed: {RESIZE:none}"
-        )
-    if rules.releases:
-        raise InputError(
-            f"{FAIR_START}: with {COORDINATION:{rules.coordination}} it is not known what jobs would have released at other "
-            f"instants; allowed: {COORDINATION:none}"
-        )
-    if rules.charge_decisions and rules.decision_cost_ns is None:
-        raise InputError(
-            f"{FAIR_START}: with {CHARGE_DECISIONS} as measured no run can be made again; give a {DECISION_COST}"
-        )
+    chosen = Chosen(rules, policy)
+    check(FAIR_START, chosen, chosen.names())
 
 
 def fair_starts(finished: BatchSimulator, fresh: BatchSimulator) -> Array:

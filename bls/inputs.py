@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from bls import options as o
 from bls.allocators import Allocator
 from bls.allocators.contract import PlacementRequest
+from bls.conflicts import RUN
 from bls.constraints.job_constraints import JobConstraints, masks, outage_columns
 from bls.constraints.unaware import check_aware, check_signals
 from bls.engine import state as b
@@ -20,13 +22,14 @@ from bls.machine.partitions import PartitionTable, partition_table
 from bls.machine.platform import Platform
 from bls.policies import AnyPolicy, DecidingPolicy, KnownJobs, Scoring, ranks
 from bls.policies.contract import directs
-from bls.policies.declared import may_not_fit
+from bls.policies.declared import Chosen, may_not_fit
 from bls.policies.fcfs import Fcfs
 from bls.policies.reject import Reject
-from bls.power.sleep_rules import check_sleeping, sleep_passages, sleep_settings
+from bls.power.sleep_rules import sleep_passages, sleep_settings
 from bls.scheduler_options import Rules
 from bls.workloads.distinct import distinct
 from bls.workloads.workload import Workload
+from traces.base.conflicts import check
 from traces.base.errors import InputError, shown
 from traces.base.time import MAX_NS
 from traces.compiled import Array, own
@@ -100,6 +103,58 @@ def planned_with(workload: Workload, rules: Rules, constraints: JobConstraints, 
     return np.where(constraints.windows.of_jobs(workload) >= 0, workload.estimate_ns, planned)
 
 
+@dataclass(frozen=True)
+class Run(Chosen):
+    """What a run has, for the table of conflicts ``bls.conflicts.RUN``."""
+
+    allocator: Allocator
+    constraints: JobConstraints
+    limits: PowerPlan | None
+    sleeps: bool
+    recorded: bool
+    countable: bool
+
+    @property
+    def windows(self) -> bool:
+        """Whether there are reservations or maintenance."""
+        return self.constraints.windows is not None and len(self.constraints.windows) > 0
+
+    @property
+    def resizes(self) -> bool:
+        """Whether the widths of jobs change, as they start or while they run."""
+        return self.rules.molds or self.rules.resizing != b.NO_RESIZE
+
+    @property
+    def releases_cores(self) -> bool:
+        """Whether jobs release each core for itself."""
+        settled = self.rules.resizing != b.NO_RESIZE or self.constraints.drains
+        return not settled and self.rules.releases == b.BY_CORE
+
+    @property
+    def counts_power(self) -> bool:
+        """Whether a limit is a matter of counting cores."""
+        limits = self.limits
+        return limits is not None and self.rules.depth <= 1 and limits.alike and not limits.limits.notice_ns
+
+    def asks(self, column: str, most: int = 0) -> bool:
+        """Whether a job asks for more of something than ``most``, a column of its requests."""
+        asked = self.constraints.requests
+        return asked is not None and bool((getattr(asked, column) > most).any())
+
+    def names(self) -> dict[str, str]:
+        """As of :class:`bls.policies.declared.Chosen`."""
+        names, limits = super().names(), self.limits
+        reaches = "resize" if self.rules.resizing != b.NO_RESIZE else "coordination"
+        whole, units = "hosts that are not shared", "units of several cores, or amounts of their hosts"
+        return names | {
+            "allocator": f"{o.ALLOCATOR:{self.allocator.name}}",
+            "fallback": "" if limits is None else f"{o.FALLBACK:{limits.options.fallback}}",
+            "domain": limits.domains[0].name if limits is not None and limits.domains else "",
+            "reaches": names[reaches],
+            "parts": whole if self.allocator.whole_hosts else units,
+        }
+
+
 def given_for(
     workload: Workload,
     platform: Platform,
@@ -133,19 +188,11 @@ def given_for(
     check_aware(policy, workload, platform, allocator, constraints, limits_power=limits is not None)
     check_signals(policy, None if power is None else power.signals)
     asleep = power if power is not None and power.sleeps else None
-    if constraints.drains and power is not None and (power.sleeps or power.limits_jobs):
-        raise InputError(
-            f"{o.FAILURES}: drained hosts cannot be beside limits to power, or hosts that sleep; allowed: state down"
-        )
-    if constraints.drains and constraints.requests is not None and constraints.requests.licences.any():
-        # A job that outlasts its estimate, and has no core but on such a host, would be planned to give them back.
-        raise InputError(f"{o.FAILURES}: drained hosts cannot be beside licences; allowed: state down")
-    if asleep is not None:
-        check_sleeping(rules, constraints, limited=limits is not None)
+    run = Run(rules, policy, allocator, constraints, limits, asleep is not None, recorded, countable)
     if limits is not None:
-        _check_power(policy, rules, constraints, limits)
-        counted = rules.depth <= 1 and limits.alike and not limits.limits.notice_ns and not limits.domains
-        countable = countable and (limits.stops or (counted and asleep is None))
+        countable = countable and (limits.stops or (run.counts_power and not limits.domains and asleep is None))
+    run = replace(run, countable=countable)
+    check(RUN, run, run.names())
     given = RunColumns(
         jobs={
             "submit_ns": workload.submit_ns,
@@ -256,7 +303,7 @@ def _settings(
         "n_resources": 0 if asked is None else asked.per_unit.shape[1],
         "n_licences": 0 if asked is None else asked.licences.shape[1],
         "accounts": int(scored is not None and scored.accounts),
-        "releases": _releases(rules, allocator, constraints, recorded, countable),
+        "releases": _releases(rules, constraints),
         "promises": int(isinstance(estimator(rules.estimates), Promised)),
         "resizing": rules.resizing,
         "molds": int(rules.molds),
@@ -266,8 +313,6 @@ def _settings(
 def _telling(rules: Rules, policy: AnyPolicy, limits: PowerPlan | None) -> dict[str, int]:
     # The settings of what running jobs are told, by a policy that directs them, too.
     found = directs(policy)
-    if found:
-        _check_directing(rules, policy)
     by_policy = b.SCALES * ("speeds" in found) + b.CUTS * ("ends" in found)
     slows = limits is not None and limits.slows and not limits.stops
     return {
@@ -276,117 +321,11 @@ def _telling(rules: Rules, policy: AnyPolicy, limits: PowerPlan | None) -> dict[
     }
 
 
-def _check_directing(rules: Rules, policy: AnyPolicy) -> None:
-    # What cannot be beside a policy that directs running jobs.
-    what = f"batch policy {policy.name} directs running jobs"
-    if rules.charge_decisions:
-        raise InputError(f"{o.CHARGE_DECISIONS}: {what}, which takes no time; allowed: policies that only start jobs")
-    if isinstance(estimator(rules.estimates), Promised):
-        raise InputError(
-            f"{o.ESTIMATES:application}: {what}, and what these have promised is void; allowed: other estimates"
-        )
-
-
-def _check_power(policy: AnyPolicy, rules: Rules, constraints: JobConstraints, plan: PowerPlan) -> None:
-    # What cannot be under limits to power.
-    if plan.options.stretch_walltime and not rules.kill_at_walltime:
-        raise InputError(f"{o.STRETCH_WALLTIME}: needs {o.KILL_AT_WALLTIME}, as nobody is killed otherwise")
-    # What each is not with, and the fallbacks that it is with.
-    unslowed = "none, hold, stop:idle or stop:off, under which nobody is slowed"
-    for there, what, instead in (
-        (
-            plan.fallback == "dvfs" and rules.charge_decisions,
-            f"{o.CHARGE_DECISIONS}, as a level is set behind a pass, and none is made while the scheduler decides",
-            "none, hold, submit:state=1, stop:idle or stop:off",
-        ),
-        (
-            bool(plan.domains) and (rules.molds or rules.resizing != b.NO_RESIZE),
-            f"{o.RESIZE:{rules.resize}} and limits to parts of the machine ({plan.domains[0].name if plan.domains else ''}), "
-            "as widths are found by the limit of the machine only",
-            "none",
-        ),
-        (
-            rules.molds and not plan.stops and not (rules.depth <= 1 and plan.alike and not plan.limits.notice_ns),
-            f"{o.RESIZE:{rules.resize}} beside several reservations, with {o.NOTICE}, or where cores draw differently, as "
-            "nobody looks for a width that fits the limit there",
-            "none, stop:idle or stop:off",
-        ),
-        (
-            plan.limits.notice_ns > 0 and rules.resizing != b.NO_RESIZE,
-            f"{o.RESIZE:{rules.resize}} and {o.NOTICE}, as cores come to running jobs by the limit of now",
-            "none",
-        ),
-        (
-            plan.limits.notice_ns > 0 and isinstance(policy, DecidingPolicy),
-            f"batch policy {policy.name} and {o.NOTICE}, as one that decides is told the limit of now only",
-            "none",
-        ),
-        (
-            plan.slows and "speeds" in directs(policy),
-            f"batch policy {policy.name}, which scales the speeds of running jobs itself",
-            unslowed,
-        ),
-    ):
-        if there:
-            raise InputError(f"{o.FALLBACK:{plan.options.fallback}}: not with {what}; allowed: {o.FALLBACK:{instead}}")
-
-
-def _releases(rules: Rules, allocator: Allocator, constraints: JobConstraints, recorded: bool, countable: bool) -> int:
+def _releases(rules: Rules, constraints: JobConstraints) -> int:
     # A core alone goes back only where it can be given to another job as it is.
-    asked = constraints.requests
-    resizes = rules.resizing != b.NO_RESIZE or rules.molds
-    if resizes and constraints.widths is None:
-        raise InputError(f"{o.RESIZE:{rules.resize}}: needs {o.MALLEABLE}, the jobs whose width may change")
-    if resizes:
-        _check_resizing(rules, allocator, constraints, recorded, countable)
-    if constraints.drains and (rules.resizing != b.NO_RESIZE or rules.releases != b.NO_RELEASES):
-        how = (
-            f"{o.RESIZE:{rules.resize}}" if rules.resizing != b.NO_RESIZE else f"{o.COORDINATION:{rules.coordination}}"
-        )
-        raise InputError(f"{o.FAILURES}: drained hosts cannot be beside {how}; allowed: state down")
     if rules.resizing != b.NO_RESIZE:
         return b.BY_CORE
-    if constraints.drains:
-        return b.BY_DRAIN
-    what = "hosts that are not shared" if allocator.whole_hosts else "units of several cores, or amounts of their hosts"
-    if rules.releases == b.BY_CORE and (
-        allocator.whole_hosts or (asked is not None and (asked.per_unit.any() or (asked.unit_cores > 1).any()))
-    ):
-        raise InputError(
-            f"{o.COORDINATION:{rules.coordination}}: jobs have {what}; allowed: none, release:host, hint:host"
-        )
-    return rules.releases
-
-
-def _check_resizing(
-    rules: Rules, allocator: Allocator, constraints: JobConstraints, recorded: bool, countable: bool
-) -> None:
-    # What comes to jobs that run are single cores, with their amounts.
-    asked = constraints.requests
-    for there, what in (
-        (recorded, "recorded run times, which no width changes"),
-        (
-            allocator.whole_hosts,
-            f"{o.ALLOCATOR:{allocator.name}}, as a job has more cores of a host than it computes on",
-        ),
-        (allocator.name == "given", f"{o.ALLOCATOR:given}, as jobs ask for cores by number"),
-        (
-            asked is not None and bool((asked.unit_cores > 1).any()),
-            "jobs of units of several cores, of which one could leave without the others",
-        ),
-        (
-            asked is not None and bool(asked.switches.any()),
-            "jobs that ask for few switches, as nobody says on how many they are then",
-        ),
-        (rules.molds and asked is not None and not asked.plain, "jobs that ask for more than cores"),
-        (rules.molds and constraints.windows is not None and len(constraints.windows) > 0, str(o.WINDOWS)),
-        (
-            rules.molds and not countable,
-            f"{o.ALLOCATOR:{allocator.name}} and these partitions, to which cores are not all alike",
-        ),
-    ):
-        if there:
-            raise InputError(f"{o.RESIZE:{rules.resize}}: not with {what}; allowed: none")
+    return b.BY_DRAIN if constraints.drains else rules.releases
 
 
 def _add_history(given: RunColumns, workload: Workload, rules: Rules, constraints: JobConstraints) -> None:

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bls import options as o
+from bls.conflicts import RULES
 from bls.engine.codes import Release, Resize
+from traces.base.conflicts import check
 from traces.base.declaration import holds, recorded
 from traces.base.errors import InputError, shown
 from traces.base.ranges import whole
@@ -102,8 +104,7 @@ class Rules:
             object.__setattr__(self, "decision_cost_ns", parse_duration_ns(cost, str(o.DECISION_COST)))
         if self.decision_cost_ns is not None:
             whole(str(o.DECISION_COST), self.decision_cost_ns, 0, MAX_NS)
-            if not self.charge_decisions:
-                raise InputError(f"{o.DECISION_COST}: needs {o.CHARGE_DECISIONS}")
+        check(RULES, self, {})
         estimator(self.estimates)
         if self.switch_wait_ns is not None:
             whole("switch_wait_ns", self.switch_wait_ns, 0, MAX_NS)
@@ -127,7 +128,7 @@ class Rules:
         """What running jobs release, a value of ``Settings.releases``."""
         if self.coordination == "none":
             return int(Release.NO_RELEASES)
-        return int(Release.BY_HOST if self.coordination.endswith(":host") else Release.BY_CORE)
+        return int(Release.BY_HOST if self.by_hosts else Release.BY_CORE)
 
     @property
     def resizing(self) -> int:
@@ -143,6 +144,18 @@ class Rules:
     def evolves(self) -> bool:
         """Whether running jobs are given cores, or asked for some, as their applications wish."""
         return self.resize == "evolve"
+
+    @property
+    def by_hosts(self) -> bool:
+        """Whether running jobs release the cores of a host together."""
+        return self.coordination.endswith(":host")
+
+    @property
+    def promised(self) -> bool:
+        """Whether jobs are planned with what their applications promise."""
+        from bls.estimates import Promised, estimator
+
+        return isinstance(estimator(self.estimates), Promised)
 
     @property
     def hints(self) -> bool:

@@ -76,7 +76,7 @@ class Case:
             "overhead_ns": self.overhead,
             "allocator": "given" if wanted else "first-fit",
             "requested": wanted or None,
-            **({} if self.draw == "work" else {"level": Application(lengths=f"normal:draw={self.draw}")}),
+            **({} if self.draw == "work" else {"application": Application(lengths=f"normal:draw={self.draw}")}),
         }
 
     def simulated(self, **options: Any) -> bridge.Result:

@@ -18,18 +18,18 @@ that decides in a run.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import is_dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
 
-from bls.engine.state import BY_HOST
-from bls.estimates import Promised, estimator
-from bls.options import BACKFILL, COORDINATION, ESTIMATES, RESIZE
-from bls.policies.contract import AnyPolicy, BatchPolicy, DecidingPolicy, may_direct
+from bls.conflicts import POLICY
+from bls.options import BACKFILL, COORDINATION, RESIZE
+from bls.policies.contract import DIRECTIONS, AnyPolicy, BatchPolicy, DecidingPolicy, directs, may_direct
 from bls.policies.reject import Reject
 from bls.scheduler_options import Rules
 from bls.seen.notes import EXACT, NOTED
-from traces.base.errors import InputError, PluginError, blamed_on, shown
+from traces.base.conflicts import check
+from traces.base.errors import PluginError, blamed_on, shown
 
 _TYPES = ", ".join(one.__name__ for one in NOTED)
 
@@ -120,51 +120,52 @@ def for_one_run(given: object, named: bool = False) -> Any:
     return given
 
 
+@dataclass(frozen=True)
+class Chosen:
+    """A policy and the rules that it is to follow, for tables of conflicts."""
+
+    rules: Rules
+    policy: AnyPolicy
+
+    @property
+    def decides(self) -> bool:
+        """Whether it decides itself which jobs start."""
+        return isinstance(self.policy, DecidingPolicy)
+
+    @property
+    def rejects(self) -> bool:
+        """Whether it starts no job."""
+        return isinstance(self.policy, Reject)
+
+    @property
+    def directs(self) -> frozenset[str]:
+        """What it does to running jobs, of ``bls.policies.contract.DIRECTIONS``."""
+        return directs(self.policy)
+
+    @property
+    def may_direct(self) -> list[str]:
+        """What it does, or may do, as nobody knows yet."""
+        return [what for what in DIRECTIONS if may_direct(self.policy, what)]
+
+    def names(self) -> dict[str, str]:
+        """What names in braces stand for in the tables of conflicts."""
+        rules = self.rules
+        return {
+            "policy": f"batch policy {self.policy.name}",
+            "backfill": f"{BACKFILL:{rules.backfill}}",
+            "resize": f"{RESIZE:{rules.resize}}",
+            "coordination": f"{COORDINATION:{rules.coordination}}",
+            "widths": "decide, none" if "widths" in self.may_direct else "none",
+        }
+
+
 def check_rules(rules: Rules, policy: AnyPolicy) -> None:
-    """See that a policy can be used with these rules. Raises InputError if it decides itself what starts, and jobs
-    should be backfilled, told something, or given other widths."""
-    if rules.depth > 0 and isinstance(policy, Reject):
-        raise InputError(f"{BACKFILL:{rules.backfill}}: batch policy {policy.name} starts no job; allowed: none")
-    if rules.depth > 0 and isinstance(policy, DecidingPolicy):
-        raise InputError(
-            f"{BACKFILL:{rules.backfill}}: batch policy {policy.name} decides itself which jobs start; allowed: none"
-        )
-    if rules.resize != RESIZE.default:
-        _check_resizing(rules, policy)
-    if rules.hints and isinstance(estimator(rules.estimates), Promised):
-        raise InputError(
-            f"{COORDINATION:{rules.coordination}}: not with {ESTIMATES:application}, as what a job that is told something "
-            "has promised is void; allowed: none, release, release:core, release:host"
-        )
-    if rules.hints and isinstance(policy, DecidingPolicy | Reject) and not may_direct(policy, "hints"):
-        raise InputError(
-            f"{COORDINATION:{rules.coordination}}: batch policy {policy.name} decides itself which jobs start, and its "
-            "queue has no head; allowed: none, release, release:core, release:host; or a policy or a scheduler that "
-            "directs 'hints'"
-        )
+    """See that a policy can be used with these rules.
 
-
-def _check_resizing(rules: Rules, policy: AnyPolicy) -> None:
-    if not rules.molds and rules.releases == BY_HOST:
-        raise InputError(
-            f"{RESIZE:{rules.resize}}: not with {COORDINATION:{rules.coordination}}; allowed: none, release, release:core, "
-            "hint, hint:core"
-        )
-    if not rules.molds and isinstance(estimator(rules.estimates), Promised):
-        raise InputError(
-            f"{RESIZE:{rules.resize}}: not with {ESTIMATES:application}, as what a job whose width changes has promised is "
-            "void; allowed: other estimates"
-        )
-    if rules.resize == "decide":
-        if not may_direct(policy, "widths"):
-            raise InputError(
-                f"{RESIZE:decide}: batch policy {policy.name} does not say how wide jobs are; allowed: a policy in Python "
-                "whose directs has 'widths', or a scheduler whose hello's directs has it"
-            )
-        return
-    if isinstance(policy, DecidingPolicy | Reject):
-        allowed = "decide, none" if may_direct(policy, "widths") else "none"
-        raise InputError(
-            f"{RESIZE:{rules.resize}}: batch policy {policy.name} decides itself which jobs start, and its queue has no "
-            f"head; allowed: {allowed}"
-        )
+    Raises
+    ------
+    InputError
+        If there is a conflict of ``bls.conflicts.POLICY``.
+    """
+    chosen = Chosen(rules, policy)
+    check(POLICY, chosen, chosen.names())

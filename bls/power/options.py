@@ -12,10 +12,11 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from bls import options as o
+from bls.conflicts import POWER
 from bls.engine.codes import SlowOrder
+from traces.base.conflicts import check
 from traces.base.declaration import holds, recorded
 from traces.base.errors import InputError, at, one_of, shown
-from traces.base.option import Option
 from traces.base.ranges import real, whole
 
 #: What is done under a limit.
@@ -131,36 +132,11 @@ class Power:
         if self.sleep_after_ns is not None:
             whole(str(o.SLEEP_AFTER), self.sleep_after_ns, 0, MAX_NS)
         o.KEEP_AWAKE.check(self.keep_awake)
-        if self.keep_awake and self.sleep_after_ns is None:
-            raise InputError(f"{o.KEEP_AWAKE}: needs {o.SLEEP_AFTER}, after which hosts that idle fall asleep")
-        if self.sleep_after_ns is not None and name.startswith("stop:"):
-            raise InputError(
-                f"{o.SLEEP_AFTER}: not with {o.FALLBACK:{name}}, which has hosts shut down and boot itself; allowed: "
-                f"{o.FALLBACK:none}, hold, submit:state=1 or dvfs"
-            )
-        if self.reaction_ns and self.notice_ns:
-            raise InputError(f"{o.NOTICE}: not with {o.REACTION}; a limit is known before its begin, or after it")
-        if self.notice_ns and name.startswith("stop:"):
-            raise InputError(
-                f"{o.NOTICE}: not with {o.FALLBACK:{name}}, as hosts leave the service when a limit begins; allowed: "
-                f"{o.FALLBACK:none}, hold, submit:state=1 or dvfs"
-            )
         if self.limits is not None and not isinstance(self.limits, str | os.PathLike):
             from bls.power.limits import given_limits
 
             given_limits(self.limits)
-        if self.limits is None:
-            needing: tuple[tuple[Option[Any], bool], ...] = (
-                (o.REACTION, self.reaction_ns != 0),
-                (o.NOTICE, self.notice_ns != 0),
-                (o.FALLBACK, name != "none"),
-                (o.ALLOWED, self.allowed != o.ALLOWED.default),
-                (o.STRETCH_WALLTIME, self.stretch_walltime),
-                (o.POWER_ESTIMATES, self.estimates != o.POWER_ESTIMATES.default),
-            )
-            for option, given in needing:
-                if given:
-                    raise InputError(f"{option}: needs {o.LIMITS}, the limits to the machine's power")
+        check(POWER, self, {"fallback": f"{o.FALLBACK:{name}}"})
 
     @property
     def asked(self) -> bool:

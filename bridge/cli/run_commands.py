@@ -306,8 +306,10 @@ def run_command(
     from bridge.runs.same_tables import check_other
     from bridge.runs.tracing import requested
     from bridge.scenarios.companions import check_used
+    from bridge.scenarios.conflicts import TYPED
     from bridge.scenarios.machine import given_platform
     from bridge.schedulers import decided
+    from traces.base.conflicts import check
     from traces.base.errors import InputError
 
     target = named_folder(out)
@@ -315,7 +317,7 @@ def run_command(
     scenario = decided(scenario)
     check_used([values(scenario)])
     check_execution(scenario.execution)
-    scenario.execution.check_used()
+    check(TYPED, scenario.execution, {})
     if tables.tasks and not scenario.application.simulated:
         raise InputError(f"{TASKS_TABLE}: with {ALS:recorded} there are no tasks")
     trace = requested(traced)

@@ -6,10 +6,12 @@ from importlib import import_module
 from typing import cast
 
 from bridge.couplings.contract import Applications, Coupling
-from bridge.options.declared import ALS_COMMAND, CERTIFICATE, COUPLING, LISTEN, TOKEN_FILE
+from bridge.options.declared import CERTIFICATE, COUPLING, LISTEN, TOKEN_FILE
 from bridge.options.execution import Execution
+from bridge.scenarios.conflicts import PROCESSES
 from bridge.watches import RunWatch, Watch
-from traces.base.errors import InputError, at, one_of
+from traces.base.conflicts import check
+from traces.base.errors import at, one_of
 
 __all__ = ["COUPLINGS", "Applications", "Coupling", "RunWatch", "Watch", "check_execution", "coupling"]
 
@@ -45,19 +47,14 @@ def check_execution(execution: Execution) -> None:
     """
     coupling(execution.coupling)
     listen, token_file = execution.listen, execution.token_file
-    if listen is None:
-        for option, given in ((TOKEN_FILE, token_file), (CERTIFICATE, execution.certificate)):
-            if given is not None:
-                raise InputError(f"{at(str(option), given)}: needs {LISTEN}")
+    named = {
+        option.key: at(str(option), getattr(execution, option.key)) for option in (LISTEN, TOKEN_FILE, CERTIFICATE)
+    }
+    check(PROCESSES, execution, named)
+    if listen is None or token_file is None:
         return
-    where = at(str(LISTEN), listen)
-    if execution.als_command is not None:
-        raise InputError(f"{where}: not with {ALS_COMMAND}: hosts have our own application simulator")
-    if token_file is None:
-        make = "(umask 077; openssl rand -hex 32 > FILE) makes one"
-        raise InputError(f"{where}: needs {TOKEN_FILE} FILE, which hosts join with; {make}")
     from bridge.workers.address import tls_address
     from bridge.workers.credentials import read_token
 
-    tls_address(listen, where)
-    read_token(token_file, at(str(TOKEN_FILE), token_file))
+    tls_address(listen, named[LISTEN.key])
+    read_token(token_file, named[TOKEN_FILE.key])

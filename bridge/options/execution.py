@@ -80,26 +80,6 @@ class Execution:
             return 0
         return self.workers or len(os.sched_getaffinity(0))
 
-    def check_used(self) -> None:
-        """See that nothing is said of processes where there are none.
-
-        Raises
-        ------
-        InputError
-            If something is.
-        """
-        if self.bls_command is None and self.bls_timeout_s != BLS_TIMEOUT.default:
-            raise InputError(f"{BLS_TIMEOUT}: needs {BLS_COMMAND}")
-        if self.coupling != COUPLING.default:
-            return
-        for option, given, needed in (
-            (WORKERS, self.workers, True),
-            (ALS_TIMEOUT, self.als_timeout_s, True),
-            (SOCKET, self.socket, self.bls_command is None),
-        ):
-            if needed and given != option.default:
-                raise InputError(f"{option}: needs {COUPLING:pool} or process: inline runs no other process")
-
     def names(self) -> dict[str, object]:
         """As plain values, for a record of the run; of another scheduler, and of hosts that may join, where there are any."""
         scheduler = (BLS_COMMAND, BLS_TIMEOUT) if self.bls_command is None else ()

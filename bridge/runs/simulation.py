@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from als.options import ALS
 from bls.engine.status import BatchStatus
 from bls.fair_start import check_fair_start, fair_starts
 from bls.machine.platform import Platform
-from bls.options import (
-    FAIR_START,
-    FALLBACK,
-    POWER_OF,
-    SLEEP_AFTER,
-)
 from bls.policies.contract import OtherProgram
 from bls.simulator import BatchSimulator
 from bls.view import AnyObserver
@@ -29,18 +23,19 @@ from bridge.options.declared import (
     ALS_COMMAND,
     COUPLING,
     KEEP_TASKS,
-    LISTEN,
 )
 from bridge.options.execution import Execution
 from bridge.runs.kernels import prepare_run, prepare_workers
 from bridge.runs.result import ApplicationNotes, BatchNotes, Result
 from bridge.runs.shared_outcomes import lasting_as_in, outcomes_of
 from bridge.scenarios.companions import check_used
+from bridge.scenarios.conflicts import RUN
 from bridge.scenarios.machine import given_platform, warn_of_paper_machine
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Scenario
 from bridge.schedulers import decided
 from bridge.watches import Pace
+from traces.base.conflicts import check
 from traces.base.errors import InputError, at
 from traces.base.memory import free_memory_bytes, give_back_memory
 from traces.compiled import Array
@@ -48,7 +43,7 @@ from traces.kernels.progress import working_s
 from traces.ledger import JobRecords, Ledger, PassRecords
 
 if TYPE_CHECKING:
-    pass
+    from bls.power.plan import PowerPlan
 
 #: Memory of one task's record while it is made, and of one transfer's.
 _RECORD_BYTES, _TRANSFER_BYTES = 36, 32
@@ -208,19 +203,38 @@ def _notes(scenario: ReadyScenario, simulator: BatchSimulator, fair_start: bool)
     )
 
 
-def check_records(scenario: ReadyScenario, keep_tasks: bool) -> None:
-    """See that the records of tasks are kept where they are needed.
+@dataclass(frozen=True)
+class Wanted:
+    """A run that is wanted, for the table of conflicts ``bridge.scenarios.conflicts.RUN``."""
 
-    Raises
-    ------
-    InputError
-        If they are not.
-    """
-    if scenario.power is not None and scenario.power.options.of == "working" and not keep_tasks:
-        raise InputError(
-            f"{POWER_OF:working}: needs records of tasks, and there is no run without them ({KEEP_TASKS:False}); "
-            f"allowed: {KEEP_TASKS}, or held"
-        )
+    ready: ReadyScenario
+    execution: Execution
+    keep_tasks: bool
+    fair_start: bool = False
+
+    @property
+    def power(self) -> PowerPlan | None:
+        """What is known of power."""
+        return self.ready.power
+
+    @property
+    def waits_for_several(self) -> bool:
+        """Whether a job waits for several others."""
+        depends = self.ready.constraints.dependencies
+        return depends is not None and depends.several
+
+    def check(self) -> None:
+        """See that it can be.
+
+        Raises
+        ------
+        InputError
+            If not.
+        """
+        command = self.execution.als_command
+        check(RUN, self, {"als_command": at(str(ALS_COMMAND), command)})
+        if self.fair_start:
+            check_fair_start(self.ready.policy, self.ready.options.batch)
 
 
 def run(
@@ -266,34 +280,7 @@ def run(
     execution = execution or scenario.options.execution
     check_execution(execution)
     coupling_name = execution.coupling
-    if execution.als_command is not None and coupling_name == "inline":
-        raise InputError(f"{ALS_COMMAND} needs {COUPLING:pool} or process: inline runs no other program")
-    if execution.listen is not None and (coupling_name == "inline" or scenario.technique is None):
-        what = (
-            f"with {ALS:recorded} there are no applications"
-            if scenario.technique is None
-            else "inline runs no other process"
-        )
-        raise InputError(f"{LISTEN} needs {COUPLING:pool} or process: {what}")
-    if execution.als_command is not None and scenario.technique is None:
-        raise InputError(
-            f"{at(str(ALS_COMMAND), execution.als_command)}: with {ALS:recorded} no application is simulated"
-        )
-    check_records(scenario, keep_tasks)
-    if fair_start:
-        check_fair_start(scenario.policy, scenario.options.batch)
-        if (depends := scenario.constraints.dependencies) is not None and depends.several:
-            raise InputError(
-                f"{FAIR_START}: not with jobs that wait for several others; allowed: one preceding job each"
-            )
-        if scenario.power is not None and scenario.power.limits_jobs:
-            raise InputError(
-                f"{FAIR_START}: not with {FALLBACK}, as who is slowed runs otherwise; allowed: {FALLBACK:none}"
-            )
-        if scenario.power is not None and scenario.power.sleeps:
-            raise InputError(
-                f"{FAIR_START}: not with {SLEEP_AFTER}, as it is not known who would have slept; allowed: without it"
-            )
+    Wanted(scenario, execution, keep_tasks, fair_start).check()
     if keep_tasks and scenario.technique is not None and like is None:
         _check_memory(scenario)
     if coupling_name != "inline":

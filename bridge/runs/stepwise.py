@@ -10,9 +10,10 @@ import numpy as np
 
 from bls.constraints.outages import drainable
 from bridge.couplings.inline import InlineRun
+from bridge.options.execution import Execution
 from bridge.runs.kernels import prepare_run
 from bridge.runs.result import Result
-from bridge.runs.simulation import batch_simulator, check_records, result_of
+from bridge.runs.simulation import Wanted, batch_simulator, result_of
 from bridge.scenarios.ready import ReadyScenario
 from traces.base.errors import InputError
 from traces.base.ranges import whole
@@ -44,7 +45,7 @@ class Simulation:
     def __init__(self, scenario: ReadyScenario, *, keep_tasks: bool = True, drainable: bool = False) -> None:
         if scenario.technique is None:
             raise InputError("als: recorded: no application is simulated; allowed: a technique")
-        check_records(scenario, keep_tasks)
+        Wanted(scenario, Execution(), keep_tasks).check()
         if drainable:
             scenario = _with_drains(scenario)
         prepare_run(applications=True)

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from als import options as a
-from traces.base.declaration import holds, places, recorded
-from traces.base.errors import at
+from traces.base.declaration import holds, recorded
 
 if TYPE_CHECKING:
     from als.schedulers import AnyScheduler
@@ -101,18 +100,6 @@ class Application:
     def master(self) -> bool:
         """Whether a master calculates chunks."""
         return self.assignment == "master"
-
-    @property
-    def given(self) -> list[str]:
-        """The options besides the technique that are not as by default, as errors begin with them; but for ``resize_cost``."""
-        given = {place.option: getattr(self, *place.path) for place in places(Application)}
-        given |= {a.APPLICATIONS: None if self.map is None else self.map.source}
-        of_all = (a.RESIZE_COST.name, a.ALS.name)
-        return [
-            at(str(option), value)
-            for option, value in given.items()
-            if value != option.default and option.name not in of_all
-        ]
 
     def names(self) -> dict[str, object]:
         """The options as plain values, for a record of the run."""

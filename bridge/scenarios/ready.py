@@ -36,7 +36,9 @@ from bls.workloads.selection import fit, select
 from bls.workloads.workload import Workload
 from bridge.scenarios.application import NO_NETWORK as NO_NAME
 from bridge.scenarios.application import RECORDED
+from bridge.scenarios.conflicts import SCENARIO
 from bridge.scenarios.scenario import Scenario
+from traces.base.conflicts import check
 from traces.base.errors import InputError, PluginError, shown
 from traces.base.plugins import resolve
 from traces.compiled import Array
@@ -144,21 +146,9 @@ class ReadyScenario:
         """
         known: AnyScheduler | None = None
         level = options.application
-        if options.application.technique != RECORDED:
-            known = _technique(options.application.technique)
-        elif given := level.given:
-            raise InputError(f"{given[0]}: with {a.ALS:recorded} no application is simulated")
-        elif options.batch.releases:
-            raise InputError(
-                f"{b.COORDINATION:{options.batch.coordination}}: with {a.ALS:recorded} no application is simulated; "
-                "allowed: none"
-            )
-        elif options.batch.resizing or options.batch.molds:
-            raise InputError(
-                f"{b.RESIZE:{options.batch.resize}}: with {a.ALS:recorded} no application is simulated; allowed: none"
-            )
-        if level.resize_ns and options.batch.malleable is None:
-            raise InputError(f"{a.RESIZE_COST}: needs {b.MALLEABLE}, the jobs whose width may change")
+        if level.simulated:
+            known = _technique(level.technique)
+        check(SCENARIO, options, options.given())
         model = TaskModel(level.variation, level.tasks_per_core, options.seed)
         known_policy: object = options.batch.decides
         if isinstance(known_policy, type) and hasattr(known_policy, "decide"):
@@ -225,8 +215,6 @@ def _power(
         return None
     from bls.power.plan import power_plan  # which most runs need not load
 
-    if options.power.of == "working" and options.application.technique == RECORDED:
-        raise InputError(f"{b.POWER_OF:working}: with {a.ALS:recorded} no application is simulated; allowed: held")
     others = np.zeros(0, np.int64) if known_jobs is None else known_jobs
     applications = options.application.map
     said = None if applications is None else partial(applications.allowed, place)

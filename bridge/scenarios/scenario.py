@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from als.options import APPLICATIONS
 from bls import options as b
 from bls.batch import Batch
 from bls.constraints.options import ConstraintOptions
@@ -17,8 +18,8 @@ from bls.scheduler_options import Rules
 from bridge.options.declared import WORKLOAD
 from bridge.options.execution import Execution
 from bridge.scenarios.application import RECORDED, Application
-from traces.base.declaration import built, by_keyword, holds, part, with_values
-from traces.base.errors import InputError, shown
+from traces.base.declaration import built, by_keyword, holds, part, places, recorded, with_values
+from traces.base.errors import InputError, at, shown
 from traces.base.shared_options import SEED
 
 if TYPE_CHECKING:
@@ -147,6 +148,17 @@ class Scenario:
         """The same for jobs that last their recorded run times: without all that says how applications are computed."""
         return replace(self, application=Application(technique=RECORDED))
 
+    def given(self) -> dict[str, str]:
+        """Options with their values, as errors begin with them: what names in braces stand for in the table of conflicts."""
+        said = {place.option: getattr(self.application, *place.path) for place in places(Application)}
+        said[APPLICATIONS] = None if self.application.map is None else self.application.map.source
+        named = {option.key: at(str(option), value) for option, value in said.items()}
+        batch = self.batch
+        return named | {
+            "coordination": f"{b.COORDINATION:{batch.coordination}}",
+            "resize": f"{b.RESIZE:{batch.resize}}",
+        }
+
     def names(self) -> dict[str, object]:
         """What decides the result, as plain values, for a record of the run; where the jobs come from says :meth:`source`."""
         return {"seed": self.seed} | self.batch.names() | self.application.names() | self.power.names()
@@ -182,15 +194,9 @@ class Scenario:
 
     def source(self, jobs: Workload | None = None) -> dict[str, Any]:
         """Where the jobs come from, for a record of the run; the selected ``jobs`` say whether a window has preset ones."""
-        window, chosen = None if jobs is None else jobs.window, self.workload
-        return {
-            "workload": chosen.source,
-            "select": chosen.select,
-            "oversize": chosen.oversize,
-            "platform": self.machine.platform,
-            "preset": window is not None and not window.empty,
-            "cancelled": chosen.cancelled,
-        }
+        window = None if jobs is None else jobs.window
+        preset = window is not None and not window.empty
+        return recorded(self.workload) | recorded(self.machine) | {"preset": preset}
 
 
 _PARTS = {"machine": Machine, "batch": Batch, "application": Application, "power": Power, "execution": Execution}

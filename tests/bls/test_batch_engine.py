@@ -33,7 +33,7 @@ from bls.constraints.outages import OutageModel, Outages, modelled_outages
 from bls.engine.state import BY_ROW, BatchState
 from bls.engine.status import BatchStatus
 from bls.engine.validation import validate
-from bls.fair_start import check_fair_start, fair_starts
+from bls.fair_start import fair_starts
 from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES
 from bls.scheduler_options import Rules as BatchRules
@@ -536,20 +536,6 @@ def test_a_run_that_fails_often_under_any_policy_can_be_made_again() -> None:
         assert (table.fair_start_ns >= table.eligible_ns).all()
         last = int(table.eligible_ns.argmax())  # nobody joined later
         assert table.fair_start_ns[last] == table.start_ns[last]
-
-
-def test_what_has_no_meaning_is_refused() -> None:
-    class Decides:
-        name = "mine"
-
-        def decide(self, view: object) -> list[object]:
-            return []
-
-    with pytest.raises(InputError, match="fair_start=True: batch policy mine decides in Python"):
-        check_fair_start(Decides(), BatchRules())
-    with pytest.raises(InputError, match="fair_start=True: with charge_decisions=True as measured"):
-        check_fair_start(POLICIES["fcfs"], BatchRules(charge_decisions=True))
-    check_fair_start(POLICIES["fcfs"], BatchRules(charge_decisions=True, decision_cost_ns=5))
 
 
 def test_the_numbers_of_a_run_do_not_keep_its_columns() -> None:

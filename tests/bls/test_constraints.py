@@ -20,12 +20,9 @@ from bls.constraints.options import ConstraintOptions, constrain, switch_limit
 from bls.constraints.outages import NEVER, OutageModel, Outages, modelled_outages, outages, read_outages
 from bls.constraints.partition_assignment import BEYOND_LIMITS, NO_PARTITION, assign
 from bls.constraints.resource_requests import ASKS_TOO_MUCH, Requests, fit_requests, requests
-from bls.machine.host_power import HostPower
 from bls.machine.partitions import Partition, partition_table
 from bls.machine.platform import HostGroup, Platform
 from bls.machine.switches import Switch
-from bls.power.options import Power
-from bls.scheduler_options import Rules as BatchRules
 from bls.workloads.workload import TOO_WIDE, Workload
 from bridge import simulate
 from traces.base.errors import InputError
@@ -355,33 +352,6 @@ def test_specifications() -> None:
 
 
 PLAIN = Platform((HostGroup(2, 2, 2.0),))
-ASLEEP = HostPower(1, [(1, 4)], shutdown=("5s", 1), boot=("5s", 1))
-
-
-@pytest.mark.parametrize(
-    ("platform", "options", "words"),
-    [
-        (PLAIN, {"rules": BatchRules(coordination="release")}, "coordination='release'"),
-        (PLAIN, {"rules": BatchRules(coordination="hint", backfill="easy")}, "coordination='hint'"),
-        (
-            Platform((HostGroup(2, 2, 2.0, power=ASLEEP),)),
-            {"power": Power(sleep_after_ns=10**9)},
-            "limits to power, or hosts that sleep",
-        ),
-        (Platform((HostGroup(2, 2, 2.0),), licences=(("solver", 1),)), {}, "licences"),
-    ],
-)
-def test_options_that_cannot_be_combined_with_drains_are_refused(
-    platform: Platform, options: dict[str, Any], words: str, tmp_path: Path
-) -> None:
-    (tmp_path / "o.csv").write_text("host,down_s,up_s,state\n0,1,2,drain\n")
-    (tmp_path / "r.csv").write_text("job_id,solver\n1,1\n")
-    constraints = ConstraintOptions(
-        failures=f"{tmp_path}/o.csv", requests=tmp_path / "r.csv" if platform.licences else None
-    )
-    workload = Workload.from_jobs([(1, 0, 5, 1, 5)])
-    with pytest.raises(InputError, match=f"drained hosts cannot be beside {words}; allowed"):
-        simulate(workload, platform=platform, constraints=constraints, **options)
 
 
 def test_a_job_that_is_wider_than_what_is_not_drained_is_named(tmp_path: Path) -> None:

@@ -16,17 +16,16 @@ import bridge
 from bls import ConstraintOptions, Rules, SeenJob, Start, View
 from bls.allocators import ALLOCATORS
 from bls.engine.status import BatchStatus
-from bls.fair_start import check_fair_start
 from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES, AnyPolicy
-from bls.policies.declared import check_rules, for_one_run
+from bls.policies.declared import for_one_run
 from bls.seen.news import AnyNews, HostChanged, JobEnded, JobExpected, JobStarted
 from bls.simulator import BatchSimulator
 from bls.workloads.workload import Workload
 from bridge.runs.record import write_rows
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Scenario
-from traces.base.errors import InputError, PluginError
+from traces.base.errors import PluginError
 from traces.checks.ledger import check_ledger
 from traces.ledger import STATES
 
@@ -325,16 +324,6 @@ def test_what_is_left_of_a_run_of_rejected_jobs() -> None:
     result = simulated("reject", THREE, als="gss")  # an application level has nothing to do
     assert result.jobs.state.tolist() == ["rejected"] * 3
     assert result.jobs.tasks.tolist() == [0] * 3
-
-
-def test_it_plans_nothing() -> None:
-    for backfill in ("easy", "conservative", "3"):
-        with pytest.raises(
-            InputError, match=f"backfill='?{backfill}'?: batch policy reject starts no job; allowed: none"
-        ):
-            check_rules(Rules(backfill), POLICIES["reject"])
-    with pytest.raises(InputError, match="fair_start=True: batch policy reject starts no job"):
-        check_fair_start(POLICIES["reject"], Rules())
 
 
 #: Number, submit, run time, cores, estimate: the second waits for the first, the third is not behind it.

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from inside import column
 from tables import table_rows
 
-import bridge
 from bls import (
     BatchSimulator,
     ConstraintOptions,
@@ -35,7 +34,7 @@ from bls.machine.switches import Switch
 from bls.policies import AnyPolicy
 from bls.workloads.workload import Workload
 from tools.bench.engines import FcfsByHand
-from traces.base.errors import InputError, PluginError
+from traces.base.errors import PluginError
 from traces.intervals import intervals_text
 
 S = 10**9
@@ -254,16 +253,6 @@ def test_so_is_one_that_takes_seconds_for_nanoseconds(monkeypatch: pytest.Monkey
     assert starts(JOBS, machine(4), always(lambda view: fits(view, S // 50))) == [0, 10 * S, 10 * S + S // 50]
     jobs = Workload.from_jobs([(k, 60e-9 * k, 30e-9, 1, 30e-9) for k in range(200)])
     assert len(starts(jobs, machine(4), always(lambda view: fits(view, 20)))) == 200
-
-
-@pytest.mark.parametrize("backfill", ["easy", "conservative", "3"])
-def test_a_policy_that_decides_does_not_backfill(backfill: str) -> None:
-    with pytest.raises(
-        InputError, match=f"^backfill='?{backfill}'?: batch policy fcfs-by-hand decides itself which jobs"
-    ):
-        starts(JOBS, machine(4), FcfsByHand(), rules=Rules(backfill))
-    with pytest.raises(InputError, match=f"^backfill='?{backfill}'?: "):
-        bridge.simulate(JOBS, machine(4), bls=FcfsByHand(), backfill=backfill)
 
 
 def test_an_interrupt_while_a_policy_decides() -> None:

@@ -181,7 +181,7 @@ BATCH_FEATURES = {
     "evolving, failures, kills": Releasing(
         {
             "rules": Rules("easy", kill_at_walltime=True, resize="evolve"),
-            "level": Application(applications=EVOLVING, resize_ns=S // 10),
+            "application": Application(applications=EVOLVING, resize_ns=S // 10),
         },
         ("completed", "killed", "requeued"),
         files={"failures": FAILURES, "malleable": "1:0.25:2"},

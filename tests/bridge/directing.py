@@ -59,7 +59,7 @@ def drawn(seed: int) -> dict[str, Any]:
             backfill=chance.choice(("none", "easy", "conservative")),
             kill_at_walltime=chance.random() < 0.4,
         ),
-        "level": Application(
+        "application": Application(
             latency_ns=chance.choice((0, 5_000_000, 700_000_000)),
             assignment=chance.choice(("distributed", "distributed", "master")),
             speeds=tuple(one for one in SPEEDS if chance.random() < 0.4),
@@ -80,7 +80,7 @@ def drawn_wide(seed: int) -> dict[str, Any]:
         "als": chance.choice((*sorted(TECHNIQUES), "ss", "gss")),
         "rules": replace(options["rules"], coordination=coordination, resize=resize),
         "constraints": replace(options.get("constraints", ConstraintOptions()), malleable=malleable),
-        "level": replace(options["level"], resize_ns=chance.choice((0, 1_000_000, 500_000_000))),
+        "level": replace(options["application"], resize_ns=chance.choice((0, 1_000_000, 500_000_000))),
     }
 
 
@@ -93,8 +93,8 @@ def drawn_evolving(seed: int) -> dict[str, Any]:
         kind = "serial" if chance.random() < 0.2 else "loop"
         phases.append(f'{{ kind = "{kind}", share = {chance.choice((0.1, 1.0, 2.0))}{cores} }}')
     text = f"[default]\nsteps = {chance.randint(1, 4)}\nphases = [{', '.join(phases)}]\n"
-    level = replace(options["level"], applications=parse_application_map(text, "drawn"))
-    return options | {"rules": replace(options["rules"], resize="evolve"), "level": level}
+    level = replace(options["application"], applications=parse_application_map(text, "drawn"))
+    return options | {"rules": replace(options["rules"], resize="evolve"), "application": level}
 
 
 #: The tables of what running jobs were told.

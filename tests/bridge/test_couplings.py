@@ -21,7 +21,6 @@ from one_result import assert_one_result
 
 import bridge
 from bls.scheduler_options import Rules
-from bridge.scenarios.application import Application
 
 pytestmark = pytest.mark.whole
 
@@ -40,8 +39,8 @@ class Simple:
         given: dict[str, Any] = {}
         if self.applications:
             (folder / "apps.toml").write_text(self.applications)
-            level = Application("gamma:cov=0.5", self.latency_ns, self.assignment, folder / "apps.toml")
-            given = {"level": level, "overhead_ns": 10**6}
+            given = {"lengths": "gamma:cov=0.5", "latency_ns": self.latency_ns, "assignment": self.assignment}
+            given |= {"applications": folder / "apps.toml", "overhead_ns": 10**6}
         return simulated_simply(options.pop("coupling", "inline"), self.jobs, als=self.als, **given, **options)
 
     def check(self, result: bridge.Result) -> None:

@@ -40,9 +40,9 @@ ONE = Workload.from_jobs([(7, 0, 10, 2, 100)])
 ONCE = (33, 56, 136, 236, 575, 869)
 OFTEN = {"constraints": ConstraintOptions(failures="mtbf:100s,mttr:5s"), "keep_tasks": False}
 GRAPHS = table_text(__file__, "graphs")
-OF_GRAPHS = {"level": Application(applications=parse_application_map(GRAPHS, "graphs"))}
+OF_GRAPHS = {"application": Application(applications=parse_application_map(GRAPHS, "graphs"))}
 PLANNED = {
-    "level": Application(
+    "application": Application(
         speeds=("square:period=3s,low=0.4,duty=0.3",),
         applications=parse_application_map(GRAPHS.replace('"ss"', '"heft"'), "planned"),
     )
@@ -117,7 +117,7 @@ def test_applications_that_are_kept_go_as_their_jobs_end(monkeypatch: pytest.Mon
     "options",
     [
         {"als": "select:ss,gss,every=1s", "tasks_per_core": 6, "variation": 0.5},
-        {"als": "ss", "level": OF_GRAPHS["level"]},
+        {"als": "ss", "application": OF_GRAPHS["application"]},
     ],
     ids=["a choice", "graphs"],
 )
@@ -266,22 +266,15 @@ def test_what_cannot_be(directs: str, what: Any, message: str) -> None:
 def test_what_it_cannot_be_combined_with() -> None:
     workload = Workload.from_jobs([(7, 0, 10, 2, 100), (8, 0, 10, 2, 100)])
     scales, resizes = Does(lambda v, j, w: v.scale(j, 1, [0]), "speeds"), Does(lambda v, j, w: v.resize(j, 2), "widths")
-    hints, nothing, five = Does(lambda v, j, w: v.hint(j), "hints"), Does(None), Does(None)
+    hints, five = Does(lambda v, j, w: v.hint(j), "hints"), Does(None)
     five.directs = 5  # type: ignore[assignment]
     for policy, options, message in (
         (five, {}, "batch policy does: directs: 5; allowed: one of 'speeds', "),
-        (scales, {"rules": Rules(charge_decisions=True)},
-         "charge_decisions=True: batch policy does directs running jobs, which takes no time"),
-        (scales, {"rules": Rules(estimates="application")},
-         r"estimates=.application.: batch policy does directs running jobs, and what these"),
         (scales, {"als": "recorded"}, r"scale\(\) of job 7: cores; allowed: all of its cores, as it is only replayed"),
         (resizes, {}, r"resize\(\) is for a batch policy whose directs has 'widths', with "),
-        ("fcfs", {"rules": DECIDE, "constraints": MALLEABLE},
-         "resize='decide': batch policy fcfs does not say how wide jobs are; allowed: a policy in "),
         (resizes, {"rules": Rules(resize="equal"), "constraints": MALLEABLE},
          "resize='equal': batch policy does decides itself which jobs start, and its queue has no head; allowed: decide, none"),
         (hints, {}, r"hint\(\) is for a batch policy whose directs has 'hints', with "),
-        (nothing, {"rules": HINT}, r"its queue has no head; allowed: none, .*; or a policy or a scheduler that direc"),
     ):  # fmt: skip
         with pytest.raises((InputError, PluginError), match=message):
             bridge.simulate(workload, PLATFORM, bls=policy, **{"als": "ss"} | options)

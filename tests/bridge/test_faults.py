@@ -74,7 +74,7 @@ LOST = tuple(f"lost:cores={core},at={100 + 3 * core}s" for core in range(4))
 #: Options of a run, and which orders are of jobs that are changed.
 CHANGED: dict[str, tuple[Callable[[], dict[str, Any]], Callable[[Start], object]]] = {
     "cores are lost": (
-        lambda: {"level": Application(speeds=LOST)},
+        lambda: {"application": Application(speeds=LOST)},
         lambda start: any(change.speed_gflops is None for change in start.changes),
     ),
     "speeds are scaled": (
@@ -87,7 +87,7 @@ CHANGED: dict[str, tuple[Callable[[], dict[str, Any]], Callable[[Start], object]
             "rules": Rules(resize="equal", coordination="release"),
             "tasks_per_core": 4,
             "constraints": ConstraintOptions(malleable="1:0.25:2"),
-            "level": Application(resize_ns=10**6),
+            "application": Application(resize_ns=10**6),
         },
         lambda start: start.resizes,
     ),

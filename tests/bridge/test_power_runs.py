@@ -52,7 +52,7 @@ def of_three_users(applications: str, power: Power | None) -> bridge.Result:
     plain = {"submit_s": 0, "run_s": 100, "cores": 2, "estimate_s": 100}
     log = Workload.from_jobs([{"job_id": user, "user": user, **plain} for user in (1, 2, 3)])
     level = Application(applications=parse_application_map(applications, "m.toml"))
-    options: dict[str, Any] = {"als": "static", "tasks_per_core": 1, "variation": 0.0, "level": level}
+    options: dict[str, Any] = {"als": "static", "tasks_per_core": 1, "variation": 0.0, "application": level}
     return bridge.simulate(log, machine(3), power=power, **options)
 
 
@@ -62,8 +62,8 @@ def test_a_loop_by_hand(als: str, of: str, end_s: int, joules: float, tmp_path: 
     lengths, applications = tmp_path / "lengths.txt", tmp_path / "map.toml"
     lengths.write_text("".join(f"{length}\n" for length in LENGTHS))
     applications.write_text("[default]\ntasks = 6\n")
-    level = Application(f"file:{lengths},scale=no", applications=applications)
-    options: dict[str, Any] = {"als": als} | ({} if als == "recorded" else {"level": level})
+    level = Application(lengths=f"file:{lengths},scale=no", applications=applications)
+    options: dict[str, Any] = {"als": als} | ({} if als == "recorded" else {"application": level})
     power = Power(of=of, limits=[(5 * S, 15 * S, 150)], fallback="dvfs")
     result = bridge.simulate(Workload.from_jobs([(1, 0, 12, 2, 12)]), machine(), power=power, **options)
     check_ledger(result.ledger)
@@ -72,20 +72,11 @@ def test_a_loop_by_hand(als: str, of: str, end_s: int, joules: float, tmp_path: 
     assert result.metrics["energy_j"] == joules
 
 
-def test_what_cannot_be() -> None:
-    job = Workload.from_jobs([(1, 0, 100, 2, 100)])
-    with pytest.raises(InputError, match=r"working.*no application is simulated; allowed: held"):
-        bridge.simulate(job, machine(), power=True, power_of="working", als="recorded")
-    stretched = Power(limits=[(0, S, 150)], fallback="dvfs", stretch_walltime=True)
-    with pytest.raises(InputError, match=r"stretch_walltime=True: needs kill_at_walltime=True, as nobody is killed"):
-        bridge.simulate(job, machine(), als="ss", power=stretched)
-
-
 def scenario(seed: int) -> tuple[Workload, dict[str, Any]]:
     options = drawn(seed)
     if options["als"] != "recorded":
         chance = random.Random(~seed)
-        options["level"] = Application(
+        options["application"] = Application(
             latency_ns=chance.choice((0, 5_000_000)),
             speeds=chance.choice(((), ("square:period=3s,low=0.4,duty=0.3",), ("lost:cores=5 11,at=40s,until=60s",))),
         )
@@ -149,7 +140,7 @@ def varied(kind: str, seed: int) -> tuple[Workload, dict[str, Any]]:
         power = replace(power, fallback=f"dvfs:slow={ORDERS[seed % 6]}")
     if kind == "graphs":
         level = Application(applications=parse_application_map(MAP, "map.toml"))
-        options |= {"als": ("gss", "af")[seed % 2], "level": level, "variation": 0.3, "tasks_per_core": 3}
+        options |= {"als": ("gss", "af")[seed % 2], "application": level, "variation": 0.3, "tasks_per_core": 3}
     if kind == "drawing":
         workload = replace(workload, user=workload.job_id % 3)
         draws = {"power": (0.5, 1, 1.4), "memory_bound": (0, 0.4, 1)}
@@ -437,7 +428,7 @@ def test_limits_to_parts_of_the_machine_in_every_coupling() -> None:
     parts = [(10 * S, 200 * S, 330.0, "hosts:0-1"), (30 * S, 120 * S, 260.0, "hosts:1-2")]
     limits = [*options["power"].limits, *parts]
     options["power"] = Power(limits=limits, fallback="dvfs:slow=latest", allowed="0.8")
-    options |= {"als": "af", "level": Application(applications=parse_application_map(MAP, "map.toml"))}
+    options |= {"als": "af", "application": Application(applications=parse_application_map(MAP, "map.toml"))}
     one = bridge.simulate(workload, PLATFORM, **options)
     hosts_make_the_machine(one)
     assert len(one.scales) > 10

@@ -16,7 +16,7 @@ from bridge.scenarios.randomness import draws
 from traces.statistics import comparison_table, paired, paired_comparisons
 from traces.tables import rows_frame
 
-MADE_OF = {"rules": Rules, "constraints": ConstraintOptions, "level": Application}
+MADE_OF = {"rules": Rules, "constraints": ConstraintOptions, "application": Application}
 
 
 @pytest.mark.parametrize(("options", "drawn"), table_rows(__file__, "whether_a_seed_can_change_a_run"))

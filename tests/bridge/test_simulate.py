@@ -56,8 +56,8 @@ def test_the_papers_four_jobs(technique: str, tmp_path: Path) -> None:
     lengths, applications = tmp_path / "lengths.txt", tmp_path / "map.toml"
     lengths.write_text("1\n2\n3\n")
     applications.write_text("[default]\ntasks = 3\n")
-    level = Application(f"file:{lengths},scale=no", applications=applications)
-    said: dict[str, Any] = {"als": technique, "allocator": "given", "requested": PAPER_CORES, "level": level}
+    level = Application(lengths=f"file:{lengths},scale=no", applications=applications)
+    said: dict[str, Any] = {"als": technique, "allocator": "given", "requested": PAPER_CORES, "application": level}
     tasks = bridge.simulate(PAPER_JOBS, PAPER_PLATFORM, **said).tasks.sort_values(["job_id", "task"])
     log = [f"J{t.job_id} T{t.task} on R{t.core} {t.start_ns // S}-{t.end_ns // S}" for t in tasks.itertuples()]
     assert log == [line.strip() for line in PAPER_LOGS[technique].split(",")]

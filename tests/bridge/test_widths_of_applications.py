@@ -59,7 +59,9 @@ def evolving(rows: Rows, phases: str, folder: Path, **options: Any) -> bridge.Re
     text = f'[[application]]\nname = "evolving"\nmatch = {{ cores = 2 }}\nphases = [{phases}]\n'
     (folder / "apps.toml").write_text(text)
     level = Application(applications=folder / "apps.toml")
-    return malleable(rows, "1,1,4\n", folder, **{"resize": "evolve", "tasks_per_core": 1, "level": level} | options)
+    return malleable(
+        rows, "1,1,4\n", folder, **{"resize": "evolve", "tasks_per_core": 1, "application": level} | options
+    )
 
 
 PHASES = (

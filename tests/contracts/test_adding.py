@@ -156,7 +156,7 @@ DECLARATION = """FEW = Whole(
 )
 """
 
-OPTION = "    few: Annotated[int, b.FEW] = b.FEW.default\n"
+OPTION = "    few: int = holds(b.FEW)\n"
 
 
 def inserted(file: Path, before: str, line: str) -> None:
@@ -218,10 +218,9 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         '        "mean_run_ns": _figures(parts, lambda part: part.times[2] - part.times[1], exact_mean)[0],\n',
     )
     inserted(tree / "bls/options.py", "MAX_ATTEMPTS = Whole(\n", DECLARATION)
-    options = tree / "bridge/scenarios/options.py"
-    inserted(options, "    oversize: Annotated[str, b.OVERSIZE]", OPTION)
-    replaced(options, "selection=self.select,", 'selection=f"first:{self.few}" if self.few else self.select,')
-    replaced(options, '"select", "oversize", "platform"', '"select", "few", "oversize", "platform"')
+    scenario = tree / "bridge/scenarios/scenario.py"
+    inserted(scenario, "    oversize: str = holds(b.OVERSIZE)", OPTION)
+    replaced(scenario, "selection=chosen.select,", 'selection=f"first:{chosen.few}" if chosen.few else chosen.select,')
     return tree
 
 

@@ -126,7 +126,7 @@ def recorded(whole: Any) -> dict[str, Any]:
             found |= recorded(value)
         else:
             option = one.metadata.get(_OPTION)
-            found[one.name if option is None else option.keyword] = plain(value)
+            found[one.name if option is None else option.keyword.lower()] = plain(value)
     return found
 
 

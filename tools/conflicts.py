@@ -1,0 +1,53 @@
+"""The page of features that do not go together, made from their tables: ``python -m tools.conflicts``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from bls import conflicts as batch
+from bridge.scenarios import conflicts as both
+from tools.site.pages import DOCS
+from traces.base.conflicts import Conflict
+from traces.base.mentions import Mention, spelled
+
+PAGE = DOCS / "reference" / "conflicts.md"
+_HEAD = """# Features that do not go together
+
+<!-- generated: python -m tools.conflicts -->
+Each pair once, as the tables in `bls/conflicts.py` and `bridge/scenarios/conflicts.py` have it. A run that has both ends with
+an error before its first event, which says what was given, why that cannot be, and what is allowed instead.
+Options that change nothing without another one are refused, too: [`twolevel run`](cli.md#twolevel-run) names it.
+"""
+
+#: Heading → rows, and what names in braces stand for.
+TABLES: Mapping[str, tuple[tuple[Conflict[object], ...], Mapping[str, str]]] = {
+    "Policies and rules": (batch.RULES + batch.POLICY, batch.IN_GENERAL),
+    "Power": (batch.POWER, batch.IN_GENERAL),
+    "What a run has": (batch.RUN, batch.IN_GENERAL),
+    "Fair start times": (batch.FAIR_START, batch.IN_GENERAL),
+    "Both levels": (both.SCENARIO, both.IN_GENERAL),
+    "How a run is executed": (both.PROCESSES + both.TYPED + both.RUN, both.IN_GENERAL),
+}
+
+
+def _code(mention: Mention) -> str:
+    return f"`--{mention.name}{' ' * bool(mention.said)}{mention.said}`"
+
+
+def _rows(rows: Iterable[Conflict[object]], names: Mapping[str, str]) -> Iterable[str]:
+    yield from ("", "| feature | feature | why | allowed |", "|---|---|---|---|")
+    for row in rows:
+        texts = (row.first, row.second, row.reason.format_map(names), row.allowed.format_map(names))
+        yield "| " + " | ".join(spelled(text, _code).replace("_", r"\_") for text in texts) + " |"
+
+
+def page() -> str:
+    """Return the page."""
+    lines = [_HEAD]
+    for heading, (rows, names) in TABLES.items():
+        lines += [f"## {heading}", *_rows(rows, names), ""]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,0 +1,61 @@
+"""Features that do not go together: rows of a table, from which come errors, a page of the documentation, and a test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from traces.base.errors import InputError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conflict(Generic[T]):
+    """Two features that do not go together, or one that needs another.
+
+    Texts mention options (``traces.base.mentions``). In all but ``first`` and ``second``, names in braces as ``{policy}`` stand
+    for what was given.
+
+    Attributes
+    ----------
+    first, second : str
+        The features, as the page has them.
+    given : str
+        What was given, which an error begins with.
+    reason : str
+        What is wrong, and why.
+    allowed : str
+        What may be given instead; empty: the reason says it.
+    found : callable
+        Whether both are there, of what a table is about.
+    example : mapping
+        Keywords of ``bridge.simulate`` with which it is raised.
+    """
+
+    first: str
+    second: str
+    given: str
+    reason: str
+    found: Callable[[T], object]
+    allowed: str = ""
+    example: Mapping[str, Any] = field(default_factory=dict)
+
+    def text(self, names: Mapping[str, str]) -> str:
+        """The error, with what the names in braces stand for."""
+        allowed = f"; allowed: {self.allowed}" if self.allowed else ""
+        return f"{self.given}{self.reason}{allowed}".format_map(names)
+
+
+def check(table: Iterable[Conflict[T]], chosen: T, names: Mapping[str, str]) -> None:
+    """See that what is chosen has no conflict of a table; ``names`` are what names in braces stand for.
+
+    Raises
+    ------
+    InputError
+        If it has; the first row is said.
+    """
+    for row in table:
+        if row.found(chosen):
+            raise InputError(row.text(names))
