@@ -1,4 +1,4 @@
-"""The page of the engines' states, made from their declarations: ``python -m tools.states``.
+"""The page of the engines' states, and tables of the page of results, made from declarations: ``python -m tools.states``.
 
 A field's meaning is the comment on its line, or else the one above it or the fields before it. One with a colon is a heading.
 """
@@ -14,7 +14,10 @@ from bls.engine.state import BatchState
 from bridge.couplings.inline_state import InlineState
 from tools.site.pages import DOCS
 from traces.kernels.state import Field, State, fields_of
+from traces.ledger import JobRecords, TaskRecords, TransferRecords
+from traces.records import EVENTS
 
+RESULTS = DOCS / "reference" / "results.md"
 PAGE = DOCS / "reference" / "engine-state.md"
 _HEAD = """# Columns of the engines' states
 
@@ -66,5 +69,21 @@ def page() -> str:
     return re.sub(r":\w+:`", "`", "\n".join(lines).replace("``", "`"))
 
 
+def results() -> str:
+    """Return the page of results, whose tables say of each kind of records what its declaration says."""
+    text = RESULTS.read_text(encoding="utf-8")
+    for kind in (JobRecords, TaskRecords, TransferRecords, *EVENTS):
+        columns = kind.table_columns()
+        said = [f"| `{name}` | {one.stored} | {one.unit} | {one.meaning} |\n" for name, one in columns.items()]
+        # Further columns, of which nothing is declared here, follow.
+        parts = re.split(
+            rf"(?<=\n)(## {kind.name}\.parquet\n(?:(?!\|).*\n)+\|.*\n\|.*\n)((?:\|.*\n)+)", text, maxsplit=1
+        )
+        rest = [row for row in parts[2].splitlines(keepends=True) if row.split("`")[1] not in columns]
+        text = "".join([*parts[:2], *(row.replace("|  |", "| |") for row in said), *rest, parts[3]])
+    return text
+
+
 if __name__ == "__main__":
+    RESULTS.write_text(results(), encoding="utf-8")
     PAGE.write_text(page(), encoding="utf-8")

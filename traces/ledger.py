@@ -6,7 +6,7 @@ A ledger is frozen: its arrays are read-only, and exporters only look.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -80,6 +80,8 @@ class JobRecords(Records):
     no cores and no tasks; it was cancelled or rejected.
     """
 
+    name: ClassVar[str] = "jobs"
+
     job_id: Array = column("number of the job in the workload")
     submit_ns: Array = column("instant of its submit, also in the rows of later attempts", "ns")
     start_ns: Array = column("instant of its start; −1 if it never started", "ns")
@@ -110,38 +112,35 @@ class JobRecords(Records):
     )
     allocation_lo: Array = column("first core of an interval; ascending within a job", shape="(intervals,)", table="")
     allocation_hi: Array = column("the core behind the last of the interval", shape="(intervals,)", table="")
-    attempt: Array = column("number of the attempt at this job, from 0", default=None, kw_only=True)
-    why: Array = column("why it started when it did, see below", dtype="int8", default=None, kw_only=True)
-    state: Array = column("how it ended, see below", dtype="int8", default=None, kw_only=True)
+    _: KW_ONLY
+    attempt: Array = column("number of the attempt at this job, from 0", default=None)
+    why: Array = column("why it started when it did, see below", dtype="int8", default=None)
+    state: Array = column("how it ended, see below", dtype="int8", default=None)
     eligible_ns: Array = column(
         "instant from which it could start: its submit, or later if it was [held](batch-constraints.md#held-jobs) or depended "
         "on another job; in a later attempt the instant of the cut before; −1 if it was withdrawn before it could start",
         "ns",
         default=None,
-        kw_only=True,
     )
     held_cores: Array = column(
-        "how many it held as it started: `cores`, or more where whole hosts are allocated, or another number with "
-        "[`--resize mold`](malleable.md); 0 if it never started",
+        "number held at its start: `cores`, or more if whole hosts are allocated, or another number if it is "
+        "[molded](malleable.md); 0 if it never started",
         "cores",
         default=None,
-        kw_only=True,
     )
     begin_ns: Array = column(
         "instant from which it may join the queue, and its wait counts: its submit, or later",
         "ns",
         table="",
         default=None,
-        kw_only=True,
     )
     left_ns: Array = column(
         "instant at which a job that never started was withdrawn or rejected; −1 of others",
         "ns",
         table="",
         default=None,
-        kw_only=True,
     )
-    user: Array = column("number of its user; −1 if it is not known", table="", default=None, kw_only=True)
+    user: Array = column("number of its user; −1 if it is not known", table="", default=None)
 
     def __post_init__(self) -> None:
         n = len(self.job_id)

@@ -339,7 +339,10 @@ def test_the_trace_shows_all_of_it(tmp_path: Path) -> None:
     result = KINDS["everything"].simulated(2)
     shown = read_batch(result.write_trace(tmp_path))[0]["batch scheduler"]
     for name in (*TOLD, "releases"):
-        frame = getattr(result, name)
+        frame, declared = getattr(result, name), type(getattr(result.ledger, name)).table_columns()
+        assert [str(kind).replace("float64", "double") for kind in frame.dtypes] == [
+            one.stored for one in declared.values()
+        ]
         at = frame["released_ns" if name == "releases" else "told_ns"]
         together = [frame["row"], at] if name in ("widths", "releases") else [frame.index]
         assert len(frame)

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from ledgers import NEVER, Job, ledger, machine, messaging_ledgers, transfer_records
-from pages import ROOT, section, table
 from tables import table_rows
 
 from traces.base.errors import InputError
@@ -137,11 +136,3 @@ def test_transfers_of_tasks_that_never_ran_or_were_not_kept() -> None:
         assert of.transfers is not None
         with pytest.raises(InvariantError, match="transfers: the bounds do not divide the rows among the 3 jobs"):
             check_ledger(dataclasses.replace(of, transfers=dataclasses.replace(of.transfers, first=np.array(first))))
-
-
-def test_the_columns_are_those_of_the_page() -> None:
-    page = section(ROOT / "docs" / "reference/results.md", "transfers.parquet")
-    rows = [row for row in table(page) if row[0] != "column"]
-    types = {name: str(kind) for name, kind in transfers_frame(sound()).dtypes.items()}
-    assert tuple(row[0].strip("`") for row in rows) == TRANSFERS.columns
-    assert [row[1].replace("double", "float64") for row in rows] == list(types.values())

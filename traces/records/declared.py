@@ -51,6 +51,11 @@ class Column(NamedTuple):
     parts: int = 1
     text: str = ""
 
+    @property
+    def stored(self) -> str:
+        """Its type in the table, as Parquet calls it."""
+        return "double" if self.parts > 1 or self.dtype == "float64" else self.dtype
+
 
 def column(
     meaning: str,
@@ -62,11 +67,10 @@ def column(
     parts: int = 1,
     text: str = "",
     default: Any = MISSING,
-    kw_only: bool = False,
 ) -> Any:
     """Declare a column of records; ``default`` is its value where none is given, everything else as :class:`Column` says."""
     said = Column(meaning, unit, dtype, shape, table, parts, text)
-    return field(default=default, kw_only=kw_only, metadata={"column": said})
+    return field(default=default, metadata={"column": said})
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(column,))

@@ -119,7 +119,7 @@ class JobEvents(Records):
         }
         for name, one in cls._own().items():
             if one.table == "row":
-                found |= {f"{name}_row": one, f"{name}_job_id": Column("its number; −1 likewise")}
+                found |= {f"{name}_row": one, f"{name}_job_id": Column("its number, or −1")}
             else:
                 found |= table_columns({name: one})
         return found

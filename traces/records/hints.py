@@ -32,12 +32,12 @@ class HintRecords(JobEvents):
 
     told_ns: Array = column("instant; not after the job's `end_ns`", "ns")
     waiting: Array = column(
-        "the row of the job that waits, the head of the queue or one that a policy names; −1 where none waits any more",
+        "the row of the job that waits, the head of the queue or one named by a policy; −1 if none waits any more",
         table="row",
         text="waiting_job",
     )
-    lack: Array = column("how many cores it lacks; if it asks for cores by number, how many of these others hold")
-    wanted: Array = column("how many of the job's cores are wanted from then on")
+    lack: Array = column("number of cores that it lacks; of cores requested by number, how many others hold")
+    wanted: Array = column("number of the running job's cores that are wanted from then on")
 
     def faults(self, ledger: Ledger) -> Iterator[tuple[Array, Callable[[int], str]]]:
         """As of every kind; and who waits does wait, for cores that the job has."""

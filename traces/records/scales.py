@@ -30,9 +30,9 @@ class ScaleRecords(JobEvents):
     missing = "no scaled speeds: neither its policy nor a limit to power directs running jobs"
 
     told_ns: Array = column("instant from which on; from the job's `start_ns` on, before its `end_ns`", "ns")
-    core: Array = column("global number of the core; −1: all of the job's, and those that it is given")
+    core: Array = column("global number of the core; −1: all cores of the job, including later ones")
     scale: Array = column(
-        "part of its own speed at which it runs from then on", table="factor", parts=WHOLE, text="parts_per_billion"
+        "factor of its own speed from then on", table="factor", parts=WHOLE, text="parts_per_billion"
     )
 
     def faults(self, ledger: Ledger) -> Iterator[tuple[Array, Callable[[int], str]]]:
