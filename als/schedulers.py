@@ -48,11 +48,8 @@ def loop_technique(name: str, where: str = "") -> AnyTechnique:
     """The technique, or choice among techniques, of this name, for a plain loop. Raises InputError if there is none, or
     what has the name is for graphs. Raises PluginError as :func:`scheduler`."""
     where = at(where or str(ALS), name)
-    found = (
-        scheduler(name, where=where)
-        if split_parameters(name)[0] in (*PLANNERS, MAPPED.name)
-        else technique(name, where=where)
-    )
+    is_for_graphs = split_parameters(name)[0] in (*PLANNERS, MAPPED.name)
+    found = scheduler(name, where=where) if is_for_graphs else technique(name, where=where)
     if isinstance(found, Planner | Mapped):
         raise InputError(f"{where}: {found.name} is for graphs (twolevel graph); allowed with a loop: a technique")
     return found

@@ -57,31 +57,14 @@ class SpeedChanges(NamedTuple):
 class CoreSpeeds:
     """How the speeds of a machine's cores change with time.
 
-    Parameters
-    ----------
-    specs : sequence of str
-        What it was made of, as it was written.
-    components : sequence of Component
-        Their factors are multiplied in this order.
-    n_cores : int
-        Cores of the machine, >= 1.
-    seed : int
-        0 to 2**64 - 1, for what is random.
-
-    Attributes
-    ----------
-    specs : tuple of str
-        As given.
-    n_cores : int
-        As given.
-    state : SpeedState
-        For kernels. It has work space in it: one thread at a time.
-    steady : bool
-        Whether every core's factor is 1 for good.
-    highest_factor : float
-        No core's factor ever exceeds it; at least 1.
-    loses : bool
-        Whether a core may have the factor 0, so that it is not there.
+    - ``specs``: what it was made of, as it was written
+    - ``components``: their factors are multiplied in this order
+    - ``n_cores``: cores of the machine, >= 1
+    - ``seed``: 0 to 2**64 - 1, for what is random
+    - ``state``: for kernels. It has work space in it: one thread at a time.
+    - ``steady``: whether every core's factor is 1 for good
+    - ``highest_factor``: no core's factor ever exceeds it; at least 1
+    - ``loses``: whether a core may have the factor 0, so that it is not there
     """
 
     def __init__(self, specs: Sequence[str], components: Sequence[Component], n_cores: int, seed: int) -> None:

@@ -144,10 +144,8 @@ def _factor_of(state: SpeedState, core: int, entry: int, t_ns: int) -> float:
 
 @compiled(inner=True)
 def next_change_ns(state: SpeedState, core: int, t_ns: int) -> int:
-    """The first instant after ``t_ns`` at which a core's factor may be another; ``NEVER`` if it stays for good.
-
-    The factor is constant from one such instant to the next, but it may be the same before and after one.
-    """
+    """The first instant after ``t_ns`` at which a core's factor may be another; ``NEVER`` if it stays for good. The factor is
+    constant from one such instant to the next, but it may be the same before and after one."""
     first = NEVER
     for entry in range(state.begin[core], state.begin[core + 1]):
         at_ns = _next_of(state, entry, t_ns)

@@ -38,9 +38,7 @@ def settle(
     state: ApplicationState, c: int, k: int, t: int, work: float, begun: bool, speed: float, now: int
 ) -> tuple[int, int, float, bool]:
     """Move the start of core ``c``'s held tasks, from ``k`` on, from ``t`` up to now, with the work that the first has left.
-
-    The records of what ends or begins in between are written, as the latest change of the speed may not have done so.
-    """
+    The records of what ends or begins in between are written, as the latest change of the speed may not have done so."""
     cores, stop_at = state.cores, state.cores.held_stop[c]
     while k < stop_at and t < now:
         if not begun:

@@ -29,10 +29,8 @@ from traces.compiled import compiled, reset_numbers
 
 @compiled()
 def begin(state: ApplicationState, start_ns: int, overhead_ns: int, master: bool, releases: bool) -> None:
-    """Put the application at its start: every core that is there is about to ask, in core order.
-
-    With ``releases``, cores that it does not need any more are released (``als.engine.releases``).
-    """
+    """Put the application at its start: every core that is there is about to ask, in core order. With ``releases``, cores
+    that it does not need any more are released (``als.engine.releases``)."""
     reset_numbers(state)
     state.now_ns = state.began_ns = start_ns
     state.status = SUSPENDED

@@ -34,9 +34,7 @@ LOOP_METRICS = (
 @compiled()
 def finish_imbalance(finish_ns: Ints, start_ns: int) -> float:
     """max(t)/mean(t) - 1 of the cores' finishing instants: the fraction of its time that an average core waits for the last.
-
-    0 is perfect balance; NaN if no core did anything.
-    """
+    0 is perfect balance; NaN if no core did anything."""
     total, most = 0.0, 0
     for p in range(finish_ns.size):
         total += float(finish_ns[p] - start_ns)

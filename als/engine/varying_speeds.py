@@ -14,9 +14,7 @@ from traces.compiled import Array, compiled
 @compiled(inner=True)
 def begin_varying(state: ApplicationState, speeds: SpeedState, next_ns: Array, stop_ns: int) -> int:
     """Look up when the speed of each core changes next, for :func:`advance_varying`; cores that never come are lost for good.
-
-    Each core is at its speed of the start. Returns ``SUSPENDED``, or how the application has ended by that.
-    """
+    Each core is at its speed of the start. Returns ``SUSPENDED``, or how the application has ended by that."""
     now = state.now_ns
     for c in range(state.speed.size):
         next_ns[c] = next_change_ns(speeds, state.core_number[c], now)

@@ -162,11 +162,8 @@ class TaskGraph:
             return
         bad = np.flatnonzero(~good)
         at = int(bad[0])
-        who = (
-            f"task {shown(self.label(at))}"
-            if unit == "gflop"
-            else f"edge {self._edge(self.source[at], self.target[at])}"
-        )
+        is_task = unit == "gflop"
+        who = f"task {shown(self.label(at))}" if is_task else f"edge {self._edge(self.source[at], self.target[at])}"
         others = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
         raise InputError(f"{where}: {who}: {what} of {amounts[at]:g} {unit}{others}; allowed: finite, at least 0")
 

@@ -184,10 +184,8 @@ def draw_loop(
 
 
 def room(model: LengthModel, n: int) -> int:
-    """Room for the tasks of a loop that is to have ``n``: hardly ever too little, and never if their number is given.
-
-    Where tasks are drawn until the work is reached, that is their mean number and eight standard deviations.
-    """
+    """Room for the tasks of a loop that is to have ``n``: hardly ever too little, and never if their number is given. Where
+    tasks are drawn until the work is reached, that is their mean number and eight standard deviations."""
     if not model.fills:
         return model.tasks(n)
     known = [cov for cov in (model.sum_cov, model.cov, 1.0) if cov is not None]
@@ -256,10 +254,8 @@ def drawn(
 
 @compiled()
 def length_cov(lengths: Floats, first: int, stop: int) -> float:
-    """Coefficient of variation of ``lengths[first:stop]``: the population's standard deviation over the mean.
-
-    NaN if there are none.
-    """
+    """Coefficient of variation of ``lengths[first:stop]``: the population's standard deviation over the mean. NaN if there
+    are none."""
     n = stop - first
     if n <= 0:
         return math.nan

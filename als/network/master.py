@@ -8,10 +8,8 @@ from traces.compiled import compiled
 
 
 def message_ns(host: Any, first_host: Any, latency_ns: int) -> Any:
-    """Time of a message between a core, or several, and the master, one way, ns: 0 on the host of the master.
-
-    The master is on the host of the application's first core; ``latency_ns`` is the time between two hosts.
-    """
+    """Time of a message between a core, or several, and the master, one way, ns: 0 on the host of the master. The master is
+    on the host of the application's first core; ``latency_ns`` is the time between two hosts."""
     return latency_ns * (host != first_host)
 
 

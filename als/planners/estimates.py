@@ -49,10 +49,8 @@ def edge_cost(size: float, latency_s: float, s_per_byte: float) -> float:
 
 @compiled(inner=True)
 def mean_edge_costs(speed: Array, core_host: Array, costs: Array) -> tuple[float, float]:
-    """What ranks take an edge of some bytes to cost (:func:`edge_cost`): its latency in s, and s a byte.
-
-    Between hosts, if there are cores on several; otherwise within the host, if it has several; otherwise nothing.
-    """
+    """What ranks take an edge of some bytes to cost (:func:`edge_cost`): its latency in s, and s a byte. Between hosts, if
+    there are cores on several; otherwise within the host, if it has several; otherwise nothing."""
     present = 0
     host = -1
     for core in range(len(speed)):

@@ -40,10 +40,8 @@ class Slots(NamedTuple):
 
 @compiled(inner=True)
 def new_slots(n: int, p: int, floats: Array, ints: Array) -> Slots:
-    """The slots of ``p`` cores that are idle from 0 on, with room for ``n`` tasks.
-
-    They take the first ``SLOT_FLOATS``·n + ``SLOT_FLOATS_PER_CORE``·p and 1 + ``SLOT_INTS_PER_CORE``·p numbers of work space.
-    """
+    """The slots of ``p`` cores that are idle from 0 on, with room for ``n`` tasks. They take the first ``SLOT_FLOATS``·n +
+    ``SLOT_FLOATS_PER_CORE``·p and 1 + ``SLOT_INTS_PER_CORE``·p numbers of work space."""
     per_core = floats[SLOT_FLOATS * n :]
     for place in range(SLOT_FLOATS_PER_CORE * p):
         per_core[place] = 0.0

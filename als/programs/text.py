@@ -70,10 +70,8 @@ def _technique_name(given: str | AnyScheduler) -> str:
 
 
 def absolute_name(given: str) -> str:
-    """``FILE.py:NAME`` or ``file:PATH``, each perhaps with parameters, with the absolute path; anything else as it is.
-
-    Of a selection, each of its candidates.
-    """
+    """``FILE.py:NAME`` or ``file:PATH``, each perhaps with parameters, with the absolute path; anything else as it is. Of a
+    selection, each of its candidates."""
     if given.startswith(PREFIX):
         parts = split_names(given.removeprefix(PREFIX).strip().removeprefix("(").removesuffix(")"))
         return f"{PREFIX}({','.join(absolute_name(part) for part in parts)})"

@@ -139,10 +139,8 @@ def _both(even: Array) -> bool:
 
 
 def likeness_table(source: Workload, generated: Workload) -> list[dict[str, Any]]:
-    """The rows of :func:`likeness`, and beside each distance that between the source's halves (``ks_halves``, …).
-
-    The latter are NaN where the source is too short to be halved.
-    """
+    """The rows of :func:`likeness`, and beside each distance that between the source's halves (``ks_halves``, …). The latter
+    are NaN where the source is too short to be halved."""
     even = _even_weeks(source)
     speed = _source_speed(source, generated)
     own = halves(source, speed) if _both(even) else [dict.fromkeys(_MEASURES, math.nan)] * len(QUANTITIES)

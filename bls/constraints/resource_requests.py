@@ -79,30 +79,20 @@ def requests(
 ) -> Requests:
     """What the jobs of a workload ask for on a platform.
 
-    Parameters
-    ----------
-    workload, platform
-        As they are simulated.
-    memory : {"none", "swf"}
-        ``swf``: each core of a job asks for the log's memory per processor; a job of which none is known, for none.
-    path : path, optional
-        A CSV file of requests, which stand above the log's.
-    known : ndarray of int64, optional
-        All job numbers that the file may name, as those of the log before a selection; the others' requests are
-        checked and left aside. By default those of the workload.
-    where : str
-        The option ``memory`` was given in, for messages.
-    switches : int
-        The most leaf switches that a job accepts if the file does not say so, or as many as it needs on the empty machine,
-        if that is more; 0 for any.
-    partition : ndarray of int64, shape (n,), optional
-        As ``bls.constraints.partition_assignment.assign`` gives it. By default all jobs are in the first one.
+    - ``workload``, ``platform``: as they are simulated
+    - ``memory``, {"none", "swf"}: ``swf``: each core of a job asks for the log's memory per processor; a job of which none is
+      known, for none
+    - ``path``: a CSV file of requests, which stand above the log's
+    - ``known``, ndarray of int64: all job numbers that the file may name, as those of the log before a selection; the others'
+      requests are checked and left aside. By default those of the workload.
+    - ``where``: the option ``memory`` was given in, for messages
+    - ``switches``: the most leaf switches that a job accepts if the file does not say so, or as many as it needs on the empty
+      machine, if that is more; 0 for any
+    - ``partition``, int64 (n,): as ``bls.constraints.partition_assignment.assign`` gives it. By default all jobs are in the
+      first one.
 
-    Raises
-    ------
-    InputError
-        If ``memory`` is something else, or is asked for where no host has memory; if a column or job of the file is
-        unknown, a job has two lines, a value is none of what is allowed, or a unit's cores do not divide its job's.
+    Raises InputError if ``memory`` is something else, or is asked for where no host has memory; if a column or job of the
+    file is unknown, a job has two lines, a value is none of what is allowed, or a unit's cores do not divide its job's.
     """
     where = where or str(MEMORY_SOURCE)
     n, names = len(workload), platform.resource_names

@@ -80,10 +80,8 @@ def _solved(
     parameters: Parameters,
     hint: dict[int, Array],
 ) -> tuple[dict[int, Array], bool, int]:
-    """The places that lose least; those of the hint if the model is too large, or nothing better is found in time.
-
-    With it whether the clock stopped the solver, and how often it ran.
-    """
+    """The places that lose least; those of the hint if the model is too large, or nothing better is found in time. With it
+    whether the clock stopped the solver, and how often it ran."""
     problem, nodes = classes.problem, _nodes(classes, starting)
     room = {job: problem.units_on(job, problem.free)[nodes] for job in starting.tolist()}
     able = {job: [k for k in np.flatnonzero(on).tolist() if class_units[job, classes.of_node[nodes[k]]]]

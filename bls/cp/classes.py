@@ -67,10 +67,8 @@ class NodeClasses:
 
     @cached_property
     def _rows(self) -> tuple[Array, Array, Array]:
-        """What is free on a node from an instant on: node, which of the ends (-1: from now on), and how much.
-
-        By node and instant, int64 (r,), (r,), (r, resources).
-        """
+        """What is free on a node from an instant on: node, which of the ends (-1: from now on), and how much. By node and
+        instant, int64 (r,), (r,), (r, resources)."""
         problem, held = self.problem, self.problem.held
         ends, _ = problem.pooled_ends
         n_nodes, n_ends = len(problem.capacity), max(1, len(ends))

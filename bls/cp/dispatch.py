@@ -219,10 +219,8 @@ class _Solving:
         return kind(self.problem, self.objective)
 
     def guided(self, whole: Problem, listed: Dispatch, found: DispatchPlan) -> tuple[DispatchPlan, Dispatch]:
-        """The better of the list and the schedule in the order of a plan of the pool, which is solved in a moment.
-
-        What Z is at least in the pool, it is at least with places.
-        """
+        """The better of the list and the schedule in the order of a plan of the pool, which is solved in a moment. What Z is
+        at least in the pool, it is at least with places."""
         began, objective = self.clock_ns(), objective_of(whole, self.parameters)
         made = PooledModel(whole, objective)
         generation = SerialGeneration(whole, POOL, objective=objective)

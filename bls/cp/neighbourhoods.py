@@ -61,10 +61,8 @@ def bettered(
 def _first(
     problem: Problem, objective: Objective, generation: SerialGeneration, plan: Dispatch
 ) -> tuple[list[int], int]:
-    """The order of which the first list is best, and what it has: that of the plan's starts, or one of the list's rules.
-
-    With places a list in the order of a plan's starts may be much worse than the plan.
-    """
+    """The order of which the first list is best, and what it has: that of the plan's starts, or one of the list's rules. With
+    places a list in the order of a plan's starts may be much worse than the plan."""
     orders = [np.argsort(plan.start_s, kind="stable"), *(rule(problem, objective) for rule in ORDERS.values())]
     values = [objective.sum_of(generation(order).start_s) for order in orders]
     best = values.index(min(values))

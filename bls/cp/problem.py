@@ -84,10 +84,8 @@ class Problem(Columns):
 
     @cached_property
     def horizon_s(self) -> int:
-        """No optimal plan ends later unless energy counts, eoh - t: the last running job's end and then all durations.
-
-        The paper's (section 2.2) adds the durations of all running jobs, which excludes nothing else and is longer.
-        """
+        """No optimal plan ends later unless energy counts, eoh - t: the last running job's end and then all durations. The
+        paper's (section 2.2) adds the durations of all running jobs, which excludes nothing else and is longer."""
         return int(self.held.left_s.max(initial=0) + self.duration_s.sum())
 
     @cached_property
@@ -128,9 +126,7 @@ def problem_of(instance: Instance, place: Array) -> Problem:
 
 def in_large_pieces(problem: Problem) -> Problem:
     """The same problem, each resource counted in the largest pieces of which all nodes, requests and held boxes are made.
-
-    Where all sizes are multiples of a piece, a plan remains one if every box is moved down to the next multiple.
-    """
+    Where all sizes are multiples of a piece, a plan remains one if every box is moved down to the next multiple."""
     held = problem.held
     piece = np.gcd.reduce(np.concatenate((problem.capacity, problem.per_unit)), axis=0)
     np.gcd.at(piece, held.kind, held.size)

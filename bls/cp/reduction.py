@@ -27,10 +27,8 @@ _MOST_POSITIONS: Final = 4096
 
 @compiled()
 def _keep(profile: Ints2, times: Ints, most: int, kept: Ints) -> int:
-    """How many nodes of each profile are kept; returns how many in all.
-
-    Profiles are distinct rows, and sorted so that one that is as good as another comes before it.
-    """
+    """How many nodes of each profile are kept; returns how many in all. Profiles are distinct rows, and sorted so that one
+    that is as good as another comes before it."""
     total = 0
     for k in range(times.size):
         as_good = 0
@@ -50,9 +48,7 @@ def _keep(profile: Ints2, times: Ints, most: int, kept: Ints) -> int:
 
 def _profiles(problem: Problem) -> Array:
     """When each position of each node is free for good, s after t, kind by kind: int64 (nodes, positions of the widest).
-
-    Positions that a node does not have are free later than any other.
-    """
+    Positions that a node does not have are free later than any other."""
     held, widest = problem.held, problem.capacity.max(axis=0)
     starts = np.cumsum(widest) - widest
     free = np.full((len(problem.capacity), int(widest.sum())), held.left_s.max(initial=0) + 1)

@@ -31,10 +31,8 @@ class Scheduling:
     _pieces: list[tuple[int, Piecewise, list[Any], Any]] = field(default_factory=list)
 
     def minimise(self, objective: Objective) -> None:
-        """Minimise the weighted sum of the starts; or of what these cost, in pieces.
-
-        A job is in one of its pieces, and costs what that says.
-        """
+        """Minimise the weighted sum of the starts; or of what these cost, in pieces. A job is in one of its pieces, and costs
+        what that says."""
         library, model = cp_model(), self.model
         if objective.costs is None:
             model.minimize(library.LinearExpr.weighted_sum(self.starts, objective.weights))

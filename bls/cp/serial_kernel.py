@@ -94,10 +94,8 @@ def _most_used(room: Room, node: int, kind: int, begin: int, stop: int, enough: 
 
 @compiled(inner=True)
 def _spots(room: Room, node: int, kind: int, begin: int, stop: int, length: int, wanted: int) -> int:
-    """Put the lowest positions of runs of a length that are free in [begin, stop) into ``spot``; returns how many.
-
-    There are up to ``wanted``; none lies on another.
-    """
+    """Put the lowest positions of runs of a length that are free in [begin, stop) into ``spot``; returns how many. There are
+    up to ``wanted``; none lies on another."""
     capacity = room.capacity[node, kind]
     held = 0
     box = room.head[node, kind]
@@ -228,9 +226,7 @@ def _hold(room: Room, job: int, first: int, stop: int) -> None:
 @compiled(inner=True)
 def not_before(room: Room, place: int, first_s: Ints) -> int:
     """When the job at a place of the order can start at the earliest: not before one that was placed and asks for no more.
-
-    That one could not start before ``first_s``, unless it came later than this one, and since then there is less room.
-    """
+    That one could not start before ``first_s``, unless it came later than this one, and since then there is less room."""
     job = room.order[place]
     found = 0
     for k in range(place):

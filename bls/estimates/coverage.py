@@ -24,10 +24,8 @@ _CALLED = {"estimate_ns": "request", "name_prefix": "name", "queues": "queue", "
 
 
 def predictable(estimator: HistoryEstimator, workload: Workload, asked: Requests | None = None) -> int:
-    """How many jobs can be predicted at most: those before which enough jobs of one of their groups were submitted.
-
-    In a simulation there may be fewer, as these jobs have to have ended.
-    """
+    """How many jobs can be predicted at most: those before which enough jobs of one of their groups were submitted. In a
+    simulation there may be fewer, as these jobs have to have ended."""
     told = np.zeros(len(workload), bool)
     for group in groups(estimator, workload, asked)[0]:
         # The jobs of a group follow one another here, in the order of their submits.

@@ -307,11 +307,8 @@ def load_platform(path: str | os.PathLike[str], *, processor_gflops: float = PRO
 
 
 def parse_platform(text: str, source: str = "platform") -> Platform:
-    """Read a platform from a TOML text; ``source`` is its name for messages.
-
-    ``hosts`` is needed, with all of its keys; the network and the name have :class:`Platform`'s defaults. Raises
-    InputError as :func:`load_platform`.
-    """
+    """Read a platform from a TOML text; ``source`` is its name for messages. ``hosts`` is needed, with all of its keys; the
+    network and the name have :class:`Platform`'s defaults. Raises InputError as :func:`load_platform`."""
     table = parse_toml(text, source)
     check_keys(table, _known_keys(Platform), f"{source}: ")
     network = table.get("network", {})

@@ -35,10 +35,8 @@ def per_processor_slowdown(
 
 
 def specific_response_sums(submit_ns: Array, start_ns: Array, end_ns: Array, cores: Array) -> tuple[int, int]:
-    """Σ n·(F⁴ - W⁴) and Σ n·(F³ - W³) with F = f - q and W = s - q, exactly: PSF is 3/4 of their ratio.
-
-    PSF is the priority-weighted specific response time as RAPS reports it.
-    """
+    """Σ n·(F⁴ - W⁴) and Σ n·(F³ - W³) with F = f - q and W = s - q, exactly: PSF is 3/4 of their ratio. PSF is the
+    priority-weighted specific response time as RAPS reports it."""
     above = below = 0
     for response_ns, wait_ns, n in blocks(end_ns - submit_ns, start_ns - submit_ns, cores):
         response, wait = limbs(response_ns), limbs(wait_ns)

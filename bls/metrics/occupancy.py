@@ -87,10 +87,8 @@ def _sweep(
     starts: Ints,
     out: Ints2,
 ) -> int:
-    """Fill the columns of ``Occupancy`` from the left, and return how far; the events are taken in ``order`` of time.
-
-    One that is undone at the same instant leaves no trace, in whichever order.
-    """
+    """Fill the columns of ``Occupancy`` from the left, and return how far; the events are taken in ``order`` of time. One
+    that is undone at the same instant leaves no trace, in whichever order."""
     n_waits, n_runs = asked.size, held.size
     length = queued = busy = down = 0
     row = -1

@@ -193,9 +193,7 @@ def drawn_by_jobs(
     ledger: Ledger, table: PowerTable, of: str, classes: PowerClasses | None = None
 ) -> list[tuple[Array, Array, Array, Array]]:
     """What the cores that jobs hold draw: columns of row, start_ns, end_ns and mW, several rows at a time for one job.
-
-    Parameters and errors as of :func:`account`.
-    """
+    Parameters and errors as of :func:`account`."""
     return [(one.job, one.start_ns, one.end_ns, one.drawn_mw) for one in _drawn(ledger, table, of, classes)]
 
 

@@ -105,10 +105,8 @@ def domain_named(text: str, platform: Platform, table: PowerTable, where: str) -
 def domains_of(
     limits: Sequence[Limit], platform: Platform, table: PowerTable, reaction_ns: int, notice_ns: int
 ) -> tuple[Limits, tuple[Domain, ...]]:
-    """The limits of the machine, and those of domains, in the order in which they are named first.
-
-    All of them know of all instants at which any of them changes.
-    """
+    """The limits of the machine, and those of domains, in the order in which they are named first. All of them know of all
+    instants at which any of them changes."""
     found: dict[str, Domain] = {}
     mine: dict[str, list[Limit]] = {"": []}
     for one in limits:

@@ -83,10 +83,8 @@ class PowerClasses(Columns):
         return PowerClasses(self.kind[origin], self.speed, self.active_mw)
 
     def active(self, row: Array, scale: Array, group: Array) -> Array:
-        """What cores of these groups draw that work for the jobs of these rows, at these scales: int64 (k,), mW.
-
-        A core is in the slowest of its job's states that is no slower.
-        """
+        """What cores of these groups draw that work for the jobs of these rows, at these scales: int64 (k,), mW. A core is in
+        the slowest of its job's states that is no slower."""
         kind = self.kind[row]
         fits = self.speed[kind, :, group] >= np.minimum(scale, WHOLE)[:, None]
         found: Array = self.active_mw[kind, fits.sum(axis=1) - 1, group]
@@ -125,10 +123,8 @@ def _read(where: str, column: str, text: str) -> int:
 
 
 def given_columns(given: object) -> dict[str, list[Any]]:
-    """What is given in Python, columns by their names, ``job_id`` and ``power`` or ``memory_bound`` or both, as lists.
-
-    What is missing of a job, ``None`` or NaN, is as the platform says. Raises InputError if it is nothing of the kind.
-    """
+    """What is given in Python, columns by their names, ``job_id`` and ``power`` or ``memory_bound`` or both, as lists. What
+    is missing of a job, ``None`` or NaN, is as the platform says. Raises InputError if it is nothing of the kind."""
     allowed = f"allowed: a CSV file, or columns as {{'job_id': [17, 18], '{POWER}': [0.8, 1.2]}}"
     if not isinstance(given, Mapping) and not hasattr(given, "columns"):
         raise InputError(f"{_KEYWORD}: {shown(given)}; {allowed}")

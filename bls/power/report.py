@@ -497,10 +497,7 @@ def _by_state(table: PowerTable, classes: PowerClasses | None, held: Holdings, s
         count = np.minimum(held.hi, table.first_core[group + 1]) - np.maximum(held.lo, table.first_core[group])
         each = np.zeros(len(held), np.int64)
         np.add.at(each, row, np.maximum(count, 0))
-        active = (
-            table.active_mw[state, group]
-            if classes is None
-            else classes.active_mw[classes.kind[held.job], state, group]
-        )
+        of = (state, group) if classes is None else (classes.kind[held.job], state, group)
+        active = (table if classes is None else classes).active_mw[of]
         total += each * (active - table.idle_mw[group])
     return total

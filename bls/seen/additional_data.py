@@ -13,9 +13,8 @@ from traces.base.errors import RAISED_BY_PLUGINS, PluginError, one_of, raised_te
 
 
 class DataOfNow(Mapping[str, Any]):
-    """The additional data of a run, by name, computed as they are read; only names are known before. ``givers``: what
-    computes each, by name, in the order in which they are computed. ``failed``: what went wrong with them, whoever read them.
-    """
+    """The additional data of a run, by name, computed as they are read; only names are known before. ``givers``: what computes
+    each, by name, in the order in which they are computed. ``failed``: what went wrong with them, whoever read them."""
 
     def __init__(self, givers: Mapping[str, Callable[[], Any]], now: Callable[[], int]) -> None:
         self._givers, self._now = givers, now

@@ -59,11 +59,9 @@ class _Columns:
     @cached_property
     def rows(self) -> Array:
         """``SeenJob.row`` of each."""
-        return (
-            read_only(np.array([job.row for job in self._jobs.values()], np.int64))
-            if self._facts.streamed
-            else self._rows
-        )
+        if not self._facts.streamed:
+            return self._rows
+        return read_only(np.array([job.row for job in self._jobs.values()], np.int64))
 
     def _kept(self, column: str) -> Array:
         return read_only(getattr(self._state.jobs, column)[self._rows])

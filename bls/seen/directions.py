@@ -33,9 +33,8 @@ class Directions:
         return bool(self._job_ids)
 
     def scale(self, job: SeenJob, factor: Any, cores: Iterable[Any] | None, held: Set[int] | None) -> None:
-        """Scale the speeds of a job's cores: of all, or of those that are named, of those that are ``held``. Raises
-        PluginError if the factor is none, a core is not the job's or is named twice, or that was said of the job in this pass
-        already."""
+        """Scale the speeds of a job's cores: of all, or of those that are named, of those that are ``held``. Raises PluginError
+        if the factor is none, a core is not the job's or is named twice, or that was said of the job in this pass already."""
         if cores is None:
             self.scale_all([job], factor)
             return

@@ -50,11 +50,8 @@ class Calendar:
 
     @classmethod
     def of(cls, workload: Workload) -> Calendar:
-        """The calendar that a workload's header describes.
-
-        A fact that cannot be used (a zone that nobody knows, a start that is no whole number) is passed over, and
-        :attr:`remarks` says so.
-        """
+        """The calendar that a workload's header describes. A fact that cannot be used (a zone that nobody knows, a start that
+        is no whole number) is passed over, and :attr:`remarks` says so."""
         facts = header_facts(workload.header)
         remarks: list[str] = []
         start_s = _start_s(facts.get("UnixStartTime"), remarks)
@@ -124,10 +121,8 @@ class Calendar:
 
 
 def header_facts(header: Iterable[str]) -> dict[str, str]:
-    """What a header says as ``; Key: value``, except notes; of a key that is given twice, the first value.
-
-    Characters that cannot be printed are shown as question marks.
-    """
+    """What a header says as ``; Key: value``, except notes; of a key that is given twice, the first value. Characters that
+    cannot be printed are shown as question marks."""
     facts: dict[str, str] = {}
     for comment in header:
         match = FACT.match(comment)
@@ -139,10 +134,8 @@ def header_facts(header: Iterable[str]) -> dict[str, str]:
 
 @lru_cache(maxsize=64)
 def _offsets(zone: tzinfo, first_day: int, last_day: int) -> tuple[Array, Array]:
-    """When (UTC seconds) each offset of a zone begins, and the offset (s east), over some days of UTC, both included.
-
-    The first begins with the first day. An offset that lasts for less than a day may be missed; there is none.
-    """
+    """When (UTC seconds) each offset of a zone begins, and the offset (s east), over some days of UTC, both included. The
+    first begins with the first day. An offset that lasts for less than a day may be missed; there is none."""
     starts_s, offsets_s = [first_day * _DAY_S], [_offset_s(zone, first_day * _DAY_S)]
     for day in range(first_day, last_day + 1):
         low, high = day * _DAY_S, (day + 1) * _DAY_S

@@ -33,9 +33,8 @@ _Labels = Mapping[int, str]
 
 
 def numbers_of(text: str | None, where: str = "") -> dict[str, str]:
-    """What holds for numbers without names, by column; under an empty name, for all others. ``text``: as ``numbers``:
-    ``same``, ``apart``, or by column, as ``user=apart,queue=same``; None: nothing is said. Raises InputError if it is none of
-    these."""
+    """What holds for numbers without names, by column; under an empty name, for all others. ``text``: as ``numbers``: ``same``,
+    ``apart``, or by column, as ``user=apart,queue=same``; None: nothing is said. Raises InputError if it is none of these."""
     where = where or str(NUMBERS)
     found: dict[str, str] = {}
     for word in () if text is None else text.split(","):

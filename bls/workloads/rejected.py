@@ -39,10 +39,8 @@ def first_rejects(rejected: Iterable[RejectedLine]) -> tuple[RejectedLine, ...]:
 
 
 def rejects_text(rejects: Mapping[str, int], rejected: Iterable[RejectedLine] = ()) -> str:
-    """The reasons that occurred, as ``malformed 3 (line 7: field 5, '4x'), no run time 1``, or ``no rejects``.
-
-    The first line of a reason is named where it is known which field is wrong in what way.
-    """
+    """The reasons that occurred, as ``malformed 3 (line 7: field 5, '4x'), no run time 1``, or ``no rejects``. The first line
+    of a reason is named where it is known which field is wrong in what way."""
     first = {one.reason: one for one in reversed([*rejected]) if one.reason == "malformed"}
     texts = [
         f"{reason} {count}" + (f" ({first[reason].place})" if reason in first else "")

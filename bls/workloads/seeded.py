@@ -19,9 +19,7 @@ class SeededWorkload(Protocol):
 
     def __call__(self, seed: int, /) -> Workload:
         """The jobs of a seed, 0 to 2**64 - 1: the same ones for the same seed, whenever and in whichever process it is asked.
-
-        Their ``source`` becomes the name under which the function was given.
-        """
+        Their ``source`` becomes the name under which the function was given."""
         ...
 
 

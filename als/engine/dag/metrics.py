@@ -91,10 +91,8 @@ def measure_graph(
 
 @compiled()
 def copy_transfers(state: ApplicationState, to: TransferColumns, at: int) -> int:
-    """Write the transfers between cores that have arrived, from row ``at`` on; returns the row after the last one.
-
-    The application has task records.
-    """
+    """Write the transfers between cores that have arrived, from row ``at`` on; returns the row after the last one. The
+    application has task records."""
     graph = state.graph
     for part in range(state.part_first.size - 1):
         for edge in range(graph.edge_first[part], graph.edge_first[part + 1]):

@@ -36,10 +36,8 @@ def place_memo(state: ApplicationState) -> None:
 def pose_problem(
     state: ApplicationState, room: Any, gflop: Floats, source: Ints, target: Ints, n_bytes: Floats, core: Ints
 ) -> None:
-    """Let the columns of the planning problem be these, with ``room`` for the places of edges, which are found.
-
-    So it is also where nobody plans: they are the part's graph.
-    """
+    """Let the columns of the planning problem be these, with ``room`` for the places of edges, which are found. So it is also
+    where nobody plans: they are the part's graph."""
     graph, problem, n = state.graph, state.graph.problem, gflop.size
     problem.gflop, problem.source, problem.target, problem.bytes = gflop, source, target, n_bytes
     problem.out_first, problem.in_first = room.out_first[: n + 1], room.in_first[: n + 1]

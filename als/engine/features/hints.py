@@ -22,10 +22,8 @@ from traces.kernels.signatures import Bytes
 
 @compiled()
 def hint(state: ApplicationState, wanted: Bytes) -> None:
-    """From now on other jobs wait for these cores, and for no others: a 1 for each such core, uint8 (P,).
-
-    All that has been asked for by now is to be served before: :func:`als.engine.loop.advance` until one ns later.
-    """
+    """From now on other jobs wait for these cores, and for no others: a 1 for each such core, uint8 (P,). All that has been
+    asked for by now is to be served before: :func:`als.engine.loop.advance` until one ns later."""
     count = 0
     for c in range(state.speed.size):
         if state.cores.wanted[c] != s.TO_LEAVE:
@@ -52,10 +50,8 @@ def serve_last(state: ApplicationState, asking: int, left: float) -> int:
 
 @compiled(inner=True)
 def _let_others_ask_first(state: ApplicationState, asking: int) -> bool:
-    """Put the first request of a core that is not wanted on top of the heap; False if none arrives with that on top.
-
-    The order of the rest is as it was. What is on top then is to be dropped or replaced next: it may not be the smallest.
-    """
+    """Put the first request of a core that is not wanted on top of the heap; False if none arrives with that on top. The
+    order of the rest is as it was. What is on top then is to be dropped or replaced next: it may not be the smallest."""
     t = state.cores.ask_ns[0]
     if (asking < 2 or state.cores.ask_ns[1] != t) and (asking < 3 or state.cores.ask_ns[2] != t):
         return False  # in a heap any other of this instant is below one

@@ -17,10 +17,8 @@ from traces.compiled import compiled
 
 @compiled()
 def wished_cores(share: float, asked: int, least: int, most: int) -> int:
-    """How many cores a phase wishes for: ``share`` of those that its job asked for, half up, from ``least`` to ``most``.
-
-    0 where ``share`` is 0: it has no wish.
-    """
+    """How many cores a phase wishes for: ``share`` of those that its job asked for, half up, from ``least`` to ``most``. 0
+    where ``share`` is 0: it has no wish."""
     if share == 0.0:
         return 0
     return int(max(1, least, min(most, math.floor(share * asked + 0.5))))

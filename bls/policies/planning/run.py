@@ -101,10 +101,8 @@ class PlannedRun:
         return Prices.at(view.now_ns, signals.instant_ns, price, carbon, ahead_s=ahead_s)
 
     def _wake(self, view: View, found: DispatchPlan) -> None:
-        """Have it decided again when the plan starts the next job: nothing else may happen then.
-
-        A start at a change of prices is at the very instant of that, and not at the whole second after it.
-        """
+        """Have it decided again when the plan starts the next job: nothing else may happen then. A start at a change of
+        prices is at the very instant of that, and not at the whole second after it."""
         assert found.schedule is not None
         later = found.schedule.start_s[found.schedule.start_s > 0]
         if not len(later):

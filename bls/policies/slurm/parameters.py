@@ -109,11 +109,9 @@ class SlurmCycle:
         Without slurmdbd the plug-in knows no age and no fair-share, whatever their weights are, and never computes a priority
         anew: it is by size, from the submit on.
         """
-        return (
-            1
-            if self.priority == "basic"
-            else max(1, int(self.weight_job_size * self._size(cores, limit_s, n_nodes, n_cores)))
-        )
+        if self.priority == "basic":
+            return 1
+        return max(1, int(self.weight_job_size * self._size(cores, limit_s, n_nodes, n_cores)))
 
     def _size(self, cores: int, limit_s: int, n_nodes: int, n_cores: int) -> float:
         # A job asks for cores, and so for one node at least. The steps of the arithmetic are Slurm's: what is cut off behind

@@ -60,41 +60,26 @@ def generate_like(
 ) -> Workload:
     """A workload like ``source``.
 
-    Parameters
-    ----------
-    source : Workload
-        The log. Jobs wider than its machine are left out, and so are those whose run time nobody knows.
-    n_jobs : int
-        1 to 20 million. At the source's rate: twice as many jobs last for twice as long. (By the
-        method ``accasim``, at a higher one: v_max cuts the longest inter-arrival times off.)
-    seed : int
-        0 to 2**64 - 1; the same gives the same jobs.
-    platform : Platform, optional
-        The machine that the source ran on; by default what its header says (``bls.workloads.generators.machines``).
-    speed_factor, nodes_factor : float
-        How many times as fast the cores, and as many the nodes, of the machine are for which the jobs are made;
-        1e-6 to 1e6.
-    gpus : (float, int, float), optional
-        What share of the nodes has how many cards of which speed (GFLOP/s), as ``(0.25, 2, 933.0)`` (``Gpus``).
-    limits : mapping of str to (int, int), optional
-        Smallest and largest request per node, of ``cores``, ``gpus`` and ``memory_kb``. By default 1 to all cores of
-        a node in the method ``accasim``, in ``calendar`` what the source's jobs ask for; 1 to all cards; the
-        source's memory.
-    method : {"calendar", "accasim"}
-        ``accasim``: the paper's. ``calendar``: arrivals follow the week and the months, widths go with run times.
+    - ``source``: the log. Jobs wider than its machine are left out, and so are those whose run time nobody knows.
+    - ``n_jobs``: 1 to 20 million. At the source's rate: twice as many jobs last for twice as long. (By the method ``accasim``,
+      at a higher one: v_max cuts the longest inter-arrival times off.)
+    - ``seed``: 0 to 2**64 - 1; the same gives the same jobs
+    - ``platform``: the machine that the source ran on; by default what its header says (``bls.workloads.generators.machines``)
+    - ``speed_factor``, ``nodes_factor``: how many times as fast the cores, and as many the nodes, of the machine are for which
+      the jobs are made; 1e-6 to 1e6
+    - ``gpus``, (float, int, float): what share of the nodes has how many cards of which speed (GFLOP/s), as ``(0.25, 2,
+      933.0)`` (``Gpus``)
+    - ``limits``, mapping of str to (int, int): smallest and largest request per node, of ``cores``, ``gpus`` and ``memory_kb``.
+      By default 1 to all cores of a node in the method ``accasim``, in ``calendar`` what the source's jobs ask for; 1 to all
+      cards; the source's memory.
+    - ``method``, {"calendar", "accasim"}: ``accasim``: the paper's. ``calendar``: arrivals follow the week and the months,
+      widths go with run times.
 
-    Returns
-    -------
-    Workload
-        Submits and run times in whole seconds; the first job is submitted with the source's first. The header has the
-        source's ``UnixStartTime`` and time zone, ``MaxNodes`` and ``MaxProcs`` of the changed machine, and the speeds by
-        which FLOPs are counted. With ``gpus``, the further columns ``unit_cores`` and ``gpu`` are the cores and the
-        cards that a job asks for on each of its nodes, as in a file of requests.
-
-    Raises
-    ------
-    InputError
-        If a value is out of range, a limit is wider than a node, or the source has no span or no job that can be used.
+    Returns Workload: submits and run times in whole seconds; the first job is submitted with the source's first. The header
+    has the source's ``UnixStartTime`` and time zone, ``MaxNodes`` and ``MaxProcs`` of the changed machine, and the speeds by
+    which FLOPs are counted. With ``gpus``, the further columns ``unit_cores`` and ``gpu`` are the cores and the cards that a
+    job asks for on each of its nodes, as in a file of requests. Raises InputError if a value is out of range, a limit is
+    wider than a node, or the source has no span or no job that can be used.
     """
     JOBS.check(n_jobs, "n_jobs")
     METHOD.check(method, "method")

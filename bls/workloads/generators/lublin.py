@@ -202,11 +202,8 @@ def _gamma_up_to(shape: Array, scale: Array, highest: float, chance: np.random.G
 
 
 def gamma_cdf(x: float, shape: float) -> float:
-    """The regularised lower incomplete gamma function P(shape, x), for a scale of 1.
-
-    By its series below shape + 1 and by its continued fraction (Lentz's way of evaluating it) above.
-    Source: Abramowitz and Stegun, 6.5.29 and 6.5.31.
-    """
+    """The regularised lower incomplete gamma function P(shape, x), for a scale of 1. By its series below shape + 1 and by its
+    continued fraction (Lentz's way of evaluating it) above. Source: Abramowitz and Stegun, 6.5.29 and 6.5.31."""
     if x <= 0.0:
         return 0.0
     scale = math.exp(shape * math.log(x) - x - math.lgamma(shape))

@@ -44,20 +44,16 @@ class JobSizes:
             raise InputError(f"middle: {self.middle:g} is not from low {self.low:g} to high {self.high:g}")
 
     def shifted(self, by: float) -> JobSizes:
-        """The same for a machine that is 2**``by`` times as large: the bend and the largest size move with it.
-
-        On a small machine, where the bend would come below the smallest parallel job, it is put in the middle.
-        """
+        """The same for a machine that is 2**``by`` times as large: the bend and the largest size move with it. On a small
+        machine, where the bend would come below the smallest parallel job, it is put in the middle."""
         high = min(max(0.0, self.high + by), _MOST_LOG2)
         low = min(self.low, high)
         middle = min(self.middle + by, high)
         return replace(self, low=low, middle=middle if middle > low else (low + high) / 2, high=high)
 
     def drawn(self, n: int, most: int, stream: np.random.Generator) -> Array:
-        """Sizes of ``n`` jobs: int64, shape (n,), 1 to ``most``.
-
-        What is rounded beyond ``most`` becomes ``most``, or the largest power of two that is not.
-        """
+        """Sizes of ``n`` jobs: int64, shape (n,), 1 to ``most``. What is rounded beyond ``most`` becomes ``most``, or the
+        largest power of two that is not."""
         kind, stage, within = stream.random(n), stream.random(n), stream.random(n)
         below = stage <= self.first
         start = np.where(below, self.low, self.middle)

@@ -30,10 +30,8 @@ _OTHERS = {
 
 
 def format_by_content(path: str | os.PathLike[str]) -> str | None:
-    """The name of the format that the first lines of a file are in; None if they are of no known one.
-
-    A file that cannot be read, or can be read only once (as a pipe), has none: its reader will say what is wrong.
-    """
+    """The name of the format that the first lines of a file are in; None if they are of no known one. A file that cannot be
+    read, or can be read only once (as a pipe), has none: its reader will say what is wrong."""
     beginning = _beginning(path)
     commented = False
     for text in beginning.splitlines():

@@ -152,10 +152,8 @@ def tres_memory_kb(words: str, cores: int) -> int:
 
 @_kept
 def tres_count(words: str, resource: str) -> int:
-    """The count of a resource in words as ``cpu=4,mem=16G,gres/gpu:a100=2``; -1 where it is not named.
-
-    Of a resource with types, the entry without a type is their sum where it is there.
-    """
+    """The count of a resource in words as ``cpu=4,mem=16G,gres/gpu:a100=2``; -1 where it is not named. Of a resource with
+    types, the entry without a type is their sum where it is there."""
     whole_one, typed = -1, -1
     for name, word in _tres(words):
         if name == resource or name == _TRES_NUMBERS.get(resource):

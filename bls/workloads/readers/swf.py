@@ -168,10 +168,8 @@ class _Notes:
 def _blocks(
     file: Readable, source: str, cancelled: bool, block_bytes: int, notes: _Notes, counts: Array
 ) -> Iterator[Array]:
-    """The jobs of one block of lines after the other, int64 (``_ROWS``, jobs), which the next overwrites.
-
-    ``counts`` are those of ``_parse``, up to the block's end.
-    """
+    """The jobs of one block of lines after the other, int64 (``_ROWS``, jobs), which the next overwrites. ``counts`` are
+    those of ``_parse``, up to the block's end."""
     jobs, noted = np.empty((_ROWS, 0), dtype=np.int64), np.empty((5, 0), dtype=np.int64)
     for text in line_blocks(file, source, block_bytes):
         most = len(text) // _SHORTEST_LINE + 1
@@ -387,10 +385,8 @@ def _names(further: Iterable[int], header: Iterable[str]) -> Iterator[str]:
 
 @compiled(inner=True)
 def _parse_line(text: Array, at: int, stop: int, cancelled: bool, jobs: Array, column: int, counts: Array) -> int:
-    """Read the line ``text[at:stop]`` into ``jobs[:, column]``, its number aside, and say what it is.
-
-    That is one of the codes, and ``_CODES`` times the field that decides it; ``_LIST`` is a job with a list in field 17.
-    """
+    """Read the line ``text[at:stop]`` into ``jobs[:, column]``, its number aside, and say what it is. That is one of the
+    codes, and ``_CODES`` times the field that decides it; ``_LIST`` is a job with a list in field 17."""
     job_id, submit, run, allocated, requested, estimate = 0, 0, 0, 0, 0, 0
     wait, used_kb, asked_kb = -1, -1, -1
     jobs[17, column], jobs[18, column], jobs[19, column] = -1, -1, -1
