@@ -36,9 +36,7 @@ class TraceRequest:
 
     def note(self, machine: Machine, instead: str) -> str | None:
         """Return a line if these traces, of a run on this machine, have no rows of cores although nobody said so.
-
-        ``instead`` says how to have them.
-        """
+        ``instead`` says how to have them."""
         machine = self._within(machine)
         details = {self._detail(name, machine) for name in self.formats}
         if self.detail != TRACE_DETAIL.default or details <= {"task"}:
