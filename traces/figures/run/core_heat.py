@@ -68,8 +68,6 @@ def heat_figure(
         cores that follow each other.
     columns : int
         Into how many equal pieces the time is cut.
-    title : str
-        Shown above.
 
     Raises
     ------

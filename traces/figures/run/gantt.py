@@ -140,7 +140,6 @@ def gantt_figure(
     - ``start_ns``, ``end_ns``: int64 (n,), its time, ns since the workload's time 0.
     - ``first_core``: int64 (n_hosts + 1,), as in ``traces.ledger.Machine``.
     - ``host_names``: one per host.
-    - ``title``: shown above the chart.
     - ``cores``: sequence of (int, int), half-open intervals of the cores that get a row; None is every core of the machine.
     - ``others``: whether these cores had other jobs, too, so that white is not only idle: the figure says so.
 

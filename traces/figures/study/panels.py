@@ -96,7 +96,6 @@ def lines_figure(
       of how many seeds the means are.
     - ``reference``: where a line is drawn across.
     - ``from_zero``: whether the axis starts at zero. Where it does not, it says so.
-    - ``title``: above the panels.
     """
     batches, techniques = cells.batches, cells.techniques
     variations, label, remark = variations or cells.variations, label or cells.how.label, remark or cells.seeds_text()
