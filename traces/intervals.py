@@ -147,7 +147,7 @@ def parse_texts(texts: Sequence[str], where: str) -> tuple[Array, Array, Array]:
     - ``first``, ``lo``, ``hi``: ndarray of int64, as :func:`intervals_texts` takes them: set ``i`` has the intervals
       ``first[i]:first[i + 1]``.
 
-    Raises InputError: as :func:`parse_intervals`.
+    Raises InputError as :func:`parse_intervals`.
     """
     pieces = [_parsed(texts[at : at + _ROWS], where) for at in range(0, len(texts), _ROWS)]
     none = np.zeros(0, np.int64)

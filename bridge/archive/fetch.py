@@ -28,7 +28,7 @@ from bridge.archive.download_checks import FetchError, Response, Unpacked, check
 from bridge.options.declared import TIMEOUT
 from traces.base.errors import InputError, shown
 
-__all__ = ["Download", "Watch", "catalogue_rows", "catalogue_table", "download", "fetch", "told"]
+__all__ = ["Download", "Watch", "catalogue_rows", "catalogue_table", "download", "told"]
 
 #: Notified after every block: the bytes so far, and those in all, or 0 where the server does not say.
 Watch = Callable[[int, int], None]
@@ -55,20 +55,6 @@ class Download:
     text_sha256: str
     checked: str  # what a sum was compared with: ``"given"``, ``"known"`` or, where none was known, ``""``
     acknowledge: str  # what the log's own header says after ``Acknowledge:``; empty where it says nothing
-
-
-def fetch(
-    name: str,
-    target: Path,
-    *,
-    base_url: str | None = None,
-    sha256: str | None = None,
-    timeout_s: float = TIMEOUT.default,
-    force: bool = False,
-    watch: Watch | None = None,
-) -> Path:
-    """Download a log and give the file's path; the rest as :func:`download`."""
-    return download(name, target, base_url=base_url, sha256=sha256, timeout_s=timeout_s, force=force, watch=watch).path
 
 
 def download(

@@ -145,10 +145,8 @@ def _born(pid: int) -> str:
 
 @dataclass(frozen=True)
 class Live:
-    """What the file holds: the process that runs it, one of :data:`PHASES`, and when it was written, seconds since 1970.
-
-    ``setting``, ``pulse`` and ``look`` are None until the run has begun.
-    """
+    """What the file holds: the process that runs it, one of :data:`PHASES`, and when it was written, seconds since
+    1970. ``setting``, ``pulse`` and ``look`` are None until the run has begun."""
 
     process: Process
     phase: str

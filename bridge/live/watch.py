@@ -36,9 +36,8 @@ _NOTHING = 0, 0
 
 @dataclass(frozen=True)
 class Found:
-    """A run: its state, ``UNDER_WAY``, ``ENDED``, ``DIED`` or ``STOPPED``; the folder where it makes, or made, its results; and
-    what it shows, or showed last, None once it has ended.
-    """
+    """A run: its state, ``UNDER_WAY``, ``ENDED``, ``DIED`` or ``STOPPED``; the folder where it makes, or made, its
+    results; and what it shows, or showed last, None once it has ended."""
 
     state: str
     folder: Path

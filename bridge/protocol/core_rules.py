@@ -15,10 +15,8 @@ _OF_TWO_BYTES = 2**15
 
 
 def check_cores(message: Outcome, job: OpenJob) -> None:
-    """No core works on two tasks at once, longer than until it finished, or less than was recorded of it.
-
-    And cores neither ask for work, nor wait for data, for longer than the job leaves them.
-    """
+    """No core works on two tasks at once, longer than until it finished, or less than was recorded of it. And cores
+    neither ask for work, nor wait for data, for longer than the job leaves them."""
     start_ns = job.start.start_ns
     finish_ns, busy_ns = unpack_int64(message.finish_ns), unpack_int64(message.busy_ns)
     longer = busy_ns > finish_ns - start_ns
@@ -64,10 +62,8 @@ def _check_releases(message: Outcome, job: OpenJob, finish_ns: Array) -> None:
 
 
 def _never_begun_ns(message: Outcome, job: OpenJob) -> int:
-    """How much of ``scheduling_ns`` may be after the end, or while a core does something else.
-
-    A chunk that is on its way when its core is stopped, or lost, counts up to when it would have begun.
-    """
+    """How much of ``scheduling_ns`` may be after the end, or while a core does something else. A chunk that is on its
+    way when its core is stopped, or lost, counts up to when it would have begun."""
     if not (message.stopped or message.last_lost is not None or job.loses):
         return 0
     start = job.start

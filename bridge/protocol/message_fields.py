@@ -91,9 +91,7 @@ class Hint(Map, frozen=True, kw_only=True):
 
 class Resize(Map, frozen=True, kw_only=True):
     """Behind ``at_ns`` cores come to these places of the job (int32), and those at other places are asked for (int32).
-
-    ``speed_gflops`` (float64) and ``latency_ns`` (int64) are of the cores that come.
-    """
+    ``speed_gflops`` (float64) and ``latency_ns`` (int64) are of the cores that come."""
 
     at_ns: Instant
     places: Annotated[bytes, Meta(max_length=4 * MAX_CORES)]

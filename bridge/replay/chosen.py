@@ -48,8 +48,7 @@ class SlurmChoice:
 
     slurm_conf: str | None = None  # a site's file, whose nodes are the machine
     given: tuple[str, ...] = ()  # keys of slurm.conf, as ``KEY=VALUE``
-    # when nothing has happened for so long the date jumps; 0: never. None: 70 s, or never if priorities change by
-    # themselves, or the clock runs
+    # when nothing has happened for so long the date jumps; 0: never. None: 70 s, or never if the clock runs
     settle_s: float | None = None
     rate: float = 0.0  # as of ``bridge.replay.run.replay``
     phase_ns: int | None = None  # the same; None: by the number of the repeat, or the seed (:func:`phase_of`)
@@ -87,11 +86,10 @@ class SlurmChoice:
             of_machine(given, machine) if self.slurm_conf is None else of_site(self.slurm_conf, given)
         )
 
-    def settles_s(self, found: Configuration) -> float:
+    @property
+    def settles_s(self) -> float:
         """What ``settle_s`` comes to."""
-        if self.settle_s is not None:
-            return self.settle_s
-        return 0.0 if self.rate else _SETTLE_S
+        return self.settle_s if self.settle_s is not None else 0.0 if self.rate else _SETTLE_S
 
     def phase(self, found: Configuration, repeat: int) -> int | None:
         """What ``phase_ns`` comes to, of a repeat or a seed. Raises InputError if it is not within Slurm's cycle."""
@@ -118,7 +116,7 @@ class SlurmChoice:
             found,
             installed_slurm(),
             folder,
-            settle_ns=round(self.settles_s(found) * NS_PER_S),
+            settle_ns=round(self.settles_s * NS_PER_S),
             rate=self.rate,
             phase_ns=self.phase(found, repeat),
             recorded_priorities=self.priorities == "recorded",
@@ -134,7 +132,7 @@ class SlurmChoice:
         return {
             "slurm_conf": self.slurm_conf,
             "set": list(self.given),
-            "settle_s": self.settles_s(found),
+            "settle_s": self.settles_s,
             "topology": self.topology,
             "priorities": self.priorities,
             "rate": self.rate,

@@ -25,10 +25,8 @@ def text(words: str) -> str:
 
 
 def element(tag: str, *content: str, **attributes: str | bool | None) -> str:
-    """An element: its content is markup, the values of its attributes are words.
-
-    An attribute's name may end in ``_``, and has ``-`` for ``_`` within; True is one without a value, None and False are none.
-    """
+    """An element: its content is markup, the values of its attributes are words. An attribute's name may end in ``_``,
+    and has ``-`` for ``_`` within; True is one without a value, None and False are none."""
     given = [
         f" {name.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{text(str(value))}"')
         for name, value in attributes.items()

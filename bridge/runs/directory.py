@@ -107,7 +107,7 @@ def fresh_directory(target: Path, force: bool, *, shared: bool = False) -> Itera
     """A new folder beside ``target`` (:func:`made_beside`) that takes its name at the end, if all went well.
 
     Its record then lists its files. Of a result that it replaces, what its record does not list is moved into the new
-    one. Raises InputError: as :func:`check_target`.
+    one. Raises InputError as :func:`check_target`.
     """
     check_target(target, force, shared=shared)
     target = target.absolute()
@@ -219,7 +219,7 @@ def fresh_file(target: Path, force: bool, where: str = "-o") -> Iterator[Path]:
     """A name in the same folder and with the same ending, for a new file that becomes ``target`` if all went well.
 
     Folders are made as needed. What is written there is removed if anything went wrong; what ``target`` was before
-    stays until then. Raises InputError: as :func:`check_file`.
+    stays until then. Raises InputError as :func:`check_file`.
     """
     check_file(target, force, where)
     target = target.absolute()

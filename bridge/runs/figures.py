@@ -161,13 +161,11 @@ def draw_run_figures(
       no imbalance where there was no application level.
     - ``target``: the folder to write into; it is made if there is none. Files that have these names are replaced.
     - ``formats``: of ``png``, ``svg`` and ``pdf``.
-    - ``jobs``, ``cores``: job numbers and core numbers as ``1542-1546 1600``; None is all. Cores are chosen for
-      ``gantt``, ``heat`` and ``held``, jobs for every figure but ``utilisation``, ``power`` and ``decisions``, which
-      are always of all.
+    - ``jobs``, ``cores``: job numbers and core numbers as ``1542-1546 1600``; None is all. Cores are chosen for ``gantt``,
+      ``heat`` and ``held``, jobs for every figure but ``utilisation``, ``power`` and ``decisions``, which are always of all.
 
-    Returns what was written, in the order of the names. Raises InputError if the folder is no such result, a name or a
-    format is unknown, a file that a named figure needs is missing, there is nothing to draw, or a file cannot be
-    written.
+    Returns what was written, in the order of the names. Raises InputError if the folder is no such result, a name or a format
+    is unknown, a file that a named figure needs is missing, there is nothing to draw, or a file cannot be written.
     """
     from traces.figures.drawing.canvas import FORMATS, save_all
     from traces.figures.run.gantt import chosen_cores

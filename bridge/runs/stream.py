@@ -235,8 +235,7 @@ def run_stream(
 ) -> Streamed:
     """Run a scenario whose jobs come from ``arrivals``, and write the table of jobs.
 
-    - ``scenario``: of the first of its jobs, which last their recorded run times; checked by
-      ``bls.stream.check_streamed``.
+    - ``scenario``: of the first of its jobs, which last their recorded run times; checked by ``bls.stream.check_streamed``.
     - ``stretch_jobs``: so many jobs come in a stretch of time at least; the results do not depend on it.
 
     Raises TwolevelError if the log or a plug-in cannot be used.

@@ -36,9 +36,7 @@ class TraceRequest:
 
     def note(self, machine: Machine, instead: str) -> str | None:
         """Return a line if these traces, of a run on this machine, have no rows of cores although nobody said so.
-
-        ``instead`` says how to have them.
-        """
+        ``instead`` says how to have them."""
         machine = self._within(machine)
         details = {self._detail(name, machine) for name in self.formats}
         if self.detail != TRACE_DETAIL.default or details <= {"task"}:
@@ -63,14 +61,14 @@ class TraceRequest:
     def check(self, where: str = "") -> None:
         """Refuse a format that there is not, before anything is simulated.
 
-        Raises InputError or PluginError: naming it.
+        Raises InputError or PluginError, naming it.
         """
         where = where or str(TRACE_FORMATS)
         for name in self.formats:
             exporter(name, where)
 
     def check_cores(self, n_cores: int) -> None:
-        """Refuse cores that the machine does not have, before anything is simulated. Raises InputError: naming them."""
+        """Refuse cores that the machine does not have, before anything is simulated. Raises InputError, naming them."""
         check_ends(self.part.cores or (), n_cores, str(TRACE_CORES), f"the machine has cores 0 to {n_cores - 1}")
 
     def write(self, ledger: Ledger, folder: Path) -> list[Path]:

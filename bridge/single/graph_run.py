@@ -173,10 +173,8 @@ def simulate_graph(graph: TaskGraph | DrawnGraph, options: GraphOptions) -> Grap
 
 
 def critical_path(graph: TaskGraph) -> Array:
-    """The tasks of the longest path of work, data aside, from the first to the last: int64 (k,).
-
-    Of paths of equal work it is the one of the lowest first task, then of the lowest second one, and so on.
-    """
+    """The tasks of the longest path of work, data aside, from the first to the last: int64 (k,). Of paths of equal work
+    it is the one of the lowest first task, then of the lowest second one, and so on."""
     n, n_edges = graph.n_tasks, graph.n_edges
     out_first, in_first, in_edge = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64), np.empty(n_edges, np.int64)
     order, missing, ranks = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)

@@ -107,7 +107,7 @@ class Journal:
 
     ``with Journal(folder) as journal``: what stands in it is read, once; ``journal.add(entry)`` appends. ``anew``: what
     stands in it is thrown away, once nobody else has it open. Raises InputError if another process has it open, or it
-    is of another form or another version of this program. Raises NoRoomError: from :meth:`add`, if the disk is full.
+    is of another form or another version of this program. Raises NoRoomError from :meth:`add`, if the disk is full.
     """
 
     def __init__(self, folder: Path, *, anew: bool = False) -> None:

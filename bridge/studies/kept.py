@@ -35,10 +35,8 @@ _OF_JOBS = ("submit_ns", "start_ns", "end_ns", "state", "why")
 
 
 def kept_frames(study: Study, folder: Path, name: str, results: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The workloads of a finished study, each with the table that a figure of :data:`KEPT_FIGURES` is drawn from.
-
-    Every table has one or more rows per combination, whose ``label`` says what varies; ``batch`` is its batch policy.
-    """
+    """The workloads of a finished study, each with the table that a figure of :data:`KEPT_FIGURES` is drawn from. Every
+    table has one or more rows per combination, whose ``label`` says what varies; ``batch`` is its batch policy."""
     from traces.statistics.comparisons import finished
 
     word = KEPT_FIGURES[name]

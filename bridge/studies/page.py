@@ -62,7 +62,7 @@ def state_of(folder: Path) -> StudyState:
 
 def study_page(folder: Path, state: StudyState | None = None, live_s: int = 0) -> Page:
     """The page of a study. ``state``: how far it is, where that is known. ``live_s``: the page loads itself again every
-    so many seconds; 0: never. Raises InputError: as :func:`state_of`."""
+    so many seconds; 0: never. Raises InputError as :func:`state_of`."""
     state = state or state_of(folder)
     study, finished = state.study, state.finished
     record = read_record(folder, RECORD, "study")

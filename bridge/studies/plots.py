@@ -22,10 +22,9 @@ def _figure(name: str, about: str) -> Callable[..., Figure]:
 class StudyPlots:
     """Draws a study: each method gives a matplotlib figure, which a notebook shows and ``savefig`` writes.
 
-    Of a study with several workloads, or values of an option that a figure does not show, each is a ``part`` with a
-    figure of its own, as the files of ``twolevel study`` are; where there are several and none is given, the error
-    lists them. ``title`` is written above. Raises InputError if the results do not allow the figure, or the part is
-    none of them.
+    Of a study with several workloads, or values of an option that a figure does not show, each is a ``part`` with a figure of
+    its own, as the files of ``twolevel study`` are; where there are several and none is given, the error lists them.
+    ``title`` is written above. Raises InputError if the results do not allow the figure, or the part is none of them.
     """
 
     def __init__(self, parts: Callable[[str], Sequence[Part]]) -> None:

@@ -33,10 +33,8 @@ _BEST = "*"
 
 
 def study_text(study: Study, results: pd.DataFrame, comparisons: list[pd.DataFrame]) -> str:
-    """The means of every combination, with intervals, as lines; and the comparisons that the study's file names.
-
-    Of one variation they stand in one table, a column a metric; of several each metric has a table, a column a variation.
-    """
+    """The means of every combination, with intervals, as lines; and the comparisons that the study's file names. Of one
+    variation they stand in one table, a column a metric; of several each metric has a table, a column a variation."""
     metrics = [metric for metric in MEASURES.values() if metric in results.columns] or metric_names(results)[:1]
     if not study.simulates_applications:
         after = metrics.index("mean_wait_ns") + 1 if "mean_wait_ns" in metrics else 0

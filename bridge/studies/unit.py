@@ -88,10 +88,8 @@ def _plain(value: Any) -> Any:
 
 
 def all_metrics(result: Result) -> dict[str, int | float | None]:
-    """Every metric of a run by a name of its own; None is what a run does not have.
-
-    Of what ``run.json`` has a distribution, each statistic stands by itself: ``p90_efficiency``.
-    """
+    """Every metric of a run by a name of its own; None is what a run does not have. Of what ``run.json`` has a
+    distribution, each statistic stands by itself: ``p90_efficiency``."""
     return _flat(result.metrics)
 
 

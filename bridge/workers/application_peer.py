@@ -36,10 +36,8 @@ class _Job:
 
 
 class ApplicationPeer:
-    """Simulates the jobs that a bridge orders, with the engine of :mod:`als`.
-
-    It asks for recipes and draws the tasks itself. Suspended jobs are kept as they are until they are resumed.
-    """
+    """Simulates the jobs that a bridge orders, with the engine of :mod:`als`. It asks for recipes and draws the tasks
+    itself. Suspended jobs are kept as they are until they are resumed."""
 
     name: Final = PROCESS_NAME
     releases: Final = True

@@ -115,10 +115,8 @@ class Assignment:
             self._busy += bool(worker.orders) - before
 
     def able(self, order: Order) -> Worker | None:
-        """The worker that should get this order, the one with the fewest; or None if all have enough.
-
-        A job that was lost before is simulated alone, so that if it is lost again it is clear which one is to blame.
-        """
+        """The worker that should get this order, the one with the fewest; or None if all have enough. A job that was
+        lost before is simulated alone, so that if it is lost again it is clear which one is to blame."""
         if self._holding[0] and self._busy < self._limit:
             return next(iter(self._holding[0].values()))
         if order.losses > 0:

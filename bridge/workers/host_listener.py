@@ -53,8 +53,7 @@ class HostListener(Listener):
     - ``token``: what application processes must know; a host is told it when it is let in.
     - ``admit``, ``serve``: for application processes, as of :class:`bridge.workers.listener.Listener`.
     - ``host_token``: what hosts must know.
-    - ``admit_host``: given a join with the right token and version, gives what it is answered, or says why it is
-      refused.
+    - ``admit_host``: given a join with the right token and version, gives what it is answered, or says why it is refused.
     - ``serve_host``: given an admitted join and its connection, talks to it; when it returns, the connection is closed.
     - ``awaited``: how many application processes of hosts have still to say hello: nothing tells them from strangers,
       of whom so many more may be there.

@@ -46,9 +46,8 @@ class Place:
     names: set[str] = field(default_factory=set)  # the workers that are there, or coming
     stillborn: int = 0  # how many in a row have ended without having been let in
     lost: bool = False  # whether it went before the run was over
-    # launched, jobs, retries, messages, bytes_sent, bytes_received: processes that were started, jobs that they have
-    # ended, jobs that were lost with one of them and simulated again; what went over all connections of this place that
-    # have ended
+    # launched, jobs, retries, messages, bytes_sent, bytes_received: processes that were started, jobs that they have ended,
+    # jobs that were lost with one of them and simulated again; what went over all connections of this place that have ended
     launched: int = 0
     jobs: int = 0
     retries: int = 0

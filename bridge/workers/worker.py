@@ -85,8 +85,7 @@ async def serve(connection: Connection | BlockingConnection, token: str, worker:
 
     - ``connection``: to the bridge; its session is an application's.
     - ``token``, ``worker``: as of ``PROTOCOL.md``.
-    - ``peer``: the simulator; default: the engine of :mod:`als`. It draws the tasks of jobs by itself, and conserves
-      work.
+    - ``peer``: the simulator; default: the engine of :mod:`als`. It draws the tasks of jobs by itself, and conserves work.
 
     Raises PeerError if the bridge refuses this process, or breaks the protocol.
     """

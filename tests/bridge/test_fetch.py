@@ -31,7 +31,7 @@ from bls.workloads import read_workload
 from bls.workloads.archive import catalogue, find_log
 from bridge.archive import download_checks
 from bridge.archive.download_checks import Damaged, FetchError, Unpacked
-from bridge.archive.fetch import Download, _Redirects, download, fetch, told
+from bridge.archive.fetch import Download, _Redirects, download, told
 from traces.base.errors import InputError
 
 # One of which no sum is known, and one of which one is.
@@ -120,7 +120,7 @@ def refused(server: Server, folder: Path, name: str = FREE, **given: object) -> 
     before = sorted(folder.iterdir())
     arguments = {"base_url": server.url, "timeout_s": 600.0, **given}
     with pytest.raises(FetchError) as caught:
-        fetch(name, folder, **arguments)  # type: ignore[arg-type]
+        download(name, folder, **arguments)  # type: ignore[arg-type]
     assert sorted(folder.iterdir()) == before
     text = str(caught.value)
     assert "\n" not in text
@@ -131,7 +131,7 @@ def refused(server: Server, folder: Path, name: str = FREE, **given: object) -> 
 
 def test_a_log_is_downloaded_under_its_own_name(server: Server, tmp_path: Path) -> None:
     server.answers_for(FREE, sends(LOG))
-    path = fetch(FREE, tmp_path, base_url=server.url)
+    path = download(FREE, tmp_path, base_url=server.url).path
     assert path == tmp_path / "LCG-2005-1.swf.gz"
     assert path.read_bytes() == LOG
     assert list(tmp_path.iterdir()) == [path]
@@ -140,7 +140,7 @@ def test_a_log_is_downloaded_under_its_own_name(server: Server, tmp_path: Path) 
     assert len(read_workload(path).job_id) == 1
     (tmp_path / "plain").write_bytes(b"")
     assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE((tmp_path / "plain").stat().st_mode)
-    given = fetch(FREE, tmp_path / "mine.swf.gz", base_url=server.url + "/")
+    given = download(FREE, tmp_path / "mine.swf.gz", base_url=server.url + "/").path
     assert given == tmp_path / "mine.swf.gz"
     assert given.read_bytes() == LOG
 
@@ -174,7 +174,7 @@ def test_the_watch_sees_every_block_and_may_stop_it(server: Server, tmp_path: Pa
     for stated in (len(data), None):
         seen: list[tuple[int, int]] = []
         server.answers_for(FREE, sends(data, stated=stated))
-        fetch(FREE, tmp_path / f"{stated}", base_url=server.url, watch=lambda *how, seen=seen: seen.append(how))
+        download(FREE, tmp_path / f"{stated}", base_url=server.url, watch=lambda *how, seen=seen: seen.append(how))
         assert len(seen) > 2
         assert [so_far for so_far, _ in seen] == sorted({so_far for so_far, _ in seen})
         assert seen[-1] == (len(data), stated or 0)
@@ -186,7 +186,7 @@ def test_the_watch_sees_every_block_and_may_stop_it(server: Server, tmp_path: Pa
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        fetch(FREE, empty / "mine", base_url=server.url, watch=stop)
+        download(FREE, empty / "mine", base_url=server.url, watch=stop)
     assert not list(empty.iterdir())
 
 
@@ -309,7 +309,7 @@ def test_trouble_on_the_way_is_said(
     opened = mock.Mock(side_effect=[answer] if isinstance(trouble, list) else trouble)
     monkeypatch.setattr(bridge.archive.fetch, "urlopen", opened)
     with pytest.raises(FetchError) as caught:
-        fetch(FREE, tmp_path)
+        download(FREE, tmp_path)
     assert str(caught.value) == f"{catalogue().url}{find_log(FREE).path}: {said}"
     ((request,), asked), (archive, path) = (
         opened.call_args,
@@ -339,7 +339,7 @@ def test_led_from_an_encrypted_connection_to_one_that_is_not() -> None:
 
 def test_more_bytes_or_text_than_any_log_has(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     url = server.answers_for(FREE, sends(bomb(8_000)))  # a little text in few bytes is no bomb
-    fetch(FREE, tmp_path / "small", base_url=server.url)
+    download(FREE, tmp_path / "small", base_url=server.url)
     server.answers_for(FREE, sends(LOG))
     monkeypatch.setattr(download_checks, "MAX_TEXT_BYTES", len(TEXT) - 1)
     said = f"{url}: what the gzip file holds is no log: its first {len(LOG)} bytes"
@@ -393,13 +393,13 @@ def test_what_is_there_is_kept(server: Server, tmp_path: Path) -> None:
     there.write_bytes(b"old")
     for target in (tmp_path, there):
         with pytest.raises(InputError, match=r"LCG-2005-1\.swf\.gz exists; .*--force"):
-            fetch(FREE, target, base_url=server.url)
+            download(FREE, target, base_url=server.url)
     assert not server.asked  # it is said before anything is downloaded
     server.answers_for(FREE, sends(LOG[:-1], stated=None))
     refused(server, tmp_path, force=True)
     assert there.read_bytes() == b"old"
     server.answers_for(FREE, sends(LOG))
-    assert fetch(FREE, tmp_path, base_url=server.url, force=True).read_bytes() == LOG
+    assert download(FREE, tmp_path, base_url=server.url, force=True).path.read_bytes() == LOG
     assert list(tmp_path.iterdir()) == [there]
 
 
@@ -408,11 +408,11 @@ def test_a_file_that_came_meanwhile_is_kept(server: Server, tmp_path: Path) -> N
     link = tmp_path / "link.swf.gz"  # to nothing
     link.symlink_to(tmp_path / "nothing")
     with pytest.raises(InputError, match="exists; choose another name"):
-        fetch(FREE, link, base_url=server.url)
+        download(FREE, link, base_url=server.url)
     link.unlink()
     target = tmp_path / "log.swf.gz"
     with pytest.raises(InputError, match="exists; choose another name"):
-        fetch(FREE, target, base_url=server.url, watch=lambda *_: target.write_bytes(b"new") and None)
+        download(FREE, target, base_url=server.url, watch=lambda *_: target.write_bytes(b"new") and None)
     assert target.read_bytes() == b"new"
     assert list(tmp_path.iterdir()) == [target]
 
@@ -422,13 +422,13 @@ def test_a_place_that_cannot_be_written(server: Server, tmp_path: Path, target: 
     server.answers_for(FREE, sends(LOG))
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(InputError, match="cannot be written: ") as caught:
-        fetch(FREE, tmp_path / target, base_url=server.url)
+        download(FREE, tmp_path / target, base_url=server.url)
     assert "\n" not in str(caught.value)
     assert "\0" not in str(caught.value)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
     (tmp_path / "LCG-2005-1.swf.gz").mkdir(exist_ok=True)
     with pytest.raises(InputError, match="is a folder; choose another name"):
-        fetch(FREE, tmp_path, base_url=server.url, force=True)
+        download(FREE, tmp_path, base_url=server.url, force=True)
 
 
 @pytest.mark.parametrize("step", ["write", "flush", "fsync", "replace"])
@@ -446,7 +446,7 @@ def test_a_full_disk(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyP
         monkeypatch.setattr(bridge.archive.fetch.os, step, full)
     server.answers_for(FREE, sends(LOG))
     with pytest.raises(InputError, match=r"LCG-2005-1\.swf\.gz'?: cannot be written: No space left on device"):
-        fetch(FREE, tmp_path, base_url=server.url)
+        download(FREE, tmp_path, base_url=server.url)
     assert not list(tmp_path.iterdir())
 
 
@@ -464,7 +464,7 @@ ASKED: list[tuple[str, Any, str]] = [
 @pytest.mark.parametrize(("option", "value", "message"), ASKED)
 def test_what_cannot_be_asked_for(option: str, value: Any, message: str, server: Server, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=message):
-        fetch(FREE, tmp_path, **{"base_url": server.url, option: value})
+        download(FREE, tmp_path, **{"base_url": server.url, option: value})
     with pytest.raises(InputError, match=r"unknown log of the archive 'kurie'; known: curie, "):
-        fetch("kurie", tmp_path, base_url=server.url)
+        download("kurie", tmp_path, base_url=server.url)
     assert not server.asked

@@ -25,10 +25,8 @@ def _rise(time: Array, key: Array, top: int, hole: int, t: int, k: int) -> None:
 
 @compiled(inner=True)
 def _sift_down(time: Array, key: Array, size: int, hole: int, t: int, k: int) -> None:
-    """Move the hole to the bottom along the smaller children, then let the pair rise.
-
-    A pair that is put in at the top nearly always belongs near the bottom: half the comparisons of the textbook loop.
-    """
+    """Move the hole to the bottom along the smaller children, then let the pair rise. A pair that is put in at the top
+    nearly always belongs near the bottom: half the comparisons of the textbook loop."""
     top = hole
     child = 2 * hole + 1
     while child + 1 < size:

@@ -38,9 +38,7 @@ def sort_first(values: Array, n: int) -> None:
 @compiled(inner=True)
 def sort_places(keys: Array, places: Array, space: Array, n: int) -> None:
     """Write the places 0 … n - 1 of ``keys`` into ``places``, by ascending key, equal ones in order (a merge sort).
-
-    ``space`` is work space of the same size.
-    """
+    ``space`` is work space of the same size."""
     for low in range(0, n, _RUN):
         for k in range(low, min(low + _RUN, n)):
             key = keys[k]

@@ -62,15 +62,9 @@ class PeerError(TwolevelError):
 def blamed_on(what: str) -> Iterator[None]:
     """Have whatever a plug-in's code raises within be the plug-in's fault.
 
-    Parameters
-    ----------
-    what : str
-        Whose code it is, and which: the message begins with it, as in ``"batch policy mine: keys() failed"``.
+    - ``what``: whose code it is, and which: the message begins with it, as in ``"batch policy mine: keys() failed"``.
 
-    Raises
-    ------
-    PluginError
-        For :data:`RAISED_BY_PLUGINS`; errors of this project, and interrupts, pass.
+    Raises PluginError for :data:`RAISED_BY_PLUGINS`; errors of this project, and interrupts, pass.
     """
     try:
         yield
@@ -124,21 +118,12 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 def one_of(kind: str, value: object, known: Iterable[str], where: str = "") -> InputError:
     """The error for an unknown name: the known ones, nearest first.
 
-    Parameters
-    ----------
-    kind : str
-        What was to be named, as ``"batch policy"``.
-    value : object
-        What was given; a string, unless it comes from a program.
-    known : iterable of str
-        What is allowed.
-    where : str
-        The mention of the option, or the key, it was given in.
+    - ``kind``: what was to be named, as ``"batch policy"``.
+    - ``value``: what was given; a string, unless it comes from a program.
+    - ``known``: what is allowed.
+    - ``where``: the mention of the option, or the key, it was given in.
 
-    Returns
-    -------
-    InputError
-        To be raised by the caller.
+    Returns the error, to be raised by the caller.
     """
     names = list(known)
     near = difflib.get_close_matches(str(value).lower(), names, n=max(1, len(names)), cutoff=0.0)

@@ -42,9 +42,7 @@ INTERRUPTS = _Interrupts()
 
 
 def called_by_kernels(function: _Function) -> _Function:
-    """Mark what compiled code calls.
-
-    All that it does is in one ``try`` that keeps whatever is raised, and begins there with ``INTERRUPTS.raise_noted()``.
-    """
+    """Mark what compiled code calls. All that it does is in one ``try`` that keeps whatever is raised, and begins there
+    with ``INTERRUPTS.raise_noted()``."""
     INTERRUPTS.called.add(function.__code__)
     return function

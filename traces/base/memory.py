@@ -24,8 +24,7 @@ def give_back_memory(rows: int = _MANY_ROWS) -> None:
 
     It keeps what was freed between things that were not: after columns of millions of rows that is as much as they were.
 
-    - ``rows``: of what size the columns were; of a few nothing is given back, as a study's thousands of runs use it
-      again.
+    - ``rows``: of what size the columns were; of a few nothing is given back, as a study's thousands of runs use it again.
     """
     if rows < _MANY_ROWS:
         return

@@ -84,8 +84,7 @@ def resolve(
     """The plug-in called ``name``.
 
     - ``name``: a key of ``builtin``, an entry point of ``group``, or ``FILE.py:NAME``.
-    - ``builtin``: the folder's own registry. It wins over entry points: an installed package cannot change what a name
-      means.
+    - ``builtin``: the folder's own registry. It wins over entry points: an installed package cannot change what a name means.
     - ``expected``: what the plug-in must be an instance of.
     - ``also``: names that the caller understands itself, listed in the error.
 

@@ -202,11 +202,8 @@ _MEMBERS: dict[str, Any] = {"f": ctypes.c_double, "u": ctypes.c_uint64}
 
 
 def way_in(kernel: Kernel, kinds: Sequence[Kind]) -> Callable[..., Any]:
-    """What calls the machine code of a kernel with arguments of these kinds.
-
-    It is written for the kernel, as a job has a dozen of such calls: to go through lists of arguments and kinds in each takes
-    longer than most kernels do.
-    """
+    """What calls the machine code of a kernel with arguments of these kinds. It is written for the kernel, as a job has
+    a dozen of such calls: to go through lists of arguments and kinds in each takes longer than most kernels do."""
     from traces.kernels.units import CannotCompile, machine_code
 
     try:

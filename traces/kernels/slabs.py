@@ -68,10 +68,8 @@ def slab_words(state: State, sizes: State) -> int:
 
 
 def lay_out(state: State, words: Array, at: int, sizes: State) -> None:
-    """Lay out a slab in ``words``, from a place on, for a state like ``state``.
-
-    It has the numbers and the given columns of ``state``, and own columns of these sizes, whose contents are undefined.
-    """
+    """Lay out a slab in ``words``, from a place on, for a state like ``state``. It has the numbers and the given
+    columns of ``state``, and own columns of these sizes, whose contents are undefined."""
     tree, parts, ends = tree_of(type(state)), parts_of(state), _ends(type(state), sizes)
     laid_at = address_of(words) + 8 * at
     blocks = words[at + HEADER : at + HEADER + tree.entries]

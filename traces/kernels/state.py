@@ -601,10 +601,8 @@ def _copy_slabs(tree: Tree, blocks: Array, parts: Collection[State]) -> None:
 
 
 class Changing(NamedTuple):
-    """A column that may change and is saved: where its state's block is in the :class:`Tree`, the field, and the column.
-
-    ``used`` has the numbers that say which entries are in use: of each the block, and where it is there.
-    """
+    """A column that may change and is saved: where its state's block is in the :class:`Tree`, the field, and the
+    column. ``used`` has the numbers that say which entries are in use: of each the block, and where it is there."""
 
     at: int
     field: Field
@@ -625,10 +623,8 @@ class Changing(NamedTuple):
 
 
 def changing(state: State, but: Set[str] = frozenset()) -> Iterator[Changing]:
-    """The columns of a state, and of those that are its own, that may change, are saved and have entries.
-
-    Those of a dimension ``but`` are left out.
-    """
+    """The columns of a state, and of those that are its own, that may change, are saved and have entries. Those of a
+    dimension ``but`` are left out."""
     parts, tree = parts_of(state), tree_of(type(state))
     blocks = np.concatenate([part._block for part in parts.values()])
     for k in np.flatnonzero(blocks[tree.sizes]).tolist():

@@ -101,10 +101,8 @@ _V3 = {"avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"}
 
 @functools.cache
 def processor() -> str:
-    """What code is made for here: ``x86-64-v3`` on the processors that know it, as nearly all since 2015, else the baseline.
-
-    Walks over the hosts of a wide machine take a third longer without. The results are the same.
-    """
+    """What code is made for here: ``x86-64-v3`` on the processors that know it, as nearly all since 2015, else the
+    baseline. Walks over the hosts of a wide machine take a third longer without. The results are the same."""
     try:
         with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
             flags = next((line for line in file if line.startswith("flags")), "")

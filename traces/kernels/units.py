@@ -198,10 +198,8 @@ _DECORATED = re.compile(rb"^@[\w.]*(?:compiled|kernel|hook)\b", re.MULTILINE)
 
 
 def kernel_modules() -> list[str]:
-    """The modules of all packages whose kernels Python, or a pointer, calls; by name.
-
-    They are imported, and nothing else is: no figure is drawn, and numba is not there.
-    """
+    """The modules of all packages whose kernels Python, or a pointer, calls; by name. They are imported, and nothing
+    else is: no figure is drawn, and numba is not there."""
     root = Path(__file__).resolve().parents[2]
     found = []
     for package in OURS:

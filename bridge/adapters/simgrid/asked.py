@@ -91,8 +91,7 @@ class Asked:
     ) -> tuple[int, int]:
         """How many tasks core ``core`` gets.
 
-        - ``core``, ``request``, ``left``: as of ``als.techniques.contract``; with ``left`` 0 it only hears of the last
-          chunk.
+        - ``core``, ``request``, ``left``: as of ``als.techniques.contract``; with ``left`` 0 it only hears of the last chunk.
         - ``chunks``: assigned so far in the whole job.
         - ``last_size``, ``work_ns``, ``total_ns``, ``squares``: the core's last chunk.
 

@@ -13,10 +13,8 @@ from traces.base.errors import InputError
 
 
 def engine_settings(network: Network | None) -> list[str]:
-    """SimGrid's options for a network's model; all of its models of flows are one, with other numbers.
-
-    Its full solver is taken: the lazy one overloads links where flows of several links begin at one instant.
-    """
+    """SimGrid's options for a network's model; all of its models of flows are one, with other numbers. Its full solver
+    is taken: the lazy one overloads links where flows of several links begin at one instant."""
     if network is None or network.kind == "none":
         return []
     numbers = {

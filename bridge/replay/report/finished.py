@@ -59,10 +59,8 @@ def finished(folder: Path, scenario: ReadyScenario, arguments: Mapping[str, Any]
 
 
 def put_report(folder: Path, write: Callable[[Path], None]) -> None:
-    """Have a report written, and put it into the folder of its replay, whose record lists it then.
-
-    The files of an older report that its record lists are removed; any other file of the same name gets a ``~`` after it.
-    """
+    """Have a report written, and put it into the folder of its replay, whose record lists it then. The files of an
+    older report that its record lists are removed; any other file of the same name gets a ``~`` after it."""
     with tempfile.TemporaryDirectory(dir=folder, prefix=f".{FOLDER}.partial-") as place:
         made = Path(place) / FOLDER
         write(made)

@@ -110,10 +110,8 @@ def median_side(sides: Sequence[Side], label: str) -> Side:
 
 
 def submissions(submit_ns: Array, of_day_ns: int) -> pd.DataFrame:
-    """How many jobs were submitted in each hour (Figure 4): ``hour`` since the first midnight, ``jobs``; hours between, too.
-
-    ``of_day_ns`` is the time of the day at the workload's time 0.
-    """
+    """How many jobs were submitted in each hour (Figure 4): ``hour`` since the first midnight, ``jobs``; hours between,
+    too. ``of_day_ns`` is the time of the day at the workload's time 0."""
     hours = (submit_ns + of_day_ns) // _HOUR_NS
     first = int(hours.min())
     counts = np.bincount((hours - first).astype(np.int64))

@@ -106,11 +106,8 @@ class DaskCells:
 
 
 class _Talk:
-    """Talks to a scheduler in a thread of its own.
-
-    An interrupt is an exception of the main thread, at whatever step that is. Dask is not made to be left at any step, so the
-    main thread does nothing but wait for outcomes.
-    """
+    """Talks to a scheduler in a thread of its own. An interrupt is an exception of the main thread, at whatever step
+    that is. Dask is not made to be left at any step, so the main thread does nothing but wait for outcomes."""
 
     def __init__(
         self,

@@ -29,10 +29,8 @@ def dask_library(name: str) -> Any:
 
 
 def leave_garbage_to_python() -> None:
-    """Of a scheduler in this process: it does not watch garbage collections.
-
-    It would from a callback of the collector, in which an interrupt that comes just then is lost.
-    """
+    """Of a scheduler in this process: it does not watch garbage collections. It would from a callback of the collector,
+    in which an interrupt that comes just then is lost."""
     dask_library("distributed.gc").disable_gc_diagnosis(force=True)
 
 

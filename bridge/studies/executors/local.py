@@ -117,7 +117,7 @@ class Workers:
 
     - ``n``: how many, from 1.
 
-    Raises PeerError: from :meth:`outcomes`, if processes cannot be started.
+    Raises PeerError from :meth:`outcomes`, if processes cannot be started.
     """
 
     def __init__(self, n: int) -> None:

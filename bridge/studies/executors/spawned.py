@@ -11,10 +11,8 @@ from multiprocessing import resource_tracker
 
 @contextmanager
 def deaf_children() -> Iterator[None]:
-    """Processes that are started in here, or by threads that are, never hear an interrupt at the terminal.
-
-    What becomes of them is for the program to say that started them.
-    """
+    """Processes that are started in here, or by threads that are, never hear an interrupt at the terminal. What becomes
+    of them is for the program to say that started them."""
     resource_tracker.ensure_running()  # the first process that is started would start it, and that unblocks interrupts
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

@@ -27,7 +27,6 @@ def chunk_sizes_figure(sequences: Mapping[str, Sequence[int]], *, title: str = "
     before it ended, and as high.
 
     - ``sequences``: names, and sizes in the order of assignment; all with the same sum.
-    - ``title``: shown above.
 
     Raises InputError if there is nothing to show.
     """
@@ -76,8 +75,6 @@ def chunks_figure(tasks: pd.DataFrame, *, job_id: int | None = None, title: str 
         One row per task, with the columns ``job_id``, ``task``, ``chunk`` and ``start_ns`` of tasks.parquet, in its order.
     job_id : int, optional
         The job; None is the one with the most tasks in the table, of several the one with the smallest number.
-    title : str
-        Shown above.
 
     Raises
     ------

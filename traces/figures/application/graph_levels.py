@@ -104,10 +104,8 @@ def graph_places(n_tasks: int, source: Array, target: Array) -> GraphPlaces:
 
 
 def _heights(levels: Array, start: Array, before: Array, after: Array) -> Array:
-    """The height of each place, whole levels centred around 0, after sweeps over the parts of edges ``before`` → ``after``.
-
-    ``start`` is what the first order is by.
-    """
+    """The height of each place, whole levels centred around 0, after sweeps over the parts of edges ``before`` →
+    ``after``. ``start`` is what the first order is by."""
     n = len(levels)
     height = _centred(levels, np.lexsort((start, levels)))
     best, fewest = height, _length(height, before, after)

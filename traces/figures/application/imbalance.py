@@ -34,8 +34,6 @@ def imbalance_figure(
         Another measure of imbalance, from 0 on; a fraction.
     workload : str, optional
         Which one, if there are several.
-    title : str
-        Above the panels.
 
     Raises
     ------

@@ -86,7 +86,6 @@ def loop_figure(
 
     - ``n_cores``: P; cores that had no chunk are rows, too.
     - ``start_ns``, ``end_ns``: the loop's start and its end, which is marked; default: 0 and the last chunk's end.
-    - ``title``: shown above.
     - ``first_core``: first core of each host, and ``n_cores``; lines part the hosts.
 
     Raises InputError if there is no chunk.

@@ -51,7 +51,6 @@ def schedule_figure(
     - ``n_cores``: P; cores that had no task are rows, too.
     - ``first_core``: first core of each host, and ``n_cores``; lines part the hosts.
     - ``start_ns``, ``end_ns``: the graph's start and its end, which is marked; default: 0 and the last task's end.
-    - ``title``: shown above.
     - ``colour_by``: what ``tasks.group`` is. Levels go from dark to light; chunks take turns in a few colours.
     - ``critical``: int (k,), tasks of the critical path, which get an outline.
     - ``names``: names of the tasks, shown on bars that are wide enough if there are few tasks; empty: their numbers.

@@ -56,7 +56,6 @@ def task_graph_figure(
     - ``first_core``: first core of each host, and the number of cores; with fewer than two hosts tasks have the colours
       of cores.
     - ``critical``: int (k,), tasks of the critical path, from the first to the last.
-    - ``title``: shown above.
 
     Raises InputError if there is no task, or tasks wait for each other.
     """

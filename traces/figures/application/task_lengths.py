@@ -51,8 +51,6 @@ def task_lengths_figure(tasks: pd.DataFrame, *, job_id: int | None = None, title
         never ran, whose start is -1, are left out; tasks.parquet has none.
     job_id : int, optional
         The job; None is all.
-    title : str
-        Shown above.
 
     Raises
     ------

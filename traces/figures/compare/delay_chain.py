@@ -51,8 +51,6 @@ def delay_chain_figure(frame: pd.DataFrame, *, late: str, title: str = "") -> Fi
         only the last are drawn, and the figure says so.
     late : str
         ``"A"`` or ``"B"``: the run that the chain is of.
-    title : str
-        Above the figure.
 
     Raises
     ------

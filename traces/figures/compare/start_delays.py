@@ -35,8 +35,6 @@ def start_delays_figure(frame: pd.DataFrame, *, title: str = "") -> Figure:
     ----------
     frame : DataFrame
         One row per job: ``job_id``, ``start_a_ns``, ``start_delta_ns``; as ``bridge.compare.comparison`` makes it.
-    title : str
-        Above the figure.
 
     Raises
     ------

@@ -1,5 +1,4 @@
-"""The one door to matplotlib: figures as objects (never pyplot, which keeps state), one style, equal files
-for equal data."""
+"""The one door to matplotlib: figures as objects (never pyplot, which keeps state), one style, equal files for equal data."""
 
 from __future__ import annotations
 

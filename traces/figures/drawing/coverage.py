@@ -1,5 +1,4 @@
-"""Bars as a picture: how much of every cell of a grid each colour covers. For more bars than can be seen one
-by one."""
+"""Bars as a picture: how much of every cell of a grid each colour covers. For more bars than can be seen one by one."""
 
 from __future__ import annotations
 
@@ -22,11 +21,8 @@ def _paint(
     ink: Floats3,
     covered: Floats2,
 ) -> None:
-    """Add each bar's colour, weighted by the share of a cell that it covers, to ``ink``, and the share to
-    ``covered``.
-
-    ``start`` and ``end`` are in cells.
-    """
+    """Add each bar's colour, weighted by the share of a cell that it covers, to ``ink``, and the share to ``covered``.
+    ``start`` and ``end`` are in cells."""
     n_columns = covered.shape[1]
     for k in range(len(row)):
         y = row[k] // rows_per_cell

@@ -26,8 +26,6 @@ def replay_rates_figure(repeats: pd.DataFrame, *, title: str = "") -> Figure:
     ----------
     repeats : DataFrame
         ``rate`` (0: exact), ``elapsed_s``, ``failure`` (empty: none): a row a repeat of the same jobs.
-    title : str
-        Above the figure.
 
     Raises
     ------
@@ -68,8 +66,6 @@ def replay_sizes_figure(repeats: pd.DataFrame, *, title: str = "") -> Figure:
     ----------
     repeats : DataFrame
         ``rate``, ``jobs``, ``elapsed_s``, ``failure``: a row a repeat.
-    title : str
-        Above the figure.
 
     Raises
     ------

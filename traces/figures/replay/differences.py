@@ -37,8 +37,6 @@ def differences_figure(differences: pd.DataFrame, *, reference: str, title: str 
         ``side``, ``delta_submit_ns``, ``delta_start_ns``, ``delta_duration_ns``: a row a job of each side.
     reference : str
         What it is that they differ from.
-    title : str
-        Above the figure.
 
     Raises
     ------

@@ -36,8 +36,6 @@ def replay_makespans_figure(repeats: pd.DataFrame, *, references: Mapping[str, i
         ``rate`` (0: exact) and ``makespan_ns``, empty where a repeat has ended with an error: a row a repeat.
     references : mapping of str to int
         Other makespans, ns: of the log, of engines.
-    title : str
-        Above the figure.
 
     Raises
     ------

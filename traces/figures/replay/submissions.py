@@ -27,8 +27,6 @@ def submissions_figure(submissions: pd.DataFrame, *, title: str = "") -> Figure:
     ----------
     submissions : DataFrame
         ``hour`` since a midnight, ascending, and ``jobs``.
-    title : str
-        Above the figure.
 
     Raises
     ------

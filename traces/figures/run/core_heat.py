@@ -68,8 +68,6 @@ def heat_figure(
         cores that follow each other.
     columns : int
         Into how many equal pieces the time is cut.
-    title : str
-        Shown above.
 
     Raises
     ------
@@ -173,10 +171,8 @@ def _held(
 
 @compiled()
 def _cover(low: Ints, high: Ints, begin: Floats, stop: Floats, per_row: int, covered: Floats2) -> None:
-    """Add to each cell of ``covered`` the share of it that bars cover.
-
-    A bar has the rows ``low`` to ``high`` - 1, of which a cell has ``per_row``, and the time ``begin`` to ``stop`` in cells.
-    """
+    """Add to each cell of ``covered`` the share of it that bars cover. A bar has the rows ``low`` to ``high`` - 1, of
+    which a cell has ``per_row``, and the time ``begin`` to ``stop`` in cells."""
     n_columns = covered.shape[1]
     for k in range(len(low)):
         first, last = max(int(begin[k]), 0), min(int(np.ceil(stop[k])), n_columns)

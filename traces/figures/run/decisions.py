@@ -31,8 +31,6 @@ def decisions_figure(decisions: pd.DataFrame, *, title: str = "") -> Figure:
     ----------
     decisions : DataFrame
         One row per pass, with the columns ``waiting`` and ``decision_ns`` of decisions.parquet.
-    title : str
-        Shown above.
 
     Raises
     ------

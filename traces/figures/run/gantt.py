@@ -1,7 +1,6 @@
 """The Gantt chart of a run: cores as rows, jobs as colours, a bar for each task, idle cores white.
 
-It shows what Figure 9 of the two-level paper shows in Vampir: where load imbalance inside a job keeps the
-next one waiting.
+It shows what Figure 9 of the two-level paper shows in Vampir: where load imbalance inside a job keeps the next one waiting.
 """
 
 from __future__ import annotations
@@ -70,8 +69,7 @@ def select_bars(
 
     - ``job_id``, ``core``, ``start_ns``, ``end_ns``: shape (n,), a bar each; what never ran (its core or its start is
       -1) is none.
-    - ``jobs``, ``cores``: sequence of (int, int), half-open intervals of job numbers and of global core numbers; None
-      is all.
+    - ``jobs``, ``cores``: sequence of (int, int), half-open intervals of job numbers and of global core numbers; None is all.
 
     Returns tuple of four ndarray: the four columns, of the chosen bars.
     """
@@ -142,9 +140,7 @@ def gantt_figure(
     - ``start_ns``, ``end_ns``: int64 (n,), its time, ns since the workload's time 0.
     - ``first_core``: int64 (n_hosts + 1,), as in ``traces.ledger.Machine``.
     - ``host_names``: one per host.
-    - ``title``: shown above the chart.
-    - ``cores``: sequence of (int, int), half-open intervals of the cores that get a row; None is every core of the
-      machine.
+    - ``cores``: sequence of (int, int), half-open intervals of the cores that get a row; None is every core of the machine.
     - ``others``: whether these cores had other jobs, too, so that white is not only idle: the figure says so.
 
     Raises InputError if there is nothing to show.

@@ -103,10 +103,8 @@ def edge_blocks(axes: Axes, blocks: Blocks, axis: TimeAxis, point: tuple[float, 
 def name_blocks(
     axes: Axes, blocks: Blocks, axis: TimeAxis, point: tuple[float, float], palette: Array, lines: Array
 ) -> None:
-    """Each job's number at the begin of the largest of its blocks, where it fits and where most of the block is the job's.
-
-    ``palette`` are the colours, ``lines`` the rows at which lines between hosts are, which are kept free.
-    """
+    """Each job's number at the begin of the largest of its blocks, where it fits and where most of the block is the
+    job's. ``palette`` are the colours, ``lines`` the rows at which lines between hosts are, which are kept free."""
     largest: dict[int, int] = {}
     for k, (job, size) in enumerate(zip(blocks.job_id.tolist(), (blocks.high - blocks.low).tolist(), strict=True)):
         before = largest.get(job)

@@ -46,8 +46,6 @@ def imbalance_jobs_figure(jobs: pd.DataFrame, *, title: str = "") -> Figure:
         A row an attempt, with the columns ``cores`` and ``imbalance`` of jobs.parquet; and maybe ``run``, the label of the
         run to which the row belongs. Rows without an imbalance (NaN) are left out: they never started, or had no
         application level.
-    title : str
-        Shown above.
 
     Raises
     ------

@@ -46,8 +46,6 @@ def power_figure(power: pd.DataFrame, *, until_ns: int, domains: pd.DataFrame | 
         power_domains.parquet: a panel for each, in this order, at most 12 of them.
     until_ns : int
         The last end.
-    title : str
-        Shown above.
 
     Raises
     ------

@@ -32,14 +32,8 @@ class Affected:
 
 
 def slowdown_share_figure(logs: Sequence[Affected], *, threshold: float, title: str = "") -> Figure:
-    """Draw how many jobs have a high slowdown, and how high it is, by estimates; a row of panels a log.
-
-    - ``logs``: what was counted.
-    - ``threshold``: from where on a slowdown is high.
-    - ``title``: above the panels.
-
-    Raises InputError if there is no log.
-    """
+    """Draw how many jobs have a high slowdown, and how high it is, by estimates; a row of panels a log. ``logs``: what
+    was counted. ``threshold``: from where on a slowdown is high. Raises InputError if there is no log."""
     if not logs:
         raise InputError("no log to draw")
     with canvas.drawing(7.6, 0.6 + sum(0.9 + 0.3 * len(one.estimates) for one in logs)) as figure:

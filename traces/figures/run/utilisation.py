@@ -52,8 +52,6 @@ def utilisation_figure(
         Of jobs that released cores before their end, the columns ``row`` and ``released_ns`` of releases.parquet.
     widths : DataFrame, optional
         Of jobs that were given cores after their start, the columns ``row``, ``told_ns`` and ``change`` of widths.parquet.
-    title : str
-        Shown above.
 
     Raises
     ------

@@ -46,8 +46,6 @@ def waits_figure(jobs: pd.DataFrame, *, title: str = "") -> Figure:
     jobs : DataFrame
         A row an attempt, with the columns ``submit_ns``, ``start_ns``, ``end_ns``, ``state`` and ``why`` of jobs.parquet; maybe
         ``begin_ns``, from which waits count then; and maybe ``run``, the label of the run to which the row belongs.
-    title : str
-        Shown above.
 
     Raises
     ------

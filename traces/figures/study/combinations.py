@@ -51,10 +51,8 @@ def _batches(frame: pd.DataFrame) -> list[str]:
 
 
 def seeds_matter(results: pd.DataFrame) -> bool:
-    """Whether a seed may change a result of a study: by default where anything may be drawn at random in its runs.
-
-    A study that knows that nothing is drawn sets ``results.attrs["exact"]``.
-    """
+    """Whether a seed may change a result of a study: by default where anything may be drawn at random in its runs. A
+    study that knows that nothing is drawn sets ``results.attrs["exact"]``."""
     if results.attrs.get("exact"):
         return False
     if set(results["als"]) != {_RECORDED} or any(name in results.columns for name in _DRAWING):

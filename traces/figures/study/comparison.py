@@ -55,8 +55,6 @@ def comparison_figure(comparisons: pd.DataFrame, *, workload: str | None = None,
         comparisons.parquet.
     workload : str, optional
         Which one, if there are several.
-    title : str
-        Above the panels.
 
     Raises
     ------

@@ -54,8 +54,6 @@ def cost_figure(costs: pd.DataFrame, *, title: str = "") -> Figure:
     costs : DataFrame
         A row a simulation: ``jobs`` (number of jobs), ``wall_s`` (s), and, if there are several kinds, ``group`` (what each
         is called). Rows without a time are left out.
-    title : str
-        Above the axes.
 
     Raises
     ------

@@ -28,8 +28,6 @@ def decision_lines_figure(decisions: pd.DataFrame, *, title: str = "") -> Figure
     ----------
     decisions : DataFrame
         One row per combination and class of numbers of waiting jobs: ``label``, and the means ``waiting`` and ``decision_ns``.
-    title : str
-        Shown above.
 
     Raises
     ------
@@ -69,8 +67,6 @@ def decision_cost_figure(costs: pd.DataFrame, *, title: str = "") -> Figure:
     ----------
     costs : DataFrame
         One row per combination: ``label``, and the means ``deciding_ns`` and ``rest_ns``.
-    title : str
-        Shown above.
 
     Raises
     ------

@@ -33,8 +33,6 @@ def distributions_figure(boxes: pd.DataFrame, *, of: str = "slowdown", axis: str
         up to 1.
     axis : str
         Label of the axis of values, for another definition of the slowdown.
-    title : str
-        Shown above.
 
     Raises
     ------

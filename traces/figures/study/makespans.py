@@ -44,7 +44,7 @@ def makespan_rows(
     - ``estimates``: three ndarrays of float64 (batches, techniques, panels), mean, low and high as they are shown; NaN
       where there is none.
     - ``over``: by panel, batch policy and technique: what is written behind the value.
-    - ``corner``, ``title``: above the panels.
+    - ``corner``: above the panels.
     """
     names = cells.techniques
     n_batches = len(cells.batches)
@@ -125,8 +125,6 @@ def makespans_figure(
         What is drawn instead of the makespan.
     workload : str, optional
         Which one, if there are several.
-    title : str
-        Shown above the bars.
 
     Raises
     ------

@@ -77,7 +77,6 @@ def planning_ratios_figure(
     - ``variables``, ``time``, ``value``: float (n,), of the models, of the dispatches, and Z of the plans: those of
       PCP'20 over those of PCP'19.
     - ``is_made``: bool (n,), whether PCP'19's model was made; where it was too large its list's plan is compared.
-    - ``title``: above the panels.
 
     Raises InputError if there is no instance.
     """

@@ -41,8 +41,6 @@ def ratio_figure(
         What is compared instead of the makespan; positive.
     workload : str, optional
         Which one, if there are several.
-    title : str
-        Above the panels.
 
     Raises
     ------

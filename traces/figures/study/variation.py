@@ -29,8 +29,6 @@ def variation_figure(
         What is drawn instead of the makespan.
     workload : str, optional
         Which one, if there are several.
-    title : str
-        Above the panels.
 
     Raises
     ------

@@ -46,7 +46,6 @@ def likeness_figure(
       ``bls.analysis.likeness.distributions`` gives them.
     - ``names``: (str, str), of the source and of the generated workload, for the legend.
     - ``distances``: the Kolmogorov–Smirnov distance of each panel, where it is to be written on it.
-    - ``title``: of the figure.
 
     Raises InputError if a column or a panel is missing or unknown.
     """
