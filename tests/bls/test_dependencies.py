@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from batch_drives import finish
+from refusing import refusals
 from tables import kept, table_rows
 
 import bridge
@@ -24,7 +25,7 @@ from bls.workloads.reshape import scale
 from bls.workloads.selection import select
 from bls.workloads.workload import Workload
 from bls.workloads.writers.swf import result_as_workload
-from traces.base.errors import InputError, PluginError
+from traces.base.errors import PluginError
 from traces.exporters.shown.cut import cut_ledger
 from traces.exporters.shown.part import Part
 from traces.series import load_series
@@ -68,20 +69,6 @@ def test_who_is_withdrawn_before_it_is_eligible_never_waits(job: dict[str, int],
     assert result.decisions.waiting.max() == 1  # a pass in which it starts
 
 
-@pytest.mark.parametrize(
-    ("preceding", "message"),
-    [
-        ({4: 4}, "^[^:]*: job 4 names itself as its preceding job$"),
-        ({1: -1, 4: 6, 6: 4, 9: 4}, "4 before 6 before 4|6 before 4 before 6"),
-        ({1: 2, 2: 3, 3: 1}, "(1 before 3 before 2|3 before 2 before 1|2 before 1 before 3) before [123]$"),
-        ({k: k % 30 + 1 for k in range(1, 31)}, r"before … \(20 more\) before [0-9]+$"),
-    ],
-)
-def test_circles_are_named(preceding: dict[int, int], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        dependencies(workload(preceding))
-
-
 def several(*rows: tuple[int, ...]) -> Workload:
     """Jobs 1, 2, … on one core each, submitted at 0; a row is a run time in s and the jobs that precede it."""
     jobs = [
@@ -100,22 +87,6 @@ def test_by_hand() -> None:
     assert (found.missing, len(found), found.several) == (2, 3, True)
     with pytest.raises(ValueError, match="read-only"):
         found.depends_on[0] = 1
-    with pytest.raises(InputError, match="jobs wait for each other: 2 before 3 before 2"):
-        dependencies(several((1,), (1, 1, 3), (1, 1, 2), (1, 3, 1)))
-
-
-@pytest.mark.parametrize(
-    ("preceding", "words"), [([], "an empty list"), ([1, 0.5], "0.5 is not a whole"), ([1, "2"], "'2' is not a whole")]
-)
-def test_a_list_of_preceding_jobs_has_job_numbers(preceding: list[object], words: str) -> None:
-    with pytest.raises(InputError, match=rf"^jobs\[0\]: preceding: {words}"):
-        Workload.from_jobs([{"job_id": 1, "submit_s": 0, "run_s": 1, "cores": 1, "preceding": preceding}])
-
-
-def test_fair_starts_are_not_for_jobs_that_wait_for_several() -> None:
-    made, waiting = several((10,), (20,), (5, 1, 2)), ConstraintOptions(dependencies=True)
-    with pytest.raises(InputError, match="fair_start=True: not with jobs that wait for several others"):
-        bridge.simulate(made, als="recorded", constraints=waiting, fair_start=True)
 
 
 S = 10**9
@@ -172,17 +143,6 @@ def test_a_job_is_held_until_its_begin_and_a_policy_is_told_so() -> None:
         ran(jobs(), Hasty())
 
 
-def test_a_begin_that_is_none_is_refused(tmp_path: Path) -> None:
-    for value in (-2, "soon", float("nan"), True):
-        with pytest.raises(InputError, match=r"jobs\[1\]: begin_s: "):
-            jobs(begin_s=value)
-    (tmp_path / "r.csv").write_text("job_id,begin_s\n2,soon\n")
-    with pytest.raises(InputError, match=r"r.csv: line 2: begin_s: 'soon'"):
-        constrain(jobs(), EIGHT, ConstraintOptions(requests=tmp_path / "r.csv"))
-    with pytest.raises(InputError, match="preset job 1 begins after time 0"):
-        Workload.from_jobs([{"job_id": 1, "submit_s": 0, "run_s": 1, "cores": 1, "preset": 1, "begin_s": 1}])
-
-
 @pytest.mark.parametrize(("text", "begins"), table_rows(__file__, "a_file_of_requests_says_it_above_the_log"))
 def test_a_file_of_requests_says_it_above_the_log(tmp_path: Path, text: str, begins: list[float]) -> None:
     (tmp_path / "r.csv").write_text(text)
@@ -227,3 +187,46 @@ def test_a_result_says_since_when_jobs_have_waited(tmp_path: Path) -> None:
     again = result_as_workload({name: found.jobs[name].to_numpy() for name in found.jobs}, jobs())
     assert (again.begin_ns // S).tolist() == [-1, 7210]
     assert "begin_ns" not in bridge.simulate("sample", als="recorded", select="first:3").jobs
+
+
+def one_job(**changes: Any) -> object:
+    return Workload.from_jobs([{"job_id": 1, "submit_s": 0, "run_s": 1, "cores": 1} | changes])
+
+
+def of_file(text: str) -> object:
+    Path("r.csv").write_text(text)
+    return constrain(jobs(), EIGHT, ConstraintOptions(requests="r.csv"))
+
+
+def fairly(log: Workload) -> object:
+    return bridge.simulate(log, als="recorded", constraints=ConstraintOptions(dependencies=True), fair_start=True)
+
+
+test_what_is_refused = refusals(
+    __file__,
+    {
+        "circles": lambda preceding: dependencies(workload(preceding)),
+        "several": lambda *rows: dependencies(several(*rows)),
+        "lists": (lambda preceding: one_job(preceding=preceding), "jobs[0]: preceding: "),
+        "begins": (lambda value: jobs(begin_s=value), "jobs[1]: begin_s: "),
+        "presets": lambda changes: one_job(**changes),
+        "files": (of_file, "r.csv: "),
+        "fair starts": fairly,
+    },
+    {
+        "circles": [
+            ({4: 4}, "^[^:]*: job 4 names itself as its preceding job$"),
+            ({1: -1, 4: 6, 6: 4, 9: 4}, "4 before 6 before 4|6 before 4 before 6"),
+            ({1: 2, 2: 3, 3: 1}, "(1 before 3 before 2|3 before 2 before 1|2 before 1 before 3) before [123]$"),
+            ({k: k % 30 + 1 for k in range(1, 31)}, r"before … \(20 more\) before [0-9]+$"),
+        ],
+        "several": [((1,), (1, 1, 3), (1, 1, 2), (1, 3, 1), "jobs wait for each other: 2 before 3 before 2")],
+        "lists": [([], "an empty list"), ([1, 0.5], "0.5 is not a whole"), ([1, "2"], "'2' is not a whole")],
+        "begins": [(value, "") for value in (-2, "soon", float("nan"), True)],
+        "presets": [({"preset": 1, "begin_s": 1}, "preset job 1 begins after time 0")],
+        "files": [("job_id,begin_s\n2,soon\n", "line 2: begin_s: 'soon'")],
+        "fair starts": [
+            (several((10,), (20,), (5, 1, 2)), "fair_start=True: not with jobs that wait for several others")
+        ],
+    },
+)

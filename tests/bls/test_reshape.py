@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from refusing import refusals
 from tables import table_rows
 
 from bls.workloads import read_workload
@@ -69,12 +70,6 @@ def test_the_calendar_moves_with_time_0() -> None:
     assert cut(WINTER, "first:3").header[0] == WINTER.header[0]
 
 
-@pytest.mark.parametrize(("spec", "message"), table_rows(__file__, "a_cut_that_selects_nothing_is_one_line"))
-def test_a_cut_that_selects_nothing_is_one_line(spec: object, message: str) -> None:
-    with pytest.raises(InputError, match=f"^select=.*: .*{message}"):
-        cut(WINTER, spec)
-
-
 #: Users, groups and applications of two logs are others; queues, partitions and QOS are the machine's.
 APART = "apart,queue=same,partition=same,qos=same"
 
@@ -124,22 +119,6 @@ def test_further_columns_are_joined() -> None:
 FROM_1970, AT_5 = ("; UnixStartTime: 0",), ("; UnixStartTime: 5",)
 LATE = submits_of(4_000_000_000, header=("; UnixStartTime: 4000000000",))
 FULL = log({"job_id": 0}, {"job_id": MAX_NS})
-
-
-@pytest.mark.parametrize(
-    ("logs", "align", "message"),
-    [
-        ([], "start", "no workload; allowed: one or more"),
-        ([submits_of(0)], "end", "unknown alignment 'end'; known: "),
-        ([WINTER, submits_of(0)], "calendar", "align: a.swf has no UnixStartTime in its header; allowed: start"),
-        ([submits_of(0), FULL, submits_of(0)], "start", "its job numbers cannot be moved apart"),
-        ([submits_of(0, header=FROM_1970), LATE], "calendar", "begins too long after the others"),
-        ([submits_of(0, header=FROM_1970), log({"submit_s": 0, "preset": 1}, header=AT_5)], "calendar", "run already at its"),
-    ],
-)  # fmt: skip
-def test_logs_that_cannot_be_merged_are_one_line(logs: list[Workload], align: str, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        merge(logs, align=align)
 
 
 SACCT = "JobID|User|Account|Partition|QOS|NCPUS|Submit|Start|End|ElapsedRaw|Timelimit|State\n"
@@ -197,12 +176,6 @@ def test_numbers_with_names_are_merged_by_them_beside_others(
     merged = merge(made, align="start", numbers=numbers)
     assert merged.queue[np.argsort(merged.line)].tolist() == expected
     assert {str(number): name for number, name in merged.labels["queue"].items()} == names
-
-
-@pytest.mark.parametrize("text", ["both", "user", "user=", "=same", "nobody=same", "same,same", "user=same,user=apart"])
-def test_what_is_said_of_numbers_and_cannot_be(text: str) -> None:
-    with pytest.raises(InputError, match=r"^numbers"):
-        merge([log({"user": 1}), log({"user": 1})], align="start", numbers=text)
 
 
 def test_headers_that_do_not_agree_get_a_remark() -> None:
@@ -264,18 +237,6 @@ def test_scaled_logs(columns: dict[str, list[Any]], factors: dict[str, float], e
     assert made.header[0].startswith(f"; Note: a.swf with {name} × {factor}")
 
 
-@pytest.mark.parametrize(
-    ("factors", "message"),
-    [
-        *table_rows(__file__, "factors_that_cannot_be_used_are_one_line"),
-        ({"speed": float("nan")}, "speed: nan is out of range"),
-    ],
-)
-def test_factors_that_cannot_be_used_are_one_line(factors: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        scale(log({"submit_s": 0}, {"submit_s": 4e9, "cores": MAX_NS // 2}), **factors)
-
-
 PEOPLE = log(
     {"user": 1, "queue": 0, "cores": 4, "run_s": 10, "status": 1},
     {"user": 2, "queue": 1, "cores": 8, "run_s": 20, "status": 0},
@@ -307,10 +268,6 @@ def test_which_jobs_are_left(tests: dict[str, Any], left: list[int]) -> None:
 def test_a_filter_says_what_it_did() -> None:
     note = filter_jobs(PEOPLE, users=[1, 2], cores=(2, 8), run=(S, None)).header[-1]
     assert note == "; Note: the jobs with users 1 2, cores from 2, cores to 8, run from 1 s of a.swf"
-    with pytest.raises(InputError, match=r"^a.swf: none of 4 jobs is left \(users 7\)$"):
-        filter_jobs(PEOPLE, users=[7])
-    with pytest.raises(InputError, match="cores: from 9 to 8: nothing is between them"):
-        filter_jobs(PEOPLE, cores=(9, 8))
 
 
 def test_a_header_stays_true() -> None:
@@ -334,3 +291,35 @@ def test_a_date_in_a_zone_that_nobody_knows_is_not_taken_for_utc() -> None:
         cut(submits_of(0, 90_000, header=strange), "window:1970-01-02+1d")
     assert len(cut(submits_of(0, 90_000, header=strange), "window:1970-01-02T00:00Z+1d")) == 1
     assert len(cut(submits_of(0, 90_000, header=(*strange, "; TimeZone: 3600")), "window:1970-01-02+1d")) == 1
+
+
+test_what_is_refused = refusals(
+    __file__,
+    {
+        "a_cut_that_selects_nothing_is_one_line": (lambda spec: cut(WINTER, spec), "select="),
+        "merging": lambda logs, align: merge(logs, align=align),
+        "numbers": lambda text: merge([log({"user": 1}), log({"user": 1})], align="start", numbers=text),
+        "factors_that_cannot_be_used_are_one_line": lambda factors: scale(
+            log({"submit_s": 0}, {"submit_s": 4e9, "cores": MAX_NS // 2}), **factors
+        ),
+        "filters": lambda tests: filter_jobs(PEOPLE, **tests),
+    },
+    {
+        "merging": [
+            ([], "start", "no workload; allowed: one or more"),
+            ([submits_of(0)], "end", "unknown alignment 'end'; known: "),
+            ([WINTER, submits_of(0)], "calendar", "align: a.swf has no UnixStartTime in its header; allowed: start"),
+            ([submits_of(0), FULL, submits_of(0)], "start", "its job numbers cannot be moved apart"),
+            ([submits_of(0, header=FROM_1970), LATE], "calendar", "begins too long after the others"),
+            ([submits_of(0, header=FROM_1970), log({"submit_s": 0, "preset": 1}, header=AT_5)], "calendar",
+             "run already at its"),
+        ],
+        "numbers": [(text, "numbers") for text in ("both", "user", "user=", "=same", "nobody=same", "same,same")]
+        + [("user=same,user=apart", "numbers")],
+        "factors_that_cannot_be_used_are_one_line": [({"speed": float("nan")}, "speed: nan is out of range")],
+        "filters": [
+            ({"users": [7]}, "a.swf: none of 4 jobs is left (users 7)"),
+            ({"cores": (9, 8)}, "cores: from 9 to 8: nothing is between them"),
+        ],
+    },
+)  # fmt: skip

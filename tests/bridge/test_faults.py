@@ -182,6 +182,7 @@ def test_interrupted(tmp_path: Path, coupling: str, number: signal.Signals) -> N
         error = process.communicate(timeout=PATIENCE_S)[1]
         assert process.returncode == 130
         assert "Traceback" not in error
+        assert error.endswith("twolevel: interrupted; nothing was written\n")
         await_end(others)
     assert [path.name for path in tmp_path.iterdir() if "out" in path.name] == []
     assert list((tmp_path / "t").iterdir()) == []

@@ -126,12 +126,19 @@ def test_the_command_on_a_page_is_quoted() -> None:
     assert shlex.split(command_again({"workload": "-weird.swf"}))[2] == "./-weird.swf"
 
 
-def test_a_study_is_followed_to_its_end(here: Path, results: Path) -> None:
-    # The folder as it is while the study runs: its journal has the first of its two runs.
+@pytest.fixture
+def under_way(here: Path, results: Path) -> Path:
+    """The folder of a study as it is while it runs."""
     study = here / "study"
     study.mkdir()
     for name in ("study.json", "journal.jsonl"):
         (study / name).write_bytes((results / "study" / name).read_bytes())
+    return study
+
+
+def test_a_study_is_followed_to_its_end(under_way: Path, results: Path) -> None:
+    # Its journal has the first of its two runs.
+    study = under_way
     lines = (results / "study" / "journal.jsonl").read_bytes().splitlines(keepends=True)
     assert len(lines) == 4
     (study / "journal.jsonl").write_bytes(b"".join(lines[:3]) + lines[3][:20])  # the last line is being written
@@ -165,11 +172,7 @@ def test_live_ends_with_a_study_that_is_done(here: Path, results: Path) -> None:
     assert "data-live=" not in Path("page.html").read_text(encoding="utf-8").split("<script>")[0]
 
 
-def test_an_interrupt_leaves_the_page_as_it_is(here: Path, results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    study = here / "study"
-    study.mkdir()
-    for name in ("study.json", "journal.jsonl"):
-        (study / name).write_bytes((results / "study" / name).read_bytes())
+def test_an_interrupt_leaves_the_page_as_it_is(under_way: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def interrupted(seconds: float) -> None:
         raise KeyboardInterrupt
@@ -180,16 +183,12 @@ def test_an_interrupt_leaves_the_page_as_it_is(here: Path, results: Path, monkey
     assert ran.err.splitlines()[-1] == "twolevel: interrupted; page.html stays as it is, of a study under way"
     page = Path("page.html").read_text(encoding="utf-8")
     assert 'class="live" data-live="5"' in page
-    assert [path.name for path in here.iterdir() if path.name.startswith(".page")] == []
+    assert [path.name for path in Path().iterdir() if path.name.startswith(".page")] == []
 
 
-def test_live_ends_with_a_study_that_has_died(here: Path, results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    study = here / "study"
-    study.mkdir()
-    for name in ("study.json", "journal.jsonl"):
-        (study / name).write_bytes((results / "study" / name).read_bytes())
+def test_live_ends_with_a_study_that_has_died(under_way: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stack = contextlib.ExitStack()
-    stack.enter_context(Journal(study))
+    stack.enter_context(Journal(under_way))
     looks: list[float] = []
 
     def look(seconds: float) -> None:

@@ -157,28 +157,6 @@ def test_a_second_interrupt_does_not_stop_the_clearing(here: Path, monkeypatch: 
     assert everything_in(here).keys() == {"then.py"}
 
 
-def test_an_interrupt_while_applications_run_leaves_no_process_and_no_socket(here: Path) -> None:
-    # An "application simulator" that interrupts the bridge, and then does not go by itself.
-    (here / "peer.py").write_text(
-        "import os, signal\n"
-        "open(f'pid-{os.getpid()}', 'w').close()\n"
-        "os.kill(int(os.environ['BRIDGE']), signal.SIGINT)\n"
-        "signal.alarm(60)\n"
-        "signal.pause()\n"
-    )
-    (here / "tmp").mkdir()
-    command = ["sh", "-c", 'BRIDGE=$$ exec "$@"', "sh", sys.executable, "-m", "bridge.cli", *RUN, "--coupling", "pool"]
-    command += ["--workers", "1", "--als-command", f"{sys.executable} peer.py", "--out", "r"]
-    environment = {**os.environ, "TMPDIR": str(here / "tmp")}
-    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "twolevel: interrupted; nothing was written\n")
-    (pid,) = (int(path.name.removeprefix("pid-")) for path in here.glob("pid-*"))
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
-    assert os.listdir(here / "tmp") == []
-    assert not [name for name in os.listdir(here) if "partial" in name or name == "r"]
-
-
 def test_what_took_the_name_meanwhile_is_kept(tmp_path: Path) -> None:
     def overtaken() -> None:
         with fresh_directory(tmp_path / "r", False) as folder:
