@@ -31,9 +31,7 @@ class ScaleRecords(JobEvents):
 
     told_ns: Array = column("instant from which on; from the job's `start_ns` on, before its `end_ns`", "ns")
     core: Array = column("global number of the core; −1: all cores of the job, including later ones")
-    scale: Array = column(
-        "factor of its own speed from then on", table="factor", parts=WHOLE, text="parts_per_billion"
-    )
+    scale: Array = column("factor of its own speed from then on", table="factor", parts=WHOLE, text="parts_per_billion")
 
     def faults(self, ledger: Ledger) -> Iterator[tuple[Array, Callable[[int], str]]]:
         """As of every kind; and cores are the machine's, and none stands still."""
