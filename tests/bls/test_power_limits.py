@@ -24,7 +24,8 @@ from bls.machine.host_power import HostPower
 from bls.machine.partitions import Partition
 from bls.machine.switches import Switch
 from bls.power.limits import Limit, Limits
-from bls.power.options import Power, PowerPlan
+from bls.power.options import Power
+from bls.power.plan import PowerPlan
 from bls.simulator import BatchSimulator
 from bridge.scenarios.power_words import power_words
 from bridge.spelling import on_command_line
