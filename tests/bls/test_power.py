@@ -410,7 +410,7 @@ def test_many_limits_that_are_known_at_once_have_room(tmp_path: Path) -> None:
 
 def test_without_a_limit_that_is_reached_the_run_is_as_without_the_option(tmp_path: Path) -> None:
     case = Case(TWO, JOBS, (Limit(20 * S, 80 * S, 400_000),), "dvfs")
-    options: tuple[dict[str, Any], ...] = ({}, {"power": Power()}, {"power": None})
+    options: tuple[dict[str, Any], ...] = ({}, {"power": True}, {"power": None})
     found, powered, bare = (simulated(case, tmp_path, **more) for more in options)
     assert len(found.scales) == 0
     assert powered.jobs.equals(found.jobs.drop(columns="allowed"))
@@ -445,7 +445,7 @@ def test_options_that_cannot_be(options: dict[str, Any], message: str, tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("options", "name"), [({}, "power=True"), ({"sleep_after_ns": 5 * S}, "sleep_after_ns"), ({"pue": "1.4"}, "pue")]
+    ("options", "name"), [({"power": True}, "power=True"), ({"sleep_after_ns": 5 * S}, "sleep_after_ns"), ({"pue": "1.4"}, "pue")]
 )
 def test_which_option_needs_the_power_of_hosts_is_named(options: dict[str, Any], name: str) -> None:
     words = rf"^{name}: the platform does not say what its hosts draw; hosts\[0\] has no \[hosts.power\]"
