@@ -112,6 +112,9 @@ class Power:
         ):
             if isinstance(given := getattr(self, name), str):
                 object.__setattr__(self, name, parse(given, str(option)))
+        on: object = self.on
+        if not isinstance(on, bool):
+            raise InputError(f"{o.POWER.keyword}: {shown(on)}; allowed: True, False, or a bls.Power")
         o.POWER_OF.check(self.of)
         o.POWER_ESTIMATES.check(self.estimates)
         if self.pue is not None:
@@ -136,6 +139,7 @@ class Power:
             from bls.power.limits import given_limits
 
             given_limits(self.limits)
+            object.__setattr__(self, "limits", tuple(map(tuple, self.limits)))
         check(POWER, self, {"fallback": f"{o.FALLBACK:{name}}"})
 
     @property

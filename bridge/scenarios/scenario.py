@@ -116,8 +116,9 @@ class Scenario:
     def flat(cls, **options: Any) -> Scenario:
         """A scenario of options by their keywords, as ``bls="sjf", backfill="easy", overhead_ns=5``.
 
-        Whole parts may be given, too, by their names, as ``batch=Batch(policy="sjf")``; and as ``rules`` and ``constraints``
-        what a :class:`bls.Rules` and a :class:`bls.ConstraintOptions` say of the batch level.
+        None stands for an option's default. Whole parts may be given, too, by their names, as ``batch=Batch(policy="sjf")``;
+        and as ``rules`` and ``constraints`` what a :class:`bls.Rules` and a :class:`bls.ConstraintOptions` say of the batch
+        level.
 
         Raises
         ------
@@ -215,4 +216,5 @@ def _values(options: dict[str, Any]) -> dict[tuple[str, ...], Any]:
             raise InputError(f"{name}: {shown(value)}; allowed: a {_PARTS[name].__name__}")
         elif name not in known:
             raise TypeError(f"no option {name}; known: {', '.join((*_PARTS, *_GROUPS, *known))}")
-    return found | {known[name].path: value for name, value in options.items() if name in known}
+    # None stands for the default, whatever that is.
+    return found | {known[name].path: value for name, value in options.items() if name in known and value is not None}

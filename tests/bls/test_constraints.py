@@ -15,8 +15,9 @@ from refusing import refusals
 from tables import table_rows
 
 from bls.constraints.advance_reservations import Window, load_windows, parse_windows, windows
+from bls.constraints.constrain import constrain
 from bls.constraints.job_constraints import outage_columns
-from bls.constraints.options import ConstraintOptions, constrain, switch_limit
+from bls.constraints.options import ConstraintOptions, switch_limit
 from bls.constraints.outages import NEVER, OutageModel, Outages, modelled_outages, outages, read_outages
 from bls.constraints.partition_assignment import BEYOND_LIMITS, NO_PARTITION, assign
 from bls.constraints.resource_requests import ASKS_TOO_MUCH, Requests, fit_requests, requests

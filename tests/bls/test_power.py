@@ -24,7 +24,8 @@ from bls import ConstraintOptions, HostGroup, Platform, Rules, Workload
 from bls.engine.features.power.slowing import _compare
 from bls.machine.host_power import HostPower
 from bls.power.allowed import allowed_jobs
-from bls.power.options import SLOW, Power, PowerPlan
+from bls.power.options import SLOW, Power
+from bls.power.plan import PowerPlan
 from bls.simulator import BatchSimulator
 from traces.base.errors import InputError
 from traces.intervals import intervals_text
@@ -409,7 +410,7 @@ def test_many_limits_that_are_known_at_once_have_room(tmp_path: Path) -> None:
 
 def test_without_a_limit_that_is_reached_the_run_is_as_without_the_option(tmp_path: Path) -> None:
     case = Case(TWO, JOBS, (Limit(20 * S, 80 * S, 400_000),), "dvfs")
-    options: tuple[dict[str, Any], ...] = ({}, {"power": Power()}, {"power": None})
+    options: tuple[dict[str, Any], ...] = ({}, {"power": True}, {"power": None})
     found, powered, bare = (simulated(case, tmp_path, **more) for more in options)
     assert len(found.scales) == 0
     assert powered.jobs.equals(found.jobs.drop(columns="allowed"))
@@ -444,7 +445,8 @@ def test_options_that_cannot_be(options: dict[str, Any], message: str, tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("options", "name"), [({}, "power=True"), ({"sleep_after_ns": 5 * S}, "sleep_after_ns"), ({"pue": "1.4"}, "pue")]
+    ("options", "name"),
+    [({"power": True}, "power=True"), ({"sleep_after_ns": 5 * S}, "sleep_after_ns"), ({"pue": "1.4"}, "pue")],
 )
 def test_which_option_needs_the_power_of_hosts_is_named(options: dict[str, Any], name: str) -> None:
     words = rf"^{name}: the platform does not say what its hosts draw; hosts\[0\] has no \[hosts.power\]"

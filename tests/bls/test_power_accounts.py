@@ -148,7 +148,7 @@ ALWAYS = [(0, 200 * S, 210)]
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (Power(), {"bls": "reject"}),
+        (Power(on=True), {"bls": "reject"}),
         (Power(limits=ALWAYS, fallback="dvfs"), {"bls": "reject"}),
         (Power(limits=ALWAYS, fallback="dvfs", allowed="none"), {}),
         (Power(limits=[(0, 200 * S, 20)], fallback="stop:off"), {}),

@@ -24,7 +24,8 @@ from bls.machine.host_power import HostPower
 from bls.machine.partitions import Partition
 from bls.machine.switches import Switch
 from bls.power.limits import Limit, Limits
-from bls.power.options import Power, PowerPlan
+from bls.power.options import Power
+from bls.power.plan import PowerPlan
 from bls.simulator import BatchSimulator
 from bridge.scenarios.power_words import power_words
 from bridge.spelling import on_command_line
@@ -122,8 +123,8 @@ def test_what_knows_of_power_is_said_in_short() -> None:
     jobs = Workload.from_jobs([(1, 0, 100, 2, 100)])
     said = repr(ran([(0, None, 150)], jobs, machine, fallback="dvfs").power)
     assert said.startswith("<power: energy 28 kJ, 28 kJ of it by cores that jobs held, power mean 140 W, at most 140 W")
-    with pytest.raises(InputError, match=r"^power: True; allowed: a bls.power.options.Power, or None$"):
-        bridge.simulate(jobs, machine, als="recorded", power=True)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"^power: 5; allowed: True, False, or a bls.Power$"):
+        bridge.simulate(jobs, machine, als="recorded", power=5)
 
 
 @pytest.mark.parametrize("fallback", ["hold", "submit", "dvfs:slow=fewest"])

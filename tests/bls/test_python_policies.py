@@ -28,7 +28,7 @@ from bls import (
     policy,
     simulator,
 )
-from bls.constraints.options import constrain
+from bls.constraints.constrain import constrain
 from bls.machine.platform import HostGroup
 from bls.machine.switches import Switch
 from bls.policies import AnyPolicy

@@ -13,7 +13,6 @@ import als
 import bls
 import bridge
 import traces
-from bls.power.options import Power
 from bridge.runs.figures import RUN_FIGURES
 from bridge.runs.plots import Plots
 from bridge.studies.drawing import OF_RESULTS, STUDY_FIGURES, Part
@@ -27,7 +26,7 @@ pytestmark = pytest.mark.whole
 
 @pytest.fixture(scope="module")
 def result() -> bridge.Result:
-    machine = {"platform": "demand-response", "power": Power()}
+    machine = {"platform": "demand-response", "power": True}
     return bridge.simulate("sample", als="gss", variation=0.25, select="first:20", keep_decisions=True, **machine)
 
 

@@ -223,7 +223,7 @@ def test_an_application_map_says_which_jobs_may_be_slowed(allowed: str, ends_s: 
     assert result.jobs.end_ns.tolist() == [end * S for end in ends_s]
     assert result.jobs.allowed.tolist() == [0, 1, int(allowed != "none")]
     # Without limits the map changes nothing.
-    plain, unlimited = of_three_users(never + always, None), of_three_users(never + always, Power())
+    plain, unlimited = of_three_users(never + always, None), of_three_users(never + always, Power(on=True))
     assert plain.jobs.equals(unlimited.jobs.drop(columns="energy_j"))
     assert plain.jobs.end_ns.tolist() == [100 * S] * 3
 

@@ -65,7 +65,7 @@ def schedule_of(result: bridge.Result) -> Schedule:
     before. In between there is no other decision.
     """
     jobs, decisions = result.ledger.jobs, result.decisions
-    rules = result.scenario.options.rules
+    rules = result.scenario.options.batch
     side: Literal["left", "right"] = "left" if rules.charge_decisions else "right"
     passes = decisions.now_ns.to_numpy()
     starting = passes[decisions.started.to_numpy() > 0]
@@ -106,7 +106,7 @@ def replayed(feature: BatchFeature, folder: Path, coupling: str) -> None:
     more = {} if coupling == "inline" else {"workers": 2}
     result = decided_by(feature, bls_command=command).simulated(folder, coupling=coupling, **more)
     assert_same_but_why(result, reference)
-    if reference.scenario.options.rules.charge_decisions:
+    if reference.scenario.options.batch.charge_decisions:
         assert result.decisions.drop(columns="decision_ns").equals(reference.decisions.drop(columns="decision_ns"))
     jobs = reference.ledger.jobs
     names = [f"{number}/{attempt}" for number, attempt in zip(jobs.job_id.tolist(), jobs.attempt.tolist(), strict=True)]

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from bridge.scenarios.options import ScenarioOptions
 from hypothesis import given
 from hypothesis import strategies as st
 from refusing import refusals
@@ -14,6 +13,7 @@ from tables import table_rows
 
 from bls import sample_path
 from bls.options import BACKFILL
+from bridge.scenarios.scenario import Scenario
 from bridge.studies.input.grid_text import grid_text
 from bridge.studies.input.named_files import FileSums, located, names_in
 from bridge.studies.input.origins import with_origin
@@ -23,6 +23,7 @@ from bridge.studies.journal import JOURNAL, Entry, Journal
 from bridge.studies.preparing import find_inputs, options_of
 from bridge.studies.study import Study, seeds_of
 from bridge.studies.unit import all_metrics
+from traces.base.declaration import values
 
 WORKLOAD = '[[workload]]\nfile = "sample"\n'
 
@@ -172,15 +173,18 @@ def test_defaults_that_are_written_out_change_no_key(tmp_path: Path) -> None:
 
 def test_recorded_run_times_beside_techniques_heed_no_costs() -> None:
     found = study(WORKLOAD + "[run]\noverhead = 5\nlengths = 'gamma'\n[grid]\nals = ['recorded', 'ss']\n")
-    recorded, ss = (options_of(found, cell, 7).options for cell in found.cells)
-    assert (recorded.overhead_ns, recorded.level.lengths, recorded.seed) == (0, "", 7)
-    assert (ss.overhead_ns, ss.level.lengths) == (5, "gamma")
+    recorded, ss = (options_of(found, cell, 7).scenario for cell in found.cells)
+    assert (recorded.application.overhead_ns, recorded.application.lengths, recorded.seed) == (0, "", 7)
+    assert (ss.application.overhead_ns, ss.application.lengths) == (5, "gamma")
     alone = study(WORKLOAD + "[run]\noverhead = 5\nals = 'recorded'\n")
-    assert options_of(alone, alone.cells[0], 0).options.overhead_ns == 5  # and so it is refused as one checks it
+    assert (
+        options_of(alone, alone.cells[0], 0).scenario.application.overhead_ns == 5
+    )  # and so it is refused as one checks it
 
 
 def test_a_grid_is_a_study(tmp_path: Path) -> None:
-    shared = ScenarioOptions(seed=4, backfill="none,easy", overhead=7, speeds=["a:b=1"], kill_at_walltime=True)
+    plain = values(Scenario())
+    shared = plain | {"seed": 4, "backfill": "none,easy", "overhead": 7, "speeds": ["a:b=1"], "kill_at_walltime": True}
     found = study(grid_text("sample", "fcfs,sjf", "fsc:h=1,sigma=2,gss", "0,0.5", None, shared))
     assert len(found.cells) == 16
     assert found.varied == ("bls", "backfill", "als", "variation")
@@ -189,9 +193,9 @@ def test_a_grid_is_a_study(tmp_path: Path) -> None:
     assert found.cells[0].given["overhead"] == 7
     assert found.cells[0].given["speeds"] == ("a:b=1",)
     assert [cell.value("als") for cell in found.cells[:4:2]] == ["fsc:h=1,sigma=2", "gss"]
-    assert study(grid_text("sample", "fcfs", "gss", None, "3", ScenarioOptions())).seeds == (0, 1, 2)
+    assert study(grid_text("sample", "fcfs", "gss", None, "3", plain)).seeds == (0, 1, 2)
     odd = 'a"b\\c\td.swf'
-    assert study(grid_text(odd, "fcfs", "gss", None, None, ScenarioOptions())).cells[0].workload.file == odd
+    assert study(grid_text(odd, "fcfs", "gss", None, None, plain)).cells[0].workload.file == odd
 
 
 VALUES = st.none() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)

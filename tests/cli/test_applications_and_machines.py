@@ -19,7 +19,6 @@ from bls.machine.published import PUBLISHED
 from bls.power.table import power_table
 from bls.workloads import read_workload
 from bls.workloads.named_machine import named_machine
-from bridge.scenarios.application import Application
 from bridge.scenarios.balance import balance_words
 from bridge.scenarios.machine import given_platform
 from bridge.scenarios.scenario import Scenario
@@ -51,9 +50,9 @@ def test_every_option_does_what_the_same_one_in_python_does(here: Path) -> None:
         *("--assignment", "master", "--applications", "apps.toml", "--speeds", SPEEDS[0], "--speeds", SPEEDS[1]),
         *("--seed", 3, "--tasks", "--no-trace", "--out", "r"),
     )
-    level = Application("lognormal", 500, "master", "apps.toml", SPEEDS)
-    words = {"als": "fac", "variation": 0.3, "overhead_ns": 10**6, "seed": 3, "select": "first:40"}
-    result = bridge.simulate(sample_path(), application=level, **words)
+    level = {"lengths": "lognormal", "latency_ns": 500, "assignment": "master", "applications": "apps.toml"}
+    words = {"als": "fac", "variation": 0.3, "overhead_ns": 10**6, "seed": 3, "select": "first:40", "speeds": SPEEDS}
+    result = bridge.simulate(sample_path(), **level, **words)
     pd.testing.assert_frame_equal(pd.read_parquet("r/jobs.parquet"), result.jobs)
     pd.testing.assert_frame_equal(pd.read_parquet("r/tasks.parquet"), result.tasks)
     found = record("r")

@@ -163,7 +163,7 @@ def test_row_groups_and_stretches_of_any_size(
     if (fragmentation := expected["mean_fragmentation"]) is not None:  # None, if no job started
         expected["mean_fragmentation"] = pytest.approx(fragmentation, rel=1e-12)
     for jobs, block_bytes in ((7, 300), (100, 1 << 20)):
-        arrivals = ArrivingJobs(swf_blocks(path, block_bytes=block_bytes), platform, memory=options.constraints.memory)
+        arrivals = ArrivingJobs(swf_blocks(path, block_bytes=block_bytes), platform, memory=options.batch.memory)
         scenario = ReadyScenario.of(arrivals.first(), platform, options)
         found = streaming.run_stream(
             scenario, arrivals, tmp_path / "streamed.parquet", lambda ended, now_ns: None, stretch_jobs=jobs

@@ -278,7 +278,7 @@ def test_the_same_table_and_metrics(
     options = Scenario.flat(bls=order, als="recorded", rules=Rules(backfill), **more)
     whole = run(ReadyScenario.of(load_workload(path, platform), platform, options))
     write_jobs(whole.ledger, tmp_path / "whole.parquet")
-    arrivals = ArrivingJobs(swf_blocks(path), platform, memory=options.constraints.memory)
+    arrivals = ArrivingJobs(swf_blocks(path), platform, memory=options.batch.memory)
     scenario = ReadyScenario.of(arrivals.first(), platform, options)
     found = run_stream(scenario, arrivals, tmp_path / "streamed.parquet", lambda ended, now_ns: None)
     assert (tmp_path / "streamed.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
