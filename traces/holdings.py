@@ -10,6 +10,8 @@ import numpy as np
 from traces.base.columns import Columns
 from traces.compiled import Array
 from traces.ledger import Ledger
+from traces.records.releases import ReleaseRecords
+from traces.records.widths import WidthRecords
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,11 @@ def spans(
     return CoreSpans(begins[0], begins[1], begins[2], ends[2])
 
 
+def changing(ledger: Ledger) -> list[ReleaseRecords | WidthRecords]:
+    """Events that change which cores jobs hold."""
+    return [one for one in (ledger.releases, ledger.widths) if one is not None]
+
+
 def core_spans(ledger: Ledger, chosen: Array) -> CoreSpans:
     """Core by core when some jobs held them.
 
@@ -93,41 +100,35 @@ def core_spans(ledger: Ledger, chosen: Array) -> CoreSpans:
     chosen : bool (n,)
         Which rows of its jobs.
     """
-    jobs, releases, widths = ledger.jobs, ledger.releases, ledger.widths
-    owner = np.repeat(np.arange(len(jobs)), np.diff(jobs.allocation_first))
+    jobs = ledger.jobs
+    owner = jobs.owner
     apart = chosen[owner]
     width = (jobs.allocation_hi - jobs.allocation_lo)[apart]
     core = np.repeat(jobs.allocation_lo[apart], width)
     core += np.arange(int(width.sum())) - np.repeat(np.cumsum(width) - width, width)
     job = np.repeat(owner[apart], width)
-    none = np.zeros(0, np.int64)
-    released: tuple[Array, ...] = (none, none, none)
-    given = released
-    if releases is not None:
-        some = chosen[releases.job]
-        released = releases.job[some], releases.core[some], releases.released_ns[some]
-    if widths is not None:
-        some = chosen[widths.job] & (widths.change > 0)
-        given = widths.job[some], widths.core[some], widths.told_ns[some]
+    changes = [(one.job, one.core, one.at_ns, one.cores_gained) for one in changing(ledger)]
+    *columns, gained = np.concatenate([np.zeros((4, 0), np.int64), *changes], axis=1)
+    released, given = (
+        tuple(column[some & chosen[columns[0]]] for column in columns) for some in (gained < 0, gained > 0)
+    )
     return spans(job, core, jobs.start_ns[job], jobs.end_ns[job], released, given)
 
 
 def holdings(ledger: Ledger) -> Holdings:
     """What the jobs of a ledger held, and from when to when."""
-    jobs, releases, widths = ledger.jobs, ledger.releases, ledger.widths
+    jobs = ledger.jobs
     count = np.diff(jobs.allocation_first)
     apart = np.zeros(len(jobs), np.bool_)
-    if releases is not None:
-        apart[releases.job] = True
-    if widths is not None:
-        apart[widths.job] = True
+    for one in changing(ledger):
+        apart[one.job] = True
     lo, hi = jobs.allocation_lo, jobs.allocation_hi
     if not apart.any():
         rows = np.flatnonzero(jobs.started)
         first = np.concatenate([[0], np.cumsum(count[rows])])
         return Holdings(rows, jobs.start_ns[rows], jobs.end_ns[rows], jobs.held_cores[rows], first, lo, hi)
     # Core by core where a job has not all of them from its start to its end, and then joined again.
-    owner = np.repeat(np.arange(len(jobs)), count)
+    owner = jobs.owner
     whole = ~apart[owner]
     by_core = core_spans(ledger, apart)
     lo, hi = np.concatenate([lo[whole], by_core.core]), np.concatenate([hi[whole], by_core.core + 1])

@@ -235,7 +235,8 @@ def _table(columns: Mapping[str, Any]) -> Any:
     return pa.table({name: _arrow(column) for name, column in columns.items()})
 
 
-def _write(columns: Mapping[str, Any], path: Path, row_group: int = _ROW_GROUP) -> None:
+def write_rows(columns: Mapping[str, Any], path: Path, row_group: int = _ROW_GROUP) -> None:
+    """Write any table of columns as Parquet."""
     import pyarrow.parquet as pq
 
     with whole_file(path) as partial:
@@ -244,7 +245,7 @@ def _write(columns: Mapping[str, Any], path: Path, row_group: int = _ROW_GROUP) 
 
 def write_jobs(ledger: Ledger, path: Path, further: Mapping[str, Array] | None = None) -> None:
     """Write ``jobs_frame`` as Parquet; equal ledgers give equal bytes."""
-    _write(_job_columns(ledger, further), path, JOB_GROUP)
+    write_rows(_job_columns(ledger, further), path, JOB_GROUP)
 
 
 class JobsWriter:
@@ -358,27 +359,16 @@ def job_names(path: Path) -> tuple[Array, Sequence[str] | None]:
         If it is not a table.
     """
     import pyarrow.parquet as pq
-    from pyarrow import ArrowException
 
     if not path.is_file():
         return np.zeros(0, np.int64), None
-    try:
-        with pq.ParquetFile(path) as file:
-            wanted = [name for name in ("job_id", NAME) if name in file.schema_arrow.names]
-            rows = file.read(wanted, use_threads=False)
-            numbers = np.concatenate([np.zeros(0, np.int64), *map(_int64, rows.column("job_id").chunks)])
-            return numbers, rows.column(NAME).to_pylist() if NAME in wanted else None
-    except (ArrowException, OSError, ValueError, KeyError) as error:
-        raise InputError(f"{path}: not a readable table: {str(error).splitlines()[0]}") from None
-
-
-def _int64(column: Any) -> Array:
-    return _numbers(column, np.int64)
-
-
-def write_rows(columns: Mapping[str, Any], path: Path) -> None:
-    """Write any table of columns as Parquet."""
-    _write(columns, path)
+    with _readable(path), pq.ParquetFile(path) as file:
+        wanted = [name for name in ("job_id", NAME) if name in file.schema_arrow.names]
+        rows = file.read(wanted, use_threads=False)
+        numbers = np.concatenate(
+            [np.zeros(0, np.int64), *(_numbers(one, np.int64) for one in rows.column("job_id").chunks)]
+        )
+        return numbers, rows.column(NAME).to_pylist() if NAME in wanted else None
 
 
 def write_blocks(kinds: Mapping[str, ColumnKind], blocks: Iterable[Sequence[Mapping[str, Any]]], path: Path) -> None:
@@ -412,19 +402,35 @@ def write_frame(frame: pd.DataFrame, path: Path) -> None:
         frame.to_parquet(partial, index=False, compression="zstd")
 
 
-def _read(path: Path, columns: tuple[str, ...], alone: tuple[str, ...] = ()) -> pd.DataFrame:
-    import pandas as pd
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+@contextlib.contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    # Reading of a table; an error names the file.
+    from pyarrow import ArrowException
 
     if not path.is_file():
         raise InputError(f"{path}: no such file; is {path.parent} a result of twolevel run?")
     try:
+        yield
+    except (ArrowException, OSError, ValueError, KeyError) as error:
+        raise InputError(f"{path}: not a readable table: {str(error).splitlines()[0]}") from None
+
+
+def read_rows(path: Path, columns: tuple[str, ...] = (), alone: tuple[str, ...] = ()) -> pd.DataFrame:
+    """Read any table back that has at least these columns; if some are given, of ``alone`` those that it has.
+
+    Raises
+    ------
+    InputError
+        If there is none, or it has not.
+    """
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with _readable(path):
         wanted = [name for name in alone if name in pq.read_schema(path).names] if alone else None
         frame = pd.read_parquet(path, columns=wanted)
         pa.default_memory_pool().release_unused()  # a third of what the process has by then
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise InputError(f"{path}: not a readable table: {str(error).splitlines()[0]}") from None
     missing = [name for name in columns if name not in frame.columns]
     if missing:
         raise InputError(f"{path}: no column {missing[0]}; this is not a table of twolevel")
@@ -439,7 +445,7 @@ def read_frame(path: Path) -> pd.DataFrame:
     InputError
         If there is none, or it is not one.
     """
-    return _read(path, ())
+    return read_rows(path, ())
 
 
 def read_power(path: Path) -> pd.DataFrame:
@@ -450,7 +456,7 @@ def read_power(path: Path) -> pd.DataFrame:
     InputError
         If there is none, or it is not one.
     """
-    return _read(path, POWER_COLUMNS)
+    return read_rows(path, POWER_COLUMNS)
 
 
 def read_power_domains(path: Path) -> pd.DataFrame | None:
@@ -461,18 +467,7 @@ def read_power_domains(path: Path) -> pd.DataFrame | None:
     InputError
         If it is not one.
     """
-    return _read(path, POWER_DOMAIN_COLUMNS) if path.exists() else None
-
-
-def read_rows(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
-    """Read any table back that has at least these columns.
-
-    Raises
-    ------
-    InputError
-        If there is none, or it has not.
-    """
-    return _read(path, columns)
+    return read_rows(path, POWER_DOMAIN_COLUMNS) if path.exists() else None
 
 
 def read_columns(path: Path, columns: tuple[str, ...], optional: tuple[str, ...] = ()) -> pd.DataFrame:
@@ -483,7 +478,7 @@ def read_columns(path: Path, columns: tuple[str, ...], optional: tuple[str, ...]
     InputError
         If there is no such table, or it lacks one of ``columns``.
     """
-    return _read(path, columns, (*columns, *optional))
+    return read_rows(path, columns, (*columns, *optional))
 
 
 def read_numbers(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
@@ -499,29 +494,23 @@ def read_numbers(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
     import pandas as pd
     import pyarrow as pa
     import pyarrow.parquet as pq
-    from pyarrow import ArrowException
 
-    if not path.is_file():
-        raise InputError(f"{path}: no such file; is {path.parent} a result of twolevel run?")
-    try:
-        with pq.ParquetFile(path) as file:
-            for name in columns:
-                if name not in file.schema_arrow.names:
-                    raise InputError(f"{path}: no column {name}; this is not a table of twolevel")
-            types = {name: file.schema_arrow.field(name).type.to_pandas_dtype() for name in columns}
-            found = {name: np.empty(file.metadata.num_rows, kind) for name, kind in types.items()}
-            at = 0
-            for group in range(file.num_row_groups):
-                rows = file.read_row_group(group, list(columns), use_threads=False)
-                for name, column in found.items():
-                    if column.dtype.kind not in "iuf" or rows.column(name).null_count:
-                        raise InputError(f"{path}: column {name} has a row without a number")
-                    column[at : at + len(rows)] = rows.column(name).to_numpy()
-                at += len(rows)
-                del rows
-                pa.default_memory_pool().release_unused()
-    except (ArrowException, OSError, ValueError) as error:
-        raise InputError(f"{path}: not a readable table: {str(error).splitlines()[0]}") from None
+    with _readable(path), pq.ParquetFile(path) as file:
+        for name in columns:
+            if name not in file.schema_arrow.names:
+                raise InputError(f"{path}: no column {name}; this is not a table of twolevel")
+        types = {name: file.schema_arrow.field(name).type.to_pandas_dtype() for name in columns}
+        found = {name: np.empty(file.metadata.num_rows, kind) for name, kind in types.items()}
+        at = 0
+        for group in range(file.num_row_groups):
+            rows = file.read_row_group(group, list(columns), use_threads=False)
+            for name, column in found.items():
+                if column.dtype.kind not in "iuf" or rows.column(name).null_count:
+                    raise InputError(f"{path}: column {name} has a row without a number")
+                column[at : at + len(rows)] = rows.column(name).to_numpy()
+            at += len(rows)
+            del rows
+            pa.default_memory_pool().release_unused()
     return pd.DataFrame(found, copy=False)
 
 
@@ -559,4 +548,4 @@ def read_jobs(path: Path) -> pd.DataFrame:
     InputError
         If there is none, or it is not one.
     """
-    return _read(path, JOB_COLUMNS)
+    return read_rows(path, JOB_COLUMNS)

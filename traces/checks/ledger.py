@@ -22,7 +22,7 @@ from traces.checks.core_bars import (
 from traces.checks.jobs import InvariantError, check_jobs
 from traces.checks.transfers import check_transfers
 from traces.compiled import Array, own
-from traces.holdings import core_spans, holdings
+from traces.holdings import changing, core_spans, holdings
 from traces.ledger import STATES, JobRecords, Ledger, TaskRecords
 from traces.records.declared import divides
 
@@ -254,9 +254,8 @@ def _check_releases(ledger: Ledger) -> None:
         return
     job, core = releases.job, releases.core
     apart = np.zeros(len(jobs), np.bool_)
-    apart[job] = True
-    if ledger.widths is not None:
-        apart[ledger.widths.job] = True
+    for one in changing(ledger):
+        apart[one.job] = True
     if len(bad := np.flatnonzero(~_ever_given(ledger, job, core))):
         raise InvariantError(f"job {jobs.job_id[job[bad[0]]]} releases core {core[bad[0]]}, which it was not given")
     held = core_spans(ledger, apart)

@@ -12,10 +12,6 @@ from traces.compiled import Array
 from traces.intervals import parse_texts
 from traces.ledger import STATES, WHY, JobRecords, Ledger, Machine
 
-_PLAIN = ("job_id", "submit_ns", "start_ns", "end_ns", "estimate_ns", "deadline_ns", "cores", "tasks", "chunks")
-_LATER = ("attempt", "eligible_ns", "held_cores")
-_REAL = ("length_gflop", "imbalance", "cov")
-
 
 def stored_ledger(jobs: Mapping[str, Any], machine: Machine) -> Ledger:
     """The ledger of a jobs table, without tasks.
@@ -32,15 +28,15 @@ def stored_ledger(jobs: Mapping[str, Any], machine: Machine) -> Ledger:
     InputError
         If an allocation, a state or a reason of a start is none, or a core is not the machine's.
     """
-    names = (*_PLAIN, *_LATER, *(["begin_ns"] if "begin_ns" in jobs else []))
-    numbers = {name: np.array(jobs[name], np.int64) for name in names}
-    reals = {name: np.array(jobs[name], np.float64) for name in _REAL}
+    declared = {name: one.dtype for name, one in JobRecords.table_columns().items() if one.dtype != "string"}
+    if "begin_ns" in jobs:
+        declared["begin_ns"] = "int64"
+    numbers = {name: np.array(jobs[name], kind) for name, kind in declared.items()}
     first, lo, hi = parse_texts(list(jobs["allocation"]), "allocation")
     if len(hi) and int(hi.max()) > machine.n_cores:
         raise InputError(f"allocation: core {int(hi.max()) - 1}; the machine has {machine.n_cores}")
     records = JobRecords(
         **numbers,
-        **reals,
         why=_places("why", jobs["why"], WHY),
         state=_places("state", jobs["state"], STATES),
         allocation_first=first,
