@@ -104,9 +104,8 @@ def planned_ns(estimator: KnowingEstimator, workload: Workload, seed: int) -> Ar
     return found.astype(np.int64)
 
 
-def _together(columns: Sequence[Array]) -> Array:
-    # A number for each combination of values; which one stands for nothing.
-    n = len(columns[0])
+def _together(columns: Sequence[Array], n: int) -> Array:
+    # A number for each combination of values in n rows, the same for all if there are no columns; which one stands for nothing.
     found = np.zeros(n, np.int64)
     for column in columns:
         # Both numbers are below n: no two pairs are made one, and n² fits.
@@ -136,13 +135,13 @@ def alike_in(column: str, workload: Workload, asked: Requests | None) -> Array:
         known = [place[told[number]] if told.get(number) else -1 for number in numbers.tolist()]
         return np.array(known, np.int64)[row]
     if column == "queues":
-        return _together([workload.queue, workload.partition])
+        return _together([workload.queue, workload.partition], len(workload))
     if column == "resources":
         columns = [workload.cores, workload.memory_kb]
         columns += [workload.extras[name] for name in _ASKED if name in workload.extras]
         if asked is not None:
             columns += [asked.unit_cores, asked.switches, *asked.per_unit.T, *asked.licences.T]
-        return _together(columns)
+        return _together(columns, len(workload))
     found: Array = getattr(workload, column)
     return found
 
@@ -166,7 +165,7 @@ def groups(estimator: HistoryEstimator, workload: Workload, asked: Requests | No
             known &= columns[column] >= 0
         if not known.any():
             continue
-        alike = _together([values[column][known] for column in level])
+        alike = _together([values[column][known] for column in level], int(known.sum()))
         found[place, known] = count + alike
         count += int(alike.max()) + 1
     return found, count
