@@ -9,6 +9,7 @@ import numpy as np
 
 from traces.base.columns import Columns
 from traces.compiled import Array
+from traces.intervals import intervals_of
 from traces.ledger import Ledger
 from traces.records.releases import ReleaseRecords
 from traces.records.widths import WidthRecords
@@ -104,8 +105,7 @@ def core_spans(ledger: Ledger, chosen: Array) -> CoreSpans:
     owner = jobs.owner
     apart = chosen[owner]
     width = (jobs.allocation_hi - jobs.allocation_lo)[apart]
-    core = np.repeat(jobs.allocation_lo[apart], width)
-    core += np.arange(int(width.sum())) - np.repeat(np.cumsum(width) - width, width)
+    core = intervals_of(jobs.allocation_lo[apart], width)
     job = np.repeat(owner[apart], width)
     changes = [(one.job, one.core, one.at_ns, one.cores_gained) for one in changing(ledger)]
     *columns, gained = np.concatenate([np.zeros((4, 0), np.int64), *changes], axis=1)

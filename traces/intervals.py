@@ -22,6 +22,11 @@ _DIGITS = 18
 OPEN: Final = 10**18 + 1
 
 
+def intervals_of(first: Array, count: Array) -> Array:
+    """The numbers ``first[i], … first[i] + count[i] - 1`` of all i, in this order."""
+    return np.repeat(first - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))
+
+
 def intervals_text(intervals: Iterable[tuple[int, int]]) -> str:
     """The text of half-open intervals ``[first, stop)``: ``"0-63 128 256-"`` for ``[(0, 64), (128, 129), (256, OPEN)]``."""
     return " ".join(f"{lo}-{'' if hi == OPEN else hi - 1}" if hi - lo > 1 else f"{lo}" for lo, hi in intervals)

@@ -416,7 +416,7 @@ def _readable(path: Path) -> Iterator[None]:
 
 
 def read_rows(path: Path, columns: tuple[str, ...] = (), alone: tuple[str, ...] = ()) -> pd.DataFrame:
-    """Read any table back that has at least these columns; if some are given, of ``alone`` those that it has.
+    """Read any table back that has at least these columns; with ``alone``, only the columns of these names that it has.
 
     Raises
     ------
@@ -435,17 +435,6 @@ def read_rows(path: Path, columns: tuple[str, ...] = (), alone: tuple[str, ...] 
     if missing:
         raise InputError(f"{path}: no column {missing[0]}; this is not a table of twolevel")
     return frame
-
-
-def read_frame(path: Path) -> pd.DataFrame:
-    """Read any table back.
-
-    Raises
-    ------
-    InputError
-        If there is none, or it is not one.
-    """
-    return read_rows(path, ())
 
 
 def read_power(path: Path) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from traces.compiled import Array
-from traces.intervals import parse_intervals
+from traces.intervals import intervals_of, parse_intervals
 from traces.records.events import JobEvents, of_kind
 from traces.records.hints import HintRecords
 from traces.records.releases import ReleaseRecords
@@ -228,7 +228,7 @@ def _released_by(late: StartedJobs, waited: Array, rank: Array) -> Array:
     if tied.any():
         groups, group = np.unique(first[tied], return_inverse=True)
         sizes = np.searchsorted(instants, instants[groups], "right") - groups
-        there = enders[_ranges(groups, sizes)]
+        there = enders[intervals_of(groups, sizes)]
         best = _least_overlapping(
             late.allocation, rows[tied], group, there, np.repeat(np.arange(len(groups)), sizes), rank
         )
@@ -275,13 +275,6 @@ def _were_asked(late: StartedJobs, rows: Array, freed: Array) -> Array:
     return np.array([any((who, core) in asked for core in gave.get((who, at), ())) for who, at in pairs], np.bool_)
 
 
-def _ranges(first: Array, size: Array) -> Array:
-    """The numbers first, first + 1, … of every range, ``size`` of each, one range behind the other."""
-    before = np.cumsum(size) - size
-    numbers: Array = np.arange(int(size.sum())) + np.repeat(first - before, size)
-    return numbers
-
-
 def _least_overlapping(
     allocation: Array, rows: Array, group: Array, others: Array, others_group: Array, rank: Array
 ) -> Array:
@@ -296,7 +289,7 @@ def _least_overlapping(
     holder, held_lo, held_hi = holder[order], held_lo[order], held_hi[order]
     begin = np.searchsorted(np.maximum.accumulate(held_hi), lo, "right")
     size = np.maximum(np.searchsorted(held_lo, hi, "left") - begin, 0)
-    pair, at = np.repeat(np.arange(len(lo)), size), _ranges(begin, size)
+    pair, at = np.repeat(np.arange(len(lo)), size), intervals_of(begin, size)
     shared = held_hi[at] > lo[pair]
     least = np.full(len(rows), len(rank))
     np.minimum.at(least, owner[pair[shared]], rank[others[holder[at[shared]]]])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from bridge.options.declared import SAME_AS
 from bridge.runs.directory import read_record, write_record
 from traces.base.errors import InputError
-from traces.tables import read_frame
+from traces.tables import read_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,5 +97,5 @@ def _same(name: str, folder: Path, other: Path) -> bool:
 
 
 def _simulated(path: Path) -> pd.DataFrame:
-    frame = read_frame(path)
+    frame = read_rows(path)
     return frame.drop(columns=[name for name in frame if str(name).endswith("_ns") and name != _INSTANT])

@@ -6,6 +6,7 @@ of the group ``twolevel.exporters``, or ``FILE.py:NAME``. A writer is imported w
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -31,64 +32,26 @@ class Exporter(Protocol):
         ...
 
 
-def _otf2(ledger: Ledger, directory: Path) -> Path:
-    from traces.exporters.otf2 import write_otf2
+def _writer(module: str, name: str) -> Exporter:
+    """A writer of this project."""
 
-    return write_otf2(ledger, directory)
+    def write(ledger: Ledger, directory: Path, /) -> Path:
+        found: Exporter = getattr(import_module(f"traces.exporters.{module}"), name)
+        return found(ledger, directory)
 
-
-def _batsim(ledger: Ledger, directory: Path) -> Path:
-    from traces.exporters.batsim_jobs import write_batsim_jobs
-
-    return write_batsim_jobs(ledger, directory)
-
-
-def _swf(ledger: Ledger, directory: Path) -> Path:
-    from traces.exporters.swf import write_swf_jobs
-
-    return write_swf_jobs(ledger, directory)
-
-
-def _perfetto(ledger: Ledger, directory: Path) -> Path:
-    from traces.exporters.perfetto import write_perfetto
-
-    return write_perfetto(ledger, directory)
-
-
-def _chrome(ledger: Ledger, directory: Path) -> Path:
-    from traces.exporters.chrome import write_chrome
-
-    return write_chrome(ledger, directory)
-
-
-def _paje(ledger: Ledger, directory: Path) -> Path:
-    from traces.exporters.paje import write_paje
-
-    return write_paje(ledger, directory)
-
-
-def _csv(ledger: Ledger, directory: Path) -> Path:
-    from traces.exporters.csv import write_csv
-
-    return write_csv(ledger, directory)
-
-
-def _text(ledger: Ledger, directory: Path) -> Path:
-    from traces.exporters.text import write_text
-
-    return write_text(ledger, directory)
+    return write
 
 
 #: The writers of this project, by name.
 EXPORTERS: dict[str, Exporter] = {
-    "otf2": _otf2,
-    "perfetto": _perfetto,
-    "chrome": _chrome,
-    "paje": _paje,
-    "csv": _csv,
-    "text": _text,
-    "batsim": _batsim,
-    "swf": _swf,
+    "otf2": _writer("otf2", "write_otf2"),
+    "perfetto": _writer("perfetto", "write_perfetto"),
+    "chrome": _writer("chrome", "write_chrome"),
+    "paje": _writer("paje", "write_paje"),
+    "csv": _writer("csv", "write_csv"),
+    "text": _writer("text", "write_text"),
+    "batsim": _writer("batsim_jobs", "write_batsim_jobs"),
+    "swf": _writer("swf", "write_swf_jobs"),
 }
 
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from traces.base.columns import Columns
 from traces.compiled import Array
+from traces.intervals import intervals_of
 
 
 class Column(NamedTuple):
@@ -151,7 +152,7 @@ def ranges(first: Array, rows: Array) -> tuple[Array, Array]:
     """The places ``first[row]:first[row + 1]`` of some rows, one row after the other, and the bounds of each row among them."""
     count = np.diff(first)[rows]
     begin = np.concatenate([[0], np.cumsum(count)])
-    return np.repeat(first[rows] - begin[:-1], count) + np.arange(int(begin[-1])), begin
+    return intervals_of(first[rows], count), begin
 
 
 def table_columns(declared: Mapping[str, Column]) -> dict[str, Column]:

@@ -9,7 +9,7 @@ import numpy as np
 from traces.compiled import Array
 from traces.figures.drawing.frames import arrays
 from traces.holdings import spans
-from traces.intervals import parse_texts
+from traces.intervals import intervals_of, parse_texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +52,7 @@ def held_cores(jobs: pd.DataFrame, releases: pd.DataFrame | None, widths: pd.Dat
     # Core by core where a job has not all of them from its start to its end.
     width = (hi - lo)[split]
     owner = np.repeat(job[split], width)
-    core = np.repeat(lo[split], width) + np.arange(int(width.sum())) - np.repeat(np.cumsum(width) - width, width)
+    core = intervals_of(lo[split], width)
     found = spans(owner, core, start[owner], end[owner], released, given)
     whole = job[~split]
     columns = (

@@ -50,6 +50,7 @@ from traces.exporters.shown.counters import Series, machine_series, series_of_ho
 from traces.exporters.shown.rows import Rows, merged, words
 from traces.exporters.shown.written import check_begin, fresh
 from traces.holdings import holdings
+from traces.intervals import intervals_of
 from traces.ledger import STATES, WHY, Ledger, TaskRecords
 from traces.waits import waits
 
@@ -161,9 +162,8 @@ def _cores(ledger: Ledger) -> Iterator[_Source]:
     count, width = held.first[shown + 1] - held.first[shown], held.hi - held.lo
     upto = np.concatenate([[0], np.cumsum(width)])
     cores = upto[held.first[shown + 1]] - upto[held.first[shown]]
-    interval = np.repeat(held.first[shown] - np.cumsum(count) + count, count) + np.arange(int(count.sum()))
-    core = np.repeat(held.lo[interval] - np.cumsum(width[interval]) + width[interval], width[interval])
-    core = (core + np.arange(len(core))).astype(np.int32)
+    interval = intervals_of(held.first[shown], count)
+    core = intervals_of(held.lo[interval], width[interval]).astype(np.int32)
     owner = np.repeat(held.job[shown], cores).astype(np.int32)
     start, end = (np.repeat(column[shown], cores) for column in (held.start_ns, held.end_ns))
     yield _states(

@@ -99,8 +99,8 @@ def _of_cores(ledger: Ledger, chosen: Intervals) -> Ledger:
     lo, hi = place[jobs.allocation_lo], place[jobs.allocation_hi]
     owner, some = jobs.owner, hi > lo
     first = np.concatenate([[0], np.cumsum(np.bincount(owner[some], minlength=len(jobs)))])
-    held: dict[str, Any] = {"allocation_lo": lo[some], "allocation_hi": hi[some], "allocation_first": first}
     upto = np.bincount(owner, hi - lo, len(jobs)).astype(np.int64)
+    held: dict[str, Any] = {"allocation_lo": lo[some], "allocation_hi": hi[some], "allocation_first": first}
     changed: dict[str, Any] = {"jobs": replace(jobs, **held, held_cores=upto)}
     touched = upto > 0
     for events in ledger.events:

@@ -10,6 +10,7 @@ from traces.checks.core_bars import CoreBars
 from traces.checks.ledger import core_bars
 from traces.compiled import Array
 from traces.holdings import holdings
+from traces.intervals import intervals_of
 from traces.ledger import Ledger, Machine, TaskRecords
 
 #: From the least to the most.
@@ -138,7 +139,7 @@ def _held(ledger: Ledger) -> TaskRecords:
     held = holdings(ledger)
     width = held.hi - held.lo
     row = np.repeat(np.repeat(np.arange(len(held)), np.diff(held.first)), width)
-    core = np.repeat(held.lo - np.cumsum(width) + width, width) + np.arange(int(width.sum()))
+    core = intervals_of(held.lo, width)
     first = np.searchsorted(held.job[row], np.arange(len(ledger.jobs) + 1))
     nothing = np.zeros(len(row))
     return TaskRecords(
