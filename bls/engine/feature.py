@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ class Run:
     jobs: int
     hosts: int
     cores: int
-    sizes: dict[str, int] = field(default_factory=dict)  # of dimensions, as far as they are known
+    sizes: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))  # of dimensions, 0 where not known
 
     def has(self, name: str) -> bool:
         """Whether a field of the state is given."""

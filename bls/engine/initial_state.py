@@ -124,7 +124,7 @@ def _size(run: Run, features: list[Feature], columns: dict[str, Any], bounds: in
     )
     for feature in features:
         for dim, long in feature.sizes(run).items():
-            run.sizes[dim] = max(long, run.sizes.get(dim, 0))
+            run.sizes[dim] = max(long, run.sizes[dim])
     fields = fields_of(BatchState)
     for name, column in columns.items():
         if fields[name].dtype is not None:
