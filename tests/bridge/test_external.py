@@ -19,7 +19,6 @@ import pytest
 from faulty_runs import assert_same, descendants, expected, simulated
 
 import bridge
-from bls.workloads.workload import Workload
 from bridge.protocol import session
 from bridge.scenarios.application import Application
 from bridge.workers import workforce
@@ -129,11 +128,6 @@ def test_a_command_that_starts_others_and_one_that_cannot_be_executed(
     plug_in = f"{tmp_path / 'chatty.py'}:One"
     assert_same(simulated("pool", 8, als=plug_in, workers=1), simulated(jobs=8, als=plug_in))
     assert "a technique that talks" in capfd.readouterr().err
-
-
-def test_a_recorded_run_has_no_use_for_a_command() -> None:
-    with pytest.raises(InputError, match="als_command='true': with als='recorded' no application is simulated"):
-        bridge.simulate(Workload.from_jobs([(1, 0, 1, 1, 1)]), als="recorded", coupling="pool", als_command="true")
 
 
 # Where a run finds itself

@@ -580,19 +580,10 @@ def test_a_certificate_is_a_file_and_its_owners(tmp_path: Path) -> None:
 def test_options_that_do_not_go_together(site: Site) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"tls://127.0.0.1:{taken.getsockname()[1]}"
-        for given, message in (
-            (
-                {"listen": "tls://a:1", "token_file": "t", "als_command": "x"},
-                "^listen='tls://a:1': not with als_command",
-            ),
-            ({"listen": "tls://a:1", "token_file": "/no/such"}, "^token_file=.*: No such file or .*; to make one: "),
-        ):
-            with pytest.raises(InputError, match=message):
-                check_execution(Execution(**given))  # type: ignore[arg-type]
+        with pytest.raises(InputError, match=r"^token_file=.*: No such file or .*; to make one: "):
+            check_execution(Execution(listen="tls://a:1", token_file="/no/such"))
         with pytest.raises(InputError, match=rf"^listen: '{address}': Address already in use$"):
             site.run(listen=address)
-    with pytest.raises(InputError, match=r"^listen needs coupling=.pool. or process"):
-        site.run("inline")
 
 
 def test_addresses_of_runs(site: Site) -> None:
