@@ -91,7 +91,8 @@ class Site:
 
     def run(self, coupling: str = "pool", watch: Any = lambda ended, now_ns: None, **peers: Any) -> bridge.Result:
         """The run of ``faulty_runs``, on other hosts."""
-        scenario = ReadyScenario.of(workload(), PLATFORM, Scenario("fcfs", "ss", 0.25, 3, 3))
+        options = Scenario.flat(als="ss", variation=0.25, tasks_per_core=3, seed=3)
+        scenario = ReadyScenario.of(workload(), PLATFORM, options)
         wanted = {"listen": "tls://127.0.0.1:0", "token_file": str(self.token), **peers}
         return run(scenario, execution=Execution(coupling, **wanted), watch=watch)
 
@@ -473,7 +474,9 @@ def test_a_door_answers_while_a_policy_decides(site: Site, monkeypatch: pytest.M
         site.start()
 
     when_open(site, monkeypatch, opened)
-    scenario = ReadyScenario.of(workload(), PLATFORM, Scenario(Waits(), "ss", 0.25, 3, 3))
+    scenario = ReadyScenario.of(
+        workload(), PLATFORM, Scenario.flat(bls=Waits(), als="ss", variation=0.25, tasks_per_core=3, seed=3)
+    )
     how = Execution("pool", listen="tls://127.0.0.1:0", token_file=str(site.token))
     found = run(scenario, execution=how)
     callers[0].join()
