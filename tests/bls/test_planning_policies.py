@@ -162,7 +162,6 @@ def test_what_no_model_knows_of_is_refused_in_one_line(tmp_path: Path) -> None:
     windows = tmp_path / "windows.toml"
     windows.write_text('[[maintenance]]\nname = "cooling"\nbegin = 5\nend = 9\nhosts = "0"\n', encoding="utf-8")
     assert "reservations and maintenance" in refused(constraints=ConstraintOptions(windows=str(windows)))
-    assert "decides itself which jobs start" in refused(backfill="easy")
     drawing = Platform((HostGroup(2, 4, 4.0, power=HostPower(idle_w=1.0, states=((1.0, 240.0),))),))
     for fallback in ("hold", "stop:idle"):
         power = Power(limits=[(10**10, 10**11, 1500.0)], fallback=fallback)

@@ -66,7 +66,8 @@ def at_order(monkeypatch: pytest.MonkeyPatch, wanted: Callable[[Order], bool], w
 
 def watched(watch: Any) -> bridge.Result:
     """The run of ``faulty_runs`` under a watch, with a process for each job."""
-    scenario = ReadyScenario.of(workload(20), PLATFORM, Scenario("fcfs", "ss", 0.25, 3, 3))
+    options = Scenario.flat(als="ss", variation=0.25, tasks_per_core=3, seed=3)
+    scenario = ReadyScenario.of(workload(20), PLATFORM, options)
     return run(scenario, execution=Execution("process", workers=2), watch=watch)
 
 

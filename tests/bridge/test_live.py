@@ -346,7 +346,8 @@ def test_the_pace_follows_the_clock() -> None:
 
 def scenario(n: int = 40, als: str = "ss") -> ReadyScenario:
     jobs = Workload.from_jobs([(k, k, 10 + k % 7, 1 + k % 4, 20) for k in range(1, n + 1)])
-    return ReadyScenario.of(jobs, Platform((HostGroup(3, 2, 10.0),)), Scenario("fcfs", als, 0.25, 2, 5))
+    options = Scenario.flat(als=als, variation=0.25, tasks_per_core=2, seed=5)
+    return ReadyScenario.of(jobs, Platform((HostGroup(3, 2, 10.0),)), options)
 
 
 class Looking:

@@ -8,21 +8,17 @@ import pytest
 from tables import table_rows
 
 import bridge
-from bls.constraints.options import ConstraintOptions
-from bls.scheduler_options import Rules
 from bls.workloads.workload import Workload
-from bridge.scenarios.application import Application
 from bridge.scenarios.randomness import draws
 from traces.statistics import comparison_table, paired, paired_comparisons
 from traces.tables import rows_frame
 
-MADE_OF = {"rules": Rules, "constraints": ConstraintOptions, "application": Application}
-
 
 @pytest.mark.parametrize(("options", "drawn"), table_rows(__file__, "whether_a_seed_can_change_a_run"))
 def test_whether_a_seed_can_change_a_run(options: dict[str, Any], drawn: bool) -> None:
-    made = {name: MADE_OF[name](**value) if name in MADE_OF else value for name, value in options.items()}
-    assert draws(bridge.Scenario.flat(**made).names()) is drawn
+    groups = [value if isinstance(value, dict) else {name: value} for name, value in options.items()]
+    given = {name: value for group in groups for name, value in group.items()}
+    assert draws(bridge.Scenario.flat(**given).names()) is drawn
 
 
 @pytest.mark.parametrize("options", [{"als": "recorded"}, {"als": "gss", "variation": 0.0}, {"als": "static"}])

@@ -71,7 +71,7 @@ def test_strangers_are_refused(monkeypatch: pytest.MonkeyPatch, caplog: pytest.L
             guest.connect(addresses[-1].removeprefix("unix:"))
             guest.sendall(STRANGE[name][0])
 
-    scenario = ReadyScenario.of(workload(), PLATFORM, Scenario("fcfs", "ss", 0.25, 3, 3))
+    scenario = ReadyScenario.of(workload(), PLATFORM, Scenario.flat(als="ss", variation=0.25, tasks_per_core=3, seed=3))
     # One worker, so that it is known to have said hello when they come.
     with caplog.at_level(logging.WARNING, "twolevel.bridge"):
         result = run(scenario, execution=Execution("pool", 1), watch=Once(3, come))
@@ -198,7 +198,7 @@ def test_a_folder_with_too_long_a_name(tmp_path: Path, monkeypatch: pytest.Monke
     deep = tmp_path / ("x" * 100)
     deep.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(deep))
-    scenario = ReadyScenario.of(workload(), PLATFORM, Scenario("fcfs", "ss"))
+    scenario = ReadyScenario.of(workload(), PLATFORM, Scenario.flat(als="ss"))
     with pytest.raises(InputError, match=r"too long for a Unix socket; set TMPDIR to a shorter path"):
         run(scenario, execution=Execution("pool", 2))
     assert list(deep.iterdir()) == []

@@ -111,7 +111,7 @@ def test_what_cannot_be_shown_is_said_in_one_line(here: Path, results: Path, wor
 def test_the_command_on_a_page_makes_the_same_run(here: Path, results: Path) -> None:
     record = json.loads((results / "other" / "run.json").read_text(encoding="utf-8"))
     command = command_again(record["arguments"])
-    options = "--als gss --variation 0.25 --select first:12 --no-preset --no-trace"
+    options = "--select first:12 --no-preset --als gss --variation 0.25 --no-trace"
     assert command == f"twolevel run sample {options} --out again"
     replayed = {"workload": "sample", "trace": ["perfetto", "csv"]}
     assert command_again(replayed, "replay", {}) == "twolevel replay sample --trace perfetto,csv --out again"

@@ -64,10 +64,8 @@ def refused(row: Conflict[Any], given: dict[str, Any]) -> None:
         check(TYPED, bridge.Scenario.flat(**given).execution, {})
     elif row in RUN and given.get("als") == "recorded":  # the command line and Python say so before there are jobs
         jobs, asked = constrain(jobs, MACHINE, ConstraintOptions(malleable="1"))
-        rules = Rules(resize=given["resize"])
-        BatchSimulator(
-            jobs, MACHINE, policy("fcfs"), allocator("first-fit"), rules=rules, constraints=asked, recorded=True
-        )
+        run = {"rules": Rules(resize=given["resize"]), "constraints": asked, "recorded": True}
+        BatchSimulator(jobs, MACHINE, policy("fcfs"), allocator("first-fit"), **run)
     else:
         bridge.simulate(jobs, MACHINE, **given)
 
