@@ -8,18 +8,10 @@ from importlib.metadata import version
 
 @dataclass(frozen=True)
 class Person:
-    """An author.
+    """An author."""
 
-    Attributes
-    ----------
-    family : str
-        Family name; of a group of people its whole name.
-    given : str
-        Given names; of a group none.
-    """
-
-    family: str
-    given: str = ""
+    family: str  # family name; of a group of people its whole name
+    given: str = ""  # given names; of a group none
 
     def initials(self) -> str:
         """As lists of references have it: ``Ciorba, F. M.``; of a group its name."""
@@ -33,28 +25,18 @@ class Person:
 
 @dataclass(frozen=True)
 class Work:
-    """What is cited.
+    """What is cited."""
 
-    Attributes
-    ----------
-    kind, key : str
-        BibTeX's kind of an entry, and its key.
-    authors : tuple of Person
-    title : str
-    conference, publisher, version : str
-        Empty where there is none.
-    year : int
-        0 if there is none, as of software that is cited by its version.
-    """
-
+    # BibTeX's kind of an entry, and its key
     kind: str
     key: str
     authors: tuple[Person, ...]
     title: str
+    # empty where there is none
     conference: str = ""
     publisher: str = ""
     version: str = ""
-    year: int = 0
+    year: int = 0  # 0 if there is none, as of software that is cited by its version
 
     def text(self) -> str:
         """A line for a list of references, in the style of the APA."""

@@ -22,26 +22,15 @@ class Holdings(Columns):
 
     Jobs that never started have none, jobs that release nothing and are given nothing have one each; rows are in the order of
     jobs, and of a job's instants.
-
-    Attributes
-    ----------
-    job : ndarray of int64, shape (k,)
-        Row of ``JobRecords``.
-    start_ns, end_ns : ndarray of int64, shape (k,)
-        Instants.
-    cores : ndarray of int64, shape (k,)
-        How many cores.
-    first : ndarray of int64, shape (k + 1,)
-        Row ``i`` has the intervals ``first[i]:first[i + 1]`` of the next two.
-    lo, hi : ndarray of int64
-        Half-open intervals of global core numbers, ascending within a row.
     """
 
-    job: Array
+    job: Array  # (k,): row of ``JobRecords``
+    # (k,): instants
     start_ns: Array
     end_ns: Array
-    cores: Array
-    first: Array
+    cores: Array  # (k,): how many cores
+    first: Array  # (k + 1,): row ``i`` has the intervals ``first[i]:first[i + 1]`` of the next two
+    # ndarray of int64: half-open intervals of global core numbers, ascending within a row
     lo: Array
     hi: Array
 

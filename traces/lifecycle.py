@@ -40,25 +40,13 @@ class Stage(StrEnum):
 
 
 class Step(NamedTuple):
-    """How a job comes from one state to the next.
-
-    Attributes
-    ----------
-    before : Stage or Ending
-    event : Reason or str
-        What happens to it; where it starts, why.
-    after : Stage or Ending
-        A job that was requeued waits again as its next attempt, which has a row of its own.
-    words : str
-        What is said of it.
-    because : str
-        The same where there is a reason, of a policy or of cores that were lost, which is put in place of the braces.
-    """
+    """How a job comes from one state to the next."""
 
     before: Stage | Ending
-    event: Reason | str
-    after: Stage | Ending
-    words: str
+    event: Reason | str  # what happens to it; where it starts, why
+    after: Stage | Ending  # a job that was requeued waits again as its next attempt, which has a row of its own
+    words: str  # what is said of it
+    # the same where there is a reason, of a policy or of cores that were lost, which is put in place of the braces
     because: str = ""
 
 

@@ -32,21 +32,11 @@ _WANTED = ("utilisation", "efficiency", "speed_up", "jobs_per_s")
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """How a metric is shown.
+    """How a metric is shown."""
 
-    Attributes
-    ----------
-    words : str
-        What it is, without its unit: ``mean wait``.
-    unit : str
-        ``h``; empty for what has none.
-    scale : float
-        What a value of the table is divided by.
-    """
-
-    words: str
-    unit: str
-    scale: float
+    words: str  # what it is, without its unit: ``mean wait``
+    unit: str  # ``h``; empty for what has none
+    scale: float  # what a value of the table is divided by
 
     @property
     def label(self) -> str:

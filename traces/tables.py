@@ -76,17 +76,10 @@ _REPEATED = ["allocation", "why", "state"]
 
 
 class Values(NamedTuple):
-    """A column of values of which some may lack.
+    """A column of values of which some may lack."""
 
-    Attributes
-    ----------
-    values : sequence
-        None where there is none.
-    kind : {"whole", "seed", "real", "text", "truth"}
-        What the others are, so that a column of nothing has a type, too.
-    """
-
-    values: Sequence[Any]
+    values: Sequence[Any]  # None where there is none
+    # {"whole", "seed", "real", "text", "truth"}: what the others are, so that a column of nothing has a type, too
     kind: ColumnKind
 
 

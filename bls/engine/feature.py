@@ -34,36 +34,18 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Feature:
-    """A feature of the batch engine.
+    """A feature of the batch engine."""
 
-    Attributes
-    ----------
-    there : callable
-        Whether a run has the feature.
-    on : mapping of int to str
-        The events that it subscribes to, and the kernels that are called, ``"module:kernel"``.
-    plays : mapping of int to str
-        The roles that it plays, and their kernels.
-    settings : callable
-        The settings that follow from what is given; of several features' the greatest counts.
-    sizes : callable
-        The sizes of dimensions of its columns; likewise.
-    state : callable
-        First values of its fields of the state.
-    stuck : callable
-        Why no job starts any more, if that is because of the feature; else empty.
-    check : str
-        Where its invariants are checked, ``"module:function"``, called with a ``BatchChecks``; empty: nowhere.
-    tells : int
-        How many commands it may have for a core of a running job after one pass.
-    """
-
-    there: Callable[[Run], Any]
+    there: Callable[[Run], Any]  # whether a run has the feature
+    # the events that it subscribes to, and the kernels that are called, ``"module:kernel"``
     on: Mapping[int, str] = field(default_factory=dict)
-    plays: Mapping[int, str] = field(default_factory=dict)
+    plays: Mapping[int, str] = field(default_factory=dict)  # the roles that it plays, and their kernels
+    # the settings that follow from what is given; of several features' the greatest counts
     settings: Callable[[Run], Mapping[str, int]] = lambda run: {}
-    sizes: Callable[[Run], Mapping[str, int]] = lambda run: {}
-    state: Callable[[Run], Mapping[str, Any]] = lambda run: {}
+    sizes: Callable[[Run], Mapping[str, int]] = lambda run: {}  # the sizes of dimensions of its columns; likewise
+    state: Callable[[Run], Mapping[str, Any]] = lambda run: {}  # first values of its fields of the state
+    # why no job starts any more, if that is because of the feature; else empty
     stuck: Callable[[BatchState], str] = lambda state: ""
+    # where its invariants are checked, ``"module:function"``, called with a ``BatchChecks``; empty: nowhere
     check: str = ""
-    tells: int = 0
+    tells: int = 0  # how many commands it may have for a core of a running job after one pass

@@ -24,25 +24,16 @@ _LONGEST_NS = 2**62 - 1
 
 @dataclass
 class RunColumns:
-    """What the engine is told of a run, n jobs in workload order on M cores of H hosts; int64 arrays.
+    """What the engine is told of a run, n jobs in workload order on M cores of H hosts; int64 arrays."""
 
-    Attributes
-    ----------
-    jobs, partitions : mapping of str to array
-        Columns of ``Jobs`` and ``Partitions`` by their names.
-    settings : mapping of str to int
-        Fields of ``Settings`` that differ from their defaults.
-    state : mapping of str to array, int or state
-        Further fields of ``BatchState`` by their names, among them the hosts and the outages; what is missing has no entries.
-    sleep_passages : (2, H), optional
-        Where hosts that idle fall asleep, how long each takes to shut down, and to boot.
-    keep_decisions : bool
-    """
-
+    # columns of ``Jobs`` and ``Partitions`` by their names
     jobs: dict[str, Array]
     partitions: dict[str, Array]
-    settings: dict[str, int]
+    settings: dict[str, int]  # fields of ``Settings`` that differ from their defaults
+    # further fields of ``BatchState`` by their names, among them the hosts and the outages; what is missing has no
+    # entries
     state: dict[str, Any]
+    # (2, H): where hosts that idle fall asleep, how long each takes to shut down, and to boot
     sleep_passages: Array | None = None
     keep_decisions: bool = False
 

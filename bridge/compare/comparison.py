@@ -41,28 +41,18 @@ _NEEDED = ("job_id", "attempt", "submit_ns", "eligible_ns", "start_ns", "end_ns"
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What two runs made of the same jobs.
+    """What two runs made of the same jobs."""
 
-    Attributes
-    ----------
-    delays : DataFrame
-        A row a compared job (an attempt at a job that started in both runs), in the order of A; the columns are those of
-        docs/reference/compare.md.
-    counts : mapping of str to int
-        Rows: ``compared``; of these ``later``, ``earlier``, ``same`` start in B; ``only_a``, ``only_b``: attempts that one run
-        has; ``started_only_a``, ``started_only_b``, ``never_started``: attempts of both runs that did not start in both.
-    causes : (Causes, Causes)
-        Why each compared job started when it did, in A and in B.
-    rows : (int64 (n,), int64 (n,))
-        The rows of the compared jobs in the tables of A and of B.
-    ids : mapping of int to str
-        What the log calls each job, by number, where it has texts as ids.
-    """
-
+    # a row a compared job (an attempt at a job that started in both runs), in the order of A; the columns are those of
+    # docs/reference/compare.md
     delays: pd.DataFrame
+    # rows: ``compared``; of these ``later``, ``earlier``, ``same`` start in B; ``only_a``, ``only_b``: attempts that
+    # one run has; ``started_only_a``, ``started_only_b``, ``never_started``: attempts of both runs that did not start
+    # in both
     counts: Mapping[str, int]
-    causes: tuple[Causes, Causes]
-    rows: tuple[Array, Array]
+    causes: tuple[Causes, Causes]  # (Causes, Causes): why each compared job started when it did, in A and in B
+    rows: tuple[Array, Array]  # (int64 (n,), int64 (n,)): the rows of the compared jobs in the tables of A and of B
+    # what the log calls each job, by number, where it has texts as ids
     ids: Mapping[int, str] = field(default_factory=dict)
 
     def called(self, job: int, attempt: int) -> str:
@@ -80,30 +70,20 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Link:
-    """A job of a chain: start_delta_ns = cause_run_delta_ns + cause_start_delta_ns + order_ns, where it has a cause.
+    """A job of a chain: start_delta_ns = cause_run_delta_ns + cause_start_delta_ns + order_ns, where it has a cause."""
 
-    Attributes
-    ----------
-    row : int
-        Of the job in ``Comparison.delays``.
-    job_id, attempt, cores, start_delta_ns : int
-        As there.
-    cause : str
-        Why it started when it did in the run that the chain is of: one of :data:`bridge.compare.delay_causes.CAUSES`.
-    cause_job, cause_attempt : int
-        The job at whose end it started; −1 where there is none.
-    cause_run_delta_ns, cause_start_delta_ns, order_ns : int
-        The terms of its delay; 0 at the first job of a chain, whose delay is its own.
-    """
-
-    row: int
+    row: int  # of the job in ``Comparison.delays``
+    # as there
     job_id: int
     attempt: int
     cores: int
     start_delta_ns: int
+    # why it started when it did in the run that the chain is of: one of :data:`bridge.compare.delay_causes.CAUSES`
     cause: str
+    # the job at whose end it started; −1 where there is none
     cause_job: int
     cause_attempt: int
+    # the terms of its delay; 0 at the first job of a chain, whose delay is its own
     cause_run_delta_ns: int
     cause_start_delta_ns: int
     order_ns: int

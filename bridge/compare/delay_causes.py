@@ -36,32 +36,9 @@ _CODE = {name: code for code, name in enumerate(CAUSES)}
 
 @dataclass(frozen=True, eq=False)
 class StartedJobs:
-    """The rows of a run's table of jobs that started, in its order: arrays of shape (n,), instants in ns.
+    """The rows of a run's table of jobs that started, in its order: arrays of shape (n,), instants in ns."""
 
-    Attributes
-    ----------
-    job_id, attempt, cores, submit_ns, eligible_ns, start_ns, end_ns : ndarray of int64
-        As in the table.
-    allocation : ndarray of str
-        As in the table.
-    requeued : ndarray of bool
-        Whether another attempt follows.
-    freed_row, freed_core, freed_ns : ndarray of int64, shape (k,)
-        Cores that rows released before their end, and when; none by default.
-    told_row, told_of : ndarray of int64, shape (h,)
-        Rows that were told that a row which started later waits for some of their cores; none by default.
-    asked_row, asked_core : ndarray of int64, shape (a,)
-        Rows that were asked for cores, and which; none by default.
-    wished : bool
-        Whether it was as they wished for fewer.
-    cut_because : ndarray of str, shape (n,)
-        How all cores of a row were lost, and which was the last; empty where they were not, by default everywhere.
-    started_because : ndarray of str, shape (n,)
-        Why its policy has started a row; empty where it did not say, by default everywhere.
-    boot_wait_ns : ndarray of int64, shape (n,)
-        For how long it had its cores and waited for their hosts to boot; 0 by default everywhere.
-    """
-
+    # ndarray of int64: as in the table
     job_id: Array
     attempt: Array
     cores: Array
@@ -69,18 +46,25 @@ class StartedJobs:
     eligible_ns: Array
     start_ns: Array
     end_ns: Array
-    allocation: Array
-    requeued: Array
+    allocation: Array  # as in the table
+    requeued: Array  # whether another attempt follows
+    # (k,): cores that rows released before their end, and when; none by default
     freed_row: Array
     freed_core: Array
     freed_ns: Array
+    # (h,): rows that were told that a row which started later waits for some of their cores; none by default
     told_row: Array
     told_of: Array
+    # (a,): rows that were asked for cores, and which; none by default
     asked_row: Array
     asked_core: Array
-    wished: bool
+    wished: bool  # whether it was as they wished for fewer
+    # ndarray of str, shape (n,): how all cores of a row were lost, and which was the last; empty where they were not,
+    # by default everywhere
     cut_because: Array
+    # ndarray of str, shape (n,): why its policy has started a row; empty where it did not say, by default everywhere
     started_because: Array
+    # (n,): for how long it had its cores and waited for their hosts to boot; 0 by default everywhere
     boot_wait_ns: Array
 
     @classmethod
@@ -131,21 +115,12 @@ class StartedJobs:
 
 @dataclass(frozen=True, eq=False)
 class Causes:
-    """Why each compared job started when it did in one run: arrays of int64, shape (m,).
+    """Why each compared job started when it did in one run: arrays of int64, shape (m,)."""
 
-    Attributes
-    ----------
-    kind : ndarray
-        Number of the cause among :data:`CAUSES`.
-    link : ndarray
-        Number of the compared job at whose end it started, −1 where there is none.
-    job_id, attempt : ndarray
-        The job at whose end it started, also if only this run has it, or that had released a core then; −1 where there is
-        none.
-    """
-
-    kind: Array
-    link: Array
+    kind: Array  # number of the cause among :data:`CAUSES`
+    link: Array  # number of the compared job at whose end it started, −1 where there is none
+    # the job at whose end it started, also if only this run has it, or that had released a core then; −1 where there is
+    # none
     job_id: Array
     attempt: Array
 

@@ -13,21 +13,11 @@ from traces.compiled import Array
 
 
 class ChainSums(NamedTuple):
-    """What there is on the way from each job back to the first of its chain: arrays of int64.
+    """What there is on the way from each job back to the first of its chain: arrays of int64."""
 
-    Attributes
-    ----------
-    root : ndarray, shape (m,)
-        The first job; a job that waited for nobody is its own.
-    links : ndarray, shape (m,)
-        How many links there are.
-    totals : ndarray, shape (t, m)
-        The sum of each term over the links.
-    """
-
-    root: Array
-    links: Array
-    totals: Array
+    root: Array  # (m,): the first job; a job that waited for nobody is its own
+    links: Array  # (m,): how many links there are
+    totals: Array  # (t, m): the sum of each term over the links
 
 
 def sums_along(link: Array, terms: Array) -> ChainSums:

@@ -67,37 +67,22 @@ class TaskColumns(State, dim="records"):
 
 @dataclass(frozen=True)
 class Applications:
-    """What became of the applications, by the rows of the simulator; the columns of ``traces.ledger.JobRecords``.
+    """What became of the applications, by the rows of the simulator; the columns of ``traces.ledger.JobRecords``."""
 
-    Attributes
-    ----------
-    tasks, chunks : int64 (rows,)
-    length_gflop : float64 (rows,)
-    loops : float64 (rows, len(LOOP_METRICS))
-        ``als.engine.metrics.measure``; NaN where there was no application level.
-    chosen : int64 (rows, rules) or None
-        How often each rule was chosen; None where nothing was.
-    ahead_chunks : int64 (rows,)
-        Chunks that were simulated to choose.
-    records : TaskRecords or None
-        None where task records were not kept, or there was no application level.
-    graphs : float64 (rows, len(GRAPH_METRICS)) or None
-        ``als.engine.dag.metrics.measure_graph``, NaN of jobs that have no graph; None where none can have one.
-    transfers : TransferRecords or None
-        None where task records were not kept, or there was no network.
-    cost : dict
-        What the coupling cost, for run.json: numbers by name; and of ``hosts``, where others may join, a list of such.
-    """
-
+    # int64 (rows,)
     tasks: Array
     chunks: Array
-    length_gflop: Array
+    length_gflop: Array  # float64 (rows,)
+    # float64 (rows, len(LOOP_METRICS)): ``als.engine.metrics.measure``; NaN where there was no application level
     loops: Array
-    chosen: Array | None
-    ahead_chunks: Array
-    records: TaskRecords | None
+    chosen: Array | None  # int64 (rows, rules) or None: how often each rule was chosen; None where nothing was
+    ahead_chunks: Array  # int64 (rows,): chunks that were simulated to choose
+    records: TaskRecords | None  # none where task records were not kept, or there was no application level
+    # float64 (rows, len(GRAPH_METRICS)) or None: ``als.engine.dag.metrics.measure_graph``, NaN of jobs that have no
+    # graph; None where none can have one
     graphs: Array | None = None
-    transfers: TransferRecords | None = None
+    transfers: TransferRecords | None = None  # none where task records were not kept, or there was no network
+    # what the coupling cost, for run.json: numbers by name; and of ``hosts``, where others may join, a list of such
     cost: dict[str, Any] = field(default_factory=dict)
 
     def metric(self, name: str) -> Array:

@@ -12,21 +12,11 @@ from traces.compiled import Array
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """The cores that a job has, or had, in the order in which they came; int64 (k,) each.
+    """The cores that a job has, or had, in the order in which they came; int64 (k,) each."""
 
-    Attributes
-    ----------
-    place : ndarray
-        Index within the job.
-    number : ndarray
-        In the machine.
-    from_ns : ndarray
-        From when on it is there: its job's start, or 1 ns after the instant at which it was given.
-    """
-
-    place: Array
-    number: Array
-    from_ns: Array
+    place: Array  # index within the job
+    number: Array  # in the machine
+    from_ns: Array  # from when on it is there: its job's start, or 1 ns after the instant at which it was given
 
     @classmethod
     def of(cls, numbers: Array, start_ns: int) -> Places:

@@ -18,23 +18,12 @@ from traces.base.option import Choice, Option
 
 @dataclass(frozen=True)
 class Taken:
-    """Which options of a dataclass of ``traces.base.declaration`` a command takes: ``Annotated[Scenario, Taken(…)]``.
+    """Which options of a dataclass of ``traces.base.declaration`` a command takes: ``Annotated[Scenario, Taken(…)]``."""
 
-    Attributes
-    ----------
-    only : tuple of Option
-        These; empty: all.
-    without : tuple of Option, or names of parts
-        All but these.
-    instead : tuple of Option
-        Options with another default or another help than those of the same name.
-    raw_of : type or None
-        The dataclass of which the command is given a mapping of values by key, as they were typed, and no instance.
-    """
-
-    only: tuple[Option[Any], ...] = ()
-    without: tuple[Option[Any] | str, ...] = ()
-    instead: tuple[Option[Any], ...] = ()
+    only: tuple[Option[Any], ...] = ()  # these; empty: all
+    without: tuple[Option[Any] | str, ...] = ()  # all but these
+    instead: tuple[Option[Any], ...] = ()  # options with another default or another help than those of the same name
+    # the dataclass of which the command is given a mapping of values by key, as they were typed, and no instance
     raw_of: type | None = None
 
     def places(self, kind: type) -> list[Place]:

@@ -40,53 +40,32 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class BatchNotes:
-    """What the batch level noted beside the ledger.
+    """What the batch level noted beside the ledger."""
 
-    Attributes
-    ----------
-    decisions : mapping
-        What deciding cost (``bls.simulator.BatchSimulator.decisions``).
-    decision_columns : mapping of str to ndarray or Values
-        One row per scheduling pass, where they were kept.
-    observations : list of dict
-        What observers noted.
-    downtime : Downtime
-        When hosts were down, up to the last end.
-    missing_dependencies : int
-        Jobs that name a preceding job that is not simulated; they do not wait for it.
-    fair_start_ns : int64 (rows,) or None
-        Fair start times (``bls.fair_start``), -1 where there is none; None where they were not asked for.
-    planned_ns : int64 (rows,) or None
-        The run times that were planned with, as of each job's arrival; None where they are the requested ones.
-    rejections : mapping of int to str
-        Why a policy that decides has rejected jobs, by row.
-    start_reasons : mapping of int to str
-        Why it has started others, as far as it has said so, by row.
-    names : sequence of str or None
-        What the log calls each row's job, empty where it does not; None where it names none.
-    host_states : (instants, hosts, states) or None
-        What has become of hosts that were stopped as power was limited, or slept; None where none were to.
-    predicted_power : int64 (rows,) or None
-        What jobs were thought to draw (``bls.simulator.BatchSimulator.predicted_power``).
-    boot_wait_ns : int64 or None
-        For how long each row had its cores and waited for their hosts to boot; None where no hosts sleep.
-    predicted : int or None
-        How many rows were planned with a predicted run time; None where none was to be predicted.
-    """
-
-    decisions: Mapping[str, Any]
-    decision_columns: Mapping[str, Any]
-    observations: list[dict[str, Any]]
-    downtime: Downtime
-    missing_dependencies: int
+    decisions: Mapping[str, Any]  # what deciding cost (``bls.simulator.BatchSimulator.decisions``)
+    decision_columns: Mapping[str, Any]  # one row per scheduling pass, where they were kept
+    observations: list[dict[str, Any]]  # what observers noted
+    downtime: Downtime  # when hosts were down, up to the last end
+    missing_dependencies: int  # jobs that name a preceding job that is not simulated; they do not wait for it
+    # int64 (rows,) or None: fair start times (``bls.fair_start``), -1 where there is none; None where they were not
+    # asked for
     fair_start_ns: Array | None = None
+    # int64 (rows,) or None: the run times that were planned with, as of each job's arrival; None where they are the
+    # requested ones
     planned_ns: Array | None = None
-    rejections: Mapping[int, str] = field(default_factory=dict)
+    rejections: Mapping[int, str] = field(default_factory=dict)  # why a policy that decides has rejected jobs, by row
+    # why it has started others, as far as it has said so, by row
     start_reasons: Mapping[int, str] = field(default_factory=dict)
+    # what the log calls each row's job, empty where it does not; None where it names none
     names: Sequence[str] | None = None
+    # (instants, hosts, states) or None: what has become of hosts that were stopped as power was limited, or slept; None
+    # where none were to
     host_states: tuple[Array, Array, Array] | None = None
+    # int64 (rows,) or None: what jobs were thought to draw (``bls.simulator.BatchSimulator.predicted_power``)
     predicted_power: Array | None = None
+    # int64 or None: for how long each row had its cores and waited for their hosts to boot; None where no hosts sleep
     boot_wait_ns: Array | None = None
+    # how many rows were planned with a predicted run time; None where none was to be predicted
     predicted: int | None = None
 
     def further_columns(self, rows: int) -> dict[str, Any]:
@@ -101,26 +80,20 @@ class BatchNotes:
 
 @dataclass(frozen=True, eq=False)
 class ApplicationNotes:
-    """What the application level noted beside the ledger.
+    """What the application level noted beside the ledger."""
 
-    Attributes
-    ----------
-    loops : float64 (rows, len(LOOP_METRICS))
-        ``als.engine.metrics.measure`` of each row; NaN where there was no application level.
-    chosen : (tuple of str, int64 (rows, rules)) or None
-        The names of all rules, and how often each was chosen; None where nothing was to be chosen.
-    ahead_chunks : int64 (rows,)
-        Chunks that were simulated to choose.
-    programs : (tuple of str, int64 (rows,)) or None
-        The names of the applications of a map, and the place of each row's; None where there was no map.
-    graphs : float64 (rows, len(GRAPH_METRICS)) or None
-        ``als.engine.dag.metrics.measure_graph`` of each row, NaN of one that has no graph; None where none can have one.
-    """
-
+    # float64 (rows, len(LOOP_METRICS)): ``als.engine.metrics.measure`` of each row; NaN where there was no application
+    # level
     loops: Array
+    # (tuple of str, int64 (rows, rules)) or None: the names of all rules, and how often each was chosen; None where
+    # nothing was to be chosen
     chosen: tuple[tuple[str, ...], Array] | None
-    ahead_chunks: Array
+    ahead_chunks: Array  # int64 (rows,): chunks that were simulated to choose
+    # (tuple of str, int64 (rows,)) or None: the names of the applications of a map, and the place of each row's; None
+    # where there was no map
     programs: tuple[tuple[str, ...], Array] | None
+    # float64 (rows, len(GRAPH_METRICS)) or None: ``als.engine.dag.metrics.measure_graph`` of each row, NaN of one that
+    # has no graph; None where none can have one
     graphs: Array | None = None
 
     @property

@@ -22,20 +22,12 @@ _JOBS, _DECISIONS, _INSTANT = "jobs.parquet", "decisions.parquet", "now_ns"
 
 @dataclass(frozen=True)
 class SameTables:
-    """How the tables of a run compare with those of an earlier one.
+    """How the tables of a run compare with those of an earlier one."""
 
-    Attributes
-    ----------
-    run : Path
-        The folder of the earlier one.
-    tables : dict of str: bool
-        Of each table that both have, whether its bytes are the same; of ``decisions.parquet`` but for measured times.
-    only_here, only_there : tuple of str
-        Those that only the run has, or only the earlier one.
-    """
-
-    run: Path
+    run: Path  # the folder of the earlier one
+    # of each table that both have, whether its bytes are the same; of ``decisions.parquet`` but for measured times
     tables: dict[str, bool]
+    # those that only the run has, or only the earlier one
     only_here: tuple[str, ...]
     only_there: tuple[str, ...]
 

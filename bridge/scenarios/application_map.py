@@ -60,29 +60,22 @@ COLUMNS = ("application", "user", "group", "queue", "partition", "cores")
 class Match:
     """What must hold of a job, all of it.
 
-    Attributes
-    ----------
-    application, user, group, queue, partition : str
-        The log's numbers, as ``"1 7 20-25"``; empty: any, also where the log gives none.
-    cores : str
-        How many cores the job asks for, as ``"64-128"`` or ``"64-"``; empty: any.
-    share : float
-        0 to 1: this part of the jobs that fit the rest. Each job has one uniform number of the stream keyed (seed, job
-        number), so that it is decided without regard to the other jobs. The shares of applications that fit a job are laid
-        side by side: 0.5, 0.3 and 0.2 divide the jobs that fit all three, and none is left.
-
     Raises
     ------
     InputError
         If a value cannot be used; the message begins with ``where`` and the key.
     """
 
+    # the log's numbers, as ``"1 7 20-25"``; empty: any, also where the log gives none
     application: str = ""
     user: str = ""
     group: str = ""
     queue: str = ""
     partition: str = ""
-    cores: str = ""
+    cores: str = ""  # how many cores the job asks for, as ``"64-128"`` or ``"64-"``; empty: any
+    # 0 to 1: this part of the jobs that fit the rest. Each job has one uniform number of the stream keyed (seed, job
+    # number), so that it is decided without regard to the other jobs. The shares of applications that fit a job are
+    # laid side by side: 0.5, 0.3 and 0.2 divide the jobs that fit all three, and none is left.
     share: float = 1.0
     where: InitVar[str] = "match"
 

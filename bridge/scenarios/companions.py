@@ -19,20 +19,11 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Companion:
-    """An option that needs another one.
+    """An option that needs another one."""
 
-    Attributes
-    ----------
-    option : Option
-        The option that changes nothing alone.
-    used : callable
-        Whether a run has a use for it.
-    instead : callable
-        What is wrong, of runs that have none: the text that follows the option and its value.
-    """
-
-    option: Option[Any]
-    used: Callable[[Values], bool]
+    option: Option[Any]  # the option that changes nothing alone
+    used: Callable[[Values], bool]  # whether a run has a use for it
+    # what is wrong, of runs that have none: the text that follows the option and its value
     instead: Callable[[list[Values]], str]
 
 

@@ -17,30 +17,16 @@ class Conflict(Generic[T]):
 
     Texts mention options (``traces.base.mentions``). In all but ``first`` and ``second``, names in braces as ``{policy}`` stand
     for what was given.
-
-    Attributes
-    ----------
-    first, second : str
-        The features, as the page has them.
-    given : str
-        What was given, which an error begins with.
-    reason : str
-        What is wrong, and why.
-    allowed : str
-        What may be given instead; empty: the reason says it.
-    found : callable
-        Whether both are there, of what a table is about.
-    example : mapping
-        Keywords of ``bridge.simulate`` with which it is raised.
     """
 
+    # the features, as the page has them
     first: str
     second: str
-    given: str
-    reason: str
-    found: Callable[[T], object]
-    allowed: str = ""
-    example: Mapping[str, Any] = field(default_factory=dict)
+    given: str  # what was given, which an error begins with
+    reason: str  # what is wrong, and why
+    found: Callable[[T], object]  # whether both are there, of what a table is about
+    allowed: str = ""  # what may be given instead; empty: the reason says it
+    example: Mapping[str, Any] = field(default_factory=dict)  # keywords of ``bridge.simulate`` with which it is raised
 
     def text(self, names: Mapping[str, str]) -> str:
         """The error, with what the names in braces stand for."""

@@ -31,20 +31,11 @@ def part(kind: type) -> Any:
 
 
 class Place(NamedTuple):
-    """Where an option's value is.
-
-    Attributes
-    ----------
-    option : Option
-    path : tuple of str
-        The names of fields, from the outermost dataclass to the value.
-    default : object
-        What is there if nothing is given.
-    """
+    """Where an option's value is."""
 
     option: Option[Any]
-    path: tuple[str, ...]
-    default: Any
+    path: tuple[str, ...]  # the names of fields, from the outermost dataclass to the value
+    default: Any  # what is there if nothing is given
 
 
 @cache

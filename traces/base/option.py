@@ -40,47 +40,23 @@ class Option(Generic[T]):
 
     A text mentions it by formatting it: ``str(RESIZE)``, with a value ``f"{RESIZE:none}"`` or ``f"{RESIZE:{value}}"``, switched
     off ``f"{PRESET:False}"``; ``str(RESIZE)`` is its mention alone (``traces.base.mentions``).
-
-    Attributes
-    ----------
-    name : str
-        As on the command line, without the dashes, ``overhead``; an argument is written in capital letters, ``WORKLOAD``.
-    default : object
-        What holds where it is not given. None: nothing does, or what ``rule`` says.
-    help : str
-        What it means, without the limits, the default, and a full stop at the end.
-    rule : str
-        What holds where it is not given, in words, if the default alone does not say it.
-    metavar : str
-        What stands for its value in the help; empty: nothing, or what the parser puts there.
-    unit : str
-        Of a number; empty: none. A time, in ``ns`` or ``s``, may also be given with a unit of its own, as ``1ms``.
-    short : str
-        A short name, ``-o``; empty: none.
-    panel : Panel
-        What it is about.
-    names : str
-        The registry whose names its value may be, for the completion of shells: ``MODULE:DICT``; empty: none.
-    bare : str
-        Its value where none stands behind it; empty: one must.
-    off : str
-        The name that switches it off, ``no-preset``; empty: none.
-    python : str
-        Its keyword in Python, if that is not the name with the unit of a time, ``overhead_ns``.
     """
 
+    # as on the command line, without the dashes, ``overhead``; an argument is written in capital letters, ``WORKLOAD``
     name: str
-    default: T
-    help: str
-    rule: str = ""
-    metavar: str = ""
+    default: T  # what holds where it is not given. None: nothing does, or what ``rule`` says.
+    help: str  # what it means, without the limits, the default, and a full stop at the end
+    rule: str = ""  # what holds where it is not given, in words, if the default alone does not say it
+    metavar: str = ""  # what stands for its value in the help; empty: nothing, or what the parser puts there
+    # of a number; empty: none. A time, in ``ns`` or ``s``, may also be given with a unit of its own, as ``1ms``.
     unit: str = ""
-    short: str = ""
-    panel: Panel = Panel.OTHER
+    short: str = ""  # a short name, ``-o``; empty: none
+    panel: Panel = Panel.OTHER  # what it is about
+    # the registry whose names its value may be, for the completion of shells: ``MODULE:DICT``; empty: none
     names: str = ""
-    bare: str = ""
-    off: str = ""
-    python: str = ""
+    bare: str = ""  # its value where none stands behind it; empty: one must
+    off: str = ""  # the name that switches it off, ``no-preset``; empty: none
+    python: str = ""  # its keyword in Python, if that is not the name with the unit of a time, ``overhead_ns``
 
     def __str__(self) -> str:
         return f"{self}"

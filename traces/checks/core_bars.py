@@ -15,20 +15,12 @@ from traces.ledger import JobRecords, TaskRecords
 
 
 class CoreBars(State):
-    """What each core did, in the order of time, never two things at once.
+    """What each core did, in the order of time, never two things at once."""
 
-    Attributes
-    ----------
-    first : ndarray of int64, shape (n_cores + 1,)
-        Core ``c`` has the bars ``first[c]:first[c + 1]``.
-    job : ndarray of int32, shape (k,)
-        Row of the job in ``ledger.jobs``.
-    task : ndarray of int32, shape (k,)
-        Number of the task within the job; -1 for the whole job, where the job has no task rows.
-    """
-
-    first: Ints
-    job: Shorts
+    first: Ints  # (n_cores + 1,): core ``c`` has the bars ``first[c]:first[c + 1]``
+    job: Shorts  # ndarray of int32, shape (k,): row of the job in ``ledger.jobs``
+    # ndarray of int32, shape (k,): number of the task within the job; -1 for the whole job, where the job has no task
+    # rows
     task: Shorts
 
 

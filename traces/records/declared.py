@@ -24,33 +24,16 @@ from traces.intervals import intervals_of
 
 
 class Column(NamedTuple):
-    """A column as its kind declares it, or as the kind's table has it.
+    """A column as its kind declares it, or as the kind's table has it."""
 
-    Attributes
-    ----------
-    meaning : str
-        What its values are, as a clause.
-    unit : str
-        Empty if they have none.
-    dtype : str
-        Their type, as numpy calls it, or ``string``.
-    shape : str
-        Its size, where that is not the number of rows.
-    table : str
-        Its name in the table of the kind; by default its own. Empty: the table does not have it.
-    parts : int
-        The table has its values divided by this number.
-    text : str
-        Its name in a trace of text; by default its own.
-    """
-
-    meaning: str
-    unit: str = ""
-    dtype: str = "int64"
-    shape: str = ""
+    meaning: str  # what its values are, as a clause
+    unit: str = ""  # empty if they have none
+    dtype: str = "int64"  # their type, as numpy calls it, or ``string``
+    shape: str = ""  # its size, where that is not the number of rows
+    # its name in the table of the kind; by default its own. Empty: the table does not have it.
     table: str | None = None
-    parts: int = 1
-    text: str = ""
+    parts: int = 1  # the table has its values divided by this number
+    text: str = ""  # its name in a trace of text; by default its own
 
     @property
     def stored(self) -> str:

@@ -34,21 +34,11 @@ class Points(NamedTuple):
 
 
 class Happening(NamedTuple):
-    """A sentence of a job's story.
+    """A sentence of a job's story."""
 
-    Attributes
-    ----------
-    at_ns : int
-        The instant by which it is placed.
-    text : str
-        What happened.
-    dated : bool
-        Whether the instant stands before it.
-    """
-
-    at_ns: int
-    text: str
-    dated: bool = True
+    at_ns: int  # the instant by which it is placed
+    text: str  # what happened
+    dated: bool = True  # whether the instant stands before it
 
 
 class JobEvents(Records):

@@ -20,43 +20,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TimelineTables:
-    """The tables of a run, as docs/reference/results.md has them.
+    """The tables of a run, as docs/reference/results.md has them."""
 
-    Attributes
-    ----------
-    jobs : DataFrame
-        jobs.parquet.
-    first_core : int64 (hosts + 1,)
-        First core of each host, and one beyond the last.
-    host_names : list of str
-        One per host.
-    tasks : DataFrame or None
-        tasks.parquet: every row of it; without it the timeline shows which cores jobs held.
-    releases, widths : DataFrame or None
-        Cores that jobs released before their end; that they were given after their start.
-    power : DataFrame or None
-        power.parquet.
-    technique : str
-        What schedules the tasks of jobs of which the table of jobs does not say it (``chosen``, ``application``).
-    users : sequence of str or None
-        Whose each row of the jobs is, empty where nobody says it.
-    causes : DataFrame or None
-        Of some jobs why they started later than in another run, as a comparison found it: ``job_id``, ``attempt``, ``cause``,
-        ``cause_job`` and ``cause_attempt``, as ``delays.parquet`` has them of one of its runs.
-    start_s : float or None
-        Where time 0 is, in seconds since 1970 (``UnixStartTime`` of a log); None where nobody says it.
-    """
-
-    jobs: pd.DataFrame
-    first_core: Array
-    host_names: list[str]
+    jobs: pd.DataFrame  # jobs.parquet
+    first_core: Array  # int64 (hosts + 1,): first core of each host, and one beyond the last
+    host_names: list[str]  # one per host
+    # tasks.parquet: every row of it; without it the timeline shows which cores jobs held
     tasks: pd.DataFrame | None = None
+    # cores that jobs released before their end; that they were given after their start
     releases: pd.DataFrame | None = None
     widths: pd.DataFrame | None = None
-    power: pd.DataFrame | None = None
+    power: pd.DataFrame | None = None  # power.parquet
+    # what schedules the tasks of jobs of which the table of jobs does not say it (``chosen``, ``application``)
     technique: str = ""
-    users: list[str] | None = None
+    users: list[str] | None = None  # whose each row of the jobs is, empty where nobody says it
+    # of some jobs why they started later than in another run, as a comparison found it: ``job_id``, ``attempt``,
+    # ``cause``, ``cause_job`` and ``cause_attempt``, as ``delays.parquet`` has them of one of its runs
     causes: pd.DataFrame | None = None
+    # where time 0 is, in seconds since 1970 (``UnixStartTime`` of a log); None where nobody says it
     start_s: float | None = None
 
 

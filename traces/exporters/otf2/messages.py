@@ -14,22 +14,20 @@ class CoreMessages(State):
 
     Attributes
     ----------
-    source_core, target_core : ndarray of int32, shape (m,)
-        Cores of each transfer.
     send_first, receive_first : ndarray of int64, shape (n_cores + 1,)
         Core ``c`` sends ``send_row[send_first[c]:send_first[c + 1]]``; likewise what it receives.
     send_row, receive_row : ndarray of int64, shape (m,)
         Rows of transfers: a core's by the instant at which they were sent, or arrived, then by row.
-    size, sent, arrived : ndarray, shape (m,)
-        ``bytes``, ``sent_ns`` and ``arrived_ns`` of each transfer.
     """
 
+    # ndarray of int32, shape (m,): cores of each transfer
     source_core: Shorts
     target_core: Shorts
     send_first: Ints
     send_row: Ints
     receive_first: Ints
     receive_row: Ints
+    # (m,): ``bytes``, ``sent_ns`` and ``arrived_ns`` of each transfer
     size: Floats
     sent: Ints
     arrived: Ints

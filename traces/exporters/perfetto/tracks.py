@@ -19,25 +19,15 @@ _DESCRIPTOR = b"\xe2\x03"
 
 
 class Tracks(NamedTuple):
-    """The uuids of tracks.
+    """The uuids of tracks."""
 
-    Attributes
-    ----------
-    cluster, scheduler, jobs : int
-        The machine, and within it the batch scheduler and the jobs' lanes.
-    points : dict of str to int
-        Within the scheduler, by name: ``submits``, and what else is there.
-    counters : int
-        Of the first of the machine's series; the others follow.
-    hosts, host_counters, cores, lanes : int
-        Of the first host, its counter, the first core, the first lane; the others follow.
-    """
-
+    # the machine, and within it the batch scheduler and the jobs' lanes
     cluster: int
     scheduler: int
     jobs: int
-    points: dict[str, int]
-    counters: int
+    points: dict[str, int]  # within the scheduler, by name: ``submits``, and what else is there
+    counters: int  # of the first of the machine's series; the others follow
+    # of the first host, its counter, the first core, the first lane; the others follow
     hosts: int
     host_counters: int
     cores: int

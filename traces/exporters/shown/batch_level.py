@@ -58,26 +58,19 @@ WORDS = (*WHY, *STATES)
 
 
 class Spans(State):
-    """What is shown on some locations, of each in the order of time.
+    """What is shown on some locations, of each in the order of time."""
 
-    Attributes
-    ----------
-    first : ndarray of int64, shape (n_locations + 1,)
-        Location ``k`` has the spans ``first[k]:first[k + 1]``.
-    start, end, region, row : ndarray of int64
-        Its instants (ns), its region as a place in :data:`REGIONS`, and the row of ``values`` that tells of it.
-    values : ndarray of int64, shape (rows, attributes)
-        What attributes say: numbers, and references of strings; -1 of a string that this row does not have.
-    attributes, types : ndarray of int64, shape (attributes,)
-        The references and types of those that are written, which may be fewer.
-    """
-
-    first: Ints
+    first: Ints  # (n_locations + 1,): location ``k`` has the spans ``first[k]:first[k + 1]``
+    # ndarray of int64: its instants (ns), its region as a place in :data:`REGIONS`, and the row of ``values`` that
+    # tells of it
     start: Ints
     end: Ints
     region: Ints
     row: Ints
+    # (rows, attributes): what attributes say: numbers, and references of strings; -1 of a string that this row does not
+    # have
     values: Ints2
+    # (attributes,): the references and types of those that are written, which may be fewer
     attributes: Ints
     types: Ints
 
@@ -88,46 +81,25 @@ class Spans(State):
 
 
 class BatchLevel(NamedTuple):
-    """What is shown of a run beside what its cores did.
+    """What is shown of a run beside what its cores did."""
 
-    Attributes
-    ----------
-    load : LoadSeries
-        What the scheduler's counters say.
-    submits, passes : Spans
-        On one location; of no length. ``passes`` has no location where they were not kept.
-    told : dict of str to Spans
-        Likewise, by names of kinds (:data:`traces.records.EVENTS`): events of running jobs.
-    hosts : HostSeries
-        What the hosts' counters say.
-    lanes : Spans
-        What became of the jobs, each on one lane; where they are too many for that, of the attempts that ran.
-    waiting : bool
-        Whether lanes show what waits, too.
-    power : PowerRecords or None
-        What the machine draws.
-    cut_because : tuple of str
-        What attempts say that were cut as all their cores were lost: strings that follow :data:`WORDS`.
-    window_ns : (int, int) or None
-        The part of the run that is shown; None if it is all.
-    computing : ndarray of int64, or None
-        Cores inside tasks, in thousandths, by the rows of ``load`` (:func:`traces.series.computing_cores`); None without tasks.
-    job_names : tuple of str
-        The names that the log has for jobs: strings that follow ``cut_because``.
-    """
-
-    load: LoadSeries
+    load: LoadSeries  # what the scheduler's counters say
+    # on one location; of no length. ``passes`` has no location where they were not kept.
     submits: Spans
     passes: Spans
-    told: dict[str, Spans]
-    hosts: HostSeries
+    told: dict[str, Spans]  # likewise, by names of kinds (:data:`traces.records.EVENTS`): events of running jobs
+    hosts: HostSeries  # what the hosts' counters say
+    # what became of the jobs, each on one lane; where they are too many for that, of the attempts that ran
     lanes: Spans
-    waiting: bool
-    power: PowerRecords | None
+    waiting: bool  # whether lanes show what waits, too
+    power: PowerRecords | None  # what the machine draws
+    # what attempts say that were cut as all their cores were lost: strings that follow :data:`WORDS`
     cut_because: tuple[str, ...]
-    window_ns: tuple[int, int] | None = None
+    window_ns: tuple[int, int] | None = None  # (int, int) or None: the part of the run that is shown; None if it is all
+    # ndarray of int64, or None: cores inside tasks, in thousandths, by the rows of ``load``
+    # (:func:`traces.series.computing_cores`); None without tasks
     computing: Array | None = None
-    job_names: tuple[str, ...] = ()
+    job_names: tuple[str, ...] = ()  # the names that the log has for jobs: strings that follow ``cut_because``
 
     @property
     def strings(self) -> tuple[str, ...]:

@@ -18,25 +18,15 @@ KINDS = ("task", "job", "wait for data")
 
 
 class CoreSlices(NamedTuple):
-    """Some slices, one column each; a core's are in the order of time, and never lie over one another.
+    """Some slices, one column each; a core's are in the order of time, and never lie over one another."""
 
-    Attributes
-    ----------
-    core, start_ns, end_ns : ndarray of int64
-        Where, and from when to when.
-    job : ndarray of int64
-        Row of ``ledger.jobs``.
-    kind : ndarray of int64
-        A place in :data:`KINDS`.
-    task, chunk : ndarray of int64
-        Numbers within the job; of a wait those of the task that is waited for. -1 of a job.
-    """
-
+    # ndarray of int64: where, and from when to when
     core: Array
     start_ns: Array
     end_ns: Array
-    job: Array
-    kind: Array
+    job: Array  # ndarray of int64: row of ``ledger.jobs``
+    kind: Array  # ndarray of int64: a place in :data:`KINDS`
+    # ndarray of int64: numbers within the job; of a wait those of the task that is waited for. -1 of a job.
     task: Array
     chunk: Array
 
