@@ -28,15 +28,12 @@ _OTHER_SIZES = OF_JOBS | {"users", "core_slices", "changes"}
 def carry_over(old: BatchState, new: BatchState, rows: Array) -> None:
     """Bring ``new`` to the instant at which ``old`` has stopped, between two instants at which something happens.
 
-    Parameters
-    ----------
-    old : BatchState
-        Without dependencies, cancellations, windows, drained hosts, predictions, limits to switches, and jobs that run from
-        the start; none of its rows awaits an answer.
-    new : BatchState
-        Before its first event: its first rows are those of ``rows``, each without earlier attempts. Its arrays are written to.
-    rows : int64 (k,)
-        All rows of ``old`` that wait or run, or may not join the queue yet, in the order of their first attempts.
+    - ``old``: without dependencies, cancellations, windows, drained hosts, predictions, limits to switches, and jobs
+      that run from the start; none of its rows awaits an answer
+    - ``new``: before its first event: its first rows are those of ``rows``, each without earlier attempts. Its arrays
+      are written to.
+    - ``rows``, int64 (k,): all rows of ``old`` that wait or run, or may not join the queue yet, in the order of their
+      first attempts
     """
     n, jobs, parts = len(rows), new.jobs, parts_of(new)
     place = np.full(len(old.jobs.number) + 1, -1, np.int64)  # the last one for row -1

@@ -18,20 +18,10 @@ _SAID = [*(f"{name}_ns" for name in _INSTANTS), "why", "state", "depends_on"]
 class BatchChecks(Checks):
     """Checks of a batch state between two calls of the engine.
 
-    Parameters
-    ----------
-    state : BatchState
-
-    Attributes
-    ----------
-    jobs : Jobs
-        The rows that are in use.
-    left, holds, waits : bool (rows,)
-        Which rows have left, hold cores, or wait.
-    holder : int64 (M,)
-        The row that holds each core, -1 none; once it is known that no two do.
-    held, kept : int64 (k,)
-        The rows that hold cores, and those that keep a reservation.
+    - ``jobs``: the rows that are in use
+    - ``left``, ``holds``, ``waits``, bool (rows,): which rows have left, hold cores, or wait
+    - ``holder``, int64 (M,): the row that holds each core, -1 none; once it is known that no two do
+    - ``held``, ``kept``, int64 (k,): the rows that hold cores, and those that keep a reservation
     """
 
     def __init__(self, state: BatchState) -> None:

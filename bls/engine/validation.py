@@ -24,14 +24,9 @@ from traces.lifecycle import NEVER_RAN, RAN
 def validate(state: BatchState) -> None:
     """Check a batch state between two calls of ``bls.engine.loop``, of which none has ended in a fault.
 
-    The queue holds the jobs that wait; the free cores are those that nobody holds, on hosts that are up; the profile is that of
-    the running jobs, the reservations and the hosts that are down; heaps are in order; what is counted adds up; what has become
-    of a job is possible.
-
-    Raises
-    ------
-    InvariantError
-        Naming the first job, core or number that is wrong.
+    The queue holds the jobs that wait; the free cores are those that nobody holds, on hosts that are up; the profile is
+    that of the running jobs, the reservations and the hosts that are down; heaps are in order; what is counted adds up;
+    what has become of a job is possible. Raises InvariantError: naming the first job, core or number that is wrong.
     """
     _Batch(state).check()
 

@@ -119,8 +119,7 @@ class Causes:
 
     kind: Array  # number of the cause among :data:`CAUSES`
     link: Array  # number of the compared job at whose end it started, −1 where there is none
-    # the job at whose end it started, also if only this run has it, or that had released a core then; −1 where there is
-    # none
+    # the job at whose end it started, also if only this run has it, or that had released a core then; −1 without
     job_id: Array
     attempt: Array
 

@@ -24,13 +24,7 @@ COUPLINGS: dict[str, tuple[str, str]] = {
 
 
 def coupling(name: str) -> Coupling:
-    """The coupling of this name.
-
-    Raises
-    ------
-    InputError
-        If there is none; the message lists the known ones, nearest first.
-    """
+    """The coupling of this name. Raises InputError if there is none; the message lists the known ones, nearest first."""
     if name not in COUPLINGS:
         raise one_of("coupling", name, COUPLINGS, at(str(COUPLING), name))
     module, function = COUPLINGS[name]
@@ -38,13 +32,7 @@ def coupling(name: str) -> Coupling:
 
 
 def check_execution(execution: Execution) -> None:
-    """See that there is such a coupling, and that other hosts can join where they may.
-
-    Raises
-    ------
-    InputError
-        If not.
-    """
+    """See that there is such a coupling, and that other hosts can join where they may. Raises InputError if not."""
     coupling(execution.coupling)
     listen, token_file = execution.listen, execution.token_file
     named = {

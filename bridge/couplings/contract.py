@@ -77,11 +77,11 @@ class Applications:
     loops: Array
     chosen: Array | None  # int64 (rows, rules) or None: how often each rule was chosen; None where nothing was
     ahead_chunks: Array  # int64 (rows,): chunks that were simulated to choose
-    records: TaskRecords | None  # none where task records were not kept, or there was no application level
+    records: TaskRecords | None  # None where task records were not kept, or there was no application level
     # float64 (rows, len(GRAPH_METRICS)) or None: ``als.engine.dag.metrics.measure_graph``, NaN of jobs that have no
     # graph; None where none can have one
     graphs: Array | None = None
-    transfers: TransferRecords | None = None  # none where task records were not kept, or there was no network
+    transfers: TransferRecords | None = None  # None where task records were not kept, or there was no network
     # what the coupling cost, for run.json: numbers by name; and of ``hosts``, where others may join, a list of such
     cost: dict[str, Any] = field(default_factory=dict)
 

@@ -39,15 +39,8 @@ def run_inline(
 
 
 class InlineRun:
-    """A run of both engines in this process, which pauses where its batch simulator does.
-
-    Parameters
-    ----------
-    scenario : ReadyScenario
-    simulator : BatchSimulator
-    keep_tasks : bool
-        Whether to keep a record of every task.
-    """
+    """A run of both engines in this process, which pauses where its batch simulator does. ``keep_tasks``: whether to
+    keep a record of every task."""
 
     def __init__(self, scenario: ReadyScenario, simulator: BatchSimulator, *, keep_tasks: bool) -> None:
         assert scenario.programs is not None

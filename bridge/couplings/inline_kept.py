@@ -88,12 +88,7 @@ class SavedStates(State, dim="rows"):
 
     def make_room(self, running: Array) -> None:
         """Leave out what was kept of jobs that do not run any more, and have room for at least as much again.
-
-        Parameters
-        ----------
-        running : int64
-            The rows of the jobs that run.
-        """
+        ``running``, int64: the rows of the jobs that run."""
         known = running[running < len(self.first)]  # what has begun as another attempt may have no row yet
         kept = known[self.first[known] >= 0]
         first, at = np.full_like(self.first, -1), 0

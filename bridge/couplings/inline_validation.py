@@ -17,14 +17,10 @@ from traces.kernels.slabs import LAID_AT, WHOLE, slab_fault
 def validate_inline(state: BatchState, inline: InlineState) -> None:
     """Check the inline state between two calls of ``bridge.couplings.inline_kernel.drive``; the batch state is sound.
 
-    The jobs that have started, and whose run time was not known, have tasks, and no others; those that ran are all, unless the
-    job was cut; the records of tasks are the jobs', one after the other, and none runs before or after its job;
-    the application that ran last has ended; the slabs of kept applications follow each other, and say where they are.
-
-    Raises
-    ------
-    InvariantError
-        Naming the first job that is wrong.
+    The jobs that have started, and whose run time was not known, have tasks, and no others; those that ran are all,
+    unless the job was cut; the records of tasks are the jobs', one after the other, and none runs before or after its
+    job; the application that ran last has ended; the slabs of kept applications follow each other, and say where they
+    are. Raises InvariantError: naming the first job that is wrong.
     """
     rows = min(int(state.n_rows), len(inline.outcomes.n_rows))  # later attempts may have no room yet
     jobs, drawn = state.jobs.front(rows), inline.outcomes.n_rows[:rows]

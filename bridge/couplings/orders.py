@@ -45,16 +45,7 @@ class _Commands:
 
 
 class Orders:
-    """Makes the orders of a run.
-
-    Parameters
-    ----------
-    scenario : ReadyScenario
-    level : BatchLevel
-        It is only read.
-    records : bool
-        Whether records are wanted.
-    """
+    """Makes the orders of a run. ``level``: it is only read. ``records``: whether records are wanted."""
 
     def __init__(self, scenario: ReadyScenario, level: BatchLevel, *, records: bool) -> None:
         assert scenario.programs is not None

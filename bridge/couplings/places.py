@@ -49,14 +49,7 @@ class Places:
 
     def with_cores(self, given: list[int], held: Array, from_ns: int) -> Places:
         """With cores that come, each to the first place whose core the job does not hold any more, or a new one.
-
-        Parameters
-        ----------
-        given : list of int
-        held : bool (P,)
-            Of which places it holds the latest core.
-        from_ns : int
-        """
+        ``held``, bool (P,): of which places it holds the latest core."""
         free = np.flatnonzero(~held).tolist()
         new = range(len(held), len(held) + max(0, len(given) - len(free)))
         places = [*free, *new][: len(given)]

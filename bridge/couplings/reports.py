@@ -36,17 +36,8 @@ class _Done(NamedTuple):
 
 
 class Reports:
-    """Collects the reports of a run.
-
-    Parameters
-    ----------
-    scenario : ReadyScenario
-    level : BatchLevel
-    orders : Orders
-        The orders that were given.
-    keep_tasks : bool
-        Whether records were asked for.
-    """
+    """Collects the reports of a run. ``orders``: the orders that were given. ``keep_tasks``: whether records were asked
+    for."""
 
     def __init__(self, scenario: ReadyScenario, level: BatchLevel, orders: Orders, *, keep_tasks: bool) -> None:
         assert scenario.programs is not None
@@ -55,13 +46,7 @@ class Reports:
         self._done: dict[int, _Done] = {}
 
     def note(self, row: int, report: Report) -> None:
-        """Note what a worker has reported of a row's job.
-
-        Raises
-        ------
-        PeerError
-            If it cannot be.
-        """
+        """Note what a worker has reported of a row's job. Raises PeerError if it cannot be."""
         outcome, start_ns = report.outcome, self._level.start_ns(row)
         places = self._orders.ended(row)
         self._rules_of(row, outcome)
