@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from als.engine.metrics import LOOP_METRICS
+from als.metrics.loops import LOOP_METRICS
 from traces.compiled import Array
 
 
@@ -26,7 +26,7 @@ def application_metrics(
     tasks, chunks, imbalance, cov : int64 (n,), int64 (n,), float64 (n,), float64 (n,)
         Per job; the last two are NaN where there was no application level.
     loops : float64 (K, n)
-        Per job what :func:`als.engine.metrics.measure` found, one row per metric; NaN where there was no application level.
+        Per job what :func:`als.metrics.loops.measure` found, one row per metric; NaN where there was no application level.
     capacity_ns : float
         Cores of the machine × makespan.
     detail : bool

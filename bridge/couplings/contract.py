@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from als.engine.metrics import LOOP_METRICS
+from als.metrics.loops import LOOP_METRICS
 from bls.engine.status import BatchStatus
 from bls.running_jobs import Dealings, JobColumns
 from bls.simulator import BatchSimulator
@@ -73,12 +73,12 @@ class Applications:
     tasks: Array
     chunks: Array
     length_gflop: Array  # float64 (rows,)
-    # float64 (rows, len(LOOP_METRICS)): ``als.engine.metrics.measure``; NaN where there was no application level
+    # float64 (rows, len(LOOP_METRICS)): ``als.metrics.loops.measure``; NaN where there was no application level
     loops: Array
     chosen: Array | None  # int64 (rows, rules) or None: how often each rule was chosen; None where nothing was
     ahead_chunks: Array  # int64 (rows,): chunks that were simulated to choose
     records: TaskRecords | None  # None where task records were not kept, or there was no application level
-    # float64 (rows, len(GRAPH_METRICS)) or None: ``als.engine.dag.metrics.measure_graph``, NaN of jobs that have no
+    # float64 (rows, len(GRAPH_METRICS)) or None: ``als.metrics.graphs.measure_graph``, NaN of jobs that have no
     # graph; None where none can have one
     graphs: Array | None = None
     transfers: TransferRecords | None = None  # None where task records were not kept, or there was no network

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from als.engine.dag.metrics import copy_transfers, measure_graph
 from als.engine.loop import end_ns
 from als.engine.state import GRAPH
+from als.metrics.graphs import copy_transfers, measure_graph
 from als.network.state import NONE
 from bls.engine.state import BatchState
 from bridge.couplings.inline_state import HOOK, InlineState

@@ -9,10 +9,10 @@ from als.engine import hooks as application_hooks
 from als.engine import loop as application
 from als.engine.dag import hooks as graph_hooks
 from als.engine.dag import state as graphs
-from als.engine.dag.metrics import GRAPH_METRICS, TransferColumns
-from als.engine.metrics import LOOP_METRICS
 from als.engine.state import ApplicationState, new_state
 from als.graphs.contract import MAX_EDGES_PER_JOB
+from als.metrics.graphs import GRAPH_METRICS, TransferColumns
+from als.metrics.loops import LOOP_METRICS
 from als.network.state import NONE, NetworkState
 from als.options import MAX_TASKS_PER_JOB
 from als.programs.table import DrawingRoom, Programs, ProgramTable, new_drawing_room

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from als.engine.dag.metrics import GRAPH_METRICS, TransferColumns
-from als.engine.metrics import LOOP_METRICS, measure
+from als.metrics.graphs import GRAPH_METRICS, TransferColumns
+from als.metrics.loops import LOOP_METRICS, measure
 from als.programs.table import Programs
 from bridge.couplings.contract import Applications, BatchLevel, TaskColumns
 from bridge.couplings.orders import Orders

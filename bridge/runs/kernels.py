@@ -37,7 +37,7 @@ WORKER: Final = {
     "als.lengths.draw": 10,
     "als.programs.drawing": 19,
     "als.engine.injected_changes": 29,
-    "als.engine.metrics": 3,
+    "als.metrics.loops": 3,
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from als.engine.metrics import LOOP_METRICS
+from als.metrics.loops import LOOP_METRICS
 from traces.compiled import Array
 from traces.holdings import core_spans
 from traces.ledger import Ledger
@@ -16,7 +16,7 @@ _EFFICIENCY = [name for name, _ in LOOP_METRICS].index("efficiency")
 def efficient(ledger: Ledger, loops: Array, core_speed_gflops: Array) -> Array:
     """What was measured of the jobs, with the efficiency of those whose width has changed over what they held.
 
-    - ``loops``: float64 (n, len(LOOP_METRICS)), as ``als.engine.metrics.measure`` gives them.
+    - ``loops``: float64 (n, len(LOOP_METRICS)), as ``als.metrics.loops.measure`` gives them.
     - ``core_speed_gflops``: float64 (M,), at factor 1.
 
     Returns float64 (n, len(LOOP_METRICS)): the same array if no width has changed.

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from als.engine.dag.metrics import GRAPH_METRICS
-from als.engine.metrics import LOOP_METRICS
 from als.lengths import takes_variation
+from als.metrics.graphs import GRAPH_METRICS
+from als.metrics.loops import LOOP_METRICS
 from als.summaries import application_metrics, distributions
 from bls.constraints.unaware import unaware_of
 from bls.metrics.batch import main_metrics, schedule_metrics
@@ -82,7 +82,7 @@ class BatchNotes:
 class ApplicationNotes:
     """What the application level noted beside the ledger."""
 
-    # float64 (rows, len(LOOP_METRICS)): ``als.engine.metrics.measure`` of each row; NaN where there was no application
+    # float64 (rows, len(LOOP_METRICS)): ``als.metrics.loops.measure`` of each row; NaN where there was no application
     # level
     loops: Array
     # (tuple of str, int64 (rows, rules)) or None: the names of all rules, and how often each was chosen; None where
@@ -92,7 +92,7 @@ class ApplicationNotes:
     # (tuple of str, int64 (rows,)) or None: the names of the applications of a map, and the place of each row's; None
     # where there was no map
     programs: tuple[tuple[str, ...], Array] | None
-    # float64 (rows, len(GRAPH_METRICS)) or None: ``als.engine.dag.metrics.measure_graph`` of each row, NaN of one that
+    # float64 (rows, len(GRAPH_METRICS)) or None: ``als.metrics.graphs.measure_graph`` of each row, NaN of one that
     # has no graph; None where none can have one
     graphs: Array | None = None
 
@@ -368,7 +368,7 @@ class Result:
 
     @cached_property
     def metrics(self) -> Mapping[str, Any]:
-        """Batch and application metrics by name (``bls.metrics.batch``, ``als.engine.metrics``); times in ns, fractions as
+        """Batch and application metrics by name (``bls.metrics.batch``, ``als.metrics.loops``); times in ns, fractions as
         such."""
         jobs, machine, notes = self.ledger.jobs, self.ledger.machine, self.notes
         batch = schedule_metrics(

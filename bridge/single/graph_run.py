@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from als.application import Application
-from als.engine.dag.metrics import GRAPH_METRICS, arrived_transfers, measure_graph
 from als.engine.dag.parts import Edges
-from als.engine.metrics import LOOP_METRICS, measure
 from als.graphs.draw import DrawnGraph
 from als.graphs.order import index_edges, topological_order, upward_ranks
 from als.graphs.task_graph import TaskGraph
 from als.lengths.draw import length_cov
+from als.metrics.graphs import GRAPH_METRICS, arrived_transfers, measure_graph
+from als.metrics.loops import LOOP_METRICS, measure
 from als.network.routes import longest_route
 from als.options import ALS
 from als.planners import Planner
@@ -57,9 +57,9 @@ class GraphResult:
         One row per transfer between cores, columns ``traces.ledger_tables.TRANSFERS``, by (source, target); None where there
         is no network.
     loop_values : float64 (len(LOOP_METRICS),)
-        By ``als.engine.metrics.LOOP_METRICS``.
+        By ``als.metrics.loops.LOOP_METRICS``.
     graph_values : float64 (len(GRAPH_METRICS),)
-        By ``als.engine.dag.metrics.GRAPH_METRICS``.
+        By ``als.metrics.graphs.GRAPH_METRICS``.
     """
 
     options: GraphOptions

@@ -10,9 +10,9 @@ import numpy as np
 
 from als.application import Application
 from als.core_speeds import CoreSpeeds, core_speeds
-from als.engine.metrics import LOOP_METRICS, finish_cov, finish_imbalance, measure
 from als.lengths import LengthModel
 from als.lengths.draw import drawn, length_cov
+from als.metrics.loops import LOOP_METRICS, finish_cov, finish_imbalance, measure
 from als.options import ASSIGNMENT, LATENCY, N_TASKS, OVERHEAD, SPEEDS, STEPS
 from als.schedulers import loop_technique
 from als.summaries import by_name
@@ -73,13 +73,13 @@ class LoopResult:
     chunks: dict[str, Array]
     # for each time step ``start_ns``, ``end_ns``, and the ``imbalance`` and ``cov`` of the cores' finishing times in it
     steps: list[dict[str, float]]
-    values: Array  # float64 (K,), by ``als.engine.metrics.LOOP_METRICS``
+    values: Array  # float64 (K,), by ``als.metrics.loops.LOOP_METRICS``
     chosen: dict[str, int]  # how often each technique was chosen, where the loop's is a selection
     ahead_chunks: int  # chunks that were simulated ahead to choose
 
     @property
     def metrics(self) -> dict[str, float]:
-        """Everything that ``als.engine.metrics.measure`` finds, by name."""
+        """Everything that ``als.metrics.loops.measure`` finds, by name."""
         return by_name(LOOP_METRICS, self.values)
 
     @property

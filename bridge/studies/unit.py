@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from als.engine.dag.metrics import GRAPH_METRICS
+from als.metrics.graphs import GRAPH_METRICS
 from als.summaries import distributions
 from bls.machine.platform import Platform
 from bls.workloads.workload import Workload

@@ -10,8 +10,8 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from als.application import Application
-from als.engine.dag.metrics import GRAPH_METRICS, arrived_transfers, measure_graph
 from als.lengths.draw import length_cov
+from als.metrics.graphs import GRAPH_METRICS, arrived_transfers, measure_graph
 from als.network.state import NO_NETWORK
 from bridge.protocol.message_fields import ALL_CORES, MAX_WISHES, Change, Hint, Measurement, Resize, Scale
 from bridge.protocol.messages import Cancel, Failed, Outcome, Resume, Start, Suspended, Wish

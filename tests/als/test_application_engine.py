@@ -18,16 +18,16 @@ from tables import table_rows
 
 from als.application import Application
 from als.application_faults import lost_error
-from als.engine.dag.metrics import GRAPH_METRICS
 from als.engine.dag.parts import Edges, GraphPart
 from als.engine.injected_changes import MOST_FRUITLESS
-from als.engine.metrics import LOOP_METRICS, finish_cov, finish_imbalance, measure
 from als.engine.rule_selection import tell
 from als.engine.rule_table import MOMENTS
 from als.engine.scaling import hands_out, rescale, rescale_all, set_scale
 from als.engine.state import ApplicationState
 from als.engine.status import SUSPENDED
 from als.engine.validation import validate
+from als.metrics.graphs import GRAPH_METRICS
+from als.metrics.loops import LOOP_METRICS, finish_cov, finish_imbalance, measure
 from als.planners import planner
 from als.planners.mapped import MAPPED
 from als.summaries import application_metrics, by_name

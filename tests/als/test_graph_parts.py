@@ -20,8 +20,8 @@ from refusing import refusals
 from test_planners import order_of
 
 from als.application import Application
-from als.engine.dag.metrics import GRAPH_METRICS, measure_graph
 from als.engine.dag.parts import Edges, GraphPart
+from als.metrics.graphs import GRAPH_METRICS, measure_graph
 from als.network import network_model, network_state
 from als.planners import PLANNERS
 from als.planners.mapped import MAPPED

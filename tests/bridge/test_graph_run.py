@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import traces
-from als.engine.dag.metrics import GRAPH_METRICS
-from als.engine.metrics import LOOP_METRICS
 from als.graphs.task_graph import TaskGraph
+from als.metrics.graphs import GRAPH_METRICS
+from als.metrics.loops import LOOP_METRICS
 from als.planners.mapped import MAPPED
 from bridge.single import graph_run
 from bridge.single.graph_options import GraphOptions

@@ -19,7 +19,7 @@ from msgspec import inspect
 from test_protocol_page import example_messages
 
 import bridge.protocol.message_fields as said
-from als.engine.dag.metrics import GRAPH_METRICS
+from als.metrics.graphs import GRAPH_METRICS
 from bridge.protocol.framing import MAX_FRAME, MAX_FRAME_BEFORE_HELLO, FrameError, FrameReader, frame
 from bridge.protocol.messages import (
     APPLICATION_MESSAGES,

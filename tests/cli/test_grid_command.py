@@ -15,7 +15,7 @@ from command_line import everything_in, succeeds, twolevel
 from tables import table_rows, table_text
 
 import bridge
-from als.engine.dag.metrics import GRAPH_METRICS
+from als.metrics.graphs import GRAPH_METRICS
 from bls import Platform, Workload
 
 #: Some metrics, of both levels.

@@ -255,7 +255,7 @@ def test_processes_share_what_is_to_be_compiled(tmp_path: Path) -> None:
 
 def test_who_compiles_for_a_command_ends_with_it(tmp_path: Path) -> None:
     dies = "print(multiprocessing.active_children()[0].pid, flush=True); os.kill(os.getpid(), signal.SIGKILL)"
-    done = _warmed(tmp_path, f"if store.has('als.engine.metrics'): {dies}")
+    done = _warmed(tmp_path, f"if store.has('als.metrics.loops'): {dies}")
     assert done.returncode == -signal.SIGKILL
     until = time.monotonic() + 10
     while _runs(done.stdout.strip()):

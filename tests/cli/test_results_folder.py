@@ -16,7 +16,7 @@ import pytest
 from command_line import Ran, everything_in, succeeds, twolevel
 from tables import table_text
 
-from als.engine.metrics import LOOP_METRICS
+from als.metrics.loops import LOOP_METRICS
 from bridge.runs.directory import fresh_directory, read_record, write_record
 from bridge.runs.library_versions import versions
 from bridge.runs.ownership import ours_in

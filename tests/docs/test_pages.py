@@ -15,9 +15,9 @@ from command_line import succeeds, twolevel
 from pages import PAGES, ROOT, anchors, blocks, links, section, table
 
 import bridge
-from als.engine.metrics import LOOP_METRICS
 from als.engine.state import ApplicationState
 from als.lengths import LENGTHS
+from als.metrics.loops import LOOP_METRICS
 from als.summaries import application_metrics
 from als.techniques import TECHNIQUES
 from bls import HostGroup, Platform, sample_path

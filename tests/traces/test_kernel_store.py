@@ -280,7 +280,7 @@ def test_a_folder_above_that_others_may_write_to_is_not_trusted(tmp_path: Path, 
         assert done.stdout.startswith(f"{tmp_path} is not the user's alone")
 
 
-_MODULES = ("als.engine.metrics", "bls.metrics.schedule", "traces.algorithms.extremes")
+_MODULES = ("als.metrics.loops", "bls.metrics.schedule", "traces.algorithms.extremes")
 
 # What the kernels of these modules give, in a process that has neither numba nor LLVM.
 _PROGRAM_SHIPPED = table_text(__file__, "program_shipped")
@@ -360,7 +360,7 @@ def test_a_damaged_library_is_not_used_and_that_is_said_once(
         code.write_bytes(
             {"emptied": b"", "cut": raw[:at], "flipped": raw[:at] + bytes([raw[at] ^ 1]) + raw[at + 1 :]}[how]
         )
-    assert shipped.unit("als.engine.metrics") is None
+    assert shipped.unit("als.metrics.loops") is None
     assert shipped.unit("traces.algorithms.extremes") is None
     said = capsys.readouterr().err.splitlines()
     assert len(said) == 1

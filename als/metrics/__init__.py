@@ -1,0 +1,1 @@
+"""How well an application used its cores: metrics of loops and of graphs, as kernels."""
