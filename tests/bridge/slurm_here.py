@@ -43,7 +43,7 @@ def replayed(
 
     workload = jobs if isinstance(jobs, Workload) else Workload.from_jobs(jobs)
     folder.mkdir(parents=True)
-    chosen = ReplayOptions(**{"als": "recorded"} | options)  # type: ignore[arg-type]
+    chosen = ReplayOptions.flat(**{"als": "recorded"} | options)  # type: ignore[arg-type]
     scenario = ReadyScenario.of(workload, platform, chosen)
     found = found or of_machine(keys or {}, platform)
     keep = scenario.technique is not None

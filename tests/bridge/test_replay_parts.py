@@ -368,7 +368,7 @@ def test_words_of_a_header() -> None:
 
 
 def _submissions(workload: Workload, found: Configuration, *, recorded: bool = True, **words: Any) -> Submissions:
-    scenario = ReadyScenario.of(workload, found.platform(), ReplayOptions(als="recorded"))
+    scenario = ReadyScenario.of(workload, found.platform(), ReplayOptions.flat(als="recorded"))
     return submissions(scenario, found, replace(log_words(workload), **words), recorded_priorities=recorded)
 
 
