@@ -41,34 +41,13 @@ class RuleTable(State):
 
 
 class Rules:
-    """The rules of a run, in rows.
-
-    Parameters
-    ----------
-    schedulers : sequence of Technique, Selection, Planner or Mapped
-        A selection takes a row of its own, and its candidates those behind it.
-
-    Attributes
-    ----------
-    table : RuleTable
-    row : list of int
-        The row of each of ``schedulers``.
-    names : list of str
-        What each row is called.
-    techniques : list of Technique
-        The rule of each row; of a selection, its first candidate's; of a planner, one that is never asked.
-    planners : tuple of Planner
-        Those among ``schedulers``, which say how much work space they need.
-
-    Raises
-    ------
-    PluginError
-        If a rule is not compiled for either form.
-    """
+    """The rules of a run, in rows: a selection has a row, and its candidates those after it. Raises PluginError if a rule is not
+    compiled for either form."""
 
     def __init__(self, schedulers: Sequence[AnyScheduler]) -> None:
-        self.row: list[int] = []
-        self.names: list[str] = []
+        self.row: list[int] = []  # of each of ``schedulers``
+        self.names: list[str] = []  # of each row
+        #: The rule of each row; of a selection, its first candidate's; of a planner, one that is never asked.
         self.techniques: list[Technique] = []
         rows: list[list[int]] = []
         params: list[float] = []
@@ -102,7 +81,7 @@ class Rules:
         self._kept = [_value(technique) for technique in self.techniques]
         for row, planner in planners.items():
             self._kept[row] = as_value(planner.plan, PLAN)
-        self.planners = tuple(planners.values())
+        self.planners = tuple(planners.values())  # they say how much work space they need
         columns = np.ascontiguousarray(np.array(rows, np.int64).T)
         self.table = RuleTable(*columns, np.array(params, np.float64), function_table(self._kept))
         self.selects = bool((self.table.flags & SELECTS).any())

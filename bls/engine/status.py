@@ -33,14 +33,9 @@ class BatchStatus(IntEnum):
     RUNNING = 17  #: Nothing is needed: what a part of the engine answers, and never the engine.
 
 
+_S = BatchStatus
+
 #: After these the engine's state is not whole.
 FAULTS: Final = frozenset(
-    {
-        BatchStatus.ALLOCATOR_FAULT,
-        BatchStatus.OVERFLOW,
-        BatchStatus.DECIDE_FAILED,
-        BatchStatus.SCORE_FAULT,
-        BatchStatus.CHOICE_FAULT,
-        BatchStatus.ATTEMPTS,
-    }
+    {_S.ALLOCATOR_FAULT, _S.OVERFLOW, _S.DECIDE_FAILED, _S.SCORE_FAULT, _S.CHOICE_FAULT, _S.ATTEMPTS}
 )
