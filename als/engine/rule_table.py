@@ -41,8 +41,8 @@ class RuleTable(State):
 
 
 class Rules:
-    """The rules of a run, in rows: a selection has a row, and its candidates those after it. Raises PluginError if a rule is not
-    compiled for either form."""
+    """The rules of a run: a selection has a row, followed by those of its candidates. Raises PluginError if a rule is
+    compiled for neither form."""
 
     def __init__(self, schedulers: Sequence[AnyScheduler]) -> None:
         self.row: list[int] = []  # of each of ``schedulers``

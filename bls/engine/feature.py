@@ -37,15 +37,13 @@ class Feature:
     """A feature of the batch engine."""
 
     there: Callable[[Run], Any]  # whether a run has the feature
-    # the events that it subscribes to, and the kernels that are called, ``"module:kernel"``
-    on: Mapping[int, str] = field(default_factory=dict)
-    plays: Mapping[int, str] = field(default_factory=dict)  # the roles that it plays, and their kernels
-    # the settings that follow from what is given; of several features' the greatest counts
-    settings: Callable[[Run], Mapping[str, int]] = lambda run: {}
+    on: Mapping[int, str] = field(default_factory=dict)  # ``"module:kernel"`` by the events to which it subscribes
+    plays: Mapping[int, str] = field(default_factory=dict)  # ``"module:kernel"`` by the roles that it plays
+    settings: Callable[[Run], Mapping[str, int]] = lambda run: {}  # of several features' values the greatest counts
     sizes: Callable[[Run], Mapping[str, int]] = lambda run: {}  # the sizes of dimensions of its columns; likewise
     state: Callable[[Run], Mapping[str, Any]] = lambda run: {}  # first values of its fields of the state
-    # why no job starts any more, if that is because of the feature; else empty
-    stuck: Callable[[BatchState], str] = lambda state: ""
-    # where its invariants are checked, ``"module:function"``, called with a ``BatchChecks``; empty: nowhere
-    check: str = ""
+    stuck: Callable[[BatchState], str] = lambda state: (
+        ""
+    )  # why no job starts any more, if that is because of the feature
+    check: str = ""  # ``"module:function"`` that checks its invariants, called with a ``BatchChecks``
     tells: int = 0  # how many commands it may have for a core of a running job after one pass

@@ -26,15 +26,11 @@ _LONGEST_NS = 2**62 - 1
 class RunColumns:
     """What the engine is told of a run, n jobs in workload order on M cores of H hosts; int64 arrays."""
 
-    # columns of ``Jobs`` and ``Partitions`` by their names
-    jobs: dict[str, Array]
-    partitions: dict[str, Array]
+    jobs: dict[str, Array]  # columns of ``Jobs`` by their names
+    partitions: dict[str, Array]  # the same of ``Partitions``
     settings: dict[str, int]  # fields of ``Settings`` that differ from their defaults
-    # further fields of ``BatchState`` by their names, among them the hosts and the outages; what is missing has no
-    # entries
-    state: dict[str, Any]
-    # (2, H): where hosts that idle fall asleep, how long each takes to shut down, and to boot
-    sleep_passages: Array | None = None
+    state: dict[str, Any]  # further fields of ``BatchState``, among them hosts and outages; the others have no entries
+    sleep_passages: Array | None = None  # (2, H): how long each host takes to shut down and to boot, where hosts sleep
     keep_decisions: bool = False
 
 

@@ -33,10 +33,9 @@ class GraphPart:
         Which core gets which tasks.
     by_rank : bool
         Whether tasks wait by upward rank, and not by number; not with a planner.
-    host : int64 (n,), optional
-        With ``Mapped``: the host in the machine of each of the part's tasks.
-    core : int64 (n,), optional
-        The core of each of its tasks, counted within the job; the tasks of a core follow one another in order.
+    host, core : int64 (n,), optional
+        With ``Mapped``: the machine's host for each of the part's tasks, or its core, counted within the job; the tasks
+        of a core follow one another in order.
 
     Raises
     ------
