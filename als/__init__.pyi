@@ -1,4 +1,3 @@
-from .application import Application as Application
 from .bounds import earliest_end_ns as earliest_end_ns
 from .engine.dag.parts import Edges as Edges, GraphPart as GraphPart
 from .graphs import GraphModel as GraphModel, graph_kernel as graph_kernel, graph_model as graph_model

@@ -43,7 +43,7 @@ _BY_CORE = ("speed", "core_number", "latency_ns")
 _NONE = (math.nan, math.nan)
 
 
-class Application:
+class ApplicationSimulator:
     """The application level of one job.
 
     Parameters

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from als.engine import state as s
-from als.engine.rule_table import Rules
+from als.engine.rule_table import RuleRows
 from als.engine.status import ApplicationStatus
 from als.planners.mapped import MAPPED
 from traces.base.errors import InputError, PluginError
 from traces.base.time import MAX_NS
 
 if TYPE_CHECKING:
-    from als.application import Application
+    from als.application import ApplicationSimulator
 
 
-def application_fault(status: int, state: s.ApplicationState, rules: Rules, job: str = "") -> BaseException:
+def application_fault(status: int, state: s.ApplicationState, rules: RuleRows, job: str = "") -> BaseException:
     """The error for a fault of the application engine; ``job`` as ``"job 17: "`` where it is known."""
     row = int(state.rule)
     name, answer, left = rules.names[row], int(state.answer), int(state.n_left)
@@ -54,8 +54,8 @@ def application_fault(status: int, state: s.ApplicationState, rules: Rules, job:
     )
 
 
-def lost_error(application: Application) -> InputError:
-    """The error for an application that is :attr:`Application.lost`, where there is nobody to whom that is of use."""
+def lost_error(application: ApplicationSimulator) -> InputError:
+    """The error for an application that is :attr:`ApplicationSimulator.lost`, where there is nobody to whom that is of use."""
     left = int(application.state.n_left)
     if application.last_lost < 0:
         return InputError(

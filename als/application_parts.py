@@ -10,7 +10,7 @@ import numpy as np
 from als.engine import state as s
 from als.engine.dag import state as g
 from als.engine.dag.parts import GraphPart
-from als.engine.rule_table import Rules
+from als.engine.rule_table import RuleRows
 from als.network.state import NONE as NO_DELAY
 from als.network.state import NetworkState
 from als.planners import Planner
@@ -36,11 +36,11 @@ def phase_key(kind: AnyScheduler | GraphPart | None) -> PhaseKey:
 
 
 @functools.lru_cache(maxsize=64)
-def phase_rules(keys: tuple[PhaseKey, ...]) -> tuple[Rules, s.Phases]:
+def phase_rules(keys: tuple[PhaseKey, ...]) -> tuple[RuleRows, s.Phases]:
     """The rules of phases, and the phases as the state has them."""
     # Most applications of a process share their techniques.
     schedulers = tuple(scheduler for scheduler, *_ in keys if scheduler is not None)
-    rules = Rules(schedulers or (TECHNIQUES["ss"],))  # the kernels look at a first row even where there is no loop
+    rules = RuleRows(schedulers or (TECHNIQUES["ss"],))  # the kernels look at a first row even where there is no loop
     rows = iter(rules.row)
     phases = [
         [s.SERIAL, 0, 0, 0] if scheduler is None else [s.GRAPH if is_graph else s.LOOP, next(rows), mode, order]

@@ -1,4 +1,4 @@
-"""One loop after another, each drawn and run to its end in the same room: no :class:`als.application.Application` for each."""
+"""One loop after another, each drawn and run to its end in the same room, without an ``ApplicationSimulator`` for each."""
 
 from __future__ import annotations
 

@@ -190,8 +190,8 @@ _CALLS_BETWEEN_CHECKS = 3
 @pytest.fixture(autouse=True)
 def _engines_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     """The engines that a test runs in this process, and the inline coupling's ends, are checked between their calls."""
-    from als.application import Application
+    from als.application import ApplicationSimulator
     from bls.simulator import BatchSimulator
 
     monkeypatch.setattr(BatchSimulator, "checks", _CALLS_BETWEEN_CHECKS)
-    monkeypatch.setattr(Application, "checks", _CALLS_BETWEEN_CHECKS)
+    monkeypatch.setattr(ApplicationSimulator, "checks", _CALLS_BETWEEN_CHECKS)

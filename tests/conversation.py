@@ -8,16 +8,16 @@ import msgspec
 
 from bridge.protocol.application_book import ApplicationBook
 from bridge.protocol.framing import frame
-from bridge.protocol.message_fields import Change, Measurement, Network, Part, Recipe
+from bridge.protocol.message_fields import Change, Measurement, NetworkFields, Part, Recipe
 from bridge.protocol.messages import (
-    Edges,
+    EdgeSlice,
     Hello,
     Lengths,
     Outcome,
     Promise,
     Records,
     Resume,
-    Start,
+    SimulateJob,
     Suspended,
     Transfers,
     Welcome,
@@ -49,13 +49,13 @@ def recipe(**fields: Any) -> Recipe:
     return Recipe(**tasks | work | fields)
 
 
-def start(how: str = "lengths", /, **fields: Any) -> Start:
+def start(how: str = "lengths", /, **fields: Any) -> SimulateJob:
     none = ("parts", "latency_ns", "core_host", "network", "until_ns", "resizes", "wishes", "stop_ns")
     no = dict.fromkeys(("master", "records", "releases"), False)
     job = {"job": JOB, "attempt": 4, "start_ns": 100, "core_speed_gflops": pack_float64([1.0, 1.0]), "technique": "ss"}
     job |= {"overhead_ns": 0, "resize_ns": 0, **dict.fromkeys(("changes", "hints", "scales"), ())}
     job |= {"recipe": None, "tasks": 3} if how != "recipe" else {"recipe": recipe(), "tasks": None}
-    return Start(**dict.fromkeys(none) | no | job | fields)
+    return SimulateJob(**dict.fromkeys(none) | no | job | fields)
 
 
 def lengths(first: int = 0, count: int = 3) -> Lengths:
@@ -100,14 +100,14 @@ def loop(tasks: int, technique: str = "ss", edges: int = 0, order: Literal["inde
 SERIAL = Part(tasks=1, technique=None, order="index", edges=0, cores=None)
 
 
-def network(**fields: Any) -> Network:
+def network(**fields: Any) -> NetworkFields:
     """Transfers take 10 ns and 1 ns a byte."""
     given = {"kind": "hockney", "topology": "full", "hosts": 3, "bandwidth_bytes_per_s": 1e9, "latency_ns": 10.0}
     given |= {"memory_bytes_per_s": None, "latency_factor": 1.0, "bandwidth_factor": 1.0, "crosstraffic": False}
-    return Network(**given | {"weight_bytes": 0.0, "gamma_bytes": 0.0} | fields)
+    return NetworkFields(**given | {"weight_bytes": 0.0, "gamma_bytes": 0.0} | fields)
 
 
-def graph(edges: int = 2, **fields: Any) -> Start:
+def graph(edges: int = 2, **fields: Any) -> SimulateJob:
     linked = {"parts": (loop(3, edges=edges),), "core_host": pack_int32([0, 2]), "network": network(), "records": True}
     return start(**linked | fields)
 
@@ -117,9 +117,9 @@ def _edge_columns(first: int, count: int) -> dict[str, Any]:
     return {"source": pack_int32([0] * count), "target": target, "bytes": pack_float64([50.0] * count)}
 
 
-def edges(first: int = 0, count: int = 2, **fields: Any) -> Edges:
+def edges(first: int = 0, count: int = 2, **fields: Any) -> EdgeSlice:
     """Of task 0 to the tasks 1 and 2."""
-    return Edges(**{"job": JOB, "first": first} | _edge_columns(first, count) | fields)
+    return EdgeSlice(**{"job": JOB, "first": first} | _edge_columns(first, count) | fields)
 
 
 def transfers(first: int = 0, count: int = 1, **fields: Any) -> Transfers:

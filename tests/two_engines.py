@@ -14,7 +14,7 @@ from conversation import Pair, network, recipe, start
 from bridge.adapters.simgrid.peer import SimGridPeer
 from bridge.adapters.simgrid.process import Installation, find_simgrid
 from bridge.protocol.message_fields import Recipe
-from bridge.protocol.messages import Failed, Outcome, Records, Resume, Start, Suspended, Transfers
+from bridge.protocol.messages import Failed, Outcome, Records, Resume, SimulateJob, Suspended, Transfers
 from bridge.protocol.packing import pack_float64, pack_int32, unpack_float64, unpack_int32, unpack_int64
 from bridge.protocol.vocabulary import Message
 from bridge.workers.application_peer import ApplicationPeer
@@ -42,7 +42,7 @@ def between(core_host: list[int], **fields: Any) -> dict[str, Any]:
     return {"core_host": pack_int32(core_host), "network": network(**given)}
 
 
-def ordered(speed: Iterable[float], how: str = "ss", program: str = "", **fields: Any) -> Start:
+def ordered(speed: Iterable[float], how: str = "ss", program: str = "", **fields: Any) -> SimulateJob:
     """A job of about 12 tasks of 1 GFLOP a core, or of a program, on cores of these speeds."""
     cores = np.array(list(speed))
     drawn: dict[str, Any] = {"seed": 3, "job_number": 17, "cores": len(cores), "n": 12 * len(cores), "variation": 0.5}
@@ -75,7 +75,7 @@ class Answered:
         return unpack_int64(self.outcome.busy_ns)
 
 
-def answered(peer: Peer, order: Start, resumes: Iterable[Resume] = ()) -> Answered | Failed:
+def answered(peer: Peer, order: SimulateJob, resumes: Iterable[Resume] = ()) -> Answered | Failed:
     pair, suspended = Pair("recipe"), []
     said: list[Message] = []
     for message in (order, *resumes):
@@ -107,7 +107,7 @@ def answered(peer: Peer, order: Start, resumes: Iterable[Resume] = ()) -> Answer
     return Answered(*tasks, [row[:3] for row in rows], sent, arrived, last, suspended)
 
 
-def both(order: Start, resumes: Iterable[Resume] = (), platform: Path | None = None) -> tuple[Answered, Answered]:
+def both(order: SimulateJob, resumes: Iterable[Resume] = (), platform: Path | None = None) -> tuple[Answered, Answered]:
     """What the project's engine answers, and what SimGrid does."""
     again = list(resumes)
     ours = answered(ApplicationPeer(), order, again)

@@ -47,7 +47,9 @@ def build_library(modules: Sequence[str], folder: Path) -> Path:
         objects = []
         for k, module in enumerate(modules):
             print(f"compiling {k + 1} of {len(modules)}: {module}", file=sys.stderr)
-            entries = [build.Entry(kernel, kinds, symbol_of(kernel, kinds)) for kernel, kinds in module_entries(module)]
+            entries = [
+                build.EntryPoint(kernel, kinds, symbol_of(kernel, kinds)) for kernel, kinds in module_entries(module)
+            ]
             made = build.emit(entries, processor=store.BASELINE)
             units[module] = made.returned
             facts = {name: number + made.facts[name] for name, number in facts.items()}

@@ -25,7 +25,7 @@ from matplotlib.image import imread
 
 import bridge
 from als import PythonTechnique
-from als.application import Application
+from als.application import ApplicationSimulator
 from als.chunk_sequence import chunk_sequence
 from als.core_speeds import core_speeds
 from als.lengths import lengths
@@ -298,7 +298,7 @@ def learned(name: str) -> tuple[list[int], list[int]]:
     σ is a quarter of µ, and h a tenth.
     """
     loop = np.random.Generator(np.random.Philox(1)).normal(1.0, 0.25, 1000).clip(0.01)
-    application = Application(loop, [2.0, 1.0, 1.0, 1.0], technique(name), overhead_ns=10**8)
+    application = ApplicationSimulator(loop, [2.0, 1.0, 1.0, 1.0], technique(name), overhead_ns=10**8)
     application.advance()
     state = application.state
     order = np.argsort(state.chunk, kind="stable")  # a chunk's tasks need not follow each other in the loop's order

@@ -9,7 +9,6 @@ from .exporters import exporter as exporter
 from .ledger import (
     JobRecords as JobRecords,
     Ledger as Ledger,
-    Machine as Machine,
     PassRecords as PassRecords,
     TaskRecords as TaskRecords,
     TransferRecords as TransferRecords,

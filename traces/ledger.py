@@ -15,7 +15,7 @@ from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.lifecycle import Ending, Reason
 from traces.records import EVENTS
-from traces.records.declared import Column, Records, RecordsOfJobs, column, ranges, table_columns
+from traces.records.declared import RecordColumn, RecordKind, RecordsOfJobs, column, ranges, table_columns
 from traces.records.events import JobEvents
 from traces.records.hints import HintRecords
 from traces.records.releases import ReleaseRecords
@@ -28,11 +28,11 @@ WHY = tuple(reason.name.lower() for reason in Reason)
 #: What became of a job, or of one attempt at it; ``JobRecords.state`` holds the place of one.
 STATES = tuple(ending.name.lower() for ending in Ending)
 
-_JOB_ID = Column("number of the job in the workload")
+_JOB_ID = RecordColumn("number of the job in the workload")
 
 
 @dataclass(frozen=True)
-class Machine:
+class MachineShape:
     """The machine as a trace shows it: named hosts of consecutively numbered cores.
 
     Attributes
@@ -72,7 +72,7 @@ class Machine:
         return [f"{self.host_names[host]} core {core}" for host, core in zip(hosts, own.tolist(), strict=True)]
 
 
-class JobRecords(Records):
+class JobRecords(RecordKind):
     """One row an attempt at a job. Times are ns since the workload's time 0.
 
     First come the first attempts of all jobs, in workload order; an attempt at a job that was cut and put back into the
@@ -161,15 +161,15 @@ class JobRecords(Records):
         super().__post_init__()
 
     @classmethod
-    def table_columns(cls) -> dict[str, Column]:
+    def table_columns(cls) -> dict[str, RecordColumn]:
         """The columns of its table: intervals of cores and codes are words there."""
         held = "the cores it held: intervals of global core numbers, ascending, as `0-63 128-191` or `5`; empty if it never "
         held += "started"
-        found: dict[str, Column] = {}
+        found: dict[str, RecordColumn] = {}
         for name, one in table_columns(cls.columns()).items():
             found[name] = one._replace(dtype="string") if name in ("why", "state") else one
             if name == "cores":
-                found["allocation"] = Column(held, dtype="string")
+                found["allocation"] = RecordColumn(held, dtype="string")
         return found
 
     @property
@@ -217,9 +217,9 @@ class TaskRecords(RecordsOfJobs):
     length_gflop: Array = column("its length", "GFLOP", "float64")
 
     @classmethod
-    def table_columns(cls) -> dict[str, Column]:
+    def table_columns(cls) -> dict[str, RecordColumn]:
         """The columns of its table."""
-        further = {"job_id": _JOB_ID, "task": Column("number of the task within the job, from 0")}
+        further = {"job_id": _JOB_ID, "task": RecordColumn("number of the task within the job, from 0")}
         own = table_columns(cls.columns())
         return further | {name: own[name] for name in ("chunk", "core", "start_ns", "end_ns", "length_gflop")}
 
@@ -249,13 +249,13 @@ class TransferRecords(RecordsOfJobs):
     arrived_ns: Array = column("instant at which all of it had arrived, not after `target` started", "ns")
 
     @classmethod
-    def table_columns(cls) -> dict[str, Column]:
+    def table_columns(cls) -> dict[str, RecordColumn]:
         """The columns of its table."""
         own = table_columns(cls.columns())
         ends = {"source": own.pop("source"), "target": own.pop("target")}
         cores = {
-            "source_core": Column("global number of the core that computed `source`", dtype="int32"),
-            "target_core": Column("global number of the core that computed `target`; another", dtype="int32"),
+            "source_core": RecordColumn("global number of the core that computed `source`", dtype="int32"),
+            "target_core": RecordColumn("global number of the core that computed `target`; another", dtype="int32"),
         }
         return {"job_id": _JOB_ID} | ends | cores | own
 
@@ -278,7 +278,7 @@ class TransferRecords(RecordsOfJobs):
         return {name: columns[name] if name in columns else getattr(self, name) for name in self.table_columns()}
 
 
-class PassRecords(Records):
+class PassRecords(RecordKind):
     """One row per scheduling pass, in the order in which they were made."""
 
     now_ns: Array = column("instant of the pass, since the workload's time 0", "ns")
@@ -286,7 +286,7 @@ class PassRecords(Records):
     started: Array = column("how many of them it started")
 
 
-class PowerRecords(Records):
+class PowerRecords(RecordKind):
     """What the machine draws over time: each row holds from its instant until the next row's."""
 
     instant_ns: Array = column("ascending instants since the workload's time 0", "ns")
@@ -317,7 +317,7 @@ class Ledger:
     tasks.
     """
 
-    machine: Machine
+    machine: MachineShape
     jobs: JobRecords
     tasks: TaskRecords | None
     transfers: TransferRecords | None = None

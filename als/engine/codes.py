@@ -13,7 +13,7 @@ class PhaseKind(IntEnum):
     GRAPH = 2
 
 
-class Wanted(IntEnum):
+class WhyWanted(IntEnum):
     """Why a core is wanted."""
 
     FOR_ANOTHER = 1  # another job waits for it

@@ -40,7 +40,7 @@ class RuleTable(State):
     calls: Ints  # their addresses (``traces.compiled.function_table``); of a selection its first candidate's
 
 
-class Rules:
+class RuleRows:
     """The rules of a run: a selection has a row, followed by those of its candidates. Raises PluginError if a rule is
     compiled for neither form."""
 

@@ -13,7 +13,7 @@ from traces.kernels.signatures import Bytes, Floats, Ints, Shorts, Words
 from traces.kernels.state import State, column, first_numbers
 
 # The codes, as integers for kernels:
-FOR_ANOTHER, TO_LEAVE = map(int, codes.Wanted)
+FOR_ANOTHER, TO_LEAVE = map(int, codes.WhyWanted)
 LOOP, SERIAL, GRAPH = map(int, codes.PhaseKind)
 
 #: A limit that no instant reaches: advance to the end.
@@ -51,7 +51,7 @@ class Cores(State, dim="cores"):
     shift_ns: Ints = column()  # what task times are counted from, so that squares stay small: the chunk's first task
     released_ns: Ints = column()  # when the core was released, NEVER if it was not: it is never there again
     for_good: Ints = column()  # 1 where it is lost for good
-    wanted: Ints = column(codes=codes.Wanted)  # why it is wanted by others; 0: it is not
+    wanted: Ints = column(codes=codes.WhyWanted)  # why it is wanted by others; 0: it is not
     rank: Ints = column()  # its place among the cores that the technique hands out to
     owes_ns: Ints = column()  # what the changes of width cost it, and it has not paid yet
     scaled: Ints = column()  # where speeds were scaled, the part of its speed that it runs at, parts per billion

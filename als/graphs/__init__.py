@@ -9,14 +9,14 @@ from __future__ import annotations
 import functools
 
 from als.graphs.contract import NO_ROOM, GraphGenerator, GraphModel, graph_kernel
-from als.graphs.file import FromFile
+from als.graphs.file import GraphFile
 from als.graphs.generators.chain import Chain
 from als.graphs.generators.cholesky import Cholesky
 from als.graphs.generators.fork_join import ForkJoin
 from als.graphs.generators.layered import Layered
 from als.graphs.generators.lu import LU
 from als.graphs.generators.stencil import Stencil
-from als.graphs.generators.tree import Tree
+from als.graphs.generators.tree import TreeParameters
 from als.options import VARIATION
 from traces.base.parameterised import at_its_place, parameterised
 
@@ -29,7 +29,7 @@ GENERATORS: dict[str, GraphGenerator] = {
     "cholesky": Cholesky(),
     "lu": LU(),
     "stencil": Stencil(),
-    "tree": Tree(),
+    "tree": TreeParameters(),
 }
 
 
@@ -62,7 +62,7 @@ def graph_model(spec: str, where: str = "graph", *, variation: float = VARIATION
             "twolevel.graphs",
             GraphGenerator,
             where,
-            from_file=FromFile,
+            from_file=GraphFile,
             made=GraphModel,
             noun="graph",
             also=("file:PATH",),

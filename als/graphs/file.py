@@ -28,7 +28,7 @@ def _size(size: tuple[int, int], tasks: int, cores: int) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class FromFile:
+class GraphFile:
     """Which file, and how it is taken: ``file:PATH,scale=no``."""
 
     name: ClassVar[str] = "file"

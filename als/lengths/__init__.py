@@ -12,11 +12,11 @@ from dataclasses import fields
 import numpy as np
 
 from als.lengths.bimodal import Bimodal
-from als.lengths.contract import DRAWS, LengthModel, Lengths, length_kernel
+from als.lengths.contract import DRAWS, LengthModel, LengthParameters, length_kernel
 from als.lengths.correlated import Correlated
 from als.lengths.equal import Equal
 from als.lengths.exponential import Exponential
-from als.lengths.file import FromFile
+from als.lengths.file import LengthsFile
 from als.lengths.gamma import Gamma
 from als.lengths.lognormal import Lognormal
 from als.lengths.mandelbrot import Mandelbrot
@@ -34,7 +34,7 @@ __all__ = ["LENGTHS", "LengthModel", "check_variation", "length_kernel", "length
 #: The parameter that every distribution has.
 _DRAW = "draw"
 
-LENGTHS: dict[str, Lengths] = {
+LENGTHS: dict[str, LengthParameters] = {
     "equal": Equal(),
     "normal": Normal(),
     "uniform": Uniform(),
@@ -45,7 +45,7 @@ LENGTHS: dict[str, Lengths] = {
     "increasing": INCREASING,
     "decreasing": DECREASING,
     "correlated": Correlated(),
-    "file": FromFile(),
+    "file": LengthsFile(),
     "mandelbrot": Mandelbrot(),
 }
 
@@ -72,9 +72,9 @@ def lengths(spec: str, where: str = "", *, variation: float = VARIATION.default)
             spec,
             LENGTHS,
             "twolevel.lengths",
-            Lengths,
+            LengthParameters,
             where,
-            from_file=FromFile,
+            from_file=LengthsFile,
             made=LengthModel,
             noun="lengths",
             shared=(_DRAW,),

@@ -92,7 +92,7 @@ NEXT_LENGTH = _f64(
 
 
 @runtime_checkable
-class Lengths(Protocol):
+class LengthParameters(Protocol):
     """What makes a :class:`LengthModel`: a frozen dataclass whose fields are written behind its name.
 
     Fields are ``int``, ``float``, ``str`` or ``bool``, checked where they are given; ``gamma:cov=0.5`` is

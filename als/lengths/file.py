@@ -70,7 +70,7 @@ def _length(text: str, where: str) -> float:
 
 
 @dataclass(frozen=True)
-class FromFile:
+class LengthsFile:
     """Which file, and how it is read: ``file:PATH,unit=flop``."""
 
     name: ClassVar[str] = "file"

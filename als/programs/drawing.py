@@ -17,7 +17,7 @@ from traces.kernels.signatures import Floats, Ints
 from traces.kernels.state import State
 
 
-class Lengths(State):
+class LengthModels(State):
     """The length models of a run; parameters and patterns of all are one behind the other."""
 
     mode: Ints  # of ``als.lengths.contract``
@@ -44,7 +44,7 @@ class ProgramTable(State):
     shares: Floats  # each phase's share of the job
     wishes: Floats  # for how many times the cores that its job asked for each phase wishes as it begins; 0 for no wish
     rules: RuleTable  # the rules of the techniques
-    lengths: Lengths  # the models of task lengths
+    lengths: LengthModels  # the models of task lengths
     calls: Ints  # the lengths' rules by their addresses
     params: Floats  # the parameters of all lengths
     pattern: Floats  # the patterns of all lengths

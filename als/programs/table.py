@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from als.engine.dag.state import BY_RANK, BY_TECHNIQUE, PLANNED
-from als.engine.rule_table import Rules
+from als.engine.rule_table import RuleRows
 from als.engine.state import GRAPH, LOOP, SERIAL, Phases, whole_memo
 from als.graphs.contract import MAX_EDGES_PER_JOB, GraphModel
 from als.graphs.draw import fault as graph_fault
@@ -20,7 +20,7 @@ from als.lengths.contract import NEXT_LENGTH
 from als.lengths.draw import IMPOSSIBLE, fault, room
 from als.options import MAX_TASKS_PER_JOB
 from als.planners import Planner
-from als.programs.drawing import HOOKS, Lengths, ProgramTable, draw_program
+from als.programs.drawing import HOOKS, LengthModels, ProgramTable, draw_program
 from als.programs.program import Graph, Loop, Program, Serial
 from als.schedulers import AnyScheduler
 from traces.base.errors import InputError
@@ -70,7 +70,7 @@ class Programs:
         self._models, self._graphs = models, graphs
         self._kept = [as_value(model.next_length, NEXT_LENGTH) for model in models]
         # A program may have no loop; the kernels look at the first rule's row all the same.
-        self.rules = Rules(schedulers or [_no_technique()])
+        self.rules = RuleRows(schedulers or [_no_technique()])
         kind, rule, *further = _columns(rows, 8)
         rule = np.array([self.rules.row[place] for place in rule.tolist()], np.int64)
         params = [np.array(model.params, np.float64) for model in models]
@@ -204,13 +204,13 @@ def _columns(rows: Sequence[Sequence[int]], n: int) -> list[Array]:
     return list(np.ascontiguousarray(np.array(rows, np.int64).reshape(-1, n).T))
 
 
-def _lengths(models: list[LengthModel], params: list[Array], patterns: list[Array]) -> Lengths:
+def _lengths(models: list[LengthModel], params: list[Array], patterns: list[Array]) -> LengthModels:
     param, pattern = (np.cumsum([0, *map(len, values)]).tolist() for values in (params, patterns))
     rows = [
         [model.mode, model.count or 0, param[k], param[k + 1], pattern[k], pattern[k + 1], model.memo_size]
         for k, model in enumerate(models)
     ]
-    return Lengths(*_columns(rows, 7))
+    return LengthModels(*_columns(rows, 7))
 
 
 class DrawnProgram(NamedTuple):

@@ -79,7 +79,7 @@ NEXT_CHUNK = _i64(_i64, _i64, _i64, _i64, _i64, _column)
 NEXT_CHUNK_FULL = _i64(_i64, _i64, _i64, _i64, _i64, _column, _column, _column, _column)
 
 
-class Parameters(Protocol):
+class TechniqueParameters(Protocol):
     """A technique's parameters: a frozen dataclass, checked where it is made, whose fields are written behind its name.
 
     Fields are ``int``, ``float``, ``str`` or ``bool``, perhaps ``| None`` for "from the job"; ``fsc:h=1e-6,sigma=0.2``
@@ -133,7 +133,7 @@ class Technique:
     places: bool = False
     random: bool = False
     only_cores: int | None = None
-    parameters: Parameters | None = None
+    parameters: TechniqueParameters | None = None
 
     def __post_init__(self) -> None:
         if not callable(self.next_chunk):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum, IntFlag
 
 
-class Order(IntEnum):
+class QueueOrder(IntEnum):
     """In which order jobs wait: ranks that never change, scores of each pass; or who decides in Python; or nobody starts."""
 
     STATIC = 0
@@ -59,7 +59,7 @@ class Directs(IntFlag):
     SLOWS = 4  # a limit to power scales speeds
 
 
-class Power(IntEnum):
+class PowerRule(IntEnum):
     """What a limit to power does."""
 
     UNPOWERED = 0
@@ -100,7 +100,7 @@ class Telling(IntEnum):
     HINTED = 4  # that others wait for some of its cores
 
 
-class Refusal(IntEnum):
+class PlacementRefusal(IntEnum):
     """Why a job cannot have the cores that a policy named, and what refused_at and refused_of are."""
 
     HELD_BACK = 1  # by a limit of its partition

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Run:
+class FeatureRun:
     """A run before its first event: what is given of it, its settings, and how many jobs, hosts and cores there are."""
 
     given: RunColumns
@@ -36,12 +36,16 @@ class Run:
 class Feature:
     """A feature of the batch engine."""
 
-    there: Callable[[Run], Any]  # whether a run has the feature
+    there: Callable[[FeatureRun], Any]  # whether a run has the feature
     on: Mapping[int, str] = field(default_factory=dict)  # ``"module:kernel"`` by the events to which it subscribes
     plays: Mapping[int, str] = field(default_factory=dict)  # ``"module:kernel"`` by the roles that it plays
-    settings: Callable[[Run], Mapping[str, int]] = lambda run: {}  # of several features' values the greatest counts
-    sizes: Callable[[Run], Mapping[str, int]] = lambda run: {}  # the sizes of dimensions of its columns; likewise
-    state: Callable[[Run], Mapping[str, Any]] = lambda run: {}  # first values of its fields of the state
+    settings: Callable[[FeatureRun], Mapping[str, int]] = (
+        lambda run: {}
+    )  # of several features' values the greatest counts
+    sizes: Callable[[FeatureRun], Mapping[str, int]] = (
+        lambda run: {}
+    )  # the sizes of dimensions of its columns; likewise
+    state: Callable[[FeatureRun], Mapping[str, Any]] = lambda run: {}  # first values of its fields of the state
     stuck: Callable[[BatchState], str] = lambda state: (
         ""
     )  # why no job starts any more, if that is because of the feature

@@ -11,7 +11,7 @@ from bls.availability.bitset import new_tree
 from bls.availability.free_cores import new_free
 from bls.engine import hooks as h
 from bls.engine import state as b
-from bls.engine.feature import Feature, Run
+from bls.engine.feature import Feature, FeatureRun
 from bls.engine.features.order import FEATURES
 from bls.engine.jobs import Jobs
 from bls.engine.settings import Settings
@@ -34,10 +34,10 @@ class RunColumns:
     keep_decisions: bool = False
 
 
-def _features(given: RunColumns, settings: Settings) -> tuple[Run, list[Feature]]:
+def _features(given: RunColumns, settings: Settings) -> tuple[FeatureRun, list[Feature]]:
     """The features of a run, in order; of its settings those are set that follow from them."""
     host_first = given.state["host_first"]
-    run = Run(given, settings, len(given.jobs["rank"]), len(host_first) - 1, int(host_first[-1]))
+    run = FeatureRun(given, settings, len(given.jobs["rank"]), len(host_first) - 1, int(host_first[-1]))
     settings.plans, settings.widest = int(settings.max_reservations > 0), int(given.jobs["cores"].max())
     found = []
     for feature in FEATURES:
@@ -78,7 +78,7 @@ def _begin_profiles(state: BatchState) -> None:
         profile.ns[1 : 1 + n], profile.first[1 : 1 + n] = at, np.arange(n)
 
 
-def _size(run: Run, features: list[Feature], columns: dict[str, Any], bounds: int) -> None:
+def _size(run: FeatureRun, features: list[Feature], columns: dict[str, Any], bounds: int) -> None:
     # The size of each dimension of the state's own columns, 0 for what the run does not need.
     n, settings, given = run.jobs, run.settings, run.given
     by_cores = settings.by_cores == 1

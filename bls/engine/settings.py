@@ -11,7 +11,7 @@ class Settings(State):
     """Rules and sizes of a run; of what is either so or not, 1 where it is."""
 
     # Queue and plan:
-    order: int = codes.Order.STATIC  # in which order jobs wait
+    order: int = codes.QueueOrder.STATIC  # in which order jobs wait
     planner: int = 0  # a feature makes the passes; 0: they are by counts, with one reservation or none
     max_reservations: int = 0  # the most reservations at once
     keeps_reservations: int = 0  # reservations are kept from pass to pass
@@ -53,7 +53,7 @@ class Settings(State):
     max_told: int = 0  # so much may be told then
 
     # Where power is limited:
-    powered: int = codes.Power.UNPOWERED  # what a limit to power does
+    powered: int = codes.PowerRule.UNPOWERED  # what a limit to power does
     power_amount: int = 0  # place of the machine's power among the amounts; domain d is d places later
     power_alike: int = 0  # each state has the same speed in all groups
     power_stairs: int = 0  # by how many steps of limits the profile may change at one instant

@@ -21,18 +21,20 @@ from traces.lifecycle import Ending, Reason
 NEVER, ALWAYS = PROFILE_NEVER, 2**62 + 1
 
 # The codes, as integers for kernels:
-STATIC, SCORED, DECIDED, REJECTED = map(int, codes.Order)
+STATIC, SCORED, DECIDED, REJECTED = map(int, codes.QueueOrder)
 BY_ITSELF, BY_OTHERS, FOR_GOOD = map(int, codes.Cut)
 NO_RELEASES, BY_CORE, BY_HOST, BY_DRAIN = map(int, codes.Release)
 NO_RESIZE, EXPAND, SHRINK, EXPAND_SHRINK, EQUAL, EVOLVE, AS_DECIDED = map(int, codes.Resize)
 NO_HINTS, OF_HEAD, BY_POLICY = map(int, codes.Hints)
 SCALES, CUTS, SLOWS = map(int, codes.Directs)
-UNPOWERED, HOLD, FIXED, LEVELS = map(int, codes.Power)
+UNPOWERED, HOLD, FIXED, LEVELS = map(int, codes.PowerRule)
 TOGETHER, FEWEST, WIDEST_FIRST, NARROWEST_FIRST, LATEST, EARLIEST, LEAST_SENSITIVE = map(int, codes.SlowOrder)
 UP, OUT, SHUTTING, OFF, BOOTING = map(int, codes.HostState)
 ASKED_FOR, GIVEN, SCALED, ENDED_BY, HINTED = map(int, codes.Telling)
-HELD_BACK, TAKEN, OUTSIDE, IN_WINDOW, OUT_OF_WINDOW, BROKEN_UNIT, SHARED_HOST = list(map(int, codes.Refusal))[:7]
-NO_RESOURCE, NO_LICENCE, TOO_FEW, TOO_MANY, SWITCHES, NO_POWER = list(map(int, codes.Refusal))[7:]
+HELD_BACK, TAKEN, OUTSIDE, IN_WINDOW, OUT_OF_WINDOW, BROKEN_UNIT, SHARED_HOST = list(map(int, codes.PlacementRefusal))[
+    :7
+]
+NO_RESOURCE, NO_LICENCE, TOO_FEW, TOO_MANY, SWITCHES, NO_POWER = list(map(int, codes.PlacementRefusal))[7:]
 BY_HEAD, BY_BACKFILL, BY_RESERVATION, BY_PRESET, NEVER_STARTED = map(int, Reason)
 COMPLETED, KILLED, CANCELLED, FAILED, REQUEUED, TURNED_AWAY = map(int, Ending)
 

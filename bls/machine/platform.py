@@ -30,7 +30,7 @@ from traces.base.time import given_duration_ns
 from traces.base.toml import check_keys, list_of_tables, parse_toml
 from traces.compiled import Array
 from traces.intervals import parse_intervals
-from traces.ledger import Machine
+from traces.ledger import MachineShape
 
 T = TypeVar("T")
 
@@ -245,9 +245,9 @@ class Platform:
         """The switches as arrays; empty where there are none."""
         return topology(self.switches, self.n_hosts)
 
-    def machine(self) -> Machine:
+    def machine(self) -> MachineShape:
         """The machine as traces show it: hosts are called ``host 0``, ``host 1``, … across the groups."""
-        return Machine(self.name, tuple(f"host {number}" for number in range(self.n_hosts)), self.first_core)
+        return MachineShape(self.name, tuple(f"host {number}" for number in range(self.n_hosts)), self.first_core)
 
     def as_dict(self) -> dict[str, Any]:
         """The platform in plain values, in the form of the TOML file: for records of a run."""

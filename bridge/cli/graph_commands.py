@@ -10,7 +10,7 @@ from als.options import ASSIGNMENT, LATENCY, NETWORK, ORDER, OVERHEAD, VARIATION
 from bls.options import TOPOLOGY
 from bridge.options.bundles import bundled
 from bridge.options.declared import FORMAT, GRAPH, GRAPH_ALS, GRAPH_TASKS, MEAN
-from bridge.options.single import ChunkCosts, Cores, Written
+from bridge.options.single import ChunkCosts, CoreOptions, Written
 from bridge.standard_error import put_text, say
 from traces.base.option import Option
 from traces.base.shared_options import CORE_GFLOPS, LINK_BANDWIDTH, LINK_LATENCY, MEMORY_BANDWIDTH
@@ -39,7 +39,7 @@ class GraphDrawing:
 
 
 @dataclass(frozen=True)
-class Links:
+class LinkOptions:
     """What lies between hosts; None is what was not said."""
 
     network: Annotated[str, NETWORK] = NETWORK.default
@@ -73,9 +73,9 @@ def graph_command(
     *,
     graph: Annotated[str, GRAPH],
     als: Annotated[str, GRAPH_ALS] = GRAPH_ALS.default,
-    cores: Cores,
+    cores: CoreOptions,
     order: Annotated[str | None, ORDER] = None,
-    links: Links,
+    links: LinkOptions,
     drawing: GraphDrawing,
     costs: GraphChunkCosts,
     written: Written,
@@ -109,9 +109,9 @@ def graph_command(
 def _options(
     als: str,
     speed_gflops: tuple[float, ...],
-    cores: Cores,
+    cores: CoreOptions,
     order: str | None,
-    links: Links,
+    links: LinkOptions,
     costs: ChunkCosts,
     seed: int,
 ) -> GraphOptions:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from als.options import ALS, ASSIGNMENT, LATENCY, LENGTHS, N_TASKS, OVERHEAD, SPEEDS, STEPS, VARIATION
 from bridge.options.bundles import bundled
 from bridge.options.declared import CHUNKS, CORE_SPEED, FORCE, HOSTS, LENGTH_UNIT, LENGTHS_FILE, MEAN, OUT, TRACE
-from bridge.options.single import ChunkCosts, Cores, Written
+from bridge.options.single import ChunkCosts, CoreOptions, Written
 from bridge.standard_error import put_text, say
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def loop_command(
     *,
     tasks: LoopTasks,
     als: Annotated[str, ALS] = ALS.default,
-    cores: Cores,
+    cores: CoreOptions,
     costs: ChunkCosts,
     steps: Annotated[int, STEPS] = STEPS.default,
     chunks: Annotated[bool, CHUNKS] = CHUNKS.default,
@@ -90,7 +90,12 @@ def loop_command(
 
 
 def _check_chunks(
-    tasks: LoopTasks, speed_gflops: tuple[float, ...], cores: Cores, costs: ChunkCosts, steps: int, written: Written
+    tasks: LoopTasks,
+    speed_gflops: tuple[float, ...],
+    cores: CoreOptions,
+    costs: ChunkCosts,
+    steps: int,
+    written: Written,
 ) -> None:
     # Whatever says how a loop runs is of no use where its chunks are only printed.
     from traces.base.errors import InputError

@@ -11,7 +11,7 @@ from als import options as a
 from als.options import ALS
 from bls import options as b
 from bls.options import PLATFORM
-from bridge.options.bundles import Taken, bundled
+from bridge.options.bundles import TakenOptions, bundled
 from bridge.options.declared import (
     BESIDE,
     CLEANUP,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from bridge.replay.chosen import SlurmChoice
 
 #: What a replay takes of a scenario; by default no application is simulated.
-REPLAYED = Taken(
+REPLAYED = TakenOptions(
     only=(
         *(WORKLOAD, SEED, b.SELECT, b.OVERSIZE, b.PLATFORM, b.PRESET, b.CANCELLED),
         *(b.MEMORY, b.REQUESTS, b.WINDOWS, b.FAILURES, b.ON_FAILURE, b.MAX_ATTEMPTS, b.DEPENDENCIES, b.SWITCHES),

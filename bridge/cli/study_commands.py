@@ -14,7 +14,7 @@ from bls.options import BLS, DECISIONS
 
 # Everything else is imported by the command that needs it, so that --help is quick.
 from bridge.cli import INTERRUPTED
-from bridge.options.bundles import Taken, bundled
+from bridge.options.bundles import TakenOptions, bundled
 from bridge.options.declared import (
     FORCE,
     OUT,
@@ -33,7 +33,7 @@ from bridge.standard_error import put_text, say
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bridge.studies.executors.executor import Executor, Needs
+    from bridge.studies.executors.executor import Executor, WorkSummary
     from bridge.studies.preparing import Preparation
     from bridge.studies.run_study import Report
     from bridge.studies.study import Study
@@ -102,7 +102,7 @@ def _run(study: Study, target: Path, workers: int | None, cluster: str | None, *
         raise typer.Exit(1)
 
 
-def _executor(study: Study, workers: int | None, cluster: str | None) -> Callable[[Needs], Executor]:
+def _executor(study: Study, workers: int | None, cluster: str | None) -> Callable[[WorkSummary], Executor]:
     if cluster is not None:
         from bridge.studies.executors.dask_cluster import cluster_executor
 
@@ -175,7 +175,7 @@ def _show_results(study: Study, target: Path, results: pd.DataFrame, *, figures:
 
 
 #: What all cells of a grid have in common: no list of its own, and nothing of what a study does otherwise.
-OF_CELLS = Taken(without=(WORKLOAD, BLS, ALS, VARIATION, DECISIONS, "execution"), raw_of=Scenario)
+OF_CELLS = TakenOptions(without=(WORKLOAD, BLS, ALS, VARIATION, DECISIONS, "execution"), raw_of=Scenario)
 
 
 @bundled

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bridge.compare.delay_causes import CAUSES, Causes, StartedJobs, find_causes
+from bridge.compare.delay_causes import CAUSES, StartCauses, StartedJobs, find_causes
 from bridge.compare.delay_chains import ChainSums, followers, sums_along
 from traces.base.errors import InputError
 from traces.compiled import Array
@@ -50,7 +50,9 @@ class Comparison:
     # one run has; ``started_only_a``, ``started_only_b``, ``never_started``: attempts of both runs that did not start
     # in both
     counts: Mapping[str, int]
-    causes: tuple[Causes, Causes]  # (Causes, Causes): why each compared job started when it did, in A and in B
+    causes: tuple[
+        StartCauses, StartCauses
+    ]  # (Causes, Causes): why each compared job started when it did, in A and in B
     rows: tuple[Array, Array]  # (int64 (n,), int64 (n,)): the rows of the compared jobs in the tables of A and of B
     # what the log calls each job, by number, where it has texts as ids
     ids: Mapping[int, str] = field(default_factory=dict)
@@ -186,7 +188,7 @@ def _check_same_jobs(a: pd.DataFrame, b: pd.DataFrame, a_row: Array, b_row: Arra
 
 
 def _delay_columns(
-    sides: tuple[StartedJobs, StartedJobs], rows: tuple[Array, Array], causes: tuple[Causes, Causes]
+    sides: tuple[StartedJobs, StartedJobs], rows: tuple[Array, Array], causes: tuple[StartCauses, StartCauses]
 ) -> dict[str, Array]:
     a = sides[0]
     start, end, eligible = (

@@ -22,7 +22,7 @@ from traces.tables import BOOT_WAIT, CUT_BECAUSE, STARTED_BECAUSE
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Why a job started at its instant and not before; ``Causes.kind`` counts in this order.
+#: Why a job started at its instant and not before; ``StartCauses.kind`` counts in this order.
 CAUSES = (
     "submit", "eligible", "dependency", "retry", "release", "unmatched", "pass", "freed", "hinted", "asked", "wished", "lost",
     "boot",
@@ -114,7 +114,7 @@ class StartedJobs:
 
 
 @dataclass(frozen=True, eq=False)
-class Causes:
+class StartCauses:
     """Why each compared job started when it did in one run: arrays of int64, shape (m,)."""
 
     kind: Array  # number of the cause among :data:`CAUSES`
@@ -124,7 +124,7 @@ class Causes:
     attempt: Array
 
 
-def find_causes(late: StartedJobs, early: StartedJobs, late_row: Array, early_row: Array) -> Causes:
+def find_causes(late: StartedJobs, early: StartedJobs, late_row: Array, early_row: Array) -> StartCauses:
     """Why each compared job started in the run ``late`` at its instant and not before.
 
     Parameters
@@ -166,7 +166,7 @@ def find_causes(late: StartedJobs, early: StartedJobs, late_row: Array, early_ro
     found, kind = found[late_row], kind[late_row]
     named = found >= 0
     ends = named & ~np.isin(kind, [_CODE[name] for name in ("freed", "hinted", "asked", "wished")])
-    return Causes(
+    return StartCauses(
         kind,
         np.where(ends, number[found], -1),
         np.where(named, late.job_id[found], -1),

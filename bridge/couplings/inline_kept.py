@@ -101,7 +101,7 @@ class SavedStates(State, dim="rows"):
         self.grow(words=max(len(self.words), 2 * at + int(self.wanted)), ahead=max(len(self.ahead), int(self.wanted)))
 
 
-class Journal(State, dim="entries"):
+class CommandJournal(State, dim="entries"):
     """The commands that running jobs received: an application is simulated again from its start, with all of them.
 
     Of size 0 where there are no commands, or the states of applications are kept.

@@ -21,7 +21,7 @@ from bls.engine.features.running import losses, reached, releases, wishes
 from bls.engine.state import BatchState
 from bls.simulator import BatchSimulator
 from bridge.couplings.contract import TaskColumns, core_gflop
-from bridge.couplings.inline_kept import Journal, Running, SavedStates
+from bridge.couplings.inline_kept import CommandJournal, Running, SavedStates
 from bridge.scenarios.ready import ReadyScenario
 from traces.compiled import as_value, caller, function_table, own, types
 from traces.hooks import Hooks
@@ -115,7 +115,7 @@ class InlineState(State):
     # (10,): both engines' functions; 0 where a run does not need one
     engines: Ints
     hooks: Ints  # what only some runs do
-    journal: Journal = column()  # the commands that running jobs received
+    journal: CommandJournal = column()  # the commands that running jobs received
     saved: SavedStates = column()  # applications that run, each as it was at an instant
 
     def grow_rows(self, rows: int) -> None:
@@ -240,7 +240,7 @@ def new_inline_state(scenario: ReadyScenario, simulator: BatchSimulator, *, keep
             [(not need or getattr(simulator.dealings, need)) and as_value(*one) for *one, need in ENGINES]
         ),
         hooks=HOOKS.filled([slot for slot, there in used.items() if there]),
-        journal=Journal.none({"rows": n, "entries": n, "wanted": 16 * n, "cores": widest} if replays else None),
+        journal=CommandJournal.none({"rows": n, "entries": n, "wanted": 16 * n, "cores": widest} if replays else None),
         saved=SavedStates.none(
             {"rows": n, "words": 256 * min(n, 64), "ahead": 256, "cores": widest} if saves else None
         ),

@@ -23,12 +23,12 @@ from bridge.couplings.contract import BatchLevel, core_gflop
 from bridge.couplings.places import Places
 from bridge.options.declared import COUPLING
 from bridge.protocol import message_fields as m
-from bridge.protocol.messages import Start
+from bridge.protocol.messages import SimulateJob
 from bridge.protocol.network_fields import network_of
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64
 from bridge.protocol.task_payload import TaskPayload
 from bridge.scenarios.ready import ReadyScenario
-from bridge.workers.assignment import Ahead, Order
+from bridge.workers.assignment import CoreForecast, Order
 from traces.base.errors import InputError
 from traces.base.scale import HIGHEST, factor_of
 from traces.base.time import MAX_NS
@@ -40,7 +40,7 @@ class _Commands:
     """The commands that the job of a row has received so far."""
 
     hints: list[m.Hint] = field(default_factory=list)
-    resizes: list[m.Resize] = field(default_factory=list)
+    resizes: list[m.WidthChange] = field(default_factory=list)
     scales: list[m.Scale] = field(default_factory=list)
 
 
@@ -118,7 +118,7 @@ class Orders:
         # Between which numbers of cores its job may request others, where it may.
         least, most = running.width_range(row) if running is not None and self._dealings.evolves else (0, 0)
         latency, host = options.application.latency_ns, self._core_host[numbers]
-        start = Start(
+        start = SimulateJob(
             job=row,
             attempt=self._answered.get(row, -1) + 1,
             start_ns=start_ns,
@@ -201,12 +201,12 @@ class Orders:
         total = _phases_gflop(program, cores, core_gflop, range(len(program.phases)))
         return total / n, total, n
 
-    def _ahead(self, row: int, places: Places, from_ns: int) -> Ahead:
+    def _ahead(self, row: int, places: Places, from_ns: int) -> CoreForecast:
         """What changes after an instant, if a message holds it: enough for twice the recorded run time, or for as
         long again as the job has lasted."""
         speeds = self._scenario.speeds
         if speeds.steady:
-            return Ahead()
+            return CoreForecast()
         numbers = places.number
         if len(numbers) > m.MAX_CHANGES:
             raise InputError(
@@ -226,7 +226,7 @@ class Orders:
         )
         next_ns = np.empty(len(numbers), np.int64)
         fill_next_ns(speeds.state, numbers, found.complete_ns, next_ns)
-        return Ahead(changes, None if next_ns.min() == NEVER else found.complete_ns + 1)
+        return CoreForecast(changes, None if next_ns.min() == NEVER else found.complete_ns + 1)
 
     def _for_good(self, numbers: Array, losses: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
         """Which losses of a job's cores, (instant, core within the job), are for good."""
@@ -297,7 +297,7 @@ class Orders:
         return places
 
     def _resize(
-        self, row: int, now_ns: int, resizes: list[m.Resize], given: list[int], asked: list[int], held: Array
+        self, row: int, now_ns: int, resizes: list[m.WidthChange], given: list[int], asked: list[int], held: Array
     ) -> None:
         places = self._placed(row)
         latest = places.latest
@@ -308,7 +308,7 @@ class Orders:
         host, options = self._core_host, self._scenario.options
         latency = message_ns(host[numbers], host[places.number[0]], options.application.latency_ns)
         resizes.append(
-            m.Resize(
+            m.WidthChange(
                 at_ns=now_ns,
                 places=pack_int32(wider.place[len(places.place) :]),
                 speed_gflops=pack_float64(self.speed(numbers, now_ns + 1)),

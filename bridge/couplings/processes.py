@@ -31,13 +31,13 @@ from bridge.options.execution import Execution
 from bridge.protocol.packing import unpack_int64
 from bridge.scenarios.ready import ReadyScenario
 from bridge.watches import Watch
-from bridge.workers.assignment import Report
+from bridge.workers.assignment import JobReport
 from bridge.workers.needs import Needs
 from bridge.workers.supervisor import Supervisor
 from traces.base.errors import PeerError
 
 if TYPE_CHECKING:
-    from bridge.workers.hosts import Wanted
+    from bridge.workers.hosts import HostsRequest
 
 #: Ends between two readings of the clock.
 _PAUSE_JOBS = 500
@@ -174,7 +174,7 @@ class _Drive:
                 scaled_by = f"{FALLBACK:{power.options.fallback}}"
         return Needs(self._orders.own_releases, dealings.hints, dealings.resizes, dealings.evolves, scaled_by)
 
-    def _wanted(self) -> Wanted | None:
+    def _wanted(self) -> HostsRequest | None:
         """What is said of other hosts."""
         execution = self._execution
         if execution.listen is None:
@@ -182,13 +182,13 @@ class _Drive:
         from importlib.metadata import version
 
         from bridge.workers.credentials import CERTIFICATE_ENDING
-        from bridge.workers.hosts import Wanted
+        from bridge.workers.hosts import HostsRequest
         from bridge.workers.needed_files import needed_files
 
         assert execution.token_file is not None  # Execution has seen to it
         certificate = execution.certificate or execution.token_file + CERTIFICATE_ENDING
         files = needed_files(self._orders.names())
-        return Wanted(execution.listen, execution.token_file, certificate, version("twolevel"), files)
+        return HostsRequest(execution.listen, execution.token_file, certificate, version("twolevel"), files)
 
     async def _drive(self, supervisor: Supervisor) -> None:
         level = self._level
@@ -273,7 +273,7 @@ class _Drive:
                 job = level.job_number(row)
                 raise PeerError(f"job {job}: its end at {end_ns} ns is before what was promised by an earlier process")
 
-    def _report_releases(self, level: RunningJobs, supervisor: Supervisor, row: int, report: Report) -> bool:
+    def _report_releases(self, level: RunningJobs, supervisor: Supervisor, row: int, report: JobReport) -> bool:
         """Report to the batch level what a job releases; False if it is to be simulated again, for longer."""
         numbers, outcome = self._orders.numbers(row), report.outcome
         assert outcome.released_ns is not None  # or it would have broken a rule

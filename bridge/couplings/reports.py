@@ -17,7 +17,7 @@ from bridge.couplings.places import Places
 from bridge.protocol.messages import Outcome, Records, Transfers
 from bridge.protocol.packing import unpack_float64, unpack_int32, unpack_int64
 from bridge.scenarios.ready import ReadyScenario
-from bridge.workers.assignment import Report
+from bridge.workers.assignment import JobReport
 from traces.base.errors import PeerError
 from traces.compiled import Array
 from traces.ledger import TaskRecords, TransferRecords
@@ -29,7 +29,7 @@ _Parts = list[tuple[Array, ...]]
 class _Done(NamedTuple):
     """What became of the application of one row."""
 
-    report: Report
+    report: JobReport
     loops: Array
     records: _Parts  # the columns of TaskRecords but the first
     transfers: _Parts  # the columns of TransferRecords but the first
@@ -45,7 +45,7 @@ class Reports:
         self._programs: Programs = scenario.programs
         self._done: dict[int, _Done] = {}
 
-    def note(self, row: int, report: Report) -> None:
+    def note(self, row: int, report: JobReport) -> None:
         """Note what a worker has reported of a row's job. Raises PeerError if it cannot be."""
         outcome, start_ns = report.outcome, self._level.start_ns(row)
         places = self._orders.ended(row)

@@ -146,7 +146,7 @@ class Progress(_Shown):
 
 
 class StudyProgress(_Shown):
-    """A ``bridge.studies.run_study.Watch`` that shows cells done and the time left: a bar at a terminal, now and then a
+    """A ``bridge.studies.run_study.StudyWatch`` that shows cells done and the time left: a bar at a terminal, now and then a
     line elsewhere. ``stream``: where it goes; default stderr. ``clock``: seconds that only grow."""
 
     def __init__(self, *, stream: TextIO | None = None, clock: Callable[[], float] = working_s) -> None:
@@ -161,7 +161,7 @@ class StudyProgress(_Shown):
         self._began = self._shown_s = self._clock()
 
     def __call__(self, done: int, failed: int, waited_s: float = 0.0) -> None:
-        """See ``bridge.studies.run_study.Watch``."""
+        """See ``bridge.studies.run_study.StudyWatch``."""
         # As ``812 of 1,200 cells, 1 failed, 22 s left``.
         left = self._left.text(done, self._cells - self._kept, self._clock() - waited_s)
         if self._due(_REDRAW_S if self._terminal else _LINE_S):

@@ -12,12 +12,12 @@ from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
 import typer
 
 from bridge.spelling import flag, on_command_line
-from traces.base.declaration import Place, built, places
+from traces.base.declaration import OptionPlace, built, places
 from traces.base.option import Choice, Option
 
 
 @dataclass(frozen=True)
-class Taken:
+class TakenOptions:
     """Which options of a dataclass of ``traces.base.declaration`` a command takes: ``Annotated[Scenario, Taken(…)]``."""
 
     only: tuple[Option[Any], ...] = ()  # these; empty: all
@@ -26,12 +26,12 @@ class Taken:
     # the dataclass of which the command is given a mapping of values by key, as they were typed, and no instance
     raw_of: type | None = None
 
-    def places(self, kind: type) -> list[Place]:
+    def places(self, kind: type) -> list[OptionPlace]:
         """The options that the command takes, and where their values are."""
         only, without = {one.name for one in self.only}, {getattr(one, "name", one) for one in self.without}
         other = {one.name: one for one in self.instead}
         return [
-            Place(other[place.option.name], place.path, other[place.option.name].default)
+            OptionPlace(other[place.option.name], place.path, other[place.option.name].default)
             if place.option.name in other
             else place
             for place in places(kind)
@@ -76,7 +76,7 @@ def bundled(command: Callable[..., None]) -> Callable[..., None]:
     for argument in inspect.signature(command).parameters.values():
         hint = hints[argument.name]
         kind, *marks = get_args(hint) if get_origin(hint) is Annotated else (hint,)
-        taken = next((one for one in marks if isinstance(one, Taken)), Taken())
+        taken = next((one for one in marks if isinstance(one, TakenOptions)), TakenOptions())
         kind = taken.raw_of or kind
         if not is_dataclass(kind):
             given = [(argument.name, hint, argument.default)]
@@ -111,7 +111,7 @@ def bundled(command: Callable[..., None]) -> Callable[..., None]:
     return flat
 
 
-def _parameter(place: Place) -> tuple[str, Any, Any]:
+def _parameter(place: OptionPlace) -> tuple[str, Any, Any]:
     # Name, annotation and default of the parameter that stands for an option.
     option, default = place.option, place.default
     kind: Any = list[str] if option.kind is tuple else option.kind

@@ -12,7 +12,7 @@ from traces.base.shared_options import SEED
 
 
 @dataclass(frozen=True)
-class Wanted:
+class GenerationRequest:
     """What to make: as many jobs as ``jobs``, like those of the workload ``like`` or by a ``model``, one of the two."""
 
     jobs: Annotated[int, JOBS]

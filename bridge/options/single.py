@@ -11,7 +11,7 @@ from traces.base.shared_options import SEED
 
 
 @dataclass(frozen=True)
-class Cores:
+class CoreOptions:
     """Which cores there are, and how their speeds change."""
 
     cores: Annotated[int | None, CORES] = CORES.default

@@ -7,7 +7,15 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from bridge.protocol.job_rules import RULES
-from bridge.protocol.messages import APPLICATION_MESSAGES, Edges, Hello, Lengths, Start, Welcome, other_version
+from bridge.protocol.messages import (
+    APPLICATION_MESSAGES,
+    EdgeSlice,
+    Hello,
+    Lengths,
+    SimulateJob,
+    Welcome,
+    other_version,
+)
 from bridge.protocol.open_job import OpenJob
 from bridge.protocol.session import Book, LocalProtocolError
 from bridge.protocol.tables import JOB_TABLE, ConnectionState, JobEvent, JobState, Role, steps
@@ -96,7 +104,7 @@ class ApplicationBook(Book):
         if heard:
             if job:
                 RULES[type(message)](message, job)
-            elif isinstance(message, Start):
+            elif isinstance(message, SimulateJob):
                 assert self.hello is not None  # the connection is ready
                 self._jobs[key] = OpenJob.begin(message, self.hello)
             if after is JobState.ABSENT:
@@ -119,7 +127,7 @@ class ApplicationBook(Book):
             job.validate(self._states[key])
 
 
-def _of_start(message: Start, job: OpenJob | None) -> JobEvent:
+def _of_start(message: SimulateJob, job: OpenJob | None) -> JobEvent:
     return JobEvent.START if message.recipe is not None else JobEvent.START_LENGTHS
 
 
@@ -130,7 +138,7 @@ def _of_lengths(message: Lengths, job: OpenJob | None) -> JobEvent:
     return JobEvent.LENGTHS_BEFORE_EDGES if job.told_edges else JobEvent.LAST_LENGTHS
 
 
-def _of_edges(message: Edges, job: OpenJob | None) -> JobEvent:
+def _of_edges(message: EdgeSlice, job: OpenJob | None) -> JobEvent:
     given = len(message.source) // 4 + (job.edges if job else 0)
     return JobEvent.LAST_EDGES if job and given == job.told_edges else JobEvent.EDGES
 
@@ -141,8 +149,8 @@ def _unsplit(event: JobEvent) -> Callable[[Any, OpenJob | None], JobEvent]:
 
 #: What each message about a job is: several kinds are split by what they contain, and what came before.
 _EVENTS: Final[dict[type[Message], Callable[[Any, OpenJob | None], JobEvent]]] = {
-    Start: _of_start,
+    SimulateJob: _of_start,
     Lengths: _of_lengths,
-    Edges: _of_edges,
+    EdgeSlice: _of_edges,
     **{APPLICATION_MESSAGES.types[event.value]: _unsplit(event) for event in JobEvent if " " not in event.value},
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bridge.protocol.message_fields import MAX_TASKS
-from bridge.protocol.messages import Edges, Outcome, Transfers
+from bridge.protocol.messages import EdgeSlice, Outcome, Transfers
 from bridge.protocol.open_job import OpenJob, check_positive, check_size, check_slice, whole_column
 from bridge.protocol.packing import unpack_int32, unpack_int64
 from bridge.protocol.vocabulary import BrokenRule
@@ -13,7 +13,7 @@ from traces.base.time import MAX_NS
 from traces.compiled import Array
 
 
-def edges_rule(message: Edges, job: OpenJob) -> None:
+def edges_rule(message: EdgeSlice, job: OpenJob) -> None:
     """A slice of the edges: each within its part, in order, and no more than were announced."""
     source, target = _pairs(message)
     count = len(source)
@@ -81,14 +81,14 @@ def check_graph(message: Outcome, job: OpenJob) -> None:
         raise BrokenRule(f"the transfers go to {job.arrived_ns} ns; allowed: up to end_ns, {message.end_ns}")
 
 
-def _pairs(message: Edges | Transfers) -> tuple[Array, Array]:
+def _pairs(message: EdgeSlice | Transfers) -> tuple[Array, Array]:
     """Source and target, once it is clear that the columns go with each other and the bytes are numbers."""
-    what = "edges" if isinstance(message, Edges) else "transfers"
+    what = "edges" if isinstance(message, EdgeSlice) else "transfers"
     count = whole_column("source", message.source, 4)
     check_size("target", message.target, 4, count, what)
     check_size("bytes", message.bytes, 8, count, what)
     # What only waits for something else is sent nothing.
-    check_positive("bytes", message.bytes, 0.0 if isinstance(message, Edges) else None)
+    check_positive("bytes", message.bytes, 0.0 if isinstance(message, EdgeSlice) else None)
     return unpack_int32(message.source), unpack_int32(message.target)
 
 

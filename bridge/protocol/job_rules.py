@@ -207,7 +207,7 @@ def _no_rule(message: Message, job: OpenJob) -> None:
 #: The rule for each message about an open job.
 RULES: Final[dict[type[Message], Callable[[Any, OpenJob], None]]] = {
     m.Lengths: _lengths,
-    m.Edges: edges_rule,
+    m.EdgeSlice: edges_rule,
     m.Resume: _resume,
     m.Promise: _promise,
     m.Wish: _wish,

@@ -89,7 +89,7 @@ class Hint(Map, frozen=True, kw_only=True):
     cores: Annotated[bytes, Meta(max_length=4 * MAX_CORES)]
 
 
-class Resize(Map, frozen=True, kw_only=True):
+class WidthChange(Map, frozen=True, kw_only=True):
     """Behind ``at_ns`` cores come to these places of the job (int32), and those at other places are asked for (int32).
     ``speed_gflops`` (float64) and ``latency_ns`` (int64) are of the cores that come."""
 
@@ -142,7 +142,7 @@ class Part(Map, frozen=True, kw_only=True):
     cores: Width | None
 
 
-class Network(Map, frozen=True, kw_only=True):
+class NetworkFields(Map, frozen=True, kw_only=True):
     """The network between the hosts of the machine."""
 
     kind: Literal["none", "hockney", "sharing"]
@@ -172,6 +172,6 @@ class Measurement(Map, frozen=True, kw_only=True):
 
 Changes = Annotated[tuple[Change, ...], Meta(max_length=MAX_CHANGES)]
 Hints = Annotated[tuple[Hint, ...], Meta(max_length=MAX_HINTS)]
-Resizes = Annotated[tuple[Resize, ...], Meta(max_length=MAX_RESIZES)]
+Resizes = Annotated[tuple[WidthChange, ...], Meta(max_length=MAX_RESIZES)]
 Scales = Annotated[tuple[Scale, ...], Meta(max_length=MAX_SCALES)]
 Parts = Annotated[tuple[Part, ...], Meta(min_length=1, max_length=MAX_PARTS)]

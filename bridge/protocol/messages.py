@@ -131,7 +131,7 @@ class Refused(Message, frozen=True, kw_only=True):
     blame: Literal["stranger", "application", "bridge"]
 
 
-class Start(Message, frozen=True, kw_only=True):
+class SimulateJob(Message, frozen=True, kw_only=True, tag="start"):
     """Bridge: simulate a job."""
 
     has_maps = True
@@ -146,7 +146,7 @@ class Start(Message, frozen=True, kw_only=True):
     latency_ns: fields.CoreColumn | None
     master: bool
     core_host: fields.HostColumn | None
-    network: fields.Network | None
+    network: fields.NetworkFields | None
     records: bool
     releases: bool
     recipe: fields.Recipe | None
@@ -169,7 +169,7 @@ class Lengths(Message, frozen=True, kw_only=True):
     length_gflop: fields.LengthColumn
 
 
-class Edges(Message, frozen=True, kw_only=True):
+class EdgeSlice(Message, frozen=True, kw_only=True, tag="edges"):
     """Bridge: a slice of the edges of the job's graphs, from edge ``first`` on."""
 
     job: fields.Key
@@ -204,8 +204,8 @@ class Quit(Message, frozen=True, kw_only=True):
 APPLICATION_MESSAGES: Final = Vocabulary(
     APPLICATION_TABLE,
     (
-        Hello, Welcome, Refused, Start, Lengths, Edges, Promise, Wish, Suspended, Resume, Records, Transfers, Outcome, Failed,
-        Cancel, Quit,
+        Hello, Welcome, Refused, SimulateJob, Lengths, EdgeSlice, Promise, Wish, Suspended, Resume, Records, Transfers,
+        Outcome, Failed, Cancel, Quit,
     ),
 )  # fmt: skip
 encode, decode, sender_of = APPLICATION_MESSAGES.encode, APPLICATION_MESSAGES.decode, APPLICATION_MESSAGES.sender_of

@@ -8,7 +8,7 @@ from typing import Final, Literal
 from als.network import state as n
 from als.network import topology
 from als.network.state import NetworkState, new_network
-from bridge.protocol.message_fields import Network
+from bridge.protocol.message_fields import NetworkFields
 
 _KINDS: Final[dict[int, Literal["none", "hockney", "sharing"]]] = {
     n.NONE: "none",
@@ -18,9 +18,9 @@ _KINDS: Final[dict[int, Literal["none", "hockney", "sharing"]]] = {
 _CODES: Final = {kind: code for code, kind in _KINDS.items()}
 
 
-def network_of(state: NetworkState, spec: str) -> Network:
+def network_of(state: NetworkState, spec: str) -> NetworkFields:
     """A network as messages have it, whose topology is written as ``spec``."""
-    return Network(
+    return NetworkFields(
         kind=_KINDS[state.kind],
         topology=spec,
         hosts=state.n_hosts,
@@ -36,7 +36,7 @@ def network_of(state: NetworkState, spec: str) -> Network:
 
 
 @functools.lru_cache(maxsize=8)
-def state_of(network: Network) -> NetworkState:
+def state_of(network: NetworkFields) -> NetworkState:
     """The network of a message, bit for bit. Raises InputError if there is no such topology, or it cannot have so many
     hosts."""
     made = topology(network.topology)

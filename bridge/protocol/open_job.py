@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bridge.protocol.message_fields import MAX_EDGES, MAX_HINTED, MAX_RESIZED, MAX_SCALED, Part
-from bridge.protocol.messages import Hello, Resume, Start
+from bridge.protocol.messages import Hello, Resume, SimulateJob
 from bridge.protocol.packing import unpack_float64, unpack_int32, unpack_int64
 from bridge.protocol.session import LocalProtocolError
 from bridge.protocol.tables import JobState
@@ -22,7 +22,7 @@ from traces.compiled import Array
 class OpenJob:
     """What is remembered about a job from its start to its last message."""
 
-    start: Start
+    start: SimulateJob
     cores: int
     now_ns: int
     promised_ns: int  # by the application
@@ -51,7 +51,7 @@ class OpenJob:
     loses: bool = False  # whether a core is, or may be, taken away: its tasks are begun again then, in further chunks
 
     @classmethod
-    def begin(cls, start: Start, hello: Hello) -> OpenJob:
+    def begin(cls, start: SimulateJob, hello: Hello) -> OpenJob:
         """The job of a start, for the application of a hello."""
         drawn = hello.tasks == "recipe"
         if (start.recipe is not None) != drawn or (start.tasks is None) != drawn:
@@ -170,7 +170,7 @@ def check_durations(name: str, column: bytes, cores: int) -> None:
         raise BrokenRule(f"{name} goes from {low} to {high}; allowed: 0 to {MAX_NS}")
 
 
-def _check_hosts(start: Start, cores: int) -> None:
+def _check_hosts(start: SimulateJob, cores: int) -> None:
     if (start.network is None) != (start.core_host is None):
         raise BrokenRule("core_host and network: one without the other; allowed: both, or neither")
     if start.network is None or start.core_host is None:
@@ -201,7 +201,7 @@ def _check_parts(parts: tuple[Part, ...], tasks: int | None, *, graphs: bool) ->
         raise BrokenRule(f"parts have {edges} edges; allowed: up to {MAX_EDGES}")
 
 
-def _check_hints(start: Start, cores: int) -> None:
+def _check_hints(start: SimulateJob, cores: int) -> None:
     if start.hints and not start.releases:
         raise BrokenRule(f"start has {len(start.hints)} hints and says releases = false; allowed: none")
     last, hinted = start.start_ns, 0
@@ -217,7 +217,7 @@ def _check_hints(start: Start, cores: int) -> None:
         raise BrokenRule(f"hints name {hinted} cores; allowed: up to {MAX_HINTED}")
 
 
-def _check_scales(start: Start, places: int) -> None:
+def _check_scales(start: SimulateJob, places: int) -> None:
     last, told = start.start_ns, 0
     for one in start.scales:
         at_least("at_ns of a scale", one.at_ns, last, "start_ns and the scale before,")
@@ -232,7 +232,7 @@ def _check_scales(start: Start, places: int) -> None:
         raise BrokenRule(f"scales name {told} cores; allowed: up to {MAX_SCALED}")
 
 
-def _check_resizes(start: Start, cores: int) -> int:
+def _check_resizes(start: SimulateJob, cores: int) -> int:
     """How many places more than at its start a job has at last."""
     if start.resizes is None:
         if start.resize_ns:
@@ -262,7 +262,7 @@ def _check_resizes(start: Start, cores: int) -> int:
     return places - cores
 
 
-def _check_wishes(start: Start) -> None:
+def _check_wishes(start: SimulateJob) -> None:
     if start.wishes is not None and start.resizes is None:
         raise BrokenRule("wishes, and resizes nil; allowed: nil, as its width never changes")
     if start.wishes is not None and start.wishes.least > start.wishes.most:
@@ -279,16 +279,16 @@ def _whole_places(name: str, column: bytes, what: str = "a resize") -> Array:
     return places
 
 
-def takes_away(message: Start | Resume) -> bool:
+def takes_away(message: SimulateJob | Resume) -> bool:
     return any(not change.speed_gflops for change in message.changes)
 
 
-def taken(message: Start | Resume) -> set[tuple[int, int]]:
+def taken(message: SimulateJob | Resume) -> set[tuple[int, int]]:
     """Instants at which cores are taken away, and which: an index within the job, or ``ALL_CORES``."""
     return {(change.at_ns, change.core) for change in message.changes if not change.speed_gflops}
 
 
-def check_orders(message: Start | Resume, now_ns: int, cores: int) -> None:
+def check_orders(message: SimulateJob | Resume, now_ns: int, cores: int) -> None:
     if message.until_ns is not None:
         at_least("until_ns", message.until_ns, now_ns, "now,")
     if message.stop_ns is not None:

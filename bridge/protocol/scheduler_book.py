@@ -102,7 +102,7 @@ class SchedulerBook(Book):
             )
         self.directs = said
 
-    def _judge_machine(self, message: m.Machine) -> None:
+    def _judge_machine(self, message: m.MachineDescription) -> None:
         together = sum(group.count * group.cores for group in message.hosts)
         if together != message.cores:
             raise BrokenRule(f"machine: {together} cores on its hosts; expected: {message.cores}")
@@ -271,7 +271,7 @@ class SchedulerBook(Book):
 #: The rule for each message, in addition to the table of the connection.
 _RULES: Final[dict[type[Message], Callable[[SchedulerBook, Any], None]]] = {
     m.SchedulerHello: SchedulerBook._judge_hello,
-    m.Machine: SchedulerBook._judge_machine,
+    m.MachineDescription: SchedulerBook._judge_machine,
     m.Submitted: SchedulerBook._judge_submit,
     **dict.fromkeys((m.Eligible, m.Expected, m.Ended), SchedulerBook._judge_job),
     **dict.fromkeys((m.Started, m.Released, m.Given), SchedulerBook._judge_placed),

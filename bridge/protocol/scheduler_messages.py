@@ -91,7 +91,7 @@ class WindowOfMachine(Map, frozen=True, kw_only=True):
     jobs: str
 
 
-class Machine(Message, frozen=True, kw_only=True):
+class MachineDescription(Message, frozen=True, kw_only=True, tag="machine"):
     """Bridge: once, after the welcome: what there is, and what the own batch level does by itself."""
 
     has_maps = True
@@ -217,7 +217,7 @@ class StartJob(Map, frozen=True, kw_only=True):
     cores: Intervals | None
 
 
-class Reject(Map, frozen=True, kw_only=True):
+class RejectedJob(Map, frozen=True, kw_only=True):
     """A job that is sent away."""
 
     job: Key
@@ -261,7 +261,7 @@ class Decided(Message, frozen=True, kw_only=True):
 
     decision: _Count
     start: Annotated[tuple[StartJob, ...], Meta(max_length=MAX_ANSWERS)]
-    reject: Annotated[tuple[Reject, ...], Meta(max_length=MAX_ANSWERS)]
+    reject: Annotated[tuple[RejectedJob, ...], Meta(max_length=MAX_ANSWERS)]
     wake_ns: Annotated[tuple[Instant, ...], Meta(max_length=MAX_WAKE_UPS)]
     scale: Annotated[tuple[ScaleJob, ...], Meta(max_length=MAX_ANSWERS)]
     end: Annotated[tuple[EndJob, ...], Meta(max_length=MAX_ANSWERS)]
@@ -276,7 +276,7 @@ class SchedulerFailed(Message, frozen=True, kw_only=True, tag="failed"):
     blame: Literal["user", "bridge", "scheduler"]
 
 
-class Quit(Message, frozen=True, kw_only=True):
+class SchedulerQuit(Message, frozen=True, kw_only=True, tag="quit"):
     """Bridge: the run has come to its end, or is given up."""
 
     complete: bool
@@ -286,7 +286,7 @@ class Quit(Message, frozen=True, kw_only=True):
 SCHEDULER_MESSAGES: Final = Vocabulary(
     SCHEDULER_TABLE,
     (
-        SchedulerHello, Welcome, GivenUp, Machine, Submitted, Eligible, Started, Expected, Released, Given, Ended,
-        Host, Decide, Decided, SchedulerFailed, Quit,
+        SchedulerHello, Welcome, GivenUp, MachineDescription, Submitted, Eligible, Started, Expected, Released, Given, Ended,
+        Host, Decide, Decided, SchedulerFailed, SchedulerQuit,
     ),
 )  # fmt: skip

@@ -10,7 +10,7 @@ import numpy as np
 
 from als.lengths.draw import length_cov
 from bridge.protocol.message_fields import EDGES_PER_FRAME, LENGTHS_PER_FRAME, Part
-from bridge.protocol.messages import Edges, Lengths, Records, Transfers
+from bridge.protocol.messages import EdgeSlice, Lengths, Records, Transfers
 from bridge.protocol.packing import pack_float64, pack_int32, unpack_float64, unpack_int32
 from bridge.protocol.session import ProtocolError
 from traces.compiled import Array
@@ -37,14 +37,14 @@ class TaskPayload:
         """The coefficient of variation of their lengths."""
         return float(length_cov(self.lengths, 0, len(self.lengths)))
 
-    def messages(self, job: int) -> Iterator[Lengths | Edges]:
+    def messages(self, job: int) -> Iterator[Lengths | EdgeSlice]:
         """What follows a start."""
         for first in range(0, len(self.lengths), LENGTHS_PER_FRAME):
             lengths = pack_float64(self.lengths[first : first + LENGTHS_PER_FRAME])
             yield Lengths(job=job, first=first, length_gflop=lengths)
         for first in range(0, len(self.source), EDGES_PER_FRAME):
             some = slice(first, first + EDGES_PER_FRAME)
-            yield Edges(
+            yield EdgeSlice(
                 job=job,
                 first=first,
                 source=pack_int32(self.source[some]),

@@ -11,7 +11,7 @@ from bls.constraints.advance_reservations import Windows
 from bls.constraints.dependencies import Dependencies
 from bls.options import DEPENDENCIES
 from bls.workloads.workload import Workload
-from bridge.replay.book import Book
+from bridge.replay.book import ReplayedRows
 from traces.base.errors import InputError
 from traces.compiled import Array
 
@@ -59,7 +59,7 @@ class Agenda:
             if instant >= now_ns:
                 self.push(instant, WITHDRAWN, job)
 
-    def forget_past(self, book: Book) -> None:
+    def forget_past(self, book: ReplayedRows) -> None:
         """What is next is not of a job that is over, nor the withdrawal of one that runs."""
         state, start = book.columns.state, book.columns.start_ns
         while self._heap:

@@ -11,10 +11,10 @@ import numpy as np
 from bls.constraints.advance_reservations import Windows
 from bls.machine.platform import Platform
 from bls.options import WINDOWS
-from bridge.replay.book import Book
-from bridge.replay.controller import Controller, Refused
+from bridge.replay.book import ReplayedRows
+from bridge.replay.controller import Controller, SlurmRefused
 from bridge.replay.host_names import compressed
-from bridge.replay.messages import Launch
+from bridge.replay.messages import SlurmLaunch
 from bridge.replay.trace.submissions import Submissions
 from bridge.scenarios.ready import ReadyScenario
 from traces.base.errors import InputError, PeerError
@@ -61,7 +61,7 @@ _MINUTE_NS = 60 * NS_PER_S
 class Asking:
     """Requests of a replay (``native/requests.c``)."""
 
-    def __init__(self, scenario: ReadyScenario, controller: Controller, book: Book, asked: Submissions) -> None:
+    def __init__(self, scenario: ReadyScenario, controller: Controller, book: ReplayedRows, asked: Submissions) -> None:
         self._workload, self._constraints, self._platform = scenario.workload, scenario.constraints, scenario.platform
         self._requeue = int(scenario.options.batch.on_failure == "requeue")
         self._controller, self._book, self._asked = controller, book, asked
@@ -79,25 +79,27 @@ class Asking:
         fields = [*self._fields(row), *more]
         try:
             return self._controller.request("submit", *fields)
-        except Refused as why:
+        except SlurmRefused as why:
             minutes = next(word[8:] for word in fields if word.startswith("minutes="))
             cores = self._workload.cores[row]
             raise InputError(
                 f"Slurm does not take job {self._book.job(row)}, {cores} cores for {minutes} min: {why}"
             ) from None
 
-    def allocate(self, row: int, longer_ns: int) -> Launch:
+    def allocate(self, row: int, longer_ns: int) -> SlurmLaunch:
         """Start a job then and there: on the nodes where it has run, where they are known and free; its limit is
         longer. Raises InputError if there are no cores for it."""
         fields, nodes = self._fields(row, longer_ns), self._asked.nodes[row]
         for choice in [[f"on={nodes}"], []] if nodes else [[]]:
             try:
                 number, names, groups = self._controller.words("allocate", *fields, *choice)
-            except Refused as refused:
+            except SlurmRefused as refused:
                 why = str(refused)
                 continue
             counts = [group.split("x") for group in groups.split(",")]
-            return Launch(int(number), names, tuple(int(each) for each, times in counts for _ in range(int(times))))
+            return SlurmLaunch(
+                int(number), names, tuple(int(each) for each, times in counts for _ in range(int(times)))
+            )
         cores = self._workload.cores[row]
         raise InputError(
             f"Slurm does not start job {self._book.job(row)}, which runs already by the log, on {cores} cores: {why}"
@@ -107,7 +109,7 @@ class Asking:
         """Ask for something that becomes of a job, which Slurm is to do. Raises PeerError if it does not."""
         try:
             self._controller.request(what, self._book.number[row], *more)
-        except Refused as why:
+        except SlurmRefused as why:
             raise PeerError(f"Slurm does not {what} job {self._book.job(row)}: {why}") from None
 
     def why_not(self, row: int) -> str:
@@ -116,7 +118,7 @@ class Asking:
             return "it was not submitted, as the job that it waits for was not"
         try:
             self._controller.request("why", self._book.number[row])
-        except Refused as why:
+        except SlurmRefused as why:
             return str(why)
         return "no reason"
 
@@ -125,7 +127,7 @@ class Asking:
         Slurm does not believe it."""
         try:
             self._controller.request("node", name, state, "by the trace")
-        except Refused as why:
+        except SlurmRefused as why:
             raise PeerError(f"Slurm does not change the state of node {name}: {why}") from None
 
     def make_windows(self, nodes: Sequence[str], origin_ns: int) -> None:
@@ -135,5 +137,5 @@ class Asking:
         for line in reservation_lines(self._constraints.windows, self._platform, nodes, origin_ns):
             try:
                 self._controller.request(*line)
-            except Refused as why:
+            except SlurmRefused as why:
                 raise InputError(f"{WINDOWS}: Slurm does not make the reservation of {line[4]}: {why}") from None

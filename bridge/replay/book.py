@@ -13,20 +13,20 @@ import numpy as np
 from bls.running_jobs import JobColumns
 from bls.workloads.workload import Workload
 from bridge.replay.host_names import expanded
-from bridge.replay.messages import Launch
+from bridge.replay.messages import SlurmLaunch
 from traces.base.errors import PeerError
 from traces.compiled import Array
 from traces.lifecycle import Ending, Reason
 
 
-class Cores:
+class FreeCores:
     """The cores of a machine, and which of them are free; host h has ``first_core[h]`` up to ``first_core[h + 1]``."""
 
     def __init__(self, first_core: Array) -> None:
         self._first = first_core
         self._free = np.ones(int(first_core[-1]), bool)
 
-    def take(self, launch: Launch, host: Mapping[str, int], who: str) -> list[tuple[int, int]]:
+    def take(self, launch: SlurmLaunch, host: Mapping[str, int], who: str) -> list[tuple[int, int]]:
         """The cores of a job that starts: half-open intervals, ascending. Raises PeerError if there are none; ``who``
         is the job."""
         names = expanded(launch.nodes)
@@ -64,7 +64,7 @@ def _intervals(cores: list[int]) -> list[tuple[int, int]]:
 _STARTED = re.compile(r"(sched/backfill: _start_job: Started|sched: Allocate) JobId=(\d+)")
 
 
-class Book:
+class ReplayedRows:
     """The rows of jobs; the first ones are those of the workload, and the others later attempts.
 
     - ``first_core``: ndarray of int64, host h has the cores ``first_core[h]`` up to ``first_core[h + 1]``.
@@ -74,7 +74,7 @@ class Book:
     def __init__(self, workload: Workload, first_core: Array, host: Mapping[str, int]) -> None:
         n = len(workload)
         self._workload, self._host, self._first = workload, host, first_core
-        self._cores = Cores(first_core)
+        self._cores = FreeCores(first_core)
         zeros = np.zeros(n, np.int64)
         self.columns = JobColumns(
             origin=np.arange(n),
@@ -122,7 +122,7 @@ class Book:
         self.row_of[number], self.number[row] = row, number
         self.waiting += 1
 
-    def start(self, row: int, launch: Launch, now_ns: int, *, preset: bool = False) -> None:
+    def start(self, row: int, launch: SlurmLaunch, now_ns: int, *, preset: bool = False) -> None:
         """Slurm has started a job. Raises PeerError if its cores are not free."""
         self.held[row] = self._cores.take(launch, self._host, f"job {self.job(row)}")
         self.columns.start_ns[row] = now_ns

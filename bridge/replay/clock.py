@@ -125,7 +125,7 @@ class Clock:
         return ctypes.addressof(self._shared)
 
 
-class Pace(NamedTuple):
+class ClockPace(NamedTuple):
     """How the clock goes."""
 
     origin_ns: int  # the date of the workload's time 0

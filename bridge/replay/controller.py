@@ -17,7 +17,7 @@ from typing import IO
 from bridge.replay.clock import NEVER, Clock
 from bridge.replay.configuration import HERE
 from bridge.replay.installed import Slurm
-from bridge.replay.messages import MessageError, whole_messages
+from bridge.replay.messages import SlurmMessageError, whole_messages
 from bridge.replay.nodes import NodeController, connected, listening
 from traces.base.errors import InputError, PeerError
 
@@ -40,7 +40,7 @@ _WHO_KILLS = {
 _DAMAGED = "the program that speaks through libslurm has ended, or does not listen; Slurm may be damaged"
 
 
-class Refused(Exception):
+class SlurmRefused(Exception):
     """Slurm does not do what it was asked for, and says why."""
 
 
@@ -148,7 +148,7 @@ class Controller:
             answered = self._nodes.serve()
             self._touched = answered > 0 or self._nodes.spoken_to
             return answered > 0
-        except MessageError as error:
+        except SlurmMessageError as error:
             raise self._fault(f"has sent what is not understood: {error}") from None
 
     def settle(self) -> None:
@@ -261,7 +261,7 @@ class Controller:
                 if kind != "error":
                     raise PeerError(_DAMAGED)
                 self._check_running(0.0)
-                raise Refused(rest.partition(" ")[2])
+                raise SlurmRefused(rest.partition(" ")[2])
             if self._listener.fileno() in ready:
                 connection, _ = self._listener.accept()
                 with contextlib.closing(connection):

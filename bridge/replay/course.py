@@ -18,12 +18,12 @@ from bls.options import MAX_ATTEMPTS
 from bridge.replay.agenda import DRAIN, END, LOOK, NODE, SUBMIT, WITHDRAWN, Agenda, Dependents
 from bridge.replay.answers import Answers
 from bridge.replay.asking import Asking
-from bridge.replay.book import Book
-from bridge.replay.clock import NEVER, Clock, Pace
+from bridge.replay.book import ReplayedRows
+from bridge.replay.clock import NEVER, Clock, ClockPace
 from bridge.replay.configuration import Node
 from bridge.replay.controller import Controller
 from bridge.replay.installed import Slurm
-from bridge.replay.messages import Kind, Launch, answered_code, epilog_complete, registration
+from bridge.replay.messages import Kind, SlurmLaunch, answered_code, epilog_complete, registration
 from bridge.replay.nodes import Cleaning, Happenings, NodeController
 from bridge.replay.trace.node_states import NodeStates
 from bridge.replay.trace.submissions import Submissions
@@ -63,7 +63,7 @@ class Course:
         nodes: NodeController,
         known: Sequence[Node],
         slurm: Slurm,
-        pace: Pace,
+        pace: ClockPace,
         asked: Submissions,
     ) -> None:
         workload, constraints = scenario.workload, scenario.constraints
@@ -72,14 +72,14 @@ class Course:
         self._to_register: list[int] = list(range(len(known)))
         self._workload, self._controller, self._clock, self._pace = workload, controller, clock, pace
         host = {node.name: at for at, node in enumerate(known)}
-        self.book = Book(workload, scenario.platform.first_core, host)
+        self.book = ReplayedRows(workload, scenario.platform.first_core, host)
         self.answers = Answers(recorded=scenario.technique is None)
         self.states = NodeStates(constraints.outages)
         self._drains = NodeStates(None if constraints.outages is None else constraints.outages.drained)
         self._dependents = Dependents(constraints.dependencies)
         self._begin_ns = self._workload.earliest_ns
         self._ask = Asking(scenario, controller, self.book, asked)
-        self._early: list[Launch] = []  # of jobs of which Slurm has not told the number yet
+        self._early: list[SlurmLaunch] = []  # of jobs of which Slurm has not told the number yet
         self._cleaning = Cleaning(pace.cleanup_ns)
         # Jobs that may start only at an instant, which Slurm is to be told.
         self._put_off: deque[tuple[int, int]] = deque()
@@ -351,7 +351,7 @@ class Course:
         """Slurm wants a node to register."""
         self._to_register.append(node)
 
-    def launched(self, launch: Launch) -> None:
+    def launched(self, launch: SlurmLaunch) -> None:
         """Slurm starts a job."""
         row = self.book.row_of.get(launch.job)
         if row is None:
@@ -361,7 +361,7 @@ class Course:
             raise PeerError(f"Slurm starts job {self.book.job(row)} again; preemption is not known to a replay")
         self._note_start(row, launch, self.now_ns)
 
-    def _note_start(self, row: int, launch: Launch, start_ns: int, *, preset: bool = False) -> None:
+    def _note_start(self, row: int, launch: SlurmLaunch, start_ns: int, *, preset: bool = False) -> None:
         self.book.start(row, launch, start_ns, preset=preset)
         self._last_ns = self.now_ns
         self._cleaning.begin(launch.job, len(launch.cpus))

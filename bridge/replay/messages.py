@@ -44,11 +44,11 @@ class Kind(IntEnum):
     RESPONSE_SLURM_RC = 8001
 
 
-class MessageError(Exception):
+class SlurmMessageError(Exception):
     """A message that is not laid out as it should be."""
 
 
-class Reader:
+class FieldReader:
     """Takes fields off the front of a message."""
 
     def __init__(self, raw: bytes) -> None:
@@ -57,7 +57,7 @@ class Reader:
     def bytes(self, n: int) -> bytes:
         """So many bytes as they are."""
         if n > len(self._raw) - self._at:
-            raise MessageError(f"{n} bytes at {self._at} of {len(self._raw)}")
+            raise SlurmMessageError(f"{n} bytes at {self._at} of {len(self._raw)}")
         self._at += n
         return self._raw[self._at - n : self._at]
 
@@ -76,7 +76,7 @@ class Reader:
 
 
 @dataclass(frozen=True)
-class Launch:
+class SlurmLaunch:
     """A job that Slurm starts."""
 
     job: int  # Slurm's number of it
@@ -159,31 +159,31 @@ def whole_messages(received: bytearray) -> Iterator[bytes]:
     while len(received) >= 4:
         length = int.from_bytes(received[:4], "big")
         if length > _LONGEST:
-            raise MessageError(f"{length} bytes are too many")
+            raise SlurmMessageError(f"{length} bytes are too many")
         if len(received) < 4 + length:
             return
         yield bytes(received[4 : 4 + length])
         del received[: 4 + length]
 
 
-def opened(raw: bytes, version: int) -> tuple[int, Reader]:
+def opened(raw: bytes, version: int) -> tuple[int, FieldReader]:
     """A message's kind, and its body. Raises MessageError if it is of another release, or is not laid out as it should
     be."""
-    head = Reader(raw)
+    head = FieldReader(raw)
     found = head.number(2)
     if found != version:
-        raise MessageError(f"protocol {found >> 8}, not {version >> 8}")
+        raise SlurmMessageError(f"protocol {found >> 8}, not {version >> 8}")
     head.number(2)  # flags
     kind, length, forwards, returned = head.number(2), head.number(4), head.number(2), head.number(2)
     if forwards or returned:
-        raise MessageError("a message to be forwarded")
+        raise SlurmMessageError("a message to be forwarded")
     if head.number(2):  # the family of an address: of the first 22.05 releases, IPv4's or IPv6's
-        raise MessageError("a message with an address of its origin")
+        raise SlurmMessageError("a message with an address of its origin")
     plugin = head.number(4)
     if plugin != _AUTH_NONE:
-        raise MessageError(f"authentication by plug-in {plugin}, not auth/none")
+        raise SlurmMessageError(f"authentication by plug-in {plugin}, not auth/none")
     head.number(4), head.number(4), head.text()
-    body = Reader(head.bytes(length))
+    body = FieldReader(head.bytes(length))
     return kind, body
 
 
@@ -191,11 +191,11 @@ def answered_code(raw: bytes, version: int) -> int:
     """The code of an answer to what a node has said, with its length before it; 0 where all is well."""
     kind, body = opened(raw[4:], version)
     if kind != Kind.RESPONSE_SLURM_RC:
-        raise MessageError(f"an answer of kind {kind}")
+        raise SlurmMessageError(f"an answer of kind {kind}")
     return body.number(4)
 
 
-def launch_of(body: Reader) -> Launch:
+def launch_of(body: FieldReader) -> SlurmLaunch:
     """What is told of a job that starts."""
     job = body.number(4)
     body.bytes(4 + 4 + 4)  # the job of several parts that it is of; user, group
@@ -214,16 +214,16 @@ def launch_of(body: Reader) -> Launch:
     body.text(), body.text()  # aliases, binding
     names = body.text()
     if names is None:
-        raise MessageError(f"a launch of job {job} on no node")
-    return Launch(job, names, tuple(cpus))
+        raise SlurmMessageError(f"a launch of job {job} on no node")
+    return SlurmLaunch(job, names, tuple(cpus))
 
 
-def stopped_job(body: Reader) -> int:
+def stopped_job(body: FieldReader) -> int:
     """Of which job a termination is."""
     if body.number(1):
         return body.number(4)  # a credential, which begins with the job
     body.text()  # details
     body.bytes(4 + 4)  # exit codes
     if body.number(2):
-        raise MessageError("a termination with generic resources")
+        raise SlurmMessageError("a termination with generic resources")
     return body.number(4)

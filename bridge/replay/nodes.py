@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bridge.replay.messages import (
+    FieldReader,
     Kind,
-    Launch,
-    Reader,
+    SlurmLaunch,
     launch_of,
     opened,
     ping_answer,
@@ -87,7 +87,7 @@ def node_of(address: bytes | bytearray) -> int:
 class Happenings(NamedTuple):
     """Whom to tell what."""
 
-    launched: Callable[[Launch], None]  # Slurm starts a job
+    launched: Callable[[SlurmLaunch], None]  # Slurm starts a job
     # Slurm ends a job on a node, by its number, and with a message of this kind; returns whether the node says that
     # there is nothing left of it, and not that it will
     ended: Callable[[int, Kind, int], bool]
@@ -174,7 +174,7 @@ class NodeController:
         except ConnectionError:  # it does not wait for one
             return
 
-    def _said(self, kind: int, body: Reader, node: int) -> bytes:
+    def _said(self, kind: int, body: FieldReader, node: int) -> bytes:
         if kind == Kind.REQUEST_PING:
             return ping_answer(self._version)
         if kind == Kind.REQUEST_BATCH_JOB_LAUNCH:

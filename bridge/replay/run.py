@@ -16,7 +16,7 @@ from bridge.couplings import Applications, Watch
 from bridge.couplings.contract import nothing_done
 from bridge.options.declared import SLURM_SET
 from bridge.options.execution import Execution
-from bridge.replay.clock import Clock, Pace
+from bridge.replay.clock import Clock, ClockPace
 from bridge.replay.configuration import Configuration
 from bridge.replay.controller import Controller
 from bridge.replay.course import Course
@@ -145,7 +145,7 @@ def replay(
         with Controller(folder, slurm, clock, libraries, nodes) as controller:
             controller.begin()
             check_taken(folder / "slurmctld.log", found)
-            pace = Pace(origin_ns, settle_ns, cleanup_ns)
+            pace = ClockPace(origin_ns, settle_ns, cleanup_ns)
             course = Course(scenario, controller, clock, nodes, found.nodes, slurm, pace, asked)
             level = SlurmLevel(scenario, course)
             up_s = time.monotonic()

@@ -49,7 +49,7 @@ def listed(rows: list[list[str]], head: list[str]) -> str:
 _CARRIED = "application/x-twolevel-columns"
 
 
-class Part(Protocol):
+class PagePart(Protocol):
     """A part of a page."""
 
     def html(self) -> str:
@@ -62,7 +62,7 @@ class Section:
 
     name: str  # what links to it say, of letters
     title: str  # its heading
-    parts: Sequence[Part]
+    parts: Sequence[PagePart]
     about: str = ""  # a sentence below the heading; empty: none
     # what the section lacks, and how to get it: shown below ``about``, and on stderr when the page is written
     left_out: str = ""

@@ -16,7 +16,7 @@ from bridge.report.parts import (
     Explorer,
     Facts,
     Figures,
-    Part,
+    PagePart,
     Section,
     Table,
     Timeline,
@@ -252,9 +252,9 @@ def _lead(parts: RunParts, jobs: pd.DataFrame) -> list[str]:
     return [first, " ".join(sentences)] if sentences else [first]
 
 
-def _metrics(metrics: Mapping[str, Any]) -> list[Part]:
+def _metrics(metrics: Mapping[str, Any]) -> list[PagePart]:
     rows, figures = distributions({name: value for name, value in metrics.items() if _says_anything(value)})
-    parts: list[Part] = [AllMetrics(all_metrics(metrics))]
+    parts: list[PagePart] = [AllMetrics(all_metrics(metrics))]
     return [*parts, Distributions("Over jobs", rows, figures)] if rows else parts
 
 
@@ -285,10 +285,10 @@ def _figures(parts: RunParts) -> list[tuple[str, str]]:
     return found
 
 
-def _what(record: Mapping[str, Any], command: str | None) -> list[Part]:
+def _what(record: Mapping[str, Any], command: str | None) -> list[PagePart]:
     arguments = record.get("arguments") or {}
     again = command_again(arguments) if command is None else command
-    parts: list[Part] = [Command("To run it again:", again)] if again else []
+    parts: list[PagePart] = [Command("To run it again:", again)] if again else []
     workload = record.get("workload") or {}
     rejects = {name: count for name, count in (workload.get("rejects") or {}).items() if count}
     rows = [

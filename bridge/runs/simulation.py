@@ -204,7 +204,7 @@ def _notes(scenario: ReadyScenario, simulator: BatchSimulator, fair_start: bool)
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ResultRequest:
     """A run that is wanted, for the table of conflicts ``bridge.scenarios.conflicts.RUN``."""
 
     ready: ReadyScenario
@@ -280,7 +280,7 @@ def run(
     execution = execution or scenario.options.execution
     check_execution(execution)
     coupling_name = execution.coupling
-    Wanted(scenario, execution, keep_tasks, fair_start).check()
+    ResultRequest(scenario, execution, keep_tasks, fair_start).check()
     if keep_tasks and scenario.technique is not None and like is None:
         _check_memory(scenario)
     if coupling_name != "inline":
@@ -364,7 +364,7 @@ def simulate(
     Parameters
     ----------
     workload : Workload, str, Path or Scenario
-        As :class:`bridge.scenarios.scenario.Jobs` says; or all options at once, as a scenario.
+        As :class:`bridge.scenarios.scenario.JobSelection` says; or all options at once, as a scenario.
     platform : Platform, str or Path, optional
         As :class:`bridge.scenarios.scenario.Machine` says.
     observers : sequence of str, Observer or AdditionalData

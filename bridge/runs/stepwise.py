@@ -13,7 +13,7 @@ from bridge.couplings.inline import InlineRun
 from bridge.options.execution import Execution
 from bridge.runs.kernels import prepare_run
 from bridge.runs.result import Result
-from bridge.runs.simulation import Wanted, batch_simulator, result_of
+from bridge.runs.simulation import ResultRequest, batch_simulator, result_of
 from bridge.scenarios.ready import ReadyScenario
 from traces.base.errors import InputError
 from traces.base.ranges import whole
@@ -45,7 +45,7 @@ class Simulation:
     def __init__(self, scenario: ReadyScenario, *, keep_tasks: bool = True, drainable: bool = False) -> None:
         if scenario.technique is None:
             raise InputError("als: recorded: no application is simulated; allowed: a technique")
-        Wanted(scenario, Execution(), keep_tasks).check()
+        ResultRequest(scenario, Execution(), keep_tasks).check()
         if drainable:
             scenario = _with_drains(scenario)
         prepare_run(applications=True)

@@ -18,7 +18,7 @@ from bridge.scenarios.application import RECORDED
 from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.exporters.stored import stored_ledger
-from traces.ledger import JobRecords, Ledger, Machine, PassRecords, PowerRecords, TaskRecords, TransferRecords
+from traces.ledger import JobRecords, Ledger, MachineShape, PassRecords, PowerRecords, TaskRecords, TransferRecords
 from traces.ledger_tables import TASKS, TRANSFERS, stored_events
 from traces.tables import CUT_BECAUSE, read_jobs, read_power, read_rows
 
@@ -47,7 +47,7 @@ def ledger_of_results(folder: Path, *, tasks: bool = True) -> Ledger:
         raise InputError(f"{folder} has no jobs.parquet: it is not a result of twolevel run")
     frame = read_jobs(path)
     columns = {str(name): frame[name] for name in frame.columns}
-    ledger = stored_ledger(columns, Machine(_cluster(record), tuple(names), first_core))
+    ledger = stored_ledger(columns, MachineShape(_cluster(record), tuple(names), first_core))
     als = str((record.get("arguments") or {}).get("als", RECORDED))
     if als != RECORDED:
         labels, which = technique_labels(als, columns, len(frame))

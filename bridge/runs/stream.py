@@ -35,7 +35,7 @@ from bridge.watches import Pace
 from traces.base.memory import give_back_memory
 from traces.compiled import Array
 from traces.kernels.progress import working_s
-from traces.ledger import JobRecords, Ledger, Machine
+from traces.ledger import JobRecords, Ledger, MachineShape
 from traces.tables import (
     BEGIN,
     JOB_COLUMNS,
@@ -88,7 +88,7 @@ class _Jobs:
 class _InOrder:
     """Puts jobs that end in any order in that of the workload, and writes them, a row group at a time."""
 
-    def __init__(self, machine: Machine, writer: JobsWriter) -> None:
+    def __init__(self, machine: MachineShape, writer: JobsWriter) -> None:
         self._machine, self._writer = machine, writer
         self._waiting: list[_Jobs] = []  # for an earlier job that has not ended
         self._ready: list[_Jobs] = []
@@ -141,7 +141,7 @@ class _Span:
     counts only if a job starts later.
     """
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: MachineShape) -> None:
         self._machine = machine
         self.sums, self._tail = self._nothing(), self._nothing()
         self._waiting: list[tuple[Schedule, int, int, Allocations, Downtime]] = []

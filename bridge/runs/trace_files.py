@@ -13,11 +13,13 @@ from bridge.runs.tracing import TraceRequest, formats_of
 from traces.base.errors import InputError
 from traces.base.shared_options import PART_CORES
 from traces.base.time import MAX_NS, format_ns
-from traces.exporters.shown.part import Part
-from traces.ledger import Machine
+from traces.exporters.shown.part import Excerpt
+from traces.ledger import MachineShape
 
 
-def write_part(folder: Path, out: str, formats: str, detail: str, part: Part, say: Callable[[str], None]) -> list[Path]:
+def write_part(
+    folder: Path, out: str, formats: str, detail: str, part: Excerpt, say: Callable[[str], None]
+) -> list[Path]:
     """Write a part of a result as traces into a new folder; returned are the files that viewers are to open.
 
     ``say`` is called with a line for the user if there is something to say. Raises InputError if an option cannot be,
@@ -34,7 +36,7 @@ def write_part(folder: Path, out: str, formats: str, detail: str, part: Part, sa
     check_place(target, str(OUT))
     _refuse_archive(folder)
     first_core, names = hosts(folder)
-    machine = Machine("", tuple(names), first_core)
+    machine = MachineShape("", tuple(names), first_core)
     ledger = ledger_of_results(folder, tasks=request.needs_tasks(machine))
     if line := request.note(machine, f"add {PART_DETAIL:task} for all cores, trace cut {PART_CORES} for some"):
         say(line)

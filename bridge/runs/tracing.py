@@ -17,9 +17,9 @@ from traces.base.shared_options import PART_CORES, PART_JOBS
 from traces.base.time import MAX_NS, parse_duration_ns, parse_instant_ns
 from traces.compiled import Array
 from traces.exporters import WITH_ROWS, exporter
-from traces.exporters.shown.part import WHOLE, Part
+from traces.exporters.shown.part import WHOLE, Excerpt
 from traces.intervals import check_ends, parse_intervals
-from traces.ledger import Ledger, Machine
+from traces.ledger import Ledger, MachineShape
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,13 @@ class TraceRequest:
 
     formats: tuple[str, ...] = (TRACE_FORMATS.default,)
     detail: str = TRACE_DETAIL.default
-    part: Part = WHOLE
+    part: Excerpt = WHOLE
 
-    def needs_tasks(self, machine: Machine) -> bool:
+    def needs_tasks(self, machine: MachineShape) -> bool:
         """Whether records of tasks are needed for the traces of a run on this machine."""
         return any(self._detail(name, self._within(machine)) in ("chunk", "task") for name in self.formats)
 
-    def note(self, machine: Machine, instead: str) -> str | None:
+    def note(self, machine: MachineShape, instead: str) -> str | None:
         """Return a line if these traces, of a run on this machine, have no rows of cores although nobody said so.
         ``instead`` says how to have them."""
         machine = self._within(machine)
@@ -44,7 +44,7 @@ class TraceRequest:
         rows = "jobs and hosts" if "host" in details else "jobs"
         return f"trace: shows {rows} only, since few viewers open {machine.n_cores:,} rows of cores; {instead}"
 
-    def _detail(self, name: str, machine: Machine) -> str:
+    def _detail(self, name: str, machine: MachineShape) -> str:
         """Return the detail of this format for a trace of this machine."""
         if self.detail != TRACE_DETAIL.default:
             return self.detail
@@ -52,7 +52,7 @@ class TraceRequest:
 
         return automatic_detail(machine) if name in WITH_ROWS else "task"
 
-    def _within(self, machine: Machine) -> Machine:
+    def _within(self, machine: MachineShape) -> MachineShape:
         """Return the part of a machine that is shown."""
         from traces.exporters.shown.cut import cut_machine
 
@@ -95,7 +95,7 @@ def requested(options: TraceOptions) -> TraceRequest | None:
             if value:
                 raise InputError(f"{name}: no trace is written; allowed: with one")
         return None
-    request = TraceRequest(formats_of(options.trace, str(TRACE_FORMATS)), detail, Part(window, cores))
+    request = TraceRequest(formats_of(options.trace, str(TRACE_FORMATS)), detail, Excerpt(window, cores))
     request.check()
     return request
 
@@ -122,9 +122,9 @@ def formats_of(text: str, where: str) -> tuple[str, ...]:
     return names
 
 
-def part_of(window: str | None, cores: str | None, jobs: str | None, words: JobWords) -> Part:
+def part_of(window: str | None, cores: str | None, jobs: str | None, words: JobWords) -> Excerpt:
     """A part of a run; None is all of it, and ``words`` read what names jobs. Raises InputError if one cannot be."""
-    return Part(
+    return Excerpt(
         None if window is None else window_ns(window, str(PART_WINDOW)),
         None if cores is None else _intervals(cores, str(PART_CORES)),
         None if jobs is None else tuple(words.intervals(jobs, str(PART_JOBS))),

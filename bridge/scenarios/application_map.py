@@ -105,7 +105,7 @@ class Match:
 
 
 @dataclass(frozen=True)
-class Application:
+class MappedJobs:
     """Some jobs and what they compute.
 
     Attributes
@@ -151,7 +151,7 @@ class ApplicationMap:
     """
 
     source: str
-    applications: tuple[Application, ...]
+    applications: tuple[MappedJobs, ...]
     default: Program | None = None
     default_allowed: bool | None = None
     default_draws: Mapping[str, int] = field(default_factory=dict)
@@ -319,12 +319,12 @@ def parse_application_map(text: str, source: str) -> ApplicationMap:
     return ApplicationMap(source, applications, program, _allowed(default, where), _draws(default, where))
 
 
-def _application(table: Mapping[str, Any], path: str) -> Application:
+def _application(table: Mapping[str, Any], path: str) -> MappedJobs:
     if "name" not in table:
         raise InputError(f"{path}.name: missing; allowed: 1 to 100 printable characters")
     match = _match(table.get("match", {}), f"{path}.match")
     program = program_of(table, path, ("match", ALLOWED, *DRAWS))
-    return Application(program.name, match, program, _allowed(table, path), _draws(table, path))
+    return MappedJobs(program.name, match, program, _allowed(table, path), _draws(table, path))
 
 
 def _allowed(table: Mapping[str, Any], path: str) -> bool | None:

@@ -161,7 +161,7 @@ TYPED: Final[tuple[Row, ...]] = (
     _inline(d.SOCKET, "tcp"),
 )
 
-#: Of ``bridge.runs.simulation.Wanted``: a scenario that is ready, how it is executed, and what is wanted of it.
+#: Of ``bridge.runs.simulation.ResultRequest``: a scenario that is ready, how it is executed, and what is wanted of it.
 RUN: Final[tuple[Row, ...]] = (
     Conflict(
         first=str(d.ALS_COMMAND),

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Jobs:
+class JobSelection:
     """Where the jobs come from, and which of them.
 
     Attributes
@@ -96,7 +96,7 @@ class Scenario:
         If a part is none.
     """
 
-    workload: Jobs = part(Jobs)
+    workload: JobSelection = part(JobSelection)
     machine: Machine = part(Machine)
     batch: Batch = part(Batch)
     application: Application = part(Application)
@@ -106,8 +106,8 @@ class Scenario:
 
     def __post_init__(self) -> None:
         given: object = self.workload
-        if not isinstance(given, Jobs):
-            object.__setattr__(self, "workload", Jobs(given))  # type: ignore[arg-type]
+        if not isinstance(given, JobSelection):
+            object.__setattr__(self, "workload", JobSelection(given))  # type: ignore[arg-type]
         for name, kind in _PARTS.items():
             if not isinstance(given := getattr(self, name), kind):
                 raise InputError(f"{name}: {shown(given)}; allowed: a {kind.__name__}")

@@ -17,7 +17,7 @@ from bls.seen.news import AnyNews, JobEligible, JobEnded, JobStarted, JobSubmitt
 from bls.view import View
 from bridge.options.declared import BLS_TIMEOUT, SOCKET
 from bridge.protocol.scheduler_book import intervals
-from bridge.protocol.scheduler_messages import Decide, Decided, Quit, SchedulerFailed
+from bridge.protocol.scheduler_messages import Decide, Decided, SchedulerFailed, SchedulerQuit
 from bridge.protocol.session import ProtocolError
 from bridge.protocol.tables import ConnectionState
 from bridge.schedulers.line import Address, Interrupted, Line, Silence, meet
@@ -110,7 +110,7 @@ class ExternalScheduler:
         patience_s = 0.0 if unheard else _PARTING_S
         if line.session.state in (ConnectionState.TELLING, ConnectionState.DECIDING):
             with contextlib.suppress(TwolevelError):
-                line.tell(line.session.send(Quit(complete=error is None)), patience_s)
+                line.tell(line.session.send(SchedulerQuit(complete=error is None)), patience_s)
         line.hang_up()
         ended = process.wait(patience_s)
         how = self._close()

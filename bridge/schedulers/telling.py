@@ -30,7 +30,7 @@ from bridge.protocol.scheduler_messages import (
     Host,
     HostGroupOfMachine,
     How,
-    Machine,
+    MachineDescription,
     PartitionOfMachine,
     Released,
     Started,
@@ -45,10 +45,10 @@ def _column(intervals: Iterable[tuple[int, int]]) -> bytes:
     return pack_int32(list(chain.from_iterable(intervals)))
 
 
-def machine_of(view: View) -> Machine:
+def machine_of(view: View) -> MachineDescription:
     """What there is, before the first question."""
     platform, rules = view.platform, view.rules
-    return Machine(
+    return MachineDescription(
         cores=view.n_cores,
         hosts=tuple(
             HostGroupOfMachine(

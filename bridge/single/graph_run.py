@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from als.application import Application
+from als.application import ApplicationSimulator
 from als.engine.dag.parts import Edges
 from als.graphs.draw import DrawnGraph
 from als.graphs.order import index_edges, topological_order, upward_ranks
@@ -150,7 +150,7 @@ def simulate_graph(graph: TaskGraph | DrawnGraph, options: GraphOptions) -> Grap
     base = np.array(options.core_speed_gflops, np.float64)
     at_start = base * options.changing.factors(np.arange(len(base)), 0)
     try:
-        application = Application(
+        application = ApplicationSimulator(
             whole.gflop,
             at_start,
             phases=[options.part(whole.host, whole.core)],
@@ -215,7 +215,7 @@ def _check_places(where: str, graph: TaskGraph, options: GraphOptions) -> None:
         )
 
 
-def _result(graph: TaskGraph, options: GraphOptions, application: Application, at_start: Array) -> GraphResult:
+def _result(graph: TaskGraph, options: GraphOptions, application: ApplicationSimulator, at_start: Array) -> GraphResult:
     state, n = application.state, graph.n_tasks
     tasks: dict[str, Array | list[str]] = {
         "job_id": np.zeros(n, np.int64),
@@ -247,7 +247,7 @@ def _result(graph: TaskGraph, options: GraphOptions, application: Application, a
     )
 
 
-def _transfers(application: Application) -> dict[str, Array]:
+def _transfers(application: ApplicationSimulator) -> dict[str, Array]:
     state = application.state
     source, target, n_bytes, sent_ns, arrived_ns = arrived_transfers(state)
     n = len(source)

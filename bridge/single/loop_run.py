@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from als.application import Application
+from als.application import ApplicationSimulator
 from als.core_speeds import CoreSpeeds, core_speeds
 from als.lengths import LengthModel
 from als.lengths.draw import drawn, length_cov
@@ -130,7 +130,7 @@ def simulate_loop(lengths_gflop: Array, options: LoopOptions) -> LoopResult:
     base, speeds = np.array(options.core_speed_gflops, np.float64), options.changing
     all_lengths = np.tile(lengths, steps)
     at_start = base * speeds.factors(np.arange(len(base)), 0)
-    application = Application(
+    application = ApplicationSimulator(
         all_lengths,
         at_start,
         options.technique,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from als.application import Application
+from als.application import ApplicationSimulator
 from als.application_faults import lost_error
 from als.core_speeds import CoreSpeeds
 from als.network.master import message_ns
@@ -122,7 +122,7 @@ def one_job_ledger(
     transfers: TransferRecords | None = None,
 ) -> Ledger:
     """A loop or a graph as the only job of a machine of this name, for trace writers: job 0, which starts at 0."""
-    from traces.ledger import JobRecords, Ledger, Machine, TaskRecords
+    from traces.ledger import JobRecords, Ledger, MachineShape, TaskRecords
 
     n_tasks = len(tasks["task"])
     records = {name: np.array(tasks[name]) for name in ("start_ns", "end_ns", "core", "chunk", "length_gflop")}
@@ -137,7 +137,7 @@ def one_job_ledger(
         cov=np.array([metrics["cov"]]),
         allocation_first=np.array([0, 1]),
     )
-    machine = Machine(name, tuple(options.host_names), options.first_core)
+    machine = MachineShape(name, tuple(options.host_names), options.first_core)
     return Ledger(machine, jobs, TaskRecords(first=np.array([0, n_tasks]), **records), transfers)
 
 
@@ -153,7 +153,7 @@ def record_head(options: OwnCores, arguments: Mapping[str, Any], makespan_ns: in
     }
 
 
-def advance_to_end(application: Application, speeds: CoreSpeeds, base_gflops: Array) -> list[tuple[int, int]]:
+def advance_to_end(application: ApplicationSimulator, speeds: CoreSpeeds, base_gflops: Array) -> list[tuple[int, int]]:
     """Simulate an application that starts at 0 to its end, changing the speeds of its cores on the way.
 
     Returns list of (core, ns): when cores came back, or arrived late. Raises InputError if all cores are lost for good,

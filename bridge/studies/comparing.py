@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bridge.studies.input.run_options import BATCH_OPTION, OF_ENGINE, OF_SLURM, SLURM, column_name
 from bridge.studies.input.study_file import COMPARED
-from bridge.studies.study import Comparison, Study, option_column
+from bridge.studies.study import ComparedOption, Study, option_column
 from traces.base.errors import InputError
 from traces.statistics import MIN_SEEDS, paired_comparisons
 from traces.statistics.comparisons import combination_columns, option_columns
@@ -41,13 +41,13 @@ def why_no_comparison(study: Study) -> str:
     return ""
 
 
-def _all_of(study: Study, results: pd.DataFrame) -> list[Comparison]:
+def _all_of(study: Study, results: pd.DataFrame) -> list[ComparedOption]:
     if study.comparisons:
         return list(study.comparisons)
     metrics = tuple(name for name in COMPARED if name in results.columns)
     metrics = metrics or tuple(metric_names(results)[:3])
     first = study.cells[0]
-    return [Comparison(name, first.value(name), metrics) for name in study.varied]
+    return [ComparedOption(name, first.value(name), metrics) for name in study.varied]
 
 
 def compare_study(study: Study, results: pd.DataFrame, folder: Path) -> list[pd.DataFrame]:
@@ -79,7 +79,7 @@ def _in_place(rows: pd.DataFrame, others: pd.DataFrame, options: Sequence[str]) 
     return rows.drop(columns=names).merge(others[names].drop_duplicates(), how="cross")[list(rows.columns)]
 
 
-def base_of(study: Study, comparison: Comparison) -> object:
+def base_of(study: Study, comparison: ComparedOption) -> object:
     """What the others are compared with, as the tables have it."""
     cells = [cell for cell in study.cells if cell.value(comparison.option) == comparison.base]
     return option_column(cells[:1], comparison.option)[0]

@@ -102,7 +102,7 @@ def read_results(folder: Path) -> pd.DataFrame:
     return read_rows(folder / RESULTS, ("cell", "workload", "seed", "error"))
 
 
-class Part(NamedTuple):
+class FigureData(NamedTuple):
     """What one figure is drawn of."""
 
     name: str  # what the name of its file says, as ``W1-allocator=best-fit``; empty if there is one part only
@@ -133,15 +133,15 @@ def _has(frame: pd.DataFrame, metric: str) -> bool:
     return metric in frame.columns and bool(frame[metric].notna().any())
 
 
-def parts_of(study: Study, folder: Path, name: str, *, anew: bool = True) -> list[Part]:
+def parts_of(study: Study, folder: Path, name: str, *, anew: bool = True) -> list[FigureData]:
     """What a figure of a finished study is drawn of; ``anew``: not the comparisons that are written there, which others
     may be. Raises InputError if there are no results."""
     if name in OF_RESULTS:
-        return [Part(part.name, _two_levels(part), part.frame) for part in subsets(study, read_results(folder))]
+        return [FigureData(part.name, _two_levels(part), part.frame) for part in subsets(study, read_results(folder))]
     if name in KEPT_FIGURES:
         several = len(study.workloads) > 1
         return [
-            Part(short_word(workload) * several, f"{short_word(workload)}: all combinations", frame)
+            FigureData(short_word(workload) * several, f"{short_word(workload)}: all combinations", frame)
             for workload, frame in kept_frames(study, folder, name, read_results(folder))
         ]
     if name == "cost":
@@ -150,7 +150,7 @@ def parts_of(study: Study, folder: Path, name: str, *, anew: bool = True) -> lis
         if sizes.empty or sizes.max() < 2:  # of cells that have all failed there are none
             return []  # there is nothing to see it grow by
         costs = costs.assign(wall_s=costs["simulation_s"])
-        return [Part("", "", costs.assign(group=_groups(costs)))]
+        return [FigureData("", "", costs.assign(group=_groups(costs)))]
     found = compared(study, read_results(folder))[1] if anew else _written_comparisons(folder)
     if found is None:
         return []
@@ -168,7 +168,7 @@ def parts_of(study: Study, folder: Path, name: str, *, anew: bool = True) -> lis
         words = [f"{option} compared with {base.removesuffix('.0')}", *workload]
         names = [option, *[short_word(base)] * (bases[option] > 1), *map(short_word, workload)]
         drawn = rows.assign(**no_ratio) if (option, base) in as_differences else rows
-        parts.append(Part("-".join(names), ", ".join(words), drawn))
+        parts.append(FigureData("-".join(names), ", ".join(words), drawn))
     return parts
 
 

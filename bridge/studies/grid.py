@@ -22,7 +22,7 @@ from bridge.scenarios.companions import check_used
 from bridge.scenarios.machine import platform_for, warn_of_paper_machine
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Scenario
-from bridge.studies.executors.executor import Executor, Outcome, Prepared, Unit
+from bridge.studies.executors.executor import Executor, Prepared, Unit, UnitOutcome
 from bridge.studies.executors.local import Here, Workers
 from bridge.studies.replicates import check_shaken, given_replicates, of_windows, same_for_all_seeds
 from bridge.studies.replicates import replicate as replicate_jobs
@@ -106,7 +106,7 @@ class Grid:
             yield cell if alone else cell.without_applications()
 
 
-class Rows(list[Cell]):
+class GridRows(list[Cell]):
     """The rows of a grid, a list of dicts. In a notebook it shows itself. ``source``: the workload's, for titles."""
 
     def __init__(self, rows: Iterable[Cell] = (), source: str = "") -> None:
@@ -133,13 +133,13 @@ class Rows(list[Cell]):
     @property
     def plot(self) -> StudyPlots:
         """Its figures, those of a study that one workload allows: ``rows.plot.makespan()``."""
-        from bridge.studies.drawing import OF_RESULTS, Part
+        from bridge.studies.drawing import OF_RESULTS, FigureData
         from bridge.studies.plots import StudyPlots
 
         words = f"{self.source}: batch policy × technique"
 
-        def parts(name: str) -> list[Part]:
-            return [Part("", words, self.frame)] if name in OF_RESULTS else []
+        def parts(name: str) -> list[FigureData]:
+            return [FigureData("", words, self.frame)] if name in OF_RESULTS else []
 
         return StudyPlots(parts)
 
@@ -153,7 +153,7 @@ class Rows(list[Cell]):
         return str(self.frame._repr_html_())  # type: ignore[operator]
 
 
-def _failure(outcome: Outcome, options: Scenario) -> Exception:
+def _failure(outcome: UnitOutcome, options: Scenario) -> Exception:
     kind = InputError if outcome.code == InputError.exit_code else PluginError
     bls, als, variation = options.batch.decides, options.application.technique, options.application.variation
     place = f"bls {bls}, als {als}, variation {variation:g}, seed {options.seed}"
@@ -171,7 +171,7 @@ def run_grid(
     replicate: str | None = None,
     warmup: str | None = None,
     shake: str | None = None,
-) -> Rows:
+) -> GridRows:
     """Run every cell for every seed.
 
     Parameters
@@ -260,7 +260,7 @@ def run_grid(
                 break
             rows[place] = axes[place] | begin | outcome.metrics
             watch(len(rows), -1)
-    return Rows(_even([rows[place] for place in range(len(runs))]), Path(workload.source).name)
+    return GridRows(_even([rows[place] for place in range(len(runs))]), Path(workload.source).name)
 
 
 def _named(options: Scenario) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bridge.report.metric_texts import Metric, metric_of
 from bridge.report.page import Page
-from bridge.report.parts import Command, Explorer, Facts, Figures, Lines, Part, Section, Table, figure_address
+from bridge.report.parts import Command, Explorer, Facts, Figures, Lines, PagePart, Section, Table, figure_address
 from bridge.runs.again import path_word
 from bridge.runs.directory import read_record
 from bridge.studies.comparing import COMPARISONS, compared, metric_names, why_no_comparison
@@ -232,7 +232,7 @@ def _images(study: Study, folder: Path) -> Iterator[tuple[str, str]]:
         yield figure_address(STUDY_FIGURES[name](frame, words)), f"{name}: {words}" if words else name
 
 
-def _what(record: dict[str, Any], study: Study, folder: Path) -> list[Part]:
+def _what(record: dict[str, Any], study: Study, folder: Path) -> list[PagePart]:
     versions = record.get("versions") or {}
     inputs = record.get("inputs") or {}
     return [

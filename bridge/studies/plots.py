@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bridge.studies.drawing import Part
+    from bridge.studies.drawing import FigureData
     from traces.figures.drawing.canvas import Figure
 
 
@@ -27,7 +27,7 @@ class StudyPlots:
     ``title`` is written above. Raises InputError if the results do not allow the figure, or the part is none of them.
     """
 
-    def __init__(self, parts: Callable[[str], Sequence[Part]]) -> None:
+    def __init__(self, parts: Callable[[str], Sequence[FigureData]]) -> None:
         self._parts = parts
 
     makespan = _figure("makespan", "The makespan of every combination at each variation, and how far above the lowest.")

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from bridge.options.declared import OUT
 from bridge.scratch import scratch_folder
-from bridge.studies.executors.executor import Executor, Needs
+from bridge.studies.executors.executor import Executor, WorkSummary
 from bridge.studies.preparing import find_inputs
 from bridge.studies.results import RESULTS
-from bridge.studies.run_study import Watch, run_study
+from bridge.studies.run_study import StudyWatch, run_study
 from bridge.studies.study import Study
 from bridge.studies.study_record import StudyRecord, read_study_record
 from traces.base.errors import InputError, shown_path
@@ -53,10 +53,10 @@ class Repetition:
 def repeat_study(
     folder: Path,
     target: Path | None,
-    executor: Callable[[Study], Callable[[Needs], Executor]],
+    executor: Callable[[Study], Callable[[WorkSummary], Executor]],
     *,
     data: tuple[Path, ...] = (),
-    watch: Watch | None = None,
+    watch: StudyWatch | None = None,
 ) -> Repetition:
     """Run the study of a folder again and compare.
 

@@ -15,7 +15,7 @@ from bridge.options.declared import OUT
 from bridge.runs.directory import check_target, read_record
 from bridge.runs.ownership import CELL, is_ours, ours_in, remove_files
 from bridge.scenarios.application import RECORDED
-from bridge.studies.executors.executor import Executor, Needs, Outcome
+from bridge.studies.executors.executor import Executor, UnitOutcome, WorkSummary
 from bridge.studies.executors.local import local_executor
 from bridge.studies.input.run_options import BATCH_OPTION, SLURM
 from bridge.studies.journal import JOURNAL, Entry, Journal, is_journal
@@ -41,7 +41,7 @@ _ROW_BYTES = 4000
 _SHOWN = 5
 
 
-class Watch(Protocol):
+class StudyWatch(Protocol):
     """Notified how a study goes on."""
 
     def begin(self, total: int, kept: int) -> None:
@@ -122,10 +122,10 @@ class Report:
 def run_study(
     study: Study,
     folder: str | Path,
-    executor: Callable[[Needs], Executor] | None = None,
+    executor: Callable[[WorkSummary], Executor] | None = None,
     *,
     force: bool = False,
-    watch: Watch | None = None,
+    watch: StudyWatch | None = None,
     prepared: Callable[[Preparation], None] = lambda preparation: None,
 ) -> Report:
     """Do what is left of a study, and write its tables.
@@ -180,7 +180,7 @@ def run_study(
                 _check_room(folder, len(places) * _ROW_BYTES)
                 if watch is not None:
                     watch.begin(total, report.kept)
-                needs = Needs(
+                needs = WorkSummary(
                     len(places), needed_elsewhere(study, inputs), folder if study.keep or study.of_slurm else None
                 )
                 errors = _do(study, inputs, journal, folder, places, executor(needs), preparation, watch)
@@ -310,7 +310,7 @@ def _do(
     places: Sequence[int],
     executor: Executor,
     preparation: Preparation,
-    watch: Watch | None,
+    watch: StudyWatch | None,
 ) -> list[str]:
     n = len(study.seeds)
     errors: list[str] = []
@@ -348,6 +348,6 @@ def _size(folder: Path) -> int:
     return sum(os.stat(path).st_size for path in folder.rglob("*") if path.is_file())
 
 
-def _entry(outcome: Outcome, error: str, key: str, seed: int, every: bool) -> Entry:
+def _entry(outcome: UnitOutcome, error: str, key: str, seed: int, every: bool) -> Entry:
     took = (round(outcome.wall_s, 6), round(outcome.simulation_s, 6))
     return Entry(key, seed, outcome.metrics, every and not error, error, outcome.jobs, *took, outcome.worker)

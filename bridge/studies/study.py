@@ -99,7 +99,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ComparedOption:
     """An option whose values are compared with one of them."""
 
     option: str
@@ -154,7 +154,7 @@ class Study:
     seeds: tuple[int, ...]
     metrics: tuple[str, ...] | None
     keep: tuple[str, ...]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[ComparedOption, ...]
     folders: tuple[Path, ...]
     cluster: Mapping[str, Mapping[str, object]]
     text: str

@@ -24,7 +24,7 @@ from bridge.runs.shared_outcomes import all_completed, same_anywhere
 from bridge.runs.simulation import run
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Scenario
-from bridge.studies.executors.executor import Outcome, Prepared, Unit
+from bridge.studies.executors.executor import Prepared, Unit, UnitOutcome
 from traces.base.errors import RAISED_BY_PLUGINS, TwolevelError, one_of
 from traces.base.written_file import is_full_disk
 from traces.kernels.progress import spent_s, working_s
@@ -194,7 +194,7 @@ def check_metrics(names: Sequence[str], where: str) -> None:
             raise one_of("metric", name, known, where)
 
 
-def do_unit(unit: Unit, prepared: Prepared, like_runs: LikeRuns, worker: str = "") -> Outcome:
+def do_unit(unit: Unit, prepared: Prepared, like_runs: LikeRuns, worker: str = "") -> UnitOutcome:
     """Run a unit; whatever goes wrong is an outcome, too, but for an interrupt."""
     # Nobody is charged with what is compiled for the first cell that needs it: no estimate of what is left to do counts it.
     compiled_s = spent_s()
@@ -202,7 +202,7 @@ def do_unit(unit: Unit, prepared: Prepared, like_runs: LikeRuns, worker: str = "
     error, code, no_room = "", 0, False
     try:
         metrics, simulation_s = _run(unit, prepared, like_runs)
-        return Outcome(
+        return UnitOutcome(
             unit.place,
             metrics,
             jobs=len(prepared.workload),
@@ -218,7 +218,7 @@ def do_unit(unit: Unit, prepared: Prepared, like_runs: LikeRuns, worker: str = "
     except RAISED_BY_PLUGINS as fault:  # a plug-in may raise anything, and the other cells go on
         error, code = f"{type(fault).__name__}: {fault}", 1
         no_room = is_full_disk(fault)
-    return Outcome(
+    return UnitOutcome(
         unit.place,
         None,
         error=" ".join(error.split()) or "failed without a word",

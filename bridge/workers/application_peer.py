@@ -9,12 +9,12 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from als.application import Application
+from als.application import ApplicationSimulator
 from als.lengths.draw import length_cov
 from als.metrics.graphs import GRAPH_METRICS, arrived_transfers, measure_graph
 from als.network.state import NO_NETWORK
-from bridge.protocol.message_fields import ALL_CORES, MAX_WISHES, Change, Hint, Measurement, Resize, Scale
-from bridge.protocol.messages import Cancel, Failed, Outcome, Resume, Start, Suspended, Wish
+from bridge.protocol.message_fields import ALL_CORES, MAX_WISHES, Change, Hint, Measurement, Scale, WidthChange
+from bridge.protocol.messages import Cancel, Failed, Outcome, Resume, SimulateJob, Suspended, Wish
 from bridge.protocol.network_fields import state_of
 from bridge.protocol.packing import pack_int64, unpack_float64, unpack_int32, unpack_int64
 from bridge.protocol.vocabulary import Message
@@ -27,10 +27,10 @@ from traces.base.errors import RAISED_BY_PLUGINS, InputError, PluginError
 
 @dataclass
 class _Job:
-    start: Start
-    application: Application
+    start: SimulateJob
+    application: ApplicationSimulator
     hints: list[Hint]  # not yet heard, ascending
-    resizes: list[Resize]  # not yet made, ascending
+    resizes: list[WidthChange]  # not yet made, ascending
     scales: list[Scale]  # likewise
     changes: list[Change] = field(default_factory=list)  # not yet in force, ascending
 
@@ -52,22 +52,22 @@ class ApplicationPeer:
 
     def answers(self, order: Message) -> Iterator[Message]:
         """What to answer to an order, in order."""
-        if isinstance(order, Start | Resume):
+        if isinstance(order, SimulateJob | Resume):
             yield from self._answers(order)
         elif isinstance(order, Cancel):
             self._jobs.pop(order.job, None)
 
-    def plain_answers(self, start: Start) -> list[Message] | None:
+    def plain_answers(self, start: SimulateJob) -> list[Message] | None:
         """The answers to an order of a plain job (``bridge.workers.plain_jobs``); None if it is not one, or fails."""
         return self._plain.answers(start, self._drawing)
 
-    def _answers(self, order: Start | Resume) -> Iterator[Message]:
+    def _answers(self, order: SimulateJob | Resume) -> Iterator[Message]:
         try:
-            plain = self.plain_answers(order) if isinstance(order, Start) else None
+            plain = self.plain_answers(order) if isinstance(order, SimulateJob) else None
             if plain is not None:
                 yield from plain
                 return
-            job = self._begun(order) if isinstance(order, Start) else self._jobs[order.job]
+            job = self._begun(order) if isinstance(order, SimulateJob) else self._jobs[order.job]
             yield from self._run(job, list(order.changes), order.until_ns, order.stop_ns)
         except InputError as error:
             yield self._failed(order.job, str(error), "user")
@@ -80,14 +80,14 @@ class ApplicationPeer:
         self._jobs.pop(job, None)
         return Failed(job=job, reason=" ".join(reason.split())[:500], blame=blame)
 
-    def _begun(self, start: Start) -> _Job:
+    def _begun(self, start: SimulateJob) -> _Job:
         recipe = start.recipe
         assert recipe is not None  # the session holds the bridge to what our hello asks for
         speed = unpack_float64(start.core_speed_gflops)
         drawn = self._drawing.drawn(recipe, start.technique)
         resizes = start.resizes or ()
         places = [len(speed) - 1, *(int(unpack_int32(one.places).max(initial=0)) for one in resizes)]
-        application = Application(
+        application = ApplicationSimulator(
             drawn.lengths,
             speed,
             start_ns=start.start_ns,
@@ -132,7 +132,7 @@ class ApplicationPeer:
         wait for, then of speeds."""
         application = job.application
         while True:
-            lists: tuple[Sequence[Resize | Hint | Scale], ...] = (job.resizes, job.hints, job.scales)
+            lists: tuple[Sequence[WidthChange | Hint | Scale], ...] = (job.resizes, job.hints, job.scales)
             told = [(one[0].at_ns, place) for place, one in enumerate(lists) if one]
             if not told or (last is not None and min(told)[0] >= last):
                 return
@@ -205,11 +205,11 @@ class ApplicationPeer:
         )
 
 
-def _tells_releases(start: Start) -> bool:
+def _tells_releases(start: SimulateJob) -> bool:
     return start.releases or start.resizes is not None
 
 
-def _resize(application: Application, resize: Resize, cost_ns: int) -> None:
+def _resize(application: ApplicationSimulator, resize: WidthChange, cost_ns: int) -> None:
     """Let cores come to an application, and have it give up others, but for those that it has given up, and its last."""
     places = unpack_int32(resize.places).tolist()
     columns = unpack_float64(resize.speed_gflops).tolist(), unpack_int64(resize.latency_ns).tolist()
@@ -223,13 +223,13 @@ def _resize(application: Application, resize: Resize, cost_ns: int) -> None:
 
 def _not_before(job: _Job, now_ns: int, stop_ns: int | None) -> int:
     """What a suspended job can promise: the last of its cores to end a chunk, unless something is changed before."""
-    lists: tuple[Sequence[Change | Resize | Hint | Scale], ...] = (job.changes, job.resizes, job.hints, job.scales)
+    lists: tuple[Sequence[Change | WidthChange | Hint | Scale], ...] = (job.changes, job.resizes, job.hints, job.scales)
     told = [one[0].at_ns for one in lists if one]
     known = [at_ns for at_ns in (stop_ns, *told) if at_ns is not None]
     return max(now_ns, min([job.application.not_before_ns, *known]))
 
 
-def _measured(application: Application, start: Start) -> Measurement | None:
+def _measured(application: ApplicationSimulator, start: SimulateJob) -> Measurement | None:
     """What is measured of a job that has a graph."""
     if start.network is None:
         return None

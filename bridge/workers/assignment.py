@@ -8,33 +8,33 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bridge.protocol.message_fields import Change
-from bridge.protocol.messages import Hello, Outcome, Records, Start, Transfers, Wish
+from bridge.protocol.messages import Hello, Outcome, Records, SimulateJob, Transfers, Wish
 from bridge.protocol.task_payload import TaskPayload
 from bridge.workers.connection import Connection
 
 
 @dataclass(frozen=True)
-class Ahead:
+class CoreForecast:
     """What a worker knows of what will happen to a job's cores."""
 
     changes: tuple[Change, ...] = ()
     until_ns: int | None = None  # the instant up to which these are all; None: for good
 
 
-def nothing_ahead(now_ns: int) -> Ahead:
+def nothing_ahead(now_ns: int) -> CoreForecast:
     """Nothing happens to the cores."""
-    return Ahead()
+    return CoreForecast()
 
 
 @dataclass(frozen=True)
 class Order:
     """One job to simulate."""
 
-    start: Start  # what the worker is sent, with a recipe; ``job`` is the row in the workload
+    start: SimulateJob  # what the worker is sent, with a recipe; ``job`` is the row in the workload
     bound_ns: int  # an instant before which a worker that conserves work cannot end it
     job_number: int  # the workload's number, for messages
     payload: Callable[[], TaskPayload]  # draws the tasks, for a worker that asks for their lengths
-    next_changes: Callable[[int], Ahead] = nothing_ahead  # what is ahead of the job from an instant on
+    next_changes: Callable[[int], CoreForecast] = nothing_ahead  # what is ahead of the job from an instant on
     losses: int = 0  # how many processes that had this order were lost
 
     def again(self) -> Order:
@@ -43,7 +43,7 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Report:
+class JobReport:
     """What a worker reported of one job."""
 
     outcome: Outcome
@@ -128,7 +128,7 @@ class Assignment:
         return None
 
 
-def changed(start: Start, **changes: object) -> Start:
+def changed(start: SimulateJob, **changes: object) -> SimulateJob:
     """A start with some fields changed."""
     fields: dict[str, Any] = {name: getattr(start, name) for name in start.__struct_fields__}
-    return Start(**(fields | changes))
+    return SimulateJob(**(fields | changes))

@@ -21,7 +21,7 @@ class DrawnJob:
     """What a job computes."""
 
     lengths: Array  # float64 (N,), GFLOP of each task
-    phases: list[AnyScheduler | GraphPart | None]  # as ``als.application.Application`` takes them
+    phases: list[AnyScheduler | GraphPart | None]  # as ``als.application.ApplicationSimulator`` takes them
     part_tasks: Array | None = None  # int64 (I,) or None, how many tasks each part has; None: there is one
     edges: Edges | None = None  # of its graphs; None: there are none
 

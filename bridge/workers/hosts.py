@@ -35,7 +35,7 @@ _LATE_S: Final = 60.0
 
 
 @dataclass(frozen=True)
-class Wanted:
+class HostsRequest:
     """What a run says of other hosts."""
 
     listen: str  # where it listens, ``tls://HOST:PORT``
@@ -102,7 +102,7 @@ class Hosts:
     def __init__(
         self,
         owner: HostOwner,
-        wanted: Wanted,
+        wanted: HostsRequest,
         token: str,
         admit: Callable[[Hello], str | None],
         serve: Callable[[Hello, Connection], Awaitable[None]],

@@ -18,7 +18,7 @@ from bridge.protocol.messages import Failed, Hello, Outcome, Promise, Records, R
 from bridge.protocol.session import LocalProtocolError
 from bridge.protocol.task_payload import check_payload
 from bridge.protocol.vocabulary import Message
-from bridge.workers.assignment import Order, Report, Worker, changed
+from bridge.workers.assignment import JobReport, Order, Worker, changed
 from bridge.workers.connection import Connection
 from bridge.workers.places import Place
 from traces.base.errors import InputError, PeerError
@@ -50,7 +50,7 @@ class OutstandingJobs:
         self._failures: dict[int, int] = {}
         self._arrived = asyncio.Event()
         self.conserves_work = conserves_work
-        self.reports: dict[int, Report] = {}
+        self.reports: dict[int, JobReport] = {}
         self.promises: dict[int, int] = {}
         self.expected = 0
         self.failure: Exception | None = None
@@ -206,5 +206,5 @@ class OutstandingJobs:
         if payload is not None:
             total, cov = payload.total_gflop, payload.cov
         records, transfers = worker.records.pop(row, []), worker.transfers.pop(row, [])
-        self.reports[row] = Report(outcome, records, transfers, total, cov, worker.wishes.pop(row, []))
+        self.reports[row] = JobReport(outcome, records, transfers, total, cov, worker.wishes.pop(row, []))
         self._arrived.set()

@@ -13,7 +13,7 @@ from als.engine.status import FINISHED, STOPPED
 from als.plain_loops import PlainLoops, is_plain, run_loop
 from als.programs.tasks import normal_lengths
 from als.schedulers import AnyScheduler
-from bridge.protocol.messages import Outcome, Start
+from bridge.protocol.messages import Outcome, SimulateJob
 from bridge.protocol.vocabulary import Message
 from bridge.workers.drawn_job import Drawing
 from bridge.workers.slices import record_slices
@@ -27,8 +27,8 @@ class PlainJobs:
     def __init__(self) -> None:
         self._loops: dict[str, PlainLoops] = {}
 
-    def answers(self, start: Start, drawing: Drawing) -> list[Message] | None:
-        """The answers to an order; None if it is not plain, or fails: then an ``als.application.Application`` simulates it, or
+    def answers(self, start: SimulateJob, drawing: Drawing) -> list[Message] | None:
+        """The answers to an order; None if it is not plain, or fails: then an ``ApplicationSimulator`` simulates it, or
         says why it cannot."""
         recipe = start.recipe
         told = start.changes or start.hints or start.scales or start.resizes is not None or start.until_ns is not None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from bridge.protocol.application_book import ApplicationBook
 from bridge.protocol.framing import HEADER_BYTES, READ_AT_MOST, frame
-from bridge.protocol.messages import Quit, Start, Welcome, decode, encode
+from bridge.protocol.messages import Quit, SimulateJob, Welcome, decode, encode
 from bridge.protocol.session import Session
 from bridge.protocol.tables import Role
 from bridge.protocol.vocabulary import Message, MessageError
@@ -64,7 +64,7 @@ class PlainWorker:
                     return
                 if isinstance(message, Welcome):
                     welcome = heard[:stop]
-                elif isinstance(message, Start) and (answers := self._peer.plain_answers(message)) is not None:
+                elif isinstance(message, SimulateJob) and (answers := self._peer.plain_answers(message)) is not None:
                     _say(plug, *answers)
                 else:
                     self._hand_over(plug, hello, welcome, heard)

@@ -31,7 +31,7 @@ from bridge.workers.workforce import Workforce
 from traces.base.errors import InputError, at
 
 if TYPE_CHECKING:
-    from bridge.workers.hosts import Hosts, Wanted
+    from bridge.workers.hosts import Hosts, HostsRequest
 
 log = logging.getLogger("twolevel.bridge")
 
@@ -66,7 +66,7 @@ class Supervisor:
         program: str = "",
         *,
         needs: Needs,
-        hosts: Wanted | None = None,
+        hosts: HostsRequest | None = None,
     ) -> None:
         self._command = command
         self._socket = socket
@@ -145,7 +145,7 @@ class Supervisor:
         place = Place(name, self._launcher, Assignment(workers, self._depth), workers, alive, here=True)
         self._workforce.places.insert(0, place)
 
-    async def _open_hosts(self, wanted: Wanted) -> None:
+    async def _open_hosts(self, wanted: HostsRequest) -> None:
         from bridge.workers.hosts import Hosts  # it loads ssl's machinery, which runs on this host alone need not
 
         self._hosts = self._workforce.hosts = Hosts(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from bridge.protocol.application_book import ApplicationBook
 from bridge.protocol.message_fields import Change, Recipe
-from bridge.protocol.messages import PROTOCOL_VERSION, Hello, Quit, Resume, Start, Suspended, Welcome
+from bridge.protocol.messages import PROTOCOL_VERSION, Hello, Quit, Resume, SimulateJob, Suspended, Welcome
 from bridge.protocol.packing import pack_float64
 from bridge.protocol.session import Session
 from bridge.protocol.tables import Role
@@ -26,8 +26,8 @@ _S: Final = 10**9
 _LOOPS, _OTHERS = 20, 2
 
 
-def _start(job: int, technique: str, program: str, *, changes: bool) -> Start:
-    return Start(
+def _start(job: int, technique: str, program: str, *, changes: bool) -> SimulateJob:
+    return SimulateJob(
         job=job,
         attempt=0,
         start_ns=0,

@@ -21,7 +21,7 @@ from bridge.protocol.messages import (
     Quit,
     Records,
     Refused,
-    Start,
+    SimulateJob,
     Transfers,
     Welcome,
 )
@@ -134,7 +134,7 @@ async def go_on(connection: Connection | BlockingConnection, peer: Peer) -> None
 
 
 async def _answer(connection: Connection | BlockingConnection, peer: Peer, order: Message) -> None:
-    if isinstance(order, Start) and order.recipe is not None and order.recipe.n > _LONG_TASKS:
+    if isinstance(order, SimulateJob) and order.recipe is not None and order.recipe.n > _LONG_TASKS:
         connection.flush()
     for answer in peer.answers(order):
         connection.say(answer)

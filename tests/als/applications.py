@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from reference.application import AllLost, Ran, Resize, Run, TasksLeft, run
 from tables import table_rows
 
-from als.application import Application
+from als.application import ApplicationSimulator
 from als.engine.state import NEVER
 from als.techniques import TECHNIQUES, technique
 from traces.base.errors import InputError, PluginError
@@ -27,7 +27,9 @@ Hint = tuple[int, frozenset[int]]
 _ERRORS = {"sent every core away": "tasks left", "all cores are lost": "all lost"}
 
 
-def driven(application: Application, case: Any, pauses: Sequence[int] = (), *, until_stop: bool = False) -> str:
+def driven(
+    application: ApplicationSimulator, case: Any, pauses: Sequence[int] = (), *, until_stop: bool = False
+) -> str:
     """Run it to its end, or to its stop, with all that happens to it; "" or why it had no end.
 
     It is suspended at the pauses, too. ``until_stop``: it is also notified of the changes of speed at the stop.
@@ -70,7 +72,7 @@ def driven(application: Application, case: Any, pauses: Sequence[int] = (), *, u
     return ""
 
 
-def _resize(application: Application, decided: Resize[float]) -> None:
+def _resize(application: ApplicationSimulator, decided: Resize[float]) -> None:
     try:
         application.resize(decided.given, sorted(decided.taken), cost_ns=decided.cost)
     except InputError as error:
@@ -78,11 +80,11 @@ def _resize(application: Application, decided: Resize[float]) -> None:
             raise
 
 
-def released(application: Application) -> list[int | None]:
+def released(application: ApplicationSimulator) -> list[int | None]:
     return [None if at == NEVER else at for at in application.released_ns.tolist()]
 
 
-def ran(application: Application) -> Run:
+def ran(application: ApplicationSimulator) -> Run:
     state = application.state
     columns = (state.chunk, state.core, state.start_ns, state.end_ns)
     rows = zip(*(column.tolist() for column in columns), strict=True)
@@ -120,13 +122,13 @@ class Happening:
         """The engine's arguments for what the application computes, and on which cores."""
         raise NotImplementedError
 
-    def records(self, application: Application) -> Any:
+    def records(self, application: ApplicationSimulator) -> Any:
         """The engine's records in the words of the reference."""
         return ran(application)
 
-    def application(self, *, keep_tasks: bool = True) -> Application:
+    def application(self, *, keep_tasks: bool = True) -> ApplicationSimulator:
         """The engine at the job's start."""
-        return Application(
+        return ApplicationSimulator(
             **self.work(),
             keep_tasks=keep_tasks,
             max_cores=len(self.work()["core_speed_gflops"]) + 12 if self.resizes else None,

@@ -18,7 +18,7 @@ from reference.graph_run import GraphRun, run_graph
 from reference.graph_ways import Plan
 from reference.sharing import Link, Network
 
-from als.application import Application
+from als.application import ApplicationSimulator
 from als.engine.dag.parts import GraphPart
 from als.network import NetworkState, SharingModel, network_model, network_state
 from als.planners import PLANNERS, planner
@@ -104,7 +104,7 @@ class GraphScenario(Happening):
         given = {"lengths_gflop": self.lengths, "core_speed_gflops": self.speeds, "core_host": self.core_host}
         return given | {"phases": [self.part()], "edges": edges_of(self.edges), "network": self.platform.state()}
 
-    def records(self, application: Application) -> GraphRun:
+    def records(self, application: ApplicationSimulator) -> GraphRun:
         return replace(graph_ran(application), released=released(application))
 
     def expected(self) -> GraphRun | str:

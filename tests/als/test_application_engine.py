@@ -16,7 +16,7 @@ from inside import code, column, number
 from pages import ROOT, section, table
 from tables import table_rows
 
-from als.application import Application
+from als.application import ApplicationSimulator
 from als.application_faults import lost_error
 from als.engine.dag.parts import Edges, GraphPart
 from als.engine.injected_changes import MOST_FRUITLESS
@@ -74,15 +74,15 @@ def is_message(caught: pytest.ExceptionInfo[InputError], words: str) -> bool:
 )
 def test_what_cannot_be_an_application(wrong: dict[str, Any], words: str) -> None:
     fit: dict[str, Any] = {"lengths_gflop": [1.0, 2.0], "core_speed_gflops": [1.0, 1.0], "technique": SS}
-    assert Application(**fit).advance()
+    assert ApplicationSimulator(**fit).advance()
     with pytest.raises(InputError) as caught:
-        Application(**(fit | wrong))
+        ApplicationSimulator(**(fit | wrong))
     assert is_message(caught, words)
 
 
 @pytest.mark.parametrize(("call", "arguments", "options", "message"), table_rows(__file__, "calls_that_are_refused"))
 def test_calls_that_are_refused(call: str, arguments: list[Any], options: dict[str, int], message: str) -> None:
-    application = Application([TEN] * 5, [1.0, 1.0], SS)
+    application = ApplicationSimulator([TEN] * 5, [1.0, 1.0], SS)
     application.advance(5)
     with pytest.raises(InputError) as caught:
         getattr(application, call)(*arguments, **options)
@@ -98,20 +98,22 @@ def test_calls_that_are_refused(call: str, arguments: list[Any], options: dict[s
 )
 @pytest.mark.parametrize("keep_tasks", [False, True])
 def test_the_end_of_time_is_an_error(work: float, start: int, overhead: int, keep_tasks: bool) -> None:
-    application = Application([work] * 2, [1.0], STATIC, start_ns=start, overhead_ns=overhead, keep_tasks=keep_tasks)
+    application = ApplicationSimulator(
+        [work] * 2, [1.0], STATIC, start_ns=start, overhead_ns=overhead, keep_tasks=keep_tasks
+    )
     with pytest.raises(InputError, match=f"would not end before the last simulated instant, {MAX_NS} ns"):
         application.advance()
 
 
 def test_what_is_just_within_the_limits() -> None:
     for application, end in (
-        (Application([1e-9], [1.0], SS, start_ns=MAX_NS - 2), MAX_NS - 1),
-        (Application([1.0], [1.0], SS, latency_ns=[10**12]), 2 * 10**12 + 10**9),
-        (Application([1.0], [1.0, 1.0], phases=[None]), 10**9),
+        (ApplicationSimulator([1e-9], [1.0], SS, start_ns=MAX_NS - 2), MAX_NS - 1),
+        (ApplicationSimulator([1.0], [1.0], SS, latency_ns=[10**12]), 2 * 10**12 + 10**9),
+        (ApplicationSimulator([1.0], [1.0, 1.0], phases=[None]), 10**9),
     ):
         assert application.advance()
         assert application.end_ns == end
-    slow = Application([1.0], [1.0], SS)
+    slow = ApplicationSimulator([1.0], [1.0], SS)
     slow.advance(1)
     with pytest.raises(InputError, match=f"would not end before the last simulated instant, {MAX_NS} ns"):
         slow.set_speed(1e-12)
@@ -145,19 +147,19 @@ def _one_each(n_tasks: int, n_cores: int, core: int, request: int, remaining: in
 )
 def test_an_impossible_answer_names_the_technique(kernel: Any, fault: str) -> None:
     mine = Technique("mine", kernel)
-    application = Application([1.0] * 5, [1.0, 1.0], mine)
+    application = ApplicationSimulator([1.0] * 5, [1.0, 1.0], mine)
     for _ in range(2):  # and it stays at fault
         with pytest.raises(PluginError) as caught:
             application.advance()
         assert str(caught.value) == f"application technique mine {fault}"
     with pytest.raises(PluginError, match=f"technique mine {fault}"):  # nor is another chosen instead
-        Application([1.0] * 5, [1.0, 1.0], Selection((mine, TECHNIQUES["gss"]))).advance()
+        ApplicationSimulator([1.0] * 5, [1.0, 1.0], Selection((mine, TECHNIQUES["gss"]))).advance()
 
 
 def test_what_is_no_technique_is_refused() -> None:
     fault = pytest.raises(PluginError, match=r"technique plain: .* use technique_kernel")
     with fault if jit_enabled() else nullcontext():  # in a debugger everything is plain
-        Application([1.0], [1.0], Technique("plain", lambda n, p, core, request, left, memo: 1))
+        ApplicationSimulator([1.0], [1.0], Technique("plain", lambda n, p, core, request, left, memo: 1))
     words = "technique plain: next_chunk takes 1 arguments; allowed: n_tasks, n_cores, core"
     with pytest.raises(InputError, match=words):
         Technique("plain", lambda *arguments: 1)
@@ -178,8 +180,10 @@ class Growing:
 def test_what_is_simulated_ahead_leaves_a_rule_in_python_alone(steps: int, every_ns: int) -> None:
     """It wins every time over one that takes a task for twenty times as long to hand out."""
     given = {"lengths_gflop": [NS * 4] * 40 * steps, "core_speed_gflops": [1.0, 1.0], "part_tasks": [40] * steps}
-    alone = Application(phases=[PythonTechnique(Growing)], overhead_ns=50, **given)
-    choosing = Application(phases=[Selection((PythonTechnique(Growing), SS), every_ns)], overhead_ns=50, **given)
+    alone = ApplicationSimulator(phases=[PythonTechnique(Growing)], overhead_ns=50, **given)
+    choosing = ApplicationSimulator(
+        phases=[Selection((PythonTechnique(Growing), SS), every_ns)], overhead_ns=50, **given
+    )
     assert alone.advance()
     assert choosing.advance()
     assert ran(choosing).tasks == ran(alone).tasks
@@ -190,7 +194,7 @@ def test_what_is_simulated_ahead_leaves_a_rule_in_python_alone(steps: int, every
 
 
 def test_a_job_that_waits_for_a_core_that_never_comes_says_so() -> None:
-    application = Application([TEN] * 3, [1.0], SS)
+    application = ApplicationSimulator([TEN] * 3, [1.0], SS)
     application.advance(15)
     application.set_speed(0.0)
     assert not application.advance(1000)
@@ -200,7 +204,7 @@ def test_a_job_that_waits_for_a_core_that_never_comes_says_so() -> None:
 
 def test_an_application_whose_cores_never_stay_for_a_task_ends_with_the_last_loss_of_many() -> None:
     """A task of 10 ns, and a core that is there for 5 ns at a time."""
-    application = Application([TEN], [1.0], SS)
+    application = ApplicationSimulator([TEN], [1.0], SS)
     column(application.state, "fruitless")[...] = MOST_FRUITLESS - 3  # so many times it was so
     for now in (5, 9):
         application.advance(now)
@@ -219,7 +223,7 @@ def test_an_application_whose_cores_never_stay_for_a_task_ends_with_the_last_los
 @pytest.mark.parametrize("by", [SS, GraphPart(SS), GraphPart(planner("heft"))], ids=["loop", "graph", "planned"])
 def test_the_last_core_stays(by: Any) -> None:
     """Core 1 is to leave; core 0 is lost for good meanwhile."""
-    application = Application([TEN] * 4, [1.0, 1.0], phases=[by])
+    application = ApplicationSimulator([TEN] * 4, [1.0, 1.0], phases=[by])
     application.advance(6)
     application.resize(taken=[1])
     application.lose(0)
@@ -231,7 +235,7 @@ def test_the_last_core_stays(by: Any) -> None:
 
 def test_scales_are_of_some_cores_and_of_those_that_come() -> None:
     """Core 1 runs at half its speed from 10 ns on; then all at a quarter, also the one that comes at 31 ns."""
-    application = Application([TEN] * 8, [1.0, 1.0], SS, max_cores=3)
+    application = ApplicationSimulator([TEN] * 8, [1.0, 1.0], SS, max_cores=3)
     application.advance(11)
     application.scale(0.5, [1], at_ns=10)
     application.advance(31)
@@ -252,7 +256,7 @@ def test_scales_at_many_instants_are_applied_in_one_step(seed: int) -> None:
     lengths = chance.integers(3, 40, tasks * n_cores) * TEN
     speed = chance.choice([1.0, 2.0, 3.0], n_cores)
     scheduler = TECHNIQUES[chance.choice(["static", "gss", "fac", "ss"])]
-    one, other = (Application(lengths, speed, scheduler, overhead_ns=3) for _ in range(2))
+    one, other = (ApplicationSimulator(lengths, speed, scheduler, overhead_ns=3) for _ in range(2))
     at = 0
     for round_ in range(4):
         at += int(chance.integers(1, 40))
@@ -282,7 +286,7 @@ def test_scales_at_many_instants_are_applied_in_one_step(seed: int) -> None:
 
 @pytest.mark.parametrize(("name", "concerns"), [("static", False), ("gss", False), ("awf-b", True)])
 def test_requests_concern_others_while_there_are_tasks_or_somebody_learns(name: str, concerns: bool) -> None:
-    application = Application([TEN] * 6, [1.0, 1.0], TECHNIQUES[name], overhead_ns=0)
+    application = ApplicationSimulator([TEN] * 6, [1.0, 1.0], TECHNIQUES[name], overhead_ns=0)
     assert hands_out(application.state, 0)  # no core has any task yet
     while column(application.state, "taken")[:6].min() == 0:
         application.advance(application.now_ns + 1)
@@ -291,7 +295,7 @@ def test_requests_concern_others_while_there_are_tasks_or_somebody_learns(name: 
 
 
 def test_a_technique_is_told_no_moments_where_no_task_is_left() -> None:
-    application = Application([TEN] * 2, [1.0, 1.0], TECHNIQUES["fac-mu-sigma"], overhead_ns=0)
+    application = ApplicationSimulator([TEN] * 2, [1.0, 1.0], TECHNIQUES["fac-mu-sigma"], overhead_ns=0)
     while number(application.state, "n_left") > 0:
         application.advance(application.now_ns + 1)
     told = column(application.state, "facts").tolist()
@@ -300,14 +304,14 @@ def test_a_technique_is_told_no_moments_where_no_task_is_left() -> None:
 
 
 def test_tasks_that_have_places_have_no_other_width() -> None:
-    application = Application([TEN] * 2, [1.0, 1.0], phases=[GraphPart(MAPPED, core=np.zeros(2, np.int64))])
+    application = ApplicationSimulator([TEN] * 2, [1.0, 1.0], phases=[GraphPart(MAPPED, core=np.zeros(2, np.int64))])
     with pytest.raises(InputError, match="resize: a graph whose tasks have hosts or cores of their own, mapped"):
         application.resize(taken=[0])
 
 
 def _loop() -> ApplicationState:
     # Four cores in the middle of a loop; one was lost, and what it had was put back.
-    application = Application(np.arange(1.0, 41.0), [1.0, 1.0, 1.0, 1.0], TECHNIQUES["gss"])
+    application = ApplicationSimulator(np.arange(1.0, 41.0), [1.0, 1.0, 1.0, 1.0], TECHNIQUES["gss"])
     application.advance(9_000_000_000)
     application.set_speed(0.0, 2)
     return application.state
@@ -319,7 +323,9 @@ def _graph() -> ApplicationState:
     target = 6 + (source + np.tile([0, 1], 6)) % 6
     target = target[np.lexsort((target, source))]
     edges = Edges(np.array([0, 12]), source, target, np.zeros(12))
-    application = Application(np.arange(1.0, 13.0), [1.0, 1.0, 1.0], phases=[GraphPart(TECHNIQUES["ss"])], edges=edges)
+    application = ApplicationSimulator(
+        np.arange(1.0, 13.0), [1.0, 1.0, 1.0], phases=[GraphPart(TECHNIQUES["ss"])], edges=edges
+    )
     application.advance(8_000_000_000)
     return application.state
 
@@ -421,7 +427,7 @@ def test_a_planted_fault_is_found(make: Callable[[], ApplicationState], fault: t
 
 
 def test_an_application_is_checked_between_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    application = Application(np.ones(20), [1.0, 1.0], TECHNIQUES["ss"])
+    application = ApplicationSimulator(np.ones(20), [1.0, 1.0], TECHNIQUES["ss"])
     application.checks = 2
     checked: list[int] = []
     monkeypatch.setattr("als.engine.validation.validate", lambda state: checked.append(number(state, "now_ns")))
@@ -520,7 +526,7 @@ def test_the_page_defines_every_metric() -> None:
 
 def test_a_graph_after_a_loop_is_planned_for_the_cores_that_stay() -> None:
     phases = [SS, planner("heft")]
-    application = Application([TEN] * 8, [1.0, 1.0], phases=phases, part_tasks=[4, 4], max_cores=3)
+    application = ApplicationSimulator([TEN] * 8, [1.0, 1.0], phases=phases, part_tasks=[4, 4], max_cores=3)
     application.advance(6)
     application.resize([(7, 1.0, 0)], [1])
     assert application.advance()

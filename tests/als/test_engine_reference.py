@@ -11,7 +11,7 @@ from applications import NAMES, Scenario, crowded, driven, pauses, ran, scenario
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from als.application import Application
+from als.application import ApplicationSimulator
 from als.engine.state import NEVER
 
 pytestmark = pytest.mark.whole
@@ -106,7 +106,7 @@ def test_no_core_is_used_after_its_release(case: Scenario, instants: list[int]) 
         never_used_again(application)
 
 
-def never_used_again(application: Application) -> None:
+def never_used_again(application: ApplicationSimulator) -> None:
     """No task runs on a core that was released, and the last to work is none of them."""
     state, at = application.state, application.released_ns
     ran_at_all = state.core >= 0

@@ -19,7 +19,7 @@ from reference.planning import RULES, related, upward_ranks
 from refusing import refusals
 from test_planners import order_of
 
-from als.application import Application
+from als.application import ApplicationSimulator
 from als.engine.dag.parts import Edges, GraphPart
 from als.metrics.graphs import GRAPH_METRICS, measure_graph
 from als.network import network_model, network_state
@@ -52,12 +52,14 @@ class Part:
         return None if self.scheduler is None else technique(self.scheduler)
 
 
-def application(machine: GraphScenario, parts: Sequence[Part], speeds: Sequence[float], start: int) -> Application:
+def application(
+    machine: GraphScenario, parts: Sequence[Part], speeds: Sequence[float], start: int
+) -> ApplicationSimulator:
     """These parts on the scenario's machine."""
     edges = [edges_of(part.edges) for part in parts]
     first = np.cumsum([0, *(len(part.edges) for part in parts)])
     columns = [np.concatenate([getattr(one, name) for one in edges]) for name in ("source", "target", "bytes")]
-    return Application(
+    return ApplicationSimulator(
         [gflop for part in parts for gflop in part.lengths],
         speeds,
         phases=[part.kind(machine) for part in parts],
@@ -90,7 +92,7 @@ def part(draw: st.DrawFn, machine: GraphScenario) -> Part:
 
 def alone(
     machine: GraphScenario, one: Part, speeds: list[float], start: int, stop: int | None
-) -> tuple[Application, int]:
+) -> tuple[ApplicationSimulator, int]:
     """A part, and a serial one behind it, up to where that begins or to the stop; and when that is.
 
     ``speeds`` become what they are then.
@@ -152,7 +154,7 @@ def test_a_part_is_as_if_alone_from_where_it_begins(
         reject()  # all cores are lost
 
 
-def compare(machine: GraphScenario, parts: list[Part], whole: Application, stop: int | None) -> None:
+def compare(machine: GraphScenario, parts: list[Part], whole: ApplicationSimulator, stop: int | None) -> None:
     state, speeds, start = whole.state, list(machine.speeds), machine.start
     task = edge = chunks = ran = busy = waited = 0
     over = False
@@ -199,9 +201,9 @@ def edges(*pairs: tuple[int, int], first: tuple[int, ...] | None = None, n_bytes
     )
 
 
-def small_application(n: int = 4, cores: int = 2, **given: Any) -> Application:
+def small_application(n: int = 4, cores: int = 2, **given: Any) -> ApplicationSimulator:
     """``n`` tasks of 1 GFLOP on cores of 1 GFLOP/s."""
-    return Application([1.0] * n, [1.0] * cores, **{"phases": [GraphPart(SS)]} | given)
+    return ApplicationSimulator([1.0] * n, [1.0] * cores, **{"phases": [GraphPart(SS)]} | given)
 
 
 @pytest.mark.parametrize("scheduler", [SS, PLANNERS["heft"]], ids=lambda one: one.name)
@@ -314,7 +316,7 @@ def against_the_edges() -> object:
 
 
 def endless() -> object:
-    return Application([1.0, 1e12, 2.0], [1e-6], phases=[GraphPart(SS)], edges=edges((0, 1))).advance()
+    return ApplicationSimulator([1.0, 1e12, 2.0], [1e-6], phases=[GraphPart(SS)], edges=edges((0, 1))).advance()
 
 
 def narrower_on_a_network() -> object:

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from reference.chunk_rules import Bold, sizes
 from tables import table_rows, table_text
 
-from als.application import Application
+from als.application import ApplicationSimulator
 from als.chunk_sequence import chunk_sequence
 from als.lengths import LengthModel, length_kernel, lengths
 from als.lengths import trial as length_trial
@@ -237,7 +237,7 @@ def test_chunks(tasks: str, cores: str, name: str, expected: str) -> None:
 
 def chunks(name: str, n: int, steps: int = 1, overhead_ns: int = 0) -> list[list[tuple[int, int]]]:
     """Run loops of tasks of a second on the unequal cores: the core and the size of each chunk of each step, in order."""
-    application = Application(
+    application = ApplicationSimulator(
         [1.0] * (n * steps), UNEQUAL, phases=[technique(name)], part_tasks=[n] * steps, overhead_ns=overhead_ns
     )
     assert application.advance()
@@ -468,7 +468,7 @@ def test_it_sees_all_that_is_known() -> None:
             seen.append(("finished", ask.core, ask.last_size, ask.last_work_ns / S))
 
     given = {"phases": [PythonTechnique(Looks)], "part_tasks": [6, 6], "overhead_ns": S}
-    assert Application([0.5, 1.5] * 6, [2.0, 1.0], **given).advance()
+    assert ApplicationSimulator([0.5, 1.5] * 6, [2.0, 1.0], **given).advance()
     once: list[Callable[[int, int], tuple[Any, ...]]] = [
         lambda step, at: ("begin", 6, 2, step, at * S, [2.0, 1.0]),
         lambda step, at: (step, 0, 0, 6, at, ()),

@@ -28,7 +28,7 @@ from bls.workloads.workload import Workload
 from bls.workloads.writers.swf import result_as_workload
 from traces.base.errors import PluginError
 from traces.exporters.shown.cut import cut_ledger
-from traces.exporters.shown.part import Part
+from traces.exporters.shown.part import Excerpt
 from traces.series import load_series
 
 NS = 10**9
@@ -66,7 +66,7 @@ def test_who_is_withdrawn_before_it_is_eligible_never_waits(job: dict[str, int],
     names = ("mean_queue_length", "max_queue_length", "mean_queued_cores", "max_queued_cores", "loss_of_capacity")
     assert [result.metrics[name] for name in names] == [0] * 5
     assert not load_series(result.ledger).queue_length.any()
-    assert not load_series(cut_ledger(result.ledger, Part(window_ns=(20 * NS, 110 * NS)))).queue_length.any()
+    assert not load_series(cut_ledger(result.ledger, Excerpt(window_ns=(20 * NS, 110 * NS)))).queue_length.any()
     assert result.decisions.waiting.max() == 1  # a pass in which it starts
 
 

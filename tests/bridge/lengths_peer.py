@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from als.application import Application
-from als.engine.dag.parts import Edges as EngineEdges
+from als.application import ApplicationSimulator
+from als.engine.dag.parts import EdgeSlice as EngineEdges
 from als.engine.dag.parts import GraphPart
 from als.network.state import NO_NETWORK
 from als.planners import Planner
 from als.schedulers import AnyScheduler, scheduler
 from bridge.protocol import message_fields, messages
-from bridge.protocol.messages import Edges, Lengths, Start
+from bridge.protocol.messages import EdgeSlice, Lengths, SimulateJob
 from bridge.protocol.network_fields import state_of
 from bridge.protocol.packing import unpack_float64, unpack_int32, unpack_int64
 from bridge.protocol.vocabulary import Message
@@ -32,26 +32,26 @@ class ToldPeer(ApplicationPeer):
 
     def __init__(self) -> None:
         super().__init__()
-        self._said: dict[int, list[Start | Lengths | Edges]] = {}
+        self._said: dict[int, list[SimulateJob | Lengths | EdgeSlice]] = {}
 
     def answers(self, order: Message) -> Iterator[Message]:
-        if not isinstance(order, Start | Lengths | Edges):
+        if not isinstance(order, SimulateJob | Lengths | EdgeSlice):
             yield from super().answers(order)
             return
         said = self._said.setdefault(order.job, [])
         said.append(order)
         start = said[0]
-        assert isinstance(start, Start)
+        assert isinstance(start, SimulateJob)
         parts = start.parts or ()
         tasks = sum(len(message.length_gflop) for message in said if isinstance(message, Lengths)) // 8
-        edges = sum(len(message.bytes) for message in said if isinstance(message, Edges)) // 8
+        edges = sum(len(message.bytes) for message in said if isinstance(message, EdgeSlice)) // 8
         if (tasks, edges) == (start.tasks, sum(part.edges for part in parts)):
             yield from super()._answers(start)
 
-    def _begun(self, start: Start) -> _Job:
+    def _begun(self, start: SimulateJob) -> _Job:
         said = self._said.pop(start.job)
         lengths = [unpack_float64(message.length_gflop) for message in said if isinstance(message, Lengths)]
-        edges = [message for message in said if isinstance(message, Edges)]
+        edges = [message for message in said if isinstance(message, EdgeSlice)]
         n = start.tasks or 0
         parts = start.parts or (
             message_fields.Part(tasks=n, technique=start.technique, order="index", edges=0, cores=None),
@@ -64,7 +64,7 @@ class ToldPeer(ApplicationPeer):
             np.concatenate([np.zeros(0), *(unpack_float64(message.bytes) for message in edges)]),
         )
         has_graph = any(isinstance(phase, GraphPart | Planner) for phase in phases)
-        application = Application(
+        application = ApplicationSimulator(
             np.concatenate(lengths),
             unpack_float64(start.core_speed_gflops),
             start_ns=start.start_ns,
@@ -97,7 +97,7 @@ class ToldPeer(ApplicationPeer):
         return found
 
 
-def _places(start: Start) -> list[int]:
+def _places(start: SimulateJob) -> list[int]:
     return [int(unpack_int32(one.places).max(initial=0)) for one in start.resizes or ()]
 
 

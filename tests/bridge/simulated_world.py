@@ -21,7 +21,7 @@ from virtual_network import FIRST_PID, End, VirtualServer, connect_ends
 from virtual_processes import CONNECTS, Process
 
 from bridge.protocol.host_messages import HostBook
-from bridge.protocol.messages import Edges, Failed, Lengths, Outcome, Promise, Quit, sender_of
+from bridge.protocol.messages import EdgeSlice, Failed, Lengths, Outcome, Promise, Quit, sender_of
 from bridge.protocol.session import Session
 from bridge.protocol.tables import ANSWER, LUMPED, ORDER, ConnectionState, JobEvent, Role
 from bridge.protocol.vocabulary import Message
@@ -263,7 +263,7 @@ class World:
         orders = (JobEvent.START, JobEvent.START_LENGTHS, JobEvent.RESUME)
         if heard or line.event not in orders or len(session.book.open_jobs()) == 1:
             talk.since_s = self.loop.time()
-        if isinstance(message, Lengths | Edges) and talk.process:
+        if isinstance(message, Lengths | EdgeSlice) and talk.process:
             paused = any(end.other.paused for end in talk.process.ends)
             talk.poured = talk.poured + 1 if paused else 0
             if talk.poured > 2:

@@ -13,7 +13,7 @@ from tables import table_rows, table_text
 import bridge.scenarios.application_map as maps
 from als.programs.program import Graph, Loop, Program, Serial
 from bls.workloads.workload import Workload
-from bridge.scenarios.application_map import Application, ApplicationMap, Match, parse_application_map
+from bridge.scenarios.application_map import ApplicationMap, MappedJobs, Match, parse_application_map
 from traces.base.errors import InputError
 
 RUN = Program.plain("fac", "", 4)
@@ -29,7 +29,7 @@ def log(*jobs: dict[str, int]) -> Workload:
 
 def mapped(*matches: dict[str, Any]) -> ApplicationMap:
     """Applications a, b, … with these matches."""
-    return ApplicationMap("m", tuple(Application(chr(97 + k), Match(**m), RUN) for k, m in enumerate(matches)))
+    return ApplicationMap("m", tuple(MappedJobs(chr(97 + k), Match(**m), RUN) for k, m in enumerate(matches)))
 
 
 def places(matches: ApplicationMap, jobs: Workload, seed: int = 0) -> list[int]:

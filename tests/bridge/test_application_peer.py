@@ -16,7 +16,7 @@ from tables import table_text
 from als.programs.program import Loop, Program
 from bridge.protocol import message_fields, messages
 from bridge.protocol.message_fields import Change
-from bridge.protocol.messages import Failed, Outcome, Start, Suspended
+from bridge.protocol.messages import Failed, Outcome, SimulateJob, Suspended
 from bridge.protocol.packing import pack_float64, pack_int64, unpack_int64
 from bridge.protocol.vocabulary import Message
 from bridge.workers import application_peer
@@ -29,7 +29,7 @@ START_NS, S = 5 * 10**9, 10**9
 PEER = ApplicationPeer()
 
 
-def start(seed: int = 1, how: str = "ss", program: str = "", **fields: Any) -> Start:
+def start(seed: int = 1, how: str = "ss", program: str = "", **fields: Any) -> SimulateJob:
     """About twelve tasks of 1 GFLOP on three cores of 1, 2 and 1 GFLOP/s."""
     given_fields: dict[str, Any] = {
         "seed": seed,
@@ -63,7 +63,7 @@ class Played:
             answers.append(answer)
         return answers
 
-    def run(self, order: Start, resumes: Iterable[messages.Resume] = ()) -> list[Message]:
+    def run(self, order: SimulateJob, resumes: Iterable[messages.Resume] = ()) -> list[Message]:
         """The answers after the last suspension, if there are any suspensions at all."""
         answers = self.answers(order)
         for resume in resumes:
@@ -202,7 +202,7 @@ GREEDY = table_text(__file__, "greedy")
     ],
 )  # fmt: skip
 def test_a_job_that_fails(
-    order: Start | Exception, blame: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    order: SimulateJob | Exception, blame: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "plugin.py").write_text(GREEDY)
@@ -213,7 +213,7 @@ def test_a_job_that_fails(
             raise error
 
         monkeypatch.setattr(application_peer, "Application", broken)
-    *_, failed = Played().answers(order if isinstance(order, Start) else start(until_ns=MAX_NS))
+    *_, failed = Played().answers(order if isinstance(order, SimulateJob) else start(until_ns=MAX_NS))
     assert isinstance(failed, Failed)
     assert failed.blame == blame
     assert failed.reason.startswith(reason)

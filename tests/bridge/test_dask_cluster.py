@@ -30,7 +30,7 @@ from bridge.studies.executors import dask_cluster, dask_tasks
 from bridge.studies.executors.cluster_process import CERTIFICATE, KEY, security_of
 from bridge.studies.executors.dask_cluster import DaskCells, cluster_executor
 from bridge.studies.executors.dask_library import Cluster
-from bridge.studies.executors.executor import Executor, Needs
+from bridge.studies.executors.executor import Executor, WorkSummary
 from bridge.studies.executors.fitness import Terms, unfit
 from bridge.studies.executors.local import Here
 from bridge.studies.executors.local_cluster import local_cluster
@@ -61,7 +61,7 @@ def _patience() -> Iterator[None]:
         yield
 
 
-def here(needs: Needs) -> Executor:
+def here(needs: WorkSummary) -> Executor:
     return Here()
 
 
@@ -149,7 +149,7 @@ def test_what_a_worker_lacks_is_said_first(cluster: str, tmp_path: Path, monkeyp
     path = write_study(tmp_path, killing_policy(tmp_path, "pass"))
     real = dask_cluster.terms_of
 
-    def elsewhere(needs: Needs, token: str) -> Terms:
+    def elsewhere(needs: WorkSummary, token: str) -> Terms:
         terms = real(needs, token)
         files = {name.replace("fatal.py", "gone.py"): one for name, one in terms.files.items()}
         return Terms(token, terms.twolevel, files, terms.folder)
@@ -202,7 +202,7 @@ def test_a_cluster_of_this_machine_has_a_dashboard(ours: tuple[Cluster, str], wh
     cluster, dashboard = ours
     path = write_study(tmp_path, killing_policy(tmp_path, "pass"))
 
-    def executor(needs: Needs) -> Executor:
+    def executor(needs: WorkSummary) -> Executor:
         return DaskCells(lambda: contextlib.nullcontext(cluster), needs, waits=False)
 
     assert run_study(load_study(path), tmp_path / "out", executor) == Report(TOTAL, 0, 0, ())

@@ -37,7 +37,7 @@ from one_result import different
 import bridge
 from bls import ConstraintOptions, Rules
 from bridge.options.execution import Execution
-from bridge.protocol.messages import Start
+from bridge.protocol.messages import SimulateJob
 from bridge.runs.simulation import run
 from bridge.scenarios.application import Application
 from bridge.scenarios.ready import ReadyScenario
@@ -73,7 +73,7 @@ def watched(watch: Any) -> bridge.Result:
 
 LOST = tuple(f"lost:cores={core},at={100 + 3 * core}s" for core in range(4))
 #: Options of a run, and which orders are of jobs that are changed.
-CHANGED: dict[str, tuple[Callable[[], dict[str, Any]], Callable[[Start], object]]] = {
+CHANGED: dict[str, tuple[Callable[[], dict[str, Any]], Callable[[SimulateJob], object]]] = {
     "cores are lost": (
         lambda: {"application": Application(speeds=LOST)},
         lambda start: any(change.speed_gflops is None for change in start.changes),

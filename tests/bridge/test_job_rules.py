@@ -28,7 +28,7 @@ from conversation import (
 
 from bridge.protocol import job_rules
 from bridge.protocol.message_fields import MAX_EDGES, WidthRange
-from bridge.protocol.messages import Lengths, Start, Wish, sender_of
+from bridge.protocol.messages import Lengths, SimulateJob, Wish, sender_of
 from bridge.protocol.packing import pack_float64 as f64
 from bridge.protocol.packing import pack_int32 as i32
 from bridge.protocol.packing import pack_int64 as i64
@@ -45,7 +45,7 @@ TWO_RAN: dict[str, Any] = {
 }
 
 
-def evolving() -> Start:
+def evolving() -> SimulateJob:
     """The start of a job that may wish for two to five cores."""
     return start(resizes=(), wishes=WidthRange(least=2, most=5))
 

@@ -23,7 +23,7 @@ from als.metrics.graphs import GRAPH_METRICS
 from bridge.protocol.framing import MAX_FRAME, MAX_FRAME_BEFORE_HELLO, FrameError, FrameReader, frame
 from bridge.protocol.messages import (
     APPLICATION_MESSAGES,
-    Edges,
+    EdgeSlice,
     Hello,
     Lengths,
     Promise,
@@ -83,7 +83,7 @@ MESSAGES = APPLICATION_MESSAGES.types
 #: One of each, as plain maps, from which the cases below break something.
 PLAIN = {name: least(kind) for name, kind in MESSAGES.items()}
 CHANGE, RECIPE, PART, NETWORK, MEASUREMENT = map(
-    least, (said.Change, said.Recipe, said.Part, said.Network, said.Measurement)
+    least, (said.Change, said.Recipe, said.Part, said.NetworkFields, said.Measurement)
 )
 encoded = msgspec.msgpack.encode
 
@@ -251,7 +251,7 @@ def largest_of(kind: inspect.Type) -> Any:
 def test_the_largest_messages_fit_into_a_frame() -> None:
     largest = {name: largest_of(inspect.type_info(kind)) for name, kind in MESSAGES.items()}
     n = said.MAX_RESIZED // said.MAX_RESIZES
-    resize = said.Resize(
+    resize = said.WidthChange(
         at_ns=MAX_NS, places=bytes(4 * n), speed_gflops=bytes(8 * n), latency_ns=bytes(8 * n), asked=bytes(4 * n)
     )
     part = msgspec.structs.replace(largest["start"].parts[0], technique="/home/somebody/" + "x" * 60)
@@ -323,7 +323,8 @@ def check_stated(name: str, stated: str, kind: inspect.Type) -> None:
 
 
 MAPS_OF_THE_PAGE = (
-    said.Recipe, said.Part, said.Network, said.Measurement, said.Change, said.Hint, said.Resize, said.WidthRange, said.Scale
+    said.Recipe, said.Part, said.NetworkFields, said.Measurement, said.Change, said.Hint, said.WidthChange, said.WidthRange,
+    said.Scale,
 )  # fmt: skip
 
 
@@ -440,7 +441,12 @@ def test_what_is_told_of_tasks_and_edges(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("bridge.protocol.task_payload.EDGES_PER_FRAME", 2)
     pair, sent = Pair(), list(EDGES.messages(JOB))
     pair.say(graph(tasks=6, parts=EDGES.parts), *sent)
-    assert [(type(message), message.first) for message in sent] == [(Lengths, 0), (Lengths, 4), (Edges, 0), (Edges, 2)]
+    assert [(type(message), message.first) for message in sent] == [
+        (Lengths, 0),
+        (Lengths, 4),
+        (EdgeSlice, 0),
+        (EdgeSlice, 2),
+    ]
     assert pair.application.book.job_state(JOB) is JobState.RUNNING
     assert (EDGES.total_gflop, EDGES.cov) == (6.0, 0.0)
 

@@ -15,7 +15,7 @@ import bridge
 import traces
 from bridge.runs.figures import RUN_FIGURES
 from bridge.runs.plots import Plots
-from bridge.studies.drawing import OF_RESULTS, STUDY_FIGURES, Part
+from bridge.studies.drawing import OF_RESULTS, STUDY_FIGURES, FigureData
 from bridge.studies.executors.local import Here
 from bridge.studies.input.study_file import parse_study
 from bridge.studies.plots import StudyPlots
@@ -111,7 +111,7 @@ def test_the_part_of_a_study_is_chosen(report: bridge.Report) -> None:
 
 def test_a_report_shows_itself_and_parts_of_one_name(report: bridge.Report) -> None:
     with pytest.raises(InputError, match=r"each of 2 parts; allowed: part= one of same, same-2$"):
-        StudyPlots(lambda name: [Part("same", "", report.results)] * 2).makespan()
+        StudyPlots(lambda name: [FigureData("same", "", report.results)] * 2).makespan()
     table = report._repr_html_()
     assert table.startswith("<table>")
     assert ">8<" in table

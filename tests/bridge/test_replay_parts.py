@@ -30,12 +30,21 @@ from bls.machine.switches import Switch
 from bls.workloads import read_workload
 from bls.workloads.readers.sacct_words import sacct_words
 from bls.workloads.workload import Workload
-from bridge.replay.book import Book, Cores
+from bridge.replay.book import FreeCores, ReplayedRows
 from bridge.replay.clock import NEVER, Clock
 from bridge.replay.configuration import Configuration, of_machine, partition_names, settings
 from bridge.replay.host_names import compressed, counted, expanded
 from bridge.replay.installed import clock_library, installed_slurm, requests_program
-from bridge.replay.messages import LAYOUTS, Kind, Launch, MessageError, framed, opened, stopped_job, whole_messages
+from bridge.replay.messages import (
+    LAYOUTS,
+    Kind,
+    SlurmLaunch,
+    SlurmMessageError,
+    framed,
+    opened,
+    stopped_job,
+    whole_messages,
+)
 from bridge.replay.run import ReplayOptions, check_taken, complaints
 from bridge.replay.site import of_site
 from bridge.replay.trace.log_words import log_words
@@ -106,7 +115,7 @@ def test_messages_come_in_pieces_and_several_at_once() -> None:
 )
 def test_a_message_that_is_another_one_is_refused(spoil: object, said: str) -> None:
     raw = framed(V, Kind.REQUEST_PING, b"body")[4:]
-    with pytest.raises(MessageError, match=said):
+    with pytest.raises(SlurmMessageError, match=said):
         opened(spoil(raw), V)  # type: ignore[operator]
 
 
@@ -149,25 +158,25 @@ def test_what_is_no_host_list_or_too_long_a_one(text: str, said: str) -> None:
 
 
 def test_cores_are_the_lowest_that_are_free() -> None:
-    cores, host = Cores(machine(2, 4).first_core), {"n0": 0, "n1": 1}
-    first = cores.take(Launch(1, "n[0-1]", (2, 1)), host, "job 1")
+    cores, host = FreeCores(machine(2, 4).first_core), {"n0": 0, "n1": 1}
+    first = cores.take(SlurmLaunch(1, "n[0-1]", (2, 1)), host, "job 1")
     assert first == [(0, 2), (4, 5)]
-    assert cores.take(Launch(2, "n0", (2,)), host, "job 2") == [(2, 4)]
+    assert cores.take(SlurmLaunch(2, "n0", (2,)), host, "job 2") == [(2, 4)]
     cores.free(first)
-    assert cores.take(Launch(3, "n[0-1]", (1, 4)), host, "job 3") == [(0, 1), (4, 8)]
+    assert cores.take(SlurmLaunch(3, "n[0-1]", (1, 4)), host, "job 3") == [(0, 1), (4, 8)]
     with pytest.raises(PeerError, match="job 4 on 2 cores of n0, of which 1 are free"):
-        cores.take(Launch(4, "n0", (2,)), host, "job 4")
+        cores.take(SlurmLaunch(4, "n0", (2,)), host, "job 4")
     with pytest.raises(PeerError, match="n9, which is no node"):
-        cores.take(Launch(4, "n9", (2,)), host, "job 4")
+        cores.take(SlurmLaunch(4, "n9", (2,)), host, "job 4")
 
 
 def test_a_job_that_was_cut_waits_again_as_its_next_attempt() -> None:
-    book = Book(Workload.from_jobs([(1, 0, 5, 1, 9)]), machine(1, 1).first_core, {"n0": 0})
+    book = ReplayedRows(Workload.from_jobs([(1, 0, 5, 1, 9)]), machine(1, 1).first_core, {"n0": 0})
     book.submit(0, 1)
     for attempt in range(3):
         row = book.row_of[1]
         assert (int(book.columns.attempt[row]), int(book.columns.start_ns[row]), book.waiting) == (attempt, -1, 1)
-        book.start(row, Launch(1, "n0", (1,)), 10 * attempt)
+        book.start(row, SlurmLaunch(1, "n0", (1,)), 10 * attempt)
         book.end(row, Ending.REQUEUED, 10 * attempt + 5)
         book.requeue(row, 10 * attempt + 5)
     assert book.over_for_good(0) == -1

@@ -18,7 +18,7 @@ from tables import table_rows, table_text
 
 from bls.machine.platform import HostGroup, Platform
 from bls.workloads.workload import Workload
-from bridge.replay.report.asked import Asked, given_plan
+from bridge.replay.report.asked import ReportRequest, given_plan
 from bridge.replay.report.finished import put_report
 from bridge.replay.report.measures import (
     Interval,
@@ -31,7 +31,7 @@ from bridge.replay.report.measures import (
 )
 from bridge.replay.report.repeats import Attempt, Plan
 from bridge.replay.report.sides import Side, engines, of_result, parse_beside, recorded
-from bridge.replay.report.written import Report, write_report
+from bridge.replay.report.written import SlurmReport, write_report
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Scenario
 from bridge.spelling import on_command_line
@@ -114,7 +114,7 @@ def test_a_report_of_jobs_that_never_ran_has_no_measures(tmp_path: Path) -> None
     none = np.zeros(0, np.int64)
     slurm, ours = (Side(name, none, none, none, none, none, 0, 2, 0) for name in ("Slurm", "a"))
     attempts = (Attempt(0.0, 0, 2, 1.0, None, side=slurm), Attempt(10.0, 0, 2, 1.0, None))
-    files = write_report(Report("w", (), (slurm, ours), (slurm,), attempts, 4, 0), tmp_path / "r")
+    files = write_report(SlurmReport("w", (), (slurm, ours), (slurm,), attempts, 4, 0), tmp_path / "r")
     assert [path.name for path in files] == ["measures.csv", "rates.png", "repeats.csv", "report.md"]
     text = (tmp_path / "r/report.md").read_text()
     assert "| jobs that ran | 0 | 0 |\n" in text
@@ -152,10 +152,10 @@ def test_the_logs_own_schedule_is_of_the_jobs_whose_wait_it_knows() -> None:
 
 
 def test_what_may_be_asked_for() -> None:
-    assert given_plan(True, "sjf", 1, None, None, 0, 3.0) == Asked((("sjf", "none"),), Plan(1, (), ()))
+    assert given_plan(True, "sjf", 1, None, None, 0, 3.0) == ReportRequest((("sjf", "none"),), Plan(1, (), ()))
     assert given_plan(False, "fcfs+easy,fcfs+conservative", 1, None, None, 0) is None
     found = given_plan(True, "sjf, multifactor+easy", 3, "100,10", "50", 0)
-    assert found == Asked((("sjf", "none"), ("multifactor", "easy")), Plan(3, (10.0, 100.0), (50,)))
+    assert found == ReportRequest((("sjf", "none"), ("multifactor", "easy")), Plan(3, (10.0, 100.0), (50,)))
     assert parse_beside("expr:w/t+easy", "x") == (("expr:w/t", "easy"),)
     assert parse_beside("slurm:bf_interval=60,tick=0, multifactor:age=1,size=2+easy,sjf", "x") == (
         ("slurm:bf_interval=60,tick=0", "none"),
@@ -198,7 +198,7 @@ def _attempts() -> tuple[Attempt, ...]:
 def test_a_report_has_every_part_and_its_tables_say_the_same(tmp_path: Path) -> None:
     rows = [(1, 0, 1, 101, 4), (2, 10, 101, 111, 2), (3, 20, 111, 311, 1)]
     log, slurm = (_side(name, *rows) for name in ("log", "Slurm"))
-    report = Report("w.swf", ("3 jobs",), (log, slurm, BY_HAND), (slurm, slurm), _attempts(), 4, 0)
+    report = SlurmReport("w.swf", ("3 jobs",), (log, slurm, BY_HAND), (slurm, slurm), _attempts(), 4, 0)
     files = write_report(report, tmp_path / "report")
     assert [path.name for path in files] == [
         *("classes.csv", "differences.csv", "differences.png", "makespans.png", "measures.csv", "rates.png"),

@@ -286,7 +286,7 @@ def test_cores_of_two_jobs_and_of_whole_hosts() -> None:
 
 def test_a_run_or_a_scheduler_that_gives_up() -> None:
     pair = Pair(5)
-    pair.ends[BRIDGE].send(scheduler_messages.Quit(complete=False))
+    pair.ends[BRIDGE].send(scheduler_messages.SchedulerQuit(complete=False))
     assert pair.answer(decision=99) is NEED_DATA  # dropped, unjudged
     assert pair.ends[BRIDGE].state is ConnectionState.CLOSING
     pair, said = Pair(5), scheduler_messages.SchedulerFailed(reason="no partitions", blame="user")

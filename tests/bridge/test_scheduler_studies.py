@@ -11,7 +11,7 @@ import pytest
 from command_line import succeeds
 from tables import table_text
 
-from bridge.studies.executors.executor import Executor, Needs
+from bridge.studies.executors.executor import Executor, WorkSummary
 from bridge.studies.executors.local import Here, Workers
 from bridge.studies.input.study_file import load_study
 from bridge.studies.results import RESULTS
@@ -33,11 +33,11 @@ def written(folder: Path, name: str = "toy_scheduler.py", text: str = STUDY) -> 
     return path
 
 
-def here(needs: Needs) -> Executor:
+def here(needs: WorkSummary) -> Executor:
     return Here()
 
 
-def two(needs: Needs) -> Executor:
+def two(needs: WorkSummary) -> Executor:
     return Workers(2)
 
 

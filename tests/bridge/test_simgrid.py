@@ -27,7 +27,7 @@ from bridge.adapters.simgrid import process
 from bridge.adapters.simgrid.peer import MAX_ACTORS, SimGridPeer
 from bridge.adapters.simgrid.process import find_simgrid
 from bridge.protocol.message_fields import Change
-from bridge.protocol.messages import Cancel, Failed, Resume, Start
+from bridge.protocol.messages import Cancel, Failed, Resume, SimulateJob
 from bridge.protocol.packing import pack_int64
 from traces.base.errors import InputError
 
@@ -73,7 +73,7 @@ def test_a_graph_drawn_by_hand() -> None:
     assert unlike(ours, theirs) <= 10
 
 
-def asked(order: Start, platform: Path | None = None) -> Answered | Failed:
+def asked(order: SimulateJob, platform: Path | None = None) -> Answered | Failed:
     """The answer of SimGrid to an order."""
     peer = SimGridPeer(simgrid(), platform)
     try:
@@ -82,13 +82,13 @@ def asked(order: Start, platform: Path | None = None) -> Answered | Failed:
         peer.close()
 
 
-def _of_simgrid(order: Start, platform: Path | None = None) -> Answered:
+def _of_simgrid(order: SimulateJob, platform: Path | None = None) -> Answered:
     found = asked(order, platform)
     assert isinstance(found, Answered), found
     return found
 
 
-def _refused(order: Start, platform: Path | None = None) -> str:
+def _refused(order: SimulateJob, platform: Path | None = None) -> str:
     found = asked(order, platform)
     assert isinstance(found, Failed), found
     return found.reason
@@ -118,7 +118,7 @@ def test_what_it_cannot_is_said_in_a_line(tmp_path: Path) -> None:
     net = tmp_path / "net.xml"
     net.write_text("")
 
-    def on(**fields: Any) -> Start:
+    def on(**fields: Any) -> SimulateJob:
         return ordered(TWO, program=graph("ss"), **between([0, 1], **fields))
 
     for order, platform, reason in (
@@ -265,7 +265,7 @@ def changes(draw: random.Random, from_ns: int, n_cores: int) -> tuple[Change, ..
     return tuple(sorted(made, key=lambda change: change.at_ns))
 
 
-def drawn(seed: int) -> tuple[Start, list[Resume]]:
+def drawn(seed: int) -> tuple[SimulateJob, list[Resume]]:
     """A job, and how it is resumed where it is suspended."""
     draw = random.Random(seed)
     n_cores = draw.randint(1, 9)

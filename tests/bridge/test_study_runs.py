@@ -18,7 +18,7 @@ from studies import killing_policy, quits, run_command, write_study
 from tables import table_rows
 
 from bls import sample_path
-from bridge.studies.executors.executor import Executor, Needs
+from bridge.studies.executors.executor import Executor, WorkSummary
 from bridge.studies.executors.local import Here, Workers
 from bridge.studies.input.study_file import load_study
 from bridge.studies.journal import JOURNAL, Entry, Journal
@@ -33,11 +33,11 @@ pytestmark = pytest.mark.whole
 TOTAL = 24
 
 
-def here(needs: Needs) -> Executor:
+def here(needs: WorkSummary) -> Executor:
     return Here()
 
 
-def two(needs: Needs) -> Executor:
+def two(needs: WorkSummary) -> Executor:
     return Workers(2)
 
 
@@ -324,7 +324,7 @@ def test_a_line_that_was_cut_off_as_it_was_written_is_removed(tmp_path: Path) ->
 
 
 def test_a_finished_study_runs_nothing(done: Path) -> None:
-    def nobody(needs: Needs) -> Executor:
+    def nobody(needs: WorkSummary) -> Executor:
         raise AssertionError("nothing is left to do")
 
     assert ran(done / "study.toml", done / "out", nobody).kept == TOTAL

@@ -11,10 +11,10 @@ import bridge
 from bls import BatchStatus, HostGroup, Platform, Workload
 from bridge.couplings.contract import BatchLevel
 from bridge.replay.answers import Answers
-from bridge.replay.book import Book
+from bridge.replay.book import ReplayedRows
 from bridge.replay.course import Course
 from bridge.replay.level import SlurmLevel
-from bridge.replay.messages import Launch
+from bridge.replay.messages import SlurmLaunch
 from bridge.runs.simulation import batch_simulator
 from bridge.scenarios.ready import ReadyScenario
 from traces.lifecycle import Ending
@@ -29,7 +29,7 @@ class Controller:
     """Takes the place of slurmctld: it starts the jobs in the order of their submits, as soon as cores are free."""
 
     def __init__(self) -> None:
-        self.book = Book(JOBS, SCENARIO.platform.first_core, {"n0": 0})
+        self.book = ReplayedRows(JOBS, SCENARIO.platform.first_core, {"n0": 0})
         self.answers = Answers(recorded=False)
         self.now_ns = 0
         self._ends: dict[int, int] = {}
@@ -43,7 +43,7 @@ class Controller:
         if row < len(JOBS) and JOBS.submit_ns[row] <= self.now_ns and held + JOBS.cores[row] <= 4:
             self._next += 1
             self.book.submit(row, row)
-            self.book.start(row, Launch(row, "n0", (int(JOBS.cores[row]),)), self.now_ns)
+            self.book.start(row, SlurmLaunch(row, "n0", (int(JOBS.cores[row]),)), self.now_ns)
             self.answers.ask(row)
             return
         coming = [int(one) for one in JOBS.submit_ns[self._next :] if one > self.now_ns]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from inside import held
 
-from bls.engine.codes import Order
+from bls.engine.codes import QueueOrder
 from bls.engine.heaps import Heap
 from bls.engine.jobs import Jobs
 from bls.engine.settings import Settings
@@ -262,7 +262,7 @@ def test_a_heap_is_refilled_in_order() -> None:
 
 
 def test_a_number_of_codes_may_begin_with_the_code_0() -> None:
-    assert fields_of(Settings)["order"].codes is Order
+    assert fields_of(Settings)["order"].codes is QueueOrder
 
 
 def test_what_is_constant_of_jobs_is_given() -> None:
@@ -270,3 +270,13 @@ def test_what_is_constant_of_jobs_is_given() -> None:
     assert {"submit_ns", "origin", "user"} <= set(constant)
     assert not {"start_ns", "estimate_ns", "cores"} & set(constant)
     assert fields_of(BatchState)["now_ns"].place == 0  # numbers come first
+
+
+def test_no_two_public_classes_have_the_same_name() -> None:
+    named: dict[str, list[Path]] = {}
+    for package in ("als", "bls", "bridge", "traces"):
+        for path in (ROOT / package).rglob("*.py"):
+            for node in ast.parse(path.read_text("utf-8")).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    named.setdefault(node.name, []).append(path)
+    assert {name: paths for name, paths in named.items() if len(paths) > 1} == {}

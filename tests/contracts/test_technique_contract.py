@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from als.application import Application
+from als.application import ApplicationSimulator
 from als.techniques import TECHNIQUES, technique
 from traces.base.time import NS_PER_S
 
@@ -27,7 +27,7 @@ def test_it_is_found_under_its_own_name_and_says_where_it_comes_from(name: str) 
 def test_it_gives_every_task_once_in_chunks(
     name: str, works: list[float], core_speeds: list[float], overhead: int
 ) -> None:
-    application = Application(works, core_speeds, TECHNIQUES[name], overhead_ns=overhead)
+    application = ApplicationSimulator(works, core_speeds, TECHNIQUES[name], overhead_ns=overhead)
     assert application.advance()
     state = application.state
     assert (state.start_ns >= overhead).all()
@@ -54,8 +54,8 @@ def test_it_depends_on_nothing_but_what_it_is_told(
     name: str, works: list[float], core_speeds: list[float], pauses: list[int]
 ) -> None:
     """Suspended at any instants, and with another job of the same technique in between, it answers the same."""
-    alone, paused = (Application(works, core_speeds, TECHNIQUES[name]) for _ in range(2))
-    other = Application([1e-8] * 50, [1.0, 2.0, 1.0], TECHNIQUES[name])
+    alone, paused = (ApplicationSimulator(works, core_speeds, TECHNIQUES[name]) for _ in range(2))
+    other = ApplicationSimulator([1e-8] * 50, [1.0, 2.0, 1.0], TECHNIQUES[name])
     assert alone.advance()
     for pause in sorted(pauses):
         paused.advance(pause)
@@ -69,7 +69,7 @@ def test_it_depends_on_nothing_but_what_it_is_told(
 @pytest.mark.parametrize("name", TECHNIQUES)
 @pytest.mark.parametrize("cores", [1, 2, 7, 64])
 def test_with_equal_tasks_a_core_each_it_is_perfect(name: str, cores: int) -> None:
-    application = Application([46.875 * 3600] * cores, [46.875] * cores, TECHNIQUES[name])
+    application = ApplicationSimulator([46.875 * 3600] * cores, [46.875] * cores, TECHNIQUES[name])
     assert application.advance()
     assert (application.state.cores.finish_ns == 3600 * NS_PER_S).all()
 
@@ -95,7 +95,7 @@ def test_it_gives_every_task_whatever_happens_to_the_cores(
 ) -> None:
     """In each of some time steps, with messages; core 0 is always there, others are lost and return."""
     n_cores = len(core_speeds)
-    application = Application(
+    application = ApplicationSimulator(
         works * n_steps,
         core_speeds,
         phases=[TECHNIQUES[name]],

@@ -18,7 +18,7 @@ from pages import PAGES, ROOT, blocks
 
 import traces
 from als import PythonTechnique
-from als.application import Application
+from als.application import ApplicationSimulator
 from bls import KnownJobs, Workload
 from bls.policies import ranks
 
@@ -297,10 +297,10 @@ def test_the_plug_ins_of_their_page_do_what_they_say(desk: Path) -> None:
     workload = Workload.from_jobs([(1, 0, 9, 4, 100), (2, 0, 9, 1, 300), (3, 0, 9, 2, 100)])
     known = KnownJobs(workload.job_id, workload.submit_ns, workload.estimate_ns, workload.estimate_ns, workload.cores)
     assert ranks(names["SmallestArea"](), known).tolist() == [2, 1, 0]
-    application = Application([1.0] * 16, [1.0, 1.0], names["HALF_OF_GSS"])
+    application = ApplicationSimulator([1.0] * 16, [1.0, 1.0], names["HALF_OF_GSS"])
     application.advance()
     assert application.state.chunk.tolist() == [0] * 4 + [1] * 3 + [2] * 3 + [3] * 2 + [4, 5, 6, 7]
-    again = Application([1.0] * 16, [1.0, 1.0], PythonTechnique(names["Half"]))
+    again = ApplicationSimulator([1.0] * 16, [1.0, 1.0], PythonTechnique(names["Half"]))
     again.advance()
     assert again.state.chunk.tolist() == application.state.chunk.tolist()
 
@@ -327,7 +327,7 @@ def test_the_python_of_the_applications_page(desk: Path, capsys: pytest.CaptureF
 def test_trapezoid_chunks_are_the_published_ones(desk: Path) -> None:
     block = next(text for text in blocks(ROOT / "CONTRIBUTING.md", "python") if "trapezoid" in text)
     (desk / "plugin.py").write_text(block, encoding="utf-8")
-    application = Application([1.0] * 1000, [1.0] * 4, runpy.run_path("plugin.py")["TSS"])
+    application = ApplicationSimulator([1.0] * 1000, [1.0] * 4, runpy.run_path("plugin.py")["TSS"])
     application.advance()
     sizes = [int((application.state.chunk == chunk).sum()) for chunk in range(application.chunks)]
     # Tzen and Ni: first chunk N/(2P) = 125, last 1, 16 chunks, so steps of 8.
@@ -337,7 +337,7 @@ def test_trapezoid_chunks_are_the_published_ones(desk: Path) -> None:
 def test_the_technique_that_is_taught_asks_by_speed(desk: Path) -> None:
     block = next(text for text in blocks(ROOT / "CONTRIBUTING.md", "python") if "class Taught" in text)
     (desk / "plugin.py").write_text(block, encoding="utf-8")
-    uneven = Application([1.0] * 100, [2.0, 0.5], PythonTechnique(runpy.run_path("plugin.py")["Taught"]))
+    uneven = ApplicationSimulator([1.0] * 100, [2.0, 0.5], PythonTechnique(runpy.run_path("plugin.py")["Taught"]))
     uneven.advance()
     # The fast core asks first, again: it was not slower than the mean.
     assert [int((uneven.state.chunk == chunk).sum()) for chunk in range(3)] == [5, 5, 5]

@@ -17,7 +17,7 @@ from command_line import twolevel
 from pages import ROOT, blocks, section, table
 from tables import table_rows
 
-from als.application import Application
+from als.application import ApplicationSimulator
 from als.chunk_sequence import chunk_sequence
 from als.techniques import TECHNIQUES, Technique, technique
 from traces.base.errors import InputError
@@ -181,7 +181,7 @@ def test_techniques_of_ones_own(desk: Path) -> None:
     assert sum(found) == 1000
     assert sizes("by_speed.py:BY_SPEED:part=0.25")[:3] == [62, 58, 55]
     # With an overhead, and a core twice as fast as the other.
-    application = Application([1.0] * 30, [2.0, 1.0], technique("by_speed.py:BY_SPEED"), overhead_ns=1)
+    application = ApplicationSimulator([1.0] * 30, [2.0, 1.0], technique("by_speed.py:BY_SPEED"), overhead_ns=1)
     application.advance()
     assert [len(list(same)) for _, same in groupby(application.state.chunk.tolist())] == [10, 4, 4, 4, 4, 4]
 

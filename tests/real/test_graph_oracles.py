@@ -23,7 +23,7 @@ from reference.graph_records import edges_of, graph_ran
 from reference.graph_run import GraphRun
 from tables import table_rows
 
-from als.application import Application
+from als.application import ApplicationSimulator
 from als.engine.dag.parts import GraphPart
 from als.graphs.readers import read_graph
 from als.network import NetworkState, SharingModel, network_state
@@ -244,7 +244,7 @@ def test_flows_are_simgrids(shared: Path, model: str) -> None:
 def run(graph: Case, kind: str, constants: tuple[float, float, float, bool], fine: int = 1) -> GraphRun:
     """Each core's tasks one after another by number, in units of 1/``fine`` ns."""
     p = graph.hosts * graph.cores
-    application = Application(
+    application = ApplicationSimulator(
         [task["gflop"] for task in graph.tasks],
         [graph.speed / fine] * p,
         phases=[GraphPart(MAPPED, core=np.array(graph.core))],
@@ -317,6 +317,6 @@ def test_a_list_of_ten_thousand_tasks_is_simgrids(shared: Path, how: str) -> Non
     found = list_case(shared)
     hosts = np.zeros(len(found.gflop), np.int64)
     part = GraphPart(technique("ss")) if how == "ss" else GraphPart(MAPPED, host=hosts)
-    application = Application(found.gflop, found.speeds, phases=[part], edges=edges_of(found.edges))
+    application = ApplicationSimulator(found.gflop, found.speeds, phases=[part], edges=edges_of(found.edges))
     assert application.advance()
     found.check(graph_ran(application))

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from als.application import Application
+from als.application import ApplicationSimulator
 from als.chunk_sequence import chunk_sequence
 from als.techniques import Technique, technique
 
@@ -51,7 +51,7 @@ def cases(shared: Path) -> dict[str, tuple[dict[str, Any], np.ndarray]]:
 def test_tasks_and_cores_are_simgrids(shared: Path, theirs: str) -> None:
     for name, (case, lengths) in cases(shared).items():
         expected = case["techniques"][theirs]
-        application = Application(lengths, [case["core_gflops"]] * case["P"], named(SIMGRID[theirs]))
+        application = ApplicationSimulator(lengths, [case["core_gflops"]] * case["P"], named(SIMGRID[theirs]))
         assert application.advance()
         state = application.state
         assert application.chunks == expected["n_chunks"], name
@@ -103,7 +103,7 @@ def test_chunks_are_those_of_the_formulas(shared: Path, theirs: str) -> None:
         compared += 1
         if rule.name == "wf":  # its cores do not ask in turn where chunks end as they do in a run
             continue
-        application = Application([1.0] * tasks, [1.0] * cores, rule)
+        application = ApplicationSimulator([1.0] * tasks, [1.0] * cores, rule)
         assert application.advance()
         chunk = application.state.chunk
         starts = [0, *(np.flatnonzero(np.diff(chunk)) + 1).tolist(), tasks]

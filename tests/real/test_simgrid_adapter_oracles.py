@@ -20,12 +20,12 @@ from two_engines import Answered, answered, between, ordered, simgrid
 
 from als.programs.program import Graph, Loop, Program
 from bridge.adapters.simgrid.peer import SimGridPeer
-from bridge.protocol.messages import Start
+from bridge.protocol.messages import SimulateJob
 
 START_NS = 7 * 10**9
 
 
-def of_simgrid(order: Start) -> Answered:
+def of_simgrid(order: SimulateJob) -> Answered:
     peer = SimGridPeer(simgrid())
     try:
         found = answered(peer, order)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from inside import column, number
 
-from als.application import Application
+from als.application import ApplicationSimulator
 from als.engine.dag.parts import Edges, GraphPart
 from als.planners import planner
 from reference.application import Ran
@@ -24,7 +24,7 @@ def planned(
     scheduler: str, lengths: Sequence[float], edges: Sequence[tuple[int, int, float]], speeds: Sequence[float]
 ) -> list[tuple[int, int]]:
     """Core and place of each task of a graph, by a planner, on cores of one host."""
-    application = Application(
+    application = ApplicationSimulator(
         list(lengths), list(speeds), phases=[GraphPart(planner(scheduler))], edges=edges_of(edges)
     )
     columns = (column(application.state, f"graph.tasks.{name}").tolist() for name in ("plan", "position"))
@@ -40,7 +40,7 @@ def planning_anew(scheduler: str, lengths: Sequence[float], edges: Sequence[tupl
     return replan
 
 
-def graph_ran(application: Application) -> GraphRun:
+def graph_ran(application: ApplicationSimulator) -> GraphRun:
     state = application.state
     columns = (state.chunk, state.core, state.start_ns, state.end_ns)
     rows = zip(*(column.tolist() for column in columns), strict=True)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from traces.ledger import STATES, WHY, JobRecords, Ledger, Machine, TaskRecords, TransferRecords
+from traces.ledger import STATES, WHY, JobRecords, Ledger, MachineShape, TaskRecords, TransferRecords
 
 #: (core, chunk, start_ns, end_ns) of one task.
 Task = tuple[int, int, int, int]
@@ -49,12 +49,12 @@ def never_started(number: int, submit: int, *, asked: int = 1, **fields: Any) ->
     return Job(number, submit, -1, -1, [], asked=asked, why="never", state="cancelled", **fields)
 
 
-def machine(*cores_of_host: int) -> Machine:
+def machine(*cores_of_host: int) -> MachineShape:
     first = np.concatenate([[0], np.cumsum(cores_of_host)]).astype(np.int64)
-    return Machine("cluster", tuple(f"host {k}" for k in range(len(cores_of_host))), first)
+    return MachineShape("cluster", tuple(f"host {k}" for k in range(len(cores_of_host))), first)
 
 
-def ledger(of: Machine, jobs: list[Job], *, with_tasks: bool = True, with_transfers: bool = False) -> Ledger:
+def ledger(of: MachineShape, jobs: list[Job], *, with_tasks: bool = True, with_transfers: bool = False) -> Ledger:
     """A ledger of these jobs; without tasks, as of a run that did not keep them; with transfers, as of one with a network."""
 
     def column(values: list[int]) -> np.ndarray:
@@ -123,7 +123,7 @@ def ledgers(draw: st.DrawFn) -> Ledger:
 
 
 def _attempt(
-    draw: st.DrawFn, of: Machine, free_from: list[int], number: int, submit: int, eligible: int, attempt: int
+    draw: st.DrawFn, of: MachineShape, free_from: list[int], number: int, submit: int, eligible: int, attempt: int
 ) -> Job:
     cores = sorted(draw(st.sets(st.integers(0, of.n_cores - 1), min_size=1)))
     held: list[tuple[int, int]] = []

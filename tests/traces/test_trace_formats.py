@@ -18,7 +18,7 @@ from trace_readers import Shown, expected, read_chrome, read_csv, read_otf2, rea
 from traces.base.errors import InputError
 from traces.exporters import exporter
 from traces.exporters.shown.cut import cut_ledger
-from traces.exporters.shown.part import Part
+from traces.exporters.shown.part import Excerpt
 from traces.exporters.text import write_text
 from traces.ledger import Ledger
 from traces.records.scales import ScaleRecords
@@ -98,7 +98,7 @@ def test_names_of_jobs(name: str, written: dict[int, str], counts: tuple[int, in
         found = [one for one in folder.rglob("*") if one.is_file() and one.name != "traces.otf2"]
         return {str(one.relative_to(folder)): one.read_bytes() for one in found}
 
-    for part, seven in ((of, counts[0]), (cut_ledger(of, Part(jobs=[(11, 12)])), 0)):
+    for part, seven in ((of, counts[0]), (cut_ledger(of, Excerpt(jobs=[(11, 12)])), 0)):
         said = b"".join(files(part, NAMES | {8: "no job"}).values()).decode("utf-8", "replace")
         assert (said.count(written[7]), said.count(ESCAPED[11])) == (seven, counts[1])
         assert "no job" not in said

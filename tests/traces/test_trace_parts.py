@@ -24,7 +24,7 @@ from traces.exporters.otf2.checks import check_nesting
 from traces.exporters.otf2.library import reading
 from traces.exporters.shown.cut import cut_ledger
 from traces.exporters.shown.detail import DETAILS, MOST_CORES, MOST_HOSTS, automatic_detail, with_detail
-from traces.exporters.shown.part import Part
+from traces.exporters.shown.part import Excerpt
 from traces.ledger import Ledger, PassRecords, PowerRecords
 from traces.records.releases import ReleaseRecords
 
@@ -50,9 +50,9 @@ def check_window(of: Ledger, begin: int, end: int) -> None:
     there = [one for one in whole.jobs if one[2] < end and (one[3] > begin or one[2] == one[3] == begin)]
     if not there:
         with pytest.raises(InputError, match=r"^window "):
-            cut_ledger(of, Part((begin, end)))
+            cut_ledger(of, Excerpt((begin, end)))
         return
-    cut = cut_ledger(of, Part((begin, end)))
+    cut = cut_ledger(of, Excerpt((begin, end)))
     found = shown(cut)
     waits = "wait for data"
     for now in range(begin, end):
@@ -81,7 +81,7 @@ def test_a_window_shows_what_the_whole_shows_then(of: Ledger, window: tuple[int,
 @QUICK
 @given(of=ledgers() | messaging_ledgers(), cores=st.sets(st.integers(0, 11), min_size=1))
 def test_some_cores_show_what_they_did(of: Ledger, cores: set[int]) -> None:
-    part = Part(cores=[(core, core + 1) for core in sorted(cores)])
+    part = Excerpt(cores=[(core, core + 1) for core in sorted(cores)])
     if max(cores) >= of.machine.n_cores:
         with pytest.raises(InputError, match=r"^cores: \d+ goes beyond what exists: the machine has 0-\d+$"):
             cut_ledger(of, part)
@@ -109,7 +109,7 @@ def test_some_cores_show_what_they_did(of: Ledger, cores: set[int]) -> None:
 def test_some_jobs_are_shown_alone(of: Ledger, data: st.DataObject) -> None:
     numbers = sorted(set(of.jobs.job_id.tolist()))
     wanted = data.draw(st.sets(st.sampled_from(numbers or [0])))
-    part = Part(jobs=[(job, job + 1) for job in sorted(wanted)] or [(10**7, 10**7 + 1)])
+    part = Excerpt(jobs=[(job, job + 1) for job in sorted(wanted)] or [(10**7, 10**7 + 1)])
     if not wanted or not numbers:
         with pytest.raises(InputError, match=r"^jobs: there is no such job: \d"):
             cut_ledger(of, part)
@@ -160,7 +160,7 @@ def small() -> Ledger:
 
 
 def test_a_window_of_all_that_there_is() -> None:
-    cut = cut_ledger(small(), Part((10, 25)))
+    cut = cut_ledger(small(), Excerpt((10, 25)))
     assert cut.window_ns == (10, 25)
     assert cut.jobs.job_id.tolist() == [1, 2, 3]
     assert (cut.jobs.start_ns.tolist(), cut.jobs.end_ns.tolist()) == ([10, 20, -1], [20, 25, -1])
@@ -191,9 +191,9 @@ def test_details_are_those_of_the_option() -> None:
 
 def test_nothing_in_a_part() -> None:
     for part, said in (
-        (Part((50, 60)), r"^window from 5e-08 s to 6e-08 s: no job is in it; the run: 0 s to 4e-08 s$"),
-        (Part(cores=[(7, 9)]), r"^cores: 7-8 goes beyond what exists: the machine has 0-2$"),
-        (Part(jobs=[(9, 10)]), r"^jobs: there is no such job: 9$"),
+        (Excerpt((50, 60)), r"^window from 5e-08 s to 6e-08 s: no job is in it; the run: 0 s to 4e-08 s$"),
+        (Excerpt(cores=[(7, 9)]), r"^cores: 7-8 goes beyond what exists: the machine has 0-2$"),
+        (Excerpt(jobs=[(9, 10)]), r"^jobs: there is no such job: 9$"),
     ):
         with pytest.raises(InputError, match=said):
             cut_ledger(small(), part)
@@ -252,7 +252,7 @@ def test_the_detail_follows_from_the_machine(counts: tuple[int, ...], detail: st
     assert (request.note(machine(*counts), "so") is None) == (detail == "task")
     assert request.needs_tasks(machine(*counts))
     assert TraceRequest(("paje", "otf2")).needs_tasks(machine(*counts)) == (detail == "task")
-    some = TraceRequest(("paje",), part=Part(cores=[(0, MOST_CORES)]))
+    some = TraceRequest(("paje",), part=Excerpt(cores=[(0, MOST_CORES)]))
     assert some.note(machine(*counts), "so") is None
 
 

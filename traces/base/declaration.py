@@ -30,7 +30,7 @@ def part(kind: type) -> Any:
     return field(default_factory=kind, metadata={_PART: kind})
 
 
-class Place(NamedTuple):
+class OptionPlace(NamedTuple):
     """Where an option's value is."""
 
     option: Option[Any]
@@ -39,33 +39,33 @@ class Place(NamedTuple):
 
 
 @cache
-def places(kind: type) -> tuple[Place, ...]:
+def places(kind: type) -> tuple[OptionPlace, ...]:
     """The options of a dataclass and of its parts, in their order."""
     return tuple(_places(kind))
 
 
-def _places(kind: Any) -> Iterator[Place]:
+def _places(kind: Any) -> Iterator[OptionPlace]:
     for one in fields(kind):
         if option := one.metadata.get(_OPTION):
-            yield Place(option, (one.name,), None if one.default is MISSING else one.default)
+            yield OptionPlace(option, (one.name,), None if one.default is MISSING else one.default)
         elif inner := one.metadata.get(_PART):
             yield from (place._replace(path=(one.name, *place.path)) for place in places(inner))
 
 
 @cache
-def by_keyword(kind: type) -> Mapping[str, Place]:
+def by_keyword(kind: type) -> Mapping[str, OptionPlace]:
     """The same by the options' keywords in Python, as ``overhead_ns``."""
     return {place.option.keyword.lower(): place for place in places(kind)}
 
 
 @cache
-def by_key(kind: type) -> Mapping[str, Place]:
+def by_key(kind: type) -> Mapping[str, OptionPlace]:
     """The same by the options' names on the command line, with underscores, as ``overhead``."""
     return {place.option.key: place for place in places(kind)}
 
 
 def built(kind: type[T], values: Mapping[tuple[str, ...], Any]) -> T:
-    """A dataclass with these values at their paths (:class:`Place`), and defaults elsewhere."""
+    """A dataclass with these values at their paths (:class:`OptionPlace`), and defaults elsewhere."""
     given: dict[str, Any] = {}
     for name, (value, inner) in _by_name(values).items():
         given[name] = built(_part_of(kind, name), inner) if inner else value
@@ -78,7 +78,7 @@ def _part_of(kind: Any, name: str) -> type:
 
 
 def with_values(whole: T, values: Mapping[tuple[str, ...], Any]) -> T:
-    """A dataclass with other values at some paths (:class:`Place`)."""
+    """A dataclass with other values at some paths (:class:`OptionPlace`)."""
     changed: dict[str, Any] = {}
     for name, (value, inner) in _by_name(values).items():
         changed[name] = with_values(getattr(whole, name), inner) if inner else value

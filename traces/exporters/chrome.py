@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from traces.compiled import Array
-from traces.exporters.shown.batch_level import MOST_LANES, BatchLevel, Spans, batch_level
+from traces.exporters.shown.batch_level import MOST_LANES, ShownBatchLevel, Spans, batch_level
 from traces.exporters.shown.causes import causes
 from traces.exporters.shown.core_slices import KINDS, CoreSlices, core_slices
 from traces.exporters.shown.counters import Series, machine_series, series_of_hosts
@@ -129,7 +129,7 @@ def _transfers(ledger: Ledger) -> Iterator[bytes]:
         yield _flow("transfer", at, ends[0], ends[1], said)
 
 
-def _batch(ledger: Ledger, batch: BatchLevel) -> Iterator[bytes]:
+def _batch(ledger: Ledger, batch: ShownBatchLevel) -> Iterator[bytes]:
     names = words(list(batch.regions))
     keys = [name for name, _, _ in batch.attributes]
     texts = [_quoted(text) for text in batch.strings]
@@ -171,7 +171,7 @@ def _said(spans: Spans, at: slice, keys: list[str], texts: list[str]) -> Rows:
     return rows.put(b"}")
 
 
-def _counters(ledger: Ledger, batch: BatchLevel) -> Iterator[bytes]:
+def _counters(ledger: Ledger, batch: ShownBatchLevel) -> Iterator[bytes]:
     for one in machine_series(batch):
         yield from _counter(_SCHEDULER, one)
     for host, one in series_of_hosts(batch, ledger.machine):
@@ -190,7 +190,7 @@ def _counter(process: int, one: Series) -> Iterator[bytes]:
         yield rows.put(b"}},\n").tobytes()
 
 
-def _names(ledger: Ledger, batch: BatchLevel) -> Iterator[str]:
+def _names(ledger: Ledger, batch: ShownBatchLevel) -> Iterator[str]:
     machine = ledger.machine
 
     def named(what: str, process: int, name: str, thread: int = 0) -> Iterator[str]:

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
-from traces.exporters.shown.batch_level import MOST_LANES, REGIONS, BatchLevel, batch_level
+from traces.exporters.shown.batch_level import MOST_LANES, REGIONS, ShownBatchLevel, batch_level
 from traces.exporters.shown.causes import causes
 from traces.exporters.shown.core_slices import KINDS, core_slices
 from traces.exporters.shown.counters import Series, machine_series, series_of_hosts
@@ -96,7 +96,7 @@ def _cores(ledger: Ledger) -> Iterator[bytes]:
         yield rows.put(b",").number(one.start_ns).put(b",").number(one.end_ns).put(b"\n").tobytes()
 
 
-def _jobs(batch: BatchLevel) -> Iterator[bytes]:
+def _jobs(batch: ShownBatchLevel) -> Iterator[bytes]:
     lanes = batch.lanes
     location = np.repeat(np.arange(lanes.n_locations), np.diff(lanes.first))
     regions, texts = words(list(REGIONS)), words(["", *WHY, *STATES])
@@ -115,7 +115,7 @@ def _jobs(batch: BatchLevel) -> Iterator[bytes]:
         yield rows.put(b"\n").tobytes()
 
 
-def _counters(ledger: Ledger, batch: BatchLevel) -> Iterator[bytes]:
+def _counters(ledger: Ledger, batch: ShownBatchLevel) -> Iterator[bytes]:
     machine = ledger.machine
     for one in machine_series(batch):
         yield from _counter(machine.name, one)

@@ -10,10 +10,10 @@ import numpy as np
 from traces.base.errors import InputError, shown
 from traces.compiled import Array
 from traces.intervals import parse_texts
-from traces.ledger import STATES, WHY, JobRecords, Ledger, Machine
+from traces.ledger import STATES, WHY, JobRecords, Ledger, MachineShape
 
 
-def stored_ledger(jobs: Mapping[str, Any], machine: Machine) -> Ledger:
+def stored_ledger(jobs: Mapping[str, Any], machine: MachineShape) -> Ledger:
     """The ledger of a jobs table, without tasks.
 
     Parameters

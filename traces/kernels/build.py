@@ -45,7 +45,7 @@ class BuildError(Exception):
 
 
 @dataclass(frozen=True)
-class Entry:
+class EntryPoint:
     """One way into a piece of machine code."""
 
     kernel: Kernel
@@ -87,7 +87,7 @@ def _number(kind: Any) -> Number:
     return Number(name)
 
 
-def _add_entry(context: Any, module: Any, entry: Entry, found: Lowered) -> None:
+def _add_entry(context: Any, module: Any, entry: EntryPoint, found: Lowered) -> None:
     kinds = found.arguments
     groups = [flat_types(context, kind) for kind in kinds]
     returned = found.returned
@@ -161,7 +161,9 @@ def _where(error: Any) -> str:
     return f" ({os.path.relpath(at.filename)}:{at.line}{': ' if source else ''}{source[:80]})"
 
 
-def emit(entries: Sequence[Entry], note: Callable[[], None] = lambda: None, processor: str | None = None) -> store.Kept:
+def emit(
+    entries: Sequence[EntryPoint], note: Callable[[], None] = lambda: None, processor: str | None = None
+) -> store.Kept:
     """The machine code of entries, and of what they call.
 
     - ``note``: is called whenever a kernel has been gone through.

@@ -133,7 +133,7 @@ def _built(unit: str, entries: list[tuple[Kernel, tuple[Kind, ...]]], symbol: st
         if found is None:
             from traces.kernels import build
 
-            wanted = [build.Entry(kernel, kinds, symbol or symbol_of(kernel, kinds)) for kernel, kinds in entries]
+            wanted = [build.EntryPoint(kernel, kinds, symbol or symbol_of(kernel, kinds)) for kernel, kinds in entries]
             try:
                 found = build.emit(wanted, progress.note)
             except build.BuildError as error:

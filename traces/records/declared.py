@@ -23,7 +23,7 @@ from traces.compiled import Array
 from traces.intervals import intervals_of
 
 
-class Column(NamedTuple):
+class RecordColumn(NamedTuple):
     """A column as its kind declares it, or as the kind's table has it."""
 
     meaning: str  # what its values are, as a clause
@@ -52,13 +52,13 @@ def column(
     text: str = "",
     default: Any = MISSING,
 ) -> Any:
-    """Declare a column of records; ``default`` is its value where none is given, everything else as :class:`Column` says."""
-    said = Column(meaning, unit, dtype, shape, table, parts, text)
+    """Declare a column of records; ``default`` is its value where none is given, the others are of :class:`RecordColumn`."""
+    said = RecordColumn(meaning, unit, dtype, shape, table, parts, text)
     return field(default=default, metadata={"column": said})
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(column,))
-class Records(Columns):
+class RecordKind(Columns):
     """Base of the kinds of records: a subclass is a frozen dataclass, and its docstring lists its columns."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
@@ -72,7 +72,7 @@ class Records(Columns):
         cls.__doc__ = "\n    ".join([about, "", "Attributes", "----------", *lines, ""]) if lines else about
 
     @classmethod
-    def columns(cls) -> dict[str, Column]:
+    def columns(cls) -> dict[str, RecordColumn]:
         """Its columns by name, as they are declared."""
         return {one.name: one.metadata["column"] for one in fields(cls) if "column" in one.metadata}
 
@@ -92,12 +92,12 @@ class Records(Columns):
         return type(self)(**some | changed)
 
 
-def _sentence(one: Column) -> str:
+def _sentence(one: RecordColumn) -> str:
     text = one.meaning[:1].upper() + one.meaning[1:]
     return f"{text} ({one.unit})." if one.unit else f"{text}."
 
 
-class RecordsOfJobs(Records):
+class RecordsOfJobs(RecordKind):
     """Rows that lie job by job, in the order of ``JobRecords``."""
 
     first: Array = column("job ``i`` has the rows ``first[i]:first[i + 1]``", shape="(n_jobs + 1,)", table="")
@@ -138,7 +138,7 @@ def ranges(first: Array, rows: Array) -> tuple[Array, Array]:
     return intervals_of(first[rows], count), begin
 
 
-def table_columns(declared: Mapping[str, Column]) -> dict[str, Column]:
+def table_columns(declared: Mapping[str, RecordColumn]) -> dict[str, RecordColumn]:
     """The columns of a table by the names that they have in it: of those that are declared, the ones that it has."""
     named = {name if one.table is None else one.table: one for name, one in declared.items()}
     return {name: one for name, one in named.items() if name}

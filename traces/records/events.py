@@ -9,7 +9,7 @@ import numpy as np
 
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
-from traces.records.declared import Column, Records, column, table_columns
+from traces.records.declared import RecordColumn, RecordKind, column, table_columns
 
 if TYPE_CHECKING:
     from traces.ledger import JobRecords, Ledger
@@ -41,7 +41,7 @@ class Happening(NamedTuple):
     dated: bool = True  # whether the instant stands before it
 
 
-class JobEvents(Records):
+class JobEvents(RecordKind):
     """Base of the kinds of events: one row for each event of a running job, in the order of ``JobRecords``, then of instants.
 
     A column whose ``table`` is ``row`` has rows of ``JobRecords``, -1 for none: the table has the job's number besides. A kind
@@ -96,20 +96,20 @@ class JobEvents(Records):
         return None
 
     @classmethod
-    def _own(cls) -> dict[str, Column]:
+    def _own(cls) -> dict[str, RecordColumn]:
         return {name: one for name, one in cls.columns().items() if name != "job"}
 
     @classmethod
-    def table_columns(cls) -> dict[str, Column]:
+    def table_columns(cls) -> dict[str, RecordColumn]:
         """The columns of its table."""
         found = {
-            "row": Column("the job's row in `jobs.parquet`, from 0"),
-            "job_id": Column("number of the job in the workload"),
-            "attempt": Column("number of the attempt at it, from 0"),
+            "row": RecordColumn("the job's row in `jobs.parquet`, from 0"),
+            "job_id": RecordColumn("number of the job in the workload"),
+            "attempt": RecordColumn("number of the attempt at it, from 0"),
         }
         for name, one in cls._own().items():
             if one.table == "row":
-                found |= {f"{name}_row": one, f"{name}_job_id": Column("its number, or −1")}
+                found |= {f"{name}_row": one, f"{name}_job_id": RecordColumn("its number, or −1")}
             else:
                 found |= table_columns({name: one})
         return found
@@ -137,7 +137,7 @@ class JobEvents(Records):
         return cls(**found)
 
     @classmethod
-    def _numbers(cls) -> dict[str, Column]:
+    def _numbers(cls) -> dict[str, RecordColumn]:
         return {name: one for name, one in cls._own().items() if name != cls.instant}
 
     @classmethod

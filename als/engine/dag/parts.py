@@ -11,7 +11,7 @@ import numpy as np
 from als.engine.dag import hooks as graph_hooks
 from als.engine.dag import state as g
 from als.engine.dag.state import Edges
-from als.engine.rule_table import Rules
+from als.engine.rule_table import RuleRows
 from als.graphs.task_graph import TaskGraph
 from als.network.state import NONE, NetworkState
 from als.planners import Planner
@@ -112,10 +112,10 @@ def graph_of(
     speed: Array,
     core_host: Array | list[int] | None,
     network: NetworkState,
-    rules: Rules,
+    rules: RuleRows,
     room: int,
 ) -> g.GraphState:
-    """The state of an application's graphs; arguments as of ``als.application.Application``, with ``room`` for so many
+    """The state of an application's graphs; arguments as of ``als.application.ApplicationSimulator``, with ``room`` for so many
     cores. Raises InputError if a host or a core cannot be."""
     n_cores, n_tasks = len(speed), int(part_first[-1])
     machine_host = np.zeros(n_cores, np.int64) if core_host is None else own(core_host, np.int64)

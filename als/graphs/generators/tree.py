@@ -46,7 +46,7 @@ def _make(draft: GraphDraft) -> int:
 
 
 @dataclass(frozen=True)
-class Tree(Weights):
+class TreeParameters(Weights):
     """Parameters of a tree."""
 
     name: ClassVar[str] = "tree"

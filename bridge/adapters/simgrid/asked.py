@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from als.application import Application
+from als.application import ApplicationSimulator
 from als.engine.dag import state as g
 from als.engine.dag.parts import Edges, GraphPart
 from als.network.state import NO_NETWORK
@@ -15,7 +15,7 @@ from als.streams import CHUNKS, uniform_from_word
 from als.techniques import Technique
 from als.techniques import contract as f
 from bridge.protocol.message_fields import ALL_CORES, Change
-from bridge.protocol.messages import Start
+from bridge.protocol.messages import SimulateJob
 from bridge.protocol.network_fields import state_of
 from bridge.protocol.packing import unpack_float64, unpack_int32, unpack_int64
 from bridge.workers.drawn_job import DrawnJob
@@ -23,11 +23,11 @@ from traces.base.errors import PluginError
 from traces.compiled import Array
 
 
-class Asked:
+class JobSchedulers:
     """The techniques and planners of one job without absent cores. Instants are ns from the job's start, and never fall
     from one call to the next."""
 
-    def __init__(self, start: Start, drawn: DrawnJob) -> None:
+    def __init__(self, start: SimulateJob, drawn: DrawnJob) -> None:
         assert start.recipe is not None
         self._start, self._drawn = start, drawn
         self._key = np.array([start.recipe.seed, start.recipe.job_number], np.uint64)
@@ -143,7 +143,7 @@ class Asked:
         if drawn.edges is not None:
             few = slice(int(drawn.edges.first[part]), int(drawn.edges.first[part + 1]))
             edges = Edges(np.array([0, few.stop - few.start]), *(column[few] for column in drawn.edges[1:]))
-        alone = Application(
+        alone = ApplicationSimulator(
             drawn.lengths[tasks],
             self._speed,
             phases=[drawn.phases[part % len(drawn.phases)]],

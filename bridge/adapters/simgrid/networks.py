@@ -8,11 +8,11 @@ from typing import Any
 from als.network import topology
 from als.network.topologies.dragonfly import Dragonfly
 from als.network.topologies.fat_tree import FatTree
-from bridge.protocol.message_fields import Network
+from bridge.protocol.message_fields import NetworkFields
 from traces.base.errors import InputError
 
 
-def engine_settings(network: Network | None) -> list[str]:
+def engine_settings(network: NetworkFields | None) -> list[str]:
     """SimGrid's options for a network's model; all of its models of flows are one, with other numbers. Its full solver
     is taken: the lazy one overloads links where flows of several links begin at one instant."""
     if network is None or network.kind == "none":
@@ -29,7 +29,7 @@ def engine_settings(network: Network | None) -> list[str]:
     return [f"--cfg=network/{name}:{value}" for name, value in numbers.items()]
 
 
-def network_order(network: Network | None, core_host: list[int], platform: Path | None) -> dict[str, Any] | None:
+def network_order(network: NetworkFields | None, core_host: list[int], platform: Path | None) -> dict[str, Any] | None:
     """What ``inside.platform`` builds; None where data are there at once.
 
     - ``core_host``: the machine's host of each core.

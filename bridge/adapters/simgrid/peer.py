@@ -17,11 +17,11 @@ from als.lengths.draw import length_cov
 from als.planners import Planner
 from als.schedulers import AnyScheduler
 from als.techniques import Selection
-from bridge.adapters.simgrid.asked import Asked, technique_of
+from bridge.adapters.simgrid.asked import JobSchedulers, technique_of
 from bridge.adapters.simgrid.networks import engine_settings, network_order
 from bridge.adapters.simgrid.process import Installation, JobProcess
 from bridge.protocol.message_fields import ALL_CORES, Change, Measurement
-from bridge.protocol.messages import Cancel, Failed, Outcome, Resume, Start, Suspended
+from bridge.protocol.messages import Cancel, Failed, Outcome, Resume, SimulateJob, Suspended
 from bridge.protocol.packing import pack_int64, unpack_float64, unpack_int32, unpack_int64
 from bridge.protocol.vocabulary import Message
 from bridge.workers.drawn_job import Drawing, DrawnJob
@@ -35,9 +35,9 @@ MAX_ACTORS: Final = 8192
 
 @dataclass
 class _Job:
-    start: Start
+    start: SimulateJob
     drawn: DrawnJob
-    asked: Asked
+    asked: JobSchedulers
     process: JobProcess
 
 
@@ -63,7 +63,7 @@ class SimGridPeer:
 
     def answers(self, order: Message) -> Iterator[Message]:
         """What to answer to an order, in order."""
-        if isinstance(order, Start | Resume):
+        if isinstance(order, SimulateJob | Resume):
             yield from self._answers(order)
         elif isinstance(order, Cancel):
             self._end(order.job)
@@ -73,9 +73,9 @@ class SimGridPeer:
         for job in list(self._jobs):
             self._end(job)
 
-    def _answers(self, order: Start | Resume) -> Iterator[Message]:
+    def _answers(self, order: SimulateJob | Resume) -> Iterator[Message]:
         try:
-            if isinstance(order, Start):
+            if isinstance(order, SimulateJob):
                 job = self._jobs[order.job] = self._begun(order)
             else:
                 job = self._jobs[order.job]
@@ -114,7 +114,7 @@ class SimGridPeer:
                     if technique is not None:
                         technique.forget_all()
 
-    def _begun(self, start: Start) -> _Job:
+    def _begun(self, start: SimulateJob) -> _Job:
         recipe = start.recipe
         assert recipe is not None  # the session holds the bridge to what our hello asks for
         speed = unpack_float64(start.core_speed_gflops)
@@ -124,7 +124,7 @@ class SimGridPeer:
             raise PeerError("SimGrid: a core that is absent; allowed: cores that are there from the start to the end")
         changes = _checked(start.changes)
         drawn = self._drawing.drawn(recipe, start.technique)
-        asked = Asked(start, drawn)
+        asked = JobSchedulers(start, drawn)
         asked.change(changes)
         core_host = [] if start.core_host is None else unpack_int32(start.core_host).tolist()
         order = {
@@ -153,7 +153,7 @@ def _checked(changes: Sequence[Change]) -> Sequence[Change]:
     return changes
 
 
-def _listed(start: Start, changes: Sequence[Change]) -> list[tuple[int, int, float]]:
+def _listed(start: SimulateJob, changes: Sequence[Change]) -> list[tuple[int, int, float]]:
     """Instant, core and speed of each change."""
     n_cores = len(start.core_speed_gflops) // 8
     return [
@@ -248,7 +248,7 @@ def _instants(since_start_ns: list[int], start_ns: int) -> Array:
     return np.where(column < 0, -1, column + start_ns)
 
 
-def _transfers(rows: list[list[Any]], start: Start) -> tuple[Array, ...]:
+def _transfers(rows: list[list[Any]], start: SimulateJob) -> tuple[Array, ...]:
     columns = list(zip(*rows, strict=True)) or [()] * 5
     source, target = (np.array(column, np.int64) for column in columns[:2])
     sent, arrived = (np.array(column, np.int64) + start.start_ns for column in columns[3:])

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from bridge.adapters.simgrid.asked import Asked
+from bridge.adapters.simgrid.asked import JobSchedulers
 from bridge.workers.process_names import die_with_parent, how_ended
 from traces.base.errors import InputError, PeerError, PluginError, shown
 
@@ -79,7 +79,7 @@ class JobProcess:
     """One job in a process of its own. ``order``: what ``inside.world`` takes. ``asked``: what its cores and parts are
     answered by."""
 
-    def __init__(self, installation: Installation, order: dict[str, Any], asked: Asked) -> None:
+    def __init__(self, installation: Installation, order: dict[str, Any], asked: JobSchedulers) -> None:
         self._asked = asked
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - read where the process ends by itself
         self._process = subprocess.Popen(

@@ -13,7 +13,7 @@ import typer
 from bls.options import ALIGN, CANCELLED, NUMBERS, OVERSIZE, PLATFORM, SELECT
 from bridge.options.bundles import bundled
 from bridge.options.declared import TIMEOUT, WORKLOAD
-from bridge.options.generation import Wanted
+from bridge.options.generation import GenerationRequest
 from bridge.standard_error import put, put_text, say
 
 workload_app = typer.Typer(
@@ -261,7 +261,7 @@ def export_command(
 def generate_command(
     *,
     output: _OutputOption,
-    wanted: Wanted,
+    wanted: GenerationRequest,
     requests: Annotated[
         str | None,
         typer.Option(

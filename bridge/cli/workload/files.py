@@ -22,7 +22,7 @@ from traces.base.errors import InputError, one_of, shown
 from traces.base.time import parse_duration_ns
 from traces.compiled import Array
 from traces.intervals import parse_intervals
-from traces.ledger import Machine
+from traces.ledger import MachineShape
 
 #: What a finished run can be written as, and the endings of such files.
 EXPORTS: dict[str, tuple[str, ...]] = {"swf": (".swf", ".swf.gz"), "batsim": (".csv",)}
@@ -214,12 +214,12 @@ def _some(present: list[int]) -> str:
     return " ".join(texts) if len(texts) <= 10 else f"{texts[0]} to {texts[-1]}"
 
 
-def _machine(folder: Path) -> Machine:
+def _machine(folder: Path) -> MachineShape:
     from bridge.runs.gantt import hosts
 
     first_core, host_names = hosts(folder)
     try:
-        return Machine(str(read_record(folder)["platform"]["name"]), tuple(host_names), first_core)
+        return MachineShape(str(read_record(folder)["platform"]["name"]), tuple(host_names), first_core)
     except (KeyError, TypeError):
         raise InputError(f"{folder / 'run.json'}: does not say which hosts the machine had") from None
 

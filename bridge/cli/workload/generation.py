@@ -13,7 +13,7 @@ from bls.options import JOBS, METHOD
 from bls.workloads.generators import LIMITS, Gpus, generate_like, generate_lublin
 from bls.workloads.workload import Workload
 from bridge.cli.workload.files import read
-from bridge.options.generation import Wanted
+from bridge.options.generation import GenerationRequest
 from bridge.runs.directory import check_file, fresh_file
 from bridge.scenarios.machine import given_platform, platform_for
 from bridge.standard_error import text_table
@@ -30,7 +30,7 @@ _RANGE = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
 _OF_LIKENESS = ("method", "speed_factor", "nodes_factor", "gpus", "limit", "plot")
 
 
-def check_wanted(wanted: Wanted) -> None:
+def check_wanted(wanted: GenerationRequest) -> None:
     """Refuse what cannot be made, before a long log is read.
 
     Raises
@@ -57,7 +57,7 @@ def check_wanted(wanted: Wanted) -> None:
         check_file(Path(wanted.plot), True, "--plot")
 
 
-def generated(wanted: Wanted, form: str | None = None) -> tuple[Workload | None, Workload]:
+def generated(wanted: GenerationRequest, form: str | None = None) -> tuple[Workload | None, Workload]:
     """The source, if there is one, and the workload that was made.
 
     Raises

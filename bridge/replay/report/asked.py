@@ -17,7 +17,7 @@ from bridge.replay.report.finished import Finished
 from bridge.replay.report.measures import median_side
 from bridge.replay.report.repeats import Attempt, Plan, attempts
 from bridge.replay.report.sides import SLURM, Side, engines, of_result, parse_beside, recorded
-from bridge.replay.report.written import Report, write_report
+from bridge.replay.report.written import SlurmReport, write_report
 from bridge.replay.run import Replay
 from bridge.runs.simulation import run
 from bridge.scenarios.ready import ReadyScenario
@@ -28,7 +28,7 @@ from traces.compiled import Array
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReportRequest:
     """What a report is to have."""
 
     ways: tuple[tuple[str, str], ...]  # tuple of (str, str), policies and backfilling of our engine
@@ -75,7 +75,7 @@ class Asked:
         workload = scenario.workload
         slurms = [one.side for one in found if one.side is not None and one.jobs == len(workload)]
         side, log = slurms[0], recorded(workload)
-        report = Report(
+        report = SlurmReport(
             name=Path(workload.source).name,
             words=self._words(scenario, cost, len(slurms)),
             sides=(*([log] if log else []), median_side(slurms, SLURM) if len(slurms) > 1 else side, *ours),
@@ -120,7 +120,7 @@ def given_plan(
     phase: float | None = None,
     *,
     only: bool = False,
-) -> Asked | None:
+) -> ReportRequest | None:
     """What is asked for; None without a report. ``only``: of a replay that is there already. Raises InputError if one
     is out of its range, or there without ``--report``, or two cannot be together."""
     repeated: list[tuple[Option[Any], object]] = [(REPEATS, repeats), (RATES, rates), (SIZES, sizes)]
@@ -153,4 +153,4 @@ def given_plan(
             raise InputError(f"{SIZES}: {shown(word)}; allowed: numbers of jobs, as 50,100")
         found_sizes.append(int(word))
     plan = Plan(REPEATS.check(repeats), tuple(sorted(found_rates)), tuple(sorted(found_sizes)))
-    return Asked(parse_beside(beside_, str(BESIDE)), plan)
+    return ReportRequest(parse_beside(beside_, str(BESIDE)), plan)

@@ -14,7 +14,7 @@ from bridge.replay.record import replay_account
 from bridge.replay.report.written import MEASURES, written
 from bridge.replay.run import Replay
 from bridge.report.page import Page
-from bridge.report.parts import Facts, Figures, Part, Section, file_address
+from bridge.report.parts import Facts, Figures, PagePart, Section, file_address
 from bridge.runs.again import command_again, run_options
 from bridge.runs.page import page_of_run, parts_of_folder, parts_of_result
 from bridge.scenarios.application import RECORDED
@@ -75,7 +75,7 @@ def slurm_section(replayed: Mapping[str, Any]) -> Section:
     rows += [(name, f"{replayed[name]:,}") for name in ("jumps", "messages") if isinstance(replayed.get(name), int)]
     rows += [("replaced in its configuration", str(words)) for words in replayed.get("replaced") or []]
     keys = replayed.get("keys") or {}
-    parts: list[Part] = [Facts(rows)]
+    parts: list[PagePart] = [Facts(rows)]
     if keys:
         parts.append(Facts([(str(name), str(value)) for name, value in keys.items()], ("parameter", "value")))
     return Section("slurm", "Slurm", parts, "The real scheduler, under a clock of ours.")
@@ -91,7 +91,7 @@ def _beside(folder: Path) -> Section | None:
     images = [
         (file_address(path), words) for name, words in _FIGURES.items() if (path := folder / f"{name}.png").is_file()
     ]
-    parts: list[Part] = [Facts(rows, ("", *(side["side"] for side in sides)))]
+    parts: list[PagePart] = [Facts(rows, ("", *(side["side"] for side in sides)))]
     if images:
         parts.append(Figures(images))
     return Section("beside", "Side by side", parts, "The same jobs under Slurm, and under policies of our engine.")

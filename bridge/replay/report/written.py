@@ -44,7 +44,7 @@ _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 @dataclass(frozen=True, eq=False)
-class Report:
+class SlurmReport:
     """What a report is made of."""
 
     name: str  # the workload's
@@ -66,7 +66,7 @@ class Report:
             object.__setattr__(self, "interval", submit_interval(submit_ns))
 
 
-def write_report(report: Report, folder: Path) -> list[Path]:
+def write_report(report: SlurmReport, folder: Path) -> list[Path]:
     """Write a report into an empty folder; returns the files."""
     folder.mkdir()
     lines = [f"# Replay of {report.name}", "", *(f"- {line}" for line in report.words), ""]
@@ -103,7 +103,7 @@ def written(name: str, value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
 
 
-def _side_by_side(report: Report, folder: Path) -> list[str]:
+def _side_by_side(report: SlurmReport, folder: Path) -> list[str]:
     interval = report.interval
     assert interval is not None
     found = {one.label: measures(one, report.n_cores, interval) for one in report.sides}
@@ -134,7 +134,7 @@ def _side_by_side(report: Report, folder: Path) -> list[str]:
     return ["## Side by side", "", *_table(head, table), *said, *missing, ""]
 
 
-def _differences(report: Report, folder: Path) -> list[str]:
+def _differences(report: SlurmReport, folder: Path) -> list[str]:
     from traces.figures.replay.differences import differences_figure
 
     reference = report.reference
@@ -174,7 +174,7 @@ def _signed(value_ns: float) -> str:
     return format_ns(whole) if whole >= 0 else f"−{format_ns(-whole)}"
 
 
-def _submissions(report: Report, folder: Path) -> list[str]:
+def _submissions(report: SlurmReport, folder: Path) -> list[str]:
     from traces.figures.replay.submissions import submissions_figure
 
     submit_ns = max((one.measured for one in report.sides), key=lambda one: len(one.job_id)).submit_ns
@@ -190,7 +190,7 @@ def _submissions(report: Report, folder: Path) -> list[str]:
     ]
 
 
-def _classes(report: Report, folder: Path) -> list[str]:
+def _classes(report: SlurmReport, folder: Path) -> list[str]:
     if not len(report.reference.job_id):
         return []
     found = classes(report.reference)
@@ -202,7 +202,7 @@ def _classes(report: Report, folder: Path) -> list[str]:
     return ["## Jobs by cores and run time", "", f"As {_named(report.reference)} has them.", "", *_table(head, rows)]
 
 
-def _repeats(report: Report, folder: Path) -> list[str]:
+def _repeats(report: SlurmReport, folder: Path) -> list[str]:
     from traces.figures.replay.clocks import replay_rates_figure, replay_sizes_figure
     from traces.figures.replay.makespans import replay_makespans_figure
 

@@ -20,7 +20,7 @@ from bridge.options.declared import WORKERS
 from bridge.standard_error import say
 from bridge.studies.executors.dask_library import Cluster, dask_library
 from bridge.studies.executors.dask_tasks import Tasks
-from bridge.studies.executors.executor import Executor, Needs, Outcome, Prepared, Unit
+from bridge.studies.executors.executor import Executor, Prepared, Unit, UnitOutcome, WorkSummary
 from bridge.studies.executors.fitness import Terms, terms_of, unfit
 from bridge.studies.executors.local_cluster import checked_workers, local_cluster
 from bridge.studies.executors.slurm_cluster import slurm_cluster, slurm_settings
@@ -37,7 +37,7 @@ _TIMEOUT_S = 30
 _LOOK_S, _PART_S = 1.0, 1.0
 
 
-def cluster_executor(where: str, study: Study, workers: int | None) -> Callable[[Needs], Executor]:
+def cluster_executor(where: str, study: Study, workers: int | None) -> Callable[[WorkSummary], Executor]:
     """Who runs the cells of a study on a cluster.
 
     - ``where``: the address of a Dask scheduler, as ``tcp://host:8786``; or ``local``: one of this machine, with a
@@ -65,11 +65,11 @@ class DaskCells:
     """Runs cells on a Dask cluster. ``waits``: whether workers may come late, as jobs of a batch system do."""
 
     def __init__(
-        self, cluster: Callable[[], contextlib.AbstractContextManager[Cluster]], needs: Needs, *, waits: bool
+        self, cluster: Callable[[], contextlib.AbstractContextManager[Cluster]], needs: WorkSummary, *, waits: bool
     ) -> None:
         self._cluster, self._needs, self._waits = cluster, needs, waits
 
-    def outcomes(self, units: Iterable[Unit], prepared: Mapping[int, Prepared]) -> Iterator[Outcome]:
+    def outcomes(self, units: Iterable[Unit], prepared: Mapping[int, Prepared]) -> Iterator[UnitOutcome]:
         """See ``bridge.studies.executors.executor.Executor``."""
         dask_library("distributed")  # by the main thread, as some of its modules must be
         with contextlib.ExitStack() as stack:
@@ -111,20 +111,20 @@ class _Talk:
 
     def __init__(
         self,
-        needs: Needs,
+        needs: WorkSummary,
         check: Callable[[Any, Terms, Cluster], None],
         waits: bool,
         units: Iterable[Unit],
         prepared: Mapping[int, Prepared],
     ) -> None:
         self._needs, self._check, self._waits, self._units, self._prepared = needs, check, waits, units, prepared
-        self._said: SimpleQueue[Outcome | BaseException | None] = SimpleQueue()
+        self._said: SimpleQueue[UnitOutcome | BaseException | None] = SimpleQueue()
         self._stopped = threading.Event()
         self._begun = False  # whether there may be tasks
         self._withdraw_s = 0.0
         self._thread: threading.Thread | None = None
 
-    def outcomes(self, cluster: Cluster) -> Iterator[Outcome]:
+    def outcomes(self, cluster: Cluster) -> Iterator[UnitOutcome]:
         """The outcomes of all units; whatever goes wrong in the thread is raised here."""
         self._withdraw_s = cluster.withdraw_s
         self._thread = threading.Thread(target=self._talk, args=(cluster,), name="twolevel-dask", daemon=True)
@@ -134,7 +134,7 @@ class _Talk:
                 raise said
             yield said
 
-    def _next(self) -> Outcome | BaseException | None:
+    def _next(self) -> UnitOutcome | BaseException | None:
         while True:
             with contextlib.suppress(
                 Empty
@@ -163,7 +163,7 @@ class _Talk:
         else:
             self._said.put(None)
 
-    def _outcomes(self, cluster: Cluster) -> Iterator[Outcome]:
+    def _outcomes(self, cluster: Cluster) -> Iterator[UnitOutcome]:
         distributed, dask = dask_library("distributed"), dask_library("dask")
         token = f"twolevel-{secrets.token_hex(8)}"
         probe = None if self._needs.folder is None else self._needs.folder / f".{token}"

@@ -16,7 +16,7 @@ from itertools import islice
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from bridge.studies.executors.executor import Outcome, Prepared, Unit
+from bridge.studies.executors.executor import Prepared, Unit, UnitOutcome
 from bridge.studies.executors.fitness import Terms, do_on_worker
 from traces.base.errors import PeerError
 
@@ -41,9 +41,9 @@ def _result(future: Any) -> Any:
         return error
 
 
-def _lethal(unit: Unit) -> Outcome:
+def _lethal(unit: Unit) -> UnitOutcome:
     said = "KilledWorker: the worker processes that ran it died, one after the other; had they enough memory?"
-    return Outcome(unit.place, None, error=said, code=1)
+    return UnitOutcome(unit.place, None, error=said, code=1)
 
 
 def _given(prepared: Prepared) -> Prepared:
@@ -80,7 +80,7 @@ class Tasks:
         self._ended: SimpleQueue[Any] = SimpleQueue()
         self._threads, self._asked = 1, float("-inf")
 
-    def outcomes(self, units: Iterator[Unit]) -> Iterator[Outcome]:
+    def outcomes(self, units: Iterator[Unit]) -> Iterator[UnitOutcome]:
         """Do units; those under which workers died, one at a time behind all others. Raises PeerError if a worker is
         unfit, or there is none any more. Raises CancelledError or OSError if the scheduler has gone."""
         self._submit(list(islice(units, self._most())))
@@ -101,9 +101,9 @@ class Tasks:
             with contextlib.suppress(Exception):  # the scheduler may be what has gone
                 self._client.cancel([*self._futures, *self._sent.values()], force=True)
 
-    def _found(self, ended: Sequence[Any]) -> tuple[list[Outcome], Exception | None]:
+    def _found(self, ended: Sequence[Any]) -> tuple[list[UnitOutcome], Exception | None]:
         # What has come of tasks, and what is wrong with all: what else has ended is not lost for that.
-        found: list[Outcome] = []
+        found: list[UnitOutcome] = []
         fault: Exception | None = None
         for future, result in zip(ended, self._results(ended), strict=True):
             try:
@@ -174,11 +174,11 @@ class Tasks:
         except Exception:
             return [_result(future) for future in futures]
 
-    def _outcome(self, future: Any, result: Any) -> Outcome | None:
+    def _outcome(self, future: Any, result: Any) -> UnitOutcome | None:
         unit = self._at_hand.pop(future.key)
         del self._futures[future]
         future.release()
-        if isinstance(result, Outcome):
+        if isinstance(result, UnitOutcome):
             return result
         if isinstance(result, str):
             raise self._unfit(result)
@@ -192,7 +192,7 @@ class Tasks:
                 return _lethal(unit)
             self._suspects.append(unit)
             return None
-        return Outcome(unit.place, None, error=said, code=1)
+        return UnitOutcome(unit.place, None, error=said, code=1)
 
     def _unfit(self, why: str) -> PeerError:
         return PeerError(

@@ -44,7 +44,7 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class Needs:
+class WorkSummary:
     """What there is to do, as far as it matters for who does it."""
 
     units: int  # how many
@@ -53,7 +53,7 @@ class Needs:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class UnitOutcome:
     """What became of a unit."""
 
     place: int
@@ -77,6 +77,6 @@ class Executor(Protocol):
     all that is under way.
     """
 
-    def outcomes(self, units: Iterable[Unit], prepared: Mapping[int, Prepared]) -> Iterator[Outcome]:
+    def outcomes(self, units: Iterable[Unit], prepared: Mapping[int, Prepared]) -> Iterator[UnitOutcome]:
         """Do all units; each gives one outcome, as soon as it has ended. ``units`` is taken as there is room for more."""
         ...

@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from bridge.studies.executors.dask_library import await_nanny
-from bridge.studies.executors.executor import Needs, Outcome, Prepared, Unit
+from bridge.studies.executors.executor import Prepared, Unit, UnitOutcome, WorkSummary
 from bridge.studies.unit import LikeRuns, do_unit
 
 
@@ -26,7 +26,7 @@ class Terms:
     folder: str | None  # where results of cells are kept: it holds a file that is named like the token
 
 
-def terms_of(needs: Needs, token: str) -> Terms:
+def terms_of(needs: WorkSummary, token: str) -> Terms:
     """The terms of what there is to do."""
     files = {str(path): sum_ for path, sum_ in needs.files.items()}
     return Terms(token, version("twolevel"), files, None if needs.folder is None else str(needs.folder))
@@ -66,7 +66,7 @@ class _Place:
 _PLACE = _Place()
 
 
-def do_on_worker(unit: Unit, prepared: Prepared, terms: Terms, worker: str) -> Outcome | str:
+def do_on_worker(unit: Unit, prepared: Prepared, terms: Terms, worker: str) -> UnitOutcome | str:
     """Run a unit on a worker of a cluster; or say why it cannot run any.
 
     A worker with several threads runs one cell after another: plug-ins of users are not made for threads. A new one

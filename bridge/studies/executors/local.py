@@ -17,7 +17,7 @@ from typing import Any
 from bridge.options.execution import Execution
 from bridge.runs.kernels import prepare_run
 from bridge.standard_error import keep_standard_streams
-from bridge.studies.executors.executor import Executor, Needs, Outcome, Prepared, Unit
+from bridge.studies.executors.executor import Executor, Prepared, Unit, UnitOutcome, WorkSummary
 from bridge.studies.executors.spawned import deaf_children, nothing_imported
 from bridge.studies.unit import LikeRuns, do_unit, warm_up
 from bridge.workers.process_names import die_with_parent, how_ended
@@ -36,7 +36,7 @@ _MOST_DEATHS = 2
 class Here:
     """One after another, in this process."""
 
-    def outcomes(self, units: Iterable[Unit], prepared: Mapping[int, Prepared]) -> Iterator[Outcome]:
+    def outcomes(self, units: Iterable[Unit], prepared: Mapping[int, Prepared]) -> Iterator[UnitOutcome]:
         """See ``bridge.studies.executors.executor.Executor``."""
         like_runs = LikeRuns()
         warm_up()
@@ -95,7 +95,7 @@ class _Worker:
             self._has |= needed
         self.pipe.send(group)
 
-    def took(self, outcome: Outcome) -> None:
+    def took(self, outcome: UnitOutcome) -> None:
         """It has answered the first of its units."""
         unit = self.groups[0].popleft()
         assert unit.place == outcome.place
@@ -123,7 +123,7 @@ class Workers:
     def __init__(self, n: int) -> None:
         self._n = n
 
-    def outcomes(self, units: Iterable[Unit], prepared: Mapping[int, Prepared]) -> Iterator[Outcome]:
+    def outcomes(self, units: Iterable[Unit], prepared: Mapping[int, Prepared]) -> Iterator[UnitOutcome]:
         """See ``bridge.studies.executors.executor.Executor``."""
         groups = _groups(units)
         again: deque[list[Unit]] = deque()
@@ -152,7 +152,7 @@ class Workers:
                 worker.kill()
 
 
-def local_executor(workers: int | None = None) -> Callable[[Needs], Executor]:
+def local_executor(workers: int | None = None) -> Callable[[WorkSummary], Executor]:
     """Who runs a study on this machine: so many processes, one per processor by default; this one, where one is enough.
 
     Raises
@@ -198,10 +198,10 @@ def _deal(
                 worker.give(group, prepared)
 
 
-def _answers(worker: _Worker) -> Iterator[Outcome]:
+def _answers(worker: _Worker) -> Iterator[UnitOutcome]:
     # What it has answered by now.
     while worker.pipe.poll():
-        outcome: Outcome | None = worker.pipe.recv()
+        outcome: UnitOutcome | None = worker.pipe.recv()
         if outcome is None:
             worker.ready = True
         else:
@@ -209,7 +209,7 @@ def _answers(worker: _Worker) -> Iterator[Outcome]:
             yield outcome
 
 
-def _died(worker: _Worker, again: deque[list[Unit]], deaths: dict[int, int]) -> Outcome | None:
+def _died(worker: _Worker, again: deque[list[Unit]], deaths: dict[int, int]) -> UnitOutcome | None:
     # The first unit that it has not answered is the one at which it died; it is tried alone.
     worker.process.join()
     if not worker.ready:
@@ -224,4 +224,4 @@ def _died(worker: _Worker, again: deque[list[Unit]], deaths: dict[int, int]) -> 
         again.appendleft([suspect])
         return None
     ended = how_ended(worker.process.exitcode or 0)
-    return Outcome(suspect.place, None, error=f"the process that ran it {ended}, twice", code=1)
+    return UnitOutcome(suspect.place, None, error=f"the process that ran it {ended}, twice", code=1)

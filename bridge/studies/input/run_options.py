@@ -29,7 +29,7 @@ from bridge.options.declared import (
 from bridge.replay.chosen import SlurmChoice, given_choice, replay_options
 from bridge.scenarios.scenario import Scenario
 from bridge.schedulers import decided
-from traces.base.declaration import Place, built, places
+from traces.base.declaration import OptionPlace, built, places
 from traces.base.errors import InputError, one_of, shown
 from traces.base.mentions import Mention
 from traces.base.option import Option
@@ -133,7 +133,7 @@ def kind_of(hint: Any) -> type:
     return tuple if get_origin(hint) is list else hint
 
 
-def _default(place: Place) -> Value:
+def _default(place: OptionPlace) -> Value:
     if place.option.name == BLS_OPTION:
         return BLS.default  # what is not said; a cell that says it by name is the same cell
     value: Value = place.default

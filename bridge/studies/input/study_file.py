@@ -41,7 +41,7 @@ from bls.machine.switches import printable_name
 from bridge.studies.input.origins import origins_of
 from bridge.studies.input.run_options import BATCH_OPTION, OF_ENGINE, OF_SLURM, SLURM, Value, checked_value
 from bridge.studies.replicates import REPLICATION, Replicates, given_replicates
-from bridge.studies.study import MOST_RUNS, Cell, Comparison, Study, WorkloadSource, every_combination, seeds_of
+from bridge.studies.study import MOST_RUNS, Cell, ComparedOption, Study, WorkloadSource, every_combination, seeds_of
 from traces.base.errors import InputError, one_of, shown, shown_name
 from traces.base.given_file import read_text
 from traces.base.toml import parse_toml
@@ -227,7 +227,7 @@ def _metrics(given: object) -> tuple[str, ...] | None:
     return None if given == "all" else tuple(_texts(given, "[study] metrics"))
 
 
-def _comparison(given: Table, where: str, metrics: tuple[str, ...] | None) -> Comparison:
+def _comparison(given: Table, where: str, metrics: tuple[str, ...] | None) -> ComparedOption:
     _check_keys(given, _COMPARE, where.strip())
     if "option" not in given:
         raise InputError(f"{where}option: missing; allowed: an option that varies")
@@ -238,7 +238,7 @@ def _comparison(given: Table, where: str, metrics: tuple[str, ...] | None) -> Co
     chosen = _texts(given["metrics"], f"{where}metrics") if "metrics" in given else list(_compared(metrics))
     if (drawn := given.get("drawn", "ratio")) not in _DRAWN:
         raise InputError(f"{where}drawn: {shown(drawn)}; allowed: {' or '.join(_DRAWN)}")
-    return Comparison(option, base, tuple(chosen), drawn)
+    return ComparedOption(option, base, tuple(chosen), drawn)
 
 
 def _compared(metrics: tuple[str, ...] | None) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 from traces.compiled import Array, compiled
 from traces.exporters.otf2.kernels import NO_WRITER, Calls, write_metrics
 from traces.exporters.otf2.library import AddAttribute, CloseEvtWriter, Enter, GetEvtWriter, Leave, address_of, binding
-from traces.exporters.shown.batch_level import BatchLevel, Spans, power_counters
+from traces.exporters.shown.batch_level import ShownBatchLevel, Spans, power_counters
 from traces.ledger import Ledger
 from traces.records.events import STRING
 
@@ -74,7 +74,7 @@ class Location(NamedTuple):
 
 
 def write_batch(
-    call: Calls, attributes: Any, batch: BatchLevel, ledger: Ledger, first_region: int, *, all_hosts: bool
+    call: Calls, attributes: Any, batch: ShownBatchLevel, ledger: Ledger, first_region: int, *, all_hosts: bool
 ) -> list[Location]:
     """Write the events of all locations but cores: the first has as reference the number of cores, the others follow.
 

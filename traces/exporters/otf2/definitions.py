@@ -14,9 +14,9 @@ from traces.exporters.otf2 import kernels
 from traces.exporters.otf2.batch import HOST_METRICS, POWER_METRICS, SCHEDULER_METRICS, Location
 from traces.exporters.otf2.kernels import Calls
 from traces.exporters.otf2.library import address_of, binding
-from traces.exporters.shown.batch_level import COMPUTING, BatchLevel, power_counters
+from traces.exporters.shown.batch_level import COMPUTING, ShownBatchLevel, power_counters
 from traces.exporters.shown.job_names import JobNames
-from traces.ledger import STATES, WHY, Ledger, Machine
+from traces.ledger import STATES, WHY, Ledger, MachineShape
 
 #: Groups of regions have at most this number of members: OTF2 takes no record that is longer than a chunk (256 KiB).
 GROUP_MEMBERS = 1 << 15
@@ -51,7 +51,7 @@ class _Strings:
         return first
 
 
-def longest_definition(ledger: Ledger, batch: BatchLevel, *, messages: bool) -> int:
+def longest_definition(ledger: Ledger, batch: ShownBatchLevel, *, messages: bool) -> int:
     """Return an upper bound of the length of the longest definition (bytes), for :func:`write_definitions`' arguments."""
     machine = ledger.machine
     texts = [machine.name, *machine.host_names, *ledger.techniques, *batch.cut_because]
@@ -66,7 +66,7 @@ def write_definitions(
     archive: Any,
     ledger: Ledger,
     cores: CoreLocations,
-    batch: BatchLevel,
+    batch: ShownBatchLevel,
     further: list[Location],
     *,
     messages: bool,
@@ -222,7 +222,7 @@ def _write_machine(writer: Any, strings: _Strings, ledger: Ledger) -> None:
         )
 
 
-def _write_further(writer: Any, strings: _Strings, machine: Machine, further: list[Location], lanes: str) -> None:
+def _write_further(writer: Any, strings: _Strings, machine: MachineShape, further: list[Location], lanes: str) -> None:
     """The locations that follow the cores, and the groups of those that are of no host; that of ``lanes``, if there are any."""
     groups = ["batch scheduler", lanes][: 1 + max(one.group for one in further) - machine.n_hosts]
     name = strings.add(groups)
@@ -243,7 +243,7 @@ def _write_further(writer: Any, strings: _Strings, machine: Machine, further: li
         )
 
 
-def _write_metrics(writer: Any, strings: _Strings, batch: BatchLevel) -> None:
+def _write_metrics(writer: Any, strings: _Strings, batch: ShownBatchLevel) -> None:
     """The counters, and classes of them for the scheduler, for hosts, and of power, each of the location that records it.
 
     The classes are recorded themselves. An instance could say that the scheduler's is the whole cluster's, but ViTE takes its

@@ -63,7 +63,7 @@ from traces.exporters.otf2.definitions import CoreLocations, longest_definition,
 from traces.exporters.otf2.kernels import Calls
 from traces.exporters.otf2.library import address_of, binding, writing
 from traces.exporters.otf2.messages import core_messages, ranked
-from traces.exporters.shown.batch_level import MOST_LANES, BatchLevel, batch_level
+from traces.exporters.shown.batch_level import MOST_LANES, ShownBatchLevel, batch_level
 from traces.exporters.shown.detail import MOST_CORES, shown_bars
 from traces.ledger import Ledger, TaskRecords, TransferRecords
 from traces.waits import bar_waits
@@ -145,7 +145,7 @@ def _transfers(ledger: Ledger) -> TransferRecords:
 
 
 def _write_events(
-    call: Calls, archive: Any, ledger: Ledger, bars: CoreBars, transfers: TransferRecords, batch: BatchLevel
+    call: Calls, archive: Any, ledger: Ledger, bars: CoreBars, transfers: TransferRecords, batch: ShownBatchLevel
 ) -> tuple[CoreLocations, list[Location]]:
     """Write all event files in sequence, so that one is open at a time whatever the number of cores.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from traces.compiled import Array
-from traces.exporters.shown.batch_level import REGIONS, BatchLevel
+from traces.exporters.shown.batch_level import REGIONS, ShownBatchLevel
 from traces.exporters.shown.counters import Series
 from traces.exporters.shown.detail import shown_cores, shown_hosts
 from traces.exporters.shown.job_names import JobNames
@@ -76,7 +76,7 @@ def _name(text: str) -> str:
     return '"' + text.replace('"', "'").replace("\n", " ") + '"'
 
 
-def write_definitions(ledger: Ledger, batch: BatchLevel, series: list[Series], begin: str) -> Iterator[bytes]:
+def write_definitions(ledger: Ledger, batch: ShownBatchLevel, series: list[Series], begin: str) -> Iterator[bytes]:
     """Types, containers and values; ``begin`` is the time of the containers. Cores that no job ever held have none."""
     machine = ledger.machine
     lines = [f'{_CONTAINER_TYPE} {alias} {of} "{name}"' for alias, of, name in (

@@ -44,7 +44,7 @@ from traces.exporters.paje.definitions import (
     write_definitions,
 )
 from traces.exporters.paje.windows import Timed, boundaries
-from traces.exporters.shown.batch_level import MOST_LANES, BatchLevel, Spans, batch_level
+from traces.exporters.shown.batch_level import MOST_LANES, ShownBatchLevel, Spans, batch_level
 from traces.exporters.shown.causes import causes
 from traces.exporters.shown.counters import Series, machine_series, series_of_hosts
 from traces.exporters.shown.rows import Rows, merged, words
@@ -180,7 +180,7 @@ def _of_tasks(tasks: TaskRecords) -> _Source:
     return _states(tasks.start_ns, tasks.end_ns, lambda rows: tasks.core[rows], said)
 
 
-def _batch(ledger: Ledger, batch: BatchLevel) -> Iterator[_Source]:
+def _batch(ledger: Ledger, batch: ShownBatchLevel) -> Iterator[_Source]:
     lanes, texts = batch.lanes, words([f'"{text}"' for text in ("", *WHY, *STATES)])
     location = np.repeat(np.arange(lanes.n_locations), np.diff(lanes.first))
 
@@ -206,7 +206,7 @@ def _batch(ledger: Ledger, batch: BatchLevel) -> Iterator[_Source]:
         yield _Source(Timed(points.start, points.start), points.start, points.start, happen, None)
 
 
-def _variables(ledger: Ledger, batch: BatchLevel, series: list[Series]) -> Iterator[_Source]:
+def _variables(ledger: Ledger, batch: ShownBatchLevel, series: list[Series]) -> Iterator[_Source]:
     def counted(where: bytes, kind: bytes, one: Series) -> _Source:
         def change(rows: Array) -> tuple[Array, Rows]:
             at, values = one.instant_ns[rows], one.values[rows]
@@ -221,7 +221,7 @@ def _variables(ledger: Ledger, batch: BatchLevel, series: list[Series]) -> Itera
         yield counted(b"h%d" % host, b"VH", one)
 
 
-def _links(ledger: Ledger, batch: BatchLevel) -> Iterator[_Source]:
+def _links(ledger: Ledger, batch: ShownBatchLevel) -> Iterator[_Source]:
     def linked(
         kind: str, sent: Array, arrived: Array, ends: Callable[[Array], tuple[Array, Array]], size: Array | None
     ) -> _Source:

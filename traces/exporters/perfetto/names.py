@@ -8,7 +8,7 @@ import numpy as np
 
 from traces import records
 from traces.exporters.perfetto.wire import interned, message, text
-from traces.exporters.shown.batch_level import ATTRIBUTES, CUT, JOB_NAME, REGIONS, WORDS, BatchLevel
+from traces.exporters.shown.batch_level import ATTRIBUTES, CUT, JOB_NAME, REGIONS, WORDS, ShownBatchLevel
 from traces.exporters.shown.core_slices import KINDS
 from traces.exporters.shown.job_names import JobNames
 from traces.exporters.shown.rows import BLOCK, Rows
@@ -45,7 +45,7 @@ ANNOTATIONS = {
 }
 
 
-def write_names(ledger: Ledger, batch: BatchLevel) -> Iterator[bytes]:
+def write_names(ledger: Ledger, batch: ShownBatchLevel) -> Iterator[bytes]:
     """All packets that intern something; what attributes of the batch level refer to has the same numbers."""
     # The first packet of the sequence: nothing was interned before.
     yield b"\x0a\x04\x50\x01\x68\x01"

@@ -9,11 +9,11 @@ import numpy as np
 
 from traces.compiled import Array
 from traces.exporters.perfetto.wire import message, packet, text, varint
-from traces.exporters.shown.batch_level import BatchLevel
+from traces.exporters.shown.batch_level import ShownBatchLevel
 from traces.exporters.shown.counters import Series
 from traces.exporters.shown.detail import shown_cores, shown_hosts
 from traces.exporters.shown.rows import BLOCK, Rows
-from traces.ledger import Ledger, Machine
+from traces.ledger import Ledger, MachineShape
 
 _DESCRIPTOR = b"\xe2\x03"
 
@@ -34,7 +34,7 @@ class Tracks(NamedTuple):
     lanes: int
 
     @classmethod
-    def of(cls, machine: Machine, batch: BatchLevel, series: Sequence[Series]) -> Tracks:
+    def of(cls, machine: MachineShape, batch: ShownBatchLevel, series: Sequence[Series]) -> Tracks:
         """Those of a run; what a counter of the machine's share of busy cores is, follows the series."""
         points = {name: 4 + place for place, name in enumerate(batch.points)}
         counters = 4 + len(points)
@@ -44,7 +44,7 @@ class Tracks(NamedTuple):
         return cls(1, 2, 3, points, counters, hosts, host_counters, cores, cores + machine.n_cores)
 
 
-def write_tracks(tracks: Tracks, ledger: Ledger, batch: BatchLevel, series: Sequence[Series]) -> Iterator[bytes]:
+def write_tracks(tracks: Tracks, ledger: Ledger, batch: ShownBatchLevel, series: Sequence[Series]) -> Iterator[bytes]:
     """A TrackDescriptor of each: the cluster; in it the batch scheduler with its counters, hosts with their cores, lanes."""
     machine = ledger.machine
     top = [(machine.name, tracks.cluster, 0), ("batch scheduler", tracks.scheduler, tracks.cluster)]

@@ -38,7 +38,7 @@ from traces.compiled import Array
 from traces.exporters.perfetto.names import ANNOTATIONS, CATEGORIES, EVENTS, JOBS, TECHNIQUES, write_names
 from traces.exporters.perfetto.tracks import Tracks, write_tracks
 from traces.exporters.perfetto.wire import BEGIN, COUNTER, END, INSTANT, annotation, event, varint
-from traces.exporters.shown.batch_level import MOST_LANES, BatchLevel, Spans, batch_level
+from traces.exporters.shown.batch_level import MOST_LANES, ShownBatchLevel, Spans, batch_level
 from traces.exporters.shown.causes import causes
 from traces.exporters.shown.core_slices import KINDS, CoreSlices, core_slices
 from traces.exporters.shown.counters import Series, machine_series, series_of_hosts
@@ -138,7 +138,7 @@ def _transfers(tracks: Tracks, ledger: Ledger) -> Iterator[bytes]:
         yield _pair(("send", "receive"), "transfer", instants, (source, target), 1 + at, said)
 
 
-def _batch(tracks: Tracks, ledger: Ledger, batch: BatchLevel) -> Iterator[bytes]:
+def _batch(tracks: Tracks, ledger: Ledger, batch: ShownBatchLevel) -> Iterator[bytes]:
     iids = np.array([EVENTS[name] for name in batch.regions])
     keys = [ANNOTATIONS[name] for name, _, _ in batch.attributes]
     lanes = batch.lanes
@@ -181,7 +181,7 @@ def _said(spans: Spans, at: slice, keys: list[int]) -> Rows:
     return rows
 
 
-def _counters(tracks: Tracks, ledger: Ledger, batch: BatchLevel, series: list[Series]) -> Iterator[bytes]:
+def _counters(tracks: Tracks, ledger: Ledger, batch: ShownBatchLevel, series: list[Series]) -> Iterator[bytes]:
     for place, one in enumerate(series):
         yield from _counter(tracks.counters + place, one)
     busy = next(one for one in series if one.name == "busy cores")

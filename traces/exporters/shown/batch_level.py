@@ -80,7 +80,7 @@ class Spans(State):
         return len(self.first) - 1
 
 
-class BatchLevel(NamedTuple):
+class ShownBatchLevel(NamedTuple):
     """What is shown of a run beside what its cores did."""
 
     load: LoadSeries  # what the scheduler's counters say
@@ -171,7 +171,7 @@ def power_counters(power: PowerRecords) -> list[Counter]:
     return found
 
 
-def batch_level(ledger: Ledger, most_lanes: int) -> BatchLevel:
+def batch_level(ledger: Ledger, most_lanes: int) -> ShownBatchLevel:
     """What a ledger's batch level shows; jobs that wait are shown if that takes no more lanes than ``most_lanes``."""
     jobs = ledger.jobs
     values = np.column_stack(
@@ -207,7 +207,7 @@ def batch_level(ledger: Ledger, most_lanes: int) -> BatchLevel:
         lanes = _with_cuts(lanes, ledger.cut_because, because, attributes_of(reached, named=bool(names), cut=False))
     shown = (submits, points, reached, _hosts(ledger), lanes, waiting, ledger.power)
     load = load_series(ledger)
-    return BatchLevel(load, *shown, because, ledger.window_ns, computing_cores(ledger, load), known)
+    return ShownBatchLevel(load, *shown, because, ledger.window_ns, computing_cores(ledger, load), known)
 
 
 def _hosts(ledger: Ledger) -> HostSeries:

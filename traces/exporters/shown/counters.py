@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from traces.compiled import Array
-from traces.exporters.shown.batch_level import COMPUTING, BatchLevel, power_counters
-from traces.ledger import Machine
+from traces.exporters.shown.batch_level import COMPUTING, ShownBatchLevel, power_counters
+from traces.ledger import MachineShape
 
 
 class Series(NamedTuple):
@@ -23,7 +23,7 @@ class Series(NamedTuple):
     values: Array
 
 
-def machine_series(batch: BatchLevel) -> list[Series]:
+def machine_series(batch: ShownBatchLevel) -> list[Series]:
     """``queue length``, ``busy cores``, ``computing cores`` where tasks are known, and what is known of power."""
     load = batch.load
     found = [
@@ -41,7 +41,7 @@ def machine_series(batch: BatchLevel) -> list[Series]:
     return found
 
 
-def series_of_hosts(batch: BatchLevel, machine: Machine) -> Iterator[tuple[int, Series]]:
+def series_of_hosts(batch: ShownBatchLevel, machine: MachineShape) -> Iterator[tuple[int, Series]]:
     """``busy cores`` of each host that ever has any."""
     hosts = batch.hosts
     for host in range(machine.n_hosts):

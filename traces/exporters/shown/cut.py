@@ -11,12 +11,12 @@ from traces.base.errors import InputError, shown_name
 from traces.base.shared_options import PART_JOBS
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
-from traces.exporters.shown.part import Intervals, Part
+from traces.exporters.shown.part import Excerpt, Intervals
 from traces.intervals import check_ends, intervals_text
-from traces.ledger import Ledger, Machine, TaskRecords
+from traces.ledger import Ledger, MachineShape, TaskRecords
 
 
-def cut_ledger(ledger: Ledger, part: Part) -> Ledger:
+def cut_ledger(ledger: Ledger, part: Excerpt) -> Ledger:
     """What of a ledger is in a part; instants stay what they are.
 
     Parameters
@@ -72,7 +72,7 @@ def _of_rows(ledger: Ledger, kept: Array) -> Ledger:
     return replace(ledger, cut_because=because, **changed)
 
 
-def cut_machine(machine: Machine, chosen: Intervals) -> tuple[Machine, Array]:
+def cut_machine(machine: MachineShape, chosen: Intervals) -> tuple[MachineShape, Array]:
     """Return the part of a machine that has these cores, and which cores those are, bool (n_cores,).
 
     Raises
@@ -88,7 +88,7 @@ def cut_machine(machine: Machine, chosen: Intervals) -> tuple[Machine, Array]:
     own = np.arange(machine.n_cores) - np.repeat(machine.first_core[:-1], np.diff(machine.first_core))
     numbers = own if machine.numbers is None else machine.numbers
     names = tuple(machine.host_names[one] for one in host.tolist())
-    return Machine(machine.name, names, np.concatenate([[0], np.cumsum(count[host])]), numbers[shown]), shown
+    return MachineShape(machine.name, names, np.concatenate([[0], np.cumsum(count[host])]), numbers[shown]), shown
 
 
 def _of_cores(ledger: Ledger, chosen: Intervals) -> Ledger:

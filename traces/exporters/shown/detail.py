@@ -11,7 +11,7 @@ from traces.checks.ledger import core_bars
 from traces.compiled import Array
 from traces.holdings import holdings
 from traces.intervals import intervals_of
-from traces.ledger import Ledger, Machine, TaskRecords
+from traces.ledger import Ledger, MachineShape, TaskRecords
 
 #: From the least to the most.
 DETAILS = ("lane", "host", "job", "chunk", "task")
@@ -21,7 +21,7 @@ DETAILS = ("lane", "host", "job", "chunk", "task")
 MOST_CORES, MOST_HOSTS = 4096, 1000
 
 
-def automatic_detail(machine: Machine) -> str:
+def automatic_detail(machine: MachineShape) -> str:
     """Return the most detail that a viewer can open: ``task``; with many cores ``host``; with many hosts, too, ``lane``."""
     if machine.n_cores <= MOST_CORES:
         return "task"

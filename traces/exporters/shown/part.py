@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 Intervals: TypeAlias = Sequence[tuple[int, int]]
 
 
-class Part(NamedTuple):
+class Excerpt(NamedTuple):
     """Half-open intervals of time (ns), of global core numbers and of job numbers; None is all of it.
 
     ``job_words`` are the words in which the user named the jobs, for errors.
@@ -22,4 +22,4 @@ class Part(NamedTuple):
 
 
 #: All of a run.
-WHOLE = Part()
+WHOLE = Excerpt()

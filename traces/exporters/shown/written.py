@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from traces.base.errors import InputError
 from traces.base.written_file import whole_file
-from traces.exporters.shown.batch_level import BatchLevel
+from traces.exporters.shown.batch_level import ShownBatchLevel
 from traces.ledger import JobRecords
 
 #: So many bytes are kept before they are written.
@@ -34,7 +34,7 @@ def fresh(path: Path) -> Iterator[BinaryIO]:
         raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
-def check_begin(batch: BatchLevel, jobs: JobRecords) -> None:
+def check_begin(batch: ShownBatchLevel, jobs: JobRecords) -> None:
     """Refuse a run that begins before time 0.
 
     Raises

@@ -16,7 +16,7 @@ class Steps(NamedTuple):
     value: Array  # int64 (k,), after everything that happens at the instant
 
 
-class Columns(NamedTuple):
+class StepColumns(NamedTuple):
     """A step function as columns of equal width see it."""
 
     edge_ns: Array  # float64 (n + 1,), where the columns begin and end
@@ -59,7 +59,7 @@ def mean(function: Steps, begin_ns: int, end_ns: int) -> float:
     return float((high - low) / (end_ns - begin_ns))
 
 
-def in_columns(function: Steps, begin_ns: int, end_ns: int, n_columns: int) -> Columns:
+def in_columns(function: Steps, begin_ns: int, end_ns: int, n_columns: int) -> StepColumns:
     """The mean, the least and the largest value in each of ``n_columns`` equal parts of the time between two instants."""
     edge = np.linspace(begin_ns, end_ns, n_columns + 1)
     means = np.diff(_upto(function, edge)) / np.diff(edge)
@@ -68,4 +68,4 @@ def in_columns(function: Steps, begin_ns: int, end_ns: int, n_columns: int) -> C
     first = np.searchsorted(function.instant_ns, edge[:-1], side="right")
     stop = np.searchsorted(function.instant_ns, edge[1:], side="left") + 1
     pairs = np.stack([first, stop], axis=1).reshape(-1)
-    return Columns(edge, means, np.minimum.reduceat(value, pairs)[::2], np.maximum.reduceat(value, pairs)[::2])
+    return StepColumns(edge, means, np.minimum.reduceat(value, pairs)[::2], np.maximum.reduceat(value, pairs)[::2])

@@ -53,7 +53,7 @@ def heat_figure(
         Either tasks, with the columns ``core``, ``start_ns`` and ``end_ns`` of tasks.parquet: the map shows where cores
         compute; or jobs, with ``allocation``, ``start_ns`` and ``end_ns`` of jobs.parquet: the map shows where they are held.
     first_core : int64 (n_hosts + 1,)
-        As in ``traces.ledger.Machine``.
+        As in ``traces.ledger.MachineShape``.
     host_names : sequence of str
         One per host.
     releases : DataFrame, optional

@@ -138,7 +138,7 @@ def gantt_figure(
     - ``job_id``: int64 (n,), job number of each bar: of each task, or of each job on each of its cores.
     - ``core``: int (n,), its global core number.
     - ``start_ns``, ``end_ns``: int64 (n,), its time, ns since the workload's time 0.
-    - ``first_core``: int64 (n_hosts + 1,), as in ``traces.ledger.Machine``.
+    - ``first_core``: int64 (n_hosts + 1,), as in ``traces.ledger.MachineShape``.
     - ``host_names``: one per host.
     - ``cores``: sequence of (int, int), half-open intervals of the cores that get a row; None is every core of the machine.
     - ``others``: whether these cores had other jobs, too, so that white is not only idle: the figure says so.

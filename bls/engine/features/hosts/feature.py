@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bls.engine import hooks as h
 from bls.engine import state as b
-from bls.engine.feature import Feature, Run
+from bls.engine.feature import Feature, FeatureRun
 
 _HERE = "bls.engine.features.hosts"
 
 
-def _have_outages(run: Run) -> bool:
+def _have_outages(run: FeatureRun) -> bool:
     return len(run.given.state["outage_first"]) > 1
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from bls.engine import hooks as h
 from bls.engine import state as b
-from bls.engine.feature import Feature, Run
+from bls.engine.feature import Feature, FeatureRun
 
 _HERE = "bls.engine.features.planning"
 
 
-def _in_order(run: Run) -> bool:
+def _in_order(run: FeatureRun) -> bool:
     # Whether the queue is walked, in the order of ranks or of scores.
     return run.settings.order in (b.STATIC, b.SCORED)
 
 
-def _changes(run: Run) -> dict[str, int]:
+def _changes(run: FeatureRun) -> dict[str, int]:
     # A profile of cores grows when it is full: most runs need far fewer slices than they could.
     steps = run.sizes["boundaries"] + 2 * run.settings.power_stairs
     kept = 2 * run.jobs + run.cores if run.settings.plans else 0

@@ -6,12 +6,12 @@ import numpy as np
 
 from bls.engine import hooks as h
 from bls.engine import state as b
-from bls.engine.feature import Feature, Run
+from bls.engine.feature import Feature, FeatureRun
 
 _HERE = "bls.engine.features.power"
 
 
-def _stairs(run: Run) -> dict[str, int]:
+def _stairs(run: FeatureRun) -> dict[str, int]:
     # As many steps of limits come to be known at an instant, and as many are over; where deciding takes time there is no pass
     # between such instants in which there could be seen to room.
     steps = np.diff(run.given.state["power"].first, axis=1).sum(axis=0)

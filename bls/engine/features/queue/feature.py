@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from bls.engine import hooks as h
 from bls.engine import state as b
-from bls.engine.feature import Feature, Run
+from bls.engine.feature import Feature, FeatureRun
 
 _HERE = "bls.engine.features.queue"
 
 
-def _have_switches(run: Run) -> bool:
+def _have_switches(run: FeatureRun) -> bool:
     return run.settings.switch_wait_ns < b.NEVER
 
 
-def _have_others(run: Run) -> bool:
+def _have_others(run: FeatureRun) -> bool:
     waits = run.settings.keeps_reservations == 1 or run.settings.order == b.DECIDED  # a pass at another instant
     withdrawn = (run.given.jobs["cancel_ns"] < b.NEVER).any()
     return bool(waits or withdrawn or run.has("windows") or run.has("child_first") or _have_switches(run))

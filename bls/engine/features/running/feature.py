@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bls.engine import hooks as h
 from bls.engine import state as b
-from bls.engine.feature import Feature, Run
+from bls.engine.feature import Feature, FeatureRun
 
 _HERE = "bls.engine.features.running"
 
 
-def _release(run: Run) -> bool:
+def _release(run: FeatureRun) -> bool:
     return bool(run.settings.releases != b.NO_RELEASES)
 
 

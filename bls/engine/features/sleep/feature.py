@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from bls.engine import hooks as h
 from bls.engine import state as b
-from bls.engine.feature import Feature, Run
+from bls.engine.feature import Feature, FeatureRun
 from bls.engine.features.sleep.state import all_awake
 
 _HERE = "bls.engine.features.sleep"
 
 
-def _awake(run: Run) -> dict[str, object]:
+def _awake(run: FeatureRun) -> dict[str, object]:
     passages, first_ns = run.given.sleep_passages, int(run.given.jobs["submit_ns"].min(initial=b.NEVER))
     assert passages is not None
     return {"sleep": all_awake(passages, run.sizes, first_ns, run.settings.sleep_after_ns), "n_idle": run.hosts}

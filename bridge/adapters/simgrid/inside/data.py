@@ -20,7 +20,7 @@ class Sending(NamedTuple):
     due_s: float  # when they arrive, within a host
 
 
-class GraphPart:
+class GraphData:
     """A part that is a graph: its tasks and edges, and where its tasks are computed.
 
     - ``first``, ``tasks``: its tasks in the job.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import simgrid
 
-from .data import GraphPart
+from .data import GraphData
 from .talk import say
 from .world import World
 
 
-class PlannedPart(GraphPart):
+class PlannedPart(GraphData):
     """A part that is planned as it begins, at the speeds that the cores have then."""
 
     def __init__(self, world: World, number: int, first: int, tasks: int) -> None:

@@ -11,9 +11,9 @@ from .planned import PlannedPart
 from .platform import PlatformFault
 from .rounds import RoundsPart
 from .talk import hear, put
-from .world import Part, World
+from .world import SimulatedPart, World
 
-KINDS: Final[dict[str, Callable[[World, int, int, int], Part]]] = {
+KINDS: Final[dict[str, Callable[[World, int, int, int], SimulatedPart]]] = {
     "serial": SerialPart,
     "loop": LoopPart,
     "rounds": RoundsPart,

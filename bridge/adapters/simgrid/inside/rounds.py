@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 
-from .data import GraphPart
+from .data import GraphData
 from .desk import Desk, LastChunk, moments
 from .talk import put, say
 from .world import World
@@ -17,7 +17,7 @@ AWAY = 3  # it waits for the next round
 DONE = 4
 
 
-class RoundsPart(GraphPart):
+class RoundsPart(GraphData):
     """A part whose waiting tasks are a loop to its technique, and those that wait when all of these are assigned the next."""
 
     def __init__(self, world: World, number: int, first: int, tasks: int) -> None:

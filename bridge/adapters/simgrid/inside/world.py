@@ -19,7 +19,7 @@ BEFORE_S = 1.5e-9
 HALF_NS = 0.5e-9
 
 
-class Part(Protocol):
+class SimulatedPart(Protocol):
     """One of the parts of a job."""
 
     def core(self, c: int) -> None:
@@ -54,10 +54,10 @@ class World:
         self.start_ns, self.end_ns, self.core, self.chunk = [-1] * n, [-1] * n, [-1] * n, [-1] * n
         self.finish_ns, self.busy_ns = [0] * p, [0] * p
         self.transfers: list[tuple[int, int, float, int, int]] = []
-        self.parts: list[Part] = []
+        self.parts: list[SimulatedPart] = []
         self.wait_ns = self.scheduling_ns = self.chunks = 0
         self.undone = n
-        self._part: Part | None = None  # the one that runs
+        self._part: SimulatedPart | None = None  # the one that runs
         self.stop_ns: int | None = job["stop"]
         self.until_ns: int | None = job["until"]
         self.stopped = False
