@@ -40,12 +40,15 @@ class OptionPlace(NamedTuple):
 
 @cache
 def places(kind: type) -> tuple[OptionPlace, ...]:
-    """The options of a dataclass and of its parts, in their order."""
+    """The options of a dataclass and of its parts, in their order; a class's own precede inherited ones."""
     return tuple(_places(kind))
 
 
 def _places(kind: Any) -> Iterator[OptionPlace]:
-    for one in fields(kind):
+    declaring = {
+        name: at for at, one in reversed([*enumerate(kind.__mro__)]) for name in vars(one).get("__annotations__", ())
+    }
+    for one in sorted(fields(kind), key=lambda one: declaring[one.name]):
         if option := one.metadata.get(_OPTION):
             yield OptionPlace(option, (one.name,), None if one.default is MISSING else one.default)
         elif inner := one.metadata.get(_PART):
