@@ -1,3 +1,4 @@
+from .application import ApplicationSimulator as ApplicationSimulator
 from .bounds import earliest_end_ns as earliest_end_ns
 from .engine.dag.parts import Edges as Edges, GraphPart as GraphPart
 from .graphs import GraphModel as GraphModel, graph_kernel as graph_kernel, graph_model as graph_model

@@ -73,7 +73,7 @@ class Rules:
     """
 
     backfill: str = holds(o.BACKFILL)
-    conservative: str = holds(o.CONSERVATIVE, None)
+    conservative: str | None = holds(o.CONSERVATIVE, None)
     kill_at_walltime: bool = holds(o.KILL_AT_WALLTIME)
     on_failure: str = holds(o.ON_FAILURE)
     coordination: str = holds(o.COORDINATION)
@@ -91,10 +91,11 @@ class Rules:
 
         object.__setattr__(self, "backfill", str(self.backfill))
         self.depth  # noqa: B018 - an error here, not later
-        for name, option in (("conservative", o.CONSERVATIVE), ("resize", o.RESIZE)):
-            if getattr(self, name) is None:
-                object.__setattr__(self, name, option.default)
-        o.CONSERVATIVE.check(self.conservative)
+        resize: object = self.resize
+        if resize is None:
+            object.__setattr__(self, "resize", o.RESIZE.default)
+        if self.conservative is not None:
+            o.CONSERVATIVE.check(self.conservative)
         o.ON_FAILURE.check(self.on_failure)
         o.COORDINATION.check(self.coordination)
         o.RESIZE.check(self.resize)
@@ -165,7 +166,7 @@ class Rules:
     @property
     def keeps(self) -> bool:
         """Whether reservations are kept from pass to pass."""
-        return self.backfill == "conservative" and self.conservative == "keep"
+        return self.backfill == "conservative" and self.conservative != "rebuild"
 
     @property
     def estimates_differ(self) -> bool:
@@ -178,4 +179,5 @@ class Rules:
         """The rules as plain values, for a record of the run."""
         from bls.estimates import estimator
 
-        return recorded(self) | {"estimates": estimator(self.estimates).name}
+        plans = self.conservative or o.CONSERVATIVE.default
+        return recorded(self) | {"conservative": plans, "estimates": estimator(self.estimates).name}

@@ -120,11 +120,11 @@ def _graph(given: Mapping[str, Any]) -> Tables:
 
 
 def _application(given: Mapping[str, Any]) -> Tables:
-    from als import Application, technique
+    from als import ApplicationSimulator, technique
 
     second = 10**9
     lengths = 0.05 + np.arange(120) % 7 * 0.11
-    application = Application(lengths, [1.0, 1.0, 0.5, 2.0], technique(given["als"]), overhead_ns=10**6)
+    application = ApplicationSimulator(lengths, [1.0, 1.0, 0.5, 2.0], technique(given["als"]), overhead_ns=10**6)
     for at_s, core, speed in given["changes"]:
         application.advance(int(at_s * second))
         if not application.finished:

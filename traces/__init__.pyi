@@ -9,6 +9,7 @@ from .exporters import exporter as exporter
 from .ledger import (
     JobRecords as JobRecords,
     Ledger as Ledger,
+    MachineShape as MachineShape,
     PassRecords as PassRecords,
     TaskRecords as TaskRecords,
     TransferRecords as TransferRecords,

@@ -25,6 +25,7 @@ class Companion:
     used: Callable[[Values], bool]  # whether a run has a use for it
     # what is wrong, of runs that have none: the text that follows the option and its value
     instead: Callable[[list[Values]], str]
+    default_counts: bool = False  # whether its default is something given, and only None is not
 
 
 def _loses(run: Values) -> bool:
@@ -45,7 +46,12 @@ def _needs(text: str) -> Callable[[list[Values]], str]:
 _LOSS = _needs(f"{FAILURES}; no job loses its cores without that, {WINDOWS}, {SPEEDS} or {ALS_COMMAND}")
 
 COMPANIONS = (
-    Companion(CONSERVATIVE, lambda run: run["backfill"] == "conservative", _needs(f"{BACKFILL:conservative}")),
+    Companion(
+        CONSERVATIVE,
+        lambda run: run["backfill"] == "conservative",
+        _needs(f"{BACKFILL:conservative}"),
+        default_counts=True,
+    ),
     Companion(
         SLACK,
         lambda run: reads_deadlines(run["bls"]),
@@ -78,7 +84,8 @@ def check_used(runs: Iterable[Values]) -> None:
     of_runs = list(runs)
     for one in COMPANIONS:
         name = one.option.name.replace("-", "_")
-        given = [run for run in of_runs if run.get(name, one.option.default) not in (None, one.option.default)]
+        ungiven = (None,) if one.default_counts else (None, one.option.default)
+        given = [run for run in of_runs if run.get(name) not in ungiven]
         if given and not any(map(one.used, given)):
             value = given[0][name]
             shown = f"{value:g}" if isinstance(value, float) else f"{value}"

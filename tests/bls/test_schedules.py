@@ -67,7 +67,7 @@ WORDS = {
 _BUNDLES: dict[str, Any] = {
     "rules": Rules,
     "constraints": ConstraintOptions,
-    "level": Application,
+    "application": Application,
     "power": Power,
 }
 _KNOWN = {"name", "why", "machine", "options", "files", "jobs", "schedule", "step", "error", "metrics", "tables"}

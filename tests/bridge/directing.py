@@ -80,7 +80,7 @@ def drawn_wide(seed: int) -> dict[str, Any]:
         "als": chance.choice((*sorted(TECHNIQUES), "ss", "gss")),
         "rules": replace(options["rules"], coordination=coordination, resize=resize),
         "constraints": replace(options.get("constraints", ConstraintOptions()), malleable=malleable),
-        "level": replace(options["application"], resize_ns=chance.choice((0, 1_000_000, 500_000_000))),
+        "application": replace(options["application"], resize_ns=chance.choice((0, 1_000_000, 500_000_000))),
     }
 
 

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from als.application import ApplicationSimulator
-from als.engine.dag.parts import EdgeSlice as EngineEdges
+from als.engine.dag.parts import Edges as EngineEdges
 from als.engine.dag.parts import GraphPart
 from als.network.state import NO_NETWORK
 from als.planners import Planner

@@ -212,7 +212,7 @@ def test_a_job_that_fails(
         def broken(*arguments: Any, error: Exception = order, **options: Any) -> Any:
             raise error
 
-        monkeypatch.setattr(application_peer, "Application", broken)
+        monkeypatch.setattr(application_peer, "ApplicationSimulator", broken)
     *_, failed = Played().answers(order if isinstance(order, SimulateJob) else start(until_ns=MAX_NS))
     assert isinstance(failed, Failed)
     assert failed.blame == blame

@@ -149,11 +149,10 @@ def test_the_records_keys_are_those_of_the_page(result: Path) -> None:
 def test_the_further_columns_of_the_jobs_are_those_of_the_page(tmp_path: Path) -> None:
     # What there is only with a map, or with a choice among techniques, is said below the table.
     (tmp_path / "apps.toml").write_text('[default]\nals = "select:gss,fac"\n')
-    level = bridge.Application(applications=tmp_path / "apps.toml")
     text = section(RESULTS, "jobs.parquet")
     plain, mapped, recorded = (
-        set(bridge.simulate(sample_path(), select="first:5", als=als, application=one).jobs)
-        for als, one in (("ss", None), ("ss", level), ("recorded", None))
+        set(bridge.simulate(sample_path(), select="first:5", als=als, applications=one).jobs)
+        for als, one in (("ss", None), ("ss", tmp_path / "apps.toml"), ("recorded", None))
     )
     assert {unquoted(row[0]) for row in table(text)} == plain
     assert set(JOB_COLUMNS) == recorded

@@ -112,9 +112,9 @@ def generate(method: str) -> float:
 # The application level alone.
 
 
-def _loop(tasks: int, cores: int, name: str) -> tuple[float, als.Application]:
+def _loop(tasks: int, cores: int, name: str) -> tuple[float, als.ApplicationSimulator]:
     lengths = drawn_lengths(1, 1, tasks, 1.0, 0.25, float(tasks))
-    application = als.Application(lengths, np.full(cores, 46.875), als.technique(name))
+    application = als.ApplicationSimulator(lengths, np.full(cores, 46.875), als.technique(name))
     took, done = timed(application.advance)
     assert (done, application.ran) == (True, tasks)
     assert (application.state.end_ns > application.state.start_ns).all()
@@ -142,10 +142,10 @@ def _graph(tasks: int) -> DrawnGraph:
 
 def _run_graph(drawn: DrawnGraph, part: als.GraphPart, core_host: Any, network: Any = NO_NETWORK) -> tuple[float, Any]:
     # From arrays to the last record: sorting edges, ranking or planning, and running.
-    def work() -> als.Application:
+    def work() -> als.ApplicationSimulator:
         edges = als.Edges(np.array([0, len(drawn.source)]), drawn.source, drawn.target, drawn.bytes)
         speed = np.full(len(core_host), 46.875)
-        application = als.Application(
+        application = als.ApplicationSimulator(
             drawn.gflop, speed, phases=[part], edges=edges, core_host=core_host, network=network
         )
         assert application.advance()
