@@ -554,7 +554,7 @@ def test_a_policy_in_python_sees_and_names_released_cores() -> None:
         rules = replace(case.batch.rules, order="fcfs", depth=0, keep=False, allocator="first-fit")
         plain = replace(case, batch=replace(case.batch, rules=rules))
         scenario, policy = plain.scenario(), Places()
-        scenario = replace(scenario, policy=policy, options=replace(scenario.options, bls=policy))
+        scenario = replace(scenario, policy=policy, options=scenario.options.with_options(bls=policy))
         found = done(plain, run(scenario, check=True))
         assert [unexplained(one) for one in found] == [unexplained(one) for one in plain.expected()], plain
     assert Places.seen > 4

@@ -332,7 +332,8 @@ MAPS_OF_THE_PAGE = (
 def test_the_specification_lists_every_field_in_order_with_its_range(kind: type) -> None:
     text = PROTOCOL.read_text(encoding="utf-8")
     assert re.findall(r"^### (\w+)$", text, re.MULTILINE) == list(MESSAGES)
-    name = "width range" if kind is said.WidthRange else kind.__name__.lower()
+    named = {said.WidthRange: "width range", said.WidthChange: "resize", said.NetworkFields: "network"}
+    name = kind.__struct_config__.tag or named.get(kind, kind.__name__.lower())
     heading = f"### {name}" if name in MESSAGES else rf"A \*{name}\*(?:, .*?)?:\n"
     section = re.search(rf"^{heading}\n(.*?)(?=^#|^A \*|\Z)", text, re.DOTALL | re.MULTILINE)
     assert section, heading
