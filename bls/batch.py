@@ -40,14 +40,16 @@ class Batch(Rules, ConstraintOptions):
     allocator: str | Allocator = holds(o.ALLOCATOR)
 
     def __post_init__(self) -> None:
-        resize: object = self.resize
-        if resize is None and self.malleable is not None:
-            object.__setattr__(self, "resize", o.RESIZED)
         Rules.__post_init__(self)
         ConstraintOptions.__post_init__(self)
         object.__setattr__(self, "slack", o.SLACK.check(self.slack))
         if self.switches is not None:
             object.__setattr__(self, "switch_wait_ns", switch_limit(self.switches)[1])
+
+    @property
+    def resized(self) -> str:
+        """When the widths of running jobs change; by default ``expand+shrink`` if jobs are malleable."""
+        return self.resize or (o.RESIZE.default if self.malleable is None else o.RESIZED)
 
     @property
     def decides(self) -> str | AnyPolicy:

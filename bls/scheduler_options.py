@@ -77,7 +77,7 @@ class Rules:
     kill_at_walltime: bool = holds(o.KILL_AT_WALLTIME)
     on_failure: str = holds(o.ON_FAILURE)
     coordination: str = holds(o.COORDINATION)
-    resize: str = holds(o.RESIZE, None)
+    resize: str | None = holds(o.RESIZE, None)
     max_attempts: int = holds(o.MAX_ATTEMPTS)
     charge_decisions: bool = holds(o.CHARGE_DECISIONS)
     decision_cost_ns: int | None = holds(o.DECISION_COST)
@@ -91,14 +91,11 @@ class Rules:
 
         object.__setattr__(self, "backfill", str(self.backfill))
         self.depth  # noqa: B018 - an error here, not later
-        resize: object = self.resize
-        if resize is None:
-            object.__setattr__(self, "resize", o.RESIZE.default)
         if self.conservative is not None:
             o.CONSERVATIVE.check(self.conservative)
         o.ON_FAILURE.check(self.on_failure)
         o.COORDINATION.check(self.coordination)
-        o.RESIZE.check(self.resize)
+        o.RESIZE.check(self.resized)
         o.MAX_ATTEMPTS.check(self.max_attempts)
         cost: object = self.decision_cost_ns
         if isinstance(cost, str):
@@ -132,19 +129,24 @@ class Rules:
         return int(Release.BY_HOST if self.by_hosts else Release.BY_CORE)
 
     @property
+    def resized(self) -> str:
+        """When the widths of running jobs change, where nothing is said as by default."""
+        return self.resize or o.RESIZE.default
+
+    @property
     def resizing(self) -> int:
         """When the widths of running jobs change, a value of ``Settings.resizing``."""
-        return int(Resize.NO_RESIZE) if self.molds else RESIZING.index(self.resize)
+        return int(Resize.NO_RESIZE) if self.molds else RESIZING.index(self.resized)
 
     @property
     def molds(self) -> bool:
         """Whether the head of the queue may start with another width than it asks for."""
-        return self.resize == "mold"
+        return self.resized == "mold"
 
     @property
     def evolves(self) -> bool:
         """Whether running jobs are given cores, or asked for some, as their applications wish."""
-        return self.resize == "evolve"
+        return self.resized == "evolve"
 
     @property
     def by_hosts(self) -> bool:
@@ -180,4 +182,8 @@ class Rules:
         from bls.estimates import estimator
 
         plans = self.conservative or o.CONSERVATIVE.default
-        return recorded(self) | {"conservative": plans, "estimates": estimator(self.estimates).name}
+        return recorded(self) | {
+            "conservative": plans,
+            "resize": self.resized,
+            "estimates": estimator(self.estimates).name,
+        }

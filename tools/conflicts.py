@@ -14,9 +14,10 @@ PAGE = DOCS / "reference" / "conflicts.md"
 _HEAD = """# Features that do not go together
 
 <!-- generated: python -m tools.conflicts -->
-Each pair once, as the tables in `bls/conflicts.py` and `bridge/scenarios/conflicts.py` have it. A run that has both ends with
-an error before its first event, which says what was given, why that cannot be, and what is allowed instead.
-Options that change nothing without another one are refused, too: [`twolevel run`](cli.md#twolevel-run) names it.
+The pairs of the tables in `bls/conflicts.py` and `bridge/scenarios/conflicts.py`. A run with both features is refused before
+its first event; the error states what was given, the reason, and what is allowed instead. Options without any effect are
+refused on the command line and in studies, not in Python. Some further limitations are described with the feature:
+[streams](cli.md#twolevel-run), [replay](replay.md), [Slurm's policy](batch-orders.md), [power](power.md).
 """
 
 #: Heading → rows, and what names in braces stand for.

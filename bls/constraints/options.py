@@ -15,7 +15,7 @@ from traces.base.declaration import holds, recorded
 from traces.base.errors import InputError, shown
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ConstraintOptions:
     """What constrains the jobs, as a user says it; the command line's options under the same names.
 

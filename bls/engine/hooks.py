@@ -33,7 +33,7 @@ TAKEN = 11  # ``job`` has taken its cores
 STARTED = 12  # ``job`` starts at ``begin``; a subscriber may change ``start_ns``
 END_KNOWN = 13  # the end of ``job``, which runs, has just become known
 AFTER_PASS = 14  # a pass has been made: what running jobs receive is found out
-HELD_BACK = 15  # asked: whether ``job`` must not start now, whatever is free; a subscriber returns 1 if so
+BLOCKED = 15  # asked: whether ``job`` must not start now, whatever is free; a subscriber returns 1 if so
 EVENTS = 16
 
 # Roles, each played by one feature of a run at the most.

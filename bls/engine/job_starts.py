@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from bls.allocators.contract import PLACE
 from bls.engine import state as b
-from bls.engine.hooks import EARLIEST, HELD_BACK, PLACE_AWAKE, call_hook, publish
+from bls.engine.hooks import BLOCKED, EARLIEST, PLACE_AWAKE, call_hook, publish
 from bls.engine.job_lifecycle import hold_pool, leave_queue, log_job, take_cores, tally
 from bls.engine.state import BatchState
 from traces.compiled import Array, compiled, value_from
@@ -27,7 +27,7 @@ def room_in_limits(state: BatchState, job: int) -> int:
 @compiled(merged=True)
 def held_back(state: BatchState, job: int) -> bool:
     """Whether a feature, or a limit of its partition or of its user there, keeps a job from starting, whatever is free."""
-    if publish(state, HELD_BACK, job, 0, 0, 0) != 0:
+    if publish(state, BLOCKED, job, 0, 0, 0) != 0:
         return True
     if state.settings.limited == 0:
         return False

@@ -153,7 +153,7 @@ class Chosen:
         return {
             "policy": f"batch policy {self.policy.name}",
             "backfill": f"{BACKFILL:{rules.backfill}}",
-            "resize": f"{RESIZE:{rules.resize}}",
+            "resize": f"{RESIZE:{rules.resized}}",
             "coordination": f"{COORDINATION:{rules.coordination}}",
             "widths": "decide, none" if "widths" in self.may_direct else "none",
         }

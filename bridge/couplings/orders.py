@@ -317,7 +317,7 @@ class Orders:
             )
         )
         changed = sum((len(one.places) + len(one.asked)) // 4 for one in resizes)
-        what = f"{RESIZE:{options.batch.resize}}: the width of job {self._level.job_number(row)} changes"
+        what = f"{RESIZE:{options.batch.resized}}: the width of job {self._level.job_number(row)} changes"
         what += f" {len(resizes)} times, by {changed} cores in all"
         _check_room(what, len(resizes), m.MAX_RESIZES, changed, m.MAX_RESIZED)
 

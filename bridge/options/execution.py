@@ -65,6 +65,7 @@ class Execution:
         if self.workers is not None:
             object.__setattr__(self, "workers", WORKERS.check(self.workers))
         object.__setattr__(self, "als_timeout_s", ALS_TIMEOUT.check(self.als_timeout_s))
+        object.__setattr__(self, "bls_timeout_s", BLS_TIMEOUT.check(self.bls_timeout_s))
         if self.als_command is not None:
             try:
                 words = shlex.split(self.als_command)

@@ -31,7 +31,7 @@ from bridge.runs.shared_outcomes import lasting_as_in, outcomes_of
 from bridge.scenarios.companions import check_used
 from bridge.scenarios.conflicts import RUN
 from bridge.scenarios.machine import given_platform, warn_of_paper_machine
-from bridge.scenarios.ready import ReadyScenario
+from bridge.scenarios.ready import ReadyScenario, check_ready
 from bridge.scenarios.scenario import Scenario
 from bridge.schedulers import decided
 from bridge.watches import Pace
@@ -277,6 +277,7 @@ def run(
     TwolevelError
         If a plug-in or an application process fails; an InvariantError, if a check does.
     """
+    check_ready(scenario)
     execution = execution or scenario.options.execution
     check_execution(execution)
     coupling_name = execution.coupling

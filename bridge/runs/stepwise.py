@@ -14,7 +14,7 @@ from bridge.options.execution import Execution
 from bridge.runs.kernels import prepare_run
 from bridge.runs.result import Result
 from bridge.runs.simulation import ResultRequest, batch_simulator, result_of
-from bridge.scenarios.ready import ReadyScenario
+from bridge.scenarios.ready import ReadyScenario, check_ready
 from traces.base.errors import InputError
 from traces.base.ranges import whole
 from traces.base.time import MAX_NS, format_ns
@@ -43,6 +43,7 @@ class Simulation:
     """
 
     def __init__(self, scenario: ReadyScenario, *, keep_tasks: bool = True, drainable: bool = False) -> None:
+        check_ready(scenario)
         if scenario.technique is None:
             raise InputError("als: recorded: no application is simulated; allowed: a technique")
         ResultRequest(scenario, Execution(), keep_tasks).check()

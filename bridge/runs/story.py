@@ -137,7 +137,7 @@ class _Jobs:
             reason = f"{counted(requested, 'core')} asked for, {free} free as it became eligible"
         else:
             reason = "there were cores enough as it became eligible, so that others before it, a reservation, a limit or the "
-            reason += "place of the cores kept it back"
+            reason += "place of the cores, or a hold, kept it back"
         overtook = self.started & (self.had >= eligible) & (self.had < had) & (self.eligible > eligible)
         text += f": {reason}"
         if overtook.any():

@@ -77,8 +77,11 @@ class Application:
         object.__setattr__(self, "overhead_ns", a.OVERHEAD.check(self.overhead_ns))
         object.__setattr__(self, "latency_ns", a.LATENCY.check(self.latency_ns))
         a.ASSIGNMENT.check(self.assignment)
+        a.VARIATION.check(self.variation)
+        a.TASKS_PER_CORE.check(self.tasks_per_core)
         object.__setattr__(self, "resize_ns", a.RESIZE_COST.check(self.resize_ns))
-        object.__setattr__(self, "speeds", tuple(self.speeds))
+        speeds: object = self.speeds
+        object.__setattr__(self, "speeds", (speeds,) if isinstance(speeds, str) else tuple(self.speeds))
         network_model(self.network)
         if isinstance(self.applications, str | Path):
             from bridge.scenarios.application_map import load_application_map

@@ -137,6 +137,7 @@ class ReadyScenario:
     ) -> ReadyScenario:
         """Check the options against each other, look the plug-ins up, and read what constrains the jobs.
 
+        ``workload`` and ``platform`` are taken as they are; the parts ``workload`` and ``machine`` of the options are ignored.
         ``known_jobs`` are all job numbers that a file of requests may name, as those of a log before a selection.
 
         Raises
@@ -176,7 +177,7 @@ class ReadyScenario:
             programs = Programs(applications, level.variation)
             if options.batch.resizing and programs.has_graph and level.network != NO_NAME:
                 raise InputError(
-                    f"{b.RESIZE:{options.batch.resize}}: not with {a.NETWORK:{level.network}}, as it is not said what becomes "
+                    f"{b.RESIZE:{options.batch.resized}}: not with {a.NETWORK:{level.network}}, as it is not said what becomes "
                     f"of data on a core that leaves; allowed: {NO_NAME}"
                 )
             if level.network != NO_NAME and not programs.has_graph:
@@ -200,6 +201,14 @@ class ReadyScenario:
             speeds,
             network,
             _power(options, workload, platform, known_jobs, place, constraints.partition),
+        )
+
+
+def check_ready(scenario: object) -> None:
+    """Raise InputError if this is not a scenario that is ready to run."""
+    if not isinstance(scenario, ReadyScenario):
+        raise InputError(
+            f"scenario: {shown(scenario)}; allowed: a bridge.ReadyScenario, as ReadyScenario.of returns it"
         )
 
 

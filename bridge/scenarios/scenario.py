@@ -6,6 +6,7 @@ Nothing heavy is imported at the top: the help of the command line is made of th
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,7 +77,7 @@ class Scenario:
 
     Attributes
     ----------
-    workload : Jobs
+    workload : JobSelection
         A workload, or what names one, stands for all of its jobs.
     machine : Machine
     batch : Batch
@@ -110,7 +111,11 @@ class Scenario:
             object.__setattr__(self, "workload", JobSelection(given))  # type: ignore[arg-type]
         for name, kind in _PARTS.items():
             if not isinstance(given := getattr(self, name), kind):
-                raise InputError(f"{name}: {shown(given)}; allowed: a {kind.__name__}")
+                raise InputError(f"{name}: {shown(given)}; allowed: a {_public(kind)}")
+        for place in places(Scenario):
+            value: object = reduce(getattr, place.path, self)
+            if isinstance(place.option.default, bool) and not isinstance(value, bool):
+                raise InputError(f"{place.option}: {shown(value)}; allowed: True or False")
 
     @classmethod
     def flat(cls, **options: Any) -> Scenario:
@@ -127,14 +132,14 @@ class Scenario:
         TypeError
             If there is no such option.
         """
-        parts = {name: options.pop(name) for name, kind in _PARTS.items() if isinstance(options.get(name), kind)}
+        parts = _whole_parts(options)
         values = _values(options)
         of_parts = {path: value for path, value in values.items() if path[0] in parts}
         rest = {path: value for path, value in values.items() if path[0] not in parts}
         return with_values(replace(built(cls, rest), **parts), of_parts)
 
     def with_options(self, **options: Any) -> Scenario:
-        """The same with other values of some options, by their keywords.
+        """The same with other values of some options, by keyword, or with other parts; None changes nothing.
 
         Raises
         ------
@@ -143,7 +148,7 @@ class Scenario:
         TypeError
             If there is no such option.
         """
-        return with_values(self, _values(options))
+        return with_values(replace(self, **_whole_parts(options)), _values(options))
 
     def without_applications(self) -> Scenario:
         """The same for jobs that last their recorded run times: without all that says how applications are computed."""
@@ -157,7 +162,7 @@ class Scenario:
         batch = self.batch
         return named | {
             "coordination": f"{b.COORDINATION:{batch.coordination}}",
-            "resize": f"{b.RESIZE:{batch.resize}}",
+            "resize": f"{b.RESIZE:{batch.resized}}",
         }
 
     def names(self) -> dict[str, object]:
@@ -178,7 +183,7 @@ class Scenario:
 
             return given_workload(source, self.seed, cancelled=self.workload.cancelled)
         if source is None:
-            raise InputError(f"{WORKLOAD}: None; allowed: a workload, or what names one")
+            raise InputError("workload: None; allowed: a workload, or what names one")
         return source
 
     def jobs(self, log: Workload, *, replayed: bool, machine: Platform | None = None) -> tuple[Workload, Platform]:
@@ -200,21 +205,38 @@ class Scenario:
         return recorded(self.workload) | recorded(self.machine) | {"preset": preset}
 
 
-_PARTS = {"machine": Machine, "batch": Batch, "application": Application, "power": Power, "execution": Execution}
+_PARTS = {
+    "workload": JobSelection,
+    "machine": Machine,
+    "batch": Batch,
+    "application": Application,
+    "power": Power,
+    "execution": Execution,
+}
 _GROUPS = {"rules": Rules, "constraints": ConstraintOptions}
+
+
+def _public(kind: type) -> str:
+    # The name under which a package has a class.
+    return f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
+
+
+def _whole_parts(options: dict[str, Any]) -> dict[str, Any]:
+    # The parts that are given as a whole; they leave the options.
+    return {name: options.pop(name) for name, kind in _PARTS.items() if isinstance(options.get(name), kind)}
 
 
 def _values(options: dict[str, Any]) -> dict[tuple[str, ...], Any]:
     known = by_keyword(Scenario)
     found: dict[tuple[str, ...], Any] = {}
     for name, value in options.items():
-        if name in _GROUPS:
+        if name in _GROUPS and value is not None:
             if not isinstance(value, _GROUPS[name]):
-                raise InputError(f"{name}: {shown(value)}; allowed: a {_GROUPS[name].__name__}")
+                raise InputError(f"{name}: {shown(value)}; allowed: a {_public(_GROUPS[name])}")
             found |= {("batch", one.name): getattr(value, one.name) for one in fields(_GROUPS[name])}
         elif name in _PARTS and name not in known:
-            raise InputError(f"{name}: {shown(value)}; allowed: a {_PARTS[name].__name__}")
-        elif name not in known:
+            raise InputError(f"{name}: {shown(value)}; allowed: a {_public(_PARTS[name])}")
+        elif name not in known and name not in _GROUPS:
             raise TypeError(f"no option {name}; known: {', '.join((*_PARTS, *_GROUPS, *known))}")
     # None stands for the default, whatever that is.
     return found | {known[name].path: value for name, value in options.items() if name in known and value is not None}

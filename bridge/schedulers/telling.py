@@ -63,7 +63,7 @@ def machine_of(view: View) -> MachineDescription:
         whole_hosts=view.allocator.whole_hosts,
         kills=rules.kill_at_walltime,
         releases=view.releases,
-        resizes=rules.resize == "decide",
+        resizes=rules.resized == "decide",
         hints=rules.hints,
     )
 

@@ -342,7 +342,7 @@ def test_holds_as_the_slow_way(rows: list[tuple[int, int, int, int]]) -> None:
     ("answer", "message"),
     [
         (lambda view: view.hold(first(view)), "the simulation is stuck at job 7, at 2 s: nothing runs or arrives any more, "
-         "and the batch policy holds it since 0 s, and releases no hold; 3 jobs wait"),
+         "and the batch policy has held it since 0 s; 3 jobs wait"),
         (lambda view: [view.hold(first(view)), first(view)][1:],
          "batch policy mine, at 0 ns: decide() gave job 7, which it holds; allowed: release_hold() before"),
         (lambda view: view.release_hold(first(view)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from one_result import assert_one_result
 from scenarios import Case, assert_as_expected, cases, crowd
 from tables import kept, table_rows
 
+import bls
 import bridge
 from als.techniques import Technique, technique_kernel
 from bls.machine.platform import HostGroup, Platform
@@ -178,6 +180,32 @@ def test_errors_name_keywords_and_no_options(keywords: dict[str, Any], said: str
         bridge.simulate(**{"workload": "sample", "select": "first:3", **keywords})
     assert str(found.value).startswith(said)
     assert "--" not in str(found.value)
+
+
+def test_parts_of_a_scenario_and_keywords_say_the_same() -> None:
+    chosen = {"select": "first:40", "als": "gss", "seed": 3}
+    flat = bridge.simulate("sample", bls="sjf", malleable="0.5", **chosen)
+    assert flat.scenario.options.batch.resized == "expand+shrink"
+    nested = bridge.Scenario.flat(workload="sample", batch=bls.Batch(policy="sjf"), **chosen)
+    assert bridge.simulate(nested, malleable="0.5").jobs.equals(flat.jobs)
+    assert bridge.simulate(nested, batch=bls.Batch(policy="sjf", malleable="0.5")).jobs.equals(flat.jobs)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (lambda: bridge.run(bridge.Scenario("sample")), "scenario: .*; allowed: a bridge.ReadyScenario"),
+        (lambda: bridge.Simulation(bridge.Scenario("sample")), "scenario: .*; allowed: a bridge.ReadyScenario"),
+        (lambda: bridge.Scenario(batch="sjf"), "batch: 'sjf'; allowed: a bls.Batch"),
+        (lambda: bridge.Scenario.flat(kill_at_walltime=5), "kill_at_walltime=True: 5; allowed: True or False"),
+        (lambda: bridge.simulate(bridge.Scenario()), "workload: None; allowed: a workload"),
+        (lambda: bls.Batch("sjf"), "backfill: 'sjf'; allowed: none, easy"),
+        (lambda: bridge.Application(variation=-1.0), "variation"),
+    ],
+)
+def test_what_is_no_scenario_is_refused(given: Callable[[], object], said: str) -> None:
+    with pytest.raises(InputError, match=f"^{said}"):
+        given()
 
 
 def test_records_that_memory_cannot_hold_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

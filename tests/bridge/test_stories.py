@@ -79,7 +79,7 @@ def test_the_wait_for_hosts_to_boot() -> None:
     ) | {"boot_wait_ns": [0, 180 * S, 180 * S, 0]}
     assert job_story(jobs, 2, 8).splitlines()[3:6] == [
         "           waited 3 min 50 s, 3 min 00 s of it for its hosts to boot: there were cores enough as it became eligible, "
-        "so that others before it, a reservation, a limit or the place of the cores kept it back",
+        "so that others before it, a reservation, a limit or the place of the cores, or a hold, kept it back",
         "  0:01:00  had its cores; job 1 gives back 4 cores at this instant; waited 3 min 00 s for their hosts to boot",
         "  0:04:00  started in its turn: in that pass no job before it in the order had to wait; on cores 0-3",
     ]

@@ -86,7 +86,7 @@ class SlurmRun:
         rules, where = view.rules, f"{BLS:{self.name}}"
         if view.has_outages:
             raise InputError(f"{where}: hosts that fail: it knows nothing of that; allowed: no {FAILURES}")
-        for option, value in ((COORDINATION, rules.coordination), (RESIZE, rules.resize)):
+        for option, value in ((COORDINATION, rules.coordination), (RESIZE, rules.resized)):
             if value != "none":
                 raise InputError(f"{where}: {option:{value}}: it knows nothing of that; allowed: {option:none}")
         if rules.estimates != "requested":

@@ -1,1 +1,1 @@
-"""What a replay is compared with, and how often it is repeated: ``twolevel replay --report`` (docs/how-to/replay.md)."""
+"""What a replay is compared with, and how often it is repeated: ``twolevel replay --report`` (docs/reference/replay.md)."""

@@ -32,9 +32,9 @@ def set_hold(state: BatchState, row: int, on: bool) -> bool:
 
 
 def hold_text(state: BatchState, row: int) -> str:
-    """Say from when to when a job was held last; empty if it never was."""
+    """Say from when to when a job was held last; empty if it never was, or was released at once."""
     since, until = int(state.holds.since_ns[row]), int(state.holds.until_ns[row])
-    return f"held by the policy from {format_ns(since)} to {format_ns(until)}" if until >= 0 else ""
+    return f"held by the policy from {format_ns(since)} to {format_ns(until)}" if until > since else ""
 
 
 def why_stuck(state: BatchState) -> str:
@@ -42,9 +42,7 @@ def why_stuck(state: BatchState) -> str:
     on_hold = held(state)
     if state.due_job < 0 or not on_hold[state.due_job : state.due_job + 1].any():
         return ""
-    return (
-        f"the batch policy holds it since {format_ns(int(state.holds.since_ns[state.due_job]))}, and releases no hold"
-    )
+    return f"the batch policy has held it since {format_ns(int(state.holds.since_ns[state.due_job]))}"
 
 
 def check_holds(checks: BatchChecks) -> None:
