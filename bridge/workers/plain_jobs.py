@@ -82,8 +82,8 @@ class PlainJobs:
             ran=ran,
             chunks=chunks,
             transfers=0,
-            length_gflop=total_gflop,
-            length_cov=None if math.isnan(cov) else cov,
+            length_gflop=float(total_gflop),  # of numpy where nothing is compiled
+            length_cov=None if math.isnan(cov) else float(cov),
             finish_ns=columns["finish_ns"][:cores].tobytes(),
             busy_ns=columns["busy_ns"][:cores].tobytes(),
             released_ns=None,
