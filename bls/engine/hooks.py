@@ -17,8 +17,7 @@ HOOK = types.int64(StateKind(BatchState), types.int64, types.int64, types.int64,
 call_hook = caller(HOOK)
 
 # Events, in the order of an instant. A subscriber returns 0, or a ``BatchStatus`` with which the engine stops.
-NEXT = 0  # not an event, but asked: the next instant of something rarer than an end or an arrival; ``sign`` 0: but for what
-# may go on for ever, outages and wake-ups
+NEXT = 0  # asked: the next instant of something rarer than ends and arrivals; ``sign`` 0: except outages and wake-ups
 ENDED = 1  # ``job`` has ended; its ``state`` is set
 GONE = 2  # ``job`` will not run any more
 FREED = 3  # ``job`` has given back cores, as it has ended or before

@@ -50,12 +50,10 @@ def check_holds(checks: BatchChecks) -> None:
     holds, jobs = checks.state.holds.front(min(len(checks.state.holds.since_ns), checks.state.n_rows)), checks.jobs
     if len(holds.since_ns):
         since, until = holds.since_ns, holds.until_ns
+        early = (since >= 0) & ((jobs.eligible_ns < 0) | (since < jobs.eligible_ns))
         checks.no_job(
             ((since >= 0) & (until < 0) & (jobs.start_ns >= 0), "is held, and has started"),
-            (
-                (since >= 0) & ((jobs.eligible_ns < 0) | (since < jobs.eligible_ns)),
-                "was held before it joined the queue",
-            ),
+            (early, "was held before it joined the queue"),
             ((until >= 0) & (until < since), "was released before it was held"),
             (np.maximum(since, until) > checks.state.now_ns, "is held, or released, in the future"),
         )

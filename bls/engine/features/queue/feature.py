@@ -29,11 +29,7 @@ DEPENDENCIES = Feature(
     sizes=lambda run: {"arriving": 2 * run.jobs},
 )
 
-SWITCHES = Feature(
-    _have_switches,
-    on={h.ARRIVED: f"{_HERE}.other_events:wait_for_switches"},
-    sizes=DEPENDENCIES.sizes,
-)
+SWITCHES = Feature(_have_switches, on={h.ARRIVED: f"{_HERE}.other_events:wait_for_switches"}, sizes=DEPENDENCIES.sizes)
 
 PREDICTS = Feature(
     lambda run: run.has("history_least") or (run.has("power") and len(run.given.state["power"].seen) > 0),
