@@ -301,7 +301,7 @@ CHARGED = Rules(charge_decisions=True)
 @pytest.mark.parametrize(
     ("said", "what", "instead"),
     [
-        (MOLDED, "resize.*mold.* beside several reservations", "stop:idle"),
+        (MOLDED, "resize.*mold.* and several reservations", "stop:idle"),
         (EXPANDED, "resize='expand' and notice_ns, as cores come to running jobs", "none"),
         ({"fallback": "hold", "notice_ns": S, "bls": Director(1)}, "and notice_ns, as one that decides", "none"),
         ({"fallback": "dvfs", "rules": CHARGED}, "charge_decisions", "hold"),
