@@ -26,10 +26,9 @@ from als.planners import Planner
 from als.schedulers import AnyScheduler
 from als.streams import fill_round_keys
 from traces.algorithms.extremes import extremes
-from traces.base.errors import InputError, shown
-from traces.base.ranges import whole
+from traces.base.errors import InputError, shown, whole
+from traces.base.options import SEED
 from traces.base.scale import scale_of
-from traces.base.shared_options import SEED
 from traces.base.time import MAX_NS
 from traces.compiled import Array, own, resized
 

@@ -17,8 +17,7 @@ from als.planners import Planner
 from als.planners.mapped import Mapped
 from als.schedulers import AnyScheduler
 from als.techniques import TECHNIQUES
-from traces.base.errors import InputError
-from traces.base.ranges import whole
+from traces.base.errors import InputError, whole
 from traces.compiled import Array
 
 #: Most cores of an application.

@@ -8,7 +8,7 @@ from als.options import CHUNK_TASKS, CORES
 from als.techniques import contract as f
 from als.techniques.contract import Technique
 from traces.base.errors import InputError, PluginError
-from traces.base.shared_options import SEED
+from traces.base.options import SEED
 from traces.base.time import NS_PER_S
 
 

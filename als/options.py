@@ -1,4 +1,4 @@
-"""The options of the application level, each declared once (``traces.base.option``).
+"""The options of the application level, each declared once (``traces.base.options``).
 
 Nothing heavy is imported here: the help of the command line is made of it.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from traces.base.option import Choice, Option, Panel, Real, Whole
+from traces.base.options import Choice, Option, Panel, Real, Whole
 
 #: A job of more tasks than this is refused.
 MAX_TASKS_PER_JOB = 100_000_000

@@ -9,8 +9,7 @@ from als.planners import PLANNERS, Planner, planner
 from als.planners.mapped import MAPPED, Mapped
 from als.techniques import TECHNIQUES, AnyTechnique, Selection, Technique, technique
 from traces.base.errors import InputError, at, shown
-from traces.base.naming import split_parameters
-from traces.base.plugins import entry_points, resolve
+from traces.base.plugins import entry_points, resolve, split_parameters
 
 #: What a phase's tasks are given to cores by.
 AnyScheduler = Technique | Selection | Planner | Mapped

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from bls import options as o
 from bls.constraints.options import ConstraintOptions, switch_limit
 from bls.scheduler_options import Rules
-from traces.base.declaration import holds, plain
+from traces.base.options import holds, plain
 
 if TYPE_CHECKING:
     from bls.allocators import Allocator

@@ -1,4 +1,4 @@
-"""The features of the batch level that do not go together, each pair once (``traces.base.conflicts``).
+"""The features of the batch level that do not go together, each pair once (``traces.base.options``).
 
 :data:`RULES` and :data:`POWER` are of the options alone, :data:`POLICY` is of the policy that is to follow the rules,
 :data:`FAIR_START` of runs that are made again in part, and :data:`RUN` of all that a run has: its jobs, its allocator and what
@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from bls import options as o
-from traces.base.conflicts import Conflict
-from traces.base.option import Option
+from traces.base.options import Conflict, Option
 
 Row: TypeAlias = Conflict[Any]
 

@@ -36,7 +36,7 @@ from bls.policies import AnyPolicy
 from bls.policies.declared import Chosen
 from bls.scheduler_options import Rules
 from bls.simulator import BatchSimulator
-from traces.base.conflicts import check
+from traces.base.options import check
 from traces.compiled import Array
 from traces.kernels.snapshots import Snapshot
 

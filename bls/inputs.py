@@ -29,8 +29,8 @@ from bls.power.sleep_rules import sleep_passages, sleep_settings
 from bls.scheduler_options import Rules
 from bls.workloads.distinct import distinct
 from bls.workloads.workload import Workload
-from traces.base.conflicts import check
 from traces.base.errors import InputError, shown
+from traces.base.options import check
 from traces.base.time import MAX_NS
 from traces.compiled import Array, own
 from traces.intervals import parse_intervals

@@ -8,8 +8,7 @@ from typing import TypeGuard
 
 from bls.engine.state import NEVER
 from bls.view import AdditionalData, Observer, View
-from traces.base.errors import RAISED_BY_PLUGINS, InputError, PluginError, raised_text, shown
-from traces.base.ranges import whole
+from traces.base.errors import RAISED_BY_PLUGINS, InputError, PluginError, raised_text, shown, whole
 from traces.base.time import MAX_NS
 
 Note = dict[str, "float | int | str"]

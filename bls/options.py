@@ -1,4 +1,4 @@
-"""The options of the batch level, each declared once (``traces.base.option``), and the machine that is simulated by default.
+"""The options of the batch level, each declared once (``traces.base.options``), and the machine that is simulated by default.
 
 Nothing heavy is imported here: the help of the command line is made of it.
 """
@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from traces.base.option import Choice, Option, Panel, Real, Whole
-from traces.base.shared_options import CORE_GFLOPS
+from traces.base.options import CORE_GFLOPS, Choice, Option, Panel, Real, Whole
 
 #: The machine of the two-level paper: its hosts, the cores of each, and the speed of each, GFLOP/s.
 HOSTS, HOST_CORES = 4, 64

@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Any
 from bls import options as o
 from bls.conflicts import RULES
 from bls.engine.codes import Release, Resize
-from traces.base.conflicts import check
-from traces.base.declaration import holds, recorded
-from traces.base.errors import InputError, shown
-from traces.base.ranges import whole
+from traces.base.errors import InputError, shown, whole
+from traces.base.options import check, holds, recorded
 
 if TYPE_CHECKING:
     from bls.estimates import AnyEstimator

@@ -50,8 +50,8 @@ from traces.base.errors import (
     raised_text,
     shown,
 )
-from traces.base.interrupts import INTERRUPTS, called_by_kernels
-from traces.base.shared_options import SEED
+from traces.base.options import SEED
+from traces.base.process import INTERRUPTS, called_by_kernels
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array, CFunction, as_value, function_table
 

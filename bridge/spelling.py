@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from traces.base.mentions import Mention, spelled
+from traces.base.errors import Mention, spelled
 
 
 def flag(name: str) -> str:
@@ -11,7 +11,7 @@ def flag(name: str) -> str:
 
 
 def on_command_line(text: str) -> str:
-    """The text, in which options that it mentions (``traces.base.mentions``) are spelled as they are typed."""
+    """The text, in which options that it mentions (``traces.base.errors``) are spelled as they are typed."""
     return spelled(text, _typed)
 
 

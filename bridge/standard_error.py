@@ -117,6 +117,6 @@ def _one_line(text: str) -> str:
     if text.isprintable():
         return text
     from bridge.spelling import on_command_line
-    from traces.base.printable import printable  # texts of others only: where traces cannot be loaded, ours can be said
+    from traces.base.errors import printable  # texts of others only: where traces cannot be loaded, ours can be said
 
     return printable(on_command_line(text))

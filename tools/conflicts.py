@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from bls import conflicts as batch
 from bridge.scenarios import conflicts as both
 from tools.site.pages import DOCS
-from traces.base.conflicts import Conflict
-from traces.base.mentions import Mention, spelled
+from traces.base.errors import Mention, spelled
+from traces.base.options import Conflict
 
 PAGE = DOCS / "reference" / "conflicts.md"
 _HEAD = """# Features that do not go together

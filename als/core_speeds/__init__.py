@@ -23,10 +23,9 @@ from als.core_speeds.square import Square
 from als.core_speeds.state import NEVER, SpeedState, fill_comes_ns, fill_factors, fill_next_ns, list_changes, new_state
 from als.core_speeds.trace import Trace
 from als.options import SPEEDS
-from traces.base.errors import InputError, at, one_of
-from traces.base.naming import with_parameters
-from traces.base.ranges import whole
-from traces.base.shared_options import SEED
+from traces.base.errors import InputError, at, one_of, whole
+from traces.base.options import SEED
+from traces.base.plugins import with_parameters
 from traces.base.time import MAX_NS
 from traces.compiled import Array, own
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from als.core_speeds.contract import NOISE, Component, chosen_cores, period
 from als.streams import fill_round_keys, fill_words, normal_from_word
-from traces.base.ranges import real
+from traces.base.errors import real
 from traces.compiled import Array, compiled
 
 #: The purpose of the streams; that of the n-th noise (n = 0, 1, …) is this plus n·2³².

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from als.core_speeds.contract import MAX_FACTOR, SQUARE, Component, chosen_cores, instant_ns, period
-from traces.base.errors import InputError
-from traces.base.ranges import real
+from traces.base.errors import InputError, real
 from traces.compiled import compiled
 
 

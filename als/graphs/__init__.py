@@ -18,7 +18,7 @@ from als.graphs.generators.lu import LU
 from als.graphs.generators.stencil import Stencil
 from als.graphs.generators.tree import TreeParameters
 from als.options import VARIATION
-from traces.base.parameterised import at_its_place, parameterised
+from traces.base.plugins import at_its_place, parameterised
 
 __all__ = ["GENERATORS", "NO_ROOM", "GraphModel", "graph_kernel", "graph_model", "takes_variation"]
 

@@ -27,9 +27,8 @@ import numpy as np
 
 from als.lengths.contract import MAX_COV
 from als.options import MAX_TASKS_PER_JOB
-from traces.base.errors import InputError, shown
-from traces.base.ranges import real
-from traces.base.rules import compiled_rule
+from traces.base.errors import InputError, real, shown
+from traces.base.plugins import compiled_rule
 from traces.compiled import Array, own, types
 from traces.kernels.signatures import Floats, Ints, StateKind, Words
 from traces.kernels.state import State

@@ -14,8 +14,7 @@ import numpy as np
 
 from als.graphs.contract import IMPOSSIBLE, GraphDraft, GraphModel, check_size, graph_kernel
 from als.lengths.contract import MAX_COV
-from traces.base.errors import InputError
-from traces.base.ranges import real
+from traces.base.errors import InputError, real
 
 
 @graph_kernel

@@ -11,8 +11,7 @@ import numpy as np
 
 from als.graphs.order import index_edges, topological_order
 from als.options import MAX_TASKS_PER_JOB
-from traces.base.errors import InputError, shown
-from traces.base.ranges import real, whole
+from traces.base.errors import InputError, real, shown, whole
 from traces.compiled import Array
 
 if TYPE_CHECKING:

@@ -25,9 +25,8 @@ from als.lengths.triangular import DECREASING, INCREASING
 from als.lengths.uniform import Uniform
 from als.options import LENGTHS as LENGTHS_OPTION
 from als.options import VARIATION
-from traces.base.errors import InputError, at, one_of
-from traces.base.mentions import with_value
-from traces.base.parameterised import at_its_place, parameterised, without_parameter
+from traces.base.errors import InputError, at, one_of, with_value
+from traces.base.plugins import at_its_place, parameterised, without_parameter
 
 __all__ = ["LENGTHS", "LengthModel", "check_variation", "length_kernel", "lengths", "takes_variation"]
 

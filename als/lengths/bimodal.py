@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from als.lengths.contract import LengthModel, length_kernel
 from als.streams import next_word, uniform_from_word
-from traces.base.ranges import real
+from traces.base.errors import real
 from traces.compiled import Array
 
 _MAX_RATIO = 1e6

@@ -54,9 +54,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from als.options import MAX_TASKS_PER_JOB, VARIATION
-from traces.base.errors import InputError, shown
-from traces.base.ranges import whole
-from traces.base.rules import compiled_rule
+from traces.base.errors import InputError, shown, whole
+from traces.base.plugins import compiled_rule
 from traces.compiled import Array, own, types
 
 # How the lengths become a loop.

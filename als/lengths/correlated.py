@@ -16,7 +16,7 @@ from typing import ClassVar
 from als.lengths.contract import LengthModel, length_kernel
 from als.lengths.spread import Spread
 from als.streams import next_word, normal_from_word
-from traces.base.ranges import real
+from traces.base.errors import real
 from traces.compiled import Array
 
 _MAX_RHO = 0.999999

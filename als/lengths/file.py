@@ -17,8 +17,7 @@ import numpy as np
 from als.lengths.contract import COUNT, PATTERN, LengthModel
 from als.lengths.pattern import pattern_lengths
 from als.options import MAX_TASKS_PER_JOB
-from traces.base.errors import InputError, one_of, shown
-from traces.base.ranges import parse_real
+from traces.base.errors import InputError, one_of, parse_real, shown
 from traces.compiled import Array
 
 #: What the numbers may be, and how many GFLOP each is.

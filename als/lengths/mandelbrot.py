@@ -18,8 +18,7 @@ import numpy as np
 
 from als.lengths.contract import LengthModel
 from als.lengths.pattern import pattern_lengths
-from traces.base.errors import InputError
-from traces.base.ranges import whole
+from traces.base.errors import InputError, whole
 from traces.compiled import compiled
 from traces.kernels.signatures import Floats
 

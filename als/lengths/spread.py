@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from als.lengths.contract import MAX_COV, LengthModel
 from als.lengths.equal import equal_lengths
-from traces.base.ranges import real
+from traces.base.errors import real
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from als.lengths.contract import PATTERN, LengthModel, length_kernel
-from traces.base.errors import InputError
-from traces.base.ranges import real
+from traces.base.errors import InputError, real
 from traces.compiled import Array
 
 #: Largest length at an end; only the ends' ratio matters.

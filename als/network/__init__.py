@@ -9,9 +9,8 @@ from __future__ import annotations
 from als.network.models import MODELS, NetworkKind, NetworkModel, SharingModel, network_model
 from als.network.state import NetworkState, new_network
 from als.network.topologies import TOPOLOGIES, Topology, topology
-from traces.base.errors import InputError
-from traces.base.ranges import whole
-from traces.base.shared_options import LINK_BANDWIDTH, LINK_LATENCY, MEMORY_BANDWIDTH
+from traces.base.errors import InputError, whole
+from traces.base.options import LINK_BANDWIDTH, LINK_LATENCY, MEMORY_BANDWIDTH
 
 __all__ = [
     "BYTES_PER_GBIT",

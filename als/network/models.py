@@ -20,11 +20,8 @@ from enum import IntEnum
 
 from als.network.state import HOCKNEY, NONE, SHARING
 from als.options import NETWORK
-from traces.base.errors import InputError, at, one_of, shown
-from traces.base.mentions import begins_at
-from traces.base.naming import split_parameters, with_parameters
-from traces.base.plugins import resolve
-from traces.base.ranges import real
+from traces.base.errors import InputError, at, begins_at, one_of, real, shown
+from traces.base.plugins import resolve, split_parameters, with_parameters
 
 _MAX_FACTOR = 1e6
 _MAX_BYTES = 1e18

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from traces.base.errors import InputError, shown
-from traces.base.rules import compiled_rule
+from traces.base.plugins import compiled_rule
 from traces.compiled import compiled, types
 from traces.kernels.signatures import Floats, Ints, StateKind
 from traces.kernels.state import State

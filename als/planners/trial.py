@@ -8,8 +8,7 @@ import numpy as np
 
 from als.graphs.order import index_edges, topological_order
 from als.planners.contract import COSTS, NO_CORE, PLAN, SOUND, Planner, PlanningProblem, first_fault
-from traces.base.errors import RAISED_BY_PLUGINS, PluginError, shown, where_raised
-from traces.base.ranges import whole
+from traces.base.errors import RAISED_BY_PLUGINS, PluginError, shown, where_raised, whole
 from traces.compiled import Array
 from traces.trials.apart import rule_answers, try_rule
 from traces.trials.fences import Fences

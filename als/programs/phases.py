@@ -11,9 +11,7 @@ from als.planners.mapped import Mapped
 from als.programs.tasks import MAX_TASKS_PER_JOB
 from als.schedulers import AnyScheduler, scheduler
 from als.techniques import TECHNIQUES, Selection, Technique
-from traces.base.errors import InputError, shown
-from traces.base.mentions import Mention
-from traces.base.ranges import real, whole
+from traces.base.errors import InputError, Mention, real, shown, whole
 
 if TYPE_CHECKING:
     from als.graphs import GraphModel

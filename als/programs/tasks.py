@@ -16,7 +16,7 @@ from als.lengths.contract import LengthModel
 from als.lengths.draw import drawn
 from als.options import LENGTHS, MAX_TASKS_PER_JOB, TASKS_PER_CORE, VARIATION
 from traces.base.errors import InputError
-from traces.base.shared_options import SEED
+from traces.base.options import SEED
 from traces.base.time import duration_ns
 from traces.compiled import Array
 

@@ -12,8 +12,8 @@ from als.programs.phases import Graph, Loop, Phase, Serial
 from als.schedulers import AnyScheduler, scheduler_name
 from als.techniques.selection import PREFIX
 from traces.base.errors import InputError, one_of, shown, shown_name
-from traces.base.naming import split_names, split_parameters
-from traces.base.parsing import parse_json
+from traces.base.given_file import parse_json
+from traces.base.plugins import split_names, split_parameters
 
 if TYPE_CHECKING:
     from als.programs.program import Program

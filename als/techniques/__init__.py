@@ -33,9 +33,7 @@ from als.techniques.fixed.wf import WF
 from als.techniques.openmp import from_openmp, rejoin_chunks
 from als.techniques.selection import PREFIX, Selection
 from traces.base.errors import InputError, shown
-from traces.base.naming import split_names, split_parameters, with_parameters
-from traces.base.parameterised import at_its_place
-from traces.base.plugins import resolve
+from traces.base.plugins import at_its_place, resolve, split_names, split_parameters, with_parameters
 from traces.base.time import parse_duration_ns
 
 __all__ = [

@@ -47,7 +47,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from traces.base.errors import InputError, shown
-from traces.base.rules import compiled_rule
+from traces.base.plugins import compiled_rule
 from traces.compiled import Array, types
 
 # Places in ``facts``.

@@ -10,8 +10,7 @@ from numbers import Real
 from typing import Any
 
 from als.techniques.contract import Technique
-from traces.base.errors import InputError, one_of, shown
-from traces.base.ranges import whole
+from traces.base.errors import InputError, one_of, shown, whole
 
 #: Beyond it not every whole number is a float64, which is what rules find in ``params``.
 MOST = 2**53

@@ -37,7 +37,7 @@ import numpy as np
 from als.techniques import contract as f
 from als.techniques.contract import Technique, technique_kernel
 from traces.base.errors import RAISED_BY_PLUGINS, InputError, PluginError, TwolevelError, raised_text, shown
-from traces.base.interrupts import INTERRUPTS, called_by_kernels
+from traces.base.process import INTERRUPTS, called_by_kernels
 from traces.compiled import Array, caller, compiled, jit_enabled, types
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from traces.base.errors import PluginError
-from traces.base.rules import compiled_rule
+from traces.base.plugins import compiled_rule
 from traces.compiled import State, types
 from traces.kernels.signatures import Ints, StateKind
 

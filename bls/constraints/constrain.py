@@ -17,7 +17,7 @@ from bls.options import SWITCHES
 from bls.workloads.selection import check_preset
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
-from traces.base.shared_options import SEED
+from traces.base.options import SEED
 from traces.compiled import Array
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bls import options as o
-from traces.base.declaration import holds, recorded
 from traces.base.errors import InputError, shown
+from traces.base.options import holds, recorded
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,10 +30,9 @@ import numpy as np
 
 from bls.options import FAILURES
 from traces.base.columns import Columns
-from traces.base.errors import InputError, one_of, shown
+from traces.base.errors import InputError, one_of, shown, whole
 from traces.base.given_file import read_csv
-from traces.base.ranges import whole
-from traces.base.shared_options import SEED
+from traces.base.options import SEED
 from traces.base.time import MAX_NS, NS_PER_S, parse_duration_ns
 from traces.compiled import Array
 

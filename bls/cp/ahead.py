@@ -21,8 +21,7 @@ from bls.cp.problem import in_large_pieces, problem_of
 from bls.cp.ranking import holders
 from bls.cp.serial import NODES, POOL, SerialGeneration, best_list
 from traces.base.columns import Columns
-from traces.base.errors import InputError, PluginError, one_of
-from traces.base.ranges import whole
+from traces.base.errors import InputError, PluginError, one_of, whole
 from traces.compiled import Array, own
 
 #: What a plan may minimise: users are no part of it.

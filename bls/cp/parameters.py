@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from traces.base.errors import InputError, one_of
-from traces.base.ranges import real, whole
+from traces.base.errors import InputError, one_of, real, whole
 
 #: The models, by the names of the papers: HCP'19, PCP'19 and PCP'20.
 OF_PAPERS: Final = ("hcp19", "pcp19", "pcp20")

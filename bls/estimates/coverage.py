@@ -10,8 +10,7 @@ from bls.estimates.contract import HistoryEstimator, alike_in, groups
 from bls.estimates.history import DATA_DRIVEN, LAST_TWO, PROFILE
 from bls.options import ESTIMATES
 from bls.workloads.workload import Workload
-from traces.base.errors import InputError
-from traces.base.mentions import with_value
+from traces.base.errors import InputError, with_value
 
 if TYPE_CHECKING:
     from bls.constraints.resource_requests import Requests

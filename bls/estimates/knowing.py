@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bls.workloads.workload import Workload
-from traces.base.errors import InputError, shown
-from traces.base.ranges import parse_real
+from traces.base.errors import InputError, parse_real, shown
 from traces.base.time import MAX_NS
 from traces.compiled import Array
 

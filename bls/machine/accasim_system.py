@@ -24,10 +24,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from traces.base.errors import InputError, one_of, shown, shown_name
-from traces.base.parsing import parse_json
-from traces.base.ranges import real, whole
-from traces.base.shared_options import CORE_GFLOPS
+from traces.base.errors import InputError, one_of, real, shown, shown_name, whole
+from traces.base.given_file import parse_json
+from traces.base.options import CORE_GFLOPS
 
 #: The default speed of a processor, in GFLOP/s: 3 TFLOP/s for 64 cores.
 PROCESSOR_GFLOPS = CORE_GFLOPS.default

@@ -13,8 +13,7 @@ import numpy as np
 
 from bls.machine.switches import printable_name
 from traces.base.columns import Columns
-from traces.base.errors import InputError, shown
-from traces.base.ranges import whole
+from traces.base.errors import InputError, shown, whole
 from traces.base.time import MAX_NS, NS_PER_S
 from traces.compiled import Array
 from traces.intervals import intervals_text, parse_intervals

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from traces.base.naming import split_parameters
+from traces.base.plugins import split_parameters
 
 if TYPE_CHECKING:
     from bls.machine.platform import Platform

@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from traces.base.errors import InputError, shown
-from traces.base.ranges import whole
+from traces.base.errors import InputError, shown, whole
 
 #: The most there may be of anything on one host (256 TB of memory), so that a machine's total is an int64.
 MAX_AMOUNT = 2**38

@@ -37,8 +37,7 @@ from bls.policies.reject import Reject
 from bls.policies.slurm import SlurmCycle
 from bls.policies.waited import UNICEF, WFP3
 from traces.base.errors import InputError, at
-from traces.base.naming import split_names, split_parameters, with_parameters
-from traces.base.plugins import resolve
+from traces.base.plugins import resolve, split_names, split_parameters, with_parameters
 
 __all__ = [
     "POLICIES",

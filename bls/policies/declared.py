@@ -28,8 +28,8 @@ from bls.policies.contract import DIRECTIONS, AnyPolicy, BatchPolicy, DecidingPo
 from bls.policies.reject import Reject
 from bls.scheduler_options import Rules
 from bls.seen.notes import EXACT, NOTED
-from traces.base.conflicts import check
 from traces.base.errors import PluginError, blamed_on, shown
+from traces.base.options import check
 
 _TYPES = ", ".join(one.__name__ for one in NOTED)
 

@@ -33,7 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from traces.base.errors import InputError, shown
-from traces.base.naming import is_number
+from traces.base.plugins import is_number
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Floats, Floats2, Ints
 

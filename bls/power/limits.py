@@ -25,9 +25,8 @@ from typing import NamedTuple
 import numpy as np
 
 from bls.machine.host_power import milliwatts
-from traces.base.errors import InputError, shown
+from traces.base.errors import InputError, real, shown, whole
 from traces.base.given_file import read_csv
-from traces.base.ranges import real, whole
 from traces.base.time import MAX_NS, parse_instant_ns
 from traces.compiled import Array
 

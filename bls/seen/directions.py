@@ -10,8 +10,7 @@ from bls.engine.features.running.state import Directed
 from bls.engine.state import BatchState
 from bls.seen.answers import AnswerError
 from bls.seen.jobs import SeenJob
-from traces.base.errors import InputError, PluginError, shown
-from traces.base.ranges import whole
+from traces.base.errors import InputError, PluginError, shown, whole
 from traces.base.scale import scale_of
 
 #: All cores of a job.

@@ -7,8 +7,7 @@ from fractions import Fraction
 from numbers import Integral, Rational, Real
 from typing import Any, Final
 
-from traces.base.errors import PluginError, one_of, shown
-from traces.base.printable import printable
+from traces.base.errors import PluginError, one_of, printable, shown
 from traces.tables import ColumnKind, Values
 
 #: The types of what a policy notes of a decision.

@@ -20,8 +20,8 @@ from bls.workloads.readers.gwf import read_gwf
 from bls.workloads.readers.sacct import read_sacct
 from bls.workloads.readers.swf import read_swf
 from bls.workloads.workload import OTHER_FORMAT, Workload
-from traces.base.compressed import without_ending
 from traces.base.errors import InputError, PluginError, blamed_on
+from traces.base.given_file import without_ending
 from traces.base.plugins import entry_points, resolve
 
 __all__ = ["ENDINGS", "READERS", "WorkloadReader", "format_of", "read_workload", "sample_path"]

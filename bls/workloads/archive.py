@@ -15,9 +15,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from traces.base.errors import InputError, one_of, shown
-from traces.base.ranges import whole
-from traces.base.toml import parse_toml
+from traces.base.errors import InputError, one_of, shown, whole
+from traces.base.given_file import parse_toml
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _PATH = re.compile(r"l_[a-z0-9_]+/[A-Za-z0-9.-]+\.swf\.gz")

@@ -10,7 +10,7 @@ import numpy as np
 
 from bls.workloads.columns import BEGIN
 from bls.workloads.workload import Workload
-from traces.base.printable import unescaped
+from traces.base.errors import unescaped
 from traces.base.time import MAX_NS, NS_PER_S
 from traces.compiled import Array
 

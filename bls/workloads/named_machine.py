@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from bls.machine.platform import MAX_CORES, HostGroup, Platform
 from bls.workloads.calendar import header_facts
 from bls.workloads.workload import Workload
-from traces.base.shared_options import CORE_GFLOPS
+from traces.base.options import CORE_GFLOPS
 
 #: A number, behind which may stand in parentheses how it is divided among partitions.
 _NUMBER = re.compile(r"([0-9]{1,18})(?:\s*\(.*\))?")

@@ -12,7 +12,7 @@ import numpy as np
 from bls.workloads.selection import select
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
-from traces.base.ranges import whole as whole_number
+from traces.base.errors import whole as whole_number
 from traces.base.time import MAX_NS, format_ns
 
 #: Most windows of a log.

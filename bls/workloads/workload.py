@@ -29,10 +29,8 @@ from bls.workloads.columns import (
 )
 from bls.workloads.plain_jobs import job_row, numbered, with_one_preceding
 from bls.workloads.rejected import KEPT, RejectedLine, first_rejects, rejects_text
-from traces.base.columns import read_only
-from traces.base.errors import InputError, one_of
-from traces.base.mentions import in_python, spelled
-from traces.base.notebook import html_table
+from traces.base.columns import html_table, read_only
+from traces.base.errors import InputError, in_python, one_of, spelled
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
 
@@ -331,7 +329,7 @@ class Workload:
 
     @property
     def window_words(self) -> str:
-        """As :attr:`window_text`, in which the option is not spelled yet (``traces.base.mentions``)."""
+        """As :attr:`window_text`, in which the option is not spelled yet (``traces.base.errors``)."""
         if self.window is None:
             return ""
         if self.window.empty:

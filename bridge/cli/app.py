@@ -17,7 +17,7 @@ import typer
 from bridge.cli import INTERRUPTED
 from bridge.cli.run_commands import command_line
 from bridge.standard_error import say
-from traces.base.interrupts import INTERRUPTS
+from traces.base.process import INTERRUPTS
 from traces.base.written_file import code_of, of_system
 
 _STDOUT = 1

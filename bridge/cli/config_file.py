@@ -13,8 +13,7 @@ from bridge.studies.input.named_files import is_command, is_path, located, locat
 from bridge.studies.input.origins import with_origin
 from bridge.studies.input.run_options import Value, kind_of, value_of_kind
 from traces.base.errors import one_of
-from traces.base.given_file import read_text
-from traces.base.toml import parse_toml
+from traces.base.given_file import parse_toml, read_text
 
 #: What a file cannot say.
 _NOT_THERE = ("config",)

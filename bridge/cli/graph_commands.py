@@ -12,8 +12,7 @@ from bridge.options.bundles import bundled
 from bridge.options.declared import FORMAT, GRAPH, GRAPH_ALS, GRAPH_TASKS, MEAN
 from bridge.options.single import ChunkCosts, CoreOptions, Written
 from bridge.standard_error import put_text, say
-from traces.base.option import Option
-from traces.base.shared_options import CORE_GFLOPS, LINK_BANDWIDTH, LINK_LATENCY, MEMORY_BANDWIDTH
+from traces.base.options import CORE_GFLOPS, LINK_BANDWIDTH, LINK_LATENCY, MEMORY_BANDWIDTH, Option
 
 if TYPE_CHECKING:
     from bridge.single.graph_options import GraphOptions

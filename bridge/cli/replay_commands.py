@@ -37,8 +37,7 @@ from bridge.options.declared import TASKS_TABLE as TASKS
 from bridge.scenarios.application import RECORDED
 from bridge.scenarios.scenario import Scenario
 from bridge.standard_error import lined_up, say
-from traces.base.declaration import values
-from traces.base.shared_options import SEED
+from traces.base.options import SEED, values
 
 if TYPE_CHECKING:
     from bls.machine.platform import Platform

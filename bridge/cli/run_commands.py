@@ -31,7 +31,7 @@ from bridge.options.tracing import TraceOptions
 from bridge.options.values import QuickCommand, QuickGroup
 from bridge.scenarios.scenario import Scenario
 from bridge.standard_error import lined_up, put, say
-from traces.base.declaration import values
+from traces.base.options import values
 
 if TYPE_CHECKING:
     from bridge.runs.tracing import TraceRequest
@@ -309,8 +309,8 @@ def run_command(
     from bridge.scenarios.conflicts import TYPED
     from bridge.scenarios.machine import given_platform
     from bridge.schedulers import decided
-    from traces.base.conflicts import check
     from traces.base.errors import InputError
+    from traces.base.options import check
 
     target = named_folder(out)
     check_target(target, force)

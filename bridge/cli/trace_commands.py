@@ -11,8 +11,7 @@ import typer
 # Everything else is imported by the command that needs it, so that --help is quick.
 from bridge.options.bundles import bundled
 from bridge.options.declared import OUT, PART_DETAIL, PART_FORMATS, PART_WINDOW
-from traces.base.option import Panel
-from traces.base.shared_options import PART_CORES, PART_JOBS
+from traces.base.options import PART_CORES, PART_JOBS, Panel
 
 trace_app = typer.Typer(
     help="Say what is in a trace, cut a part out, convert it.", no_args_is_help=True, rich_markup_mode=None

@@ -10,8 +10,8 @@ from bridge.options.declared import CERTIFICATE, COUPLING, LISTEN, TOKEN_FILE
 from bridge.options.execution import Execution
 from bridge.scenarios.conflicts import PROCESSES
 from bridge.watches import RunWatch, Watch
-from traces.base.conflicts import check
 from traces.base.errors import at, one_of
+from traces.base.options import check
 
 __all__ = ["COUPLINGS", "Applications", "Coupling", "RunWatch", "Watch", "check_execution", "coupling"]
 

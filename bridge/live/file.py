@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from bridge.encoding import json
 from traces.base.errors import InputError, shown
-from traces.base.parsing import parsing
+from traces.base.given_file import parsing
 from traces.base.written_file import naming
 
 #: Its name.

@@ -19,7 +19,7 @@ from bridge.live.screen import LiveScreen
 from bridge.options.declared import OUT
 from bridge.runs.directory import metric, read_record
 from traces.base.errors import InputError
-from traces.base.parsing import parsing
+from traces.base.given_file import parsing
 from traces.base.time import format_ns
 
 #: What can have become of a run: it goes on; its results are there; its process has gone; it has removed itself.

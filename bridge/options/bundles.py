@@ -1,4 +1,4 @@
-"""What a command takes, made of the declarations of its options (``traces.base.option``), alone or as fields of dataclasses."""
+"""Parameters of a command, made of the declarations of its options (``traces.base.options``), alone or in dataclasses."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
 import typer
 
 from bridge.spelling import flag, on_command_line
-from traces.base.declaration import OptionPlace, built, places
-from traces.base.option import Choice, Option
+from traces.base.options import Choice, Option, OptionPlace, built, places
 
 
 @dataclass(frozen=True)
 class TakenOptions:
-    """Which options of a dataclass of ``traces.base.declaration`` a command takes: ``Annotated[Scenario, Taken(…)]``."""
+    """Which options of a dataclass of ``traces.base.options`` a command takes: ``Annotated[Scenario, Taken(…)]``."""
 
     only: tuple[Option[Any], ...] = ()  # these; empty: all
     without: tuple[Option[Any] | str, ...] = ()  # all but these
@@ -60,7 +59,7 @@ def bundled(command: Callable[..., None]) -> Callable[..., None]:
     ----------
     command : callable
         Its arguments are as Typer takes them, or ``Annotated[type, OPTION]`` with an OPTION that is declared. One that is
-        annotated with a dataclass, whose fields are such or hold options (``traces.base.declaration``), is given an instance
+        annotated with a dataclass, whose fields are such or hold options (``traces.base.options``), is given an instance
         of it: each field is an option of its own. ``Annotated[kind, Taken(…)]`` takes some of the options.
 
     Returns

@@ -1,4 +1,4 @@
-"""The options of commands that are no level's, each declared once (``traces.base.option``).
+"""The options of commands that are no level's, each declared once (``traces.base.options``).
 
 Where a command has an option of a level with another default, or says more of it, this is said here, by ``replace``.
 """
@@ -9,8 +9,7 @@ from dataclasses import replace
 
 from als import options as a
 from bls import options as b
-from traces.base.option import Choice, Option, Panel, Real, Whole
-from traces.base.shared_options import CORE_GFLOPS, PART_CORES
+from traces.base.options import CORE_GFLOPS, PART_CORES, Choice, Option, Panel, Real, Whole
 
 WORKLOAD = Option[str | None](
     name="WORKLOAD",

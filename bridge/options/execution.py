@@ -18,8 +18,8 @@ from bridge.options.declared import (
     TOKEN_FILE,
     WORKERS,
 )
-from traces.base.declaration import holds, recorded
 from traces.base.errors import InputError, shown
+from traces.base.options import holds, recorded
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from bls.options import JOBS, METHOD, NODES_FACTOR, PLATFORM, SPEED_FACTOR
-from traces.base.shared_options import SEED
+from traces.base.options import SEED
 
 
 @dataclass(frozen=True)

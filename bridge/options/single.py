@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from als.options import ASSIGNMENT, CORES, LATENCY, OVERHEAD, SPEEDS
 from bridge.options.declared import CORE_SPEED, FORCE, HOSTS, OUT, TRACE
-from traces.base.shared_options import SEED
+from traces.base.options import SEED
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,8 @@ from typing import Any, get_args, get_origin
 from typer.core import TyperCommand, TyperGroup
 
 from bridge.spelling import flag
-from traces.base.errors import InputError, shown
-from traces.base.option import Option, Panel
-from traces.base.ranges import parse_real, parse_whole
+from traces.base.errors import InputError, parse_real, parse_whole, shown
+from traces.base.options import Option, Panel
 
 #: From so many options on they are shown by what they are about.
 _MANY = 25
@@ -48,7 +47,7 @@ class QuickCommand(_QuickHelp, TyperCommand):
     """A command that converts plain values of its parameters itself."""
 
     def format_options(self, context: Any, formatter: Any) -> None:
-        """Write the arguments, and the options: many ones by what they are about (``traces.base.option.Panel``)."""
+        """Write the arguments, and the options: many ones by what they are about (``traces.base.options.Panel``)."""
         by_panel: dict[str, list[tuple[str, str]]] = {"Arguments": [], **{panel: [] for panel in Panel}}
         shown = [(one, one.get_help_record(context)) for one in self.get_params(context)]
         options = [one for one, record in shown if record is not None and one.param_type_name != "argument"]

@@ -20,7 +20,7 @@ from bridge.replay.keys import BY_CORES, BY_HOSTS, DEFAULTS, LINES, OWN, TOP, kn
 from bridge.replay.nodes import node_address
 from bridge.replay.trace.switch_file import NamedSwitch, given_switches, read_switches, switches_of, switches_text
 from traces.base.errors import InputError, shown
-from traces.base.shared_options import CORE_GFLOPS
+from traces.base.options import CORE_GFLOPS
 from traces.base.time import NS_PER_S
 from traces.intervals import parse_intervals
 

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from traces.base.parsing import parse_json
+from traces.base.given_file import parse_json
 from traces.base.time import format_ns
 from traces.metric_units import four_digits, shown_as
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bridge.report.metric_texts import definition
-from traces.base.packed_columns import packed_text
+from traces.base.columns import packed_text
 from traces.compiled import Array
 
 if TYPE_CHECKING:

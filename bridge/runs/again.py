@@ -13,8 +13,7 @@ from bridge.options.declared import NO_TRACE, OUT, TASKS_TABLE, TRACE_FORMATS, W
 from bridge.options.tracing import TraceOptions
 from bridge.scenarios.scenario import Scenario
 from bridge.spelling import flag
-from traces.base.declaration import places
-from traces.base.option import Option
+from traces.base.options import Option, places
 
 #: What a record has of what was written, and which options ask for it.
 _WRITTEN = {"tasks_table": TASKS_TABLE, "keep_decisions": DECISIONS, "fair_start": FAIR_START}

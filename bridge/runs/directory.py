@@ -17,8 +17,7 @@ from bridge.held_interrupts import interrupts_held
 from bridge.options.declared import FORCE, OUT
 from bridge.runs.ownership import CELL, RECORDS, files_in, is_ours, move_others, ours_in
 from traces.base.errors import InputError, TwolevelError, shown
-from traces.base.given_file import near_files
-from traces.base.parsing import parse_json
+from traces.base.given_file import near_files, parse_json
 from traces.base.written_file import NO_ROOM, under_its_name, write_text
 
 

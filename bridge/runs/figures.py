@@ -12,7 +12,7 @@ from bridge.runs.directory import read_record
 from bridge.runs.gantt import hosts, no_tasks, run_title
 from bridge.runs.job_names import job_words
 from traces.base.errors import InputError, one_of
-from traces.base.shared_options import PART_CORES, PART_JOBS
+from traces.base.options import PART_CORES, PART_JOBS
 from traces.compiled import Array
 from traces.intervals import parse_intervals
 from traces.ledger_tables import RELEASES, TASKS, WIDTHS

@@ -14,7 +14,7 @@ from bridge.runs.directory import read_record
 from bridge.runs.job_names import job_words
 from bridge.scenarios.application import RECORDED
 from traces.base.errors import InputError
-from traces.base.shared_options import PART_CORES, PART_JOBS
+from traces.base.options import PART_CORES, PART_JOBS
 from traces.compiled import Array
 from traces.figures.study.combinations import batch_label
 from traces.intervals import parse_intervals

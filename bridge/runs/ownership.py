@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from traces.base.errors import InputError
-from traces.base.parsing import parse_json
+from traces.base.given_file import parse_json
 
 #: The files that say whose a folder is.
 RECORDS = ("run.json", "study.json", "comparison.json")

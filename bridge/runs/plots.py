@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from traces.base.shared_options import PART_CORES, PART_JOBS
+from traces.base.options import PART_CORES, PART_JOBS
 from traces.intervals import parse_intervals
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from bridge.runs.node_table import node_columns
 from bridge.runs.result import Result
 from bridge.runs.tracing import TraceRequest
 from bridge.scenarios.ready import ReadyScenario
-from traces.base.memory import give_back_memory
-from traces.base.processor import processor_model
+from traces.base.process import give_back_memory, processor_model
 from traces.ledger_tables import TASKS, TRANSFERS, LedgerTable
 from traces.tables import write_frame, write_jobs, write_rows
 

@@ -35,9 +35,9 @@ from bridge.scenarios.ready import ReadyScenario, check_ready
 from bridge.scenarios.scenario import Scenario
 from bridge.schedulers import decided
 from bridge.watches import Pace
-from traces.base.conflicts import check
 from traces.base.errors import InputError, at
-from traces.base.memory import free_memory_bytes, give_back_memory
+from traces.base.options import check
+from traces.base.process import free_memory_bytes, give_back_memory
 from traces.compiled import Array
 from traces.kernels.progress import working_s
 from traces.ledger import JobRecords, Ledger, PassRecords

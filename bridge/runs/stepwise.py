@@ -15,8 +15,7 @@ from bridge.runs.kernels import prepare_run
 from bridge.runs.result import Result
 from bridge.runs.simulation import ResultRequest, batch_simulator, result_of
 from bridge.scenarios.ready import ReadyScenario, check_ready
-from traces.base.errors import InputError
-from traces.base.ranges import whole
+from traces.base.errors import InputError, whole
 from traces.base.time import MAX_NS, format_ns
 from traces.intervals import check_ends, parse_intervals
 

@@ -32,7 +32,7 @@ from bridge.runs.kernels import prepare_run
 from bridge.runs.simulation import batch_simulator, ledger_of
 from bridge.scenarios.ready import ReadyScenario
 from bridge.watches import Pace
-from traces.base.memory import give_back_memory
+from traces.base.process import give_back_memory
 from traces.compiled import Array
 from traces.kernels.progress import working_s
 from traces.ledger import JobRecords, Ledger, MachineShape

@@ -11,7 +11,7 @@ from bridge.runs.gantt import hosts
 from bridge.runs.stored_trace import ARCHIVE, ledger_of_results
 from bridge.runs.tracing import TraceRequest, formats_of
 from traces.base.errors import InputError
-from traces.base.shared_options import PART_CORES
+from traces.base.options import PART_CORES
 from traces.base.time import MAX_NS, format_ns
 from traces.exporters.shown.part import Excerpt
 from traces.ledger import MachineShape

@@ -13,7 +13,7 @@ from bls.workloads.job_words import JobWords
 from bridge.options.declared import PART_WINDOW, TRACE_CORES, TRACE_DETAIL, TRACE_FORMATS, TRACE_WINDOW
 from bridge.options.tracing import NO_FORMATS, TraceOptions
 from traces.base.errors import InputError, shown
-from traces.base.shared_options import PART_CORES, PART_JOBS
+from traces.base.options import PART_CORES, PART_JOBS
 from traces.base.time import MAX_NS, parse_duration_ns, parse_instant_ns
 from traces.compiled import Array
 from traces.exporters import WITH_ROWS, exporter

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from als import options as a
-from traces.base.declaration import holds, recorded
+from traces.base.options import holds, recorded
 
 if TYPE_CHECKING:
     from als.schedulers import AnyScheduler

@@ -11,7 +11,7 @@ from bls.options import BACKFILL, BLS, CONSERVATIVE, FAILURES, MAX_ATTEMPTS, ON_
 from bls.policies import POLICIES, WRITTEN, reads_deadlines
 from bridge.options.declared import ALS_COMMAND
 from traces.base.errors import InputError
-from traces.base.option import Option
+from traces.base.options import Option
 
 #: What a run is given, by the names of options without dashes, as ``on_failure``.
 Values = Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""The features of both levels and of a run that do not go together, each pair once (``traces.base.conflicts``).
+"""The features of both levels and of a run that do not go together, each pair once (``traces.base.options``).
 
 Those of the batch level alone are in ``bls.conflicts``. :data:`SCENARIO` is of the options alone, :data:`PROCESSES` and
 :data:`TYPED` of how a run is executed, :data:`RUN` of what is wanted of a run besides.
@@ -13,9 +13,7 @@ from als import options as a
 from bls import options as b
 from bridge.options import declared as d
 from bridge.scenarios.application import Application
-from traces.base.conflicts import Conflict
-from traces.base.declaration import places
-from traces.base.option import Option
+from traces.base.options import Conflict, Option, places
 
 Row: TypeAlias = Conflict[Any]
 

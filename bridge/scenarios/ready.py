@@ -38,8 +38,8 @@ from bridge.scenarios.application import NO_NETWORK as NO_NAME
 from bridge.scenarios.application import RECORDED
 from bridge.scenarios.conflicts import SCENARIO
 from bridge.scenarios.scenario import Scenario
-from traces.base.conflicts import check
 from traces.base.errors import InputError, PluginError, shown
+from traces.base.options import check
 from traces.base.plugins import resolve
 from traces.compiled import Array
 

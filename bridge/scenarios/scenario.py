@@ -19,9 +19,8 @@ from bls.scheduler_options import Rules
 from bridge.options.declared import WORKLOAD
 from bridge.options.execution import Execution
 from bridge.scenarios.application import RECORDED, Application
-from traces.base.declaration import built, by_keyword, holds, part, places, recorded, with_values
 from traces.base.errors import InputError, at, shown
-from traces.base.shared_options import SEED
+from traces.base.options import SEED, built, by_keyword, holds, part, places, recorded, with_values
 
 if TYPE_CHECKING:
     from bls.machine.platform import Platform

@@ -23,8 +23,7 @@ from bridge.protocol.tables import ConnectionState
 from bridge.schedulers.line import Address, Interrupted, Line, Silence, meet
 from bridge.schedulers.process import SchedulerProcess, words_of
 from bridge.schedulers.telling import in_mw, machine_of, messages_of
-from traces.base.errors import InputError, PeerError, PluginError, TwolevelError, shown
-from traces.base.printable import printable
+from traces.base.errors import InputError, PeerError, PluginError, TwolevelError, printable, shown
 
 log = logging.getLogger("twolevel.bridge")
 

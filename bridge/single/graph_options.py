@@ -17,9 +17,8 @@ from als.techniques import Selection, Technique
 from bls.options import TOPOLOGY
 from bridge.options.declared import HOSTS
 from bridge.single.own_cores import OwnCores
-from traces.base.errors import InputError, shown
-from traces.base.mentions import begins_at
-from traces.base.shared_options import LINK_BANDWIDTH, LINK_LATENCY, MEMORY_BANDWIDTH, SEED
+from traces.base.errors import InputError, begins_at, shown
+from traces.base.options import LINK_BANDWIDTH, LINK_LATENCY, MEMORY_BANDWIDTH, SEED
 from traces.compiled import Array
 
 

@@ -25,9 +25,9 @@ from als.summaries import by_name
 from bridge.options.declared import HOSTS
 from bridge.single.graph_options import GraphOptions
 from bridge.single.own_cores import advance_to_end, one_job_ledger
+from traces.base.columns import html_table
 from traces.base.errors import InputError, shown
-from traces.base.memory import free_memory_bytes
-from traces.base.notebook import html_table
+from traces.base.process import free_memory_bytes
 from traces.base.time import format_ns
 from traces.compiled import Array
 

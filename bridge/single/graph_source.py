@@ -14,12 +14,10 @@ from als.options import VARIATION
 from bridge.options.declared import FORMAT, GRAPH_TASKS, MEAN
 from bridge.single.graph_options import GraphOptions
 from bridge.single.graph_run import check_memory
-from traces.base.compressed import without_ending
 from traces.base.errors import InputError, one_of, shown
-from traces.base.given_file import GivenFile
-from traces.base.naming import split_parameters
-from traces.base.plugins import entry_points
-from traces.base.shared_options import CORE_GFLOPS
+from traces.base.given_file import GivenFile, without_ending
+from traces.base.options import CORE_GFLOPS
+from traces.base.plugins import entry_points, split_parameters
 
 #: Formats whose files say how long tasks ran, on a core of a certain speed.
 _TIMED = ("wfformat", "dax")

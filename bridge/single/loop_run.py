@@ -20,7 +20,7 @@ from als.techniques import AnyTechnique
 from bridge.options.declared import HOSTS
 from bridge.single.own_cores import OwnCores, advance_to_end, one_job_ledger
 from traces.base.errors import InputError
-from traces.base.shared_options import SEED
+from traces.base.options import SEED
 from traces.compiled import Array, own
 
 if TYPE_CHECKING:

@@ -15,10 +15,9 @@ from als.network.master import message_ns
 from als.options import ASSIGNMENT, CORES, LATENCY, OVERHEAD
 from bridge.options.declared import CORE_SPEED, HOSTS
 from bridge.runs.library_versions import versions
-from traces.base.errors import InputError, shown
-from traces.base.processor import processor_model
-from traces.base.ranges import parse_real
-from traces.base.shared_options import CORE_GFLOPS, SEED
+from traces.base.errors import InputError, parse_real, shown
+from traces.base.options import CORE_GFLOPS, SEED
+from traces.base.process import processor_model
 from traces.base.time import MAX_NS
 from traces.compiled import Array, own
 

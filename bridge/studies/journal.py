@@ -23,7 +23,7 @@ from bridge.encoding import Struct, field, json
 from bridge.options.declared import OUT
 from bridge.studies.unit import NoRoomError
 from traces.base.errors import InputError, shown, shown_name
-from traces.base.parsing import parsing
+from traces.base.given_file import parsing
 from traces.base.written_file import NO_ROOM
 
 #: The file's name within the folder of a study.

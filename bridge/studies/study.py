@@ -28,10 +28,8 @@ from bridge.studies.input.run_options import (
     known_options,
 )
 from bridge.studies.replicates import Replicates
-from traces.base.errors import InputError, listed, one_of, shown
-from traces.base.mentions import in_table, spelled
-from traces.base.ranges import whole
-from traces.base.shared_options import SEED
+from traces.base.errors import InputError, in_table, listed, one_of, shown, spelled, whole
+from traces.base.options import SEED
 from traces.figures.study.combinations import batch_label
 
 #: What may be kept of a cell and seed beside its metrics, and the file that ``run`` writes it into.

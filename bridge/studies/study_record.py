@@ -16,9 +16,8 @@ from bridge.studies.input.study_file import parse_study
 from bridge.studies.journal import FORMAT
 from bridge.studies.preparing import Inputs
 from bridge.studies.study import Study
-from traces.base.errors import InputError, shown, shown_path
-from traces.base.processor import processor_model
-from traces.base.ranges import parse_whole
+from traces.base.errors import InputError, parse_whole, shown, shown_path
+from traces.base.process import processor_model
 
 RECORD = "study.json"
 

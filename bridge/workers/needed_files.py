@@ -11,7 +11,7 @@ from typing import Any
 from bridge.options.declared import LISTEN
 from bridge.protocol.host_messages import MAX_FILES, NeededFile
 from traces.base.errors import InputError
-from traces.base.parsing import parse_json
+from traces.base.given_file import parse_json
 
 #: Where the names of a choice among techniques end.
 _BETWEEN = re.compile(r"[,()]")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bls.options import COORDINATION, FALLBACK, MALLEABLE, RESIZE
 from bridge.protocol.messages import Hello
-from traces.base.mentions import begins_at
+from traces.base.errors import begins_at
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from bridge.studies.journal import JOURNAL, Entry, Journal
 from bridge.studies.preparing import find_inputs, options_of
 from bridge.studies.study import Study, seeds_of
 from bridge.studies.unit import all_metrics
-from traces.base.declaration import values
+from traces.base.options import values
 
 WORKLOAD = '[[workload]]\nfile = "sample"\n'
 

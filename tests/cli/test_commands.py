@@ -20,7 +20,7 @@ from tables import table_rows
 from bls import Platform, sample_path
 from bls.machine.platform import parse_platform
 from bridge.cli.app import _show_warnings
-from traces.base.option import Panel
+from traces.base.options import Panel
 
 COMMANDS = (
     *("run", "replay", "worker", "watch", "grid", "study", "repeat", "compare", "story", "loop", "graph"),

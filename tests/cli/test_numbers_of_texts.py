@@ -14,8 +14,7 @@ from typer.main import get_command
 from bridge.cli.run_commands import command_line
 from bridge.options.values import NUMBERS, _kind
 from bridge.spelling import on_command_line
-from traces.base.errors import InputError
-from traces.base.ranges import parse_real, parse_whole
+from traces.base.errors import InputError, parse_real, parse_whole
 
 ROOT = Path(__file__).parents[2]
 

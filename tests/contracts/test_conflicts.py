@@ -19,7 +19,7 @@ from bridge.scenarios.conflicts import TYPED
 from bridge.spelling import on_command_line
 from tools import conflicts
 from traces import InputError
-from traces.base.conflicts import Conflict, check
+from traces.base.options import Conflict, check
 
 POWER = HostPower(50, [(1, 100), (0.5, 70)], shutdown=("5s", 1), boot=("5s", 1))
 MACHINE = Platform(

@@ -15,17 +15,17 @@ from pages import ROOT, section, table
 import als.options
 import bls.options
 import bridge.options.declared
-import traces.base.shared_options
+import traces.base.options
 from bridge.cli.run_commands import COMMANDS
 from bridge.cli.trace_commands import trace_app
 from bridge.cli.workload.commands import workload_app
 from bridge.spelling import flag, on_command_line
 from traces import InputError
-from traces.base.mentions import Mention, begins_at, in_table, leading, spelled
-from traces.base.option import Choice, Option, Real, Whole, number_text
+from traces.base.errors import Mention, begins_at, in_table, leading, spelled
+from traces.base.options import Choice, Option, Real, Whole, number_text
 
 #: Where options are declared, and the one that lets none be written elsewhere.
-DECLARING = [als.options, bls.options, bridge.options.declared, traces.base.shared_options]
+DECLARING = [als.options, bls.options, bridge.options.declared, traces.base.options]
 _OPTIONS: dict[int, tuple[str, Option[Any]]] = {
     id(value): (f"{module.__name__}.{name}", value)
     for module in DECLARING

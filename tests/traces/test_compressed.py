@@ -15,9 +15,8 @@ import pytest
 from tables import table_text
 
 from bls.workloads import format_of, read_workload
-from traces.base.compressed import without_ending
 from traces.base.errors import InputError
-from traces.base.given_file import GivenFile
+from traces.base.given_file import GivenFile, without_ending
 
 pytestmark = pytest.mark.whole
 

@@ -27,9 +27,8 @@ from bridge.cli.workload.files import numbers
 from bridge.standard_error import lined_up, text_table
 from bridge.studies.study import seeds_of
 from bridge.workers.credentials import read_token
-from traces.base.errors import InputError, PluginError, one_of
-from traces.base.printable import escaped, printable, unescaped
-from traces.base.processor import processor_model
+from traces.base.errors import InputError, PluginError, escaped, one_of, printable, unescaped
+from traces.base.process import processor_model
 from traces.base.time import MAX_NS, duration_ns, format_ns, parse_duration_ns, parse_instant_ns, time_in
 from traces.intervals import OPEN, intervals_text, parse_intervals, parse_texts
 

@@ -20,8 +20,8 @@ from ledgers import NEVER, Job, ledger, ledgers, machine, never_started
 from pages import ROOT, section, table
 from tables import table_rows, table_text
 
+from traces.base.columns import packed_bytes, packed_text
 from traces.base.errors import InputError
-from traces.base.packed_columns import packed_bytes, packed_text
 from traces.base.time import NS_PER_S
 from traces.exporters import exporter
 from traces.exporters.batsim_jobs import write_batsim_jobs

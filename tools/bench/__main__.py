@@ -27,7 +27,7 @@ from typing import Any
 from bridge.cli.doctor import versions
 from tools.bench.cases import CASES, ON_DEMAND
 from tools.bench.rows import HEAD, ROOT, Missing, Row, Slowness, line, measured, timed
-from traces.base.processor import processor_model
+from traces.base.process import processor_model
 
 PAGE = ROOT / "docs" / "reference" / "benchmarks.md"
 _SECTION = re.compile(r"(?<=<!-- measured -->\n).*(?=<!-- end -->)", re.DOTALL)

@@ -1,21 +1,156 @@
-"""The few errors of this project, each of which says who is to blame.
+"""The few errors of this project, each of which says who is to blame; how they show values and options; and checks of numbers.
 
 A user never sees a traceback for a mistake of theirs: the command line prints :class:`TwolevelError` as one line and
 exits with :attr:`TwolevelError.exit_code`.
+
+Code that checks an option knows neither the command line nor its caller. It writes ``f"{RESIZE:none}: needs {MALLEABLE}"``
+with declared options (``traces.base.options``), and these format themselves to marks within the text, :class:`Mention`. Where
+the text is shown, the marks are spelled: as an option that is typed (``bridge.spelling``), as a keyword in Python, or as a key
+of a TOML table.
 """
 
 from __future__ import annotations
 
 import difflib
+import json
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from numbers import Integral, Real
 from pathlib import Path
 from types import TracebackType
-from typing import Final
+from typing import Final, NamedTuple, TypeAlias
+from urllib.parse import quote, unquote
 
-from traces.base.mentions import in_python, spelled, with_given
-from traces.base.printable import printable
+_UNESCAPED = "!\"#$&'()*+,-./:;<=>?@[\\]^_`{|}~"  # the punctuation of ASCII but "%"
+
+
+def printable(text: str) -> str:
+    r"""``text`` in one line that cannot steer a terminal: white space is a blank, what has no glyph an escape as ``\x1b``."""
+    if text.isprintable():
+        return text
+    return "".join(
+        sign if sign.isprintable() else " " if sign.isspace() else sign.encode("unicode_escape").decode()
+        for sign in text
+    )
+
+
+def escaped(text: str, *, apart: str = "") -> str:
+    """Return a text as a part of a line from which :func:`unescaped` gets it back.
+
+    It stays as it is if all of it is printable, no blank is at an end and no escape in it. Else it is percent-encoded UTF-8,
+    as in addresses: blanks, control characters, letters outside ASCII, and ``%`` itself. Half of a surrogate pair becomes
+    ``?``.
+
+    - ``apart``: characters that part the fields of the line: a text with one of them is percent-encoded, too.
+    """
+    plain = text.isprintable() and text == text.strip() and not set(text) & set(apart) and unescaped(text) == text
+    safe = "".join(sign for sign in _UNESCAPED if sign not in apart)
+    return text if plain else quote(text, safe=safe, errors="replace")
+
+
+def unescaped(text: str) -> str:
+    """Return the text that :func:`escaped` has made a part of a line."""
+    return unquote(text)
+
+
+# Unicode reserves these characters for use within a program, so a text of others has none. A mark is
+# _NAME name _KEYWORD keyword _SAID value _GIVEN value _END.
+_NAME, _KEYWORD, _SAID, _GIVEN, _END = map(chr, range(0xFDD0, 0xFDD5))
+
+
+class Mention(NamedTuple):
+    """An option that a text mentions."""
+
+    name: str  # its name on the command line, without dashes
+    keyword: str  # its name in Python
+    said: str = ""  # a value that belongs to the text, as on the command line; empty: none
+    # a value that only Python shows, as a literal: of an option that takes none on the command line, or one that the
+    # text repeats; empty: none
+    given: str = ""
+
+    def __str__(self) -> str:
+        return f"{_NAME}{self.name}{_KEYWORD}{self.keyword}{_SAID}{self.said}{_GIVEN}{self.given}{_END}"
+
+
+#: How a mention is written where a text is shown.
+Surface: TypeAlias = Callable[[Mention], str]
+
+
+def in_python(mention: Mention) -> str:
+    """A mention as a keyword, ``resize='none'``."""
+    value = mention.given or literal(mention.said)
+    return f"{mention.keyword}={value}" if value else mention.keyword
+
+
+def in_table(mention: Mention) -> str:
+    """A mention as a key of a TOML table, ``resize = 'none'``."""
+    if mention.given in ("True", "False"):
+        return f"{mention.name.removeprefix('no-')} = {mention.given.lower()}"
+    quoted = json.dumps(mention.said, ensure_ascii=False) if "'" in mention.said else f"'{mention.said}'"
+    return f"{mention.name} = {literal(mention.said, quoted)}" if mention.said else mention.name
+
+
+def literal(said: str, quoted: str = "") -> str:
+    """A value as Python writes it, a number as it is, other words quoted (``quoted``: by others); nothing of none."""
+    try:
+        parse_real(said)
+    except ValueError:
+        return (quoted or repr(said)) if said else ""
+    return said
+
+
+def spelled(text: str, surface: Surface) -> str:
+    """The text, in which a surface has spelled all mentions."""
+    if _NAME not in text:
+        return text
+    before, *marked = text.split(_NAME)
+    return before + "".join(
+        f"{'' if mention is None else surface(mention)}{rest}" for mention, rest in map(_parsed, marked)
+    )
+
+
+def leading(text: str) -> tuple[Mention | None, str]:
+    """The mention that a text begins with, and what follows it; None, and the text, where it begins with another word."""
+    if not text.startswith(_NAME):
+        return None, text
+    first, *others = text[1:].split(_NAME)
+    mention, rest = _parsed(first)
+    return mention, _NAME.join([rest, *others])
+
+
+def begins_at(text: str, where: str) -> bool:
+    """Whether a text begins with ``where``, or with the same option and perhaps a value."""
+    place, rest = leading(where)
+    if place is None or rest:
+        return text.startswith(where)
+    mention, _ = leading(text)
+    return mention is not None and mention.name == place.name
+
+
+def with_value(where: str, value: str) -> str:
+    """``where`` and a value after it, which belongs to the option if ``where`` is the mention of one."""
+    mention, rest = leading(where)
+    return f"{where} {value}" if mention is None or rest else str(mention._replace(said=value, given=""))
+
+
+def with_given(where: str, value: str) -> str:
+    """``where``, and the value that was given there, as a literal, if it is the mention of an option that has none yet."""
+    mention, rest = leading(where)
+    return where if mention is None or mention.given or rest else str(mention._replace(given=value))
+
+
+def _parsed(marked: str) -> tuple[Mention | None, str]:
+    # What follows _NAME, of a text of others perhaps no mark.
+    mark, end, rest = marked.partition(_END)
+    if not end:
+        return None, _NAME + marked
+    name, _, values = mark.partition(_KEYWORD)
+    keyword, _, values = values.partition(_SAID)
+    said, _, given = values.partition(_GIVEN)
+    return Mention(name, keyword, said, given), rest
+
 
 #: What a plug-in's code may raise: ``sys.exit()`` in it is a fault like any other, and no end of the program.
 RAISED_BY_PLUGINS: Final = (Exception, SystemExit)
@@ -34,7 +169,7 @@ class TwolevelError(Exception):
 
     @property
     def text(self) -> str:
-        """The message in which options are not spelled yet (:mod:`traces.base.mentions`): for a message around it, too."""
+        """The message in which options are not spelled yet (:mod:`traces.base.errors`): for a message around it, too."""
         return super().__str__()
 
     def __str__(self) -> str:
@@ -186,3 +321,57 @@ def _last_line(at: TracebackType | None) -> tuple[str, int] | None:
                 own = file, at.tb_lineno
         at = at.tb_next
     return own or installed
+
+
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_REAL = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE)
+
+
+def parse_whole(text: str) -> int:
+    """Return the whole number that a text is: an optional sign and digits 0 to 9.
+
+    Use this in place of ``int`` for a text that a user wrote. Python also takes underscores (``900_2`` is 9002), spaces
+    around the number and the digits of other scripts. Raises ValueError if the text is anything else, or has more
+    digits than Python converts.
+    """
+    if not _WHOLE.fullmatch(text):
+        raise ValueError(f"{text!r} is not a whole number")
+    return int(text)
+
+
+def parse_real(text: str) -> float:
+    """Return the number that a text is: an optional sign, digits 0 to 9, perhaps a point and an exponent.
+
+    Use this in place of ``float`` for a text that a user wrote, as :func:`parse_whole`. ``inf`` and ``nan`` are taken:
+    the check of the range refuses them where they are not allowed. Raises ValueError if the text is anything else.
+    """
+    if not _REAL.fullmatch(text):
+        raise ValueError(f"{text!r} is not a number")
+    return float(text)
+
+
+def whole(where: str, value: object, lowest: int, highest: int) -> int:
+    """``value`` as an int. Raises InputError if it is no whole number from ``lowest`` to ``highest``; the message
+    begins with ``where``."""
+    if type(value) is int and lowest <= value <= highest:
+        return value
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise InputError(f"{at(where, value)}: {shown(value)} is not a whole number; allowed: {lowest} to {highest}")
+    if not lowest <= int(value) <= highest:
+        raise InputError(f"{at(where, value)}: {shown(value)} is out of range; allowed: {lowest} to {highest}")
+    return int(value)
+
+
+def real(where: str, value: object, lowest: float, highest: float, unit: str = "") -> float:
+    """``value`` as a float; messages say its ``unit``. Raises InputError if it is no number from ``lowest`` to
+    ``highest``, as NaN is not; the message begins with ``where``."""
+    allowed = f"allowed: {lowest:g} to {highest:g}{' ' * bool(unit)}{unit}"
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InputError(f"{at(where, value)}: {shown(value)} is not a number; {allowed}")
+    try:
+        number = float(value)
+    except OverflowError:  # an integer beyond every float
+        number = float("inf")
+    if not lowest <= number <= highest:
+        raise InputError(f"{at(where, value)}: {shown(value)} is out of range; {allowed}")
+    return number

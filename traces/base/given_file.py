@@ -1,18 +1,245 @@
-"""Files that a user names: their bytes, or one clear line about why there are none."""
+"""Files and texts that a user gives, perhaps compressed, in CSV, JSON, TOML or another form: their content, or one clear line
+about what is wrong with it."""
 
 from __future__ import annotations
 
 import csv
 import io
+import json
 import lzma
 import os
+import re
+import tomllib
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
 
-from traces.base.compressed import Truncated, compression_of
-from traces.base.errors import InputError, did_you_mean
+from traces.base.errors import InputError, TwolevelError, did_you_mean, one_of, shown, shown_name
+
+#: How much of a compressed file is read at once.
+_BLOCK_BYTES = 1 << 16
+
+#: The most memory that an xz file may need to be read: its strongest settings need 65 MiB.
+_XZ_BYTES = 1 << 28
+
+
+class Truncated(Exception):
+    """A compressed file ends too early."""
+
+
+class Compression(NamedTuple):
+    """A way to compress files."""
+
+    name: str  # what such a file is called
+    magic: bytes  # its first bytes
+    ending: str  # the ending of its name
+    # of a binary file, something with ``readinto(buffer)`` that gives what it holds. It raises ``Truncated`` or
+    # ``EOFError`` where the file ends too early, and other errors without an ``errno`` where it is damaged
+    opened: Callable[[BinaryIO], Any]
+
+
+def _gzip(file: BinaryIO) -> Any:
+    import gzip
+
+    return gzip.GzipFile(fileobj=file, mode="rb")
+
+
+def _xz(file: BinaryIO) -> Any:
+    import lzma
+
+    return _Streams(file, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, _XZ_BYTES), padding=b"\0")
+
+
+def _bzip2(file: BinaryIO) -> Any:
+    import bz2
+
+    return _Streams(file, bz2.BZ2Decompressor)
+
+
+def _zstandard(file: BinaryIO) -> Any:
+    import pyarrow as pa  # it is there anyway; Python has none before 3.14
+
+    return _Arrow(pa.CompressedInputStream(file, "zstd"))
+
+
+_COMPRESSIONS = (
+    Compression("gzip", b"\x1f\x8b", ".gz", _gzip),
+    Compression("xz", b"\xfd7zXZ\x00", ".xz", _xz),
+    Compression("bzip2", b"BZh", ".bz2", _bzip2),
+    Compression("Zstandard", b"\x28\xb5\x2f\xfd", ".zst", _zstandard),
+)
+
+#: The endings of the names of compressed files.
+ENDINGS = tuple(one.ending for one in _COMPRESSIONS)
+
+
+def compression_of(beginning: bytes) -> Compression | None:
+    """How a file is compressed that begins with these six bytes or more; None if it is not."""
+    return next((one for one in _COMPRESSIONS if beginning.startswith(one.magic)), None)
+
+
+def without_ending(name: str) -> str:
+    """A file's name without the ending that says how it is compressed."""
+    ending = next((ending for ending in ENDINGS if name.lower().endswith(ending)), "")
+    return name.removesuffix(name[len(name) - len(ending) :]) if ending else name
+
+
+class _Streams:
+    """Streams one after the other, each read by a decompressor of its own."""
+
+    def __init__(self, file: BinaryIO, decompressor: Callable[[], Any], padding: bytes = b"") -> None:
+        self._file, self._new, self._padding = file, decompressor, padding
+        self._stream = decompressor()
+        self._ahead = b""  # read, and not given to a decompressor
+
+    def readinto(self, buffer: memoryview) -> int:
+        """Fill ``buffer`` or a part of it, and say how many bytes: 0 at the end."""
+        while True:
+            if self._stream.eof:
+                rest = self._stream.unused_data
+                while not (rest := rest.lstrip(self._padding) if self._padding else rest):
+                    if not (rest := self._file.read(_BLOCK_BYTES)):
+                        return 0
+                self._stream, self._ahead = self._new(), rest
+            given, self._ahead = self._ahead, b""
+            if self._stream.needs_input and not given and not (given := self._file.read(_BLOCK_BYTES)):
+                raise Truncated
+            data = self._stream.decompress(given, len(buffer))
+            if data:
+                buffer[: len(data)] = data
+                return len(data)
+
+
+class _Arrow:
+    """A compressed stream of pyarrow's."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def readinto(self, buffer: memoryview) -> int:
+        """Fill ``buffer`` or a part of it, and say how many bytes: 0 at the end."""
+        try:
+            return int(self._stream.readinto(buffer))
+        except OSError as error:
+            if error.errno is None and "Truncated" in str(error):
+                raise Truncated from None
+            raise
+
+
+#: What Python says of a number of more digits than it converts.
+_TOO_LONG = "set_int_max_str_digits"
+
+#: So much of what a parser says is repeated, characters, and of that so much of its end.
+_LONGEST, _END = 240, 60
+
+_HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+@contextmanager
+def parsing(form: str, source: str) -> Iterator[None]:
+    """Have what a parser raises within say what is wrong with the text.
+
+    - ``form``: what the text should be, as ``"TOML"``.
+    - ``source``: its name, with which the message begins; empty if the caller adds it.
+
+    Raises InputError for whatever the parser raises: a text that is not of this form, nested too deeply, or with a
+    number that is too long.
+    """
+    name = f"{source}: " if source else ""
+    try:
+        yield
+    except TwolevelError:
+        raise
+    except RecursionError:
+        raise InputError(f"{name}not usable {form}: nested too deeply") from None
+    except ArithmeticError:
+        raise InputError(f"{name}not usable {form}: a number is beyond any range") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name}not valid {form}: byte {error.start} is not {error.encoding.upper()}") from None
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{name}not valid {form}: {error.msg} (at line {error.lineno}, column {error.colno})"
+        ) from None
+    except (ValueError, LookupError) as error:
+        if _TOO_LONG in str(error):
+            raise InputError(f"{name}not usable {form}: a number of thousands of digits") from None
+        raise InputError(f"{name}not valid {form}: {_short(' '.join(str(error).split()))}") from None
+
+
+def _short(said: str) -> str:
+    # Parsers show what they have found, however long it is, and then where.
+    return said if len(said) <= _LONGEST else f"{said[: _LONGEST - _END]}…{said[-_END:]}"
+
+
+def parse_json(text: str | bytes, source: str, **how: Any) -> Any:
+    """The content of a JSON text, without NaN and infinities, and with every key of an object once.
+
+    - ``source``: as of :func:`parsing`.
+    - ``**how``: parameters of :func:`json.loads`.
+
+    Raises InputError if it is none, an object has a key twice, or it has texts that cannot be written again.
+    """
+    with parsing("JSON", source):
+        content = json.loads(text, **{"parse_constant": _constant, "object_pairs_hook": _object, **how})
+        written = text if isinstance(text, str) else text.decode("ascii", "ignore")
+        if _HALF_CHARACTER.search(written):
+            _check_texts(content)
+        return content
+
+
+def _constant(name: str) -> Any:
+    raise ValueError(f"{name} is no number")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    # Python would keep the last value of a key and say nothing.
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        again = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ValueError(f"{shown_name(again)}: given twice")
+    return found
+
+
+def _check_texts(content: Any) -> None:
+    # Halves of a pair of UTF-16 are no characters: nobody could write them to a table or a terminal.
+    left = [content]
+    while left:
+        one = left.pop()
+        if isinstance(one, str) and one.encode("utf-8", "ignore").decode() != one:
+            raise ValueError(f"{one!r} is no text in UTF-8")
+        if isinstance(one, dict):
+            left += [*one, *one.values()]
+        elif isinstance(one, list):
+            left += one
+
+
+def parse_toml(text: str, source: str) -> dict[str, Any]:
+    """The content of a TOML text; ``source`` is its name for messages, as of :func:`traces.base.given_file.parsing`.
+    Raises InputError if it is none."""
+    with parsing("TOML", source):
+        return tomllib.loads(text)
+
+
+def list_of_tables(table: Mapping[str, Any], key: str, source: str) -> list[tuple[str, dict[str, Any]]]:
+    """The ``[[key]]`` tables within a table, each with what stands before the names of its keys in an error; perhaps
+    none. Raises InputError if it is no list of tables."""
+    found = table.get(key, [])
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise InputError(f"{source}: {key}: {shown(found)} is no list of tables; allowed: [[{key}]] tables")
+    return [(f"{source}: {key}[{row}].", one) for row, one in enumerate(found)]
+
+
+def check_keys(values: Mapping[str, Any], known: Collection[str], where: str) -> None:
+    """Check that all keys are known; ``where`` stands before a key's name in the error. Raises InputError if one is
+    not; the message lists the known ones, nearest first."""
+    for key in values:
+        if key not in known:
+            raise one_of("key", key, known, f"{where}{shown_name(key)}")
+
 
 #: What may stand in place of a file, by its kind.
 _WORDS = {"workload file": ("sample",)}

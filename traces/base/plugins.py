@@ -1,15 +1,21 @@
-"""Finding plug-ins by name: the visible dict of a folder, an installed package's entry point, or ``FILE.py:NAME``."""
+"""Plug-ins: found by name, in the visible dict of a folder, an installed package's entry point, or ``FILE.py:NAME``, and made
+with the parameters that are written after the name; and their compiled rules."""
 
 from __future__ import annotations
 
 import hashlib
 import importlib.util
+import inspect
+import math
 import os
+import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, TypeVar
+from types import ModuleType, NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from traces.base.errors import (
     RAISED_BY_PLUGINS,
@@ -17,15 +23,21 @@ from traces.base.errors import (
     PluginError,
     blamed_on,
     did_you_mean,
+    leading,
     one_of,
+    parse_real,
+    parse_whole,
     raised_text,
     shown,
     shown_path,
 )
 from traces.base.given_file import near_files
+from traces.base.time import Seconds, parse_duration_ns, time_in
+from traces.compiled import compiled, types
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoints
+
 
 T = TypeVar("T")
 
@@ -117,3 +129,224 @@ def resolve(
     if not isinstance(found, expected):
         raise InputError(f"{where}: {name}: {type(found).__name__}; allowed: {expected.__name__}")
     return found
+
+
+P = TypeVar("P")
+
+_PARAMETERS = re.compile(r"(.+?):\s*([A-Za-z_]\w*\s*=.*)", re.DOTALL)
+_PARAMETER = re.compile(r"\s*[A-Za-z_]\w*\s*=")
+
+
+def is_number(text: str) -> bool:
+    """Whether the text is a number (:func:`traces.base.errors.parse_real`)."""
+    try:
+        parse_real(text)
+    except ValueError:
+        return False
+    return True
+
+
+def split_names(text: str) -> list[str]:
+    """The plug-ins of a list separated by commas.
+
+    A comma within parentheses belongs to an expression, one before ``key=`` to the parameters of the plug-in before it.
+
+    Examples
+    --------
+    >>> split_names("fcfs, expr:max(w,t), multifactor:age=1,size=2")
+    ['fcfs', 'expr:max(w,t)', 'multifactor:age=1,size=2']
+    """
+    parts, depth = [""], 0
+    for character in text:
+        depth = max(0, depth + (character == "(") - (character == ")"))
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    names: list[str] = []
+    for part in parts:
+        if names and ":" in names[-1] and _PARAMETER.match(part):
+            names[-1] += f",{part}"
+        else:
+            names.append(part)
+    return [name.strip() for name in names if name.strip()]
+
+
+def split_parameters(name: str) -> tuple[str, str]:
+    """``NAME:key=value,…`` as NAME and the rest; the rest is empty if there are no parameters."""
+    match = _PARAMETERS.fullmatch(name)
+    return (match[1], match[2]) if match else (name, "")
+
+
+def with_parameters(plug_in: P, text: str, where: str, kind: str, shared: Iterable[str] = ()) -> P:
+    """The plug-in with other parameters.
+
+    - ``plug_in``: its parameters are its fields that are numbers, words or true/false, but for ``name`` and those whose
+      metadata say ``parameter=False``. A field ``x_ns`` is given as the duration ``x``; one of
+      :data:`traces.base.time.Seconds` as seconds, or as a duration.
+    - ``text``: ``key=value,key=value``.
+    - ``shared``: parameters that all of its kind have, which are not in the text; for errors.
+
+    Raises InputError if a parameter is unknown, given twice, or cannot be what it is said to be. Raises PluginError if
+    the plug-in cannot be made with them.
+    """
+    known = _known(plug_in)
+    name = getattr(plug_in, "name", type(plug_in).__name__)
+    given: dict[str, Any] = {}
+    for part in text.split(","):
+        key, equals, value = (word.strip() for word in part.partition("="))
+        if not equals:
+            raise InputError(f"{where}: {shown(part)} is not a parameter; allowed: key=value, separated by commas")
+        if not known and not shared:
+            raise InputError(f"{where}: {kind} {name} has no parameter {shown(key)}; it has none")
+        if key not in known:
+            raise one_of(f"parameter of {kind} {name}", key, [*known, *shared], where)
+        of, expected = known[key]
+        if of in given:
+            raise InputError(f"{where}: parameter {key} of {kind} {name} is given twice")
+        given[of] = _value(value, expected, of, f"{where}: {name}:{key}")
+    with blamed_on(f"{where}: {name}:{text} cannot be made"):
+        return replace(plug_in, **given)  # type: ignore[type-var]
+
+
+def _known(plug_in: object) -> dict[str, tuple[str, type]]:
+    # The parameters: by the name that is written, the field and its type.
+    if not is_dataclass(plug_in) or isinstance(plug_in, type):
+        return {}
+    try:
+        hints = get_type_hints(type(plug_in), include_extras=True)
+    except Exception:  # a plug-in's annotations may name what only a type checker imports
+        hints = {}
+    known = {}
+    for field in fields(plug_in):
+        expected = _plain(hints.get(field.name, type(getattr(plug_in, field.name))))
+        given = field.init and field.name != "name" and field.metadata.get("parameter", True)
+        if given and expected in (bool, int, float, str, Seconds):
+            known[field.name.removesuffix("_ns") if expected is int else field.name] = (field.name, expected)
+    return known
+
+
+def _plain(hint: Any) -> Any:
+    # What may be given, of what may also be None or is annotated with something else.
+    if get_origin(hint) is Annotated and hint != Seconds:
+        return _plain(get_args(hint)[0])
+    if get_origin(hint) in (Union, UnionType):
+        others = [option for option in get_args(hint) if option is not NoneType]
+        return _plain(others[0]) if len(others) == 1 else hint
+    return hint
+
+
+def _value(text: str, expected: type, field: str, where: str) -> bool | int | float | str:
+    if expected is int and field.endswith("_ns"):
+        return parse_duration_ns(text, where)
+    if expected is bool:
+        words = {"true": True, "yes": True, "false": False, "no": False}
+        if text.lower() not in words:
+            raise InputError(f"{where}: {shown(text)}; allowed: true, yes, false, no")
+        return words[text.lower()]
+    if expected is str:
+        if not text:
+            raise InputError(f"{where}: empty; allowed: a text")
+        return text
+    try:
+        read: Callable[[str], float] = parse_whole if expected is int else parse_real
+        number = time_in("s", text, where) if expected is Seconds else read(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise InputError(f"{where}: {shown(text)} is not a {'whole ' * (expected is int)}number")
+    return number
+
+
+# A file's name may hold a comma; what follows the last ones and is key=value belongs to how it is taken.
+_FILE = re.compile(r"file:(.*?)((?:,\s*[A-Za-z_]\w*\s*=[^,]*)*)", re.DOTALL)
+
+
+@contextmanager
+def at_its_place(where: str) -> Iterator[None]:
+    """Have errors begin with where a plug-in was written: with a line of a file; an option's plug-in says it all."""
+    try:
+        yield
+    except InputError as error:
+        if leading(where)[0] is not None or error.text.startswith(where):
+            raise
+        raise InputError(f"{where}: {error.text}") from None
+
+
+def without_parameter(spec: str, key: str, where: str, noun: str) -> tuple[str, str | None]:
+    """Split a parameter off a spec, ``NAME:key=value,…`` or ``file:PATH,key=value,…``.
+
+    Returns:
+    - ``rest``: the spec without this parameter.
+    - ``value``: what it is given; None: it is not given.
+
+    Raises InputError if it is given twice.
+    """
+    match = _FILE.fullmatch(spec)
+    name, text = (f"file:{match[1]}", match[2][1:]) if match else split_parameters(spec)
+    rest, values = [], []
+    for part in text.split(","):
+        word, _, value = part.partition("=")
+        if word.strip() == key:
+            values.append(value.strip())
+        else:
+            rest.append(part)
+    if not values:
+        return spec, None
+    if len(values) > 1:
+        raise InputError(f"{where}: parameter {key} of {noun} {name} is given twice")
+    return f"{name}{',' if match else ':'}{','.join(rest)}" if rest else name, values[0]
+
+
+def parameterised(
+    kind: str,
+    spec: str,
+    builtin: Mapping[str, T],
+    group: str,
+    expected: type[T],
+    where: str,
+    *,
+    from_file: Callable[[str], T],
+    made: type[Any],
+    noun: str,
+    also: tuple[str, ...] = (),
+    shared: tuple[str, ...] = (),
+) -> tuple[T, bool]:
+    """What is written as ``spec``, and whether it is one of ours.
+
+    - ``kind``, ``builtin``, ``group``, ``expected``, ``where``, ``also``: as of :func:`traces.base.plugins.resolve`.
+    - ``spec``: a name that is found there, or ``file:PATH``; each perhaps with parameters behind it.
+    - ``from_file``: what makes the plug-in of a path.
+    - ``made``: what a plug-in makes in the end; one that is that already has no parameters.
+    - ``noun``: what it is, in errors about its parameters.
+    - ``shared``: as of :func:`traces.base.plugins.with_parameters`.
+
+    Raises InputError if there is none, or a parameter cannot be. Raises PluginError if it cannot be loaded, or is not
+    what it should be.
+    """
+    if match := _FILE.fullmatch(spec):
+        named = from_file(match[1])
+        return (with_parameters(named, match[2][1:], where, noun, shared) if match[2] else named), True
+    plain, text = split_parameters(spec)
+    found = resolve(kind, plain, builtin, group, expected, where, also=also)
+    if text and isinstance(found, made):
+        raise InputError(f"{where}: {spec}: {getattr(found, 'name', plain)} has no parameters")
+    return (with_parameters(found, text, where, noun, shared) if text else found), plain in builtin
+
+
+def compiled_rule(
+    function: Callable[..., Any], decorator: str, *forms: tuple[types.Signature, tuple[str, ...]]
+) -> Callable[..., Any]:
+    """Compile a rule to the one of several signatures that takes as many arguments.
+
+    - ``decorator``: what it was decorated with, for the error.
+    - ``*forms``: a signature each, and the names of its arguments.
+
+    Raises InputError if it has as many arguments as none.
+    """
+    count = len(inspect.signature(function).parameters)
+    for signature, arguments in forms:
+        if count == len(arguments):
+            return compiled(signature)(function)
+    allowed = "; or ".join(", ".join(arguments) for _, arguments in forms)
+    raise InputError(f"{decorator}: {function.__name__} takes {count} arguments; allowed: {allowed}")

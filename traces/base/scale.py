@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from traces.base.ranges import real
+from traces.base.errors import real
 
 #: The scale of a core that runs at its own speed.
 WHOLE = 1_000_000_000

@@ -11,8 +11,7 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
-from traces.base.errors import InputError, shown
-from traces.base.ranges import parse_real, parse_whole, whole
+from traces.base.errors import InputError, parse_real, parse_whole, shown, whole
 from traces.compiled import compiled
 
 NS_PER_S = 1_000_000_000

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from traces.base.printable import escaped
+from traces.base.errors import escaped
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Chars, Ints, Ints2
 
@@ -53,7 +53,7 @@ _MOST_BYTES = 22
 def job_comments(ids: Mapping[int, str], numbers: Iterable[int]) -> Iterator[str]:
     """Return a comment ``; Job: NUMBER NAME`` for each of some jobs that has a name, as the format names queues.
 
-    Names are written in one line (:func:`traces.base.printable.escaped`).
+    Names are written in one line (:func:`traces.base.errors.escaped`).
     """
     return (f"; Job: {number} {escaped(ids[number])}" for number in numbers if ids.get(number))
 

@@ -7,7 +7,7 @@ lines are on one clock, so that merging the files by time gives the whole run.
 A line is ``TIME EVENT KEY=VALUE …``: nanoseconds since the workload's time 0, a word, and fields in a fixed order, parted by
 single spaces; lines are in the order of time. A line that begins with ``#`` is a comment. :data:`BATCH_EVENTS` and
 :data:`APPLICATION_EVENTS` have the fields of each event. Where the log has a name for a job, ``name=NAME`` follows
-``job=NUMBER``, percent-encoded if it has a blank or ``=`` (:func:`traces.base.printable.escaped`). At one instant lines are
+``job=NUMBER``, percent-encoded if it has a blank or ``=`` (:func:`traces.base.errors.escaped`). At one instant lines are
 in the order of these tables, so that what ends comes before what begins; the two lines of a job, or a task, of no length follow
 each other, before those that begin.
 

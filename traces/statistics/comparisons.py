@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from traces.base.errors import InputError, one_of, shown
-from traces.base.ranges import parse_real
+from traces.base.errors import InputError, one_of, parse_real, shown
 from traces.compiled import Array
 from traces.statistics.intervals import CONFIDENCE
 from traces.statistics.pairs import Paired, paired

@@ -20,8 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from traces.base.errors import InputError
-from traces.base.ranges import real
+from traces.base.errors import InputError, real
 from traces.compiled import Array
 
 #: The share of intervals that hold the true value.

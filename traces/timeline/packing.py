@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from traces.base.columns import packed_text
 from traces.base.errors import InputError
-from traces.base.packed_columns import packed_text
 from traces.compiled import Array
 from traces.figures.drawing.frames import arrays
 from traces.figures.drawing.steps import Steps, steps
@@ -73,7 +73,7 @@ def timeline_text(tables: TimelineTables) -> str:
     Returns
     -------
     str
-        Packed columns (``traces.base.packed_columns``). Instants are exact, whatever their unit is on the page.
+        Packed columns (``traces.base.columns``). Instants are exact, whatever their unit is on the page.
 
     Raises
     ------

@@ -15,7 +15,7 @@ from typing import ClassVar
 from als.graphs.contract import NO_ROOM, GraphDraft, GraphModel, check_size, graph_kernel
 from als.graphs.generators.wanted import Weights, equal_weights, fits, wanted, wanted_tasks
 from als.options import MAX_TASKS_PER_JOB
-from traces.base.ranges import whole
+from traces.base.errors import whole
 
 
 @graph_kernel

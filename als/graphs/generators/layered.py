@@ -31,8 +31,7 @@ from als.graphs.contract import NO_ROOM, GraphDraft, GraphModel, check_size, gra
 from als.graphs.generators.wanted import Weights, equal_weights, fits, wanted, wanted_tasks
 from als.options import MAX_TASKS_PER_JOB
 from als.streams import next_word, uniform_from_word
-from traces.base.errors import InputError
-from traces.base.ranges import real, whole
+from traces.base.errors import InputError, real, whole
 from traces.compiled import Array, compiled
 
 #: Producers of a task in the mean, if neither they nor the density are given.

@@ -12,7 +12,7 @@ from typing import ClassVar
 from als.graphs.contract import NO_ROOM, GraphDraft, check_size
 from als.graphs.generators.wanted import Weights, fits, wanted, wanted_tasks
 from als.options import MAX_TASKS_PER_JOB
-from traces.base.ranges import whole
+from traces.base.errors import whole
 from traces.compiled import compiled
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from als.graphs.contract import MAX_CCR, GraphDraft, GraphModel
 from als.lengths.contract import MAX_COV
-from traces.base.ranges import real
+from traces.base.errors import real
 from traces.compiled import compiled
 
 

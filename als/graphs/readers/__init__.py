@@ -15,11 +15,10 @@ from als.graphs.readers.dot import read_dot
 from als.graphs.readers.graphml import read_graphml
 from als.graphs.readers.wfformat import read_wfformat
 from als.graphs.task_graph import TaskGraph
-from traces.base.compressed import without_ending
 from traces.base.errors import InputError, one_of
-from traces.base.given_file import GivenFile
-from traces.base.memory import free_memory_bytes
-from traces.base.shared_options import CORE_GFLOPS as MEASURED
+from traces.base.given_file import GivenFile, without_ending
+from traces.base.options import CORE_GFLOPS as MEASURED
+from traces.base.process import free_memory_bytes
 
 __all__ = ["CORE_GFLOPS", "ENDINGS", "MAX_TEXT_BYTES", "READERS", "read_graph"]
 

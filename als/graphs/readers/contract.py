@@ -11,9 +11,8 @@ import numpy as np
 
 from als.graphs.task_graph import MAX_EDGES, TaskGraph, check_name
 from als.options import MAX_TASKS_PER_JOB
-from traces.base.errors import InputError, shown
-from traces.base.ranges import parse_real
-from traces.base.shared_options import CORE_GFLOPS as MEASURED
+from traces.base.errors import InputError, parse_real, shown
+from traces.base.options import CORE_GFLOPS as MEASURED
 
 #: Speed in GFLOP/s of the core on which run times were measured, where a format says times and no work: a core of the
 #: default platform.

@@ -10,7 +10,7 @@ from typing import Any
 from als.graphs.readers.contract import GraphRows, text_of
 from als.graphs.readers.files import Files
 from traces.base.errors import shown
-from traces.base.parsing import parse_json
+from traces.base.given_file import parse_json
 
 #: The only version that is read: older ones name tasks and files in other ways.
 VERSION = "1.5"

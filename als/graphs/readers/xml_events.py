@@ -6,7 +6,7 @@ from collections.abc import Callable
 from xml.parsers import expat
 
 from als.graphs.readers.contract import GraphRows
-from traces.base.parsing import parsing
+from traces.base.given_file import parsing
 
 #: What says where the parser is, as ``"line 12"``.
 Place = Callable[[], str]

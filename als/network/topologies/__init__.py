@@ -13,9 +13,8 @@ from als.network.topologies.fat_tree import FatTree
 from als.network.topologies.full import Full
 from als.network.topologies.shared import Shared
 from als.network.topologies.star import Star
-from traces.base.errors import InputError, one_of, shown
-from traces.base.mentions import begins_at
-from traces.base.naming import split_parameters, with_parameters
+from traces.base.errors import InputError, begins_at, one_of, shown
+from traces.base.plugins import split_parameters, with_parameters
 
 __all__ = ["TOPOLOGIES", "Dragonfly", "FatTree", "Full", "Shared", "Star", "Topology", "topology"]
 

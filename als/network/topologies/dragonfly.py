@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from als.network.state import DRAGONFLY
-from traces.base.errors import InputError, one_of
-from traces.base.ranges import whole
+from traces.base.errors import InputError, one_of, whole
 from traces.compiled import Array, compiled
 
 # Entries of NetworkState.parameters.

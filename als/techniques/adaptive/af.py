@@ -55,8 +55,7 @@ from typing import Any
 from als.techniques import contract as f
 from als.techniques.contract import Technique, technique_kernel
 from als.techniques.parameter_checks import Checked, chosen, count
-from traces.base.errors import InputError, shown
-from traces.base.ranges import real
+from traces.base.errors import InputError, real, shown
 from traces.base.time import Seconds
 from traces.compiled import Array, compiled
 

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 from als.techniques.arithmetic import clamped
 from als.techniques.contract import Technique, technique_kernel
 from als.techniques.parameter_checks import Checked, chosen
-from traces.base.ranges import whole
+from traces.base.errors import whole
 
 _REST = ("run-on", "last")
 

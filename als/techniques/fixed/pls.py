@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 from als.techniques.arithmetic import ceiling, clamped
 from als.techniques.contract import Technique, technique_kernel
 from als.techniques.parameter_checks import Checked
-from traces.base.ranges import real
+from traces.base.errors import real
 
 
 @technique_kernel

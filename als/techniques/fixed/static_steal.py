@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from als.techniques.contract import FIRST, Technique, technique_kernel
-from traces.base.ranges import whole
+from traces.base.errors import whole
 from traces.compiled import Array, compiled
 
 # Places in ``memo`` of each core.

@@ -26,8 +26,7 @@ from typing import Any, ClassVar
 from als.techniques.arithmetic import ceiling, clamped, flooring
 from als.techniques.contract import Technique, technique_kernel
 from als.techniques.parameter_checks import Checked, chosen
-from traces.base.errors import InputError, shown
-from traces.base.ranges import parse_real
+from traces.base.errors import InputError, parse_real, shown
 
 _RULES = ("remaining", "halving")
 _ROUNDS = ("ceil", "floor")

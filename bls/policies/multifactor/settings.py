@@ -24,11 +24,9 @@ from typing import Any
 
 from bls.machine.platform import MAX_CORES, from_keys
 from bls.policies.multifactor.tree import Account, AccountTree, User
-from traces.base.errors import InputError, one_of, shown
-from traces.base.given_file import read_text
-from traces.base.ranges import parse_real, parse_whole, real, whole
+from traces.base.errors import InputError, one_of, parse_real, parse_whole, real, shown, whole
+from traces.base.given_file import check_keys, list_of_tables, parse_toml, read_text
 from traces.base.time import MAX_NS, NS_PER_S, format_ns, parse_duration_ns
-from traces.base.toml import check_keys, list_of_tables, parse_toml
 
 #: The factors that have a weight. ``cpu`` and ``node`` are Slurm's TRES.
 WEIGHTS = ("age", "assoc", "fairshare", "size", "partition", "qos", "cpu", "node")

@@ -11,8 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from traces.base.errors import InputError, one_of
-from traces.base.ranges import whole
+from traces.base.errors import InputError, one_of, whole
 from traces.base.time import NS_PER_S, format_ns
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from bls.workloads.workload import Workload
-from traces.base.shared_options import SEED
+from traces.base.options import SEED
 from traces.compiled import Array
 
 

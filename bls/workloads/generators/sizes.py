@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from traces.base.errors import InputError
-from traces.base.ranges import real
+from traces.base.errors import InputError, real
 from traces.compiled import Array
 
 _MOST_LOG2 = 40.0

@@ -39,7 +39,7 @@ where a line has no such field or it is no whole number in ±2**62 (it may be an
 called ``begin_ns`` is ``begin_ns``: the ns since time 0 from which on the job may join the queue.
 
 A comment ``; Job: NUMBER NAME`` names a job of the log (``ids``), percent-encoded if it has characters that a line cannot
-have (``traces.base.printable.escaped``). Of several names of a job the first counts. Such a comment is not kept in ``header``;
+have (``traces.base.errors.escaped``). Of several names of a job the first counts. Such a comment is not kept in ``header``;
 one of a number that no job has is a comment as any other.
 
 The reasons for a reject, in the order they are tested, the first that applies being counted:

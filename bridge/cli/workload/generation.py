@@ -17,9 +17,8 @@ from bridge.options.generation import GenerationRequest
 from bridge.runs.directory import check_file, fresh_file
 from bridge.scenarios.machine import given_platform, platform_for
 from bridge.standard_error import text_table
-from traces.base.errors import InputError, one_of, shown
-from traces.base.ranges import parse_real, parse_whole
-from traces.base.shared_options import SEED
+from traces.base.errors import InputError, one_of, parse_real, parse_whole, shown
+from traces.base.options import SEED
 
 #: The published models, by name.
 MODELS = ("lublin",)

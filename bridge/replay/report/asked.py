@@ -21,9 +21,8 @@ from bridge.replay.report.written import SlurmReport, write_report
 from bridge.replay.run import Replay
 from bridge.runs.simulation import run
 from bridge.scenarios.ready import ReadyScenario
-from traces.base.errors import InputError, shown
-from traces.base.option import Option
-from traces.base.ranges import parse_real
+from traces.base.errors import InputError, parse_real, shown
+from traces.base.options import Option
 from traces.compiled import Array
 
 

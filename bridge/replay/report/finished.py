@@ -16,7 +16,7 @@ from bridge.runs.directory import read_record, write_record
 from bridge.runs.ownership import ours_in, put_aside, remove_files
 from bridge.scenarios.ready import ReadyScenario
 from traces.base.errors import InputError, shown
-from traces.base.parsing import parse_json
+from traces.base.given_file import parse_json
 from traces.tables import read_jobs
 
 #: The folder of a report in that of a replay.

@@ -19,7 +19,7 @@ from bridge.runs.again import command_again, run_options
 from bridge.runs.page import page_of_run, parts_of_folder, parts_of_result
 from bridge.scenarios.application import RECORDED
 from traces.base.errors import InputError
-from traces.base.option import Option
+from traces.base.options import Option
 from traces.base.time import NS_PER_S, format_ns
 
 #: The options of ``twolevel replay`` that ``run`` does not have, by the names under which a record has them.

@@ -21,7 +21,7 @@ from bridge.studies.executors.dask_library import Cluster, dask_library
 from bridge.workers.credentials import make_certificate
 from bridge.workers.process_names import how_ended
 from traces.base.errors import PeerError
-from traces.base.parsing import parse_json
+from traces.base.given_file import parse_json
 
 #: How long a cluster may take to start, s: far longer than it takes, on a busy machine, too.
 _START_S = 600.0

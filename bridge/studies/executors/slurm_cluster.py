@@ -11,8 +11,7 @@ from typing import Any
 from bridge.held_interrupts import interrupts_held
 from bridge.options.declared import CLUSTER_WORKERS
 from bridge.studies.executors.dask_library import Cluster, dask_library, leave_garbage_to_python
-from traces.base.errors import InputError, one_of, shown
-from traces.base.ranges import whole
+from traces.base.errors import InputError, one_of, shown, whole
 
 #: Keys of [cluster.slurm] that are ours; all others are dask_jobqueue's,
 _OURS = ("jobs", "adaptive")

@@ -16,9 +16,8 @@ from bridge.scenarios.application import RECORDED
 from bridge.scenarios.scenario import Scenario
 from bridge.studies.replicates import REPLICATION, given_replicates
 from bridge.studies.study import seeds_of
-from traces.base.declaration import places
-from traces.base.errors import InputError, shown
-from traces.base.ranges import parse_real, parse_whole
+from traces.base.errors import InputError, parse_real, parse_whole, shown
+from traces.base.options import places
 
 
 def grid_text(

@@ -12,9 +12,8 @@ from typing import Any
 
 from bridge.scenarios.machine import is_word
 from traces.base.errors import InputError
-from traces.base.given_file import read_text
-from traces.base.naming import is_number
-from traces.base.toml import parse_toml
+from traces.base.given_file import parse_toml, read_text
+from traces.base.plugins import is_number
 
 #: Options whose whole text is a file's name, or may be.
 _PATHS = (

@@ -29,10 +29,8 @@ from bridge.options.declared import (
 from bridge.replay.chosen import SlurmChoice, given_choice, replay_options
 from bridge.scenarios.scenario import Scenario
 from bridge.schedulers import decided
-from traces.base.declaration import OptionPlace, built, places
-from traces.base.errors import InputError, one_of, shown
-from traces.base.mentions import Mention
-from traces.base.option import Option
+from traces.base.errors import InputError, Mention, one_of, shown
+from traces.base.options import Option, OptionPlace, built, places
 
 #: What an option's value may be.
 Value: TypeAlias = bool | int | float | str | tuple[str, ...] | None

@@ -1,4 +1,4 @@
-// Columns as traces/base/packed_columns.py packs them: a page carries them as base64 of a zlib stream.
+// Columns as traces/base/columns.py packs them: a page carries them as base64 of a zlib stream.
 
 export type NumberArray =
   | Int8Array
@@ -34,7 +34,7 @@ export async function bytesOf(text: string): Promise<ArrayBuffer> {
   return new Response(stream).arrayBuffer();
 }
 
-/** What `pack` of traces/base/packed_columns.py has written; the columns are views, nothing is copied. */
+/** What `pack` of traces/base/columns.py has written; the columns are views, nothing is copied. */
 export function unpack(bytes: ArrayBuffer): Packed {
   const words = new TextDecoder();
   if (words.decode(new Uint8Array(bytes, 0, 8)) !== MAGIC) throw new Error("not packed columns");

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from traces.base.errors import InputError, shown_name
-from traces.base.shared_options import PART_JOBS
+from traces.base.options import PART_JOBS
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
 from traces.exporters.shown.part import Excerpt, Intervals

@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from traces.base.printable import escaped
+from traces.base.errors import escaped
 from traces.compiled import Array
 from traces.exporters.shown.rows import Rows
 from traces.ledger import Ledger
 
 
 class JobNames:
-    """The names of a ledger's jobs by row, each in one line (:func:`traces.base.printable.escaped`).
+    """The names of a ledger's jobs by row, each in one line (:func:`traces.base.errors.escaped`).
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from traces.base.errors import InputError
-from traces.base.shared_options import PART_CORES
+from traces.base.options import PART_CORES
 from traces.compiled import Array
 from traces.figures.drawing import bars, canvas
 from traces.figures.drawing.canvas import Figure

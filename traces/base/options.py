@@ -1,0 +1,435 @@
+"""Options, each declared once: its name, its default, its unit, what is allowed, what it means.
+
+The command line's help, the defaults of the dataclasses and functions of the Python API, and the checks of what a user gives
+come from these declarations, and the pages' tables are held against them. What both levels have is declared here, what one has
+in ``bls/options.py`` and ``als/options.py``, and what only commands have in ``bridge/options/declared.py``.
+
+Dataclasses, perhaps nested, hold the values of options. A field says with :func:`holds` whose value it has, and with
+:func:`part` that it is such a dataclass itself. No other place lists the options: commands take the fields as parameters, flat
+keywords are put where they belong, and a record of a run has all values under the names that the options have in Python.
+
+Features that do not go together are rows of a table (:class:`Conflict`), from which come errors, a page of the documentation,
+and a test.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
+from enum import StrEnum
+from functools import cache
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from traces.base.errors import InputError, Mention, at, one_of, real, whole
+
+T = TypeVar("T")
+
+
+class Panel(StrEnum):
+    """What an option is about: the headings, in their order, under which the help of a command with many options has them."""
+
+    JOBS = "Jobs and machine"
+    BATCH = "Batch level"
+    CONSTRAINTS = "What jobs ask for and wait for, and what happens to hosts"
+    POWER = "Power"
+    LIMITS = "Limits to power"
+    APPLICATION = "Application level"
+    COUPLING = "How the levels are run"
+    RESULTS = "Results"
+    TRACES = "Traces"
+    OTHER = "Options"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option(Generic[T]):
+    """An option, or an argument, and what holds where it is not given.
+
+    A text mentions it by formatting it: ``str(RESIZE)``, with a value ``f"{RESIZE:none}"`` or ``f"{RESIZE:{value}}"``, switched
+    off ``f"{PRESET:False}"``; ``str(RESIZE)`` is its mention alone (``traces.base.errors``).
+    """
+
+    # as on the command line, without the dashes, ``overhead``; an argument is written in capital letters, ``WORKLOAD``
+    name: str
+    default: T  # what holds where it is not given. None: nothing does, or what ``rule`` says.
+    help: str  # what it means, without the limits, the default, and a full stop at the end
+    rule: str = ""  # what holds where it is not given, in words, if the default alone does not say it
+    metavar: str = ""  # what stands for its value in the help; empty: nothing, or what the parser puts there
+    # of a number; empty: none. A time, in ``ns`` or ``s``, may also be given with a unit of its own, as ``1ms``.
+    unit: str = ""
+    short: str = ""  # a short name, ``-o``; empty: none
+    panel: Panel = Panel.OTHER  # what it is about
+    # the registry whose names its value may be, for the completion of shells: ``MODULE:DICT``; empty: none
+    names: str = ""
+    bare: str = ""  # its value where none stands behind it; empty: one must
+    off: str = ""  # the name that switches it off, ``no-preset``; empty: none
+    python: str = ""  # its keyword in Python, if that is not the name with the unit of a time, ``overhead_ns``
+
+    def __str__(self) -> str:
+        return f"{self}"
+
+    def __format__(self, value: str) -> str:
+        if self.off and value == "False":
+            return str(Mention(self.off, self.keyword, given=value))
+        flag = self.off or self.default is False
+        return str(Mention(self.name, self.keyword, said=value, given="True" if flag and not value else ""))
+
+    @property
+    def keyword(self) -> str:
+        """Its name in Python."""
+        return self.python or self.name.replace("-", "_") + (f"_{self.unit}" if self.is_time else "")
+
+    @property
+    def key(self) -> str:
+        """Its name with underscores, as the parameters of commands and the columns of tables are called."""
+        return self.name.replace("-", "_").lower()
+
+    @property
+    def kind(self) -> type:
+        """The type of a value as the command line and files give it: bool, int, float, str, or tuple of texts."""
+        if self.off or isinstance(self.default, bool):
+            return bool
+        return tuple if isinstance(self.default, tuple) else str
+
+    @property
+    def limits(self) -> str:
+        """Which numbers are allowed, with their unit; empty where no numbers are."""
+        return ""
+
+    @property
+    def is_time(self) -> bool:
+        """Whether it is a time, which may be given with a unit."""
+        return self.unit in ("ns", "s")
+
+    @property
+    def text(self) -> str:
+        """The help, with what a bare number is, the limits and the rule for the default."""
+        bare = f"a bare number is {self.unit}" if self.is_time else ""
+        return (
+            "; ".join(part for part in (self.help, bare, self.limits, self.rule and f"default: {self.rule}") if part)
+            + "."
+        )
+
+    def read(self, value: Any, where: str = "") -> Any:
+        """``value``; of a time that is a text, as ``1ms``, the number of its unit.
+
+        Raises
+        ------
+        InputError
+            If the text is no time; the message begins with ``where``, by default the name.
+        """
+        if not self.is_time or not isinstance(value, str):
+            return value
+        from traces.base.time import time_in  # it loads numpy, which the help can do without
+
+        return time_in(self.unit, value, where or str(self), whole=isinstance(self, Whole))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Whole(Option[T]):
+    """A whole number from ``lowest`` to ``highest``, of a unit."""
+
+    lowest: int
+    highest: int
+
+    @property
+    def kind(self) -> type:
+        """As of :class:`Option`."""
+        return int
+
+    @property
+    def limits(self) -> str:
+        """As of :class:`Option`."""
+        return _limits(self.lowest, self.highest, self.unit)
+
+    def check(self, value: object, where: str = "", *, highest: int | None = None) -> int:
+        """``value`` as an int; the message of what is none, or out of range, begins with ``where``, by default the name.
+
+        ``highest`` is a limit that comes from another option, where it is lower.
+
+        Raises
+        ------
+        InputError
+            If it is not allowed.
+        """
+        return whole(where or str(self), value, self.lowest, self.highest if highest is None else highest)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Real(Option[T]):
+    """A number from ``lowest`` to ``highest``, of a unit."""
+
+    lowest: float
+    highest: float
+
+    @property
+    def kind(self) -> type:
+        """As of :class:`Option`."""
+        return float
+
+    @property
+    def limits(self) -> str:
+        """As of :class:`Option`."""
+        return _limits(self.lowest, self.highest, self.unit)
+
+    def check(self, value: object, where: str = "") -> float:
+        """As :meth:`Whole.check`, as a float.
+
+        Raises
+        ------
+        InputError
+            If it is not allowed.
+        """
+        return real(where or str(self), value, self.lowest, self.highest, self.unit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice(Option[str]):
+    """One of a few names; ``what`` says in errors what they are names of."""
+
+    choices: tuple[str, ...]
+    what: str
+
+    def check(self, value: str, where: str = "") -> str:
+        """``value``, if it is one of the names.
+
+        Raises
+        ------
+        InputError
+            If it is not; the message lists them, nearest first.
+        """
+        if value not in self.choices:
+            raise one_of(self.what, value, self.choices, at(where or str(self), value))
+        return value
+
+
+def _limits(lowest: float, highest: float, unit: str) -> str:
+    return f"{number_text(lowest)} to {number_text(highest)}{' ' * bool(unit)}{unit}"
+
+
+def number_text(number: float) -> str:
+    """A limit, short: powers of two less one as ``2^64 - 1``, other large numbers as ``3.6e12``."""
+    if isinstance(number, int) and number > 10**6 and (number + 1).bit_count() == 1:
+        return f"2^{number.bit_length()} - 1"
+    if isinstance(number, int) and number > 10**6 and number.bit_count() == 1:
+        return f"2^{number.bit_length() - 1}"
+    text = f"{number:g}"
+    if float(text) != number:
+        return str(number)
+    mantissa, e, exponent = text.partition("e")
+    return f"{mantissa}e{int(exponent)}" if e else text
+
+
+_OPTION, _PART = "option", "part"
+
+
+def holds(option: Option[Any], *default: Any) -> Any:
+    """A field that holds the value of an option; ``default``: what stands there if it is not given, if not the option's."""
+    return field(default=default[0] if default else option.default, metadata={_OPTION: option})
+
+
+def part(kind: type) -> Any:
+    """A field that holds a dataclass whose fields hold options; by default one of their defaults."""
+    return field(default_factory=kind, metadata={_PART: kind})
+
+
+class OptionPlace(NamedTuple):
+    """Where an option's value is."""
+
+    option: Option[Any]
+    path: tuple[str, ...]  # the names of fields, from the outermost dataclass to the value
+    default: Any  # what is there if nothing is given
+
+
+@cache
+def places(kind: type) -> tuple[OptionPlace, ...]:
+    """The options of a dataclass and of its parts, in their order; a class's own precede inherited ones."""
+    return tuple(_places(kind))
+
+
+def _places(kind: Any) -> Iterator[OptionPlace]:
+    declaring = {
+        name: at for at, one in reversed([*enumerate(kind.__mro__)]) for name in vars(one).get("__annotations__", ())
+    }
+    for one in sorted(fields(kind), key=lambda one: declaring[one.name]):
+        if option := one.metadata.get(_OPTION):
+            yield OptionPlace(option, (one.name,), None if one.default is MISSING else one.default)
+        elif inner := one.metadata.get(_PART):
+            yield from (place._replace(path=(one.name, *place.path)) for place in places(inner))
+
+
+@cache
+def by_keyword(kind: type) -> Mapping[str, OptionPlace]:
+    """The same by the options' keywords in Python, as ``overhead_ns``."""
+    return {place.option.keyword.lower(): place for place in places(kind)}
+
+
+@cache
+def by_key(kind: type) -> Mapping[str, OptionPlace]:
+    """The same by the options' names on the command line, with underscores, as ``overhead``."""
+    return {place.option.key: place for place in places(kind)}
+
+
+def built(kind: type[T], values: Mapping[tuple[str, ...], Any]) -> T:
+    """A dataclass with these values at their paths (:class:`OptionPlace`), and defaults elsewhere."""
+    given: dict[str, Any] = {}
+    for name, (value, inner) in _by_name(values).items():
+        given[name] = built(_part_of(kind, name), inner) if inner else value
+    return kind(**given)
+
+
+def _part_of(kind: Any, name: str) -> type:
+    found: type = next(one.metadata[_PART] for one in fields(kind) if one.name == name)
+    return found
+
+
+def with_values(whole: T, values: Mapping[tuple[str, ...], Any]) -> T:
+    """A dataclass with other values at some paths (:class:`OptionPlace`)."""
+    changed: dict[str, Any] = {}
+    for name, (value, inner) in _by_name(values).items():
+        changed[name] = with_values(getattr(whole, name), inner) if inner else value
+    return replace(whole, **changed) if changed else whole  # type: ignore[type-var]
+
+
+def _by_name(values: Mapping[tuple[str, ...], Any]) -> dict[str, tuple[Any, dict[tuple[str, ...], Any]]]:
+    # Of each field its value, or, of a part, the values within.
+    found: dict[str, tuple[Any, dict[tuple[str, ...], Any]]] = {}
+    for (name, *rest), value in values.items():
+        if rest:
+            found.setdefault(name, (None, {}))[1][tuple(rest)] = value
+        else:
+            found[name] = value, {}
+    return found
+
+
+def values(whole: Any) -> dict[str, Any]:
+    """All values by the options' keys (:attr:`Option.key`)."""
+    found = {}
+    for place in places(whole.__class__):
+        value = whole
+        for name in place.path:
+            value = getattr(value, name)
+        found[place.option.key] = value
+    return found
+
+
+def recorded(whole: Any) -> dict[str, Any]:
+    """All values as plain ones, for a record of a run, under the options' names in Python; a field without an option under its
+    own."""
+    found: dict[str, Any] = {}
+    for one in fields(whole):
+        value = getattr(whole, one.name)
+        if _PART in one.metadata:
+            found |= recorded(value)
+        else:
+            option = one.metadata.get(_OPTION)
+            found[one.name if option is None else option.keyword.lower()] = plain(value)
+    return found
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: of a path its text, of a sequence a list, of an object its name, or where it comes from."""
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    if value is None or isinstance(value, str | int | float | Mapping):
+        return value
+    return value.source if hasattr(value, "source") else value.name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conflict(Generic[T]):
+    """Two features that do not go together, or one that needs another.
+
+    Texts mention options (``traces.base.errors``). In all but ``first`` and ``second``, names in braces as ``{policy}`` stand
+    for what was given.
+    """
+
+    # the features, as the page has them
+    first: str
+    second: str
+    given: str  # what was given, which an error begins with
+    reason: str  # what is wrong, and why
+    found: Callable[[T], object]  # whether both are there, of what a table is about
+    allowed: str = ""  # what may be given instead; empty: the reason says it
+    example: Mapping[str, Any] = field(default_factory=dict)  # keywords of ``bridge.simulate`` with which it is raised
+
+    def text(self, names: Mapping[str, str]) -> str:
+        """The error, with what the names in braces stand for."""
+        allowed = f"; allowed: {self.allowed}" if self.allowed else ""
+        return f"{self.given}{self.reason}{allowed}".format_map(names)
+
+
+def check(table: Iterable[Conflict[T]], chosen: T, names: Mapping[str, str]) -> None:
+    """See that what is chosen has no conflict of a table; ``names`` are what names in braces stand for.
+
+    Raises
+    ------
+    InputError
+        If it has; the first row is said.
+    """
+    for row in table:
+        if row.found(chosen):
+            raise InputError(row.text(names))
+
+
+SEED = Whole(
+    name="seed",
+    default=0,
+    lowest=0,
+    highest=2**64 - 1,
+    metavar="N",
+    help="Seed of all that is drawn: task lengths, shares, speeds, failures, cores",
+)
+
+#: The default is the speed of a core of the two-level paper's hosts, which is also what logs and graphs are taken to have
+#: been measured on that do not say it.
+CORE_GFLOPS = Real(
+    name="core-gflops",
+    default=46.875,
+    lowest=1e-9,
+    highest=1e12,
+    unit="GFLOP/s",
+    metavar="GFLOPS",
+    help="Speed of the core that a file's run times were measured on",
+)
+
+LINK_BANDWIDTH = Real(
+    name="bandwidth",
+    default=50.0,
+    lowest=1e-9,
+    highest=1e9,
+    unit="Gbit/s",
+    metavar="GBPS",
+    help="With a network: of a link",
+)
+LINK_LATENCY = Real(
+    name="link-latency",
+    default=500.0,
+    lowest=0.0,
+    highest=1e12,
+    unit="ns",
+    metavar="TIME",
+    help="With a network: of a link, as 2us",
+)
+MEMORY_BANDWIDTH = Real[float | None](
+    name="memory-bandwidth",
+    default=None,
+    lowest=LINK_BANDWIDTH.lowest,
+    highest=LINK_BANDWIDTH.highest,
+    unit="Gbit/s",
+    metavar="GBPS",
+    help="With a network: between cores of a host",
+    rule="no time",
+)
+
+# Of a trace or a figure that is to show a part of a run.
+
+PART_CORES = Option[str | None](
+    name="cores",
+    default=None,
+    metavar="NUMBERS",
+    help="Only these cores, as 0-63 128, and the jobs that held some of them",
+)
+PART_JOBS = Option[str | None](name="jobs", default=None, metavar="NUMBERS", help="Only these jobs, as 40-60 77")
