@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from bls.cp.best_fit import best_fit
+from bls.cp.class_places import best_fit
 from bls.cp.instance import Instance, Queue, RunningUnits
 from bls.cp.problem import problem_of
 from traces.compiled import Array

@@ -14,12 +14,11 @@ from typing import Final
 import numpy as np
 
 from bls.cp.instance import FAULT, Instance, Queue, RunningUnits
-from bls.cp.neighbourhoods import bettered
 from bls.cp.objective import Objective
 from bls.cp.parameters import GOALS
 from bls.cp.problem import in_large_pieces, problem_of
 from bls.cp.ranking import holders
-from bls.cp.serial import NODES, POOL, SerialGeneration, best_list
+from bls.cp.serial import NODES, POOL, SerialGeneration, best_list, bettered
 from traces.base.columns import Columns
 from traces.base.errors import InputError, PluginError, one_of, whole
 from traces.compiled import Array, own

@@ -26,9 +26,8 @@ import numpy as np
 
 from bls.cp.objective import Objective
 from bls.cp.problem import Problem
-from bls.cp.scheduling import Scheduling, scheduling
+from bls.cp.scheduling import Scheduling, cp_model, scheduling
 from bls.cp.serial import Dispatch
-from bls.cp.solver import cp_model
 from traces.compiled import Array
 
 #: So many nodes are told apart by gaps in the domain of a position; of more, variables are quicker than gaps.

@@ -1,8 +1,11 @@
-"""Who starts now by a plan of node classes is put on nodes of these classes.
+"""Nodes of the jobs that start now: best fit (HCP'19, second stage), and places within node classes.
 
-First by best fit, in the order of the ranking, and if somebody does not fit, with the largest units first; and if somebody
-does not fit even then, it is solved which places lose least: jobs that wait cost their weights. Who has no place in the
-classes that the plan gave him may take what is left of others.
+Best fit: jobs come by priority, and each takes the nodes that have least left, summed over their resources, lowest numbers
+first. The paper's source says neither how nodes are compared nor in which order jobs come; both were inferred.
+
+In a plan of node classes the jobs are placed by best fit, in the order of the ranking, and if some job does not fit, with the
+largest units first; and if that fails too, a model finds the places that lose least: jobs that wait cost their weights. A job
+without a place in the classes that the plan gave it may take what is left of others.
 """
 
 from __future__ import annotations
@@ -11,11 +14,33 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bls.cp.best_fit import best_fit
 from bls.cp.classes import NodeClasses
 from bls.cp.parameters import Parameters
-from bls.cp.solver import cp_model, solve
+from bls.cp.problem import Problem
+from bls.cp.scheduling import cp_model, solve
 from traces.compiled import Array
+
+
+def best_fit(problem: Problem, free: Array, starting: Array) -> tuple[dict[int, Array], list[int]]:
+    """Put jobs on nodes. ``free``, int64 (nodes, resources): what is free now. ``starting``, int64: the jobs, in the order in
+    which they choose. Returns dict of int to int64 (units,): the node of every unit, by job; list of int: jobs that do not
+    fit."""
+    free = free.copy()
+    placed: dict[int, Array] = {}
+    without = []
+    for job in starting.tolist():
+        room = problem.units_on(job, free)
+        hosts = np.flatnonzero(room)
+        hosts = hosts[np.argsort(free[hosts].sum(axis=1), kind="stable")]
+        up_to = np.cumsum(room[hosts])
+        wanted = int(problem.units[job])
+        if not len(hosts) or up_to[-1] < wanted:
+            without.append(job)
+            continue
+        nodes = np.repeat(hosts, room[hosts])[:wanted]
+        np.subtract.at(free, nodes, problem.per_unit[job])
+        placed[job] = nodes
+    return placed, without
 
 
 class ClassPlaces(NamedTuple):

@@ -85,7 +85,7 @@ class Parameters:
     # the pool first, with the same limits, and makes a serial schedule in the order of its starts; ours, and not the papers'.
     # ``paper`` has neither hint nor restarts; of some twenty jobs or more it seldom finds a plan (so the list's is taken), as a
     # job that has no place at its earliest start is tried a second later. ``lns`` has no solver: jobs are taken out of the
-    # list's order and put back elsewhere, ``lists`` times (:mod:`bls.cp.neighbourhoods`); ours. With ``list`` there is none,
+    # list's order and put back elsewhere, ``lists`` times (:mod:`bls.cp.serial`); ours. With ``list`` there is none,
     # and the list's plan is the plan: what others have more is what the solver adds.
     search: str = "hinted"
     # how many lists ``lns`` makes, 1 to 2**31 - 1: its effort; with another search it cannot be given

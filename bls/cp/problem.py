@@ -11,8 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from bls.cp.instance import Instance
-from bls.cp.prices import Prices
+from bls.cp.instance import Instance, Prices
 from traces.base.columns import Columns
 from traces.compiled import Array
 

@@ -1,19 +1,93 @@
-"""The scheduling model that all dispatchers have in common (section 2.2): when jobs start, on pooled resources.
+"""CP-SAT, and the scheduling model that all dispatchers have in common (section 2.2): when jobs start, on pooled resources.
 
-Interval i is job i, [s, s + d), with s in [0, eoh - d]. For each resource a cumulative constraint keeps the demand of all
-jobs, running ones included, within what all nodes have together. The objective is Z of :mod:`bls.cp.objective`.
+This is the one door to OR-Tools, which is an extra: ``pip install "twolevel[cp]"``. CP-SAT is run with one worker, a seed,
+and a limit of deterministic time, so that a solve can be repeated.
+
+In the model interval i is job i, [s, s + d), with s in [0, eoh - d]. For each resource a cumulative constraint keeps the
+demand of all jobs, running ones included, within what all nodes have together. The objective is Z of :mod:`bls.cp.objective`.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cache
+from importlib import import_module
+from typing import Any, Final
 
+import numpy as np
+
+from bls.cp.instance import Piecewise
 from bls.cp.objective import Objective
-from bls.cp.prices import Piecewise
 from bls.cp.problem import Problem
-from bls.cp.solver import cp_model
+from bls.cp.serial import Dispatch
+from traces.base.errors import InputError
+
+#: What became of a solve, by CP-SAT's words.
+_STATUS: Final = {"OPTIMAL": "optimal", "FEASIBLE": "feasible", "UNKNOWN": "unknown", "INFEASIBLE": "infeasible"}
+
+#: A solve that the deterministic limit ends has counted up to it, or a little beyond; so much of it is left to rounding.
+_ROUNDING: Final = 1e-9
+
+
+@cache
+def cp_model() -> Any:
+    """OR-Tools' ``cp_model``, imported when it is first needed. Raises InputError if it is not installed."""
+    try:
+        return import_module("ortools.sat.python.cp_model")
+    except ImportError as error:
+        raise InputError(f'constraint programming: {error}; pip install "twolevel[cp]" brings what it needs') from None
+
+
+@dataclass(frozen=True)
+class Solved:
+    """What a solve found."""
+
+    status: str  # {"optimal", "feasible", "unknown"}: a plan that is proven to be optimal, a plan, or none
+    weighted_bound: int  # the weighted sum of starts is at least this
+    values: list[int]  # of the variables that were asked for; empty where no plan was found
+    # whether the clock ended it: nothing is proven, and the deterministic limit was not reached. That the clock has run
+    # out does not say it, as CP-SAT stops a little before; where it has, though, it may have cut a step short.
+    was_stopped: bool
+
+
+def solve(
+    model: Any, variables: Sequence[Any], *, limit_s: float, wall_s: float, seed: int, presolve: bool, fixed: bool
+) -> Solved:
+    """Solve a model.
+
+    - ``variables``: whose values are wanted
+    - ``limit_s``, ``wall_s``: deterministic s; and s of the clock, at which it is stopped in any case
+    - ``presolve``: whether the model is rewritten first
+    - ``fixed``: whether the model's own decision strategies, and nothing else, say where to look
+
+    Raises AssertionError if the model has no plan, or is none: a bug of the project.
+    """
+    library = cp_model()
+    solver = library.CpSolver()
+    chosen = solver.parameters
+    chosen.num_workers = 1
+    chosen.random_seed = seed
+    chosen.max_deterministic_time = limit_s
+    chosen.max_time_in_seconds = wall_s
+    chosen.cp_model_presolve = presolve
+    chosen.linearization_level = 0  # its relaxation is weak here, and dear to set up
+    if fixed:
+        chosen.search_branching = library.FIXED_SEARCH
+    name = solver.status_name(solver.solve(model))
+    status = _STATUS.get(name, "invalid")
+    assert status not in ("infeasible", "invalid"), f"the model is {status}: {model.validate()}"
+    found = status in ("optimal", "feasible")
+    response = solver.response_proto
+    values = list(response.solution) if found else []
+    counted_s = response.deterministic_time * (1.0 + _ROUNDING)
+    return Solved(
+        status=status,
+        weighted_bound=int(response.inner_objective_lower_bound) if found or status == "unknown" else 0,
+        values=[values[variable.index] for variable in variables] if found else [],
+        was_stopped=status != "optimal" and (counted_s < limit_s or response.wall_time >= wall_s),
+    )
 
 
 @dataclass
@@ -103,3 +177,22 @@ def scheduling(problem: Problem, objective: Objective) -> Scheduling:
     made = Scheduling(problem, model, starts, intervals, running)
     made.minimise(objective)
     return made
+
+
+class PooledModel:
+    """HCP'19's first stage: the scheduling model alone, as if all nodes were one; then :func:`bls.cp.class_places.best_fit`."""
+
+    def __init__(self, problem: Problem, objective: Objective) -> None:
+        self.scheduling: Scheduling = scheduling(problem, objective)
+        self.variables = self.scheduling.starts
+
+    def hint(self, plan: Dispatch) -> None:
+        """Have the search begin at a plan."""
+        self.scheduling.hint_costs(plan.start_s.tolist())
+        for variable, start in zip(self.variables, plan.start_s.tolist(), strict=True):
+            self.scheduling.model.add_hint(variable, start)
+
+    def schedule(self, values: list[int]) -> Dispatch:
+        """The plan of the variables' values."""
+        none = np.zeros(0, np.int64)
+        return Dispatch(np.array(values, np.int64), none, np.zeros((0, 0), np.int64))

@@ -13,7 +13,7 @@ from tables import table_rows
 import bridge
 from bls import HostGroup, Partition, Platform, Workload
 from bls.constraints.options import ConstraintOptions
-from bls.cp import MODELS, solver
+from bls.cp import MODELS, scheduling
 from bls.cp.dispatch import dispatch
 from bls.machine.host_power import HostPower
 from bls.policies import policy
@@ -198,8 +198,8 @@ def test_without_or_tools_one_line_says_what_to_install(monkeypatch: pytest.Monk
             raise ImportError("No module named 'ortools'")
         return real(name, *rest)
 
-    monkeypatch.setattr(solver, "import_module", missing)
-    solver.cp_model.cache_clear()
+    monkeypatch.setattr(scheduling, "import_module", missing)
+    scheduling.cp_model.cache_clear()
     try:
         with pytest.raises(InputError, match=r'pip install "twolevel\[cp\]"'):
             PCP20.for_run()
@@ -208,7 +208,7 @@ def test_without_or_tools_one_line_says_what_to_install(monkeypatch: pytest.Monk
             result = simulated(f"pcp20:search={search}", 7, tmp_path)
             assert (result.jobs.state == "completed").all()
     finally:
-        solver.cp_model.cache_clear()
+        scheduling.cp_model.cache_clear()
 
 
 #: The jobs of "Promises of running applications" on docs/reference/batch-estimates.md, minutes.

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from bls.cp.dispatch import dispatch
-from bls.cp.instance import Instance
+from bls.cp.dispatch import DispatchPlan, dispatch
+from bls.cp.instance import Instance, Prices
 from bls.cp.parameters import Parameters
-from bls.cp.plan import DispatchPlan
-from bls.cp.prices import Prices
-from bls.cp.solver import cp_model
+from bls.cp.scheduling import cp_model
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
 

@@ -21,7 +21,7 @@ from bls.cp.dispatch import plan
 from bls.cp.parameters import SEARCHES
 from bls.cp.problem import problem_of
 from bls.cp.ranking import select
-from bls.cp.solver import Solved, solve
+from bls.cp.scheduling import Solved, solve
 from traces.base.errors import InputError
 
 pytestmark = pytest.mark.whole

@@ -14,16 +14,14 @@ from hypothesis import strategies as st
 from reference.cp_dispatch import Busy, Case, Waiting, least_z, violations
 from tables import table_rows
 
-from bls.cp import MODELS, Parameters, class_places, dispatch, neighbourhoods, plan_ahead
-from bls.cp.dispatch import plan
-from bls.cp.followers import without_followers
+from bls.cp import MODELS, Parameters, class_places, dispatch, plan_ahead
+from bls.cp.dispatch import DispatchPlan, plan
 from bls.cp.instance import Instance, Queue, RunningUnits, up_s
 from bls.cp.objective import Objective
-from bls.cp.plan import DispatchPlan
 from bls.cp.problem import Problem, problem_of
 from bls.cp.ranking import ranked
-from bls.cp.reduction import reduced
-from bls.cp.serial import BOXES, NODES, ORDERS, POOL, SerialGeneration, best_list
+from bls.cp.reduction import reduced, without_followers
+from bls.cp.serial import BOXES, NODES, ORDERS, POOL, SerialGeneration, best_list, bettered
 from traces.base.errors import InputError, PluginError
 from traces.compiled import Array
 
@@ -310,7 +308,7 @@ def test_seeds_differ_and_a_plan_in_which_all_start_is_left_alone(monkeypatch: p
     problem = problem_of(instance_of(alone), np.arange(1))
     objective, generation = Objective(problem), SerialGeneration(problem, POOL)
     listed, _ = best_list(problem, objective, generation)
-    assert neighbourhoods.bettered(problem, objective, generation, listed, lists=9, seed=0) is listed
+    assert bettered(problem, objective, generation, listed, lists=9, seed=0) is listed
 
 
 LONG = Parameters(which="all", limit_s=5.0)

@@ -21,8 +21,8 @@ from test_cp_plans import CELLS, cases, faults, instance_of, planned
 import bridge
 from bls import HostGroup, Platform, Workload
 from bls.cp import MODELS, Instance, Parameters, dispatch
-from bls.cp.priced import PricedObjective, objective_of
-from bls.cp.prices import Prices
+from bls.cp.instance import Prices
+from bls.cp.objective import PricedObjective, objective_of
 from bls.cp.problem import problem_of
 from bls.machine.host_power import HostPower
 from bls.power.options import Power
