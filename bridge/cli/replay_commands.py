@@ -6,6 +6,8 @@ import shutil
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
+from traces.base.options import SEED, values
+
 # Everything else is imported by the command that needs it, so that --help is quick.
 from als import options as a
 from als.options import ALS
@@ -37,8 +39,6 @@ from bridge.options.declared import TASKS_TABLE as TASKS
 from bridge.scenarios.application import RECORDED
 from bridge.scenarios.scenario import Scenario
 from bridge.standard_error import lined_up, say
-from traces.base.declaration import values
-from traces.base.shared_options import SEED
 
 if TYPE_CHECKING:
     from bls.machine.platform import Platform

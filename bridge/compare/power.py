@@ -20,8 +20,7 @@ from bls.power.accounting import PJ_PER_J
 from bls.power.limits import joined
 from bls.power.table import MOST_MW
 from bls.power.words import grams_text, joules_text, watts_text
-from traces.base.errors import InputError, shown
-from traces.base.ranges import real, whole
+from traces.base.errors import InputError, real, shown, whole
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
 from traces.tables import read_power

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
+from traces.base.options import CORE_GFLOPS
+
 from bls.machine.partitions import Partition
 from bls.machine.platform import HostGroup, Platform
 from bls.machine.resource_amounts import MEMORY
@@ -20,7 +22,6 @@ from bridge.replay.keys import BY_CORES, BY_HOSTS, DEFAULTS, LINES, OWN, TOP, kn
 from bridge.replay.nodes import node_address
 from bridge.replay.switch_file import NamedSwitch, given_switches, read_switches, switches_of, switches_text
 from traces.base.errors import InputError, shown
-from traces.base.shared_options import CORE_GFLOPS
 from traces.base.time import NS_PER_S
 from traces.intervals import parse_intervals
 

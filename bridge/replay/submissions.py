@@ -23,8 +23,8 @@ from bridge.replay.configuration import Configuration, partition_names, slurm_pa
 from bridge.replay.host_names import expanded
 from bridge.replay.keys import BY_CORES
 from bridge.scenarios.ready import ReadyScenario
-from traces.base.compressed import without_ending
 from traces.base.errors import InputError
+from traces.base.given_file import without_ending
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
 

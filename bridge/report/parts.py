@@ -14,7 +14,7 @@ import numpy as np
 
 from bridge.report.metric_texts import Metric, definition
 from bridge.scratch import scratch_folder
-from traces.base.packed_columns import packed_text
+from traces.base.columns import packed_text
 from traces.compiled import Array
 
 if TYPE_CHECKING:

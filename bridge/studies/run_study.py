@@ -24,8 +24,8 @@ from bridge.studies.results import write_tables
 from bridge.studies.study import KEEP, Study
 from bridge.studies.study_record import RECORD, read_study_record, write_study_record
 from bridge.studies.unit import NoRoomError, check_metrics, remove_partial, remove_scratch
+from traces.base.columns import html_table
 from traces.base.errors import InputError, one_of, shown_path
-from traces.base.notebook import html_table
 from traces.base.written_file import NO_ROOM
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from pages import ROOT, section, table
+from traces.base.options import Choice, Option, Real, Whole, number_text
 
 import als.options
 import bls.options
@@ -21,8 +22,7 @@ from bridge.cli.trace_commands import trace_app
 from bridge.cli.workload_commands import workload_app
 from bridge.spelling import flag, on_command_line
 from traces import InputError
-from traces.base.mentions import Mention, begins_at, in_table, leading, spelled
-from traces.base.option import Choice, Option, Real, Whole, number_text
+from traces.base.errors import Mention, begins_at, in_table, leading, spelled
 
 #: Where options are declared, and the one that lets none be written elsewhere.
 DECLARING = [als.options, bls.options, bridge.options.declared, traces.base.shared_options]

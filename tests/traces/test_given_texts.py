@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables import table_rows
+from traces.base.process import processor_model
 
 from als.core_speeds.contract import chosen_cores
 from als.core_speeds.trace import Trace
@@ -27,9 +28,7 @@ from bridge.cli.workload_files import numbers
 from bridge.standard_error import lined_up, text_table
 from bridge.studies.study import seeds_of
 from bridge.workers.credentials import read_token
-from traces.base.errors import InputError, PluginError, one_of
-from traces.base.printable import escaped, printable, unescaped
-from traces.base.processor import processor_model
+from traces.base.errors import InputError, PluginError, escaped, one_of, printable, unescaped
 from traces.base.time import MAX_NS, duration_ns, format_ns, parse_duration_ns, parse_instant_ns, time_in
 from traces.intervals import OPEN, intervals_text, parse_intervals, parse_texts
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from traces.base.options import Option
 
 from bls.workloads.calendar import Calendar
 from bridge.couplings import Watch
@@ -26,10 +27,8 @@ from bridge.runs.ownership import ours_in, put_aside, remove_files
 from bridge.runs.simulation import run
 from bridge.scenarios.ready import ReadyScenario
 from bridge.spelling import on_command_line
-from traces.base.errors import InputError, TwolevelError, shown
-from traces.base.option import Option
-from traces.base.parsing import parse_json
-from traces.base.ranges import parse_real
+from traces.base.errors import InputError, TwolevelError, parse_real, shown
+from traces.base.given_file import parse_json
 from traces.compiled import Array
 from traces.tables import read_jobs
 

@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from traces.base.options import Option
+
 from als.options import ALS
 from bridge.options.declared import CLEANUP, PHASE, PRIORITIES, RATE, SETTLE, SLURM_CONF, SLURM_SET, SLURM_TOPOLOGY
 from bridge.replay.report.written import MEASURES, written
@@ -18,7 +20,6 @@ from bridge.runs.again import command_again, run_options
 from bridge.runs.page import page_of_run, parts_of_folder, parts_of_result
 from bridge.scenarios.application import RECORDED
 from traces.base.errors import InputError
-from traces.base.option import Option
 from traces.base.time import NS_PER_S, format_ns
 
 #: The options of ``twolevel replay`` that ``run`` does not have, by the names under which a record has them.

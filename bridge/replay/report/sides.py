@@ -17,9 +17,8 @@ from bridge.options.declared import BESIDE
 from bridge.runs.result import Result
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Scenario
-from traces.base.errors import InputError, shown
-from traces.base.mentions import leading
-from traces.base.naming import split_names
+from traces.base.errors import InputError, leading, shown
+from traces.base.plugins import split_names
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
 from traces.figures.study.combinations import batch_label

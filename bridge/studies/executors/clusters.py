@@ -24,9 +24,8 @@ from bridge.studies.executors.cluster_process import CERTIFICATE, KEY, security_
 from bridge.studies.executors.dask_library import Cluster, dask_library, leave_garbage_to_python
 from bridge.workers.credentials import make_certificate
 from bridge.workers.process_names import how_ended
-from traces.base.errors import InputError, PeerError, one_of, shown
-from traces.base.parsing import parse_json
-from traces.base.ranges import whole
+from traces.base.errors import InputError, PeerError, one_of, shown, whole
+from traces.base.given_file import parse_json
 
 #: How long a cluster may take to start, s: far longer than it takes, on a busy machine, too.
 _START_S = 600.0
