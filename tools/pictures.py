@@ -34,9 +34,8 @@ from als.techniques import technique
 from als.techniques.python_technique import Ask
 from bls import HostGroup, Platform, Rules, Workload, sample_path
 from bls.power.options import Power
-from bridge.studies.drawing import parts_of
+from bridge.studies.drawing import KEPT_FIGURES, parts_of
 from bridge.studies.input.study_file import parse_study
-from bridge.studies.kept import KEPT_FIGURES
 from tools.sections import DATA
 from tools.studies.demand_response_jobs import DAY_S, experiment_1
 from traces.base.errors import one_of

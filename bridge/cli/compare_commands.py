@@ -41,8 +41,8 @@ def compare_command(
     Differences are B minus A. With --job only the chain of that job is printed.
     """
     from bridge.compare.comparison import compare_jobs, ranked
+    from bridge.compare.power import parse_rates
     from bridge.compare.record import METRICS, differing, job_rows, read_run, write_comparison
-    from bridge.compare.rewards import parse_rates
     from bridge.compare.words import ONE_SAMPLE, chain_table, delay_lines, overrun_lines, runs_rows, summary_rows
     from bridge.runs.directory import check_target, fresh_directory, named_folder
     from bridge.runs.job_names import ids_of
@@ -89,8 +89,7 @@ def compare_command(
 
 def _power(compared: Any, a: Any, b: Any, rates: Any) -> tuple[list[tuple[str, str]], dict[str, Any] | None]:
     # What limits to power have cost and saved, to print and to write, where both runs know of power.
-    from bridge.compare.power_indexes import METRICS, index_rows, power_indexes
-    from bridge.compare.rewards import reward_row, rewards
+    from bridge.compare.power import METRICS, index_rows, power_indexes, reward_row, rewards
     from traces.base.errors import InputError
 
     found = None

@@ -113,9 +113,8 @@ def replay_command(
     from bridge.live.progress import Progress
     from bridge.replay.chosen import given_choice, replay_options
     from bridge.replay.installed import installed_slurm
-    from bridge.replay.record import replay_rows, write_replay
-    from bridge.replay.report.asked import given_plan
-    from bridge.replay.report.finished import FOLDER, finished, put_report
+    from bridge.replay.report.asked import FOLDER, finished, given_plan, put_report
+    from bridge.replay.run import replay_rows, write_replay
     from bridge.runs.directory import check_target, fresh_directory, named_folder
     from bridge.runs.kernels import prepare_run
     from bridge.runs.tracing import further_traces

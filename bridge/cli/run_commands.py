@@ -91,7 +91,7 @@ COMMANDS: dict[str, _Command] = {
         "bridge.cli.compare_commands", "Compare two runs, job by job.", "twolevel compare static gss --job 320"
     ),
     "story": _Command(
-        "bridge.cli.story_commands", "Print what happened to one job, and why.", "twolevel story results 42"
+        "bridge.cli.result_commands", "Print what happened to one job, and why.", "twolevel story results 42"
     ),
     "platform": _Command(
         "bridge.cli.run_commands", "Print a platform as TOML.", "twolevel platform --like sample > my.toml"
@@ -102,15 +102,15 @@ COMMANDS: dict[str, _Command] = {
         "twolevel gantt results --jobs 40-60 --cores 64-127 -o figure.png",
     ),
     "power": _Command(
-        "bridge.cli.figure_commands", "Draw what a run's machine has drawn.", "twolevel power results -o power.svg"
+        "bridge.cli.result_commands", "Draw what a run's machine has drawn.", "twolevel power results -o power.svg"
     ),
     "figures": _Command(
-        "bridge.cli.figure_commands",
+        "bridge.cli.result_commands",
         "Draw the figures of a run or a study.",
         "twolevel figures results --only utilisation --only heat --format svg",
     ),
     "report": _Command(
-        "bridge.cli.report_commands", "Write the page of a result.", "twolevel report results -o page.html"
+        "bridge.cli.result_commands", "Write the page of a result.", "twolevel report results -o page.html"
     ),
     "warm-up": _Command("bridge.cli.kernel_commands", "Compile the kernels now.", "twolevel warm-up --all"),
     "doctor": _Command("bridge.cli.run_commands", "Look at the installation.", "twolevel doctor"),
@@ -122,7 +122,7 @@ COMMANDS: dict[str, _Command] = {
 #: Name → the module of its commands, and its typer there.
 _GROUPS = {
     "trace": ("bridge.cli.trace_commands", "trace_app"),
-    "workload": ("bridge.cli.workload.commands", "workload_app"),
+    "workload": ("bridge.cli.workload_commands", "workload_app"),
 }
 
 #: Words for which no command is loaded.

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bridge.compare.delay_causes import CAUSES, StartCauses, StartedJobs, find_causes
-from bridge.compare.delay_chains import ChainSums, followers, sums_along
+from bridge.compare.delay_causes import CAUSES, ChainSums, StartCauses, StartedJobs, find_causes, followers, sums_along
 from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.records.events import JobEvents

@@ -15,7 +15,7 @@ from bridge.replay.book import ReplayedRows
 from bridge.replay.controller import Controller, SlurmRefused
 from bridge.replay.host_names import compressed
 from bridge.replay.messages import SlurmLaunch
-from bridge.replay.trace.submissions import Submissions
+from bridge.replay.submissions import Submissions
 from bridge.scenarios.ready import ReadyScenario
 from traces.base.errors import InputError, PeerError
 from traces.base.time import NS_PER_S

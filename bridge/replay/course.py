@@ -15,8 +15,7 @@ import numpy as np
 
 from bls.constraints.outages import NEVER as NEVER_UP
 from bls.options import MAX_ATTEMPTS
-from bridge.replay.agenda import DRAIN, END, LOOK, NODE, SUBMIT, WITHDRAWN, Agenda, Dependents
-from bridge.replay.answers import Answers
+from bridge.replay.agenda import DRAIN, END, LOOK, NODE, SUBMIT, WITHDRAWN, Agenda, Answers, Dependents, NodeStates
 from bridge.replay.asking import Asking
 from bridge.replay.book import ReplayedRows
 from bridge.replay.clock import NEVER, Clock, ClockPace
@@ -25,8 +24,7 @@ from bridge.replay.controller import Controller
 from bridge.replay.installed import Slurm
 from bridge.replay.messages import Kind, SlurmLaunch, answered_code, epilog_complete, registration
 from bridge.replay.nodes import Cleaning, Happenings, NodeController
-from bridge.replay.trace.node_states import NodeStates
-from bridge.replay.trace.submissions import Submissions
+from bridge.replay.submissions import Submissions
 from bridge.scenarios.ready import ReadyScenario
 from traces.base.errors import InputError, PeerError
 from traces.base.time import NS_PER_S, format_ns

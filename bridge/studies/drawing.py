@@ -1,4 +1,4 @@
-"""The figures of a study's folder: a registry of what can be drawn of its tables and of their parts, and the files."""
+"""The figures of a study: what can be drawn from its tables and its kept files, the files, and methods for notebooks."""
 
 from __future__ import annotations
 
@@ -15,20 +15,118 @@ from bridge.runs.ownership import FIGURES, put_aside, remove_files
 from bridge.scenarios.application import RECORDED
 from bridge.studies.comparing import COMPARISONS, base_of, compared
 from bridge.studies.input.run_options import BATCH_OPTION, column_name
-from bridge.studies.kept import KEPT_FIGURES, kept_frames
 from bridge.studies.results import COSTS, RESULTS
-from bridge.studies.study import ALWAYS, Study, short_word
+from bridge.studies.study import ALWAYS, KEEP, Study, short_word
 from bridge.studies.study_record import drawn_in, list_drawn, read_study_record
 from traces.base.errors import InputError, one_of
+from traces.base.time import NS_PER_S
+from traces.compiled import Array
+from traces.figures.drawing.queue_sizes import sums_by_class
+from traces.figures.drawing.styles import UPSILON
 from traces.figures.study.combinations import FEW
 from traces.figures.study.decisions import MOST_LINES
 from traces.statistics import MIN_SEEDS
-from traces.tables import read_rows
+from traces.tables import BEGIN, read_columns, read_rows, rows_frame
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from traces.figures.drawing.canvas import Figure
+
+#: The figures of kept tables, and the word of ``[study] keep`` that each needs.
+KEPT_FIGURES = {
+    "slowdown-boxes": "jobs",
+    "queue-boxes": "decisions",
+    "decisions": "decisions",
+    "decision-cost": "decisions",
+}
+
+_OF_JOBS = ("submit_ns", "start_ns", "end_ns", "state", "why")
+
+
+def kept_frames(study: Study, folder: Path, name: str, results: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The workloads of a finished study, each with the table that a figure of :data:`KEPT_FIGURES` is drawn from. Every
+    table has one or more rows per combination, whose ``label`` says what varies; ``batch`` is its batch policy."""
+    from traces.statistics.comparisons import finished
+
+    word = KEPT_FIGURES[name]
+    if word not in study.keep:
+        return
+    costs = read_rows(folder / COSTS, ("cell", "seed", "simulation_s")).set_index(["cell", "seed"])["simulation_s"]
+    for workload, rows in results[finished(results)].groupby("workload", sort=False):
+        found: list[dict[str, Any]] = []
+        for cell in rows["cell"].unique().tolist():
+            of_cell = rows[rows["cell"] == cell]
+            seeds = [int(seed) for seed in of_cell["seed"]]
+            paths = [folder / "cells" / study.names[cell] / f"seed-{seed}" / KEEP[word] for seed in seeds]
+            there = [(path, costs.get((cell, seed))) for path, seed in zip(paths, seeds, strict=True) if path.is_file()]
+            named = _named(study, of_cell.iloc[0], rows)
+            found += [{**named, **row} for row in _rows(name, there)]
+        if found:
+            yield str(workload), rows_frame(found)
+
+
+def _named(study: Study, row: pd.Series[Any], rows: pd.DataFrame) -> dict[str, str]:
+    # What a combination is called: what varies among those of its workload.
+    from traces.figures.study.combinations import batch_label
+
+    def varies(column: str) -> bool:
+        return column in rows and bool(rows[column].nunique(dropna=False) > 1)
+
+    batch = batch_label(short_word(str(row["bls"])), str(row["backfill"]))
+    words = [batch] if varies("bls") or varies("backfill") or not varies("als") else []
+    words += [short_word(str(row["als"]))] if varies("als") else []
+    words += [f"{UPSILON} = {row['variation']:g}"] if varies("variation") else []
+    further = [one for one in study.varied if one not in (*ALWAYS, BATCH_OPTION) and varies(column_name(one))]
+    words += [short_word(str(row[column_name(one)])) for one in further]
+    return {"label": " × ".join(words), "batch": batch}
+
+
+def _rows(name: str, tables: list[tuple[Path, Any]]) -> list[dict[str, float]]:
+    if name == "slowdown-boxes":
+        return _boxes(_slowdowns(path) for path, _ in tables)
+    waits = ("waiting", "decision_ns")
+    if name == "queue-boxes":
+        return _boxes(read_columns(path, waits[:1])["waiting"].to_numpy() for path, _ in tables)
+    if name == "decisions":
+        sums = sum((_sums(read_columns(path, waits)) for path, _ in tables), np.zeros_like(sums_by_class(*_NOTHING)))
+        passes, waiting, decision_ns = sums[:, sums[0] > 0]
+        columns = {"passes": passes, "waiting": waiting / passes, "decision_ns": decision_ns / passes}
+        return [dict(zip(columns, map(float, row), strict=True)) for row in zip(*columns.values(), strict=True)]
+    passes, decision_ns, simulation_ns = 0, 0.0, 0.0
+    for path, took_s in tables:
+        column = read_columns(path, waits[1:])["decision_ns"]
+        passes, decision_ns = passes + len(column), decision_ns + float(column.sum())
+        simulation_ns += float(took_s) * NS_PER_S
+    if not passes:
+        return []
+    rest_ns = max(simulation_ns - decision_ns, 0.0)
+    return [{"passes": passes, "deciding_ns": decision_ns / passes, "rest_ns": rest_ns / passes}]
+
+
+_NOTHING = np.zeros(0, np.int64), np.zeros(0, np.int64)
+
+
+def _sums(decisions: pd.DataFrame) -> Array:
+    return sums_by_class(decisions["waiting"].to_numpy(), decisions["decision_ns"].to_numpy())
+
+
+def _slowdowns(path: Path) -> Array:
+    from traces.figures.run.wait_times import bounded_slowdowns
+
+    return bounded_slowdowns(read_columns(path, _OF_JOBS, (BEGIN,)))
+
+
+def _boxes(values: Iterator[Array]) -> list[dict[str, float]]:
+    # The mean over the seeds of each number of a box.
+    from traces.figures.drawing.boxes import Box
+
+    boxes = [Box.of(one) for one in values if len(one)]
+    if not boxes:
+        return []
+    names = list(Box.__dataclass_fields__)
+    means = np.mean([[getattr(box, name) for name in names] for box in boxes], axis=0)
+    return [{**dict(zip(names, means.tolist(), strict=True)), "seeds": len(boxes)}]
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,3 +368,68 @@ def _make_room(folder: Path, files: Sequence[str], *, anew: bool) -> None:
     if anew:
         remove_files(folder, sorted(ours - new))
     list_drawn(folder, new if anew else new | ours)
+
+
+def _figure(name: str, about: str) -> Callable[..., Figure]:
+    # A method that draws a figure of this name.
+    def draw(self: StudyPlots, *, part: str | None = None, title: str = "") -> Figure:
+        return self._drawn(name, part, title)
+
+    draw.__name__, draw.__doc__ = name.replace("-", "_"), about
+    return draw
+
+
+class StudyPlots:
+    """Draws a study: each method gives a matplotlib figure, which a notebook shows and ``savefig`` writes.
+
+    Of a study with several workloads, or values of an option that a figure does not show, each is a ``part`` with a figure of
+    its own, as the files of ``twolevel study`` are; where there are several and none is given, the error lists them.
+    ``title`` is written above. Raises InputError if the results do not allow the figure, or the part is none of them.
+    """
+
+    def __init__(self, parts: Callable[[str], Sequence[FigureData]]) -> None:
+        self._parts = parts
+
+    makespan = _figure("makespan", "The makespan of every combination at each variation, and how far above the lowest.")
+    wait = _figure("wait", "The mean wait, likewise.")
+    slowdown = _figure("slowdown", "The mean bounded slowdown, likewise.")
+    computing_utilisation = _figure(
+        "computing-utilisation", "The share of the machine's time that cores spent in tasks, for every combination."
+    )
+    utilisation = _figure("utilisation", "The utilisation, likewise.")
+    variation = _figure("variation", "The makespan against the variation.")
+    ratio = _figure("ratio", "The makespan over that at the smallest variation.")
+    imbalance = _figure("imbalance", "The mean load imbalance of jobs.")
+    cost = _figure("cost", "How long a simulation took, by its number of jobs.")
+    comparison = _figure("comparison", "Each value of an option against one of them; a part is an option and a base.")
+    slowdown_boxes = _figure(
+        "slowdown-boxes", "Distributions of bounded slowdowns, one box per combination; from kept ``jobs``."
+    )
+    queue_boxes = _figure(
+        "queue-boxes", "Distributions of the number of waiting jobs, one box per combination; from kept ``decisions``."
+    )
+    decisions = _figure(
+        "decisions", "The mean time of a scheduling pass by the number of waiting jobs; from kept ``decisions``."
+    )
+    decision_cost = _figure(
+        "decision-cost", "The mean time of a simulation step, deciding and the rest; from kept ``decisions``."
+    )
+
+    def _drawn(self, name: str, part: str | None, title: str) -> Figure:
+        from bridge.studies.drawing import STUDY_FIGURES, fresh, missing
+        from traces.base.errors import InputError, one_of
+
+        taken: set[str] = set()
+        parts = {fresh(one.name, taken): one for one in self._parts(name)}
+        if not parts:
+            raise InputError(f"{name}: the results have nothing to draw it of")
+        if part is None and len(parts) > 1:
+            raise InputError(
+                f"{name}: it is drawn of each of {len(parts)} parts; allowed: part= one of {', '.join(parts)}"
+            )
+        if part is not None and part not in parts:
+            raise one_of("part", part, parts, "part=")
+        chosen = parts[part] if part is not None else next(iter(parts.values()))
+        if why := missing(name, chosen.frame):
+            raise InputError(f"{name}: cannot be drawn: {why}")
+        return STUDY_FIGURES[name](chosen.frame, title or chosen.words)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bridge.report.page import Page
-    from bridge.studies.plots import StudyPlots
+    from bridge.studies.drawing import StudyPlots
 
 #: One run's row: its place on the axes and its metrics.
 Cell = dict[str, Any]
@@ -133,8 +133,7 @@ class GridRows(list[Cell]):
     @property
     def plot(self) -> StudyPlots:
         """Its figures, those of a study that one workload allows: ``rows.plot.makespan()``."""
-        from bridge.studies.drawing import OF_RESULTS, FigureData
-        from bridge.studies.plots import StudyPlots
+        from bridge.studies.drawing import OF_RESULTS, FigureData, StudyPlots
 
         words = f"{self.source}: batch policy × technique"
 

@@ -16,10 +16,9 @@ from bridge.runs.directory import read_record
 from bridge.studies.comparing import COMPARISONS, compared, metric_names, why_no_comparison
 from bridge.studies.drawing import OF_RESULTS, STUDY_FIGURES, missing, planned_figures, read_results
 from bridge.studies.input.run_options import column_name
-from bridge.studies.results import RESULTS
+from bridge.studies.results import RESULTS, results_so_far
 from bridge.studies.study import Study
 from bridge.studies.study_record import RECORD, read_study_record
-from bridge.studies.under_way import results_so_far
 from traces.metric_units import interval_text
 from traces.tables import read_rows
 

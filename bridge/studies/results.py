@@ -1,21 +1,27 @@
 """The tables of a study: results.parquet, one row per cell and seed with every metric; costs.parquet, what each took.
 
 They are made from the journal, in the study's order: the same study gives the same bytes whoever ran it, in how many pieces.
-"""
+While a study runs, the rows that have ended are read from its journal."""
 
 from __future__ import annotations
 
+import contextlib
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bridge.studies.input.run_options import column_name
-from bridge.studies.journal import Entry, Journal
+from bridge.studies.journal import JOURNAL, Entry, Journal, at_work
+from bridge.studies.preparing import find_inputs
 from bridge.studies.study import Study, option_column
 from traces.base.errors import InputError
 from traces.statistics.comparisons import WINDOW_BEGIN
-from traces.tables import ColumnKind, write_blocks
+from traces.tables import ColumnKind, rows_frame, write_blocks
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 RESULTS, COSTS = "results.parquet", "costs.parquet"
 
@@ -111,3 +117,46 @@ def _kind(column: Sequence[object]) -> ColumnKind:
     if all(isinstance(value, int) and not isinstance(value, bool) for value in column):
         return "whole"
     return "real" if all(isinstance(value, int | float) for value in column) else "text"
+
+
+#: So often the journal is looked at, s.
+LOOK_S = 1.0
+
+#: A study has died if so many looks, one after the other, find neither news nor a process that is at work on it.
+_LOOKS = 3
+
+
+def results_so_far(study: Study, folder: Path) -> pd.DataFrame:
+    """The rows of results.parquet of the cells and seeds that have ended, before there is such a file. Raises
+    InputError if there is no journal that can be read, or a file of the study is gone."""
+    with contextlib.chdir(study.folders[0]):  # what a study names is relative to its folder
+        keys = find_inputs(study).keys
+    rows = ended_rows(study, keys, Journal.as_it_stands(folder.absolute()))
+    return rows_frame(rows or {"cell": [], "workload": [], "seed": [], "error": []})
+
+
+def follow(folder: Path, write: Callable[[], bool], sleep: Callable[[float], None] = time.sleep) -> bool:
+    """Have a page written now, and whenever the journal in the folder has grown, until there is nothing more to come.
+
+    Whether the study has come to its end: not if its process died, or was stopped.
+
+    - ``write``: writes the page; whether the study is finished.
+    - ``sleep``: waits so many seconds.
+    """
+    seen, quiet = -1, 0
+    while quiet < _LOOKS:
+        grown = _size(folder)
+        # Tables are made after the last line: then the journal stays as it is.
+        if (grown != seen or (folder / "results.parquet").is_file()) and write():
+            return True
+        quiet = 0 if grown != seen or at_work(folder) else quiet + 1
+        seen = grown
+        sleep(LOOK_S)
+    return False
+
+
+def _size(folder: Path) -> int:
+    try:
+        return (folder / JOURNAL).stat().st_size
+    except OSError:
+        return 0

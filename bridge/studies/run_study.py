@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bridge.report.page import Page
-    from bridge.studies.plots import StudyPlots
+    from bridge.studies.drawing import StudyPlots
 
 #: Room on the disk that a cell and seed takes, bytes: its line in the journal, and its row.
 _ROW_BYTES = 4000
@@ -91,8 +91,7 @@ class Report:
     @property
     def plot(self) -> StudyPlots:
         """Its figures: ``report.plot.makespan()``."""
-        from bridge.studies.drawing import parts_of
-        from bridge.studies.plots import StudyPlots
+        from bridge.studies.drawing import StudyPlots, parts_of
 
         return StudyPlots(partial(parts_of, *self._ran()))
 

@@ -28,13 +28,12 @@ from tables import table_text
 
 from bridge.studies.executors import dask_cluster, dask_tasks
 from bridge.studies.executors.cluster_process import CERTIFICATE, KEY, security_of
+from bridge.studies.executors.clusters import local_cluster, slurm_cluster, slurm_settings
 from bridge.studies.executors.dask_cluster import DaskCells, cluster_executor
 from bridge.studies.executors.dask_library import Cluster
+from bridge.studies.executors.dask_tasks import Terms, unfit
 from bridge.studies.executors.executor import Executor, WorkSummary
-from bridge.studies.executors.fitness import Terms, unfit
 from bridge.studies.executors.local import Here
-from bridge.studies.executors.local_cluster import local_cluster
-from bridge.studies.executors.slurm_cluster import slurm_cluster, slurm_settings
 from bridge.studies.input.study_file import load_study
 from bridge.studies.results import RESULTS
 from bridge.studies.run_study import Report, run_study

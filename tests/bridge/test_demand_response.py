@@ -10,7 +10,7 @@ from pages import ROOT
 
 import bridge
 from bls.power.options import Power
-from bridge.compare.power_indexes import indexes_of
+from bridge.compare.power import indexes_of
 from bridge.studies.executors.local import Here
 from bridge.studies.input.study_file import load_study
 from bridge.studies.run_study import run_study

@@ -29,9 +29,7 @@ from hypothesis import strategies as st
 import bridge.archive.fetch
 from bls.workloads import read_workload
 from bls.workloads.archive import catalogue, find_log
-from bridge.archive import download_checks
-from bridge.archive.download_checks import Damaged, FetchError, Unpacked
-from bridge.archive.fetch import Download, _Redirects, download, told
+from bridge.archive.fetch import Damaged, Download, FetchError, Unpacked, _Redirects, download, told
 from traces.base.errors import InputError
 
 # One of which no sum is known, and one of which one is.
@@ -341,7 +339,7 @@ def test_more_bytes_or_text_than_any_log_has(server: Server, tmp_path: Path, mon
     url = server.answers_for(FREE, sends(bomb(8_000)))  # a little text in few bytes is no bomb
     download(FREE, tmp_path / "small", base_url=server.url)
     server.answers_for(FREE, sends(LOG))
-    monkeypatch.setattr(download_checks, "MAX_TEXT_BYTES", len(TEXT) - 1)
+    monkeypatch.setattr(bridge.archive.fetch, "MAX_TEXT_BYTES", len(TEXT) - 1)
     said = f"{url}: what the gzip file holds is no log: its first {len(LOG)} bytes"
     assert refused(server, tmp_path).startswith(said)
     monkeypatch.setattr(bridge.archive.fetch, "MAX_BYTES", len(LOG) - 1)
@@ -349,7 +347,7 @@ def test_more_bytes_or_text_than_any_log_has(server: Server, tmp_path: Path, mon
 
 
 def test_what_is_unpacked_is_never_held_but_for_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(download_checks, "MOST_TIMES", 10_000)
+    monkeypatch.setattr(bridge.archive.fetch, "MOST_TIMES", 10_000)
     data, text = bomb(10_000), TEXT + (b";" * 2047 + b"\n") * 10_000
     unpacked = Unpacked()
     tracemalloc.start()

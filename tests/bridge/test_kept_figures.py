@@ -10,10 +10,9 @@ import pytest
 from tables import table_text
 
 from bridge import run_study
-from bridge.studies.drawing import draw_study_figures, parts_of
+from bridge.studies.drawing import KEPT_FIGURES, draw_study_figures, parts_of
 from bridge.studies.executors.local import Here
 from bridge.studies.input.study_file import parse_study
-from bridge.studies.kept import KEPT_FIGURES
 from bridge.studies.study import Study
 from traces.base.errors import InputError
 

@@ -15,10 +15,9 @@ import bridge
 import traces
 from bridge.runs.figures import RUN_FIGURES
 from bridge.runs.plots import Plots
-from bridge.studies.drawing import OF_RESULTS, STUDY_FIGURES, FigureData
+from bridge.studies.drawing import OF_RESULTS, STUDY_FIGURES, FigureData, StudyPlots
 from bridge.studies.executors.local import Here
 from bridge.studies.input.study_file import parse_study
-from bridge.studies.plots import StudyPlots
 from traces.base.errors import InputError
 
 pytestmark = pytest.mark.whole

@@ -28,7 +28,7 @@ from bls.machine.host_power import HostPower
 from bls.power.host_accounts import HostIntervals
 from bls.power.options import Power
 from bls.simulator import BatchSimulator
-from bridge.compare.power_indexes import indexes_of
+from bridge.compare.power import indexes_of
 from bridge.scenarios.application import Application
 from bridge.scenarios.application_map import parse_application_map
 from bridge.scenarios.power_words import power_words

@@ -30,6 +30,7 @@ from bls.machine.switches import Switch
 from bls.workloads import read_workload
 from bls.workloads.readers.sacct_words import sacct_words
 from bls.workloads.workload import Workload
+from bridge.replay.agenda import NodeStates
 from bridge.replay.book import FreeCores, ReplayedRows
 from bridge.replay.clock import NEVER, Clock
 from bridge.replay.configuration import Configuration, of_machine, partition_names, settings
@@ -47,10 +48,8 @@ from bridge.replay.messages import (
 )
 from bridge.replay.run import ReplayOptions, check_taken, complaints
 from bridge.replay.site import of_site
-from bridge.replay.trace.log_words import log_words
-from bridge.replay.trace.node_states import NodeStates
-from bridge.replay.trace.submissions import FIRST_USER, Submissions, submissions
-from bridge.replay.trace.switch_file import given_switches, read_switches, switches_of, switches_text
+from bridge.replay.submissions import FIRST_USER, Submissions, log_words, submissions
+from bridge.replay.switch_file import given_switches, read_switches, switches_of, switches_text
 from bridge.scenarios.ready import ReadyScenario
 from traces.base.errors import InputError, PeerError
 from traces.lifecycle import Ending

@@ -18,19 +18,21 @@ from tables import table_rows, table_text
 
 from bls.machine.platform import HostGroup, Platform
 from bls.workloads.workload import Workload
-from bridge.replay.report.asked import ReportRequest, given_plan
-from bridge.replay.report.finished import put_report
-from bridge.replay.report.measures import (
+from bridge.replay.report.asked import Attempt, Plan, ReportRequest, given_plan, put_report
+from bridge.replay.report.sides import (
     Interval,
+    Side,
     classes,
     differences,
+    engines,
     measures,
     median_side,
+    of_result,
+    parse_beside,
+    recorded,
     submissions,
     submit_interval,
 )
-from bridge.replay.report.repeats import Attempt, Plan
-from bridge.replay.report.sides import Side, engines, of_result, parse_beside, recorded
 from bridge.replay.report.written import SlurmReport, write_report
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Scenario

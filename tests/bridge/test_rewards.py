@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from command_line import succeeds, twolevel
 
-from bridge.compare.rewards import parse_rates, reward_row, rewards
+from bridge.compare.power import parse_rates, reward_row, rewards
 from traces.base.errors import InputError
 
 H = 3600 * 10**9

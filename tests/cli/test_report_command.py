@@ -15,7 +15,7 @@ from tables import table_rows
 from bridge.runs import page
 from bridge.runs.again import command_again
 from bridge.studies.journal import JOURNAL, Journal, at_work
-from bridge.studies.under_way import follow
+from bridge.studies.results import follow
 from traces.tables import table_rows as rows_of_table
 
 KINDS = {"run": "Run", "study": "Study", "cmp": "Comparison", "replay": "Replay"}

@@ -87,7 +87,7 @@ def test_a_cut_says_which_jobs_are_left_out(here: Path, select: str, left_out: s
 
 def test_what_swf_cannot_say_is_said(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with_qos = Workload.from_jobs([{"job_id": 1, "submit_s": 0, "run_s": 1, "cores": 1, "qos": 3}])
-    monkeypatch.setattr("bridge.cli.workload.files.read_workload", lambda *_, **__: with_qos)
+    monkeypatch.setattr("bridge.cli.workload_files.read_workload", lambda *_, **__: with_qos)
     ran = twolevel("workload", "cut", "sample", "-o", "x.swf")
     assert ran.err.splitlines()[1:] == ["not written, as SWF has no field for it: QOS"]
 

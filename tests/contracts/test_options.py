@@ -18,7 +18,7 @@ import bridge.options.declared
 import traces.base.options
 from bridge.cli.run_commands import COMMANDS
 from bridge.cli.trace_commands import trace_app
-from bridge.cli.workload.commands import workload_app
+from bridge.cli.workload_commands import workload_app
 from bridge.spelling import flag, on_command_line
 from traces import InputError
 from traces.base.errors import Mention, begins_at, in_table, leading, spelled

@@ -25,7 +25,7 @@ from bls.power.excesses import REASONS
 from bls.power.metric_names import SLEEP_METRICS
 from bls.power.options import FALLBACKS, Power
 from bridge.compare.delay_causes import CAUSES
-from bridge.compare.power_indexes import METRICS, index_rows, indexes_of
+from bridge.compare.power import METRICS, index_rows, indexes_of
 from bridge.runs.figures import RUN_FIGURES
 from bridge.studies.drawing import STUDY_FIGURES
 from bridge.studies.executors.local import Here

@@ -23,7 +23,7 @@ from als.core_speeds.contract import chosen_cores
 from als.core_speeds.trace import Trace
 from als.schedulers import scheduler
 from bridge.cli.app import _fault, _Warnings
-from bridge.cli.workload.files import numbers
+from bridge.cli.workload_files import numbers
 from bridge.standard_error import lined_up, text_table
 from bridge.studies.study import seeds_of
 from bridge.workers.credentials import read_token

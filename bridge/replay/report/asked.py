@@ -1,29 +1,186 @@
-"""A report as a command asks for it, and all that is done for one."""
+"""A report as a command asks for it: repeats of the replay, or a replay that was made before, and all runs beside it."""
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 import tempfile
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from bls.workloads.calendar import Calendar
 from bridge.couplings import Watch
-from bridge.options.declared import BESIDE, PHASE, RATE, RATES, REPEATS, REPORT, REPORT_ONLY, SIZES
+from bridge.options.declared import BESIDE, FORCE, OUT, PHASE, RATE, RATES, REPEATS, REPORT, REPORT_ONLY, SIZES
 from bridge.replay.chosen import SlurmChoice
-from bridge.replay.report.finished import Finished
-from bridge.replay.report.measures import median_side
-from bridge.replay.report.repeats import Attempt, Plan, attempts
-from bridge.replay.report.sides import SLURM, Side, engines, of_result, parse_beside, recorded
-from bridge.replay.report.written import SlurmReport, write_report
+from bridge.replay.report.sides import SLURM, Side, engines, median_side, of_result, of_table, parse_beside, recorded
+from bridge.replay.report.written import LATE, SlurmReport, write_report
 from bridge.replay.run import Replay
+from bridge.runs.directory import read_record, write_record
+from bridge.runs.ownership import ours_in, put_aside, remove_files
 from bridge.runs.simulation import run
 from bridge.scenarios.ready import ReadyScenario
-from traces.base.errors import InputError, parse_real, shown
+from bridge.spelling import on_command_line
+from traces.base.errors import InputError, TwolevelError, parse_real, shown
+from traces.base.given_file import parse_json
 from traces.base.options import Option
 from traces.compiled import Array
+from traces.tables import read_jobs
+
+#: The folder of a report in that of a replay.
+FOLDER = "report"
+
+#: Which tables were written beside that of jobs is of no account.
+_TABLES = ("tasks_table", "trace")
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What is known of it."""
+
+    side: Side  # its schedule
+    cost: Mapping[str, Any]  # what it has taken, as in its record
+
+
+def finished(folder: Path, scenario: ReadyScenario, arguments: Mapping[str, Any], *, force: bool) -> Finished:
+    """The replay in a folder, which is to be that of a scenario; ``arguments`` as its record has them. Raises
+    InputError if there is none, it was made with other options, or it has a report and ``force`` is off."""
+    record = read_record(folder, what="replay")
+    if not isinstance(record.get("replay"), dict):
+        raise InputError(f"{REPORT_ONLY}: {folder} holds a run of our engine; allowed: a replay")
+    was, wanted = record["arguments"], parse_json(json.dumps({**arguments, **scenario.options.names()}), "options")
+    for key in wanted:
+        if key not in _TABLES and was.get(key) != wanted[key]:
+            raise InputError(
+                f"{REPORT_ONLY}: {folder} was made with {key} {shown(was.get(key))}, and not {shown(wanted[key])}; "
+                "allowed: the same options"
+            )
+    if record["workload"]["jobs"] != (n := len(scenario.workload)):
+        raise InputError(
+            f"{REPORT_ONLY}: {folder} has {record['workload']['jobs']} jobs, the workload now {n}; allowed: the same"
+        )
+    if (folder / FOLDER).exists() and not force:
+        raise InputError(f"{OUT}: {folder / FOLDER} exists; replace it with {FORCE}")
+    frame = read_jobs(folder / "jobs.parquet")
+    killed = int(record["metrics"].get("state_killed") or 0)
+    return Finished(of_table(SLURM, frame, killed), record["replay"])
+
+
+def put_report(folder: Path, write: Callable[[Path], None]) -> None:
+    """Have a report written, and put it into the folder of its replay, whose record lists it then. The files of an
+    older report that its record lists are removed; any other file of the same name gets a ``~`` after it."""
+    with tempfile.TemporaryDirectory(dir=folder, prefix=f".{FOLDER}.partial-") as place:
+        made = Path(place) / FOLDER
+        write(made)
+        record = read_record(folder, what="replay")
+        old = {name for name in ours_in(folder) if name.startswith(f"{FOLDER}/")}
+        if (folder / FOLDER).is_symlink():  # a user's own folder in its place
+            put_aside([folder / FOLDER])
+        else:
+            remove_files(folder, old)
+        (folder / FOLDER).mkdir(exist_ok=True)
+        files = [name for name in record.get("files", ()) if not name.startswith(f"{FOLDER}/")]
+        for path in sorted(made.iterdir()):
+            put_aside([folder / FOLDER / path.name])
+            shutil.move(path, folder / FOLDER / path.name)
+            files.append(f"{FOLDER}/{path.name}")
+    write_record(folder / "run.json", record | {"files": sorted(files)})
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is repeated."""
+
+    repeats: int = 1  # how often each, with a phase of its own; the first of them is the replay itself
+    rates: tuple[float, ...] = ()  # of clocks that run
+    sizes: tuple[int, ...] = ()  # numbers of first jobs; of all jobs in any case
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A replay of a report."""
+
+    rate: float  # of its clock; 0: exact
+    repeat: int
+    jobs: int
+    elapsed_s: float  # what it took
+    makespan_ns: int | None  # max end − min start; None if it has ended with an error, or no job ran
+    failure: str = ""  # why it is no good: its error, or how late it was; empty if it is
+    side: Side | None = None  # of an exact one
+
+
+def attempts(
+    scenario: ReadyScenario,
+    choice: SlurmChoice,
+    plan: Plan,
+    folder: Path,
+    *,
+    first: Attempt,
+    known_jobs: Array,
+    watch: Watch,
+    tell: Callable[[str], None],
+) -> list[Attempt]:
+    """Run all that is planned but the first, which was run.
+
+    - ``folder``: where each has its files meanwhile.
+    - ``first``: the exact replay of all jobs, repeat 0.
+    - ``known_jobs``: ndarray of int64, all numbers of the log's jobs.
+    - ``tell``: told what is run now.
+
+    Raises TwolevelError if an exact one fails.
+    """
+    jobs = len(scenario.workload)
+    found = [first]
+    for n in (*plan.sizes, jobs):
+        part = scenario if n == jobs else _first_jobs(scenario, n, known_jobs)
+        exact = first if n == jobs else None
+        for repeat in range(plan.repeats if n == jobs else 1):
+            if exact is None or repeat:
+                tell(f"repeat {repeat + 1} of {n} jobs")
+                found.append(_attempt(part, choice, repeat, folder, watch))
+            exact = exact or found[-1]
+        assert exact is not None
+        for rate in plan.rates:
+            for repeat in range(plan.repeats):
+                tell(f"repeat {repeat + 1} of {n} jobs under a clock {rate:g} times as fast as real time")
+                running = replace(choice, rate=rate, settle_s=None)
+                found.append(_judged(_attempt(part, running, repeat, folder, watch), exact))
+    return found
+
+
+def _first_jobs(scenario: ReadyScenario, n: int, known_jobs: Array) -> ReadyScenario:
+    jobs = scenario.workload.take(np.arange(n))
+    return ReadyScenario.of(jobs, scenario.platform, scenario.options, known_jobs=known_jobs)
+
+
+def _attempt(scenario: ReadyScenario, choice: SlurmChoice, repeat: int, folder: Path, watch: Watch) -> Attempt:
+    own = folder / "repeat"
+    own.mkdir()
+    began_s, n = time.monotonic(), len(scenario.workload)
+    try:
+        done = choice.replay(scenario, own, repeat=repeat, keep_tasks=False, watch=watch)
+    except TwolevelError as error:
+        if not choice.rate:
+            raise
+        return Attempt(
+            choice.rate, repeat, n, time.monotonic() - began_s, None, " ".join(on_command_line(error.text).split())
+        )
+    finally:
+        shutil.rmtree(own, ignore_errors=True)
+    side = of_result(SLURM, done.result)
+    return Attempt(choice.rate, repeat, n, time.monotonic() - began_s, side.makespan_ns, side=side)
+
+
+def _judged(one: Attempt, exact: Attempt) -> Attempt:
+    if one.makespan_ns is None or not exact.makespan_ns:
+        return replace(one, side=None)
+    late = one.makespan_ns / exact.makespan_ns - 1
+    return replace(one, side=None, failure=f"{late:.0%} longer than the exact replay" if late > LATE else "")
 
 
 @dataclass(frozen=True)

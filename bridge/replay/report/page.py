@@ -10,9 +10,8 @@ from typing import Any
 
 from als.options import ALS
 from bridge.options.declared import CLEANUP, PHASE, PRIORITIES, RATE, SETTLE, SLURM_CONF, SLURM_SET, SLURM_TOPOLOGY
-from bridge.replay.record import replay_account
 from bridge.replay.report.written import MEASURES, written
-from bridge.replay.run import Replay
+from bridge.replay.run import Replay, replay_account
 from bridge.report.page import Page
 from bridge.report.parts import Facts, Figures, PagePart, Section, file_address
 from bridge.runs.again import command_again, run_options

@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bridge.replay.report.measures import Interval, classes, differences, measures, submissions, submit_interval
-from bridge.replay.report.repeats import LATE, Attempt
-from bridge.replay.report.sides import LOG, Side
+from bridge.replay.report.sides import LOG, Interval, Side, classes, differences, measures, submissions, submit_interval
 from traces.base.time import format_ns
 from traces.base.written_file import write_text
 from traces.figures.replay.makespans import rate_name
 from traces.tables import joined_frames, rows_frame
 
+if TYPE_CHECKING:
+    from bridge.replay.report.asked import Attempt
+
 REPORT = "report.md"
+
+#: A replay whose makespan exceeds that of the exact one by more than this share has not kept up with its clock.
+LATE = 0.1
 
 #: Measures by their name in the tables: what they are called, and how they are written.
 MEASURES = {

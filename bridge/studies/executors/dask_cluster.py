@@ -18,12 +18,10 @@ from typing import Any
 from bridge.held_interrupts import interrupts_held
 from bridge.options.declared import WORKERS
 from bridge.standard_error import say
+from bridge.studies.executors.clusters import checked_workers, local_cluster, slurm_cluster, slurm_settings
 from bridge.studies.executors.dask_library import Cluster, dask_library
-from bridge.studies.executors.dask_tasks import Tasks
+from bridge.studies.executors.dask_tasks import Tasks, Terms, terms_of, unfit
 from bridge.studies.executors.executor import Executor, Prepared, Unit, UnitOutcome, WorkSummary
-from bridge.studies.executors.fitness import Terms, terms_of, unfit
-from bridge.studies.executors.local_cluster import checked_workers, local_cluster
-from bridge.studies.executors.slurm_cluster import slurm_cluster, slurm_settings
 from bridge.studies.study import Study
 from traces.base.errors import InputError, PeerError, one_of, shown
 

@@ -19,7 +19,7 @@ class PlatformFault(ValueError):
 def build(engine: Any, network: dict[str, Any] | None, speed: list[float], flop: float) -> tuple[list[Any], list[Any]]:
     """The platform of a job.
 
-    - ``network``: as ``bridge.adapters.simgrid.networks`` describes it.
+    - ``network``: as ``bridge.adapters.simgrid.peer`` describes it.
     - ``flop``: what SimGrid is told for 1 GFLOP.
 
     Returns:

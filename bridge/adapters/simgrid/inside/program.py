@@ -6,12 +6,10 @@ import os
 from collections.abc import Callable
 from typing import Final
 
+from .graphs import PlannedPart, RoundsPart
 from .loops import LoopPart, SerialPart
-from .planned import PlannedPart
 from .platform import PlatformFault
-from .rounds import RoundsPart
-from .talk import hear, put
-from .world import SimulatedPart, World
+from .world import SimulatedPart, World, hear, put
 
 KINDS: Final[dict[str, Callable[[World, int, int, int], SimulatedPart]]] = {
     "serial": SerialPart,

@@ -1,15 +1,40 @@
-"""One job in SimGrid: its cores as hosts, its clock, what happened to its tasks, and how it is stopped at an instant."""
+"""One job in SimGrid: its cores as hosts, its clock, the course of its tasks, how it is stopped; the pipe to the adapter.
+
+On the pipe a message is a line of JSON, in turns: who asks waits for the answer."""
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 from collections import deque
 from typing import Any, Protocol
 
 import simgrid
 
 from .platform import build
-from .talk import put, say
+
+
+def hear() -> Any:
+    """The next line from the adapter; the process ends quietly where there is none, as the adapter is gone."""
+    line = sys.stdin.readline()
+    if not line:
+        sys.exit(0)
+    return json.loads(line)
+
+
+def put(*said: Any) -> None:
+    """Say something that needs no answer."""
+    sys.stdout.write(json.dumps(said, separators=(",", ":")))
+    sys.stdout.write("\n")
+    sys.stdout.flush()
+
+
+def say(*said: Any) -> Any:
+    """Say something, and hear the answer."""
+    put(*said)
+    return hear()
+
 
 #: Work is in GFLOP, and SimGrid's in flops.
 FLOP = 1e9

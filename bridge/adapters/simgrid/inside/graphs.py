@@ -1,13 +1,125 @@
-"""Graphs whose tasks a technique hands out as they are released, in rounds: ``PROTOCOL.md``, section 7."""
+"""Graphs as SimGrid's actors compute them: data between hosts, tasks in rounds (``PROTOCOL.md``, section 7) or planned."""
 
 from __future__ import annotations
 
 import heapq
+from typing import Any, NamedTuple
 
-from .data import GraphData
-from .desk import Desk, LastChunk, moments
-from .talk import put, say
-from .world import World
+import simgrid
+
+from .loops import Desk, LastChunk, moments
+from .world import World, put, say
+
+
+class Sending(NamedTuple):
+    """Data under way."""
+
+    source: int  # tasks counted within the part
+    target: int
+    bytes: float
+    sent_ns: int
+    comm: Any  # a SimGrid communication; None within a host
+    due_s: float  # when they arrive, within a host
+
+
+class GraphData:
+    """A part that is a graph: its tasks and edges, and where its tasks are computed.
+
+    - ``first``, ``tasks``: its tasks in the job.
+    - ``producers``, ``consumers``: list of list of (task, bytes), of each task, by number.
+    - ``at``: the core that computes a task, -1 as long as it is not known.
+    """
+
+    def __init__(self, world: World, number: int, first: int, tasks: int) -> None:
+        self.world, self.number, self.first, self.tasks = world, number, first, tasks
+        self.producers: list[list[tuple[int, float]]] = [[] for _ in range(tasks)]
+        self.consumers: list[list[tuple[int, float]]] = [[] for _ in range(tasks)]
+        for source, target, n_bytes in world.job["parts"][number]["edges"]:
+            self.consumers[source].append((target, n_bytes))
+            self.producers[target].append((source, n_bytes))
+        self.at = [-1] * tasks
+        self._inbound: list[list[Sending]] = [[] for _ in range(tasks)]
+
+    def send(self, source: int, target: int, n_bytes: float) -> None:
+        """Send what a task has produced to the core of another one, if it is another core and there is a network."""
+        world, network = self.world, self.world.job["network"]
+        here, there = self.at[source], self.at[target]
+        if network is None or here == there or n_bytes == 0.0:
+            return
+        now_s, comm = world.engine.clock, None
+        if world.hosts[here] is world.hosts[there]:
+            memory = network["memory"]
+            now_s += n_bytes / memory if memory else 0.0
+        else:
+            comm = simgrid.Comm.sendto_init(world.hosts[here], world.hosts[there])
+            comm.set_payload_size(round(n_bytes))  # SimGrid counts whole bytes
+            comm.start()
+        self._inbound[target].append(Sending(source, target, n_bytes, world.now_ns(), comm, now_s))
+
+    def wait_for_data(self, task: int) -> None:
+        """Wait, in the actor that is to compute a task, until its data have arrived."""
+        world = self.world
+        for sending in self._inbound[task]:
+            if sending.comm is None:
+                simgrid.this_actor.sleep_until(max(sending.due_s, world.engine.clock))
+                arrived_ns = round(sending.due_s * 1e9)
+            else:
+                sending.comm.wait()
+                arrived_ns = round(sending.comm.finish_time * 1e9)
+            pair = self.first + sending.source, self.first + sending.target
+            world.transfers.append((*pair, sending.bytes, sending.sent_ns, max(sending.sent_ns, arrived_ns)))
+        self._inbound[task].clear()
+
+
+class PlannedPart(GraphData):
+    """A part that is planned as it begins, at the speeds that the cores have then."""
+
+    def __init__(self, world: World, number: int, first: int, tasks: int) -> None:
+        super().__init__(world, number, first, tasks)
+        self._sequences: list[list[int]] | None = None
+        self._produced = [simgrid.Semaphore(0) for _ in range(tasks)]
+        self._ended = [False] * len(world.speed)
+        self._ready_ns = [0] * tasks  # when the last producer of a task had ended
+
+    def core(self, c: int) -> None:
+        """What core ``c`` does, in its actor: the tasks of its sequence, each as soon as it can."""
+        world = self.world
+        if self._sequences is None:
+            self._sequences = say("plan", self.number, world.now_ns())
+            for core, sequence in enumerate(self._sequences):
+                for task in sequence:
+                    self.at[task] = core
+            begin_ns = world.now_ns()
+            self._ready_ns = [begin_ns] * self.tasks
+        for task in self._sequences[c]:
+            free_ns = world.now_ns()
+            for _ in self.producers[task]:
+                self._produced[task].acquire()
+            ready_ns = max(free_ns, self._ready_ns[task])
+            self.wait_for_data(task)
+            if world.job["network"] is not None:
+                world.wait_ns += world.now_ns() - ready_ns
+            chunk, world.chunks = world.chunks, world.chunks + 1
+            world.compute(c, self.first + task, chunk)
+            for target, n_bytes in self.consumers[task]:
+                self.send(task, target, n_bytes)
+                self._ready_ns[target] = max(self._ready_ns[target], world.now_ns())
+                self._produced[target].release()
+        self._ended[c] = True
+
+    def idles(self, c: int) -> bool:
+        """Whether its sequence has ended."""
+        return self._ended[c]
+
+    def number_chunks(self) -> None:
+        """Each task is a chunk: they are numbered as they have begun, at one instant by their cores."""
+        world = self.world
+        tasks = [task for task in range(self.first, self.first + self.tasks) if world.chunk[task] >= 0]
+        numbers = sorted(world.chunk[task] for task in tasks)
+        tasks.sort(key=lambda task: (world.start_ns[task], world.core[task], world.chunk[task]))
+        for task, number in zip(tasks, numbers, strict=True):
+            world.chunk[task] = number
+
 
 # What a core does.
 ASKS = 0

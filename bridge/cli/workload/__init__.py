@@ -1,1 +1,0 @@
-"""The commands ``twolevel workload``."""
