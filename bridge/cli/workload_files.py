@@ -10,7 +10,6 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
-from traces.base.options import SEED
 
 from bls.analysis.likeness import distributions, likeness, likeness_table
 from bls.machine.platform import MAX_CORES, HostGroup, Platform
@@ -27,6 +26,7 @@ from bridge.runs.job_names import ids_of
 from bridge.scenarios.machine import given_platform, platform_for
 from bridge.standard_error import say, text_table
 from traces.base.errors import InputError, one_of, parse_real, parse_whole, shown
+from traces.base.options import SEED
 from traces.base.time import parse_duration_ns
 from traces.compiled import Array
 from traces.intervals import parse_intervals
