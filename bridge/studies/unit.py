@@ -105,7 +105,7 @@ def _wanted(result: Result, names: tuple[str, ...] | None) -> dict[str, Any]:
 
 def _replay(unit: Unit, scenario: ReadyScenario, choice: SlurmChoice) -> tuple[dict[str, Any], float]:
     # Slurm decides, at a phase of the seed's.
-    from bridge.replay.record import write_replay  # which other studies need not load
+    from bridge.replay.run import write_replay  # which other studies need not load
 
     keep_tasks = scenario.technique is not None and ("tasks" in unit.keep or "trace" in unit.keep)
     seed = unit.options.seed
