@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 
 from als.engine.state import GRAPH, ApplicationState, Phases
-from traces.compiled import Array, caller, types
-from traces.hooks import Hooks
+from traces.compiled import Array, Hooks, caller, types
 from traces.kernels.signatures import StateKind
 
 #: ``hook(state, t, speed)``, of which each takes what it needs; ``t`` is an instant or a core.

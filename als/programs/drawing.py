@@ -11,8 +11,7 @@ from als.lengths.draw import NO_ROOM, draw_loop
 from als.streams import GRAPH_WORK, GRAPHS, TASK_LENGTHS, fill_round_keys, start_stream
 from traces.algorithms.copying import copy_first
 from traces.base.time import duration_ns
-from traces.compiled import caller, compiled
-from traces.hooks import Hooks
+from traces.compiled import Hooks, caller, compiled
 from traces.kernels.signatures import Floats, Ints
 from traces.kernels.state import State
 

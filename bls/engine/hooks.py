@@ -7,8 +7,7 @@ features only (``bls.engine.feature``): where nobody subscribes, an event costs 
 from __future__ import annotations
 
 from bls.engine.state import BatchState
-from traces.compiled import caller, compiled, types
-from traces.hooks import Hooks
+from traces.compiled import Hooks, caller, compiled, types
 from traces.kernels.signatures import StateKind
 
 HOOK = types.int64(StateKind(BatchState), types.int64, types.int64, types.int64, types.int64)

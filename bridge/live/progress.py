@@ -15,7 +15,7 @@ from bridge.live.file import FINISHING, SIMULATING, STARTING, Live, LiveFile, Lo
 from bridge.live.sampler import Sampler
 from traces.base.time import NS_PER_S, format_ns
 from traces.base.written_file import of_system
-from traces.kernels.progress import working_s
+from traces.kernels.units import working_s
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar

@@ -39,7 +39,7 @@ from traces.base.errors import InputError, at
 from traces.base.options import check
 from traces.base.process import free_memory_bytes, give_back_memory
 from traces.compiled import Array
-from traces.kernels.progress import working_s
+from traces.kernels.units import working_s
 from traces.ledger import JobRecords, Ledger, PassRecords
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from bridge.scenarios.ready import ReadyScenario
 from bridge.watches import Pace
 from traces.base.process import give_back_memory
 from traces.compiled import Array
-from traces.kernels.progress import working_s
+from traces.kernels.units import working_s
 from traces.ledger import JobRecords, Ledger, MachineShape
 from traces.tables import (
     BEGIN,

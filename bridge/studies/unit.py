@@ -27,7 +27,7 @@ from bridge.scenarios.scenario import Scenario
 from bridge.studies.executors.executor import Prepared, Unit, UnitOutcome
 from traces.base.errors import RAISED_BY_PLUGINS, TwolevelError, one_of
 from traces.base.written_file import is_full_disk
-from traces.kernels.progress import spent_s, working_s
+from traces.kernels.units import spent_s, working_s
 
 if TYPE_CHECKING:
     from bridge.replay.chosen import SlurmChoice

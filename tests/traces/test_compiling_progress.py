@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from traces.kernels import progress
-from traces.kernels.progress import Compiling
+from traces.kernels import units
+from traces.kernels.units import Compiling
 
 
 class Clock:
@@ -64,18 +64,18 @@ def test_a_bar_on_a_terminal_that_goes() -> None:
 
 
 def test_why_nothing_is_kept_is_said_once(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "_SAID", set())
-    progress.not_kept("for a test")
-    progress.not_kept("for another")
+    monkeypatch.setattr(units, "_SAID", set())
+    units.not_kept("for a test")
+    units.not_kept("for another")
     assert capsys.readouterr().err == "kernels are compiled again in every run: for a test\n"
 
 
 def test_what_was_waited_is_never_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=clock))
-    spent_s, working_s = progress.spent_s(), progress.working_s()
-    with progress.compiling({"one": 1}):
+    monkeypatch.setattr(units, "time", SimpleNamespace(monotonic=clock))
+    spent_s, working_s = units.spent_s(), units.working_s()
+    with units.compiling({"one": 1}):
         clock.now_s += 7
-    assert progress.spent_s() - spent_s == pytest.approx(7)
+    assert units.spent_s() - spent_s == pytest.approx(7)
     clock.now_s += 1
-    assert progress.working_s() - working_s == pytest.approx(1)
+    assert units.working_s() - working_s == pytest.approx(1)
