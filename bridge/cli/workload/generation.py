@@ -90,7 +90,7 @@ def generated(wanted: GenerationRequest, form: str | None = None) -> tuple[Workl
 
 
 def write_requests(made: Workload, path: Path, force: bool) -> Path:
-    """Write what jobs ask for on each node as a file of requests (``bls.constraints.request_file``).
+    """Write what jobs ask for on each node as a file of requests (``bls.constraints.resource_requests``).
 
     Raises
     ------

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bls.workloads.calendar import Calendar
+from bls.workloads.header import Calendar
 from bridge.couplings import Watch
 from bridge.options.declared import BESIDE, PHASE, RATE, RATES, REPEATS, REPORT, REPORT_ONLY, SIZES
 from bridge.replay.chosen import SlurmChoice

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bls.workloads import format_of
 from bls.workloads.header import FACT
-from bls.workloads.readers.sacct_words import sacct_words
+from bls.workloads.readers.sacct_dump import sacct_words
 from bls.workloads.workload import Workload
 from traces.base.compressed import without_ending
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bls.constraints.resource_requests import Requests
-from bls.machine.resource_amounts import MEMORY
-from bls.workloads.distinct import distinct
+from bls.machine.platform import MEMORY
+from bls.workloads.columns import distinct
 from bls.workloads.workload import Workload
 from bridge.options.declared import PRIORITIES
 from bridge.replay.configuration import Configuration, partition_names, slurm_partition
