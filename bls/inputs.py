@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from traces.base.options import check
 
 from bls import options as o
 from bls.allocators import Allocator
@@ -28,7 +29,6 @@ from bls.power.plan import sleep_passages, sleep_settings
 from bls.scheduler_options import Rules
 from bls.workloads.columns import distinct
 from bls.workloads.workload import Workload
-from traces.base.conflicts import check
 from traces.base.errors import InputError, shown
 from traces.base.time import MAX_NS
 from traces.compiled import Array, own

@@ -11,6 +11,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from traces.base.options import SEED
+from traces.base.process import INTERRUPTS, called_by_kernels
 
 from bls.allocators import Allocator, placing
 from bls.constraints.job_constraints import JobConstraints, outage_columns
@@ -50,8 +52,6 @@ from traces.base.errors import (
     raised_text,
     shown,
 )
-from traces.base.interrupts import INTERRUPTS, called_by_kernels
-from traces.base.shared_options import SEED
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array, CFunction, as_value, function_table
 

@@ -31,8 +31,7 @@ from bls.options import ESTIMATES, SELECT
 from bls.workloads.header import Calendar, header_facts, names_in
 from bls.workloads.selection import busiest_window, heaviest_window
 from bls.workloads.workload import Workload
-from traces.base.errors import InputError
-from traces.base.mentions import in_python, spelled
+from traces.base.errors import InputError, in_python, spelled
 from traces.base.time import NS_PER_S, format_ns
 from traces.compiled import Array
 

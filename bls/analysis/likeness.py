@@ -29,8 +29,7 @@ import numpy as np
 
 from bls.workloads.header import Calendar, header_facts
 from bls.workloads.workload import Workload
-from traces.base.errors import InputError
-from traces.base.ranges import parse_real
+from traces.base.errors import InputError, parse_real
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
 

@@ -33,9 +33,8 @@ from bls.workloads.job_words import JobWords
 from bls.workloads.workload import Workload
 from traces.base.columns import Columns
 from traces.base.errors import InputError, one_of, shown
-from traces.base.given_file import read_text
+from traces.base.given_file import check_keys, list_of_tables, parse_toml, read_text
 from traces.base.time import format_ns, given_instant_ns
-from traces.base.toml import check_keys, list_of_tables, parse_toml
 from traces.compiled import Array
 from traces.intervals import OPEN, intervals_text, parse_intervals
 

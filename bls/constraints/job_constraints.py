@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from traces.base.options import SEED
 
 from bls.constraints.advance_reservations import Windows, load_windows
 from bls.constraints.dependencies import Dependencies, dependencies
@@ -22,7 +23,6 @@ from bls.workloads.columns import rejects_text
 from bls.workloads.selection import check_preset
 from bls.workloads.workload import TOO_WIDE, Workload
 from traces.base.errors import InputError, PluginError, shown
-from traces.base.shared_options import SEED
 from traces.base.time import MAX_NS
 from traces.compiled import Array
 

@@ -23,8 +23,7 @@ from bls.machine.platform import Platform
 from bls.options import MALLEABLE
 from bls.workloads.workload import Workload
 from traces.base.columns import Columns
-from traces.base.errors import InputError, shown
-from traces.base.ranges import parse_real
+from traces.base.errors import InputError, parse_real, shown
 from traces.compiled import Array
 
 #: Names the stream that malleable jobs are drawn from.

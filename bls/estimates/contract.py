@@ -21,8 +21,7 @@ import numpy as np
 
 from bls.workloads.columns import distinct
 from bls.workloads.workload import Workload
-from traces.base.errors import PluginError, blamed_on, one_of
-from traces.base.ranges import whole
+from traces.base.errors import PluginError, blamed_on, one_of, whole
 from traces.base.time import MAX_NS, NS_PER_S
 from traces.compiled import Array
 

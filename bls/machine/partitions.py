@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from traces.base.columns import Columns, read_only
-from traces.base.errors import InputError, one_of, shown
-from traces.base.ranges import whole
+from traces.base.errors import InputError, one_of, shown, whole
 from traces.base.time import MAX_NS, NS_PER_S
 from traces.compiled import Array
 from traces.intervals import intervals_text, parse_intervals

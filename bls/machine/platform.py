@@ -12,20 +12,17 @@ from functools import cached_property
 from typing import Any, Final, TypeVar, cast
 
 import numpy as np
+from traces.base.options import LINK_BANDWIDTH, LINK_LATENCY, MEMORY_BANDWIDTH
 
 from bls.machine.host_power import HostPower
 from bls.machine.partitions import Partition, Switch, SwitchColumns, printable_name, topology
 from bls.machine.platform_files import PROCESSOR_GFLOPS, parse_accasim, platform_text
 from bls.options import HOST_CORES, HOST_GFLOPS, HOSTS, TOPOLOGY
-from traces.base.columns import read_only
-from traces.base.errors import InputError, one_of, shown
-from traces.base.given_file import read_text
-from traces.base.naming import split_parameters
-from traces.base.notebook import html_table
-from traces.base.ranges import real, whole
-from traces.base.shared_options import LINK_BANDWIDTH, LINK_LATENCY, MEMORY_BANDWIDTH
+from traces.base.columns import html_table, read_only
+from traces.base.errors import InputError, one_of, real, shown, whole
+from traces.base.given_file import check_keys, list_of_tables, parse_toml, read_text
+from traces.base.plugins import split_parameters
 from traces.base.time import given_duration_ns
-from traces.base.toml import check_keys, list_of_tables, parse_toml
 from traces.compiled import Array
 from traces.intervals import parse_intervals
 from traces.ledger import MachineShape

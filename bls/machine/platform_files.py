@@ -25,11 +25,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from traces.base.errors import InputError, one_of, shown, shown_name
-from traces.base.naming import split_parameters
-from traces.base.parsing import parse_json
-from traces.base.ranges import real, whole
-from traces.base.shared_options import CORE_GFLOPS
+from traces.base.options import CORE_GFLOPS
+
+from traces.base.errors import InputError, one_of, real, shown, shown_name, whole
+from traces.base.given_file import parse_json
+from traces.base.plugins import split_parameters
 
 if TYPE_CHECKING:
     from bls.machine.platform import Platform

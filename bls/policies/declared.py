@@ -22,13 +22,14 @@ from dataclasses import dataclass, is_dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
 
+from traces.base.options import check
+
 from bls.conflicts import POLICY
 from bls.options import BACKFILL, COORDINATION, RESIZE
 from bls.policies.contract import DIRECTIONS, AnyPolicy, BatchPolicy, DecidingPolicy, directs, may_direct
 from bls.policies.reject import Reject
 from bls.scheduler_options import Rules
 from bls.seen.notes import EXACT, NOTED
-from traces.base.conflicts import check
 from traces.base.errors import PluginError, blamed_on, shown
 
 _TYPES = ", ".join(one.__name__ for one in NOTED)

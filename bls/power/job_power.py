@@ -29,8 +29,7 @@ from bls.options import ALLOWED, JOB_POWER
 from bls.power.table import MOST_MW, PowerTable
 from bls.workloads.workload import Workload
 from traces.base.columns import Columns
-from traces.base.errors import InputError, one_of, shown
-from traces.base.ranges import real
+from traces.base.errors import InputError, one_of, real, shown
 from traces.base.scale import WHOLE
 from traces.compiled import Array
 

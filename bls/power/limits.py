@@ -29,9 +29,8 @@ from bls.machine.partitions import partition_table
 from bls.machine.platform import Platform
 from bls.power.table import PowerTable
 from traces.base.columns import Columns
-from traces.base.errors import InputError, one_of, shown
+from traces.base.errors import InputError, one_of, real, shown, whole
 from traces.base.given_file import read_csv
-from traces.base.ranges import real, whole
 from traces.base.time import MAX_NS, parse_instant_ns
 from traces.compiled import Array
 from traces.intervals import intervals_text, parse_intervals

@@ -11,13 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
+from traces.base.options import check, holds, recorded
+
 from bls import options as o
 from bls.conflicts import POWER
 from bls.engine.codes import SlowOrder
-from traces.base.conflicts import check
-from traces.base.declaration import holds, recorded
-from traces.base.errors import InputError, at, one_of, shown
-from traces.base.ranges import real, whole
+from traces.base.errors import InputError, at, one_of, real, shown, whole
 
 #: What is done under a limit.
 FALLBACKS: Final = ("none", "hold", "submit", "dvfs", "stop:idle", "stop:off")

@@ -22,9 +22,8 @@ from bls.workloads.readers.gwf import read_gwf
 from bls.workloads.readers.sacct import read_sacct
 from bls.workloads.readers.swf import read_swf
 from bls.workloads.workload import OTHER_FORMAT, Workload
-from traces.base.compressed import without_ending
 from traces.base.errors import InputError, PluginError, blamed_on, shown
-from traces.base.given_file import GivenFile
+from traces.base.given_file import GivenFile, without_ending
 from traces.base.plugins import entry_points, resolve
 
 __all__ = [

@@ -16,13 +16,12 @@ from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 import numpy as np
+from traces.base.options import CORE_GFLOPS
 
 from bls.machine.platform import MAX_CORES, HostGroup, Platform
 from bls.workloads.columns import BEGIN
 from bls.workloads.workload import Workload
-from traces.base.errors import shown
-from traces.base.printable import unescaped
-from traces.base.shared_options import CORE_GFLOPS
+from traces.base.errors import shown, unescaped
 from traces.base.time import MAX_NS, NS_PER_S
 from traces.compiled import Array
 

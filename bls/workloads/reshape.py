@@ -19,9 +19,8 @@ from bls.workloads.header import log_name, moved_header
 from bls.workloads.merge import merge
 from bls.workloads.selection import running_and_queued, select
 from bls.workloads.workload import Workload
-from traces.base.errors import InputError
-from traces.base.ranges import real
-from traces.base.ranges import whole as whole_number
+from traces.base.errors import InputError, real
+from traces.base.errors import whole as whole_number
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
 

@@ -32,10 +32,8 @@ from bls.workloads.columns import (
     taken_rows,
 )
 from bls.workloads.plain_jobs import job_row, numbered, with_one_preceding
-from traces.base.columns import read_only
-from traces.base.errors import InputError, one_of
-from traces.base.mentions import in_python, spelled
-from traces.base.notebook import html_table
+from traces.base.columns import html_table, read_only
+from traces.base.errors import InputError, in_python, one_of, spelled
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
 

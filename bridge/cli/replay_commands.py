@@ -6,6 +6,8 @@ import shutil
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
+from traces.base.options import SEED, values
+
 # Everything else is imported by the command that needs it, so that --help is quick.
 from als import options as a
 from als.options import ALS
@@ -37,8 +39,6 @@ from bridge.options.declared import TASKS_TABLE as TASKS
 from bridge.scenarios.application import RECORDED
 from bridge.scenarios.scenario import Scenario
 from bridge.standard_error import lined_up, say
-from traces.base.declaration import values
-from traces.base.shared_options import SEED
 
 if TYPE_CHECKING:
     from bls.machine.platform import Platform
@@ -114,9 +114,8 @@ def replay_command(
     from bridge.live.progress import Progress
     from bridge.replay.chosen import given_choice, replay_options
     from bridge.replay.installed import installed_slurm
-    from bridge.replay.record import replay_rows, write_replay
-    from bridge.replay.report.asked import given_plan
-    from bridge.replay.report.finished import FOLDER, finished, put_report
+    from bridge.replay.report.asked import FOLDER, finished, given_plan, put_report
+    from bridge.replay.run import replay_rows, write_replay
     from bridge.runs.directory import check_target, fresh_directory, named_folder
     from bridge.runs.kernels import prepare_run
     from bridge.runs.tracing import further_traces

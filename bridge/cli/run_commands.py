@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from traces.base.options import values
 
 from als.options import ALS
 from bls.options import DECISIONS, FAIR_START, OBSERVE, STREAM
@@ -31,7 +32,6 @@ from bridge.options.tracing import TraceOptions
 from bridge.options.values import QuickCommand, QuickGroup
 from bridge.scenarios.scenario import Scenario
 from bridge.standard_error import lined_up, put, say
-from traces.base.declaration import values
 
 if TYPE_CHECKING:
     from bridge.runs.tracing import TraceRequest
@@ -300,6 +300,8 @@ def run_command(
     config: Annotated[str | None, CONFIG] = None,
 ) -> None:
     """Simulate a workload; write the table of jobs, the record of the run and its trace."""
+    from traces.base.options import check
+
     from bridge.couplings import check_execution
     from bridge.runs.directory import check_target, named_folder
     from bridge.runs.kernels import prepare_run
@@ -309,7 +311,6 @@ def run_command(
     from bridge.scenarios.conflicts import TYPED
     from bridge.scenarios.machine import given_platform
     from bridge.schedulers import decided
-    from traces.base.conflicts import check
     from traces.base.errors import InputError
 
     target = named_folder(out)

@@ -8,6 +8,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from traces.base.options import Option, plain, values
+
 from als.options import ALS
 from bls.options import (
     ALLOCATOR,
@@ -51,9 +53,7 @@ from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Scenario
 from bridge.scenarios.time_limits import time_limit_words
 from bridge.standard_error import lined_up, say
-from traces.base.declaration import plain, values
 from traces.base.errors import InputError
-from traces.base.option import Option
 
 #: Options of a scenario that need all jobs at once, or jobs that are not in the order of their submits.
 _WHOLE: tuple[Option[Any], ...] = (

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
+from traces.base.options import CORE_GFLOPS
+
 from bls.machine.partitions import Partition, Switch
 from bls.machine.platform import MEMORY, HostGroup, Platform
 from bls.options import PLATFORM
@@ -16,9 +18,8 @@ from bridge.options.declared import SLURM_CONF, SLURM_SET
 from bridge.replay.host_names import compressed, is_plain
 from bridge.replay.keys import BY_CORES, BY_HOSTS, DEFAULTS, LINES, OWN, TOP, known, line_of
 from bridge.replay.nodes import node_address
-from bridge.replay.trace.switch_file import NamedSwitch, given_switches, read_switches, switches_of, switches_text
+from bridge.replay.switch_file import NamedSwitch, given_switches, read_switches, switches_of, switches_text
 from traces.base.errors import InputError, shown
-from traces.base.shared_options import CORE_GFLOPS
 from traces.base.time import NS_PER_S
 from traces.intervals import parse_intervals
 

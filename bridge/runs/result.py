@@ -23,8 +23,8 @@ from bridge.options.declared import TRACE_DETAIL, TRACE_FORMATS
 from bridge.runs.tracing import technique_labels
 from bridge.scenarios.ready import ReadyScenario
 from traces import ledger_tables, tables
+from traces.base.columns import html_table
 from traces.base.errors import InputError
-from traces.base.notebook import html_table
 from traces.base.time import format_ns
 from traces.compiled import Array
 from traces.holdings import holdings

@@ -34,11 +34,9 @@ from als.programs.text import program_of
 from als.streams import APPLICATIONS, fill_round_keys, fill_words, uniform_from_word
 from bls.machine.partitions import printable_name
 from bls.workloads.workload import Workload
-from traces.base.errors import InputError, shown
-from traces.base.given_file import read_text
-from traces.base.ranges import real
+from traces.base.errors import InputError, real, shown
+from traces.base.given_file import check_keys, parse_toml, read_text
 from traces.base.scale import WHOLE
-from traces.base.toml import check_keys, parse_toml
 from traces.compiled import Array, compiled, own
 from traces.intervals import intervals_text, parse_intervals
 from traces.kernels.signatures import Floats, Ints

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
+from traces.base.options import check
 
 from als import options as a
 from als.core_speeds import CoreSpeeds, core_speeds
@@ -37,7 +38,6 @@ from bridge.scenarios.application import NO_NETWORK as NO_NAME
 from bridge.scenarios.application import RECORDED
 from bridge.scenarios.conflicts import SCENARIO
 from bridge.scenarios.scenario import Scenario
-from traces.base.conflicts import check
 from traces.base.errors import InputError, PluginError, shown
 from traces.base.plugins import resolve
 from traces.compiled import Array

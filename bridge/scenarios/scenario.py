@@ -10,6 +10,8 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from traces.base.options import SEED, built, by_keyword, holds, part, places, recorded, with_values
+
 from als.options import APPLICATIONS
 from bls import options as b
 from bls.batch import Batch
@@ -19,9 +21,7 @@ from bls.scheduler_options import Rules
 from bridge.options.declared import WORKLOAD
 from bridge.options.execution import Execution
 from bridge.scenarios.application import RECORDED, Application
-from traces.base.declaration import built, by_keyword, holds, part, places, recorded, with_values
 from traces.base.errors import InputError, at, shown
-from traces.base.shared_options import SEED
 
 if TYPE_CHECKING:
     from bls.machine.platform import Platform

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bridge.replay.switch_file import given_switches, read_switches, switches_of, switches_text
 from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
@@ -29,6 +30,7 @@ from bls.machine.platform import HostGroup, Platform
 from bls.workloads import read_workload
 from bls.workloads.readers.sacct_dump import sacct_words
 from bls.workloads.workload import Workload
+from bridge.replay.agenda import NodeStates
 from bridge.replay.book import FreeCores, ReplayedRows
 from bridge.replay.clock import NEVER, Clock
 from bridge.replay.configuration import Configuration, of_machine, partition_names, settings
@@ -47,9 +49,7 @@ from bridge.replay.messages import (
 from bridge.replay.run import ReplayOptions, check_taken, complaints
 from bridge.replay.site import of_site
 from bridge.replay.trace.log_words import log_words
-from bridge.replay.trace.node_states import NodeStates
 from bridge.replay.trace.submissions import FIRST_USER, Submissions, submissions
-from bridge.replay.trace.switch_file import given_switches, read_switches, switches_of, switches_text
 from bridge.scenarios.ready import ReadyScenario
 from traces.base.errors import InputError, PeerError
 from traces.lifecycle import Ending

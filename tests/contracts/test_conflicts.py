@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from traces.base.options import Conflict, check
 
 import bridge
 from bls import BatchSimulator, ConstraintOptions, HostGroup, Platform, Rules, Workload, allocator, policy
@@ -19,7 +20,6 @@ from bridge.scenarios.conflicts import TYPED
 from bridge.spelling import on_command_line
 from tools import conflicts
 from traces import InputError
-from traces.base.conflicts import Conflict, check
 
 POWER = HostPower(50, [(1, 100), (0.5, 70)], shutdown=("5s", 1), boot=("5s", 1))
 MACHINE = Platform(

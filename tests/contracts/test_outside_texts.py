@@ -58,7 +58,7 @@ from bridge.studies.journal import JOURNAL, Journal
 from bridge.studies.run_study import run_study
 from bridge.studies.study_record import RECORD, read_study_record
 from traces.base.errors import InputError, TwolevelError, shown
-from traces.base.parsing import parse_json, parsing
+from traces.base.given_file import parse_json, parsing
 
 pytestmark = pytest.mark.whole
 

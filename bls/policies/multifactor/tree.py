@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bls.machine.partitions import printable_name
-from traces.base.errors import InputError, one_of, shown
-from traces.base.ranges import whole
+from traces.base.errors import InputError, one_of, shown, whole
 from traces.compiled import Array
 
 #: The account that every tree has, and that is in no file.

@@ -28,8 +28,7 @@ from bls.machine.platform import MAX_CORES
 from bls.options import JOBS
 from bls.workloads.generators.made import JobSizes, made_workload, stream
 from bls.workloads.workload import Workload
-from traces.base.errors import InputError
-from traces.base.ranges import real, whole
+from traces.base.errors import InputError, real, whole
 from traces.base.time import MAX_NS, NS_PER_S
 from traces.compiled import Array
 

@@ -11,8 +11,7 @@ from bls.machine.platform_files import PROCESSOR_GFLOPS
 from bls.options import NODES_FACTOR, SPEED_FACTOR
 from bls.workloads.header import named_size
 from bls.workloads.workload import Workload
-from traces.base.errors import InputError, one_of, shown
-from traces.base.ranges import real, whole
+from traces.base.errors import InputError, one_of, real, shown, whole
 from traces.base.time import MAX_NS
 
 #: What a job's request per node may be limited in.

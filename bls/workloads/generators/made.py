@@ -14,11 +14,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from traces.base.options import SEED
 
 from bls.workloads.workload import Workload
-from traces.base.errors import InputError
-from traces.base.ranges import real
-from traces.base.shared_options import SEED
+from traces.base.errors import InputError, real
 from traces.compiled import Array
 
 

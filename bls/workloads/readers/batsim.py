@@ -45,8 +45,7 @@ from typing import Any
 from bls.workloads.readers.lines import JobRows, Names, exact_ns
 from bls.workloads.workload import MALFORMED, NO_PROCESSORS, NO_RUN_TIME, Workload
 from traces.base.errors import InputError, shown
-from traces.base.given_file import GivenFile
-from traces.base.parsing import parse_json
+from traces.base.given_file import GivenFile, parse_json
 from traces.base.time import MAX_NS
 
 UNKNOWN_PROFILE = "unknown profile"

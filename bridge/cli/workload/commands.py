@@ -31,7 +31,7 @@ _NUMBERS = "as 3 5-9, or unknown"
 
 
 def _save(workload: Any, target: Path, force: bool) -> None:
-    from bridge.cli.workload.files import save
+    from bridge.cli.workload_files import save
 
     save(workload, target, force, say)
     put(target)
@@ -61,7 +61,7 @@ def info_command(
     from bls.analysis.description import as_text, describe
     from bls.workloads.reshape import cut
     from bls.workloads.selection import fit
-    from bridge.cli.workload.files import machine_of_log, read, rejects_lines
+    from bridge.cli.workload_files import machine_of_log, read, rejects_lines
     from bridge.runs.directory import check_file
     from bridge.scenarios.log_words import log_words
     from bridge.scenarios.machine import given_platform, platform_for
@@ -109,7 +109,7 @@ def cut_command(
 ) -> None:
     """Write a part of a workload as SWF, or the whole, to have it in that format; a window's start is its time 0."""
     from bls.workloads.reshape import cut
-    from bridge.cli.workload.files import checked_output, read
+    from bridge.cli.workload_files import checked_output, read
 
     target = checked_output(output, force)
     log = read(workload, reader, cancelled=cancelled)
@@ -138,7 +138,7 @@ def merge_command(
     """Write the jobs of several workloads as one SWF file; users, queues … are the same where the logs name them alike."""
     from bls.workloads.merge import numbers_of
     from bls.workloads.reshape import merge
-    from bridge.cli.workload.files import checked_output, read
+    from bridge.cli.workload_files import checked_output, read
 
     target = checked_output(output, force)
     numbers_of(numbers)  # before long logs are read
@@ -171,7 +171,7 @@ def scale_command(
 ) -> None:
     """Write the same jobs, denser, faster or wider, as SWF. Factors are 0.001 to 1000; recorded waits are dropped."""
     from bls.workloads.reshape import scale
-    from bridge.cli.workload.files import checked_output, read
+    from bridge.cli.workload_files import checked_output, read
 
     target = checked_output(output, force)
     changed = scale(read(workload, reader, cancelled=cancelled), load=load, speed=speed, cores=cores)
@@ -202,7 +202,7 @@ def filter_command(
 ) -> None:
     """Write those jobs of a workload that pass every test as SWF; their times stay."""
     from bls.workloads.reshape import filter_jobs
-    from bridge.cli.workload.files import STATUSES, bounds, checked_output, numbers, read
+    from bridge.cli.workload_files import STATUSES, bounds, checked_output, numbers, read
 
     target = checked_output(output, force)
     widths, spans = bounds(cores, "--cores"), bounds(run, "--run", durations=True)
@@ -241,7 +241,7 @@ def export_command(
     force: _ReplaceOption = False,
 ) -> None:
     """Write the jobs of a finished run, with the waits and run times that they had, as SWF or as Batsim's jobs.csv."""
-    from bridge.cli.workload.files import EXPORTS, checked_output, export_result, read
+    from bridge.cli.workload_files import EXPORTS, checked_output, export_result, read
     from traces.base.errors import one_of
 
     if form not in EXPORTS:
@@ -271,8 +271,15 @@ def generate_command(
     force: _ReplaceOption = False,
 ) -> None:
     """Write a workload that is made, like another one or by a model, as SWF; print how far it is from the other."""
-    from bridge.cli.workload.files import checked_output, save
-    from bridge.cli.workload.generation import check_wanted, draw, generated, likeness_text, write_requests
+    from bridge.cli.workload_files import (
+        check_wanted,
+        checked_output,
+        draw,
+        generated,
+        likeness_text,
+        save,
+        write_requests,
+    )
     from bridge.runs.directory import check_file
     from traces.base.errors import InputError
 

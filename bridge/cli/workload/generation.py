@@ -7,19 +7,19 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
+from traces.base.options import SEED
+
 from bls.analysis.likeness import distributions, likeness, likeness_table
 from bls.machine.platform import Platform
 from bls.options import JOBS, METHOD
 from bls.workloads.generators import LIMITS, Gpus, generate_like, generate_lublin
 from bls.workloads.workload import Workload
-from bridge.cli.workload.files import read
+from bridge.cli.workload_files import read
 from bridge.options.generation import GenerationRequest
 from bridge.runs.directory import check_file, fresh_file
 from bridge.scenarios.machine import given_platform, platform_for
 from bridge.standard_error import text_table
-from traces.base.errors import InputError, one_of, shown
-from traces.base.ranges import parse_real, parse_whole
-from traces.base.shared_options import SEED
+from traces.base.errors import InputError, one_of, parse_real, parse_whole, shown
 
 #: The published models, by name.
 MODELS = ("lublin",)

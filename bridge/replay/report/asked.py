@@ -9,21 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from traces.base.options import Option
+
 from bls.workloads.header import Calendar
 from bridge.couplings import Watch
 from bridge.options.declared import BESIDE, PHASE, RATE, RATES, REPEATS, REPORT, REPORT_ONLY, SIZES
 from bridge.replay.chosen import SlurmChoice
-from bridge.replay.report.finished import Finished
-from bridge.replay.report.measures import median_side
-from bridge.replay.report.repeats import Attempt, Plan, attempts
-from bridge.replay.report.sides import SLURM, Side, engines, of_result, parse_beside, recorded
+from bridge.replay.report.asked import Attempt, Finished, Plan, attempts
+from bridge.replay.report.sides import SLURM, Side, engines, median_side, of_result, parse_beside, recorded
 from bridge.replay.report.written import SlurmReport, write_report
 from bridge.replay.run import Replay
 from bridge.runs.simulation import run
 from bridge.scenarios.ready import ReadyScenario
-from traces.base.errors import InputError, shown
-from traces.base.option import Option
-from traces.base.ranges import parse_real
+from traces.base.errors import InputError, parse_real, shown
 from traces.compiled import Array
 
 

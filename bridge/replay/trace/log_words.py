@@ -11,7 +11,7 @@ from bls.workloads import format_of
 from bls.workloads.header import FACT
 from bls.workloads.readers.sacct_dump import sacct_words
 from bls.workloads.workload import Workload
-from traces.base.compressed import without_ending
+from traces.base.given_file import without_ending
 
 
 @dataclass(frozen=True)

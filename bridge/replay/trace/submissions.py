@@ -16,7 +16,7 @@ from bridge.options.declared import PRIORITIES
 from bridge.replay.configuration import Configuration, partition_names, slurm_partition
 from bridge.replay.host_names import expanded
 from bridge.replay.keys import BY_CORES
-from bridge.replay.trace.log_words import LogWords
+from bridge.replay.submissions import LogWords
 from bridge.scenarios.ready import ReadyScenario
 from traces.base.errors import InputError
 from traces.base.time import NS_PER_S

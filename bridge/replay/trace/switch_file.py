@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from bls.machine.partitions import Switch, topology
 from bridge.replay.host_names import compressed, expanded, is_plain
 from traces.base.errors import InputError, shown
-from traces.base.given_file import read_text
-from traces.base.toml import check_keys, list_of_tables, parse_toml
+from traces.base.given_file import check_keys, list_of_tables, parse_toml, read_text
 from traces.intervals import parse_intervals
 
 _WORD = re.compile(r"([A-Za-z]\w*)\s*=\s*(\S*)")

@@ -43,8 +43,7 @@ from bridge.studies.input.run_options import BATCH_OPTION, OF_ENGINE, OF_SLURM, 
 from bridge.studies.replicates import REPLICATION, Replicates, given_replicates
 from bridge.studies.study import MOST_RUNS, Cell, ComparedOption, Study, WorkloadSource, every_combination, seeds_of
 from traces.base.errors import InputError, one_of, shown, shown_name
-from traces.base.given_file import read_text
-from traces.base.toml import parse_toml
+from traces.base.given_file import parse_toml, read_text
 
 #: What is compared where the file does not say.
 COMPARED = ("makespan_ns", "mean_wait_ns", "mean_bounded_slowdown")
