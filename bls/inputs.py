@@ -12,8 +12,7 @@ from bls import options as o
 from bls.allocators import Allocator
 from bls.allocators.contract import PlacementRequest
 from bls.conflicts import RUN
-from bls.constraints.job_constraints import JobConstraints, masks, outage_columns
-from bls.constraints.unaware import check_aware, check_signals
+from bls.constraints.job_constraints import JobConstraints, check_aware, check_signals, masks, outage_columns
 from bls.engine import state as b
 from bls.engine.initial_state import RunColumns
 from bls.estimates import CORRECTIONS_NS, HistoryEstimator, Promised, estimator, groups, planned_ns
@@ -25,9 +24,9 @@ from bls.policies.contract import directs
 from bls.policies.declared import Chosen, may_not_fit
 from bls.policies.fcfs import Fcfs
 from bls.policies.reject import Reject
-from bls.power.sleep_rules import sleep_passages, sleep_settings
+from bls.power.plan import sleep_passages, sleep_settings
 from bls.scheduler_options import Rules
-from bls.workloads.distinct import distinct
+from bls.workloads.columns import distinct
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, shown
 from traces.base.options import check

@@ -32,7 +32,7 @@ from bls.options import MAX_ATTEMPTS, ON_FAILURE, SLACK
 from bls.policies import AnyPolicy, DecidingPolicy, KnownJobs, Scoring, ScoringPolicy, scoring, unscored
 from bls.policies.contract import FollowingPolicy, OtherProgram, by_prediction, no_account, no_decision, no_score
 from bls.policies.declared import PASS_COLUMNS, check_rules, columns_declared, policy_totals
-from bls.power.core_power import core_mw, idle_mw
+from bls.power.table import core_mw, idle_mw
 from bls.running_jobs import RunningJobs
 from bls.scheduler_options import Rules
 from bls.seen.answers import AnswerError, put_answer

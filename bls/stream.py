@@ -15,9 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from bls.constraints.job_constraints import JobConstraints
+from bls.constraints.job_constraints import JobConstraints, partitions_of
 from bls.constraints.outages import Outages
-from bls.constraints.partition_assignment import partitions_of
 from bls.constraints.resource_requests import ASKS_TOO_MUCH, never_fits, requests
 from bls.engine import state as b
 from bls.engine.carried import carry_over
@@ -30,8 +29,7 @@ from bls.policies import AnyPolicy, DecidingPolicy, ScorePolicy
 from bls.policies.contract import FollowingPolicy, OtherProgram, directs, no_account
 from bls.scheduler_options import Rules
 from bls.simulator import BatchSimulator
-from bls.workloads.columns import COLUMNS, OPTIONAL
-from bls.workloads.rejected import rejects_text
+from bls.workloads.columns import COLUMNS, OPTIONAL, rejects_text
 from bls.workloads.selection import fit
 from bls.workloads.workload import REASONS, TOO_WIDE, Workload
 from traces.base.errors import InputError, PluginError

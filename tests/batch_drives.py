@@ -24,9 +24,8 @@ from bls.constraints.resource_requests import Requests
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from bls.estimates import HistoryEstimator
-from bls.machine.partitions import Partition
+from bls.machine.partitions import Partition, Switch
 from bls.machine.platform import HostGroup, Platform
-from bls.machine.switches import Switch
 from bls.policies import POLICIES
 from bls.scheduler_options import Rules
 from bls.simulator import BatchSimulator

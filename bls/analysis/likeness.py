@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from bls.workloads.calendar import Calendar, header_facts
+from bls.workloads.header import Calendar, header_facts
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, parse_real
 from traces.base.time import NS_PER_S

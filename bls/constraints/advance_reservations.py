@@ -28,8 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bls.machine.partitions import interval_columns
-from bls.machine.switches import printable_name
+from bls.machine.partitions import interval_columns, printable_name
 from bls.workloads.job_words import JobWords
 from bls.workloads.workload import Workload
 from traces.base.columns import Columns

@@ -1,21 +1,90 @@
-"""What constrains the jobs of one run: partitions, what the jobs ask for, who waits for whom, windows and outages."""
+"""The constraints of the jobs of a run: partitions, requests, dependencies, windows, outages, widths."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bls.constraints.advance_reservations import Windows
-from bls.constraints.dependencies import Dependencies
-from bls.constraints.outages import Outages
-from bls.constraints.resource_requests import Requests
-from bls.constraints.widths import Widths
+from bls.constraints.advance_reservations import Windows, load_windows
+from bls.constraints.dependencies import Dependencies, dependencies
+from bls.constraints.options import ConstraintOptions, switch_limit
+from bls.constraints.outages import Outages, outages
+from bls.constraints.resource_requests import Requests, fit_requests, requests
+from bls.constraints.widths import Widths, widths
 from bls.engine.state import NEVER
-from bls.machine.partitions import PartitionTable, partition_table
+from bls.machine.partitions import Partition, PartitionTable, partition_table
 from bls.machine.platform import Platform
+from bls.options import ALLOCATOR, BLS, DEPENDENCIES, FALLBACK, LIMITS, MEMORY, SIGNALS, SWITCHES
+from bls.workloads.columns import rejects_text
+from bls.workloads.selection import check_preset
+from bls.workloads.workload import TOO_WIDE, Workload
+from traces.base.errors import InputError, PluginError, shown
+from traces.base.options import SEED
 from traces.base.time import MAX_NS
 from traces.compiled import Array
+
+if TYPE_CHECKING:
+    from bls.allocators import Allocator
+    from bls.power.signals import Signals
+
+NO_PARTITION = "no partition"
+BEYOND_LIMITS = "beyond its partition's limits"
+
+
+def assign(workload: Workload, platform: Platform) -> tuple[Workload, Array]:
+    """The partition of each job: the first whose numbers have the job's, else the default one.
+
+    - ``workload``: any. What is given back may be given again, and stays the same.
+    - ``platform``: its partitions; where it has none, all jobs belong to partition 0 of :func:`partition_table`
+
+    Returns ``workload``: the jobs that can run in their partition. The others are counted as rejects, each under the
+    first reason that applies: wider than any partition (``TOO_WIDE``), ``NO_PARTITION``, or ``BEYOND_LIMITS``: it asks
+    for fewer or more cores or a longer time than its partition allows or ever has free for it; ``partition``, int64
+    (n,): row of each job's partition in :func:`partition_table`. Raises InputError if no job is left.
+    """
+    column, reasons = partitions_of(workload, platform)
+    rejected = np.any([*reasons.values()], axis=0)
+    if not rejected.any():
+        return workload, column
+    if rejected.all():
+        found = {reason: int(np.count_nonzero(mask)) for reason, mask in reasons.items()}
+        raise InputError(f"{workload.source}: none of {len(workload)} jobs fits its partition: {rejects_text(found)}")
+    return workload.rejecting(reasons), column[~rejected]
+
+
+def partitions_of(workload: Workload, platform: Platform) -> tuple[Array, dict[str, Array]]:
+    """The row of each job's partition, int64 (n,), -1 of none; and who cannot run there: by reason, bool (n,)."""
+    table = partition_table(platform)
+    partitions = platform.partitions or (Partition("all", default=True),)
+    column = np.full(len(workload), -1, np.int64)
+    fallback = -1
+    for row, p in enumerate(partitions):
+        if p.swf_partitions or p.swf_queues:
+            member = column < 0
+            if p.swf_partitions:
+                member &= np.isin(workload.partition, p.swf_partitions)
+            if p.swf_queues:
+                member &= np.isin(workload.queue, p.swf_queues)
+            column[member] = row
+        if p.default:
+            fallback = row
+    column[column < 0] = fallback
+    most = [
+        min(limit for limit in (p.max_cores, p.max_running_cores, p.max_cores_per_user, n_cores) if limit)
+        for p, n_cores in zip(partitions, table.n_cores.tolist(), strict=True)
+    ]
+    least = np.array([p.min_cores or 1 for p in partitions], dtype=np.int64)
+    longest = np.array([p.max_time_ns or MAX_NS for p in partitions], dtype=np.int64)
+    wide = workload.cores > table.n_cores.max()
+    homeless = ~wide & (column < 0)
+    beyond = workload.cores > np.array(most, dtype=np.int64)[column]
+    beyond |= (workload.cores < least[column]) | (workload.estimate_ns > longest[column])
+    beyond &= ~wide & ~homeless
+    return column, {TOO_WIDE: wide, NO_PARTITION: homeless, BEYOND_LIMITS: beyond}
+
 
 _WORD = 32
 
@@ -110,3 +179,159 @@ def outage_columns(outages: Outages | None, windows: Windows | None, n_hosts: in
 
 def _spans(first: Array) -> list[tuple[int, int]]:
     return list(zip(first[:-1].tolist(), first[1:].tolist(), strict=True))
+
+
+#: What a policy may know nothing of, and what is allowed then.
+UNAWARE: Final[Mapping[str, str]] = {
+    "allocator": "first-fit, as the policy places jobs itself",
+    "partitions": "one partition of all hosts, without limits",
+    "windows": "no reservations and no maintenance",
+    "licences": "cores and resources of hosts",
+    "switches": "cores and resources of hosts",
+    "power": f"no {LIMITS}, or {FALLBACK:none}",
+    "dependencies": f"no {DEPENDENCIES}",
+}
+
+#: Those of a partition.
+_LIMITS: Final = (
+    "max_cores", "min_cores", "max_time_ns", "max_running_jobs", "max_running_cores", "max_jobs_per_user",
+    "max_cores_per_user",
+)  # fmt: skip
+
+_LOWEST = ("first-fit", "lowest")
+
+
+def unaware_of(policy: object) -> frozenset[str]:
+    """What a policy knows nothing of. Raises PluginError if its attribute ``unaware_of`` is no collection of names of
+    :data:`UNAWARE`."""
+    said: object = getattr(policy, "unaware_of", ())
+    names = frozenset(said) if isinstance(said, Collection) and not isinstance(said, str) else None
+    if names is None or not names <= UNAWARE.keys():
+        name = getattr(policy, "name", type(policy).__name__)
+        raise PluginError(
+            f"batch policy {name}: unaware_of: {shown(said)}; allowed: a collection of {', '.join(UNAWARE)}"
+        )
+    return names
+
+
+def check_aware(
+    policy: object,
+    workload: Workload,
+    platform: Platform,
+    allocator: Allocator,
+    constraints: JobConstraints,
+    *,
+    limits_power: bool,
+) -> None:
+    """That a run has nothing that its policy knows nothing of. Raises InputError if it has."""
+    unaware = unaware_of(policy)
+    if not unaware:
+        return
+    asked, windows = constraints.requests, constraints.windows
+    found: dict[str, str | None] = {
+        "allocator": None if allocator.name in _LOWEST else f"{ALLOCATOR:{allocator.name}}",
+        "partitions": None if _whole(platform) else "partitions and their limits",
+        "windows": "reservations and maintenance" if windows is not None and len(windows) else None,
+        "licences": None if asked is None else _first(workload, np.asarray(asked.licences.any(axis=1)), "licences"),
+        "switches": None if asked is None else _first(workload, np.asarray(asked.switches > 0), "few switches"),
+        "power": "a limit to power" if limits_power else None,
+        "dependencies": _waits(workload, constraints),
+    }
+    name = getattr(policy, "name", type(policy).__name__)
+    for what, words in found.items():
+        if what in unaware and words is not None:
+            raise InputError(f"{BLS:{name}}: {words}: it knows nothing of that; allowed: {UNAWARE[what]}")
+
+
+def check_signals(policy: object, signals: Signals | None) -> None:
+    """That a run has the signals that its policy says it needs, ``needs_signals``: columns of their file. Raises
+    InputError if it has not."""
+    for needed in getattr(policy, "needs_signals", ()):
+        if signals is None or needed not in signals.values:
+            name, words = (
+                getattr(policy, "name", type(policy).__name__),
+                f"there are no {SIGNALS}" if signals is None else f"{signals.source} has no such column",
+            )
+            raise InputError(f"{BLS:{name}}: it goes by {needed}, and {words}; allowed: {SIGNALS} with that column")
+
+
+def _whole(platform: Platform) -> bool:
+    # Whether there is one partition, of all cores, without limits.
+    table, named = partition_table(platform), platform.partitions
+    if len(table) > 1 or int(table.n_cores[0]) != platform.n_cores:
+        return False
+    return not any(getattr(one, limit) is not None for one in named for limit in _LIMITS)
+
+
+def _waits(workload: Workload, constraints: JobConstraints) -> str | None:
+    known = constraints.dependencies
+    waits = np.zeros(0, bool) if known is None else np.asarray(known.depends_on >= 0)
+    return f"job {workload.job_id[int(np.argmax(waits))]} waits for another" if waits.any() else None
+
+
+def _first(workload: Workload, asks: Array, what: str) -> str | None:
+    return f"job {workload.job_id[int(np.argmax(asks))]} asks for {what}" if asks.any() else None
+
+
+def constrain(
+    workload: Workload,
+    platform: Platform,
+    said: ConstraintOptions,
+    *,
+    seed: int = SEED.default,
+    known_jobs: Array | None = None,
+) -> tuple[Workload, JobConstraints]:
+    """The jobs that can run, and what constrains them.
+
+    Parameters
+    ----------
+    workload : Workload
+        Fitted to the platform and selected.
+    platform : Platform
+        The machine.
+    said : ConstraintOptions
+        What the user says.
+    seed : int
+        Of a model of failures, and of a share of the jobs.
+    known_jobs : ndarray of int64, optional
+        All job numbers that a file of requests may name, as those of the log before a selection.
+
+    Returns
+    -------
+    Workload, JobConstraints
+        The jobs that no partition or host has room for are counted as rejects.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be used, or no job is left.
+    """
+    check_preset(workload, platform.n_cores)
+    workload, partition = assign(workload, platform)
+    limit, asked = 0, None
+    if said.switches is not None:
+        if not platform.switches:
+            raise InputError(f"{SWITCHES}: the platform names no switches; give it [[switches]]")
+        limit, _ = switch_limit(said.switches)
+    if limit or said.memory != MEMORY.default or said.requests is not None:
+        asked = requests(
+            *(workload, platform),
+            memory=said.memory,
+            path=said.requests,
+            known=known_jobs,
+            switches=limit,
+            partition=partition,
+        )
+        if asked.begin_ns is not None:
+            begin_ns = np.where(asked.begin_ns >= 0, asked.begin_ns, workload.begin_ns)
+            workload = workload.take(np.arange(len(workload)), begin_ns=begin_ns)
+        workload, partition, asked = fit_requests(workload, partition, asked, platform)
+    known = np.empty(0, np.int64) if known_jobs is None else known_jobs
+    return workload, JobConstraints(
+        partition=partition if platform.partitions else None,
+        requests=None if asked is None or asked.plain else asked,
+        dependencies=dependencies(workload) if said.dependencies else None,
+        windows=None if said.windows is None else load_windows(said.windows, platform),
+        outages=None if said.failures is None else outages(said.failures, platform, seed=seed),
+        widths=None if said.malleable is None else widths(said.malleable, workload, platform, partition, known, seed),
+    )

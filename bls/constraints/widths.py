@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bls.constraints.request_file import read_request_file
+from bls.constraints.resource_requests import read_request_file
 from bls.machine.partitions import partition_table
 from bls.machine.platform import Platform
 from bls.options import MALLEABLE

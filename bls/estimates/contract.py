@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from bls.workloads.distinct import distinct
+from bls.workloads.columns import distinct
 from bls.workloads.workload import Workload
 from traces.base.errors import PluginError, blamed_on, one_of, whole
 from traces.base.time import MAX_NS, NS_PER_S

@@ -1,23 +1,21 @@
-"""The machine that is simulated: hosts and what they have, network, partitions and switches, as a TOML file gives them."""
+"""The machine that is simulated: hosts and their resources, network, partitions and switches, as a TOML file gives them."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from functools import cached_property
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 
-from bls.machine.accasim_system import PROCESSOR_GFLOPS, parse_accasim
 from bls.machine.host_power import HostPower
-from bls.machine.partitions import Partition
-from bls.machine.platform_toml import platform_text
-from bls.machine.resource_amounts import Amounts, amounts, given_names
-from bls.machine.switches import Switch, SwitchColumns, printable_name, topology
+from bls.machine.partitions import Partition, Switch, SwitchColumns, printable_name, topology
+from bls.machine.platform_files import PROCESSOR_GFLOPS, parse_accasim, platform_text
 from bls.options import HOST_CORES, HOST_GFLOPS, HOSTS, TOPOLOGY
 from traces.base.columns import html_table, read_only
 from traces.base.errors import InputError, one_of, real, shown, whole
@@ -28,6 +26,65 @@ from traces.base.time import given_duration_ns
 from traces.compiled import Array
 from traces.intervals import parse_intervals
 from traces.ledger import MachineShape
+
+#: The most there may be of anything on one host (256 TB of memory), so that a machine's total is an int64.
+MAX_AMOUNT = 2**38
+
+MEMORY = "memory"
+
+#: The names under which memory may be given, and the KB of their unit.
+MEMORY_UNITS_KB = {"memory_gb": 2**20, "memory_mb": 2**10, "memory_kb": 1}
+
+#: (name, amount) pairs in the order of the names.
+Amounts = tuple[tuple[str, int], ...]
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}")
+# What a job's request says beside amounts.
+_TAKEN = ("cores", "job_id", "switches", "unit_cores")
+
+
+def memory_unit(name: str, where: str) -> int:
+    """What one of ``name`` counts as: its KB if it is memory, else 1. Raises InputError if it is ``memory`` without a unit."""
+    if name == MEMORY:
+        raise InputError(f"{where}: memory needs a unit; allowed: {', '.join(MEMORY_UNITS_KB)}")
+    return MEMORY_UNITS_KB.get(name, 1)
+
+
+def amounts(key: str, values: object, *, units: bool = True) -> Amounts:
+    """Checked amounts, in the order of their names; what there is nothing of is left out.
+
+    - ``key``: where they are given, for messages
+    - ``values``: as a user gives them, with memory in a unit; or amounts that this function has made
+    - ``units``: whether memory is among what can be given
+
+    Raises InputError if a name cannot be used or an amount is no whole number from 0 to ``MAX_AMOUNT`` (of KB for memory).
+    """
+    found: dict[str, int] = {}
+    if isinstance(values, tuple) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in values):
+        made = [(str(name), whole(f"{key}.{name}", value, 0, MAX_AMOUNT)) for name, value in values]
+        return tuple(sorted((name, value) for name, value in made if value))
+    if not isinstance(values, Mapping):
+        raise InputError(f"{key}: {shown(values)} is not a table; allowed: names and amounts, as {{ gpu = 4 }}")
+    for name, value in values.items():
+        if not isinstance(name, str) or not _NAME.fullmatch(name) or name in _TAKEN:
+            raise InputError(
+                f"{key}: {shown(name)} is no name of a resource; allowed: up to 40 letters, digits, - and _, "
+                f"not {', '.join(_TAKEN)}"
+            )
+        unit = memory_unit(name, f"{key}.{name}") if units else 1
+        if not units and (name == MEMORY or name in MEMORY_UNITS_KB):
+            raise InputError(f"{key}.{name}: memory is a host's; allowed: in the resources of [[hosts]]")
+        kept = MEMORY if name in MEMORY_UNITS_KB else name
+        if kept in found:
+            raise InputError(f"{key}.{name}: memory is given twice")
+        found[kept] = whole(f"{key}.{name}", value, 0, MAX_AMOUNT // unit) * unit
+    return tuple(sorted((name, value) for name, value in found.items() if value))
+
+
+def given_names(values: Amounts) -> dict[str, int]:
+    """Amounts as a user gives them, memory in KB."""
+    return {"memory_kb" if name == MEMORY else name: value for name, value in values}
+
 
 T = TypeVar("T")
 
@@ -278,7 +335,7 @@ class Platform:
 
 
 def load_platform(path: str | os.PathLike[str], *, processor_gflops: float = PROCESSOR_GFLOPS) -> Platform:
-    """Read a platform from a TOML file, or from one of AccaSim's system files (``bls.machine.accasim_system``).
+    """Read a platform from a TOML file, or from one of AccaSim's system files (``bls.machine.platform_files``).
 
     Parameters
     ----------
@@ -371,3 +428,17 @@ def from_keys(kind: type[T], values: Mapping[str, Any], where: str) -> T:
 
 def _known_keys(kind: type[Any]) -> list[str]:
     return [entry.name for entry in fields(kind)]
+
+
+def demand_response() -> Platform:
+    """151 hosts of 14 cores that draw 66 W idle and 240 W at work: 139.5 kW and 507.4 kW together.
+
+    S. Matsui et al., *Architecture of Job Scheduling Simulator for Demand Response Based Resource Provisioning*, ISGC 2021. It
+    gives neither speeds, which here are 1 GFLOP/s a core, nor the slower state of its cores, here 0.75 of that at 180 W.
+    """
+    power = HostPower(idle_w=66, states=[(1, 240), (0.75, 180)])
+    return Platform((HostGroup(151, 14, 14.0, power=power),), name="demand response")
+
+
+#: By name; ``paper`` is the two-level paper's.
+PUBLISHED: Final[dict[str, Callable[[], Platform]]] = {"paper": Platform, "demand-response": demand_response}

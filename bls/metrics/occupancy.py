@@ -13,7 +13,7 @@ import numpy as np
 from bls.availability.bitset import new_tree, next_number
 from bls.engine.queue import queue_add, queue_remove
 from bls.metrics.schedule import NO_DOWNTIME, Allocations, Downtime, Schedule
-from bls.workloads.distinct import distinct
+from bls.workloads.columns import distinct
 from traces.compiled import Array, compiled, own
 from traces.kernels.signatures import Ints, Ints2
 from traces.kernels.state import State

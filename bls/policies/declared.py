@@ -6,7 +6,7 @@ that decides in a run.
 ``decision_columns``
     What it notes of its decisions (``View.note``): names of columns and their types, of ``bls.seen.notes.NOTED``.
 ``unaware_of``
-    What it knows nothing of, of ``bls.constraints.unaware.UNAWARE``: a run that has it is refused before it begins.
+    What it knows nothing of, of ``bls.constraints.job_constraints.UNAWARE``: a run that has it is refused before it begins.
 ``needs_signals``
     What it goes by that is known over time: columns of the file of ``signals``. A run that has none is refused, too.
 ``totals()``

@@ -60,7 +60,7 @@ class Power:
         ``dvfs``: all running jobs that may be slowed are at one level; ``dvfs:slow=fewest``: they are slowed one by one, in the
         order of one of :data:`SLOW`. ``stop:idle``, ``stop:off``: so many hosts are out of service that the others fit.
     allowed : str, path, or number
-        Which jobs may be slowed (``bls.power.allowed``); a number is a share of them, 0 to 1.
+        Which jobs may be slowed (``bls.power.job_power``); a number is a share of them, 0 to 1.
     stretch_walltime : bool
         Whether what is slowed may run for as much longer than its walltime.
     job_power : path, or mapping of str to sequence, optional
@@ -72,7 +72,7 @@ class Power:
     signals : path, optional
         A CSV file of what energy costs and emits over time (``bls.power.signals``).
     pue : str, optional
-        What the facility draws by what the machine does (``bls.power.cooling``).
+        What the facility draws by what the machine does (``bls.power.signals``).
     sleep_after_ns : int or str, optional
         A host that has idled for this time, in ns or as ``10min``, shuts down, and boots for the next job that is given it;
         None: never.
@@ -116,7 +116,7 @@ class Power:
         o.POWER_OF.check(self.of)
         o.POWER_ESTIMATES.check(self.estimates)
         if self.pue is not None:
-            from bls.power.cooling import parse_pue
+            from bls.power.signals import parse_pue
 
             parse_pue(self.pue)
         whole(str(o.REACTION), self.reaction_ns, 0, MAX_NS)

@@ -17,10 +17,8 @@ from bls.estimates.coverage import check_predicts
 from bls.estimates.history import LAST_TWO
 from bls.machine.partitions import PartitionTable, partition_table
 from bls.machine.platform import Platform
-from bls.power.allowed import allowed_jobs
-from bls.power.domains import Domain, domain_named, domains_of
-from bls.power.job_power import JobPower, PowerClasses, Said, job_power, power_classes
-from bls.power.limits import NO_LIMITS, Limit, Limits, given_limits, read_limits
+from bls.power.job_power import JobPower, PowerClasses, Said, allowed_jobs, job_power, power_classes
+from bls.power.limits import NO_LIMITS, Domain, Limit, Limits, domain_named, domains_of, given_limits, read_limits
 from bls.power.options import SLOW, Power
 from bls.power.signals import Signals, read_signals
 from bls.power.table import PowerTable, power_table
@@ -366,3 +364,17 @@ def _steps(limits: Limits, full: int) -> tuple[Array, Array]:
 
 def _never(until_ns: Array) -> Array:
     return np.where(until_ns >= MAX_NS, b.NEVER, until_ns)
+
+
+def sleep_settings(plan: PowerPlan) -> dict[str, int]:
+    """Those of the engine (``bls.engine.settings``)."""
+    after = plan.options.sleep_after_ns
+    assert after is not None
+    late = int((plan.table.shutdown_ns + plan.table.boot_ns).max())
+    return {"sleeps": 1, "sleep_after_ns": after, "keep_awake": plan.options.keep_awake, "max_boot_wait_ns": late}
+
+
+def sleep_passages(table: PowerTable) -> Array:
+    """How long each host takes to shut down, and to boot: int64 (2, H)."""
+    found: Array = np.repeat(np.stack([table.shutdown_ns, table.boot_ns]), table.n_hosts, axis=1)
+    return found

@@ -23,18 +23,13 @@ from bls.power.accounting import (
     drawn_by_jobs,
     step_series,
 )
-from bls.power.cooling import facility, parse_pue
-from bls.power.domain_series import domain_series, every_instant
-from bls.power.domains import Domain
-from bls.power.excesses import Excess, excesses_of
-from bls.power.host_accounts import HostEnergies, HostIntervals, host_energies
+from bls.power.host_accounts import HostEnergies, HostIntervals, break_even_ns, host_energies, sleep_totals
 from bls.power.job_power import JobPower, PowerClasses, power_classes
-from bls.power.limits import Limits, joined
+from bls.power.limits import Domain, Limits, joined
 from bls.power.metric_names import FACILITY_METRICS, PREDICTION_METRICS, SIGNAL_METRICS, SLEEP_METRICS
+from bls.power.over_time import Excess, domain_series, every_instant, excesses_of, slowed_over_time
 from bls.power.plan import PowerPlan
-from bls.power.signals import Spending, spent
-from bls.power.sleep import break_even_ns, sleep_totals
-from bls.power.slowed_jobs import slowed_over_time
+from bls.power.signals import Spending, facility, parse_pue, spent
 from bls.power.table import PowerTable
 from bls.power.words import summary_of
 from traces.base.scale import WHOLE

@@ -1,11 +1,11 @@
-"""What every host of a machine draws, in columns."""
+"""The power of every host of a machine, in columns; and of a core, as policies know it when a job is submitted."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from traces.base.columns import Columns
 from traces.base.errors import InputError
 from traces.base.scale import WHOLE
 from traces.compiled import Array
+
+if TYPE_CHECKING:
+    from bls.power.plan import PowerPlan
 
 #: The most that all hosts may draw together: twice as much is an int64, and so is its energy in MJ over all time that there is.
 MOST_MW: Final = 2**60
@@ -154,3 +157,36 @@ def _check_most(platform: Platform, powers: Sequence[HostPower], option: str) ->
         raise InputError(
             f"{option}: the platform's hosts draw up to {total / 1000:.4g} W; allowed: {MOST_MW / 1000:.4g} W"
         )
+
+
+def core_mw(platform: Platform, n_jobs: int, plan: PowerPlan | None) -> Array:
+    """The mean over all cores of the machine of what one draws at full speed for each job: int64 (n,), mW, rounded half up; -1
+    where the platform does not say it.
+
+    It is the job's own, unless the scheduler is to think that jobs draw what the platform says, or to find out what they do.
+    """
+    cores = [group.count * group.cores for group in platform.hosts]
+    active = [None if group.power is None else group.power.states_mw[0][1] for group in platform.hosts]
+    known = [mw for mw in active if mw is not None]
+    if len(known) < len(active) or sum(n * mw for n, mw in zip(cores, known, strict=True)) > MOST_MW:
+        return np.full(n_jobs, -1, np.int64)
+    if plan is None or plan.classes is None or plan.predicts:
+        return np.full(n_jobs, _mean(cores, known), np.int64)
+    of_class = [_mean(cores, row) for row in plan.classes.active_mw[:, 0].tolist()]
+    found: Array = np.array(of_class, np.int64)[plan.classes.kind]
+    return found
+
+
+def idle_mw(platform: Platform) -> int:
+    """The mean over all cores of the machine of what one draws that no job holds, mW, rounded half up; 0 where the platform
+    does not say it of all."""
+    if any(group.power is None for group in platform.hosts):
+        return 0
+    cores = [group.count * group.cores for group in platform.hosts]
+    idle = [milliwatts("idle_w", group.power.idle_w) for group in platform.hosts if group.power is not None]
+    return _mean(cores, idle)
+
+
+def _mean(cores: list[int], mw: list[int]) -> int:
+    total, n = sum(count * each for count, each in zip(cores, mw, strict=True)), sum(cores)
+    return (2 * total + n) // (2 * n)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bls.power.domains import limits_of
-from bls.power.excesses import REASONS
-from bls.power.sleep import break_even_ns
+from bls.power.host_accounts import break_even_ns
+from bls.power.limits import limits_of
+from bls.power.over_time import REASONS
 from traces.base.time import format_ns
 
 if TYPE_CHECKING:

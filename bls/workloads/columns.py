@@ -1,13 +1,13 @@
-"""The columns of a workload: what they are called, what stands where a log says nothing, and how they are kept.
+"""The columns of a workload: names, defaults, and how they are kept; and the lines of a log that are no jobs.
 
 A column is a read-only array of int64; one number for all rows is kept as that number only (a broadcast array).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -103,3 +103,63 @@ def kept_names(names: Mapping[int, str], source: str) -> Mapping[int, str]:
         if not isinstance(number, int) or number < 0 or not isinstance(name, str) or not name:
             raise InputError(f"{source}: names: {shown(number)}: {shown(name)}; allowed: a text for a number from 0")
     return MappingProxyType(dict(names))
+
+
+def distinct(values: Array) -> tuple[Array, Array]:
+    """``np.unique(values, return_inverse=True)``; found by counting where the numbers are close together, as users' are.
+    ``values``: int64 (n,). Returns ``numbers``, int64 (k,): ascending; ``place``, int64 (n,): ``numbers[place]`` are the
+    values."""
+    if not len(values):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    lowest, highest = int(values.min()), int(values.max())
+    if highest - lowest > 4 * len(values):
+        numbers, place = np.unique(values, return_inverse=True)
+        return numbers, place
+    above = values - lowest
+    there = np.zeros(highest - lowest + 1, np.int64)
+    there[above] = 1
+    numbers = np.flatnonzero(there) + lowest
+    return numbers, (np.cumsum(there) - 1)[above]
+
+
+#: Lines of each reason that are kept with what is wrong in them.
+KEPT = 10
+
+
+class RejectedLine(NamedTuple):
+    """A line that is no job."""
+
+    reason: str  # under which it is counted
+    line: int  # its number in the file, from 1
+    field: str = ""  # the field, column or key that decided it, as ``field 5``; empty if it is the whole line
+    word: str = ""  # what stands there; empty if it is missing
+    source: str = ""  # the file, where several logs were merged; else empty
+
+    @property
+    def place(self) -> str:
+        """Where it is and what is wrong, as ``line 7: field 5, '4x'``."""
+        of = f"{self.source} " if self.source else ""
+        what = f"{self.field}, {shown(self.word)}" if self.word else self.field and f"{self.field} is missing"
+        return f"{of}line {self.line}" + (f": {what}" if what else "")
+
+
+def first_rejects(rejected: Iterable[RejectedLine]) -> tuple[RejectedLine, ...]:
+    """The first :data:`KEPT` of each reason, by reason in the order of their first appearance."""
+    found: dict[str, list[RejectedLine]] = {}
+    for one in rejected:
+        kept = found.setdefault(one.reason, [])
+        if len(kept) < KEPT:
+            kept.append(one)
+    return tuple(one for kept in found.values() for one in kept)
+
+
+def rejects_text(rejects: Mapping[str, int], rejected: Iterable[RejectedLine] = ()) -> str:
+    """The reasons that occurred, as ``malformed 3 (line 7: field 5, '4x'), no run time 1``, or ``no rejects``. The first line
+    of a reason is named where it is known which field is wrong in what way."""
+    first = {one.reason: one for one in reversed([*rejected]) if one.reason == "malformed"}
+    texts = [
+        f"{reason} {count}" + (f" ({first[reason].place})" if reason in first else "")
+        for reason, count in rejects.items()
+        if count
+    ]
+    return ", ".join(texts) or "no rejects"

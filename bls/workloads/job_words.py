@@ -21,7 +21,7 @@ from typing import Self
 
 import numpy as np
 
-from bls.workloads.readers.sacct_values import job_number
+from bls.workloads.readers.sacct_columns import job_number
 from traces.base.errors import InputError, did_you_mean, shown
 from traces.compiled import Array
 from traces.intervals import OPEN, intervals_text, parse_intervals

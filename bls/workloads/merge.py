@@ -8,11 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from bls.options import ALIGN, NUMBERS
-from bls.workloads.calendar import Calendar
-from bls.workloads.columns import COLUMNS, OPTIONAL
-from bls.workloads.distinct import distinct
-from bls.workloads.header import FACT, TITLES, log_name, merged_header, names_in
-from bls.workloads.rejected import first_rejects
+from bls.workloads.columns import COLUMNS, OPTIONAL, distinct, first_rejects
+from bls.workloads.header import FACT, TITLES, Calendar, log_name, merged_header, names_in
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, one_of, shown
 from traces.base.time import MAX_NS, NS_PER_S

@@ -14,8 +14,7 @@ from operator import mul
 import numpy as np
 
 from bls.options import OVERSIZE, PRESET, SELECT
-from bls.workloads.calendar import Calendar
-from bls.workloads.header import with_start
+from bls.workloads.header import Calendar, with_start
 from bls.workloads.workload import TOO_WIDE, LogWindow, Workload
 from traces.base.errors import InputError, at, shown
 from traces.base.time import MAX_NS, NS_PER_S, format_ns, parse_duration_ns, parse_instant_ns

@@ -18,17 +18,20 @@ from bls.workloads.columns import (
     CANCELLED,
     COLUMNS,
     FAILED,
+    KEPT,
     OPTIONAL,
+    RejectedLine,
     ascends,
     ends,
+    first_rejects,
     further_column,
     kept_column,
     kept_names,
     packed,
+    rejects_text,
     taken_rows,
 )
 from bls.workloads.plain_jobs import job_row, numbered, with_one_preceding
-from bls.workloads.rejected import KEPT, RejectedLine, first_rejects, rejects_text
 from traces.base.columns import html_table, read_only
 from traces.base.errors import InputError, in_python, one_of, spelled
 from traces.base.time import MAX_NS, format_ns
@@ -120,7 +123,7 @@ class Workload:
         What the log calls the numbers of a column: ``user``, ``group``, ``queue``, ``partition``, ``qos`` or a further one.
         Names of queues, partitions and QOS may be in the header instead.
     rejected : tuple of RejectedLine
-        The first lines of each reason (``bls.workloads.rejected``), with what is wrong in them, where the reader says it.
+        The first lines of each reason (``bls.workloads.columns``), with what is wrong in them, where the reader says it.
     remarks : tuple of str
         What a reader has assumed of the file, one line each, for people to read.
     also_preceding : mapping of int to tuple of int
@@ -135,7 +138,7 @@ class Workload:
         The part of the log that was selected; None where it was not selected by time.
     uncounted : ndarray of bool, shape (n,), or None
         Jobs that are simulated, and that no metric counts: those before the measured part of a replication
-        (``bls.workloads.replications``). None: there is no such job.
+        (``bls.workloads.reshape``). None: there is no such job.
 
     An optional or further column that is one number for all rows is kept as that number only (a broadcast array),
     so that millions of jobs need no memory for what their log does not say.

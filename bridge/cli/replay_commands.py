@@ -209,7 +209,7 @@ def _machine(log: Workload, shared: Scenario, chosen: SlurmChoice, *, replayed: 
 
 
 def _say(done: Any, shared: Scenario, slurm: SlurmOptions, *, replayed: bool) -> None:
-    from bls.workloads.rejected import rejects_text
+    from bls.workloads.columns import rejects_text
     from bridge.scenarios.log_words import log_words
     from bridge.scenarios.machine import machine_words
     from bridge.scenarios.time_limits import time_limit_words

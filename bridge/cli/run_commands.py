@@ -191,7 +191,7 @@ def _root(
 
 def _say_jobs(jobs: Any) -> None:
     # Every line of the file is accounted for, and so that nobody overlooks it, said.
-    from bls.workloads.rejected import rejects_text
+    from bls.workloads.columns import rejects_text
 
     rejected = "rejected: " if any(jobs.rejects.values()) else ""
     say(f"workload: {jobs.selected_text}; {jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects, jobs.rejected)}")
@@ -419,7 +419,7 @@ def platform_command(
     ] = None,
 ) -> None:
     """Print a platform as TOML, to start one's own from: the two-level paper's, another paper's, or one that a log names."""
-    from bls.machine.published import PUBLISHED
+    from bls.machine.platform import PUBLISHED
     from bls.workloads import read_workload
     from bridge.scenarios.machine import platform_for
 

@@ -35,10 +35,9 @@ from bls.options import (
     WINDOWS,
 )
 from bls.stream import ArrivingJobs, check_streamed, in_blocks
-from bls.workloads import format_of, read_workload, sample_path
+from bls.workloads import format_of, is_seeded, read_workload, sample_path
+from bls.workloads.columns import rejects_text
 from bls.workloads.readers.swf import swf_blocks
-from bls.workloads.rejected import rejects_text
-from bls.workloads.seeded import is_seeded
 from bridge.live.progress import Progress
 from bridge.options.declared import NO_TRACE, TRACE_FORMATS
 from bridge.runs.directory import fresh_directory, write_record

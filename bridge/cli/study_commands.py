@@ -114,7 +114,7 @@ def _executor(study: Study, workers: int | None, cluster: str | None) -> Callabl
 
 def _say_prepared(preparation: Preparation) -> None:
     # Every line of a file is accounted for, and so that nobody overlooks it, said.
-    from bls.workloads.rejected import rejects_text
+    from bls.workloads.columns import rejects_text
     from bridge.scenarios.balance import balance_words
     from bridge.scenarios.log_words import log_words
     from bridge.scenarios.time_limits import time_limit_words

@@ -58,8 +58,7 @@ def info_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Describe a workload: jobs, rejects, arrivals, widths, run times, estimates, users, load on the platform."""
-    from bls.analysis.description import describe
-    from bls.analysis.description_text import as_text
+    from bls.analysis.description import as_text, describe
     from bls.workloads.reshape import cut
     from bls.workloads.selection import fit
     from bridge.cli.workload_files import machine_of_log, read, rejects_lines

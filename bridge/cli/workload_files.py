@@ -15,10 +15,10 @@ from bls.analysis.likeness import distributions, likeness, likeness_table
 from bls.machine.platform import MAX_CORES, HostGroup, Platform
 from bls.options import JOBS, METHOD
 from bls.workloads import read_workload
+from bls.workloads.columns import rejects_text
 from bls.workloads.generators import LIMITS, Gpus, generate_like, generate_lublin
 from bls.workloads.generators.machines import machine_of
-from bls.workloads.named_machine import named_size
-from bls.workloads.rejected import rejects_text
+from bls.workloads.header import named_size
 from bls.workloads.workload import Workload
 from bridge.options.generation import GenerationRequest
 from bridge.runs.directory import check_file, fresh_file, read_record

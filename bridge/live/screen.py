@@ -16,7 +16,7 @@ from rich.console import Console, Group
 from rich.live import Live as Display
 from rich.text import Text
 
-from bls.machine.resource_amounts import MEMORY
+from bls.machine.platform import MEMORY
 from bridge.live.file import FINISHING, STARTING, Live, Look, Pulse, Resource, Setting
 from traces.base.time import NS_PER_S, format_ns
 

@@ -9,10 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
-from bls.machine.partitions import Partition
-from bls.machine.platform import HostGroup, Platform
-from bls.machine.resource_amounts import MEMORY
-from bls.machine.switches import Switch
+from bls.machine.partitions import Partition, Switch
+from bls.machine.platform import MEMORY, HostGroup, Platform
 from bls.options import PLATFORM
 from bridge.options.declared import SLURM_CONF, SLURM_SET
 from bridge.replay.host_names import compressed, is_plain

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from bls.constraints.resource_requests import Requests
-from bls.machine.resource_amounts import MEMORY
+from bls.machine.platform import MEMORY
 from bls.workloads import format_of
-from bls.workloads.distinct import distinct
+from bls.workloads.columns import distinct
 from bls.workloads.header import FACT
-from bls.workloads.readers.sacct_words import sacct_words
+from bls.workloads.readers.sacct_dump import sacct_words
 from bls.workloads.workload import Workload
 from bridge.options.declared import PRIORITIES
 from bridge.replay.configuration import Configuration, partition_names, slurm_partition

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bls.machine.switches import Switch, topology
+from bls.machine.partitions import Switch, topology
 from bridge.replay.host_names import compressed, expanded, is_plain
 from traces.base.errors import InputError, shown
 from traces.base.given_file import check_keys, list_of_tables, parse_toml, read_text

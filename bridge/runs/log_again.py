@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from bls.workloads import read_workload
-from bls.workloads.calendar import Calendar
+from bls.workloads.header import Calendar
 from bls.workloads.selection import fit, select
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, PluginError

@@ -32,7 +32,7 @@ import numpy as np
 from als.programs.program import Loop, Program
 from als.programs.text import program_of
 from als.streams import APPLICATIONS, fill_round_keys, fill_words, uniform_from_word
-from bls.machine.switches import printable_name
+from bls.machine.partitions import printable_name
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, real, shown
 from traces.base.given_file import check_keys, parse_toml, read_text

@@ -5,10 +5,9 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 
-from bls.machine.platform import Platform, load_platform
-from bls.machine.published import PUBLISHED
+from bls.machine.platform import PUBLISHED, Platform, load_platform
 from bls.options import OVERSIZE, PLATFORM
-from bls.workloads.named_machine import named_machine
+from bls.workloads.header import named_machine
 from bls.workloads.workload import TOO_WIDE, Workload
 from traces.base.errors import InputError
 
@@ -26,7 +25,7 @@ def is_word(platform: object) -> bool:
 
 
 def given_platform(platform: Platform | str | Path | None) -> Platform | None:
-    """A platform from what a user gives: a platform, one of ``bls.machine.published``, as ``paper``, or the path of a file;
+    """A platform from what a user gives: a platform, one of ``bls.machine.platform``, as ``paper``, or the path of a file;
     None where it depends on the log.
 
     Raises
@@ -49,7 +48,7 @@ def platform_for(platform: Platform | str | Path | None, log: Workload, *, repla
     ----------
     platform : Platform, str, Path or None
         What a user gives (:func:`given_platform`); ``log``: the machine that the log names
-        (``bls.workloads.named_machine``). None: the same, if jobs are replayed and it names one; else the two-level paper's.
+        (``bls.workloads.header``). None: the same, if jobs are replayed and it names one; else the two-level paper's.
     log : Workload
     replayed : bool
         Whether all jobs last their recorded run times.

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from bls.options import ALLOWED, FALLBACK, LIMITS, NOTICE, POWER_ESTIMATES, STRETCH_WALLTIME
-from bls.power.allowed import unknown_users
-from bls.power.sleep import sleep_words
+from bls.power.host_accounts import sleep_words
+from bls.power.job_power import unknown_users
 
 if TYPE_CHECKING:
     from bridge.scenarios.ready import ReadyScenario

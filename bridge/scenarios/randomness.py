@@ -13,7 +13,7 @@ from als.techniques.openmp import from_openmp
 from bls.allocators import ALLOCATORS
 from bls.estimates import ESTIMATORS
 from bls.policies import POLICIES
-from bls.workloads.seeded import is_seeded
+from bls.workloads import is_seeded
 from bridge.scenarios.application import RECORDED
 
 

@@ -24,8 +24,7 @@ from als.schedulers import AnyScheduler, scheduler
 from als.techniques import Selection, Technique
 from bls import options as b
 from bls.allocators import ALLOCATORS, Allocator, allocator
-from bls.constraints.constrain import constrain
-from bls.constraints.job_constraints import JobConstraints
+from bls.constraints.job_constraints import JobConstraints, constrain
 from bls.machine.platform import Platform
 from bls.observers import gives_data
 from bls.policies import AnyPolicy, BatchPolicy, DecidingPolicy, Policy, ScoringPolicy, policy

@@ -63,7 +63,7 @@ class Machine:
     ----------
     platform : Platform, str or Path, optional
         A platform, the path of a TOML file, ``paper`` (the two-level paper's 4 hosts × 64 cores), another one of
-        ``bls.machine.published``, as ``demand-response``, or ``log``: the machine that the log names. Default: ``log`` if run
+        ``bls.machine.platform``, as ``demand-response``, or ``log``: the machine that the log names. Default: ``log`` if run
         times are as recorded and the log names a machine; otherwise ``paper``.
     """
 
@@ -178,7 +178,7 @@ class Scenario:
         """
         source = self.workload.source
         if isinstance(source, str | Path):
-            from bls.workloads.seeded import given_workload
+            from bls.workloads import given_workload
 
             return given_workload(source, self.seed, cancelled=self.workload.cancelled)
         if source is None:

@@ -416,7 +416,7 @@ class StudyPlots:
     )
 
     def _drawn(self, name: str, part: str | None, title: str) -> Figure:
-        from bridge.studies.drawing import STUDY_FIGURES, fresh, missing
+
         from traces.base.errors import InputError, one_of
 
         taken: set[str] = set()

@@ -10,8 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from bls.machine.platform import Platform
-from bls.workloads import sample_path
-from bls.workloads.seeded import given_workload, is_seeded
+from bls.workloads import given_workload, is_seeded, sample_path
 from bls.workloads.selection import fit
 from bls.workloads.workload import Workload
 from bridge.options.tracing import TraceOptions

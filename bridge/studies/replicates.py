@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bls.workloads import read_workload
-from bls.workloads.replications import replication, shaken, window_begins
-from bls.workloads.seeded import is_seeded
+from bls.workloads import is_seeded, read_workload
+from bls.workloads.reshape import replication, shaken, window_begins
 from bls.workloads.workload import Workload
 from bridge.scenarios.randomness import draws
 from traces.base.errors import InputError, TwolevelError

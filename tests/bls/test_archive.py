@@ -15,7 +15,7 @@ from bls.analysis.description import describe
 from bls.machine.platform import Platform
 from bls.workloads import read_workload, sample_path
 from bls.workloads.archive import ArchivedLog, catalogue, catalogue_table, find_log, parse_catalogue, thanks
-from bls.workloads.named_machine import named_machine, named_size
+from bls.workloads.header import named_machine, named_size
 from bls.workloads.selection import fit, select
 from traces.base.errors import InputError
 

@@ -13,8 +13,8 @@ from tables import kept, table_rows
 
 import bridge
 from bls.allocators import ALLOCATORS
-from bls.constraints.constrain import constrain
 from bls.constraints.dependencies import dependencies
+from bls.constraints.job_constraints import constrain
 from bls.constraints.options import ConstraintOptions
 from bls.machine.platform import HostGroup, Platform
 from bls.metrics.batch import schedule_metrics

@@ -26,7 +26,6 @@ from bls.analysis.likeness import (
     likeness_table,
 )
 from bls.machine.platform import HostGroup, Platform
-from bls.workloads.calendar import Calendar, header_facts
 from bls.workloads.generators import (
     BATCH,
     INTERACTIVE,
@@ -38,11 +37,11 @@ from bls.workloads.generators import (
     generate_lublin,
     lublin,
 )
-from bls.workloads.generators.arrivals import accasim_arrivals, calendar_arrivals, fitted_weights
+from bls.workloads.generators.arrivals import HalfHours, accasim_arrivals, calendar_arrivals, fitted_weights, slots
 from bls.workloads.generators.lublin import _arrivals_s, _run_s, gamma_cdf
 from bls.workloads.generators.machines import EqualNodes, machine_of
 from bls.workloads.generators.made import stream
-from bls.workloads.generators.slots import HalfHours, slots
+from bls.workloads.header import Calendar, header_facts
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
 from traces.compiled import Array

@@ -15,11 +15,19 @@ from hypothesis import strategies as st
 from tables import table_rows
 
 from bls.analysis.description import describe, header_facts
-from bls.analysis.periods import periods
-from bls.analysis.statistics import ColumnSpread, Members, arrivals, estimates, percentiles, spread, users, work_core_s
+from bls.analysis.statistics import (
+    ColumnSpread,
+    Members,
+    arrivals,
+    estimates,
+    percentiles,
+    periods,
+    spread,
+    users,
+    work_core_s,
+)
 from bls.machine.platform import HostGroup, Platform
-from bls.workloads.calendar import Calendar
-from bls.workloads.header import names_in
+from bls.workloads.header import Calendar, names_in
 from bls.workloads.readers.swf import parse_swf
 from bls.workloads.selection import fit
 from bls.workloads.workload import Workload

@@ -19,13 +19,13 @@ from tables import table_rows
 from bls.workloads import READERS, format_of, read_workload
 from bls.workloads.columns import COLUMNS, OPTIONAL
 from bls.workloads.readers import batsim as batsim_reader
-from bls.workloads.readers import sacct_values
+from bls.workloads.readers import sacct_columns
 from bls.workloads.readers.batsim import read_batsim
 from bls.workloads.readers.gwf import read_gwf
 from bls.workloads.readers.sacct import read_sacct
+from bls.workloads.readers.sacct_columns import limit_ns
+from bls.workloads.readers.sacct_dump import sacct_words
 from bls.workloads.readers.sacct_json import json_jobs
-from bls.workloads.readers.sacct_values import limit_ns
-from bls.workloads.readers.sacct_words import sacct_words
 from bls.workloads.readers.swf import parse_swf
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
@@ -313,7 +313,7 @@ def test_dates_are_read_as_the_log_shows_them(sacct: Read) -> None:
 
 @pytest.mark.parametrize(("function", "arguments", "answer"), table_rows(__file__, "words"))
 def test_words(function: str, arguments: list[Any], answer: int | None) -> None:
-    assert getattr(sacct_values, function)(*arguments) == answer
+    assert getattr(sacct_columns, function)(*arguments) == answer
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ import pytest
 from refusing import refusals
 from tables import kept, table_text
 
+from bls.machine.partitions import Switch, topology
 from bls.machine.platform import TOPOLOGIES, HostGroup, Network, Platform, load_platform, parse_platform
-from bls.machine.switches import Switch, topology
 
 MIXED = table_text(__file__, "mixed")
 

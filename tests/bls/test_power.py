@@ -23,7 +23,7 @@ import bridge
 from bls import ConstraintOptions, HostGroup, Platform, Rules, Workload
 from bls.engine.features.power.slowing import _compare
 from bls.machine.host_power import HostPower
-from bls.power.allowed import allowed_jobs
+from bls.power.job_power import allowed_jobs
 from bls.power.options import SLOW, Power
 from bls.power.plan import PowerPlan
 from bls.simulator import BatchSimulator

@@ -21,10 +21,9 @@ from bls import ConstraintOptions, HostGroup, Platform, Rules, Workload
 from bls.engine.state import BOOTING, OFF, OUT, SHUTTING, UP
 from bls.machine.host_power import HostPower
 from bls.power.accounting import PJ_PER_J, Energy, drawn_by_jobs
-from bls.power.cooling import Pue, parse_pue
 from bls.power.host_accounts import HostIntervals
 from bls.power.options import Power
-from bls.power.signals import read_signals
+from bls.power.signals import Pue, parse_pue, read_signals
 from bls.power.table import MOST_MW, power_table
 from bls.simulator import BatchSimulator
 from traces.base.errors import InputError

@@ -21,8 +21,7 @@ from test_power import S, drawn, simulated
 import bridge
 from bls import ConstraintOptions, HostGroup, Platform, Rules, Workload
 from bls.machine.host_power import HostPower
-from bls.machine.partitions import Partition
-from bls.machine.switches import Switch
+from bls.machine.partitions import Partition, Switch
 from bls.power.limits import Limit, Limits
 from bls.power.options import Power
 from bls.power.plan import PowerPlan

@@ -28,9 +28,9 @@ from bls import (
     policy,
     simulator,
 )
-from bls.constraints.constrain import constrain
+from bls.constraints.job_constraints import constrain
+from bls.machine.partitions import Switch
 from bls.machine.platform import HostGroup
-from bls.machine.switches import Switch
 from bls.policies import AnyPolicy
 from bls.workloads.workload import Workload
 from tools.bench.engines import FcfsByHand

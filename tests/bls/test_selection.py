@@ -15,8 +15,8 @@ from tables import table_rows
 import bridge
 from bls.machine.platform import HostGroup, Platform
 from bls.workloads import read_workload
-from bls.workloads.calendar import Calendar
-from bls.workloads.replications import replication, shaken, window_begins
+from bls.workloads.header import Calendar
+from bls.workloads.reshape import replication, shaken, window_begins
 from bls.workloads.selection import busiest_window, check_preset, fit, heaviest_window, select
 from bls.workloads.workload import TOO_WIDE, Workload
 from traces.base.errors import InputError

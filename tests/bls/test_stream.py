@@ -21,8 +21,7 @@ from tables import table_rows
 
 from bls import ConstraintOptions, allocator
 from bls.allocators import ALLOCATORS
-from bls.constraints.constrain import constrain
-from bls.constraints.job_constraints import JobConstraints
+from bls.constraints.job_constraints import JobConstraints, constrain
 from bls.constraints.outages import Outages
 from bls.engine.state import UNBOUNDED
 from bls.engine.status import BatchStatus

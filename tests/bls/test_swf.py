@@ -24,8 +24,7 @@ from tables import table_rows
 
 from bls.workloads import READERS, read_workload
 from bls.workloads.columns import OPTIONAL
-from bls.workloads.readers import line_blocks
-from bls.workloads.readers.line_blocks import BLOCK_BYTES
+from bls.workloads.readers.lines import BLOCK_BYTES
 from bls.workloads.readers.swf import parse_swf, read_swf, swf_blocks
 from bls.workloads.workload import REASONS, Workload
 from bls.workloads.writers.swf import result_as_workload, unwritten, write_swf
@@ -206,7 +205,7 @@ def test_a_name_that_cannot_be_used_is_the_field_s_number(header: str) -> None:
 
 
 def test_a_file_that_is_one_endless_line_is_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(line_blocks, "LINE_BYTES", 64)
+    monkeypatch.setattr("bls.workloads.readers.lines.LINE_BYTES", 64)
     with pytest.raises(InputError, match="x: a line is longer than 64 bytes; this is no text"):
         parse_swf(b"1" * 65, "x", block_bytes=4)
     assert len(parse_swf(LINE + b"1 " * 20, "x", block_bytes=4)) == 1

@@ -16,7 +16,7 @@ from tables import table_rows
 
 import bridge
 from bls import BatchSimulator, ConstraintOptions, Partition, Platform, SeenJob, View, allocator
-from bls.constraints.constrain import constrain
+from bls.constraints.job_constraints import constrain
 from bls.machine.host_power import HostPower
 from bls.machine.platform import HostGroup
 from bls.power.options import Power

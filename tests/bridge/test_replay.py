@@ -26,9 +26,8 @@ from slurm_here import machine, needs_slurm, replayed
 from tables import table_rows, table_text
 
 from bls.constraints.options import ConstraintOptions
-from bls.machine.partitions import Partition
+from bls.machine.partitions import Partition, Switch
 from bls.machine.platform import HostGroup, Platform
-from bls.machine.switches import Switch
 from bls.scheduler_options import Rules
 from bls.workloads import read_workload
 from bls.workloads.selection import select as selected

@@ -24,11 +24,10 @@ from tables import table_rows
 
 from bls.constraints.job_constraints import JobConstraints
 from bls.constraints.outages import OutageModel, modelled_outages, read_outages
-from bls.machine.partitions import Partition
+from bls.machine.partitions import Partition, Switch
 from bls.machine.platform import HostGroup, Platform
-from bls.machine.switches import Switch
 from bls.workloads import read_workload
-from bls.workloads.readers.sacct_words import sacct_words
+from bls.workloads.readers.sacct_dump import sacct_words
 from bls.workloads.workload import Workload
 from bridge.replay.agenda import NodeStates
 from bridge.replay.book import FreeCores, ReplayedRows

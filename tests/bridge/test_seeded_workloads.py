@@ -11,7 +11,7 @@ from command_line import succeeds, twolevel
 from tables import table_text
 
 import bridge
-from bls.workloads.seeded import given_workload, is_seeded
+from bls.workloads import given_workload, is_seeded
 from bridge.studies.drawing import STUDY_FIGURES, parts_of
 from bridge.studies.executors.local import Here
 from bridge.studies.input.named_files import is_path

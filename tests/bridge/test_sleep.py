@@ -22,8 +22,8 @@ from test_power_runs import hosts_make_the_machine
 import bridge
 from bls import ConstraintOptions, HostGroup, Platform, Rules, Workload
 from bls.machine.host_power import HostPower
+from bls.power.host_accounts import break_even_ns
 from bls.power.options import Power
-from bls.power.sleep import break_even_ns
 from bls.power.table import power_table
 from bls.simulator import BatchSimulator
 from bridge.scenarios.application import Application

@@ -14,11 +14,10 @@ from tables import table_text
 
 import bridge
 from bls import sample_path
-from bls.machine.platform import parse_platform
-from bls.machine.published import PUBLISHED
+from bls.machine.platform import PUBLISHED, parse_platform
 from bls.power.table import power_table
 from bls.workloads import read_workload
-from bls.workloads.named_machine import named_machine
+from bls.workloads.header import named_machine
 from bridge.scenarios.balance import balance_words
 from bridge.scenarios.machine import given_platform
 from bridge.scenarios.scenario import Scenario

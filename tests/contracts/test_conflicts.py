@@ -12,9 +12,9 @@ import pytest
 import bridge
 from bls import BatchSimulator, ConstraintOptions, HostGroup, Platform, Rules, Workload, allocator, policy
 from bls.conflicts import RUN
-from bls.constraints.constrain import constrain
+from bls.constraints.job_constraints import constrain
 from bls.machine.host_power import HostPower
-from bls.machine.switches import Switch
+from bls.machine.partitions import Switch
 from bridge.scenarios.conflicts import TYPED
 from bridge.spelling import on_command_line
 from tools import conflicts

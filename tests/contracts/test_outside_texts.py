@@ -35,7 +35,7 @@ from als.lengths.file import read_lengths
 from als.programs.program import Program
 from bls.constraints.advance_reservations import load_windows
 from bls.constraints.outages import read_outages
-from bls.constraints.request_file import read_request_file
+from bls.constraints.resource_requests import read_request_file
 from bls.machine.platform import HostGroup, Platform, load_platform
 from bls.policies.multifactor.settings import Multifactor
 from bls.power.job_power import job_power

@@ -14,10 +14,9 @@ import bridge
 from bls import Allocator, HostGroup, Platform, Rules, Workload, load_platform, read_workload, sample_path
 from bls.allocators import ALLOCATORS
 from bls.constraints.advance_reservations import load_windows
-from bls.constraints.constrain import constrain
+from bls.constraints.job_constraints import assign, constrain
 from bls.constraints.options import ConstraintOptions
 from bls.constraints.outages import NEVER, outages, read_outages
-from bls.constraints.partition_assignment import assign
 from bls.constraints.resource_requests import requests
 from bls.machine.partitions import Partition
 from bls.machine.platform import parse_platform

@@ -27,10 +27,9 @@ from bls.scheduler_options import Rules
 from bls.stream import ArrivingJobs
 from bls.workloads import read_workload
 from bls.workloads.archive import find_log
-from bls.workloads.calendar import Calendar
 from bls.workloads.columns import OPTIONAL
 from bls.workloads.generators import generate_like
-from bls.workloads.named_machine import named_machine
+from bls.workloads.header import Calendar, named_machine
 from bls.workloads.readers.swf import parse_swf, swf_blocks
 from bls.workloads.reshape import cut, merge
 from bls.workloads.selection import fit, select

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bls.machine.switches import printable_name
+from bls.machine.partitions import printable_name
 from traces.base.errors import InputError, one_of, shown, whole
 from traces.compiled import Array
 

@@ -1,6 +1,6 @@
 """The workload model of Lublin and Feitelson: rigid batch and interactive jobs on a parallel machine.
 
-Sizes are two-stage uniform in their log2 (``bls.workloads.generators.sizes``). The logarithm of a run time in seconds is
+Sizes are two-stage uniform in their log2 (``bls.workloads.generators.made``). The logarithm of a run time in seconds is
 hyper-gamma: of gamma(a1, b1) with the probability p, else of gamma(a2, b2), where p = pa × size + pb, so that
 large jobs run longer. The logarithm of the seconds between two arrivals in the rush hours is gamma(a_arrival × rush,
 b_arrival); these are paid to the half-hours of a day, each of which takes as much as its weight, and the weights are
@@ -26,8 +26,7 @@ import numpy as np
 
 from bls.machine.platform import MAX_CORES
 from bls.options import JOBS
-from bls.workloads.generators.made import made_workload, stream
-from bls.workloads.generators.sizes import JobSizes
+from bls.workloads.generators.made import JobSizes, made_workload, stream
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, real, whole
 from traces.base.time import MAX_NS, NS_PER_S

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from bls.machine.accasim_system import PROCESSOR_GFLOPS
-from bls.machine.platform import MAX_CORES, Platform
-from bls.machine.resource_amounts import MEMORY
+from bls.machine.platform import MAX_CORES, MEMORY, Platform
+from bls.machine.platform_files import PROCESSOR_GFLOPS
 from bls.options import NODES_FACTOR, SPEED_FACTOR
-from bls.workloads.named_machine import named_size
+from bls.workloads.header import named_size
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, one_of, real, shown, whole
 from traces.base.time import MAX_NS

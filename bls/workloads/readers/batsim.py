@@ -42,7 +42,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
-from bls.workloads.readers.job_rows import JobRows, Names, exact_ns
+from bls.workloads.readers.lines import JobRows, Names, exact_ns
 from bls.workloads.workload import MALFORMED, NO_PROCESSORS, NO_RUN_TIME, Workload
 from traces.base.errors import InputError, shown
 from traces.base.given_file import GivenFile, parse_json

@@ -41,7 +41,7 @@ from __future__ import annotations
 
 import os
 
-from bls.workloads.readers.job_rows import JobRows, Names, kilobytes, number, seconds_ns, text_lines, whole
+from bls.workloads.readers.lines import JobRows, Names, kilobytes, number, seconds_ns, text_lines, whole
 from bls.workloads.workload import MALFORMED, NO_PROCESSORS, NO_RUN_TIME, Workload
 from traces.base.given_file import GivenFile
 from traces.base.time import MAX_NS, NS_PER_S

@@ -64,9 +64,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from bls.workloads.readers.job_rows import JobRows, Names, number, seconds_ns, whole
-from bls.workloads.readers.sacct_dump import Dump
-from bls.workloads.readers.sacct_values import (
+from bls.workloads.readers.lines import JobRows, Names, number, seconds_ns, whole
+from bls.workloads.readers.sacct_columns import (
     gres_count,
     is_step,
     is_waiting_tasks,
@@ -78,6 +77,7 @@ from bls.workloads.readers.sacct_values import (
     tres_count,
     tres_memory_kb,
 )
+from bls.workloads.readers.sacct_dump import Dump
 from bls.workloads.workload import MALFORMED, NO_PROCESSORS, NO_RUN_TIME, Workload
 from traces.base.given_file import GivenFile
 from traces.base.time import MAX_NS, NS_PER_S

@@ -1,11 +1,196 @@
-"""The columns of a dump of Slurm's ``sacct``: which there are, and the words of a line by what they are used for."""
+"""The columns of ``sacct``, and the meaning of their words: job numbers, instants, durations, memory, resources."""
 
 from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import lru_cache, wraps
+from typing import Any, TypeVar, cast
 
+from bls.workloads.readers.lines import exact_ns, kilobytes, number, seconds_ns, whole
 from traces.base.errors import InputError, shown
+from traces.base.time import MAX_NS, NS_PER_S
+
+_NUMBER = re.compile(r"([0-9]{1,18})(?:(_|\+)([0-9]{1,18}))?")
+_WAITING_TASKS = re.compile(r"[0-9]+_\[[^]]*\]")
+_STEP = re.compile(r"[0-9]+(?:[_+][0-9]+)?\.\S+")
+_TASKS = 10**10
+_COMPONENTS = 9 * 10**9
+
+_TIMESPAN = re.compile(r"(?:([0-9]{1,9})-)?([0-9]{1,9})(?::([0-9]{1,9}))?(?::([0-9]{1,9}(?:\.[0-9]*)?))?")
+#: Words for no time limit; numbers of 32 bits stand for infinite and for no value.
+NO_LIMIT = frozenset(
+    ("", "UNLIMITED", "PARTITION_LIMIT", "NONE", "UNKNOWN", "INVALID", "-1", "4294967295", "4294967294")
+)
+_NO_TIME = frozenset(("", "Unknown", "None", "0", "N/A", "4294967295", "4294967294"))
+
+_MEMORY = re.compile(r"([0-9]+\.?[0-9]*)([KMGTPE]?)B?([cn]?)", re.IGNORECASE)
+_KB = {"K": 1, "": 2**10, "M": 2**10, "G": 2**20, "T": 2**30, "P": 2**40, "E": 2**50}
+#: "Per core", as a bit of a number of MB: of 32 bits before Slurm 17.02, and of 64 since.
+_PER_CORE_KB = tuple(Decimal(2**bit * 2**10) for bit in (63, 31))
+#: No core has more memory: 2 TB, in KB.
+_MOST_PER_CORE_KB = 2**31
+
+#: Slurm's numbers of resources, where it does not know their names.
+_TRES_NUMBERS = {"cpu": "1", "mem": "2", "node": "4"}
+#: Of words of which a log has few different ones, the results for the latest are kept, if they are not longer than this.
+_MOST_KEPT, _LONGEST_KEPT = 1 << 12, 200
+
+_OfWord = TypeVar("_OfWord", bound=Callable[..., int])
+
+_IN_BRACKETS = re.compile(r"\([^)]*\)")
+
+
+def _kept(of_word: _OfWord) -> _OfWord:
+    kept = lru_cache(_MOST_KEPT)(of_word)
+
+    @wraps(of_word)
+    def found(word: str, *others: Any) -> int:
+        return (kept if len(word) <= _LONGEST_KEPT else of_word)(word, *others)
+
+    return cast(_OfWord, found)
+
+
+def is_step(word: str) -> bool:
+    """Whether a job's number is that of a step, as ``12.batch``."""
+    return _STEP.fullmatch(word) is not None
+
+
+def is_waiting_tasks(word: str) -> bool:
+    """Whether a job's number is that of tasks that wait, as ``12_[3-8]``."""
+    return _WAITING_TASKS.fullmatch(word) is not None
+
+
+def job_number(word: str) -> int | None:
+    """The number of a job, an array's task or a heterogeneous job's component; None if the word is none of them."""
+    match = _NUMBER.fullmatch(word)
+    if match is None:
+        return None
+    job = int(match[1])
+    if match[2] is None:
+        return job if job < _TASKS else None
+    part = int(match[3])
+    if job == 0 or part >= (_COMPONENTS if match[2] == "_" else _TASKS - _COMPONENTS):
+        return None
+    value = job * _TASKS + part + (_COMPONENTS if match[2] == "+" else 0)
+    return value if value <= MAX_NS else None
+
+
+def time_ns(word: str) -> int | None:
+    """An instant since 1970; None where there is none."""
+    if word in _NO_TIME:
+        return None
+    seconds = seconds_ns(word)
+    if seconds is not None:
+        return seconds if seconds >= 0 else None
+    try:
+        date = datetime.fromisoformat(word)
+        since = (date if date.tzinfo else date.replace(tzinfo=UTC)) - datetime(1970, 1, 1, tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return None
+    ns = (since.days * 86_400 + since.seconds) * NS_PER_S + since.microseconds * 1000
+    return ns if 0 <= ns <= MAX_NS else None
+
+
+def timespan_ns(word: str) -> int | None:
+    """A duration as ``[D-]H:M:S`` or ``M:S``, ``D-H`` or ``D-H:M``; None for any other word."""
+    match = _TIMESPAN.fullmatch(word)
+    if match is None:
+        return None
+    days, *parts = match.groups()
+    given = [part for part in parts if part is not None]
+    if days is None:
+        if len(given) < 2:
+            return None
+        given = ["0"] * (3 - len(given)) + given
+    hours, minutes, seconds = [*given, "0", "0"][:3]
+    total = int(days or 0) * 86_400 + int(hours) * 3600 + int(minutes) * 60
+    return exact_ns(total + Decimal(seconds))
+
+
+def limit_ns(raw: str, limit: str) -> int | None:
+    """The time limit of TimelimitRaw (minutes) and Timelimit, 0 where there is none, None where the word is no limit."""
+    raw, limit = raw.upper(), limit.upper()
+    if raw not in NO_LIMIT:
+        minutes = number(raw)
+        return None if minutes is None else exact_ns(minutes * 60)
+    if limit in NO_LIMIT:
+        return 0
+    minutes = number(limit)
+    return timespan_ns(limit) if minutes is None else exact_ns(minutes * 60)
+
+
+@_kept
+def memory_kb(word: str, cores: int, nodes: int | None) -> int:
+    """Memory per core in KB of ``4000Mc`` (per core), ``4000Mn`` (per node) or ``16G`` (of the job); -1 where it is unknown.
+
+    A number without a unit is one of MB. Where the bit that says "per core" was left in the number, it is per core
+    whatever the suffix says; without a suffix, the bit is told by more memory than any core has.
+    """
+    match = _MEMORY.fullmatch(word)
+    if match is None or len(word) > 30:
+        return -1
+    total = Decimal(match[1]) * _KB[match[2].upper()]
+    per = match[3].lower()
+    if per or total / cores > _MOST_PER_CORE_KB:
+        for bit in _PER_CORE_KB:
+            if total >= bit:
+                return kilobytes(total - bit)
+    if per == "c":
+        return kilobytes(total)
+    if per == "n" and (nodes is None or nodes <= 0):
+        return -1
+    return kilobytes(total * (nodes or 1) / cores if per == "n" else total / cores)
+
+
+@_kept
+def tres_memory_kb(words: str, cores: int) -> int:
+    """Memory per core in KB of the job's in words as ``cpu=4,mem=62.50G``; -1 where it is unknown."""
+    return max((memory_kb(word, cores, None) for name, word in _tres(words) if name in ("mem", "2")), default=-1)
+
+
+@_kept
+def tres_count(words: str, resource: str) -> int:
+    """The count of a resource in words as ``cpu=4,mem=16G,gres/gpu:a100=2``; -1 where it is not named. Of a resource with
+    types, the entry without a type is their sum where it is there."""
+    whole_one, typed = -1, -1
+    for name, word in _tres(words):
+        if name == resource or name == _TRES_NUMBERS.get(resource):
+            whole_one = max(whole_one, _count(word))
+        elif name.startswith(f"{resource}:"):
+            typed = max(typed, 0) + max(_count(word), 0)
+    return whole_one if whole_one >= 0 else typed
+
+
+@_kept
+def gres_count(words: str, resource: str) -> int:
+    """The count of a resource in words as ``gpu:2``, ``gpu:a100:2,gpu:v100:1`` or ``7696487:4``; -1 where it is not named.
+
+    Old versions of Slurm write a number in place of the name: its letters are the number's bytes. A name without a count
+    is one of them.
+    """
+    numbered = str(int.from_bytes(resource.encode()[:8], "little"))
+    found = -1
+    for entry in _IN_BRACKETS.sub("", words).split(","):
+        name, *rest = entry.strip().removeprefix("gres:").removeprefix("gres/").replace("=", ":").split(":")
+        if name in (resource, numbered):
+            count = whole(rest[-1]) if rest and rest[-1][:1].isdigit() else 1
+            found = max(found, 0) + max(0, count or 0)
+    return min(found, MAX_NS)
+
+
+def _tres(words: str) -> list[tuple[str, str]]:
+    pairs = (entry.partition("=") for entry in words.split(","))
+    return [(name.strip(), word.strip()) for name, _, word in pairs]
+
+
+def _count(word: str) -> int:
+    found = whole(word)
+    return -1 if found is None else max(-1, found)
+
 
 #: What a word is used for, and the columns it is taken from: the first that the dump has.
 USES = {
@@ -34,7 +219,7 @@ USES = {
     "partition": ("Partition",),
     "qos": ("QOS",),
     "application": ("JobName",),
-    # Kept nowhere: read again for the jobs of which they are asked (``bls.workloads.readers.sacct_words``).
+    # Kept nowhere: read again for the jobs of which they are asked (``bls.workloads.readers.sacct_dump``).
     "least_nodes": ("ReqNodes",),
     "node_list": ("NodeList",),
     "features": ("Constraints",),

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 
-from bls.workloads.readers.job_rows import text_lines
-from bls.workloads.readers.line_blocks import Readable
-from bls.workloads.readers.sacct_columns import USES, DumpColumns, further_columns
+from bls.workloads.readers.lines import Readable, text_lines
+from bls.workloads.readers.sacct_columns import (
+    USES,
+    DumpColumns,
+    further_columns,
+    is_step,
+    is_waiting_tasks,
+    job_number,
+    time_ns,
+)
 from bls.workloads.readers.sacct_json import KEYS, json_jobs
-from bls.workloads.readers.sacct_values import is_step, is_waiting_tasks, job_number, time_ns
+from traces.base.given_file import GivenFile
 
 #: The most lines of one job: Slurm keeps 255 characters of a name, each of which may end a line.
 _MOST_LINES = 256
@@ -132,3 +140,18 @@ class _Ahead:
         got = min(len(self._held), len(buffer))
         buffer[:got], self._held = self._held[:got], self._held[got:]
         return got
+
+
+def sacct_words(path: str | os.PathLike[str], jobs: Mapping[int, int]) -> dict[int, dict[str, str]]:
+    """The words of some lines, by job number and then by their use (``bls.workloads.readers.sacct_columns``). ``jobs``: the
+    number of the line of each job (``Workload.line``) to that of the job; a line of another job is left out. Raises
+    InputError if the file cannot be read, or its first line does not name the columns that are needed."""
+    source = os.fspath(path)
+    found: dict[int, dict[str, str]] = {}
+    with GivenFile(path, "workload file") as file:
+        for line, candidates in Dump(file, source):
+            if line in jobs:
+                for words in candidates:
+                    if job_number(words["job_id"]) == jobs[line]:
+                        found.setdefault(jobs[line], words)
+    return found

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from bls.workloads.readers.line_blocks import BLOCK_BYTES, LINE_BYTES, Readable
+from bls.workloads.readers.lines import BLOCK_BYTES, LINE_BYTES, Readable
 from bls.workloads.readers.sacct_columns import USES
 from traces.base.errors import InputError, shown
 

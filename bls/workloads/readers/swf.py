@@ -78,11 +78,10 @@ from types import MappingProxyType
 
 import numpy as np
 
-from bls.workloads.columns import BEGIN, COLUMNS, NAME_LENGTH
+from bls.workloads.columns import BEGIN, COLUMNS, KEPT, NAME_LENGTH, RejectedLine, first_rejects
 from bls.workloads.header import FACT, NAMED_FIELD, NAMED_JOB, header_start_s, without_job_names
 from bls.workloads.readers.decimals import NONE, blank, count, kilobytes, nanoseconds, number
-from bls.workloads.readers.line_blocks import BLOCK_BYTES, GrowingColumn, Readable, line_blocks
-from bls.workloads.rejected import KEPT, RejectedLine, first_rejects
+from bls.workloads.readers.lines import BLOCK_BYTES, GrowingColumn, Readable, line_blocks
 from bls.workloads.workload import MALFORMED, NO_PROCESSORS, NO_RUN_TIME, Workload, no_valid_job
 from traces.base.errors import InputError, shown
 from traces.base.given_file import GivenFile

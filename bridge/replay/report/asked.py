@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from bls.workloads.calendar import Calendar
+from bls.workloads.header import Calendar
 from bridge.couplings import Watch
 from bridge.options.declared import BESIDE, FORCE, OUT, PHASE, RATE, RATES, REPEATS, REPORT, REPORT_ONLY, SIZES
 from bridge.replay.chosen import SlurmChoice

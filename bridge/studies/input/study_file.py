@@ -37,7 +37,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bls.machine.switches import printable_name
+from bls.machine.partitions import printable_name
 from bridge.studies.input.origins import origins_of
 from bridge.studies.input.run_options import BATCH_OPTION, OF_ENGINE, OF_SLURM, SLURM, Value, checked_value
 from bridge.studies.replicates import REPLICATION, Replicates, given_replicates

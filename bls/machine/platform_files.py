@@ -1,6 +1,6 @@
-"""Reads the system files of AccaSim: groups of hosts, what one of each has, and how many there are, in JSON.
+"""Files of platforms: a platform as a commented TOML text, and the system files of AccaSim.
 
-::
+AccaSim describes groups of hosts, the resources of one host of each, and their numbers, in JSON::
 
     {"system_name": "Seth",
      "groups": {"g0": {"core": 4, "mem": 1048576}},
@@ -22,11 +22,16 @@ systems", Cluster Computing 23, 2020, doi:10.1007/s10586-019-02905-5; the system
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from traces.base.errors import InputError, one_of, real, shown, shown_name, whole
 from traces.base.given_file import parse_json
 from traces.base.options import CORE_GFLOPS
+from traces.base.plugins import split_parameters
+
+if TYPE_CHECKING:
+    from bls.machine.platform import Platform
 
 #: The default speed of a processor, in GFLOP/s: 3 TFLOP/s for 64 cores.
 PROCESSOR_GFLOPS = CORE_GFLOPS.default
@@ -90,3 +95,65 @@ def _processor_cores(equivalence: Any, source: str) -> int:
 def _table(value: object, where: str) -> None:
     if not isinstance(value, dict):
         raise InputError(f"{where}: {shown(value)} is not an object; allowed: as {{...}}")
+
+
+# What a topology is.
+_DRAWN = {
+    "full": "every pair of hosts has a link of its own",
+    "shared": "every pair of hosts has a link that both directions share",
+    "star": "every host has a link to the middle, of half the latency",
+    "fat-tree": "of each level, lowest first: nodes below a switch, switches above a node, parallel links",
+    "dragonfly": "groups of chassis of routers of nodes; parallel links between groups, chassis, routers",
+}
+
+
+def platform_text(platform: Platform) -> str:
+    """The text that ``bls.machine.platform.parse_platform`` reads back to an equal platform."""
+    plain, network = platform.as_dict(), platform.network
+    lines = [
+        f"# {platform.n_hosts} host{'s' * (platform.n_hosts != 1)}, {platform.n_cores} cores.",
+        f"name = {_value(platform.name)}             # of the cluster, as traces show it",
+    ]
+    for group, values in zip(platform.hosts, plain["hosts"], strict=True):
+        lines += [
+            "",
+            "[[hosts]]                    # one such table for each group of equal hosts",
+            f"count = {group.count}",
+            f"cores = {group.cores}                   # of one host",
+            f"speed_gflops = {group.speed_gflops!r}        # of one host: "
+            f"{group.speed_gflops / group.cores:.6g} GFLOP/s a core",
+        ]
+        if "resources" in values:
+            lines.append(f"resources = {_value(values['resources'])}   # of one host")
+        if "power" in values:
+            lines += ["[hosts.power]                # what one host draws, W"]
+            lines += [f"{name} = {_value(value)}" for name, value in values["power"].items()]
+    lines += [
+        "",
+        "[network]",
+        f"topology = {_value(network.topology)}            # {_DRAWN[split_parameters(network.topology)[0]]}",
+        f"bandwidth_gbps = {network.bandwidth_gbps!r}        # of a link, Gbit/s",
+        f"latency_ns = {network.latency_ns}             # of a {'route' if network.topology == 'star' else 'link'}",
+    ]
+    if network.memory_gbps is not None:
+        lines.append(f"memory_gbps = {network.memory_gbps!r}           # of transfers within a host, Gbit/s")
+    if "licences" in plain:
+        lines += ["", "[licences]                   # of the whole machine"]
+        lines += [f"{name} = {amount}" for name, amount in plain["licences"].items()]
+    for key in ("partitions", "switches"):
+        for table in plain.get(key, ()):
+            lines += ["", f"[[{key}]]", *(f"{name} = {_value(value)}" for name, value in table.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _value(value: Any) -> str:
+    # What the platform's tables hold. Their texts are printable, so that two characters need an escape.
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{name} = {_value(amount)}" for name, amount in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(_value(one) for one in value) + "]"
+    return repr(value)

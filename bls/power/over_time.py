@@ -1,0 +1,168 @@
+"""Series over time: power above a limit and the reasons for it, power of parts of the machine, and slowed jobs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from bls.engine import state as b
+from bls.metrics.schedule import Downtime
+from bls.power.accounting import (
+    HostPassages,
+    PowerSeries,
+    ascending,
+    away_hosts,
+    covered,
+    drawn_within,
+    held_cores,
+    step_series,
+)
+from bls.power.job_power import PowerClasses
+from bls.power.limits import Domain, Limits
+from bls.power.table import PowerTable
+from traces.compiled import Array
+from traces.ledger import Ledger
+
+#: Why more is drawn than a limit allows, the first that holds.
+REASONS: Final = {
+    "ignored": "limits are ignored",
+    "reaction": "the limit was not known yet",
+    "infeasible": "the machine draws more even if nobody works",
+    "stopping": "hosts were on their ways off or back",
+    "prediction": "jobs drew more than they were thought to",
+    "running": "running jobs could not be slowed, or no further",
+}
+
+
+class Excess(NamedTuple):
+    """From ``begin_ns`` up to ``end_ns`` the machine, or the part of it that ``where`` names, draws ``above_mw`` more than a
+    limit allows, for one of ``REASONS``."""
+
+    begin_ns: int
+    end_ns: int
+    above_mw: int
+    reason: str
+    where: str = ""
+
+
+def excesses_of(
+    limits: Limits,
+    series: PowerSeries,
+    thought: PowerSeries | None,
+    *,
+    at: Array,
+    moving: Array,
+    until_ns: int,
+    least_mw: int,
+    fallback: str,
+    where: str = "",
+) -> list[Excess]:
+    """When more was drawn than limits allowed, and why.
+
+    - ``series``: what was drawn
+    - ``thought``: what would have been drawn had jobs drawn what they were thought to; None where that is the same
+    - ``at``, int64 (n,): all instants at which something changes, ascending, ns
+    - ``moving``, bool (n,): whether any host is on its way off or back from then on
+    - ``until_ns``: the run's end
+    - ``least_mw``: what is drawn if nobody works, mW
+    - ``fallback``: what is done where a job would draw too much, without its parameters
+    - ``where``: the part of the machine; empty: all of it
+    """
+    ends, drawn = np.append(at[1:], until_ns), series.at(at)
+    known = limits.steps(at, b.NEVER, known=True)
+    limit = limits.steps(at, b.NEVER, known=False)
+    planned = None if thought is None else thought.at(at)
+    found: list[Excess] = []
+    for k in np.flatnonzero(drawn > limit).tolist():
+        reason = "running"
+        if fallback == "none":
+            reason = "ignored"
+        elif known[k] > limit[k]:
+            reason = "reaction"
+        elif limit[k] < least_mw:
+            reason = "infeasible"
+        elif moving[k]:
+            reason = "stopping"
+        elif planned is not None and planned[k] <= limit[k]:
+            reason = "prediction"
+        one = Excess(int(at[k]), int(ends[k]), int(drawn[k] - limit[k]), reason, where)
+        if found and found[-1].end_ns == one.begin_ns and found[-1][2:] == one[2:]:
+            found[-1] = found[-1]._replace(end_ns=one.end_ns)
+        else:
+            found.append(one)
+    return found
+
+
+def domain_series(
+    ledger: Ledger,
+    table: PowerTable,
+    downtime: Downtime,
+    domain: Domain,
+    *,
+    of: str,
+    begin_ns: int,
+    until_ns: int,
+    stopped: HostPassages | None = None,
+    classes: PowerClasses | None = None,
+) -> PowerSeries:
+    """What the hosts of a domain have drawn over time; parameters as of :func:`bls.power.accounting.account`."""
+    columns = drawn_within(ledger, table, of, domain.clipped, classes)
+    down = downtime.within(begin_ns, until_ns)
+    down = replace(down, **{name: column[domain.hosts[down.host]] for name, column in vars(down).items()})
+    if stopped is not None:
+        some = domain.hosts[stopped.host]
+        stopped = HostPassages(stopped.instant_ns[some], stopped.host[some], stopped.state[some])
+    columns.append(away_hosts(table, down, stopped, until_ns))
+    start, end, more = (np.concatenate(column) for column in zip(*columns, strict=True))
+    return step_series(domain.idle_mw, start, end, more, begin_ns, until_ns)
+
+
+def every_instant(series: PowerSeries, limits: Array) -> Array:
+    """When what is drawn, or a limit, changes: int64, ascending, from the begin on."""
+    found = np.unique(np.concatenate([series.instant_ns, limits]))
+    begin = int(series.instant_ns[0])
+    within: Array = found[(found >= begin) & ((found < series.until_ns) | (found == begin))]
+    return within
+
+
+def slowed_over_time(
+    ledger: Ledger, table: PowerTable, classes: PowerClasses | None, begin_ns: int, until_ns: int
+) -> tuple[PowerSeries, PowerSeries]:
+    """The slowest state that any job is in, over time, and how many jobs are slowed. ``classes``: of the rows of the
+    table of jobs, where something is said of what jobs draw. ``begin_ns``, ``until_ns``: from when to when."""
+    job, lo, _, start, end, scale = held_cores(ledger)
+    # The first state that is so slow: one that a group has once more, as others have more of them, is none of its own.
+    group = table.group_of_core(lo)
+    speed = table.speed[:, group].T if classes is None else classes.speed[classes.kind[job], :, group]
+    state = (speed > scale[:, None]).sum(axis=1)
+    slow = state > 0
+    job, state, start, end = job[slow], state[slow], start[slow], end[slow]
+    every = ascending(start, end, np.array([begin_ns]))
+    every = every[(every >= begin_ns) & (every < max(until_ns, begin_ns + 1))]
+    level = np.zeros(len(every), np.int64)
+    for at in range(1, table.n_states):
+        some = state >= at
+        level[covered(every, start[some], end[some]) > 0] = at
+    first, last = _of_jobs(job, start, end)
+    return (
+        PowerSeries.of_steps(every, level, until_ns),
+        PowerSeries.of_steps(every, covered(every, first, last), until_ns),
+    )
+
+
+def _of_jobs(job: Array, start: Array, end: Array) -> tuple[Array, Array]:
+    # Spans of cores as those of their jobs: disjoint ones of each.
+    order = np.lexsort((start, job))
+    job, start, end = job[order], start[order], end[order]
+    firsts, lasts = list[int](), list[int]()
+    before = -1
+    for one, begin, stop in zip(job.tolist(), start.tolist(), end.tolist(), strict=True):
+        if one == before and begin <= lasts[-1]:
+            lasts[-1] = max(lasts[-1], stop)
+        else:
+            firsts.append(begin)
+            lasts.append(stop)
+        before = one
+    return np.array(firsts, np.int64), np.array(lasts, np.int64)
