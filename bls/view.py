@@ -32,9 +32,8 @@ from bls.seen.machine import Present, SeenHost, SeenPartition, SeenWindow, seen_
 from bls.seen.news import AnyNews, News
 from bls.seen.notes import DecisionNotes
 from bls.seen.wake_ups import WakeUps
-from bls.workloads.calendar import Calendar
-from traces.base.errors import InputError, PluginError, shown
-from traces.base.ranges import whole
+from bls.workloads.header import Calendar
+from traces.base.errors import InputError, PluginError, shown, whole
 from traces.base.time import MAX_NS
 from traces.compiled import Array
 

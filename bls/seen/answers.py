@@ -8,9 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from bls.engine.state import BatchState
 from bls.seen.jobs import SeenJob
-from traces.base.errors import InputError, PluginError, shown
-from traces.base.printable import printable
-from traces.base.ranges import whole
+from traces.base.errors import InputError, PluginError, printable, shown, whole
 from traces.intervals import intervals_text
 
 #: Cores as half-open intervals, ascending and disjoint.

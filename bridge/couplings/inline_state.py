@@ -23,8 +23,7 @@ from bls.simulator import BatchSimulator
 from bridge.couplings.contract import TaskColumns, core_gflop
 from bridge.couplings.inline_kept import CommandJournal, Running, SavedStates
 from bridge.scenarios.ready import ReadyScenario
-from traces.compiled import as_value, caller, function_table, own, types
-from traces.hooks import Hooks
+from traces.compiled import Hooks, as_value, caller, function_table, own, types
 from traces.kernels.signatures import Floats, Floats2, Ints, Ints2, StateKind, Words
 from traces.kernels.state import State, column
 
