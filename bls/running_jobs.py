@@ -16,11 +16,9 @@ import numpy as np
 from bls.engine import loop as engine
 from bls.engine import state as b
 from bls.engine.cores import intervals_of
-from bls.engine.features.running.losses import tell_loss
 from bls.engine.features.running.reached import take_back
-from bls.engine.features.running.releases import FULL, TOLD, stop_after, tell_releases
+from bls.engine.features.running.releases import FULL, TOLD, stop_after, tell_loss, tell_releases, tell_wishes
 from bls.engine.features.running.state import Told
-from bls.engine.features.running.wishes import tell_wishes
 from bls.engine.growing import grow_wishes
 from bls.engine.state import BatchState
 from traces.compiled import Array
@@ -193,7 +191,7 @@ class RunningJobs:
     def wish(self, row: int, wished_ns: Array, cores: Array, until_ns: int) -> bool:
         """Tell for how many cores a job that has started wishes, before its outcome is told; False if that cannot be.
 
-        Parameters as of ``bls.engine.features.running.wishes.tell_wishes``.
+        Parameters as of ``bls.engine.features.running.releases.tell_wishes``.
         """
         while (answer := tell_wishes(self.state, row, wished_ns, cores, until_ns)) == FULL:
             grow_wishes(self.state, len(wished_ns))
@@ -282,7 +280,7 @@ class RunningJobs:
     def loss(self, row: int, end_ns: int, core: int) -> bool:
         """Tell when a running job ends because its cores are lost; False if that cannot be.
 
-        Parameters as of ``bls.engine.features.running.losses.tell_loss``.
+        Parameters as of ``bls.engine.features.running.releases.tell_loss``.
         """
         return bool(tell_loss(self.state, row, end_ns, core))
 

@@ -17,8 +17,8 @@ import numpy as np
 from bls.allocators import Allocator
 from bls.engine import state as b
 from bls.engine.features.hold.holds import held, hold_text, set_hold
+from bls.engine.features.power.draws import planned_more_mw, power_left
 from bls.engine.jobs import Jobs
-from bls.engine.power_of_jobs import planned_more_mw, power_left
 from bls.machine.platform import Platform
 from bls.options import COORDINATION, KILL_AT_WALLTIME, MALLEABLE, RESIZE
 from bls.scheduler_options import Rules

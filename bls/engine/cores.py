@@ -35,7 +35,7 @@ class Slices(State, dim="slices"):
 
 
 class CoreProfile(State):
-    """A profile of slices of time, each with its free cores, and of the changes between them (``bls.engine.core_profile``)."""
+    """Slices of time with their free cores, and the changes between them (``bls.engine.features.planning.core_profile``)."""
 
     n_slices: int = 1  # slices in use, from 0
     n_changes: int = 0  # changes in use

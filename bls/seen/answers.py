@@ -101,7 +101,8 @@ def placed(given: object, n_cores: int, whole_hosts: bool) -> tuple[SeenJob, Cor
     - ``whole_hosts``: whether hosts are not shared, so that jobs may hold more cores than they ask for
 
     Raises AnswerError if it is no such thing, the reason is none, or a core is none of the machine's, is named twice, or there
-    are more or fewer than the job asks for. What else a job needs is found out as it starts (``bls.engine.named_cores``).
+    are more or fewer than the job asks for. What else a job needs is found out as it starts
+    (``bls.engine.features.planning.decided``).
     """
     if not (isinstance(given, tuple) and 2 <= len(given) <= 3 and isinstance(given[0], SeenJob)):
         allowed = "jobs of view.waiting, pairs of one and its cores, or bls.Start(job, cores, because)"

@@ -18,7 +18,7 @@ from traces.base.time import format_ns
 def refusal(
     state: BatchState, row: int, platform: Platform, windows: Windows | None, domains: Sequence[str] = ()
 ) -> str:
-    """What the engine has found out about the cores that were named for a job, as ``bls.engine.named_cores`` notes it.
+    """What is wrong with the cores that were named for a job, as ``bls.engine.features.planning.decided`` has noted it.
 
     - ``state``: as it is when the choice has been refused
     - ``row``: the job's

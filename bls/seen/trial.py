@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from bls.engine import trial_placement as kernels
+from bls.engine.features.planning import decided as kernels
 from bls.engine.state import BY_ROW, OF_JOBS, BatchState
 from bls.seen.answers import placed
 from bls.seen.jobs import SeenJob

@@ -17,7 +17,7 @@ from als.network.state import NONE, NetworkState
 from als.options import MAX_TASKS_PER_JOB
 from als.programs.table import DrawingRoom, Programs, ProgramTable, new_drawing_room
 from bls.engine import loop as batch
-from bls.engine.features.running import losses, reached, releases, wishes
+from bls.engine.features.running import reached, releases
 from bls.engine.state import BatchState
 from bls.simulator import BatchSimulator
 from bridge.couplings.contract import TaskColumns, core_gflop
@@ -40,10 +40,10 @@ ENGINES = (
     (application.run_until_stop, types.int64(_APPLICATION, types.int64), ""),
     (releases.tell_releases, types.int64(_BATCH, types.int64, _INSTANTS, _INSTANTS, types.int64), "releases"),
     (releases.stop_after, types.boolean(_BATCH, types.int64, _INSTANTS, _INSTANTS), "releases"),
-    (losses.tell_loss, types.boolean(_BATCH, types.int64, types.int64, types.int64), "loses"),
+    (releases.tell_loss, types.boolean(_BATCH, types.int64, types.int64, types.int64), "loses"),
     (reached.take_back, types.boolean(_BATCH, types.int64), "reaches"),
     (batch.promise, types.boolean(_BATCH, types.int64, types.int64), "reaches"),
-    (wishes.tell_wishes, types.int64(_BATCH, types.int64, _INSTANTS, _INSTANTS, types.int64), "evolves"),
+    (releases.tell_wishes, types.int64(_BATCH, types.int64, _INSTANTS, _INSTANTS, types.int64), "evolves"),
 )
 # What calls each of them: ``advance(inline.engines[ADVANCE], arguments)``
 advance, outcome, begin, run, release, stop_after, loss, take_back, promise, wish = (

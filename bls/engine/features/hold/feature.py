@@ -9,7 +9,7 @@ from bls.engine.features.hold.holds import why_stuck
 
 HOLDS = Feature(
     lambda run: run.settings.order == b.DECIDED,
-    on={h.BLOCKED: "bls.engine.features.hold.kernels:is_held"},
+    on={h.BLOCKED: "bls.engine.features.hold.holds:is_held"},
     sizes=lambda run: {"holding": run.jobs},
     stuck=why_stuck,
     check="bls.engine.features.hold.holds:check_holds",

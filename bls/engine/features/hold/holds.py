@@ -1,4 +1,4 @@
-"""Holds as Python sets, lifts and reports them."""
+"""Jobs that a policy holds: nothing starts them or waits for them until it releases them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from traces.compiled import Array
 
 if TYPE_CHECKING:
     from bls.engine.checks import BatchChecks
+from bls.engine.hooks import HOOK
+from traces.compiled import compiled
 
 
 def held(state: BatchState) -> Array:
@@ -57,3 +59,9 @@ def check_holds(checks: BatchChecks) -> None:
             ((until >= 0) & (until < since), "was released before it was held"),
             (np.maximum(since, until) > checks.state.now_ns, "is held, or released, in the future"),
         )
+
+
+@compiled(HOOK)
+def is_held(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
+    """Whether (1 or 0) a job that waits is held: nothing starts it, and nothing is reserved for it."""
+    return 1 if state.holds.since_ns[job] >= 0 and state.holds.until_ns[job] < 0 else 0

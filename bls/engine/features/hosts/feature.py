@@ -20,7 +20,7 @@ OUTAGES = Feature(
 
 DRAINS = Feature(
     lambda run: run.settings.releases == b.BY_DRAIN,
-    on={h.HOST: f"{_HERE}.drains:move_cores"},
+    on={h.HOST: f"{_HERE}.host_events:move_cores"},
 )
 
 RETRIES = Feature(

@@ -1,8 +1,10 @@
-"""Hosts that go down and come back: by failure, which nobody knows in advance, and by maintenance, which is planned.
+"""Hosts that go down and come back by failures, which are not known in advance, or by maintenance, which is planned; drained
+hosts.
 
-Or they are drained (``bls.engine.features.hosts.drains``), which nobody knows in advance either. A host may be down for several
-of these reasons at once; it is up when none holds. In the profile of free cores a host that has failed or is drained is gone
-for good until it is back, and one in maintenance until the end of it.
+A host may be down for several reasons at once; it is up when none holds. In the profile of free cores a failed or drained host
+is gone until it is back, and one in maintenance until the end of that. On a drained host, which is not known in advance either,
+no job starts, and running jobs go on. Their cores there count as the host's, not as held by the job, and are not given back
+when it ends; if the host comes back before, the job holds them again.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 from bls.engine import state as b
 from bls.engine.heaps import drop_top, push
 from bls.engine.hooks import HOLD_HOST, HOOK, HOST, call_hook, publish
-from bls.engine.job_lifecycle import arrive, count_cores, set_host_free
+from bls.engine.job_lifecycle import arrive, count_cores, hold_pool, planned_until, set_free, set_host_free, under_way
 from bls.engine.jobs import copy_given
 from bls.engine.kept_reservations import drop_plan
 from bls.engine.state import BatchState
@@ -139,3 +141,43 @@ def again(state: BatchState, job: int, now: int, _stop: int, _sign: int) -> int:
     state.by_rank[jobs.rank[row]] = row
     arrive(state, row, now)
     return 0
+
+
+@compiled(HOOK)
+def move_cores(state: BatchState, host: int, now: int, _stop: int, sign: int) -> int:
+    """Before a host is drained: its running jobs hold its cores no longer (``sign`` -1); when it is back, they do again (1)."""
+    jobs = state.jobs
+    for k in range(state.running.n + state.n_started):  # the engine has not gone on yet since those have started
+        job = under_way(state, k)
+        if jobs.start_ns[job] >= 0 and jobs.state[job] < 0:
+            _move_of(state, job, host, now, sign)
+    return 0
+
+
+@compiled(inner=True)
+def _move_of(state: BatchState, job: int, host: int, now: int, sign: int) -> None:
+    """What one job has of a host."""
+    settings, jobs, holder = state.settings, state.jobs, state.holder
+    first, stop = jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]
+    lo, hi = state.host_first[host], state.host_first[host + 1]
+    before, after = (job, -1) if sign < 0 else (-1, job)
+    cores = 0
+    for k in range(first, stop):
+        for core in range(max(lo, state.pool.lo[k]), min(hi, state.pool.hi[k])):
+            cores += holder[core] == before
+    if cores == 0:
+        return
+    until = planned_until(state, job, now)
+    hold_pool(state, job, now, until, 1)
+    for k in range(first, stop):
+        for core in range(max(lo, state.pool.lo[k]), min(hi, state.pool.hi[k])):
+            if holder[core] != before:
+                continue
+            holder[core] = after
+            set_free(state, core, core + 1, -sign)
+    state.free_cores -= sign * cores
+    jobs.held_cores[job] += sign * cores
+    jobs.released_held[job] -= sign * cores
+    hold_pool(state, job, now, until, -1)
+    if settings.plans == 1 and until == now and jobs.overdue[job] == 1:
+        state.overdue_cores += sign * cores

@@ -23,13 +23,13 @@ def _changes(run: FeatureRun) -> dict[str, int]:
 
 BY_CORES = Feature(
     lambda run: run.settings.by_cores,
-    on={h.BEFORE_PASS: f"{_HERE}.by_cores:room"},
+    on={h.BEFORE_PASS: f"{_HERE}.core_profile:room"},
     plays={
-        h.MOVE_PROFILE: "bls.engine.core_profile:move_profile",
-        h.HOLD_POOL: f"{_HERE}.by_cores:hold_pool_cores",
-        h.HOLD_KEPT: f"{_HERE}.by_cores:hold_kept_cores",
-        h.HOLD_HOST: f"{_HERE}.by_cores:hold_host_cores",
-        h.EARLIEST: "bls.engine.placement_search:earliest_place",
+        h.MOVE_PROFILE: f"{_HERE}.core_profile:move_profile",
+        h.HOLD_POOL: f"{_HERE}.core_profile:hold_pool_cores",
+        h.HOLD_KEPT: f"{_HERE}.core_profile:hold_kept_cores",
+        h.HOLD_HOST: f"{_HERE}.core_profile:hold_host_cores",
+        h.EARLIEST: f"{_HERE}.placement_search:earliest_place",
     },
     sizes=_changes,
 )
@@ -48,7 +48,7 @@ PLANS_AHEAD = Feature(
 
 SCORES = Feature(
     lambda run: run.settings.order == b.SCORED,
-    plays={h.ORDER: f"{_HERE}.scored_order:put_in_order"},
+    plays={h.ORDER: f"{_HERE}.orders:put_in_order"},
     sizes=lambda run: {"scored": run.jobs},
 )
 
@@ -59,7 +59,7 @@ DECIDES = Feature(
     sizes=lambda run: {"chosen": run.jobs, "chosen_first": run.jobs + 1, "named": run.cores},
 )
 
-TURNS_AWAY = Feature(lambda run: run.settings.order == b.REJECTED, plays={h.PLAN: f"{_HERE}.turning_away:turn_away"})
+TURNS_AWAY = Feature(lambda run: run.settings.order == b.REJECTED, plays={h.PLAN: f"{_HERE}.orders:turn_away"})
 
 MOLDS = Feature(
     lambda run: run.settings.molds and run.settings.max_reservations <= 1,

@@ -10,11 +10,11 @@ doi:10.1109/71.932708 (conservative, compression).
 from __future__ import annotations
 
 from bls.engine import state as b
+from bls.engine.features.power.draws import planned_ns
 from bls.engine.hooks import EARLIEST, HOLD_KEPT, HOOK, SLOT_AWAKE, WIDTH, call_hook
 from bls.engine.job_lifecycle import count_cores, earliest_by_counts, hold_pool
 from bls.engine.job_starts import held_back, start, suggest, why_now
 from bls.engine.kept_reservations import drop_slot, drop_slots
-from bls.engine.planned_time import planned_ns
 from bls.engine.queue import next_in_order, waiting_from
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus

@@ -8,14 +8,13 @@ the state that they are planned with, until they are expected to end; so both on
 from __future__ import annotations
 
 from bls.engine import state as b
+from bls.engine.features.power.draws import MACHINE, held_mw, least_mw, planned_ns
 from bls.engine.features.power.limits import room_in_pass
 from bls.engine.features.running.directed import expect
 from bls.engine.heaps import drop_top, push
 from bls.engine.hooks import HOOK, WIDTH, call_hook
 from bls.engine.job_lifecycle import under_way
 from bls.engine.job_starts import held_back, start, suggest, why_now
-from bls.engine.planned_time import planned_ns
-from bls.engine.power_of_jobs import MACHINE, held_mw, least_mw
 from bls.engine.queue import next_in_order
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus

@@ -51,7 +51,7 @@ EASY = Feature(
 
 PARTS = Feature(
     lambda run: run.has("domains") and len(run.given.state["domains"].limit_mw) > 1,
-    plays={h.OFFER: f"{_HERE}.domains:offer_of_domains"},
+    plays={h.OFFER: f"{_HERE}.limits:offer_of_domains"},
 )
 
 SLOWS = Feature(

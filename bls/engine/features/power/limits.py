@@ -1,22 +1,28 @@
-"""Limits to the power of the machine, and who may start under them.
+"""Limits to the power of the machine and of its parts: which jobs may start under them, and on which cores.
 
-A limit is known from some instant on. Then a job starts if what it draws, what the running ones do and what the idle cores do
-fit, all that may be slowed in the state that they are planned with (``bls.engine.power_of_jobs``). Where several reservations
-are planned, or where cores differ, that is an amount in the profile of cores, beside licences, up to the ends of the limits
-that are known now; where limits are known before they begin, the profile has them from then on.
+A limit is known from some instant on. Then a job starts if its draw, that of the running jobs and that of idle cores fit, with
+all jobs that may be slowed in the states that they are planned with (``bls.engine.features.power.draws``). Where several
+reservations are planned, or where cores differ, power is an amount in the profile of cores, next to licences, up to the ends of
+the limits that are known now; limits that are known before they begin are in the profile from then on.
 
-After each pass running jobs are put into their states (``bls.engine.features.power.slowing``). A host that is down is counted
-as if it were idle.
+Each part's power is such an amount, too. If the cores that the allocator chooses exceed a part's limit, it is offered only as
+many as all limits allow: host by host in the order of their numbers, of a host the cores with the lowest numbers, so that any
+choice fits. Units are offered whole, and so are hosts that are not shared.
+
+After each pass running jobs are put into their states (``bls.engine.features.power.slowing``). A host that is down counts as
+idle.
 """
 
 from __future__ import annotations
 
+from bls.availability.free_cores import free_count
 from bls.engine import state as b
-from bls.engine.core_profile import hold_amount
+from bls.engine.features.planning.core_profile import hold_amount
+from bls.engine.features.planning.placement_search import keep_first
+from bls.engine.features.power.draws import MACHINE, core_mw, fits_within, held_mw, next_limit_ns, room_mw
 from bls.engine.hooks import HOOK
 from bls.engine.kept_reservations import drop_plan
-from bls.engine.power_of_jobs import MACHINE, held_mw, next_limit_ns, room_mw
-from bls.engine.state import BatchState
+from bls.engine.state import NEVER, BatchState
 from traces.compiled import compiled
 
 
@@ -74,3 +80,44 @@ def room_in_pass(state: BatchState) -> int:
             room[2] -= held_mw(state, state.started[room[1]], MACHINE)
         room[1] += 1
     return int(room[2])
+
+
+@compiled(inner=True)
+def _offer_of_host(state: BatchState, job: int, host: int) -> int:
+    """Offer no more cores of a host than its domains have room for; returns how many these are."""
+    domains, lo, hi = state.domains, state.host_first[host], state.host_first[host + 1]
+    free, room = free_count(state.offered.words, lo, hi), NEVER
+    first, stop = domains.of_first[host], domains.of_first[host + 1]
+    if free == 0 or first == stop:
+        return int(free)
+    for k in range(first, stop):
+        room = min(room, domains.room[domains.of_host[k]])
+    each, unit = core_mw(state, job, lo), state.jobs.unit_cores[job]
+    keep = free
+    if free * each > room:
+        keep = 0 if room < 0 or state.settings.whole_hosts == 1 else room // (unit * each) * unit
+    if state.settings.whole_hosts == 1 and free < hi - lo:
+        keep = 0
+    if keep < free:
+        keep_first(state, lo, hi, free, keep)
+        if state.offered.hosts.size > 0:
+            state.offered.hosts[host] = min(state.offered.hosts[host], keep)
+    for k in range(first, stop):
+        domains.room[domains.of_host[k]] -= keep * each
+    return int(keep)
+
+
+@compiled(HOOK)
+def offer_of_domains(state: BatchState, job: int, _begin: int, count: int, _sign: int) -> int:
+    """Whether the ``stop`` intervals of cores at the end of the pool, which the allocator has chosen, fit what is left of all
+    domains, 1; if not, it is offered no more than does, and that may be enough, 0, or is not, -1."""
+    lo, hi = state.pool.lo[state.pool_used :], state.pool.hi[state.pool_used :]
+    fits, total, rooms = True, 0, state.domains.room
+    for domain in range(1, rooms.size):
+        rooms[domain] = state.offered.amounts[state.settings.power_amount + domain]
+        fits = fits and fits_within(state, job, domain, lo, hi, count, rooms[domain])
+    if fits:
+        return 1
+    for host in range(state.host_first.size - 1):
+        total += _offer_of_host(state, job, host)
+    return 0 if total >= state.jobs.cores[job] else -1

@@ -12,11 +12,11 @@ draw; no job becomes faster again. Jobs are told of a change as of any that a po
 from __future__ import annotations
 
 from bls.engine import state as b
+from bls.engine.features.power.draws import MACHINE, drawn_mw, held_in, left_mw, planned_state, speed_in, sum_within
 from bls.engine.features.running.directed import direct_running, expect
 from bls.engine.hooks import END_KNOWN, HOOK, publish
 from bls.engine.job_lifecycle import under_way
 from bls.engine.kept_reservations import drop_plan
-from bls.engine.power_of_jobs import MACHINE, drawn_mw, held_in, left_mw, planned_state, speed_in, sum_within
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 

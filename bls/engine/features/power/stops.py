@@ -13,10 +13,10 @@ from __future__ import annotations
 from bls.availability.free_cores import free_all
 from bls.engine import state as b
 from bls.engine.features.hosts.host_events import gone, log_host
+from bls.engine.features.power.draws import next_limit_ns
 from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import set_host_free
 from bls.engine.kept_reservations import drop_plan
-from bls.engine.power_of_jobs import next_limit_ns
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 

@@ -7,7 +7,7 @@ import numpy as np
 from bls.engine import state as b
 from bls.engine.checks import BatchChecks
 from bls.engine.cores import intervals_of
-from bls.engine.power_of_jobs import planned_more_mw
+from bls.engine.features.power.draws import planned_more_mw
 from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
 from traces.compiled import Array

@@ -40,4 +40,4 @@ PREDICTS = Feature(
     },
 )
 
-PRESETS = Feature(lambda run: run.given.jobs["preset"].any(), on={h.BEFORE_PASS: f"{_HERE}.presets:start_presets"})
+PRESETS = Feature(lambda run: run.given.jobs["preset"].any(), on={h.BEFORE_PASS: f"{_HERE}.other_events:start_presets"})

@@ -10,12 +10,12 @@ applications promise, these promise anew.
 from __future__ import annotations
 
 from bls.engine import state as b
+from bls.engine.features.power.draws import scaled
 from bls.engine.features.running.reached import end_as_directed, hears, set_stop_again, stretch_walltime, write_down
 from bls.engine.heaps import move
 from bls.engine.hooks import END_KNOWN, HOOK, publish
 from bls.engine.job_lifecycle import hold_until
 from bls.engine.kept_reservations import drop_plan
-from bls.engine.planned_time import scaled
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.base.scale import WHOLE
@@ -164,4 +164,21 @@ def direct_running(state: BatchState, _job: int, now: int, _stop: int, _sign: in
             return BatchStatus.OVERFLOW
         k = stop
     state.n_directed = 0
+    return 0
+
+
+@compiled(HOOK)
+def hear(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
+    """Plan with the end of a running job, which has just been told; it counts from the next pass on.
+
+    Nobody hears of the end of a job that its user or a host will cut: its application, which is not simulated any further,
+    would have promised a later one.
+    """
+    jobs, end = state.jobs, max(state.jobs.end_ns[job], state.now_ns + 1)
+    if jobs.cut[job] == 1 and jobs.stop_state[job] != b.KILLED:
+        if state.settings.directs == 0:
+            return 0
+        # It may have promised another end, at another speed, which nobody is to plan with.
+        end = jobs.start_ns[job] + jobs.walltime_ns[job] + jobs.stretch_ns[job]
+    expect(state, job, end)
     return 0

@@ -27,11 +27,11 @@ RELEASES = Feature(
 
 REQUESTS = Feature(
     lambda run: run.settings.resizing == b.EVOLVE,
-    on={h.REQUESTED: f"{_HERE}.wishes:hear_wish"},
+    on={h.REQUESTED: f"{_HERE}.releases:hear_wish"},
     sizes=lambda run: {"releasing": 2 * run.cores, "wishes": 4 * run.cores},
 )
 
-PROMISES = Feature(lambda run: run.settings.promises, on={h.END_KNOWN: f"{_HERE}.promised_ends:hear"})
+PROMISES = Feature(lambda run: run.settings.promises, on={h.END_KNOWN: f"{_HERE}.directed:hear"})
 
 WIDTHS = Feature(
     lambda run: run.settings.resizing,
@@ -64,4 +64,4 @@ DIRECTS = Feature(
 
 TELLS = Feature(lambda run: run.settings.max_told, on={h.BEFORE_PASS: f"{_HERE}.reached:room"})
 
-TOGETHER = Feature(lambda run: run.settings.tellers > 1, on={h.AFTER_PASS: f"{_HERE}.together:tell_together"})
+TOGETHER = Feature(lambda run: run.settings.tellers > 1, on={h.AFTER_PASS: f"{_HERE}.reached:tell_together"})

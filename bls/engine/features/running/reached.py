@@ -1,17 +1,19 @@
-"""Running jobs that are reached: what is told them is found out after a pass, and how they end is open until it happens.
+"""Commands to running jobs: they are found after a pass, and the end of a job that has received one is open again.
 
-A job that is told something may end, and release cores, at other instants than was told as it started: :func:`take_back`,
-and its coupling tells anew. What has happened by then stays.
+Such a job may end, and release cores, at other instants than reported at its start: :func:`take_back`, and its coupling reports
+again. What has happened by then stays. A job that receives commands of several kinds after one pass receives them together, in
+this order: cores that come and go, cores that others wait for, commands of a policy, and states under a limit to power.
 """
 
 from __future__ import annotations
 
 from bls.engine import state as b
+from bls.engine.features.power.draws import scaled
+from bls.engine.features.running.state import Told
 from bls.engine.heaps import move, remove_keys
 from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import set_stop
 from bls.engine.job_starts import held_back
-from bls.engine.planned_time import scaled
 from bls.engine.queue import next_in_order
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
@@ -154,3 +156,62 @@ def end_as_directed(state: BatchState, job: int) -> None:
     at, jobs = state.scaling.cut_at[job], state.jobs
     if 0 < at < jobs.stop_ns[job]:
         jobs.stop_ns[job], jobs.stop_state[job] = at, state.scaling.cut_state[job]
+
+
+@compiled(inner=True)
+def _once_each(state: BatchState, first: int) -> int:
+    """Have each job once in ``reached``, in the order in which they were; of these told_count is 0, of others -1."""
+    jobs, told, n = state.jobs, state.told, 0
+    for k in range(first, state.n_told):
+        jobs.told_count[told.job[k]] = -1
+    for k in range(state.n_reached):
+        job = state.reached[k]
+        if jobs.told_count[job] < 0:
+            jobs.told_count[job] = 0
+            state.reached[n] = job
+            n += 1
+    state.n_reached = n
+    return n
+
+
+@compiled(inner=True)
+def _copy(told: Told, source: int, target: int) -> None:
+    for column in (told.job, told.at_ns, told.core, told.what, told.value, told.wanted):
+        column[target] = column[source]
+
+
+@compiled(inner=True)
+def _gather(state: BatchState, first: int) -> None:
+    """Put what was written down from ``first`` on in order, job by job as they are reached, then of those who are not."""
+    jobs, told, stop = state.jobs, state.told, state.n_told
+    reached, size = _once_each(state, first), stop - first
+    for k in range(first, stop):
+        job = told.job[k]
+        if jobs.told_count[job] >= 0:
+            jobs.told_count[job] += 1
+        _copy(told, k, k + size)
+    at = first
+    for k in range(reached):
+        job = state.reached[k]
+        jobs.told_first[job] = at
+        at += jobs.told_count[job]
+        jobs.told_count[job] = 0
+    for k in range(stop, stop + size):
+        job, to = told.job[k], at
+        if jobs.told_count[job] >= 0:
+            to = jobs.told_first[job] + jobs.told_count[job]
+            jobs.told_count[job] += 1
+        else:
+            at += 1
+        _copy(told, k, to)
+        if told.what[to] == b.GIVEN:
+            state.given_at[told.core[to]] = to + 1
+    for k in range(first, stop):
+        jobs.told_count[told.job[k]] = max(jobs.told_count[told.job[k]], 0)
+
+
+@compiled(HOOK)
+def tell_together(state: BatchState, _job: int, _now: int, _stop: int, _sign: int) -> int:
+    """After the others that find out what running jobs are told after a pass: put that in order, job by job."""
+    _gather(state, state.first_told)
+    return 0

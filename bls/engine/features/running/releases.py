@@ -1,16 +1,27 @@
-"""Cores that running jobs release: they are free from then on, and what was planned with them is planned anew.
+"""Reports of running jobs: cores that they release or lose, and requests for more or fewer.
 
-What a job was given stays its allocation; ``state.holder`` says which of these cores it still holds. Releases are told when the
-job has started and its application is known, and happen at their instants, behind the ends and before what happens to hosts.
+A job's allocation stays what it was given; ``state.holder`` says which of these cores it still holds. Releases and requests are
+reported when the job has started and its application is known. At their instants they happen in this order, after the ends and
+before the events of hosts, and lead to a scheduling pass. The scheduler learns of lost cores only as the job ends, and has
+failed; it does not plan with such an end before.
 """
 
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.features.running.reached import behind_last_working, walltime_end
+from bls.engine.features.running.reached import behind_last_working, drop_wishes, walltime_end
 from bls.engine.heaps import drop_top, push
 from bls.engine.hooks import FREED, HOOK, REQUESTED, publish
-from bls.engine.job_lifecycle import account_for, hold_pool, is_open, next_down_ns, planned_until, set_free, tally
+from bls.engine.job_lifecycle import (
+    account_for,
+    answer,
+    hold_pool,
+    is_open,
+    next_down_ns,
+    planned_until,
+    set_free,
+    tally,
+)
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.compiled import compiled
@@ -228,3 +239,87 @@ def _gone_by(state: BatchState, host: int, instant: int, core_number: Ints, rele
                 return False
             any_there = True
     return any_there
+
+
+#: Instead of the core that was the last: none was, they came and went.
+CAME_AND_WENT = -1
+
+
+@compiled()
+def tell_loss(state: BatchState, job: int, end_ns: int, core: int) -> bool:
+    """Tell, instead of an outcome, when ``job``, which runs, ends because its cores are lost.
+
+    It has failed, and is tried again where that is done with jobs that a host's failure cuts; but not if its cores were all
+    lost as it started, since it would be given them again at that very instant, nor if that was the last attempt allowed.
+    ``core`` is the last that it lost, a global number, or ``CAME_AND_WENT``.
+
+    Returns False, with nothing changed, if that is in the past, before its promise, or not before it would have been cut; or
+    if the simulation has not said that jobs may lose their cores.
+    """
+    jobs = state.jobs
+    before = jobs.promise_ns[job]
+    if state.settings.loses == 0 or not is_open(state, job) or not CAME_AND_WENT <= core < state.host_of.size:
+        return False
+    if end_ns < max(state.now_ns, before) or end_ns >= jobs.stop_ns[job]:
+        return False
+    jobs.end_ns[job] = end_ns
+    jobs.stop_state[job] = b.FAILED
+    last = end_ns == jobs.start_ns[job] or jobs.attempt[job] + 1 >= state.settings.max_attempts
+    jobs.cut[job] = b.FOR_GOOD if last else b.BY_OTHERS
+    jobs.last_lost[job] = core if core == CAME_AND_WENT else core + 1
+    if before < 0:
+        answer(state, job, end_ns)
+    return True
+
+
+@compiled(HOOK)
+def hear_wish(state: BatchState, job: int, _now: int, _stop: int, _sign: int) -> int:
+    """A job wishes now, and so is first in the heap."""
+    wishing = state.wishing
+    drop_top(state.releasing)
+    k = wishing.first[job]
+    wishing.wish[job], wishing.wished[job] = state.wishes.cores[k], state.wishes.place[k] + 1
+    wishing.first[job] += 1
+    wishing.count[job] -= 1
+    if wishing.count[job] > 0:
+        push(state.releasing, state.wishes.at_ns[k + 1], b.WISH_KEY + job)
+    state.changed = 1
+    return 0
+
+
+@compiled()
+def tell_wishes(state: BatchState, job: int, wished_ns: Ints, cores: Ints, until_ns: int) -> int:
+    """Tell for how many cores ``job``, which runs and whose outcome or promise is told next, wishes before ``until_ns``.
+
+    What was told of it before and has not happened yet is void: it may be told again. ``wished_ns`` are the instants of all
+    its wishes, from its start on, ascending; ``2**63 - 1`` where there is none. Number i of F is for ``cores[i % F]`` cores.
+
+    Returns ``TOLD``; ``REFUSED`` if a wish is in the past, or one that was heard is no more, or one is for fewer or more cores
+    than the job may have; or ``FULL``, if the table must grow first (``bls.engine.growing.grow_wishes``). With the last
+    two nothing is told.
+    """
+    jobs, origin = state.jobs, state.jobs.origin[job]
+    if not is_open(state, job):
+        return REFUSED
+    drop_wishes(state, job)
+    first, least, most = state.n_wishes, jobs.min_cores[origin], jobs.max_cores[origin]
+    last, heard, n = state.now_ns, state.wishing.wished[job], 0
+    if heard > 0 and (wished_ns.size < heard or wished_ns[heard - 1] > last):
+        return REFUSED
+    for k in range(heard, wished_ns.size):
+        at, wanted = wished_ns[k], cores[k % cores.size]
+        if at >= until_ns:
+            continue
+        if at < last or wanted < least or wanted > most or least == most:
+            return REFUSED
+        if first + n == state.wishes.job.size:
+            return FULL
+        state.wishes.job[first + n], state.wishes.at_ns[first + n] = job, at
+        state.wishes.cores[first + n], state.wishes.place[first + n] = wanted, k
+        last = at
+        n += 1
+    if n > 0:
+        state.n_wishes = first + n
+        state.wishing.first[job], state.wishing.count[job] = first, n
+        push(state.releasing, state.wishes.at_ns[first], b.WISH_KEY + job)
+    return TOLD

@@ -1,34 +1,35 @@
-"""Running jobs whose width changes: after a pass they are given cores that are free, or asked for some of theirs.
+"""Running jobs whose width changes: after a pass they are given free cores, or asked for some of theirs.
 
 They are taken in the order of their starts, then rows. By the setting ``resizing``,
 
-- *expand*: when nobody waits, each in order is given free cores, up to its most;
-- *shrink*: when the head of the queue lacks cores, those that started last are asked for theirs, down to their least, until it
-  does not; nobody is asked where all of them together could not give that;
-- *equal*: all that they hold and that is free, but for what the head asks for, is shared out as evenly as their bounds allow:
-  who has more is asked for the difference, and who has less is given what is free, when nobody waits; or
-- *evolve*, *decide*: who wants fewer than it has, as it says or its policy does, is asked for the difference, and who wants
-  more is given what is free, whoever waits.
+- *expand*: when the queue is empty, each in order is given free cores, up to its most;
+- *shrink*: when the head of the queue lacks cores, the jobs that started last are asked for theirs, down to their least, until
+  it does not; no job is asked if all of them together could not give enough;
+- *equal*: all cores that they hold and all free ones, except those that the head asks for, are shared as evenly as the bounds
+  of jobs allow: a job with more is asked for the difference, one with less is given free cores when the queue is empty; or
+- *evolve*, *decide*: a job that is to have fewer cores, by its own request or its policy's, is asked for the difference, and
+  one that is to have more is given free cores, whatever the queue holds.
 
 A core that was asked for goes when the application gives it up, at the end of a chunk. Until then its job is asked for others
 only, and given none; nor is a job given any that has released one by itself. A job is asked first for what it was given last,
-then for its last cores, never for its first. Which cores may come is found by ``bls.engine.features.running.coming_cores``;
-under a limit to power only as many as may draw what they do in the state that their job is planned with. What is left of a
-job's estimate and walltime takes as much longer, or shorter, as its width changes.
+then for its last cores, never for its first. A limit to power allows only as many cores as its job may draw power for, as
+planned. What is left of a job's estimate and walltime changes in the ratio of its widths.
+
+A core may come to a job if it is of its partition, if no window that is not the job's own is in force on it from now until the
+job is expected to end, and if its host has the amounts that the job needs for it. A job of a reservation may have cores of that
+reservation, until its end. Licences are for the whole job.
 """
 
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.features.running.coming_cores import free_now_for, may_come, may_have, tells_apart
-from bls.engine.features.running.reached import head_of_queue, hears, stretch_walltime, write_down
+from bls.engine.features.power.draws import MACHINE, core_mw, planned_ns, room_mw, scaled
+from bls.engine.features.running.reached import head_of_queue, hears, stretch_walltime, usable, write_down
 from bls.engine.heaps import drop_top, move, push
 from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import account_for, hold_pool, planned_until, set_free, tally
 from bls.engine.job_starts import room_in_limits
 from bls.engine.kept_reservations import drop_plan
-from bls.engine.planned_time import scaled
-from bls.engine.power_of_jobs import MACHINE, core_mw, room_mw
 from bls.engine.state import BatchState
 from traces.base.time import MAX_NS
 from traces.compiled import compiled
@@ -325,3 +326,63 @@ def resize_running(state: BatchState, _job: int, now: int, _stop: int, _sign: in
     elif state.n_waiting == 0 and state.free_cores > 0 and when != b.SHRINK:
         _give_up_to_most(state, _in_order(state, now), now)  # to whom cores may come
     return 0
+
+
+@compiled(inner=True)
+def tells_apart(state: BatchState, job: int) -> bool:
+    """Whether a job may have some of the cores only."""
+    return bool(state.partitions.masked[state.jobs.partition[job]] == 1 or state.windows.begin_ns.size > 0)
+
+
+@compiled(inner=True)
+def may_have(state: BatchState, job: int, core: int) -> bool:
+    """Whether a core may be a job's from now until its end, as far as its partition and windows say."""
+    jobs, windows, masks, now = state.jobs, state.windows, state.masks, state.now_ns
+    if not usable(state, job, core):
+        return False
+    own, behind = jobs.window[job], state.partitions.tier.size
+    until = now + planned_ns(state, job) if jobs.start_ns[job] < 0 else max(jobs.expected_end_ns[job], now + 1)
+    for w in range(state.windows.begin_ns.size):
+        covers = (masks[behind + w, core >> 5] >> (core & 31)) & 1 == 1
+        if w == own:
+            if not covers or windows.begin_ns[w] > now or windows.end_ns[w] < until:
+                return False
+        elif own < 0 and covers and windows.begin_ns[w] < until and windows.end_ns[w] > now:
+            return False
+    return True
+
+
+@compiled(inner=True)
+def free_now_for(state: BatchState, job: int) -> int:
+    """How many free cores may be a job's."""
+    if not tells_apart(state, job):
+        return int(state.free_cores)
+    n = 0
+    for core in range(state.host_of.size):
+        n += (state.free_words[core >> 5] >> (core & 31)) & 1 == 1 and may_have(state, job, core)
+    return n
+
+
+@compiled(inner=True)
+def may_come(state: BatchState, job: int, core: int, first: int) -> bool:
+    """Whether a core, which is free, may come to a running job, beside those that it was told of from ``first`` on.
+
+    Its host must have what the job needs for it, too.
+    """
+    if not may_have(state, job, core):
+        return False
+    n, needs, host = state.settings.n_resources, state.needs, state.host_of[core]
+    for r in range(n):
+        if needs[r, job] == 0:
+            continue
+        left = state.totals[host * n + r] - needs[r, job]
+        for other in range(state.host_first[host], state.host_first[host + 1]):
+            holder = state.holder[other]  # of a job that has ended, too
+            if holder >= 0 and state.jobs.state[holder] < 0:
+                left -= needs[r, holder]
+        for k in range(first, state.n_told):
+            if state.host_of[state.told.core[k]] == host:
+                left -= needs[r, job]
+        if left < 0:
+            return False
+    return True

@@ -9,11 +9,11 @@ from __future__ import annotations
 from bls.availability.bitset import bits_of, lowest_bit
 from bls.availability.free_cores import free_all, free_count
 from bls.engine import state as b
+from bls.engine.features.planning.placement_search import copy_cores, fill_levels
 from bls.engine.features.sleep.hosts import late_on
 from bls.engine.hooks import EARLIEST, HOOK, call_hook
 from bls.engine.job_lifecycle import earliest_by_counts
 from bls.engine.job_starts import ask_allocator
-from bls.engine.placement_search import copy_cores, fill_levels
 from bls.engine.state import BatchState
 from traces.compiled import Array, compiled
 

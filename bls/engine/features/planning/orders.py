@@ -1,4 +1,4 @@
-"""The order of the queue under a policy whose scores change with time."""
+"""Scores that change the order of the queue, the accounts of policies that keep some, and a policy that rejects all jobs."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import numpy as np
 
 from bls.engine import state as b
 from bls.engine.hooks import HOOK
+from bls.engine.job_lifecycle import send_away
 from bls.engine.queue import waiting_from
 from bls.engine.signatures import SCORE
 from bls.engine.state import BatchState
+from bls.engine.status import BatchStatus
 from traces.algorithms.copying import copy_first
 from traces.algorithms.sorting import sort_places
 from traces.compiled import Array, compiled, value_from
@@ -58,3 +60,11 @@ def put_in_order(state: BatchState, _job: int, _begin: int, _stop: int, _sign: i
         sort_places(tiers, places, space, n)
         _reorder(order, places, rows, n)
     return n
+
+
+@compiled(HOOK)
+def turn_away(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
+    """Send all waiting jobs away: they never run."""
+    while state.n_waiting > 0:
+        send_away(state, waiting_from(state, 0), b.TURNED_AWAY)
+    return BatchStatus.RUNNING

@@ -1,21 +1,20 @@
-"""Which cores a job is offered, from which instant on, where it matters which are free: questions to the profile of cores.
+"""The earliest slot of a job in the profile of cores, and the cores that its allocator is offered.
 
-A job fits from an instant on if its allocator places it on the cores that are free then and are not taken as long as it
-runs, less those that are not for it: cores outside its partition, and those of a window that it would meet and that is not
-its own. It is asked about now, and about the begin of every slice at which something is given back or a window begins or
-ends: at others nothing comes free that was not before.
+A job fits from an instant on if its allocator places it on the cores that are free then and stay so while it runs, except cores
+outside its partition and those of a window that it would meet and that is not its own. The allocator is asked about now, and
+about the begin of every slice at which something is given back or a window begins or ends: at no other instant do cores come
+free.
 """
 
 from __future__ import annotations
 
 from bls.availability.free_cores import free_count, free_take
 from bls.engine import state as b
-from bls.engine.core_profile import AMOUNT, apply_changes
 from bls.engine.cores import CoreProfile, Offer
+from bls.engine.features.planning.core_profile import AMOUNT, apply_changes
+from bls.engine.features.power.draws import MACHINE, cores_mw, least_mw, planned_ns
 from bls.engine.hooks import HOOK, OFFER, call_hook
 from bls.engine.job_starts import ask_allocator
-from bls.engine.planned_time import planned_ns
-from bls.engine.power_of_jobs import MACHINE, cores_mw, least_mw
 from bls.engine.state import BatchState
 from traces.algorithms.copying import copy_first
 from traces.compiled import Array, compiled

@@ -1,11 +1,8 @@
-"""Which cores will be free when, and how much of everything else: the profile for plans in which cores differ.
+"""The profile of cores over time, for plans in which it matters which cores are free, and how much of everything else.
 
-It has the slices of ``bls.availability.count_profile``; of the first of them it has the free cores themselves, as
-``bls.availability.free_cores`` keeps them, and of every other one what changes when it begins: cores that are given back or
-taken, interval by interval, amounts of other resources, licences. So to take or give back cores costs what they are, however
-large the machine is, and a job that is asked about now is shown the free cores as they stand. Where something keeps cores
-off (another partition, a window, a reservation that the job would meet), it is shown a copy without them: the bits of 32
-cores a word, all of them.
+It has the slices of ``bls.availability.count_profile``. For the first slice it keeps the free cores themselves, as
+``bls.availability.free_cores`` does; for every other one the changes at its begin: intervals of cores that are given back or
+taken, and amounts of other resources and licences. Taking cores thus costs what they are, however large the machine is.
 """
 
 from __future__ import annotations
@@ -14,10 +11,13 @@ from bls.availability.count_profile import profile_at
 from bls.availability.free_cores import count_hosts, free_give, free_take
 from bls.engine import state as b
 from bls.engine.cores import CoreProfile, Offer
+from bls.engine.features.power.draws import cores_mw, planned_ns
+from bls.engine.features.running.releases import list_left
 from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import cores_on_host
-from bls.engine.power_of_jobs import cores_mw
+from bls.engine.queue import waiting_from
 from bls.engine.state import BatchState
+from bls.engine.status import BatchStatus
 from traces.compiled import Array, compiled
 
 #: A change is (lo, hi, amount): the cores [lo, hi) are given back (1) or taken (-1); with this as hi, amount number lo becomes
@@ -250,3 +250,80 @@ def hold_amount(state: BatchState, which: int, amount: int, begin: int, stop: in
         _change(state, until, -1, which, AMOUNT, -sign * amount, sign > 0)
         _join(profile, until)
     _join(profile, at)
+
+
+@compiled(HOOK)
+def hold_pool_cores(state: BatchState, job: int, begin: int, stop: int, sign: int) -> int:
+    """Take (-1) the cores that a running job still holds from the profile for [begin, stop), or give them back (1)."""
+    first, count = state.jobs.held_first[job], state.jobs.held_count[job]
+    lo, hi = state.pool.lo[first : first + count], state.pool.hi[first : first + count]
+    if state.settings.releases != b.NO_RELEASES:
+        lo, hi, count = state.left.lo, state.left.hi, list_left(state, job)
+    hold_cores(state, job, lo, hi, count, begin, stop, sign)
+    return 0
+
+
+@compiled(HOOK)
+def hold_kept_cores(state: BatchState, job: int, begin: int, stop: int, sign: int) -> int:
+    """The same for the cores that a job's kept reservation names."""
+    first, count = state.jobs.plan_first[job], state.jobs.plan_count[job]
+    lo, hi = state.kept.lo[first : first + count], state.kept.hi[first : first + count]
+    stop += planned_ns(state, job) - state.jobs.estimate_ns[job]  # under a limit to power it may be planned for longer
+    hold_cores(state, job, lo, hi, count, begin, stop, sign)
+    return 0
+
+
+@compiled(HOOK)
+def hold_host_cores(state: BatchState, host: int, begin: int, stop: int, sign: int) -> int:
+    """The same for all cores of a host."""
+    lo, hi = state.host_first[host : host + 1], state.host_first[host + 1 : host + 2]
+    hold_cores(state, -1, lo, hi, 1, begin, stop, sign)
+    return 0
+
+
+@compiled(inner=True)
+def _planned_cores(state: BatchState) -> int:
+    """The most cores that may be reserved in one pass."""
+    settings = state.settings
+    most = state.n_waiting
+    if settings.max_reservations < most:
+        most = min(most, settings.max_reservations * state.partitions.tier.size)
+    cores = most * settings.widest
+    if state.kept_used + cores <= state.kept.lo.size:
+        return int(cores)
+    cores, job = 0, waiting_from(state, 0)
+    while job >= 0:
+        cores += state.jobs.cores[job]
+        job = waiting_from(state, state.jobs.rank[job] + 1)
+    return int(min(cores, most * settings.widest))
+
+
+@compiled(HOOK)
+def room(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
+    """Before a pass: 0 if the arrays have room for whatever it may write, else a ``BatchStatus``."""
+    settings = state.settings
+    # A start or a reservation makes two slices at the most; so do an end and what happens to a host.
+    steps = 2 * settings.power_stairs
+    more = 2 * state.host_events.ns.size + 16 + steps
+    if settings.plans == 1:
+        more += 2 * (state.n_waiting + state.running.n)
+    if settings.resizing != b.NO_RESIZE or settings.releases == b.BY_DRAIN:
+        more += 2 * state.running.n
+    profile = state.cores_profile
+    if profile.n_slices + more > profile.ns.size:
+        return BatchStatus.PROFILE_FULL
+    # There are no more intervals than cores, and so many changes of amounts at the most: free cores may be taken, and those of
+    # jobs that run longer than expected be held for longer.
+    planned = _planned_cores(state) if settings.plans == 1 else 0
+    more = state.host_of.size + planned
+    if settings.releases != b.NO_RELEASES:
+        more += state.host_of.size  # what is left of running jobs lies in more intervals
+    if settings.resizing != b.NO_RESIZE or settings.releases == b.BY_DRAIN:
+        more += 2 * state.host_of.size  # what running jobs hold is given back, and held anew
+    amounts = settings.n_resources + settings.n_licences + state.domains.limit_mw.size
+    more = 2 * (more + state.host_events.ns.size) * (1 + amounts) + steps
+    if profile.n_changes + more > profile.lo.size:
+        return BatchStatus.PROFILE_FULL
+    if state.kept_used + planned > state.kept.lo.size:
+        return BatchStatus.POOL_FULL
+    return 0
