@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from bls import options as o
-from traces.base.declaration import holds, recorded
+from traces.base.declaration import holds, knows_its_keywords, recorded
 from traces.base.errors import InputError, shown
 
 
+@knows_its_keywords
 @dataclass(frozen=True, kw_only=True)
 class ConstraintOptions:
     """What constrains the jobs, as a user says it; the command line's options under the same names.

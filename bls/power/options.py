@@ -15,7 +15,7 @@ from bls import options as o
 from bls.conflicts import POWER
 from bls.engine.codes import SlowOrder
 from traces.base.conflicts import check
-from traces.base.declaration import holds, recorded
+from traces.base.declaration import holds, knows_its_keywords, recorded
 from traces.base.errors import InputError, at, one_of, shown
 from traces.base.ranges import real, whole
 
@@ -41,6 +41,7 @@ _FORMS: Final = {"submit": ("submit", "submit:state=1"), "dvfs": ("dvfs", "dvfs:
 _SHOWN: Final = tuple(form for name in FALLBACKS for form in _FORMS.get(name, (name,)))
 
 
+@knows_its_keywords
 @dataclass(frozen=True)
 class Power:
     """What a run is to know of power; nothing, if all is as by default.

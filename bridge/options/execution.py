@@ -18,10 +18,11 @@ from bridge.options.declared import (
     TOKEN_FILE,
     WORKERS,
 )
-from traces.base.declaration import holds, recorded
+from traces.base.declaration import holds, knows_its_keywords, recorded
 from traces.base.errors import InputError, shown
 
 
+@knows_its_keywords
 @dataclass(frozen=True)
 class Execution:
     """How applications are run, and another program that decides.

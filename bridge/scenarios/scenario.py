@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from als.options import APPLICATIONS
 from bls import options as b
-from bls.batch import Batch
 from bls.constraints.options import ConstraintOptions
 from bls.power.options import Power
-from bls.scheduler_options import Rules
+from bls.scheduler_options import Batch, Rules
 from bridge.options.declared import WORKLOAD
 from bridge.options.execution import Execution
 from bridge.scenarios.application import RECORDED, Application
-from traces.base.declaration import built, by_keyword, holds, part, places, recorded, with_values
+from traces.base.declaration import built, by_keyword, holds, knows_its_keywords, part, places, recorded, with_values
 from traces.base.errors import InputError, at, shown
 from traces.base.shared_options import SEED
 
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from bls.workloads.workload import Workload
 
 
+@knows_its_keywords
 @dataclass(frozen=True)
 class JobSelection:
     """Where the jobs come from, and which of them.
@@ -56,6 +56,7 @@ class JobSelection:
     cancelled: bool = holds(b.CANCELLED)
 
 
+@knows_its_keywords
 @dataclass(frozen=True)
 class Machine:
     """On which machine.
@@ -71,6 +72,7 @@ class Machine:
     platform: Platform | str | Path | None = holds(b.PLATFORM)
 
 
+@knows_its_keywords
 @dataclass(frozen=True)
 class Scenario:
     """What to simulate, on which machine, how.

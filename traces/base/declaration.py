@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, field, fields, replace
-from functools import cache
+from functools import cache, wraps
 from typing import Any, NamedTuple, TypeVar
 
+from traces.base.errors import one_of
 from traces.base.option import Option
 
 T = TypeVar("T")
@@ -28,6 +29,22 @@ def holds(option: Option[Any], *default: Any) -> Any:
 def part(kind: type) -> Any:
     """A field that holds a dataclass whose fields hold options; by default one of their defaults."""
     return field(default_factory=kind, metadata={_PART: kind})
+
+
+def knows_its_keywords(kind: type[T]) -> type[T]:
+    """Let a dataclass refuse unknown keywords with an InputError that names the nearest known one."""
+    declared: Any = kind
+    made, known = declared.__init__, [one.name for one in fields(declared) if one.init]
+
+    @wraps(made)
+    def checked(self: T, *args: Any, **given: Any) -> None:
+        for name in given:
+            if name not in known:
+                raise one_of("keyword", name, known, kind.__name__)
+        made(self, *args, **given)
+
+    declared.__init__ = checked
+    return kind
 
 
 class OptionPlace(NamedTuple):
