@@ -99,7 +99,7 @@ POWER: Final[tuple[Row, ...]] = (
     _unlimited(o.POWER_ESTIMATES, "estimates", "platform"),
 )
 
-#: What a policy does, and rules that need it otherwise; of ``bls.policies.declared.Chosen``.
+#: What a policy does, and rules that need it otherwise; of ``bls.inputs.Chosen``.
 POLICY: Final[tuple[Row, ...]] = (
     Conflict(
         first=f"{o.BACKFILL} but none",
@@ -409,7 +409,7 @@ RUN: Final[tuple[Row, ...]] = (
     ),
 )  # fmt: skip
 
-#: What a policy does, and rules, with which no part of a run can be made again; of ``bls.policies.declared.Chosen``.
+#: What a policy does, and rules, with which no part of a run can be made again; of ``bls.inputs.Chosen``.
 FAIR_START: Final[tuple[Row, ...]] = (
     Conflict(
         first=str(o.FAIR_START),

@@ -32,8 +32,8 @@ import numpy as np
 from bls.conflicts import FAIR_START
 from bls.engine import state as b
 from bls.engine.status import FAULTS, BatchStatus
+from bls.inputs import Chosen
 from bls.policies import AnyPolicy
-from bls.policies.declared import Chosen
 from bls.scheduler_options import Rules
 from bls.simulator import BatchSimulator
 from traces.base.options import check
@@ -42,14 +42,8 @@ from traces.kernels.snapshots import Snapshot
 
 
 def check_fair_start(policy: AnyPolicy, rules: Rules) -> None:
-    """See that a run can be made again in part.
-
-    Raises
-    ------
-    InputError
-        If the policy is one that decides in Python, which may remember what it saw, decisions cost what the clock measures, or
-        jobs release cores before their end.
-    """
+    """Raise InputError if parts of a run cannot be made again: the policy decides in Python, which may remember what it saw,
+    decisions cost what the clock measures, or jobs release cores before their end."""
     chosen = Chosen(rules, policy)
     check(FAIR_START, chosen, chosen.names())
 
@@ -57,27 +51,12 @@ def check_fair_start(policy: AnyPolicy, rules: Rules) -> None:
 def fair_starts(finished: BatchSimulator, fresh: BatchSimulator) -> Array:
     """The fair start time of every row, as the module's text defines it.
 
-    Parameters
-    ----------
-    finished : BatchSimulator
-        The run, done.
-    fresh : BatchSimulator
-        One of the same workload, platform, policy, allocator, rules, constraints, slack, requested cores and seed, not yet
-        advanced and without observers. It is used up.
+    - ``finished``: the run, done
+    - ``fresh``: one of the same workload, platform, policy, allocator, rules, constraints, slack, requested cores and seed, not
+      yet advanced and without observers. It is used up.
 
-    Returns
-    -------
-    int64 (rows,)
-        Instants in ns, -1 where there is none.
-
-    Raises
-    ------
-    InputError
-        As :func:`check_fair_start`.
-    PluginError
-        If a plug-in fails in a fork.
-    RuntimeError
-        If ``fresh`` does not do what ``finished`` did.
+    Returns int64 (rows,): instants in ns, -1 where there is none. Raises InputError as :func:`check_fair_start`, PluginError if
+    a plug-in fails in a fork, and RuntimeError if ``fresh`` does not do what ``finished`` did.
     """
     check_fair_start(finished.policy, finished.rules)
     return _Replay(finished, fresh).run()

@@ -11,19 +11,17 @@ import numpy as np
 from bls import options as o
 from bls.allocators import Allocator
 from bls.allocators.contract import PlacementRequest
-from bls.conflicts import RUN
+from bls.conflicts import POLICY, RUN
 from bls.constraints.job_constraints import JobConstraints, check_aware, check_signals, masks, outage_columns
 from bls.engine import state as b
 from bls.engine.initial_state import RunColumns
-from bls.estimates import CORRECTIONS_NS, HistoryEstimator, Promised, estimator, groups, planned_ns
+from bls.estimates import CORRECTIONS_NS, HistoryEstimator, estimator, groups, planned_ns
 from bls.estimates.coverage import check_predicts
 from bls.machine.partitions import PartitionTable, partition_table
 from bls.machine.platform import Platform
 from bls.policies import AnyPolicy, DecidingPolicy, KnownJobs, Scoring, ranks
-from bls.policies.contract import directs
-from bls.policies.declared import Chosen, may_not_fit
-from bls.policies.fcfs import Fcfs
-from bls.policies.reject import Reject
+from bls.policies.contract import DIRECTIONS, directs, may_direct, may_not_fit
+from bls.policies.orders import FCFS, Reject
 from bls.power.plan import sleep_passages, sleep_settings
 from bls.scheduler_options import Rules
 from bls.workloads.columns import distinct
@@ -39,15 +37,8 @@ if TYPE_CHECKING:
 
 
 def deadlines_ns(workload: Workload, slack: float) -> Array:
-    """submit + slack × estimate of each job, at most ``traces.base.time.MAX_NS``.
-
-    A whole slack gives exact deadlines; for another one the product is that of float64, rounded half to even to ns.
-
-    Raises
-    ------
-    InputError
-        If slack is out of range.
-    """
+    """submit + slack × estimate of each job, at most ``traces.base.time.MAX_NS``. A whole slack gives exact deadlines; for
+    another one the product is that of float64, rounded half to even to ns. Raises InputError if slack is out of range."""
     slack = o.SLACK.check(slack)
     if slack.is_integer():
         most = MAX_NS // max(1, int(slack))
@@ -103,6 +94,51 @@ def planned_with(workload: Workload, rules: Rules, constraints: JobConstraints, 
 
 
 @dataclass(frozen=True)
+class Chosen:
+    """A policy and the rules that it is to follow, for tables of conflicts."""
+
+    rules: Rules
+    policy: AnyPolicy
+
+    @property
+    def decides(self) -> bool:
+        """Whether it decides itself which jobs start."""
+        return isinstance(self.policy, DecidingPolicy)
+
+    @property
+    def rejects(self) -> bool:
+        """Whether it starts no job."""
+        return isinstance(self.policy, Reject)
+
+    @property
+    def directs(self) -> frozenset[str]:
+        """What it does to running jobs, of ``bls.policies.contract.DIRECTIONS``."""
+        return directs(self.policy)
+
+    @property
+    def may_direct(self) -> list[str]:
+        """What it does, or may do, as nobody knows yet."""
+        return [what for what in DIRECTIONS if may_direct(self.policy, what)]
+
+    def names(self) -> dict[str, str]:
+        """What names in braces stand for in the tables of conflicts."""
+        rules = self.rules
+        return {
+            "policy": f"batch policy {self.policy.name}",
+            "backfill": f"{o.BACKFILL:{rules.backfill}}",
+            "resize": f"{o.RESIZE:{rules.resized}}",
+            "coordination": f"{o.COORDINATION:{rules.coordination}}",
+            "widths": "decide, none" if "widths" in self.may_direct else "none",
+        }
+
+
+def check_rules(rules: Rules, policy: AnyPolicy) -> None:
+    """Raise InputError if a policy cannot be used with these rules: there is a conflict of ``bls.conflicts.POLICY``."""
+    chosen = Chosen(rules, policy)
+    check(POLICY, chosen, chosen.names())
+
+
+@dataclass(frozen=True)
 class Run(Chosen):
     """What a run has, for the table of conflicts ``bls.conflicts.RUN``."""
 
@@ -141,7 +177,7 @@ class Run(Chosen):
         return asked is not None and bool((getattr(asked, column) > most).any())
 
     def names(self) -> dict[str, str]:
-        """As of :class:`bls.policies.declared.Chosen`."""
+        """As of :class:`Chosen`."""
         names, limits = super().names(), self.limits
         reaches = "resize" if self.rules.resizing != b.NO_RESIZE else "coordination"
         whole, units = "hosts that are not shared", "units of several cores, or amounts of their hosts"
@@ -170,12 +206,8 @@ def given_for(
 ) -> RunColumns:
     """The arrays of a run; ``scored`` is the policy made ready, where it scores. Arguments as of ``BatchSimulator``.
 
-    The jobs are planned with the estimates of ``known``.
-
-    Raises
-    ------
-    InputError, PluginError
-        If the requested cores or the policy's keys cannot be used.
+    The jobs are planned with the estimates of ``known``. Raises InputError or PluginError if the requested cores or the
+    policy's keys cannot be used.
     """
     table, windows = partition_table(platform), constraints.windows
     partition = np.zeros(len(workload), np.int64) if constraints.partition is None else constraints.partition
@@ -199,7 +231,7 @@ def given_for(
             "estimate_ns": known.estimate_ns,
             "walltime_ns": workload.estimate_ns,
             "cores": workload.cores,
-            "rank": ranks(policy if order in (b.STATIC, b.REJECTED) else Fcfs(), known, tier),  # type: ignore[arg-type]
+            "rank": ranks(policy if order in (b.STATIC, b.REJECTED) else FCFS, known, tier),  # type: ignore[arg-type]
             # A job of which no run time is known runs until it is withdrawn.
             "run_ns": np.where(workload.run_unknown, MAX_NS, workload.run_ns if recorded else -1),
             "number": workload.job_id,
@@ -220,11 +252,9 @@ def given_for(
                 parameters=np.array(allocator.parameters, np.int64),
             ),
         },
-        settings=_settings(rules, allocator, constraints, scored, table, order, countable, recorded)
+        settings=_settings(run, scored, table, order)
         | ({} if limits is None else limits.settings())
-        | ({} if asleep is None else sleep_settings(asleep))
-        | _telling(rules, policy, limits)
-        | {"may_not_fit": int(may_not_fit(policy))},
+        | ({} if asleep is None else sleep_settings(asleep)),
         keep_decisions=rules.keep_decisions,
     )
     names = ("wanted_first", "wanted_lo", "wanted_hi", "outage_first", "outage_down", "outage_up")
@@ -242,17 +272,20 @@ def given_for(
     if asleep is not None:
         given.sleep_passages = sleep_passages(asleep.table)
     if limits is not None:
-        given.state["power"] = limits.state()
-    if limits is not None and limits.stops:
-        given.state |= {"stops": limits.stop_state(), "max_mw": limits.most_total_mw}
-    elif limits is not None:
-        given.state["domains"] = limits.domain_state(table)
-        place = platform.n_hosts * given.settings["n_resources"]
-        given.settings["power_amount"] = place
-        most = [limits.most_total_mw - limits.table.idle_total_mw]
-        most += [limits.most_mw_of(one) - one.idle_mw for one in limits.domains]
-        given.state["totals"] = np.insert(given.state.get("totals", np.zeros(0, np.int64)), place, most)
+        _add_limits(given, limits, platform.n_hosts, table)
     return given
+
+
+def _add_limits(given: RunColumns, limits: PowerPlan, n_hosts: int, table: PartitionTable) -> None:
+    given.state["power"] = limits.state()
+    if limits.stops:
+        given.state |= {"stops": limits.stop_state(), "max_mw": limits.most_total_mw}
+        return
+    given.state["domains"] = limits.domain_state(table)
+    place = given.settings["power_amount"] = n_hosts * given.settings["n_resources"]
+    most = [limits.most_total_mw - limits.table.idle_total_mw]
+    most += [limits.most_mw_of(one) - one.idle_mw for one in limits.domains]
+    given.state["totals"] = np.insert(given.state.get("totals", np.zeros(0, np.int64)), place, most)
 
 
 def _order(policy: AnyPolicy, scored: Scoring | None) -> int:
@@ -273,22 +306,19 @@ def _limits(table: PartitionTable) -> dict[str, Array]:
     }
 
 
-def _settings(
-    rules: Rules,
-    allocator: Allocator,
-    constraints: JobConstraints,
-    scored: Scoring | None,
-    table: PartitionTable,
-    order: int,
-    countable: bool,
-    recorded: bool,
-) -> dict[str, int]:
+def _settings(run: Run, scored: Scoring | None, table: PartitionTable, order: int) -> dict[str, int]:
     # The settings of BatchState that are not found from its arrays.
-    asked, wait_ns = constraints.requests, rules.switch_wait_ns
+    rules, allocator, constraints, directs = run.rules, run.allocator, run.constraints, run.directs
+    asked, wait_ns = constraints.requests, rules.waits_for_switches_ns
+    if rules.resizing != b.NO_RESIZE:
+        releases = b.BY_CORE
+    else:  # a core alone goes back only where it can be given to another job as it is
+        releases = b.BY_DRAIN if constraints.drains else rules.releases
+    slows = run.limits is not None and run.limits.slows and not run.limits.stops
     return {
         "max_reservations": rules.depth,
         "keeps_reservations": int(rules.keeps),
-        "by_cores": int(not countable),
+        "by_cores": int(not run.countable),
         "kills": int(rules.kill_at_walltime),
         "requeues": int(rules.on_failure == "requeue"),
         "order": order,
@@ -302,29 +332,14 @@ def _settings(
         "n_resources": 0 if asked is None else asked.per_unit.shape[1],
         "n_licences": 0 if asked is None else asked.licences.shape[1],
         "accounts": int(scored is not None and scored.accounts),
-        "releases": _releases(rules, constraints),
-        "promises": int(isinstance(estimator(rules.estimates), Promised)),
+        "releases": releases,
+        "promises": int(rules.promised),
         "resizing": rules.resizing,
         "molds": int(rules.molds),
+        "directs": b.SCALES * ("speeds" in directs) + b.CUTS * ("ends" in directs) + b.SLOWS * slows,
+        "hints": (b.BY_POLICY if "hints" in directs else b.OF_HEAD) if rules.hints else b.NO_HINTS,
+        "may_not_fit": int(may_not_fit(run.policy)),
     }
-
-
-def _telling(rules: Rules, policy: AnyPolicy, limits: PowerPlan | None) -> dict[str, int]:
-    # The settings of what running jobs are told, by a policy that directs them, too.
-    found = directs(policy)
-    by_policy = b.SCALES * ("speeds" in found) + b.CUTS * ("ends" in found)
-    slows = limits is not None and limits.slows and not limits.stops
-    return {
-        "directs": by_policy + b.SLOWS * slows,
-        "hints": (b.BY_POLICY if "hints" in found else b.OF_HEAD) if rules.hints else b.NO_HINTS,
-    }
-
-
-def _releases(rules: Rules, constraints: JobConstraints) -> int:
-    # A core alone goes back only where it can be given to another job as it is.
-    if rules.resizing != b.NO_RESIZE:
-        return b.BY_CORE
-    return b.BY_DRAIN if constraints.drains else rules.releases
 
 
 def _add_history(given: RunColumns, workload: Workload, rules: Rules, constraints: JobConstraints) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import TypeGuard
 
 from bls.engine.state import NEVER
-from bls.view import AdditionalData, Observer, View
+from bls.view import AdditionalData, AnyObserver, Observer, View
 from traces.base.errors import RAISED_BY_PLUGINS, InputError, PluginError, raised_text, shown, whole
 from traces.base.time import MAX_NS
 
@@ -19,41 +19,21 @@ def gives_data(observer: object) -> TypeGuard[AdditionalData]:
     return isinstance(observer, AdditionalData) and callable(observer.value)
 
 
-def data_by_name(observers: Iterable[object]) -> dict[str, AdditionalData]:
-    """Those of some observers that compute additional data, in their order.
-
-    Raises
-    ------
-    PluginError
-        If two have one name.
-    """
-    found: dict[str, AdditionalData] = {}
-    for observer in filter(gives_data, observers):
-        if observer.name in found:
-            raise PluginError(f"observer {observer.name}: two observers give additional data of this name")
-        found[observer.name] = observer
-    return found
-
-
 class Observers:
-    """The observers of one run.
+    """The observers of one run: ``observers`` look, and ``data`` are the additional data, by name. Raises PluginError if two
+    give additional data of one name, or one looks at no interval that can be.
 
-    Attributes
-    ----------
-    observers : list of Observer
-    noted : list of dict
-        A row each time one of them noted something: its name, the instant, and what it noted.
-    so_far : tuple of int
-        Tells whether something happened since the latest look.
-
-    Raises
-    ------
-    PluginError
-        If an observer looks at no interval that can be.
+    ``noted`` has a row each time one noted something: its name, the instant, and what it noted. ``so_far`` shows whether
+    something happened since the latest look.
     """
 
-    def __init__(self, observers: Sequence[Observer]) -> None:
-        self.observers = list(observers)
+    def __init__(self, given: Sequence[AnyObserver]) -> None:
+        self.observers = [one for one in given if isinstance(one, Observer)]
+        self.data: dict[str, AdditionalData] = {}
+        for giver in filter(gives_data, given):
+            if giver.name in self.data:
+                raise PluginError(f"observer {giver.name}: two observers give additional data of this name")
+            self.data[giver.name] = giver
         self.noted: list[Note] = []
         self._next = [0 for _ in self.observers]
         self._kinds: dict[str, str] = {}
@@ -69,19 +49,12 @@ class Observers:
 
     @property
     def next_ns(self) -> int:
-        """Before the first event after this instant somebody may look; ``NEVER`` without observers."""
+        """Before the first event after this instant an observer may look; ``NEVER`` if none looks."""
         return min(self._next, default=NEVER)
 
     def look(self, view: View, *, happened_ns: int, until_ns: int, so_far: tuple[int, ...]) -> None:
-        """Have them look whose time has come, by instant, then in the order in which they were given.
-
-        Parameters
-        ----------
-        view : View
-            As it is from ``happened_ns`` to ``until_ns``.
-        so_far : tuple of int
-            The same as the last time if nothing happened since.
-        """
+        """Let observers look whose time has come, by instant, then in the order in which they were given. ``view`` is as it is
+        from ``happened_ns`` to ``until_ns``; ``so_far`` is the same as the last time if nothing happened since."""
         new, self.so_far = so_far != self.so_far, so_far
         while (at := self.next_ns) <= until_ns:
             for k, observer in enumerate(self.observers):

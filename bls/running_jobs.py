@@ -29,36 +29,18 @@ from traces.records.widths import WidthRecords
 
 
 class JobColumns(NamedTuple):
-    """Jobs in columns, int64 (rows,), a row for each attempt; they change as the simulation goes on.
+    """Jobs in columns, int64 (rows,), a row for each attempt; they change as the simulation goes on."""
 
-    Attributes
-    ----------
-    origin : ndarray
-        The row of the workload.
-    start_ns, end_ns : ndarray
-        -1 of what has not started, or not ended.
-    eligible_ns : ndarray
-        When it joined the queue; -1 if it has not.
-    cancel_ns : ndarray
-        When it is withdrawn, if it has not started by then.
-    estimate_ns : ndarray
-        Run time to plan with.
-    attempt : ndarray
-        From 0.
-    held_cores : ndarray
-        How many cores it has or had.
-    why, state : ndarray
-        Why it has started, and what has become of it: places in ``traces.ledger.WHY`` and ``STATES``.
-    """
-
-    origin: Array
+    origin: Array  # the row of the workload
+    # -1 of what has not started, or not ended
     start_ns: Array
     end_ns: Array
-    eligible_ns: Array
-    cancel_ns: Array
-    estimate_ns: Array
-    attempt: Array
-    held_cores: Array
+    eligible_ns: Array  # when it joined the queue; -1 if it has not
+    cancel_ns: Array  # when it is withdrawn, if it has not started by then
+    estimate_ns: Array  # run time to plan with
+    attempt: Array  # from 0
+    held_cores: Array  # how many cores it has or had
+    # why it has started, and what has become of it: places in ``traces.ledger.WHY`` and ``STATES``
     why: Array
     state: Array
 
@@ -81,15 +63,9 @@ class Dealings:
 
 
 class RunningJobs:
-    """The jobs of a batch simulation, by row: what the engine knows of them, and what is told of those that run.
+    """The jobs of a batch simulation, by row: what the engine knows of them, and what is reported of those that run."""
 
-    Attributes
-    ----------
-    state : BatchState
-        That of the engine.
-    """
-
-    state: BatchState
+    state: BatchState  # the engine's
 
     @cached_property
     def dealings(self) -> Dealings:
@@ -177,10 +153,8 @@ class RunningJobs:
         return found
 
     def release(self, row: int, core_number: Array, released_ns: Array, end_ns: int) -> bool:
-        """Tell when a job that has started releases cores, before its outcome is told; False if that cannot be.
-
-        Parameters as of ``bls.engine.features.running.releases.tell_releases``.
-        """
+        """Report when a job that has started releases cores, before its outcome; False if that cannot be. Parameters as of
+        ``bls.engine.features.running.releases.tell_releases``."""
         return tell_releases(self.state, row, core_number, released_ns, end_ns) == TOLD
 
     def width_range(self, row: int) -> tuple[int, int]:
@@ -189,10 +163,8 @@ class RunningJobs:
         return int(jobs.min_cores[origin]), int(jobs.max_cores[origin])
 
     def wish(self, row: int, wished_ns: Array, cores: Array, until_ns: int) -> bool:
-        """Tell for how many cores a job that has started wishes, before its outcome is told; False if that cannot be.
-
-        Parameters as of ``bls.engine.features.running.releases.tell_wishes``.
-        """
+        """Report how many cores a job that has started requests, before its outcome; False if that cannot be. Parameters as of
+        ``bls.engine.features.running.releases.tell_wishes``."""
         while (answer := tell_wishes(self.state, row, wished_ns, cores, until_ns)) == FULL:
             grow_wishes(self.state, len(wished_ns))
         return answer == TOLD
@@ -278,16 +250,19 @@ class RunningJobs:
         return bool(engine.outcome(self.state, row, end_ns, stopped))
 
     def loss(self, row: int, end_ns: int, core: int) -> bool:
-        """Tell when a running job ends because its cores are lost; False if that cannot be.
-
-        Parameters as of ``bls.engine.features.running.releases.tell_loss``.
-        """
+        """Report when a running job ends because its cores are lost; False if that cannot be. Parameters as of
+        ``bls.engine.features.running.releases.tell_loss``."""
         return bool(tell_loss(self.state, row, end_ns, core))
 
     def _losses(self) -> dict[int, str]:
         # Why jobs have ended whose cores were lost, or that a policy has ended, by row.
         found = self.column("last_lost")
-        losses = {row: _loss(int(found[row])) for row in np.flatnonzero(found).tolist()}
+        losses = {
+            row: "its cores came and went before any task ended"
+            if found[row] < 0
+            else f"all its cores were lost, core {found[row] - 1} last"
+            for row in np.flatnonzero(found).tolist()
+        }
         return losses | dict.fromkeys(self._ended_by_policy(), "the batch policy ended it")
 
     def _ended_by_policy(self) -> list[int]:
@@ -345,12 +320,3 @@ class RunningJobs:
         changed = self.column("given_count") > 0
         first = np.where(changed, self.column("given_first"), self.column("held_first"))
         return first, np.where(changed, self.column("given_count"), self.column("held_count"))
-
-
-def _loss(noted: int) -> str:
-    # What a value of the column ``last_lost`` means, in words.
-    return (
-        "its cores came and went before any task ended"
-        if noted < 0
-        else f"all its cores were lost, core {noted - 1} last"
-    )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from bls.allocators import Allocator, placing
+from bls.allocators import Allocator, placing, with_parameters
 from bls.constraints.job_constraints import JobConstraints, outage_columns
 from bls.constraints.outages import NEVER as NO_MORE
 from bls.constraints.outages import Outages
@@ -24,21 +24,28 @@ from bls.engine.hooks import ROLES
 from bls.engine.initial_state import new_state
 from bls.engine.signatures import ACCOUNT, DECIDE, SCORE, wall_clock
 from bls.engine.status import FAULTS, BatchStatus
-from bls.inputs import deadlines_ns, estimates_come_later, given_for, planned_with
+from bls.inputs import check_rules, deadlines_ns, estimates_come_later, given_for, planned_with
 from bls.machine.platform import Platform
 from bls.metrics.schedule import NO_DOWNTIME, Downtime
-from bls.observers import Observers, data_by_name
+from bls.observers import Observers
 from bls.options import MAX_ATTEMPTS, ON_FAILURE, SLACK
 from bls.policies import AnyPolicy, DecidingPolicy, KnownJobs, Scoring, ScoringPolicy, scoring, unscored
-from bls.policies.contract import FollowingPolicy, OtherProgram, by_prediction, no_account, no_decision, no_score
-from bls.policies.declared import PASS_COLUMNS, check_rules, columns_declared, policy_totals
+from bls.policies.contract import (
+    PASS_COLUMNS,
+    FollowingPolicy,
+    OtherProgram,
+    by_prediction,
+    columns_declared,
+    policy_totals,
+)
+from bls.policies.score_policy import no_account, no_decision, no_score
 from bls.power.table import core_mw, idle_mw
 from bls.running_jobs import RunningJobs
 from bls.scheduler_options import Rules
 from bls.seen.answers import AnswerError, put_answer
 from bls.seen.jobs import RunView
 from bls.seen.refusals import refusal
-from bls.view import AnyObserver, Observer, View
+from bls.view import AnyObserver, View
 from bls.workloads.workload import Workload
 from traces.base.errors import (
     RAISED_BY_PLUGINS,
@@ -132,7 +139,7 @@ class BatchSimulator(RunningJobs):
     ) -> None:
         self.workload, self.platform = workload, platform
         self.policy = policy
-        self.allocator = allocator.with_parameters(seed=seed % 2**63)
+        self.allocator = with_parameters(allocator, seed=seed % 2**63)
         self.rules, self.constraints = rules or Rules(), constraints or JobConstraints()
         check_rules(self.rules, policy)
         #: What the parts of the machine are called that have limits to power of their own.
@@ -168,8 +175,7 @@ class BatchSimulator(RunningJobs):
             policy = by_prediction(policy)
         self._scoring: Scoring | None = None
         self._outages: Outages | None = self.constraints.outages
-        self._looks = Observers([one for one in observers if isinstance(one, Observer)])
-        self._data = data_by_name(observers)
+        self._looks = Observers(observers) if observers else None
         #: Why a policy has rejected jobs, by row; and why it has started others, as far as it has said so.
         self.rejections: dict[int, str] = {}
         self._because: dict[int, str] = {}
@@ -195,8 +201,9 @@ class BatchSimulator(RunningJobs):
         given.settings |= {"logs": int(self.is_seen), "more_outages": int(self._may_go_on()), "loses": int(loses)}
         self.state = new_state(given)
         self._pause_ns = b.NEVER
-        self.state.observe_after_ns = self._looks.next_ns
-        self._looks.so_far = self._so_far()
+        self.state.observe_after_ns = self._next_look_ns
+        if self._looks is not None:
+            self._looks.so_far = self._so_far()
         self.place = placing(self.allocator)
         self.score = self._scoring.score if self._scoring else as_value(no_score, SCORE)
         self.account = self._scoring.account if self._scoring else as_value(no_account, ACCOUNT)
@@ -233,7 +240,7 @@ class BatchSimulator(RunningJobs):
     @cached_property
     def view(self) -> View:
         """What Python policies and observers see; not made where nobody looks: it and the run keep each other alive."""
-        return View(self.run_view(), self._data)
+        return View(self.run_view(), {} if self._looks is None else self._looks.data)
 
     def run_view(self) -> RunView:
         """What never changes of this run, and the jobs that do."""
@@ -337,8 +344,8 @@ class BatchSimulator(RunningJobs):
         ROLES.check()
         INTERRUPTS.raise_noted()
         if status in _SUSPENSIONS:
-            if status == BatchStatus.DONE and self._looks.observers:
-                self._look(last=True)
+            if status == BatchStatus.DONE and self._looks is not None and self._looks.observers:
+                self._look(self._looks, last=True)
             if status == BatchStatus.DONE and isinstance(self.policy, FollowingPolicy):
                 self._finish(self.policy)
             return True
@@ -466,24 +473,28 @@ class BatchSimulator(RunningJobs):
     def pause_after(self, instant_ns: int | None) -> None:
         """Let :meth:`advance` return ``LOOK`` before the first event after an instant; None: no more."""
         self._pause_ns = b.NEVER if instant_ns is None else instant_ns
-        self.state.observe_after_ns = min(self._looks.next_ns, self._pause_ns)
+        self.state.observe_after_ns = min(self._next_look_ns, self._pause_ns)
+
+    @property
+    def _next_look_ns(self) -> int:
+        return b.NEVER if self._looks is None else self._looks.next_ns
 
     def _look_or_pause(self) -> bool:
         # Before the first event after ``observe_after_ns``: whether to pause there.
         event_ns = int(self.state.observe_after_ns)
-        if self._looks.next_ns < event_ns:
-            self._look()
+        if self._looks is not None and self._looks.next_ns < event_ns:
+            self._look(self._looks)
         if self._pause_ns < event_ns:
             return True
-        self.state.observe_after_ns = min(self._looks.next_ns, self._pause_ns)
+        self.state.observe_after_ns = min(self._next_look_ns, self._pause_ns)
         return False
 
-    def _look(self, *, last: bool = False) -> None:
+    def _look(self, looks: Observers, *, last: bool = False) -> None:
         # Before the first event after ``observe_after_ns``, where the engine has put its instant; or after the last event.
         view = self.view
         until_ns = self.now_ns if last else int(self.state.observe_after_ns) - 1
         view._refresh()
-        self._looks.look(view, happened_ns=self.now_ns, until_ns=until_ns, so_far=self._so_far())
+        looks.look(view, happened_ns=self.now_ns, until_ns=until_ns, so_far=self._so_far())
 
     def _so_far(self) -> tuple[int, ...]:
         # What is another after every instant at which something happened, and the same after one at which nothing did.
@@ -494,12 +505,12 @@ class BatchSimulator(RunningJobs):
     @property
     def observations(self) -> list[dict[str, float | int | str]]:
         """What the observers have noted, a row each time."""
-        return self._looks.noted
+        return [] if self._looks is None else self._looks.noted
 
     @property
     def is_seen(self) -> bool:
         """Whether somebody is shown :attr:`view`: a Python policy, or an observer."""
-        return self._decides or bool(self._looks.observers)
+        return self._decides or (self._looks is not None and bool(self._looks.observers))
 
     def _may_go_on(self) -> bool:
         # Whether the outages are a model's, which never ends.
@@ -654,7 +665,7 @@ class BatchSimulator(RunningJobs):
 
     def decisions(self) -> dict[str, Any]:
         """What deciding has cost so far: number of passes, and their mean, longest and total wall time in ns; and the totals
-        that a policy in Python gives of itself (``bls.policies.declared``)."""
+        that a policy in Python gives of itself (``bls.policies.contract``)."""
         passes, total = int(self.state.passes), int(self.state.decide_ns)
         found = {
             "decisions": passes,

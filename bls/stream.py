@@ -26,7 +26,8 @@ from bls.machine.platform import Platform
 from bls.metrics.schedule import Allocations, Schedule
 from bls.options import BLS, BLS_COMMAND, DECISIONS, ESTIMATES, FAILURES, MEMORY, OVERSIZE, STREAM
 from bls.policies import AnyPolicy, DecidingPolicy, ScorePolicy
-from bls.policies.contract import FollowingPolicy, OtherProgram, directs, no_account
+from bls.policies.contract import FollowingPolicy, OtherProgram, directs
+from bls.policies.score_policy import no_account
 from bls.scheduler_options import Rules
 from bls.simulator import BatchSimulator
 from bls.workloads.columns import COLUMNS, OPTIONAL, rejects_text
@@ -43,13 +44,7 @@ STRETCH_JOBS = 1 << 14
 
 
 def check_streamed(policy: AnyPolicy, rules: Rules, constraints: JobConstraints | None = None) -> None:
-    """Refuse what needs all jobs at once.
-
-    Raises
-    ------
-    InputError
-        If the policy or the rules do; the message names the option.
-    """
+    """Raise InputError if the policy or the rules need all jobs at once; the message names the option."""
     if isinstance(policy, OtherProgram):
         raise InputError(f"{STREAM}: {BLS_COMMAND:{policy.name}}: a scheduler is told of all jobs; allowed: {BLS}")
     if isinstance(policy, FollowingPolicy):
@@ -78,45 +73,22 @@ def check_streamed(policy: AnyPolicy, rules: Rules, constraints: JobConstraints 
 
 @dataclass
 class ArrivingJobs:
-    """The jobs of a log that fit a machine, in the order of their submits, and the account of its lines so far.
+    """The jobs of a log that fit a machine, in the order of their submits, and the account of its lines so far."""
 
-    Parameters
-    ----------
-    blocks : iterator of Workload
-        The log, as of ``bls.workloads.readers.swf.swf_blocks`` or :func:`in_blocks`.
-    platform : Platform
-    oversize : {"reject", "clamp"}
-        What becomes of jobs wider than the platform.
-    memory : {"none", "swf"}
-        Where the memory comes from that a core of a job asks for.
-    begins : bool, optional
-        Whether jobs may join the queue later than their submit; by default the header says it.
-
-    Attributes
-    ----------
-    source, n_lines, rejects, reordered, clamped
-        As of ``Workload``.
-    jobs : int
-        How many were taken.
-    held : int
-        How many of those that fit may join the queue only after their submit.
-    limited : bool
-        Whether the time limit of any job is not its run time.
-    """
-
-    blocks: Iterator[Workload]
+    blocks: Iterator[Workload]  # the log, as of ``bls.workloads.readers.swf.swf_blocks`` or :func:`in_blocks`
     platform: Platform
-    oversize: str = OVERSIZE.default
-    memory: str = MEMORY.default
-    begins: bool | None = None
+    oversize: str = OVERSIZE.default  # what becomes of jobs wider than the platform
+    memory: str = MEMORY.default  # where the memory comes from that a core of a job asks for
+    begins: bool | None = None  # whether jobs may join the queue later than their submit; None: as the header has it
+    # as of ``Workload``
     source: str = ""
     n_lines: int = 0
     rejects: dict[str, int] = field(default_factory=lambda: dict.fromkeys(REASONS, 0))
     reordered: int = 0
     clamped: int = 0
-    jobs: int = 0
-    held: int = 0
-    limited: bool = False
+    jobs: int = 0  # how many were taken
+    held: int = 0  # how many of those that fit may join the queue only after their submit
+    limited: bool = False  # whether the time limit of any job is not its run time
     _ahead: list[Workload] = field(default_factory=list)
 
     def take(self, at_least: int) -> Workload | None:
@@ -210,29 +182,17 @@ def joined(workloads: Sequence[Workload]) -> Workload:
 
 @dataclass(frozen=True, eq=False)
 class Stretch:
-    """What has happened in [begin, end).
+    """What has happened in [begin, end)."""
 
-    Attributes
-    ----------
-    simulator : BatchSimulator
-        Its rows are those of ``number``.
-    begin_ns, end_ns : int
-        The first begins at the first submit, and the last ends at the last end.
-    number : int64 (n,)
-        The place of each row among all rows: jobs from 0, then later attempts from :data:`LATER` on. The last job may be
-        submitted only after the stretch.
-    job : int64 (n,)
-        The place of its job.
-    ended : int64
-        The rows of those that have ended in it.
-    """
-
-    simulator: BatchSimulator
+    simulator: BatchSimulator  # its rows are those of ``number``
+    # the first begins at the first submit, and the last ends at the last end
     begin_ns: int
     end_ns: int
+    # int64 (n,): the place of each row among all rows: jobs from 0, then later attempts from :data:`LATER` on; the last job
+    # may be submitted only after the stretch
     number: Array
-    job: Array
-    ended: Array
+    job: Array  # int64 (n,): the place of its job
+    ended: Array  # int64: the rows of those that have ended in it
 
     def column(self, name: str) -> Array:
         """A column of ``bls.engine.jobs.Jobs``, int64 (n,)."""
@@ -271,23 +231,13 @@ def stretches(
 ) -> Iterator[Stretch]:
     """Simulate the jobs of a log; the columns of a stretch are there until the next one is asked for.
 
-    Parameters
-    ----------
-    arrivals : ArrivingJobs
-    simulator : callable
-        Makes the simulator of some jobs, which last their recorded run times; its policy is one of ``check_streamed``.
-    jobs : int
-        So many jobs come in a stretch at least.
-    outages : Outages, optional
-        Failures of hosts.
-    watch, pace : callable
-        As ``bridge.couplings.Watch``, and so many ends at once.
+    - ``simulator``: makes the simulator of some jobs, which last their recorded run times; its policy is one of
+      :func:`check_streamed`
+    - ``jobs``: at least this number of jobs come in a stretch
+    - ``watch``, ``pace``: as ``bridge.couplings.Watch``, and the most ends in one step
 
-    Raises
-    ------
-    InputError, PluginError
-        As ``BatchSimulator``; or if the policy or the estimator says something else of a job where it is asked about
-        other ones as well.
+    Raises InputError and PluginError as ``BatchSimulator``; or if what the policy or the estimator says of a job depends on the
+    other jobs that it is asked about.
     """
     before: Stretch | None = None
     ended = first_new = last_end_ns = n_later = 0
@@ -305,13 +255,12 @@ def stretches(
         if before is not None:
             _check_same(before.simulator, run, left)
             carry_over(before.simulator.state, run.state, left)
+            number, job = np.concatenate([before.number[left], number]), np.concatenate([before.job[left], job])
+            begin_ns = before.end_ns
             if run.is_seen:
                 run.view = before.simulator.view
-                run.view.go_on(run.run_view(), left, np.concatenate([before.number[left], number]))
+                run.view.go_on(run.run_view(), left, number)
                 gc.collect()  # a simulator and what its kernels call in Python keep each other alive
-            number = np.concatenate([before.number[left], number])
-            job = np.concatenate([before.job[left], job])
-            begin_ns = before.end_ns
         until_ns = None if arrivals.next is None else int(arrivals.next.submit_ns[0])
         run.state.observe_after_ns = b.NEVER if until_ns is None else until_ns - 1
         while (status := run.enter(pace())) not in (BatchStatus.DONE, BatchStatus.LOOK):
@@ -350,13 +299,13 @@ def _check_same(old: BatchSimulator, new: BatchSimulator, rows: Array) -> None:
     same = np.array_equal(np.argsort(before.jobs.rank[rows]), np.argsort(after.jobs.rank[:n]))
     if len(before.numbers) or len(after.numbers):
         same = same and np.array_equal(before.numbers[:, rows], after.numbers[:, :n])
+    who = ""
     if not same or not np.array_equal(before.memory, after.memory):
+        who = f"batch policy {new.policy.name}"
+    elif not np.array_equal(old.planned_ns[old.columns().origin[rows]], new.planned_ns[:n]):
+        who = "the estimator"
+    if who:
         raise PluginError(
-            f"batch policy {new.policy.name}: what it says of a job depends on which other jobs it is asked about, and with "
-            f"{STREAM} it is never asked about all"
-        )
-    if not np.array_equal(old.planned_ns[old.columns().origin[rows]], new.planned_ns[:n]):
-        raise PluginError(
-            f"the estimator: what it says of a job depends on which other jobs it is asked about, and with {STREAM} it is "
-            "never asked about all"
+            f"{who}: what it says of a job depends on which other jobs it is asked about, and with {STREAM} it is never asked "
+            "about all"
         )

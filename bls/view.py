@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
@@ -23,15 +23,23 @@ from bls.machine.platform import Platform
 from bls.options import COORDINATION, KILL_AT_WALLTIME, MALLEABLE, RESIZE
 from bls.scheduler_options import Rules
 from bls.seen.additional_data import DataOfNow
-from bls.seen.answers import LONGEST_REASON, AnswerError, Cores, Start, check_apart, placed, reason_text
+from bls.seen.answers import (
+    LONGEST_REASON,
+    AnswerError,
+    Cores,
+    Directions,
+    Start,
+    WakeUps,
+    check_apart,
+    placed,
+    reason_text,
+)
 from bls.seen.columns import RunningColumns, WaitingColumns
 from bls.seen.corrections import Corrections
-from bls.seen.directions import Directions
 from bls.seen.jobs import JobFacts, JobWidth, RunView, SeenJob
 from bls.seen.machine import Present, SeenHost, SeenPartition, SeenWindow, seen_hosts, seen_partitions, seen_windows
 from bls.seen.news import AnyNews, News
 from bls.seen.notes import DecisionNotes
-from bls.seen.wake_ups import WakeUps
 from bls.workloads.header import Calendar
 from traces.base.errors import InputError, PluginError, shown, whole
 from traces.base.time import MAX_NS
@@ -65,9 +73,6 @@ class View:
         self._notes = DecisionNotes(run.notes, run.rules.keep_decisions)
         self._directions = Directions()
         self._holds = False  # whether any job has ever been held
-        self._hosts: tuple[SeenHost, ...] | None = None
-        self._partitions: tuple[SeenPartition, ...] | None = None
-        self._windows: tuple[SeenWindow, ...] | None = None
         self._data = DataOfNow({name: partial(one.value, self) for name, one in data.items()}, lambda: self._now_ns)
         self._waiting: OrderedDict[int, SeenJob] = OrderedDict()
         self._running: OrderedDict[int, SeenJob] = OrderedDict()
@@ -85,8 +90,7 @@ class View:
     def _show(self, run: RunView) -> None:
         self._run, self._jobs = run, run.jobs
         self._present: Present | None = None
-        self._waiting_columns: WaitingColumns | None = None
-        self._running_columns: RunningColumns | None = None
+        self._forget_columns()
         # Read one element at a time, and lists are quicker at that than arrays are.
         columns = ("job_id", "submit_ns", "cores", "user", "group", "queue", "partition", "qos")
         self._given: list[list[int]] = [getattr(run.workload, name).tolist() for name in columns]
@@ -163,19 +167,15 @@ class View:
         """The jobs that run, in the order in which they started."""
         return self._running.values()
 
-    @property
+    @cached_property
     def waiting_columns(self) -> WaitingColumns:
         """The jobs of :attr:`waiting` as columns, in that order."""
-        if self._waiting_columns is None:
-            self._waiting_columns = WaitingColumns(self._jobs.state, self._facts, self._waiting)
-        return self._waiting_columns
+        return WaitingColumns(self._jobs.state, self._facts, self._waiting)
 
-    @property
+    @cached_property
     def running_columns(self) -> RunningColumns:
         """The jobs of :attr:`running` as columns, in that order, with what they hold of each host."""
-        if self._running_columns is None:
-            self._running_columns = RunningColumns(self._jobs.state, self._facts, self._running, self._now)
-        return self._running_columns
+        return RunningColumns(self._jobs.state, self._facts, self._running, self._now)
 
     @property
     def n_waiting(self) -> int:
@@ -196,12 +196,10 @@ class View:
         """The machine as it was given, with columns of all its hosts: ``first_core``, ``host_resources``, ``topology`` …"""
         return self._facts.platform
 
-    @property
+    @cached_property
     def hosts(self) -> tuple[SeenHost, ...]:
         """The hosts by number: what they have, what is free of it, and whether they are down."""
-        if self._hosts is None:
-            self._hosts = seen_hosts(self.platform, self._now)
-        return self._hosts
+        return seen_hosts(self.platform, self._now)
 
     @property
     def down(self) -> list[int]:
@@ -230,23 +228,19 @@ class View:
         left = self._now().free_licences.tolist()
         return MappingProxyType(dict(zip(self.platform.licence_names, left, strict=True)))
 
-    @property
+    @cached_property
     def partitions(self) -> tuple[SeenPartition, ...]:
         """The partitions of the platform, with their limits and what runs in them; where it names none, ``all``."""
-        if self._partitions is None:
-            self._partitions = seen_partitions(self.platform, self._now)
-        return self._partitions
+        return seen_partitions(self.platform, self._now)
 
     def partition_of(self, job: SeenJob) -> SeenPartition:
         """The partition that a job belongs to."""
         return self.partitions[self._facts.partition(job.origin)]
 
-    @property
+    @cached_property
     def windows(self) -> tuple[SeenWindow, ...]:
         """Advance reservations and maintenance, by their begin: past, present and to come."""
-        if self._windows is None:
-            self._windows = seen_windows(self._run.constraints.windows)
-        return self._windows
+        return seen_windows(self._run.constraints.windows)
 
     @property
     def held(self) -> list[SeenJob]:
@@ -392,9 +386,7 @@ class View:
             If it is asked for by an observer, the job does not wait, is rejected already, or the reason is none.
         """
         self._of_a_policy("reject")
-        row = self._facts.find(job.row) if isinstance(job, SeenJob) else -1
-        if not isinstance(job, SeenJob) or self._waiting.get(row) is not job:
-            raise PluginError(f"reject() was given {_which(job, 'is not waiting')}; allowed: jobs of view.waiting")
+        row = self._waiting_row("reject", job)
         if row in self._rejected:
             raise PluginError(f"reject() was given job {job.job_id} twice")
         text = reason_text(reason)
@@ -439,12 +431,16 @@ class View:
 
     def _set_hold(self, what: str, job: SeenJob, on: bool) -> None:
         self._of_a_policy(what)
-        row = self._facts.find(job.row) if isinstance(job, SeenJob) else -1
-        if not isinstance(job, SeenJob) or self._waiting.get(row) is not job:
-            raise PluginError(f"{what}() was given {_which(job, 'is not waiting')}; allowed: jobs of view.waiting")
+        row = self._waiting_row(what, job)
         if not set_hold(self._jobs.state, row, on):
             raise PluginError(f"{what}() was given job {job.job_id}, which is {'held already' if on else 'not held'}")
         self._holds = True
+
+    def _waiting_row(self, what: str, job: object) -> int:
+        row = self._facts.find(job.row) if isinstance(job, SeenJob) else -1
+        if not isinstance(job, SeenJob) or self._waiting.get(row) is not job:
+            raise PluginError(f"{what}() was given {_which(job, 'is not waiting')}; allowed: jobs of view.waiting")
+        return row
 
     @property
     def on_hold(self) -> list[SeenJob]:
@@ -687,7 +683,13 @@ class View:
                 self._expect(row, end_ns)
         self._now_ns = state.now_ns
         self._free_cores = state.free_cores
-        self._present = self._waiting_columns = self._running_columns = None
+        self._present = None
+        self._forget_columns()
+
+    def _forget_columns(self) -> None:
+        # Those of another instant.
+        self.__dict__.pop("waiting_columns", None)
+        self.__dict__.pop("running_columns", None)
 
     def _look_at_promises(self, jobs: Jobs) -> None:
         # Nothing says which of the running jobs are expected to end at another instant: all are looked at, in one go.

@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 from reference.machine import Host, Job, Machine
 
-from bls.allocators import Allocator, PlacementRequest
+from bls.allocators import Allocator, PlacementRequest, with_parameters
 from bls.availability.free_cores import free_give, new_free
 from traces.compiled import Array
 from traces.intervals import parse_intervals
@@ -50,7 +50,7 @@ def suggestion(allocator: Allocator, question: Question) -> set[int] | None:
     host_free = np.array(question.shares(set(question.offered)) if allocator.by_hosts else [], np.int64)
     switches = switch_arrays(machine)
     wanted = np.array(parse_intervals(" ".join(map(str, job.wanted or ())), "wanted"), np.int64).reshape(-1, 2).T.copy()
-    parameters = np.array(allocator.with_parameters(seed=question.seed).parameters, np.int64)
+    parameters = np.array(with_parameters(allocator, seed=question.seed).parameters, np.int64)
     asked = (job.number, job.cores, job.unit_cores, job.limit)
     looked_at = (words, starts, host_first, host_free, *switches, wanted[0], wanted[1], parameters)
     before = [array.copy() for array in looked_at]

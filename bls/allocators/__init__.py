@@ -7,6 +7,7 @@ To add one: a file here, a line in :data:`ALLOCATORS`. Outside packages add thei
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 from weakref import WeakSet
 
@@ -19,11 +20,20 @@ from bls.allocators.random import RANDOM
 from bls.allocators.topology import TOPOLOGY
 from bls.allocators.whole_host import WHOLE_HOST
 from bls.options import ALLOCATOR
-from traces.base.errors import at
+from traces.base.errors import PluginError, at
 from traces.base.plugins import resolve
 from traces.compiled import as_value
 
-__all__ = ["ALLOCATORS", "PLACE", "Allocator", "PlacementRequest", "allocator", "allocator_kernel", "placing"]
+__all__ = [
+    "ALLOCATORS",
+    "PLACE",
+    "Allocator",
+    "PlacementRequest",
+    "allocator",
+    "allocator_kernel",
+    "placing",
+    "with_parameters",
+]
 
 ALLOCATORS: dict[str, Allocator] = {
     "first-fit": FIRST_FIT,
@@ -48,6 +58,15 @@ def allocator(name: str, *, where: str = "") -> Allocator:
     """
     where = at(where or str(ALLOCATOR), name)
     return resolve("allocator", name, ALLOCATORS, "twolevel.allocators", Allocator, where)
+
+
+def with_parameters(allocator: Allocator, **known: int) -> Allocator:
+    """The allocator with the numbers that it asks for, as ``seed``; itself if it asks for none. Raises PluginError if it asks
+    for one that is not known."""
+    for name in allocator.asks:
+        if name not in known:
+            raise PluginError(f"allocator {allocator.name}: asks for {name!r}; known: {', '.join(known) or 'nothing'}")
+    return replace(allocator, parameters=tuple(known[name] for name in allocator.asks)) if allocator.asks else allocator
 
 
 #: Rules of users that were tried in this process.

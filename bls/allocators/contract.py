@@ -9,10 +9,9 @@ allocator if it is impossible.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from traces.base.errors import PluginError
 from traces.base.plugins import compiled_rule
 from traces.compiled import State, types
 from traces.kernels.signatures import Ints, StateKind
@@ -104,7 +103,7 @@ class Allocator:
     parameters : tuple of int
         Numbers that it is given in every call.
     asks : tuple of str
-        Names of the run's own numbers that its parameters are to be: ``"seed"``. See :meth:`with_parameters`.
+        Names of the run's own numbers that its parameters are to be: ``"seed"``.
     """
 
     name: str
@@ -114,21 +113,6 @@ class Allocator:
     whole_hosts: bool = False
     parameters: tuple[int, ...] = ()
     asks: tuple[str, ...] = ()
-
-    def with_parameters(self, **known: int) -> Allocator:
-        """This allocator with the numbers that it asks for, ``seed=…``; itself if it asks for none.
-
-        Raises
-        ------
-        PluginError
-            If it asks for one that is not known.
-        """
-        if not self.asks:
-            return self
-        for name in self.asks:
-            if name not in known:
-                raise PluginError(f"allocator {self.name}: asks for {name!r}; known: {', '.join(known) or 'nothing'}")
-        return replace(self, parameters=tuple(known[name] for name in self.asks))
 
 
 def allocator_kernel(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -25,8 +25,7 @@ from typing import Any
 import numpy as np
 
 from bls.allocators.contract import PLACE, Allocator, PlacementRequest
-from bls.availability.bitset import bits_of, lowest_bit
-from bls.availability.free_cores import free_count
+from bls.availability.free_cores import bits_of, free_count, lowest_bit
 from traces.compiled import Array, compiled
 
 # Products and sums modulo 2**64 are made of 32-bit halves, so that nothing overflows: numpy warns of it, without the JIT.

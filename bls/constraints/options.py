@@ -12,9 +12,10 @@ from typing import Any
 
 from bls import options as o
 from traces.base.errors import InputError, shown
-from traces.base.options import holds, recorded
+from traces.base.options import holds, knows_its_keywords, recorded
 
 
+@knows_its_keywords
 @dataclass(frozen=True, kw_only=True)
 class ConstraintOptions:
     """What constrains the jobs, as a user says it; the command line's options under the same names.

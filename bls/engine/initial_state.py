@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bls.availability.bitset import new_tree
-from bls.availability.free_cores import new_free
+from bls.availability.free_cores import new_free, new_tree
 from bls.engine import hooks as h
 from bls.engine import state as b
 from bls.engine.feature import Feature, FeatureRun

@@ -1,4 +1,4 @@
-"""The batch queue: a set of job ranks, kept as ``bls.availability.bitset`` keeps it (leaves first) and walked in rank order.
+"""The batch queue: a set of job ranks, a tree as in ``bls.availability.free_cores`` (leaves first), walked in rank order.
 
 Every job has a rank of its own, its place in the policy's total order, so the queue needs no comparison: it is the set
 of ranks that wait. Adding, removing and finding the next rank cost one step a level, and there is a level per factor of
@@ -7,7 +7,7 @@ of ranks that wait. Adding, removing and finding the next rank cost one step a l
 
 from __future__ import annotations
 
-from bls.availability.bitset import next_number
+from bls.availability.free_cores import next_number
 from bls.engine import state as b
 from bls.engine.state import BatchState
 from traces.compiled import Array, compiled

@@ -21,7 +21,7 @@ import numpy as np
 
 from bls.workloads.columns import distinct
 from bls.workloads.workload import Workload
-from traces.base.errors import PluginError, blamed_on, one_of, whole
+from traces.base.errors import one_of, whole
 from traces.base.time import MAX_NS, NS_PER_S
 from traces.compiled import Array
 
@@ -88,19 +88,6 @@ class HistoryEstimator:
 
 
 AnyEstimator: TypeAlias = KnowingEstimator | HistoryEstimator
-
-
-def planned_ns(estimator: KnowingEstimator, workload: Workload, seed: int) -> Array:
-    """The estimates of a knowing estimator, checked. Raises PluginError if it fails, or gives something else than a run
-    time from 1 ns on for every job."""
-    with blamed_on(f"estimator {estimator.name}: planned_ns() failed"):
-        found = np.asarray(estimator.planned_ns(workload, seed))
-    if found.shape != (len(workload),) or found.dtype.kind != "i" or int(found.min()) < 1:
-        raise PluginError(
-            f"estimator {estimator.name}: planned_ns() gave {found.dtype} of shape {found.shape}; "
-            f"allowed: whole numbers from 1 of shape ({len(workload)},)"
-        )
-    return found.astype(np.int64)
 
 
 def _together(columns: Sequence[Array], n: int) -> Array:

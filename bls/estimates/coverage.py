@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bls.estimates import DATA_DRIVEN, LAST_TWO, PROFILE
 from bls.estimates.contract import HistoryEstimator, alike_in, groups
-from bls.estimates.history import DATA_DRIVEN, LAST_TWO, PROFILE
 from bls.options import ESTIMATES
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, with_value

@@ -45,9 +45,8 @@ has no value (a mean of no jobs) is None. Sums are exact integers, rounded once;
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
 
 import numpy as np
 
@@ -176,29 +175,46 @@ def _ratio(above: int, below: int) -> float:
     return above / below if below else 0.0
 
 
-def _largest(values: Array) -> Any:
-    return values.max().item() if len(values) else None
+#: What is measured of each job, in the measured rows of a schedule; τ is given, too.
+_COLUMNS: Final[Mapping[str, Callable[[Schedule, int], Array]]] = {
+    "wait_ns": lambda part, _: part.times[1] - part.times[0],
+    "response_ns": lambda part, _: part.times[2] - part.times[0],
+    "wait_since_eligible_ns": lambda part, _: part.times[1] - part.eligible_ns[part.measured],
+    "slowdown": lambda part, _: _known(slowdown(*part.times)),
+    "bounded_slowdown": lambda part, bound_ns: bounded_slowdown(*part.times, bound_ns),
+    "per_processor_slowdown": lambda part, bound_ns: per_processor_slowdown(
+        *part.times, part.cores[part.measured], bound_ns
+    ),
+}
+
+_PERCENT: Final = {"median": 50, "p95": 95, "p99": 99}
 
 
-def _mean(values: Array) -> float | None:
-    return float(values.mean()) if len(values) else None
+def _known(values: Array) -> Array:
+    return values[~np.isnan(values)]
 
 
-def _figures(parts: Iterable[Schedule], of: Callable[[Schedule], Array], *figures: Callable[[Array], Any]) -> list[Any]:
-    # Of a column that is put together from the parts', and held no longer than that takes.
+def _figures(parts: Iterable[Schedule], bound_ns: int, name: str, *figures: str) -> dict[str, Any]:
+    """Figures (mean, max, median, p95, p99) of a column, put together from the parts' and held no longer than that takes."""
+    of = _COLUMNS[name]
     whole = bytearray()  # which grows where it is
     for part in parts:
-        column = of(part)
+        column = of(part, bound_ns)
         if isinstance(parts, list):  # of the one part that there is
             break
         whole += column.tobytes()
     else:
         column = np.frombuffer(whole, column.dtype)
-    return [figure(column) for figure in figures]
-
-
-def _median(values: Array) -> float | None:
-    return exact_quantiles(values, 50, in_place=True)[0]
+    is_exact, some = column.dtype.kind == "i", len(column) > 0
+    found: dict[str, Any] = {
+        "mean": exact_mean(column) if is_exact else column.mean().item() if some else None,
+        "max": column.max().item() if some else None,
+    }
+    if percents := [figure for figure in figures if figure in _PERCENT]:
+        # These put the column into another order, on which the mean of floats depends.
+        quantiles = exact_quantiles(column, *(_PERCENT[figure] for figure in percents), in_place=True)
+        found |= zip(percents, quantiles, strict=True)
+    return {f"{figure}_{name}": found[figure] for figure in figures}
 
 
 def _total(parts: Iterable[Schedule], of: Callable[[Schedule], int]) -> int:
@@ -229,50 +245,16 @@ def _utilisation(
     return _ratio(held, n_cores * (end_ns - begin_ns) - _down(begin_ns, end_ns, downtime))
 
 
-def _wait(part: Schedule) -> Array:
-    submit, start, _ = part.times
-    return start - submit
-
-
-def _response(part: Schedule) -> Array:
-    submit, _, end = part.times
-    return end - submit
-
-
-def _since_eligible(part: Schedule) -> Array:
-    return part.times[1] - part.eligible_ns[part.measured]
-
-
-def _slowdowns(part: Schedule) -> Array:
-    # Of the measured rows that have one.
-    found = slowdown(*part.times)
-    return found[~np.isnan(found)]
-
-
-def _bounded(bound_ns: int, part: Schedule) -> Array:
-    return bounded_slowdown(*part.times, bound_ns)
-
-
-def _per_processor(bound_ns: int, part: Schedule) -> Array:
-    return per_processor_slowdown(*part.times, part.cores[part.measured], bound_ns)
-
-
 def _main(parts: Iterable[Schedule], n_cores: int, bound_ns: int) -> dict[str, Any]:
     begin, until = _span_ns(parts)
     jobs = _total(parts, lambda part: int(np.count_nonzero(part.ran)))
-    waits, responses = (_figures(parts, of, exact_mean, _largest) for of in (_wait, _response))
-    slow, bounded = (_figures(parts, of, _mean, _largest) for of in (_slowdowns, partial(_bounded, bound_ns)))
     return {
         "jobs": jobs,
         "makespan_ns": until - begin,
-        "mean_wait_ns": waits[0],
-        "max_wait_ns": waits[1],
-        "mean_response_ns": responses[0],
-        "max_response_ns": responses[1],
-        "mean_slowdown": slow[0],
-        "max_slowdown": slow[1],
-        "mean_bounded_slowdown": bounded[0],
-        "max_bounded_slowdown": bounded[1],
+        **_figures(parts, bound_ns, "wait_ns", "mean", "max"),
+        **_figures(parts, bound_ns, "response_ns", "mean", "max"),
+        **_figures(parts, bound_ns, "slowdown", "mean", "max"),
+        **_figures(parts, bound_ns, "bounded_slowdown", "mean", "max"),
         "utilisation": _utilisation(parts, n_cores, begin, until),
         "utilisation_span_ns": [begin, until],
         "throughput_jobs_per_s": _ratio(jobs * NS_PER_S, until - begin),
@@ -280,44 +262,28 @@ def _main(parts: Iterable[Schedule], n_cores: int, bound_ns: int) -> dict[str, A
 
 
 def _jobs_in_detail(parts: Iterable[Schedule], bound_ns: int) -> dict[str, Any]:
-    def quantiles(of: Callable[[Schedule], Array]) -> list[float | None]:
-        found: list[float | None]
-        (found,) = _figures(parts, of, lambda values: exact_quantiles(values, 50, 95, 99, in_place=True))
-        return found
-
-    def weighted_ns(*of: Callable[[Schedule], Array]) -> int:
+    def weighted_ns(*names: str) -> int:
         # Σ n·p·…, of which AWRT and AWWT are made; with nothing else it is their weight.
         def one(part: Schedule) -> int:
             _, start, end = part.times
-            return exact_product_sum(part.cores[part.measured], end - start, *(column(part) for column in of))
+            columns = (_COLUMNS[name](part, bound_ns) for name in names)
+            return exact_product_sum(part.cores[part.measured], end - start, *columns)
 
         return _total(parts, one)
 
-    waits, responses, bounds = quantiles(_wait), quantiles(_response), quantiles(partial(_bounded, bound_ns))
-    since_eligible = _figures(parts, _since_eligible, exact_mean, _largest)
-    per_processor = _figures(parts, partial(_per_processor, bound_ns), _mean, _median, _largest)
     work = weighted_ns()
     specific = [specific_response_sums(*part.times, part.cores[part.measured]) for part in parts]
     above, below = (sum(sums) for sums in zip(*specific, strict=True))
     return {
         "measured_jobs": _total(parts, lambda part: int(np.count_nonzero(part.measured))),
-        "median_wait_ns": waits[0],
-        "p95_wait_ns": waits[1],
-        "p99_wait_ns": waits[2],
-        "mean_wait_since_eligible_ns": since_eligible[0],
-        "max_wait_since_eligible_ns": since_eligible[1],
-        "median_response_ns": responses[0],
-        "p95_response_ns": responses[1],
-        "p99_response_ns": responses[2],
-        "median_slowdown": _figures(parts, _slowdowns, _median)[0],
-        "median_bounded_slowdown": bounds[0],
-        "p95_bounded_slowdown": bounds[1],
-        "p99_bounded_slowdown": bounds[2],
-        "mean_per_processor_slowdown": per_processor[0],
-        "median_per_processor_slowdown": per_processor[1],
-        "max_per_processor_slowdown": per_processor[2],
-        "awrt_ns": weighted_ns(_response) / work if work else None,
-        "awwt_ns": weighted_ns(_wait) / work if work else None,
+        **_figures(parts, bound_ns, "wait_ns", "median", "p95", "p99"),
+        **_figures(parts, bound_ns, "wait_since_eligible_ns", "mean", "max"),
+        **_figures(parts, bound_ns, "response_ns", "median", "p95", "p99"),
+        **_figures(parts, bound_ns, "slowdown", "median"),
+        **_figures(parts, bound_ns, "bounded_slowdown", "median", "p95", "p99"),
+        **_figures(parts, bound_ns, "per_processor_slowdown", "mean", "median", "max"),
+        "awrt_ns": weighted_ns("response_ns") / work if work else None,
+        "awwt_ns": weighted_ns("wait_ns") / work if work else None,
         "psf_ns": 3 * above / (4 * below) if below else None,
     }
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bls.availability.bitset import new_tree, next_number
+from bls.availability.free_cores import new_tree, next_number
 from bls.engine.queue import queue_add, queue_remove
 from bls.metrics.schedule import NO_DOWNTIME, Allocations, Downtime, Schedule
 from bls.workloads.columns import distinct

@@ -1,4 +1,4 @@
-"""The batch policies, one a file, named as the literature names them.
+"""The batch policies, named as the literature names them; each, or each family of short ones, in a file of its own.
 
 To add one: a file here, a line in :data:`POLICIES`. Outside packages add theirs under the entry-point group
 ``twolevel.policies``; a single run can take one from a file, ``bls my.py:MyPolicy``. A policy that is a frozen dataclass
@@ -10,31 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bls.options import BLS
-from bls.policies.contract import (
-    AnyPolicy,
-    BatchPolicy,
-    DecidingPolicy,
-    KnownJobs,
-    Policy,
-    ScorePolicy,
-    Scoring,
-    ScoringPolicy,
-    account_kernel,
-    ranks,
-    score_kernel,
-    scoring,
-    unscored,
-)
-from bls.policies.edf import Edf
+from bls.policies.contract import AnyPolicy, BatchPolicy, DecidingPolicy, KnownJobs, Policy, ScoringPolicy, ranks
 from bls.policies.expr import expression
-from bls.policies.fcfs import Fcfs
-from bls.policies.job_size import LJF, SAF, SJF
 from bls.policies.multifactor.priority import multifactor
-from bls.policies.planning import CP_CLASSES, HCP19, PCP19, PCP20
-from bls.policies.power_order import LEAST_ENERGY, LEAST_POWER, MOST_POWER
+from bls.policies.orders import EDF, FCFS, LEAST_ENERGY, LEAST_POWER, LJF, MOST_POWER, REJECT, SAF, SJF
+from bls.policies.planning.planner import CP_CLASSES, HCP19, PCP19, PCP20
 from bls.policies.regression import F1, F2, F3, F4
-from bls.policies.reject import Reject
-from bls.policies.slurm import SlurmCycle
+from bls.policies.score_policy import ScorePolicy, Scoring, account_kernel, score_kernel, scoring, unscored
+from bls.policies.slurm.parameters import SlurmCycle
 from bls.policies.waited import UNICEF, WFP3
 from traces.base.errors import InputError, at
 from traces.base.plugins import resolve, split_names, split_parameters, with_parameters
@@ -61,10 +44,10 @@ __all__ = [
 ]
 
 POLICIES: dict[str, AnyPolicy] = {
-    "fcfs": Fcfs(),
+    "fcfs": FCFS,
     "sjf": SJF,
     "ljf": LJF,
-    "edf": Edf(),
+    "edf": EDF,
     "saf": SAF,
     "wfp3": WFP3,
     "unicef": UNICEF,
@@ -76,7 +59,7 @@ POLICIES: dict[str, AnyPolicy] = {
     "most-power": MOST_POWER,
     "least-energy": LEAST_ENERGY,
     "multifactor": multifactor(),
-    "reject": Reject(),
+    "reject": REJECT,
     "hcp19": HCP19,
     "cp-classes": CP_CLASSES,
     "pcp19": PCP19,

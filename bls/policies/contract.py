@@ -11,24 +11,39 @@ deciding (:class:`DecidingPolicy`)
 
 The job with the smallest key is the head of the queue; equal keys are ordered by (submit, place in the workload). A
 policy suggests: the engine checks what it answers, and names it in the error.
+
+A deciding policy may declare more of itself, as attributes of its class:
+
+``may_not_fit``
+    True: who is started without cores being named, and has no place now, waits; False, the default: that is an error.
+``decision_columns``
+    What it notes of its decisions (``View.note``): names of columns and their types, of ``bls.seen.notes.NOTED``.
+``unaware_of``
+    What it knows nothing of, of ``bls.constraints.unaware.UNAWARE``: a run that has it is refused before it begins.
+``needs_signals``
+    What it goes by that is known over time: columns of the file of ``signals``. A run that has none is refused, too.
+``totals()``
+    Gives, at the end of a run, what it has counted: names, and values that are int, float, bool or str, for ``run.json``.
+``for_run()``
+    Gives the object that decides in one run, of an object that stands for many.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, is_dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, runtime_checkable
-from weakref import WeakSet
 
 import numpy as np
 
-from bls.engine.signatures import ACCOUNT, DECIDE, SCORE
+from bls.seen.notes import EXACT, NOTED
 from traces.base.columns import read_only
-from traces.base.errors import PluginError, TwolevelError, blamed_on, shown
-from traces.base.time import NS_PER_S
-from traces.compiled import Array, as_value, compiled
+from traces.base.errors import PluginError, blamed_on, shown
+from traces.compiled import Array
 
 if TYPE_CHECKING:
+    from bls.policies.score_policy import ScorePolicy
     from bls.seen.answers import Choice
     from bls.view import View
 
@@ -230,142 +245,6 @@ def goes_by_estimates(policy: AnyPolicy) -> bool:
     return bool(getattr(policy, "by_estimates", False))
 
 
-def score_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function to the signature of :attr:`ScorePolicy.score`."""
-    return compiled(SCORE)(function)
-
-
-def account_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function to the signature of :attr:`ScorePolicy.account`."""
-    return compiled(ACCOUNT)(function)
-
-
-@score_kernel
-def no_score(
-    now_ns: int, waiting: Array, n_waiting: int, eligible_ns: Array, submit_ns: Array, estimate_ns: Array, cores: Array,
-    numbers: Array, memory: Array, key: Array,
-) -> int:  # fmt: skip
-    """For runs whose policy does not score: it is never called."""
-    return 0
-
-
-@compiled(DECIDE)
-def no_decision(now_ns: int) -> int:
-    """For runs whose policy does not decide: it is never called."""
-    return 0
-
-
-@account_kernel
-def no_account(now_ns: int, row: int, cores: int, change: int, numbers: Array, memory: Array) -> int:
-    """For policies that need not know of starts and ends."""
-    return 0
-
-
-def no_numbers(jobs: KnownJobs) -> tuple[Array, Array]:
-    """For policies that need no numbers of their own: an empty table and an empty memory."""
-    return same_memory((), jobs)
-
-
-def same_memory(memory: Sequence[float] | Array, jobs: KnownJobs) -> tuple[Array, Array]:
-    """For policies that need no numbers of jobs, and begin each run with the same memory."""
-    return np.empty((0, len(jobs.job_id))), np.array(memory, np.float64)
-
-
-@dataclass(frozen=True)
-class ScorePolicy:
-    """An order of the queue that changes with time, as compiled functions.
-
-    Attributes
-    ----------
-    name : str
-        As the literature names it, in lower case.
-    score : callable
-        Decorated with :func:`score_kernel`::
-
-            score(now_ns, waiting, n_waiting, eligible_ns, submit_ns, estimate_ns, cores, numbers, memory, key) -> int
-
-        Called when a pass begins. Writes into ``key[k]``, float64, the key of the job in row ``waiting[k]``, for
-        0 ≤ k < ``n_waiting``; smallest first. ``eligible_ns``, ``submit_ns``, ``estimate_ns`` and ``cores`` are int64
-        columns, and ``numbers`` has columns, indexed by row. Returns 0, or 1 + the row of a job that has no key. NaN is
-        no key, either.
-    account : callable
-        Decorated with :func:`account_kernel`::
-
-            account(now_ns, row, cores, change, numbers, memory) -> int
-
-        Called when a job starts (``change`` = 1) and when it ends (-1). Returns 0.
-    prepare : callable
-        ``prepare(jobs)`` gives ``numbers``, float64 (k, n), what the policy wants to know of each job, and ``memory``,
-        float64 (m,), what it wants to remember. Both functions may write to both, and are the only ones that do.
-    blame : exception type
-        Who is to blame for a job without a key: the policy, or the user who wrote it on the command line.
-    by_estimates : bool
-        Whether the order goes by how long jobs are thought to run.
-
-    Everything else that the functions are given is only to look at. They must be pure: what they write depends on their
-    arguments alone.
-    """
-
-    name: str
-    score: Callable[..., int]
-    account: Callable[..., int] = no_account
-    prepare: Callable[[KnownJobs], tuple[Array, Array]] = no_numbers
-    blame: type[TwolevelError] = PluginError
-    by_estimates: bool = field(default=False, metadata={"parameter": False})
-
-    def scored(self, jobs: KnownJobs) -> ScorePolicy:
-        """Itself."""
-        return self
-
-
-@dataclass(frozen=True, eq=False)
-class Scoring:
-    """A dynamic policy made ready for one run."""
-
-    policy: ScorePolicy  # for its name, and for :func:`unscored`
-    # the two functions, as values that a kernel takes as arguments
-    score: Callable[..., int]
-    account: Callable[..., int]
-    accounts: bool  # whether ``account`` does anything
-    # ndarray of float64, shapes (k, n) and (m,): the run's own: writable, and not shared with another run
-    numbers: Array
-    memory: Array
-
-
-#: Rules of users that were tried in this process.
-_TRIED: Final[WeakSet[Any]] = WeakSet()
-
-
-def scoring(policy: ScoringPolicy, jobs: KnownJobs) -> Scoring:
-    """Make a dynamic policy ready for a run with these jobs. Raises PluginError if its methods fail, its functions are not
-    compiled as they must be, its numbers have another shape, or a first trial shows that functions which are not ours are at
-    fault."""
-    blamed = f"batch policy {policy.name}"
-    with blamed_on(f"{blamed}: prepare() failed"):
-        scored = policy.scored(jobs)
-        numbers, memory = scored.prepare(jobs)
-        numbers, memory = np.array(numbers, np.float64, order="C"), np.array(memory, np.float64, order="C")
-    n = len(jobs.job_id)
-    if numbers.ndim != 2 or numbers.shape[1] != n or memory.ndim != 1:
-        raise PluginError(
-            f"{blamed}: prepare() gave numbers of shape {numbers.shape} and memory of shape {memory.shape}; "
-            f"allowed: (any, {n}) and (any,)"
-        )
-    if not all(getattr(rule, "is_ours", False) or rule in _TRIED for rule in (scored.score, scored.account)):
-        from bls.policies.trial import try_out  # which rules of ours do not need
-
-        try_out(scored, jobs, numbers, memory)
-        _TRIED.update((scored.score, scored.account))
-    score, account = as_value(scored.score, SCORE), as_value(scored.account, ACCOUNT)
-    return Scoring(scored, score, account, scored.account is not no_account, numbers, memory)
-
-
-def unscored(policy: ScorePolicy, job_id: int, now_ns: int) -> TwolevelError:
-    """The error for a job that has no key at an instant, to be raised by the caller."""
-    when = f"at {now_ns / NS_PER_S:.15g} s"
-    return policy.blame(f"batch policy {policy.name}: no finite key for job {job_id} {when} (as by a division by zero)")
-
-
 def ranks(policy: Policy, jobs: KnownJobs, tier: Array | None = None) -> Array:
     """The place of every job in a static policy's total order: tier, then key, then submit, then workload order.
 
@@ -390,3 +269,92 @@ def ranks(policy: Policy, jobs: KnownJobs, tier: Array | None = None) -> Array:
     rank = np.empty(n, np.int64)
     rank[order] = np.arange(n)
     return rank
+
+
+_TYPES = ", ".join(one.__name__ for one in NOTED)
+
+#: The columns that every table of decisions has; and the one of those whose policy has ``may_not_fit``.
+PASS_COLUMNS: Final = ("now_ns", "waiting", "started", "decision_ns", "did_not_fit")
+
+_LONGEST_NAME = 60
+
+
+def may_not_fit(policy: object) -> bool:
+    """Whether jobs that a policy starts may turn out to have no place, and wait then. Raises PluginError if its
+    attribute ``may_not_fit`` is neither True nor False."""
+    said = getattr(policy, "may_not_fit", False)
+    if not isinstance(policy, DecidingPolicy):
+        return False
+    if not isinstance(said, bool):
+        raise PluginError(f"batch policy {policy.name}: may_not_fit: {shown(said)}; allowed: True, False")
+    return said
+
+
+def columns_declared(policy: object) -> dict[str, type]:
+    """What a policy notes of its decisions: the names of columns, and their types; nothing of one that does not decide.
+    Raises PluginError if its attribute ``decision_columns`` is no mapping of names to ``bls.seen.notes.NOTED``, or two
+    columns have one name."""
+    said = getattr(policy, "decision_columns", None)
+    if said is None or not isinstance(policy, DecidingPolicy):
+        return {}
+    where = f"batch policy {policy.name}: decision_columns"
+    if not isinstance(said, Mapping):
+        raise PluginError(f"{where}: {shown(said)}; allowed: a mapping of names to {_TYPES}")
+    taken = set(PASS_COLUMNS)
+    for name, kind in said.items():
+        if not isinstance(name, str) or not name.isidentifier() or len(name) > _LONGEST_NAME:
+            raise PluginError(
+                f"{where}: {shown(name)}; allowed: names of up to {_LONGEST_NAME} characters, as in Python"
+            )
+        if kind not in NOTED:
+            raise PluginError(f"{where}: {name}: {shown(kind)}; allowed: {_TYPES}")
+        for column in (name, name + EXACT) if kind is Fraction else (name,):
+            if column in taken:
+                raise PluginError(f"{where}: {shown(name)}: there is a column {column} already")
+            taken.add(column)
+    return dict(said)
+
+
+def policy_totals(policy: object) -> dict[str, Any]:
+    """What a policy that decides has counted in its run, as ``{"policy": …}``; nothing of one that has no ``totals()``.
+    Raises PluginError if it fails, or gives something else than names and plain values."""
+    total = getattr(policy, "totals", None)
+    if not isinstance(policy, DecidingPolicy) or not callable(total):
+        return {}
+    where = f"batch policy {policy.name}: totals()"
+    with blamed_on(f"{where} failed"):
+        given: object = total()
+    if not isinstance(given, Mapping) or not all(
+        isinstance(name, str) and name.isidentifier() and isinstance(value, int | float | str)
+        for name, value in given.items()
+    ):
+        raise PluginError(f"{where} gave {shown(given)}; allowed: names with values that are int, float, bool or str")
+    return {"policy": dict(given)}
+
+
+def for_one_run(given: object, named: bool = False) -> Any:
+    """The policy of one run, whose state is that run's alone.
+
+    A class stands for what it makes without arguments, for every run anew. Of an object that decides and has
+    ``for_run()`` it is what that gives, and of one of a dataclass that was found by its name another one with the same
+    parameters. Any other object is itself: whoever gives it has it for as many runs as they like, and may look into it
+    afterwards. ``named``: whether it was found by its name, and is nobody's own. Raises PluginError if it cannot be
+    made, or is no policy that decides though ``for_run()`` should give one.
+    """
+    if isinstance(given, type):
+        with blamed_on(f"batch policy {given.__name__}() cannot be made"):
+            given = given()
+    if not isinstance(given, DecidingPolicy):
+        return given
+    name, make = given.name, getattr(given, "for_run", None)
+    if callable(make):
+        where = f"batch policy {name}: for_run()"
+        with blamed_on(f"{where} failed"):
+            made: object = make()
+        if not isinstance(made, BatchPolicy) or not isinstance(made, DecidingPolicy):
+            raise PluginError(f"{where} gave {shown(made)}; allowed: a policy with a name and decide(view)")
+        return made
+    if named and is_dataclass(type(given)):
+        with blamed_on(f"batch policy {name}: another of it cannot be made"):
+            return replace(given)  # type: ignore[type-var]
+    return given

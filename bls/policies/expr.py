@@ -9,8 +9,9 @@ from functools import partial
 import numpy as np
 
 from bls.options import BLS
-from bls.policies.contract import KnownJobs, Policy, ScorePolicy, same_memory, score_kernel
+from bls.policies.contract import KnownJobs, Policy
 from bls.policies.expression import POWERED, ExpressionCode, evaluate, parse
+from bls.policies.score_policy import ScorePolicy, same_memory, score_kernel
 from traces.base.errors import InputError, shown
 from traces.compiled import Array, own
 

@@ -15,9 +15,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from bls.policies.contract import KnownJobs, ScorePolicy
+from bls.policies.contract import KnownJobs
 from bls.policies.expr import prepared, score_expression, values
 from bls.policies.expression import ExpressionCode, parse
+from bls.policies.score_policy import ScorePolicy
 from traces.compiled import Array
 
 

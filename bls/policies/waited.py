@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from functools import partial
 
-from bls.policies.contract import ScorePolicy, same_memory, score_kernel
+from bls.policies.score_policy import ScorePolicy, same_memory, score_kernel
 from traces.compiled import Array
 
 # What stands for log2(1).

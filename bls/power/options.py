@@ -15,7 +15,7 @@ from bls import options as o
 from bls.conflicts import POWER
 from bls.engine.codes import SlowOrder
 from traces.base.errors import InputError, at, one_of, real, shown, whole
-from traces.base.options import check, holds, recorded
+from traces.base.options import check, holds, knows_its_keywords, recorded
 
 #: What is done under a limit.
 FALLBACKS: Final = ("none", "hold", "submit", "dvfs", "stop:idle", "stop:off")
@@ -39,6 +39,7 @@ _FORMS: Final = {"submit": ("submit", "submit:state=1"), "dvfs": ("dvfs", "dvfs:
 _SHOWN: Final = tuple(form for name in FALLBACKS for form in _FORMS.get(name, (name,)))
 
 
+@knows_its_keywords
 @dataclass(frozen=True)
 class Power:
     """What a run is to know of power; nothing, if all is as by default.

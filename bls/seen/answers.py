@@ -1,14 +1,19 @@
-"""The cores that a policy in Python names for jobs, read and checked, and handed to the engine."""
+"""The answers of a policy in Python, read, checked and handed to the engine: which jobs start and on which cores, what becomes
+of running jobs, and when it decides again."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
+from heapq import heappop, heappush
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
+from bls.engine import state as b
+from bls.engine.features.running.state import Directed
 from bls.engine.state import BatchState
 from bls.seen.jobs import SeenJob
 from traces.base.errors import InputError, PluginError, printable, shown, whole
+from traces.base.scale import scale_of
 from traces.intervals import intervals_text
 
 #: Cores as half-open intervals, ascending and disjoint.
@@ -146,3 +151,174 @@ def put_answer(state: BatchState, rows: Sequence[int], named: Mapping[int, Cores
         state.chosen_first[: len(first)] = first
         state.chosen_lo[: len(spans)], state.chosen_hi[: len(spans)] = zip(*spans, strict=True)
         state.n_named = len(spans)
+
+
+class WakeUps:
+    """Instants, each once however often it is asked for, the earliest first. ``pending``: a heap of them."""
+
+    def __init__(self) -> None:
+        self.pending: list[int] = []
+        self._asked: set[int] = set()
+
+    def add(self, instant_ns: int) -> None:
+        """Ask for an instant."""
+        if instant_ns not in self._asked:
+            self._asked.add(instant_ns)
+            heappush(self.pending, instant_ns)
+
+    def next_after(self, now_ns: int) -> int | None:
+        """The earliest instant after the present one, None if there is none; those before it are over."""
+        while self.pending and self.pending[0] <= now_ns:
+            self._asked.discard(heappop(self.pending))
+        return self.pending[0] if self.pending else None
+
+
+#: All cores of a job.
+_ALL = -1
+
+
+class Directions:
+    """What a policy has decided about running jobs in the pass under way, by their rows."""
+
+    def __init__(self) -> None:
+        self._job_ids: dict[int, int] = {}
+        self._of_all: dict[int, int] = {}  # the scales of all cores
+        self._of_some: dict[int, dict[int, int]] = {}  # and those of single ones
+        self._ends: dict[int, int] = {}
+        self._widths: dict[int, int] = {}
+        self._hints: dict[int, tuple[list[int], int]] = {}  # wanted cores, and who waits for them, -1 nobody
+
+    def __bool__(self) -> bool:
+        return bool(self._job_ids)
+
+    def scale(self, job: SeenJob, factor: Any, cores: Iterable[Any] | None, held: Set[int] | None) -> None:
+        """Scale the speeds of a job's cores: of all, or of those that are named, of those that are ``held``. Raises PluginError
+        if the factor is none, a core is not the job's or is named twice, or that was said of the job in this pass already."""
+        if cores is None:
+            self.scale_all([job], factor)
+            return
+        where = f"scale() of job {job.job_id}"
+        try:
+            scale = scale_of(factor)
+        except InputError as error:
+            raise PluginError(f"{where}: {error.text}") from None
+        named = _numbered(where, cores)
+        scales = self._of_some.setdefault(job.row, {})
+        for core in named:
+            if core in scales:
+                raise PluginError(f"{where}: core {core} twice in one pass")
+            if held is None or core not in held:
+                allowed = "all of its cores, as it does not run yet" if held is None else "cores that it holds"
+                raise PluginError(f"{where}: core {core}; allowed: {allowed}")
+            scales[core] = scale
+        self._job_ids[job.row] = job.job_id
+
+    def scale_all(self, jobs: Sequence[SeenJob], factor: Any) -> None:
+        """Scale the speeds of all cores of jobs. Raises PluginError if the factor is none, or that was said of one of
+        the jobs in this pass already."""
+        if not jobs:
+            return
+        try:
+            scale = scale_of(factor)
+        except InputError as error:
+            raise PluginError(f"scale() of job {jobs[0].job_id}: {error.text}") from None
+        job_ids, of_all = self._job_ids, self._of_all
+        for job in jobs:
+            if of_all.setdefault(job.row, 0):
+                raise PluginError(f"scale() of job {job.job_id}: all of its cores twice in one pass")
+            if job.row in self._of_some:
+                raise PluginError(
+                    f"scale() of job {job.job_id}: all of its cores behind some of them in one pass; allowed: all first"
+                )
+            job_ids[job.row], of_all[job.row] = job.job_id, scale
+
+    def end(self, job: SeenJob, state: int) -> None:
+        """End a job, which has this state then. Raises PluginError if it is ended in this pass already."""
+        if job.row in self._ends:
+            raise PluginError(f"job {job.job_id} is ended twice in one pass; allowed: cancel() or requeue(), once")
+        self._ends[job.row] = state
+        self._job_ids[job.row] = job.job_id
+
+    def resize(self, job: SeenJob, cores: int) -> None:
+        """Let a job have so many cores; what was said of it before in this pass does not count."""
+        self._job_ids[job.row], self._widths[job.row] = job.job_id, cores
+
+    def hint(self, job: SeenJob, cores: Iterable[Any], waiting: SeenJob | None, held: Set[int]) -> None:
+        """Let a job know who waits for these of the cores that it holds. Raises PluginError if a core is not the job's
+        or is named twice, there are cores and nobody waits, or that was said of the job in this pass already."""
+        where = f"hint() of job {job.job_id}"
+        named = _numbered(where, cores)
+        if len(set(named)) < len(named):
+            raise PluginError(
+                f"{where}: core {next(core for core in named if named.count(core) > 1)} twice; allowed: once"
+            )
+        if strange := [core for core in named if core not in held]:
+            raise PluginError(f"{where}: core {strange[0]}; allowed: cores that it holds and computes on")
+        if named and waiting is None:
+            raise PluginError(f"{where}: waiting: None; allowed: who waits for these cores")
+        if job.row in self._hints:
+            raise PluginError(f"{where} twice in one pass; allowed: once")
+        self._job_ids[job.row] = job.job_id
+        self._hints[job.row] = sorted(named), -1 if waiting is None else waiting.row
+
+    def put(self, state: BatchState, running: Set[int], started: Sequence[int], rejected: Set[int]) -> None:
+        """Hand it to the engine, for jobs that run or are started in this pass; after that there is nothing more. Raises
+        AnswerError if a job neither runs nor is started; or one of whom it is said that it waits is started, or rejected."""
+        if strange := self._job_ids.keys() - running - set(started):
+            job_id = next(job_id for row, job_id in self._job_ids.items() if row in strange)
+            raise AnswerError(f"directs job {shown(job_id)}, which does not run, and which it does not start")
+        hints = self._hint_entries(state, set(started), rejected)
+        if self._widths:
+            state.wishing.wish[list(self._widths)] = list(self._widths.values())
+        # First what is one scale of all cores and nothing else: a column each.
+        alone = self._of_all.keys() - self._of_some.keys() - self._ends.keys()
+        plain = {row: scale for row, scale in self._of_all.items() if row in alone}
+        entries: list[tuple[int, int, int, int]] = []
+        for row in (self._of_all.keys() | self._of_some.keys() | self._ends.keys()) - alone:
+            if row in self._of_all:
+                entries.append((row, b.SCALED, _ALL, self._of_all[row]))
+            entries += [(row, b.SCALED, core, scale) for core, scale in sorted(self._of_some.get(row, {}).items())]
+            if row in self._ends:
+                entries.append((row, b.ENDED_BY, _ALL, self._ends[row]))
+        at, directed = len(hints), state.directed
+        if hints:
+            _put(directed, 0, hints)
+        if plain:
+            stop = at + len(plain)
+            directed.job[at:stop], directed.value[at:stop] = list(plain), list(plain.values())
+            directed.what[at:stop], directed.core[at:stop] = b.SCALED, _ALL
+            at = stop
+        if entries:
+            _put(directed, at, sorted(entries, key=lambda one: one[0]))
+        state.n_directed = at + len(entries)
+        for told in (self._job_ids, self._of_all, self._of_some, self._ends, self._widths, self._hints):
+            told.clear()
+
+    def _hint_entries(
+        self, state: BatchState, started: Set[int], rejected: Set[int]
+    ) -> list[tuple[int, int, int, int]]:
+        # What is handed to the engine of hints.
+        entries: list[tuple[int, int, int, int]] = []
+        for row, (cores, waiting) in self._hints.items():
+            if waiting in started or waiting in rejected:
+                does = "starts" if waiting in started else "rejects"
+                number = state.jobs.number.item(waiting)
+                raise AnswerError(f"hints to job {self._job_ids[row]} that job {number} waits, which it {does}")
+            entries += [(row, b.HINTED, core, waiting) for core in cores or [-1]]
+        return entries
+
+
+def _numbered(where: str, cores: Iterable[Any]) -> list[int]:
+    # Cores as numbers, in the order in which they were named.
+    if not isinstance(cores, Iterable) or isinstance(cores, str):
+        raise PluginError(f"{where}: cores: {shown(cores)}; allowed: numbers of cores, as [3, 4]")
+    try:
+        return [whole("core", core, 0, 2**62) for core in cores]
+    except InputError as error:
+        raise PluginError(f"{where}: {error.text}") from None
+
+
+def _put(directed: Directed, at: int, entries: Sequence[tuple[int, int, int, int]]) -> None:
+    # Entries, each a job, what becomes of it, a core and a value, from a place on.
+    for column, values in zip(directed, zip(*entries, strict=True), strict=True):
+        column[at : at + len(entries)] = values

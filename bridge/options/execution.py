@@ -19,9 +19,10 @@ from bridge.options.declared import (
     WORKERS,
 )
 from traces.base.errors import InputError, shown
-from traces.base.options import holds, recorded
+from traces.base.options import holds, knows_its_keywords, recorded
 
 
+@knows_its_keywords
 @dataclass(frozen=True)
 class Execution:
     """How applications are run, and another program that decides.

@@ -259,7 +259,7 @@ class Course:
         return [f"begin={self._date_s(eligible_ns)}"]
 
     def _look_when_switches_do_not_matter(self, row: int) -> None:
-        wait_ns = self._scenario.options.batch.switch_wait_ns
+        wait_ns = self._scenario.options.batch.waits_for_switches_ns
         asked = self._scenario.constraints.requests
         if wait_ns is not None and asked is not None and asked.switches[row]:
             self._agenda.push(self.now_ns + wait_ns, LOOK)

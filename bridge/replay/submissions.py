@@ -134,7 +134,7 @@ def configured(found: Configuration, scenario: ReadyScenario) -> Configuration:
 
 
 def _switch_wait_s(scenario: ReadyScenario) -> int:
-    wait_ns = scenario.options.batch.switch_wait_ns
+    wait_ns = scenario.options.batch.waits_for_switches_ns
     return _FOR_EVER_S if wait_ns is None else -(-wait_ns // NS_PER_S)
 
 

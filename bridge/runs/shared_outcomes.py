@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bls.policies.contract import OtherProgram, directs
-from bls.policies.reject import Reject
+from bls.policies.orders import Reject
 from bls.workloads.workload import Workload
 from bridge.couplings import Applications
 from bridge.runs.result import Result

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from als import options as a
-from traces.base.options import holds, recorded
+from traces.base.options import holds, knows_its_keywords, recorded
 
 if TYPE_CHECKING:
     from als.schedulers import AnyScheduler
@@ -23,6 +23,7 @@ NO_NETWORK = a.NETWORK.default
 ASSIGNMENTS = a.ASSIGNMENT.choices
 
 
+@knows_its_keywords
 @dataclass(frozen=True)
 class Application:
     """How jobs are computed.

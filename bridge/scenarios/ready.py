@@ -25,10 +25,11 @@ from als.techniques import Selection, Technique
 from bls import options as b
 from bls.allocators import ALLOCATORS, Allocator, allocator
 from bls.constraints.job_constraints import JobConstraints, constrain
+from bls.inputs import check_rules
 from bls.machine.platform import Platform
 from bls.observers import gives_data
 from bls.policies import AnyPolicy, BatchPolicy, DecidingPolicy, Policy, ScoringPolicy, policy
-from bls.policies.declared import check_rules, for_one_run
+from bls.policies.contract import for_one_run
 from bls.view import AnyObserver, Observer
 from bls.workloads import read_workload
 from bls.workloads.selection import fit, select
@@ -111,7 +112,7 @@ class ReadyScenario:
         return any(isinstance(one, Observer) for one in self.observers)
 
     def for_one_run(self) -> ReadyScenario:
-        """The same with a policy whose state is that of one run alone (``bls.policies.declared.for_one_run``)."""
+        """The same with a policy whose state is that of one run alone (``bls.policies.contract.for_one_run``)."""
         given = self.options.batch.decides
         named = isinstance(given, str)
         found = policy(given) if isinstance(given, str) and isinstance(self.policy, DecidingPolicy) else self.policy

@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 from als.options import APPLICATIONS
 from bls import options as b
-from bls.batch import Batch
 from bls.constraints.options import ConstraintOptions
 from bls.power.options import Power
-from bls.scheduler_options import Rules
+from bls.scheduler_options import Batch, Rules
 from bridge.options.declared import WORKLOAD
 from bridge.options.execution import Execution
 from bridge.scenarios.application import RECORDED, Application
 from traces.base.errors import InputError, at, shown
-from traces.base.options import SEED, built, by_keyword, holds, part, places, recorded, with_values
+from traces.base.options import SEED, built, by_keyword, holds, knows_its_keywords, part, places, recorded, with_values
 
 if TYPE_CHECKING:
     from bls.machine.platform import Platform
     from bls.workloads.workload import Workload
 
 
+@knows_its_keywords
 @dataclass(frozen=True)
 class JobSelection:
     """Where the jobs come from, and which of them.
@@ -55,6 +55,7 @@ class JobSelection:
     cancelled: bool = holds(b.CANCELLED)
 
 
+@knows_its_keywords
 @dataclass(frozen=True)
 class Machine:
     """On which machine.
@@ -70,6 +71,7 @@ class Machine:
     platform: Platform | str | Path | None = holds(b.PLATFORM)
 
 
+@knows_its_keywords
 @dataclass(frozen=True)
 class Scenario:
     """What to simulate, on which machine, how.

@@ -6,7 +6,6 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bls.availability.bitset import new_tree, next_number
 from bls.availability.free_cores import (
     free_all,
     free_count,
@@ -17,6 +16,8 @@ from bls.availability.free_cores import (
     free_stop,
     free_take,
     new_free,
+    new_tree,
+    next_number,
 )
 from bls.engine.queue import queue_add, queue_remove
 

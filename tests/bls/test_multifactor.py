@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bls.policies.contract import KnownJobs, Scoring, scoring
+from bls.policies import KnownJobs, Scoring, scoring
 from bls.policies.multifactor.fair_share import CLASSIC, FAIR_TREE
 from bls.policies.multifactor.priority import prepare, score_policy
 from bls.policies.multifactor.settings import Multifactor, PartitionPart, Qos

@@ -17,7 +17,8 @@ from bls.cp import MODELS, scheduling
 from bls.cp.dispatch import dispatch
 from bls.machine.host_power import HostPower
 from bls.policies import policy
-from bls.policies.planning import PCP20, run
+from bls.policies.planning import run
+from bls.policies.planning.planner import PCP20
 from bls.power.options import Power
 from traces.base.errors import InputError, PluginError
 from traces.base.time import NS_PER_S

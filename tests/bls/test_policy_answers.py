@@ -18,7 +18,7 @@ from bls.allocators import ALLOCATORS
 from bls.engine.status import BatchStatus
 from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES, AnyPolicy
-from bls.policies.declared import for_one_run
+from bls.policies.contract import for_one_run
 from bls.seen.news import AnyNews, HostChanged, JobEnded, JobExpected, JobStarted
 from bls.simulator import BatchSimulator
 from bls.workloads.workload import Workload

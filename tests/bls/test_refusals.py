@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import bridge
-from bls import HostGroup, Platform, Rules, Workload
+from bls import Batch, HostGroup, Platform, Rules, Workload
+from bls.inputs import check_rules
 from bls.machine.host_power import HostPower
 from bls.policies import policy
-from bls.policies.declared import check_rules
 from bls.policies.multifactor.settings import Multifactor
 from bls.workloads.archive import parse_catalogue
 from bls.workloads.generators import generate_like
@@ -57,7 +57,7 @@ READERS: dict[str, tuple[Callable[[Any, Path], object], str]] = {
     "job_name": (lambda text, folder: NAMED.one(text, "JOB"), ""),
     "job_power": (_drawn, "power.csv: "),
     "generator": (_generated, ""),
-    "rules": (lambda given, folder: check_rules(Rules(**given), policy("fcfs")), ""),
+    "rules": (lambda given, folder: check_rules(Batch(**given), policy("fcfs")), ""),
 }
 
 

@@ -15,7 +15,7 @@ import bridge
 from bls import HostGroup, Platform, Workload
 from bls.constraints.options import ConstraintOptions
 from bls.policies import policy
-from bls.policies.slurm import SlurmCycle
+from bls.policies.slurm.parameters import SlurmCycle
 from bls.policies.slurm.places import ConsTres, Linear, SlurmJob
 from bls.scheduler_options import Rules
 from traces.base.errors import InputError

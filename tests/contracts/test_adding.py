@@ -214,8 +214,8 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     inserted(
         tree / "bls/metrics/batch.py",
-        '        "max_response_ns": ',
-        '        "mean_run_ns": _figures(parts, lambda part: part.times[2] - part.times[1], exact_mean)[0],\n',
+        '        "utilisation": ',
+        '        "mean_run_ns": exact_mean(np.concatenate([part.times[2] - part.times[1] for part in parts])),\n',
     )
     inserted(tree / "bls/options.py", "MAX_ATTEMPTS = Whole(\n", DECLARATION)
     scenario = tree / "bridge/scenarios/scenario.py"

@@ -14,7 +14,7 @@ from scenarios import Case, cases, done
 from bls.machine.host_power import HostPower
 from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES, DecidingPolicy, KnownJobs, Policy, ScoringPolicy, policy, ranks, scoring
-from bls.policies.declared import columns_declared, for_one_run, may_not_fit
+from bls.policies.contract import columns_declared, for_one_run, may_not_fit
 
 STATIC = [name for name, kept in POLICIES.items() if isinstance(kept, Policy)]
 DYNAMIC = [name for name, kept in POLICIES.items() if isinstance(kept, ScoringPolicy)]

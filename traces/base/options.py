@@ -18,7 +18,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import StrEnum
-from functools import cache
+from functools import cache, wraps
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from traces.base.errors import InputError, Mention, at, one_of, real, whole
@@ -231,6 +231,22 @@ def holds(option: Option[Any], *default: Any) -> Any:
 def part(kind: type) -> Any:
     """A field that holds a dataclass whose fields hold options; by default one of their defaults."""
     return field(default_factory=kind, metadata={_PART: kind})
+
+
+def knows_its_keywords(kind: type[T]) -> type[T]:
+    """Let a dataclass refuse unknown keywords with an InputError that names the nearest known one."""
+    declared: Any = kind
+    made, known = declared.__init__, [one.name for one in fields(declared) if one.init]
+
+    @wraps(made)
+    def checked(self: T, *args: Any, **given: Any) -> None:
+        for name in given:
+            if name not in known:
+                raise one_of("keyword", name, known, kind.__name__)
+        made(self, *args, **given)
+
+    declared.__init__ = checked
+    return kind
 
 
 class OptionPlace(NamedTuple):

@@ -23,7 +23,7 @@ from types import MappingProxyType
 from typing import Any
 
 from bls.machine.platform import MAX_CORES, from_keys
-from bls.policies.multifactor.tree import Account, AccountTree, User
+from bls.policies.multifactor.tree import Account, AccountTree, Row, User
 from traces.base.errors import InputError, one_of, parse_real, parse_whole, real, shown, whole
 from traces.base.given_file import check_keys, list_of_tables, parse_toml, read_text
 from traces.base.time import MAX_NS, NS_PER_S, format_ns, parse_duration_ns
@@ -35,8 +35,6 @@ ALGORITHMS = ("fair-tree", "classic")
 
 _DAY_NS = 86400 * NS_PER_S
 _MAX_WEIGHT = 2.0**32 - 1
-_MAX_PRIORITY = 2**32 - 1
-_MAX_NUMBER = 2**62
 _FLAGS = ("favor_small", "small_relative_to_time")
 # Durations: the key of a setting is its field without the unit. For some, "none" is 0.
 _DURATIONS = ("max_age", "half_life", "calc_period", "reset")
@@ -47,30 +45,20 @@ SETTINGS = (*WEIGHTS, *_DURATIONS, "algorithm", "dampening", *_FLAGS, "cores_per
 
 
 @dataclass(frozen=True)
-class PartitionPart:
-    """A partition's part in the priority. Raises InputError if a value is out of range; the message begins with its name."""
+class PartitionPart(Row):
+    """A partition's part in the priority."""
 
     number: int  # as in the workload
     priority: int = 0  # PriorityJobFactor, 0 to 2**32 - 1; the factor is this / the highest of all partitions
     cores: int | None = None  # what TRES factors are relative to; without it the machine's
 
-    def __post_init__(self) -> None:
-        whole("number", self.number, -1, _MAX_NUMBER)
-        whole("priority", self.priority, 0, _MAX_PRIORITY)
-        if self.cores is not None:
-            whole("cores", self.cores, 1, MAX_CORES)
-
 
 @dataclass(frozen=True)
-class Qos:
+class Qos(Row):
     """A quality of service: its number in the workload, and its priority as a :class:`PartitionPart`'s."""
 
     number: int
     priority: int = 0
-
-    def __post_init__(self) -> None:
-        whole("number", self.number, -1, _MAX_NUMBER)
-        whole("priority", self.priority, 0, _MAX_PRIORITY)
 
 
 @dataclass(frozen=True)

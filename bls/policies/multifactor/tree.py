@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Final
 
 import numpy as np
 
 from bls.machine.partitions import printable_name
+from bls.machine.platform import MAX_CORES
 from traces.base.errors import InputError, one_of, shown, whole
 from traces.compiled import Array
 
@@ -17,15 +19,35 @@ ROOT = "root"
 #: The most accounts above one another, the root not counted.
 MAX_LEVELS = 64
 
-_MAX_NUMBER = 2**62
-_MAX_SHARES = 2**31 - 1
-_MAX_PRIORITY = 2**32 - 1
 _MAX_NICE = 2147483645  # Slurm's
+
+#: The least and the most of the numbers of a row.
+_RANGES: Final = {
+    "number": (-1, 2**62),
+    "shares": (0, 2**31 - 1),
+    "priority": (0, 2**32 - 1),
+    "nice": (-_MAX_NICE, _MAX_NICE),
+    "site": (-_MAX_NICE, _MAX_NICE),
+    "cores": (1, MAX_CORES),
+}
 
 
 @dataclass(frozen=True)
-class Account:
-    """An account. Raises InputError if a value is out of range; the message begins with its name."""
+class Row:
+    """A row of a table of the settings. Raises InputError if a value is out of range; the message begins with its name."""
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if one.name not in _RANGES:
+                printable_name(one.name, value)
+            elif value is not None or one.default is not None:
+                whole(one.name, value, *_RANGES[one.name])
+
+
+@dataclass(frozen=True)
+class Account(Row):
+    """An account."""
 
     name: str  # 1 to 100 printable characters; not ``root``
     parent: str = ROOT  # the account above
@@ -34,18 +56,14 @@ class Account:
     priority: int | None = None
 
     def __post_init__(self) -> None:
-        printable_name("name", self.name)
+        super().__post_init__()
         if self.name == ROOT:
             raise InputError(f"name: {shown(ROOT)} is the account that every tree has; allowed: other names")
-        printable_name("parent", self.parent)
-        whole("shares", self.shares, 0, _MAX_SHARES)
-        if self.priority is not None:
-            whole("priority", self.priority, 0, _MAX_PRIORITY)
 
 
 @dataclass(frozen=True)
-class User:
-    """A user of one account. Raises InputError if a value is out of range; the message begins with its name."""
+class User(Row):
+    """A user of one account."""
 
     number: int  # as in the workload; -1 are the jobs of which no user is known
     account: str = ROOT  # the account above
@@ -54,15 +72,6 @@ class User:
     priority: int | None = None
     nice: int = 0  # taken from the priority of each of the user's jobs; -2147483645 to 2147483645
     site: int = 0  # Slurm's site factor of each of the user's jobs, added as it is; same range
-
-    def __post_init__(self) -> None:
-        whole("number", self.number, -1, _MAX_NUMBER)
-        printable_name("account", self.account)
-        whole("shares", self.shares, 0, _MAX_SHARES)
-        if self.priority is not None:
-            whole("priority", self.priority, 0, _MAX_PRIORITY)
-        whole("nice", self.nice, -_MAX_NICE, _MAX_NICE)
-        whole("site", self.site, -_MAX_NICE, _MAX_NICE)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,1 @@
 """Slurm's cycle: its main scheduler, its backfilling, and its choice of nodes, as release 22.05 has them."""
-
-from bls.policies.slurm.parameters import SlurmCycle
-
-__all__ = ["SlurmCycle"]

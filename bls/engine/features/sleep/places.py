@@ -6,8 +6,7 @@ the cores that units of the job can use; where those will not do, as it asks for
 
 from __future__ import annotations
 
-from bls.availability.bitset import bits_of, lowest_bit
-from bls.availability.free_cores import free_all, free_count
+from bls.availability.free_cores import bits_of, free_all, free_count, lowest_bit
 from bls.engine import state as b
 from bls.engine.features.planning.placement_search import copy_cores, fill_levels
 from bls.engine.features.sleep.hosts import late_on

@@ -1,0 +1,151 @@
+"""Orders by one number of each job: its submit, its deadline, its size, or what it draws.
+
+- fcfs, first come, first served: the earliest submit first.
+- edf, earliest deadline first. Workload logs have no deadline, and the two-level paper says only "minimum deadline"; ours is
+  submit + slack × estimate.
+- sjf, ljf and saf: shortest job, longest job and smallest area first. A job's length is its requested run time, which is what
+  a scheduler knows; its area is that × its requested cores.
+- least-power, most-power and least-energy. What a job draws is what its requested cores do at full speed, as far as the
+  scheduler knows; its energy is that × its requested run time.
+- reject: no job ever runs; each leaves the queue in the pass after its arrival. What is left is the cost of the simulator. It
+  is the "Reject" dispatcher of AccaSim, with which its paper compares simulators (Galleguillos et al., Cluster Computing 2020,
+  doi:10.1007/s10586-019-02905-5, section 6).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+
+from bls.options import BLS, PLATFORM
+from bls.policies.contract import KnownJobs
+from bls.policies.score_policy import ScorePolicy, same_memory, score_kernel
+from traces.base.errors import InputError
+from traces.base.time import NS_PER_S
+from traces.compiled import Array
+
+_LARGEST = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Fcfs:
+    """Key: submit."""
+
+    name: str = "fcfs"
+
+    def keys(self, jobs: KnownJobs) -> Array:
+        """Submit instants, ns."""
+        return jobs.submit_ns
+
+
+@dataclass(frozen=True)
+class Reject(Fcfs):
+    """Key: submit, though no job waits for long."""
+
+    name: str = "reject"
+
+
+@dataclass(frozen=True)
+class Edf:
+    """Key: deadline."""
+
+    name: str = "edf"
+    by_estimates: ClassVar[bool] = True
+
+    def keys(self, jobs: KnownJobs) -> Array:
+        """Deadlines, ns."""
+        return jobs.deadline_ns
+
+
+@score_kernel
+def _score_size(
+    now_ns: int, waiting: Array, n_waiting: int, eligible_ns: Array, submit_ns: Array, estimate_ns: Array, cores: Array,
+    numbers: Array, memory: Array, key: Array,
+) -> int:  # fmt: skip
+    """Key: estimate, in ns, or where ``memory[1]`` is 1 estimate × cores, multiplied exactly; ``memory[0]`` is its sign."""
+    for k in range(n_waiting):
+        row = waiting[k]
+        length, n = estimate_ns[row], 1 if memory[1] == 0.0 else cores[row]
+        area = float(length * n) if length <= _LARGEST // n else float(length) * n
+        key[k] = memory[0] * area
+    return 0
+
+
+@dataclass(frozen=True)
+class JobSize:
+    """Key: length, of ``sjf``; -length, of ``ljf``; area, of ``saf``."""
+
+    name: str
+
+    def keys(self, jobs: KnownJobs) -> Array:
+        """Requested run times, ns, or areas."""
+        if self.name == "saf":
+            return _areas(jobs)
+        return -jobs.estimate_ns if self.name == "ljf" else jobs.estimate_ns
+
+    def predicted(self) -> ScorePolicy:
+        """The same order, scored in every pass."""
+        memory = (-1.0 if self.name == "ljf" else 1.0, 1.0 if self.name == "saf" else 0.0)
+        return ScorePolicy(self.name, _score_size, prepare=partial(same_memory, memory))
+
+
+def _areas(jobs: KnownJobs) -> Array:
+    # In the jobs' common unit of time, or their ranks; the order is that of the exact areas.
+    unit = max(1, int(np.gcd.reduce(jobs.estimate_ns)))  # a whole second, for most logs
+    estimate = jobs.estimate_ns // unit
+    if int(estimate.max(initial=0)) * int(jobs.cores.max(initial=0)) <= np.iinfo(np.int64).max:
+        return np.asarray(estimate * jobs.cores)
+    exact = estimate.astype(object) * jobs.cores  # Python's integers
+    return np.asarray(np.unique(exact, return_inverse=True)[1], np.int64)
+
+
+@score_kernel
+def _score_energy(
+    now_ns: int, waiting: Array, n_waiting: int, eligible_ns: Array, submit_ns: Array, estimate_ns: Array, cores: Array,
+    numbers: Array, memory: Array, key: Array,
+) -> int:  # fmt: skip
+    """Key: estimate, in s, × W, which are in the only row of ``numbers``."""
+    for k in range(n_waiting):
+        key[k] = estimate_ns[waiting[k]] / 1e9 * numbers[0, waiting[k]]
+    return 0
+
+
+def power_w(jobs: KnownJobs, name: str) -> Array:
+    """What the requested cores of each job draw, W: float64 (n,). Raises InputError if that is not known; the message
+    names the policy."""
+    if (jobs.core_mw < 0).any():
+        raise InputError(
+            f"{BLS:{name}}: the platform does not say what its hosts draw; allowed: one whose hosts have all [hosts.power] "
+            f"(docs/reference/power.md), as {PLATFORM:demand-response}"
+        )
+    found: Array = jobs.cores * jobs.core_mw / 1000
+    return found
+
+
+@dataclass(frozen=True)
+class PowerOrder:
+    """Key: W, of ``least-power``; -W, of ``most-power``; J, of ``least-energy``."""
+
+    name: str
+
+    def keys(self, jobs: KnownJobs) -> Array:
+        """What jobs draw, or use."""
+        watts = power_w(jobs, self.name)
+        if self.name == "least-energy":
+            return np.asarray(jobs.estimate_ns / NS_PER_S * watts)
+        return -watts if self.name == "most-power" else watts
+
+    def predicted(self) -> PowerOrder | ScorePolicy:
+        """The same order, scored in every pass where it goes by estimates."""
+        return ScorePolicy(self.name, _score_energy, prepare=self._numbers) if self.name == "least-energy" else self
+
+    def _numbers(self, jobs: KnownJobs) -> tuple[Array, Array]:
+        return power_w(jobs, self.name)[None], np.zeros(0)
+
+
+FCFS, REJECT, EDF = Fcfs(), Reject(), Edf()
+SJF, LJF, SAF = JobSize("sjf"), JobSize("ljf"), JobSize("saf")
+LEAST_POWER, MOST_POWER, LEAST_ENERGY = PowerOrder("least-power"), PowerOrder("most-power"), PowerOrder("least-energy")

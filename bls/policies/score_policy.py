@@ -1,0 +1,197 @@
+"""Policies as compiled functions, made ready for a run: :class:`ScorePolicy`. A policy that is not ours is tried out before it
+is trusted with a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+from weakref import WeakSet
+
+import numpy as np
+
+from bls.engine.signatures import ACCOUNT, DECIDE, SCORE
+from bls.policies.contract import KnownJobs, ScoringPolicy
+from traces.base.errors import PluginError, TwolevelError, blamed_on
+from traces.base.time import NS_PER_S
+from traces.compiled import Array, as_value, compiled
+from traces.trials.apart import rule_answers, try_rule
+from traces.trials.fences import Fences
+
+
+def score_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function to the signature of :attr:`ScorePolicy.score`."""
+    return compiled(SCORE)(function)
+
+
+def account_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function to the signature of :attr:`ScorePolicy.account`."""
+    return compiled(ACCOUNT)(function)
+
+
+@score_kernel
+def no_score(
+    now_ns: int, waiting: Array, n_waiting: int, eligible_ns: Array, submit_ns: Array, estimate_ns: Array, cores: Array,
+    numbers: Array, memory: Array, key: Array,
+) -> int:  # fmt: skip
+    """For runs whose policy does not score: it is never called."""
+    return 0
+
+
+@compiled(DECIDE)
+def no_decision(now_ns: int) -> int:
+    """For runs whose policy does not decide: it is never called."""
+    return 0
+
+
+@account_kernel
+def no_account(now_ns: int, row: int, cores: int, change: int, numbers: Array, memory: Array) -> int:
+    """For policies that need not know of starts and ends."""
+    return 0
+
+
+def no_numbers(jobs: KnownJobs) -> tuple[Array, Array]:
+    """For policies that need no numbers of their own: an empty table and an empty memory."""
+    return same_memory((), jobs)
+
+
+def same_memory(memory: Sequence[float] | Array, jobs: KnownJobs) -> tuple[Array, Array]:
+    """For policies that need no numbers of jobs, and begin each run with the same memory."""
+    return np.empty((0, len(jobs.job_id))), np.array(memory, np.float64)
+
+
+@dataclass(frozen=True)
+class ScorePolicy:
+    """An order of the queue that changes with time, as compiled functions.
+
+    Attributes
+    ----------
+    name : str
+        As the literature names it, in lower case.
+    score : callable
+        Decorated with :func:`score_kernel`::
+
+            score(now_ns, waiting, n_waiting, eligible_ns, submit_ns, estimate_ns, cores, numbers, memory, key) -> int
+
+        Called when a pass begins. Writes into ``key[k]``, float64, the key of the job in row ``waiting[k]``, for
+        0 ≤ k < ``n_waiting``; smallest first. ``eligible_ns``, ``submit_ns``, ``estimate_ns`` and ``cores`` are int64
+        columns, and ``numbers`` has columns, indexed by row. Returns 0, or 1 + the row of a job that has no key. NaN is
+        no key, either.
+    account : callable
+        Decorated with :func:`account_kernel`::
+
+            account(now_ns, row, cores, change, numbers, memory) -> int
+
+        Called when a job starts (``change`` = 1) and when it ends (-1). Returns 0.
+    prepare : callable
+        ``prepare(jobs)`` gives ``numbers``, float64 (k, n), what the policy wants to know of each job, and ``memory``,
+        float64 (m,), what it wants to remember. Both functions may write to both, and are the only ones that do.
+    blame : exception type
+        Who is to blame for a job without a key: the policy, or the user who wrote it on the command line.
+    by_estimates : bool
+        Whether the order goes by how long jobs are thought to run.
+
+    Everything else that the functions are given is only to look at. They must be pure: what they write depends on their
+    arguments alone.
+    """
+
+    name: str
+    score: Callable[..., int]
+    account: Callable[..., int] = no_account
+    prepare: Callable[[KnownJobs], tuple[Array, Array]] = no_numbers
+    blame: type[TwolevelError] = PluginError
+    by_estimates: bool = field(default=False, metadata={"parameter": False})
+
+    def scored(self, jobs: KnownJobs) -> ScorePolicy:
+        """Itself."""
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class Scoring:
+    """A dynamic policy made ready for one run."""
+
+    policy: ScorePolicy  # for its name, and for :func:`unscored`
+    # the two functions, as values that a kernel takes as arguments
+    score: Callable[..., int]
+    account: Callable[..., int]
+    accounts: bool  # whether ``account`` does anything
+    # ndarray of float64, shapes (k, n) and (m,): the run's own: writable, and not shared with another run
+    numbers: Array
+    memory: Array
+
+
+#: Rules of users that were tried in this process.
+_TRIED: Final[WeakSet[Any]] = WeakSet()
+
+
+def scoring(policy: ScoringPolicy, jobs: KnownJobs) -> Scoring:
+    """Make a dynamic policy ready for a run with these jobs. Raises PluginError if its methods fail, its functions are not
+    compiled as they must be, its numbers have another shape, or a first trial shows that functions which are not ours are at
+    fault."""
+    blamed = f"batch policy {policy.name}"
+    with blamed_on(f"{blamed}: prepare() failed"):
+        scored = policy.scored(jobs)
+        numbers, memory = scored.prepare(jobs)
+        numbers, memory = np.array(numbers, np.float64, order="C"), np.array(memory, np.float64, order="C")
+    n = len(jobs.job_id)
+    if numbers.ndim != 2 or numbers.shape[1] != n or memory.ndim != 1:
+        raise PluginError(
+            f"{blamed}: prepare() gave numbers of shape {numbers.shape} and memory of shape {memory.shape}; "
+            f"allowed: (any, {n}) and (any,)"
+        )
+    if not all(getattr(rule, "is_ours", False) or rule in _TRIED for rule in (scored.score, scored.account)):
+        _try_out(scored, jobs, numbers, memory)
+        _TRIED.update((scored.score, scored.account))
+    score, account = as_value(scored.score, SCORE), as_value(scored.account, ACCOUNT)
+    return Scoring(scored, score, account, scored.account is not no_account, numbers, memory)
+
+
+def unscored(policy: ScorePolicy, job_id: int, now_ns: int) -> TwolevelError:
+    """The error for a job that has no key at an instant, to be raised by the caller."""
+    when = f"at {now_ns / NS_PER_S:.15g} s"
+    return policy.blame(f"batch policy {policy.name}: no finite key for job {job_id} {when} (as by a division by zero)")
+
+
+#: So many jobs wait.
+_WAITING: Final = 16
+
+
+def _try_out(policy: ScorePolicy, jobs: KnownJobs, numbers: Array, memory: Array) -> None:
+    """Have some jobs of a run scored, started and ended, on copies of what the policy has prepared. Raises PluginError if a
+    function raises, writes outside its arrays or into what is only to be looked at, is killed, or is not made by
+    ``score_kernel`` or ``account_kernel``."""
+    who = f"batch policy {policy.name}"
+    n = len(jobs.job_id)
+    rows = np.unique(np.linspace(0, n - 1, _WAITING).astype(np.int64))
+    kept = {"numbers": np.ravel(numbers), "memory": memory}
+    score = partial(_try_score, who, policy, jobs, rows, kept)
+    account = partial(_try_account, who, policy, jobs, rows, kept)
+    try_rule(who, policy.score, SCORE, "it with score_kernel", score)
+    try_rule(who, policy.account, ACCOUNT, "it with account_kernel", account)
+
+
+def _try_score(who: str, policy: ScorePolicy, jobs: KnownJobs, rows: Array, kept: dict[str, Array]) -> None:
+    columns = {"eligible_ns": jobs.submit_ns, "submit_ns": jobs.submit_ns, "estimate_ns": jobs.estimate_ns}
+    fences = Fences(who, waiting=rows, **columns, cores=jobs.cores, **kept, key=np.zeros(len(jobs.job_id)))
+    waiting, *others = _arrays(fences, jobs)
+    with rule_answers(who):
+        policy.score(int(jobs.submit_ns.max()), waiting, len(rows), *others)
+    fences.check("numbers", "memory", "key")
+
+
+def _try_account(who: str, policy: ScorePolicy, jobs: KnownJobs, rows: Array, kept: dict[str, Array]) -> None:
+    fences = Fences(who, **kept)
+    arrays = _arrays(fences, jobs)
+    for change in (1, -1):
+        for row in rows.tolist():
+            with rule_answers(who):
+                policy.account(int(jobs.submit_ns.max()), row, int(jobs.cores[row]), change, *arrays)
+            fences.check()
+
+
+def _arrays(fences: Fences, jobs: KnownJobs) -> list[Array]:
+    # In their order, the numbers in as many columns as there are jobs.
+    arrays = fences.arrays
+    return list((arrays | {"numbers": arrays["numbers"].reshape(-1, len(jobs.job_id))}).values())
