@@ -259,22 +259,17 @@ class TransferRecords(RecordsOfJobs):
         }
         return {"job_id": _JOB_ID} | ends | cores | own
 
-    def table(self, ledger: Ledger) -> dict[str, Array]:
-        """Its table, by names of columns.
+    def cores(self, tasks: TaskRecords, rows: Array) -> tuple[Array, Array]:
+        """The cores that made the data of some transfers, and those that need them."""
+        first = tasks.first[np.searchsorted(self.first[1:], rows, side="right")]
+        return tasks.core[first + self.source[rows]], tasks.core[first + self.target[rows]]
 
-        Raises
-        ------
-        InputError
-            If the ledger has no tasks, whose cores they are between.
-        """
+    def table(self, ledger: Ledger) -> dict[str, Array]:
+        """Its table, by names of columns. Raises InputError if the ledger has no tasks, whose cores they are between."""
         if ledger.tasks is None:
             raise InputError(f"this result has {TaskRecords.missing}")
-        job, tasks = self.job, ledger.tasks
-        columns = {
-            "job_id": ledger.jobs.job_id[job],
-            "source_core": tasks.core[tasks.first[job] + self.source],
-            "target_core": tasks.core[tasks.first[job] + self.target],
-        }
+        source_core, target_core = self.cores(ledger.tasks, np.arange(len(self)))
+        columns = {"job_id": ledger.jobs.job_id[self.job], "source_core": source_core, "target_core": target_core}
         return {name: columns[name] if name in columns else getattr(self, name) for name in self.table_columns()}
 
 

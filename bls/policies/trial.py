@@ -10,8 +10,7 @@ import numpy as np
 from bls.engine.signatures import ACCOUNT, SCORE
 from bls.policies.contract import KnownJobs, ScorePolicy
 from traces.compiled import Array
-from traces.trials.apart import rule_answers, try_rule
-from traces.trials.fences import Fences
+from traces.trials import Fences, rule_answers, try_rule
 
 #: So many jobs wait.
 _WAITING: Final = 16

@@ -16,7 +16,7 @@ from bridge.studies.results import COSTS
 from bridge.studies.study import ALWAYS, KEEP, Study, short_word
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
-from traces.figures.drawing.queue_sizes import sums_by_class
+from traces.figures.drawing.frames import sums_by_class
 from traces.figures.drawing.styles import UPSILON
 from traces.tables import BEGIN, read_columns, read_rows, rows_frame
 
@@ -109,7 +109,7 @@ def _slowdowns(path: Path) -> Array:
 
 def _boxes(values: Iterator[Array]) -> list[dict[str, float]]:
     # The mean over the seeds of each number of a box.
-    from traces.figures.drawing.boxes import Box
+    from traces.figures.drawing.panels import Box
 
     boxes = [Box.of(one) for one in values if len(one)]
     if not boxes:
