@@ -16,7 +16,7 @@ from traces.base.errors import InputError
 from traces.base.written_file import whole_file
 from traces.compiled import Array
 from traces.intervals import Texts, intervals_texts
-from traces.ledger import STATES, WHY, JobRecords, Ledger
+from traces.ledger import STATES, WHY, JobRecords, Ledger, PowerRecords
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,19 +45,8 @@ ENERGY = "energy_j"
 #: For how long a job had its cores and waited for their hosts to boot, ns, where hosts sleep.
 BOOT_WAIT = "boot_wait_ns"
 
-#: Of the table of power over time (``docs/reference/power.md``); those behind ``level`` count hosts.
-POWER_COLUMNS = (
-    "instant_ns",
-    "power_mw",
-    "limit_mw",
-    "level",
-    "hosts_up",
-    "hosts_out",
-    "hosts_stopping",
-    "hosts_off",
-    "hosts_booting",
-    "hosts_down",
-)
+#: Of the table of power over time (``docs/reference/power.md``).
+POWER_COLUMNS = tuple(PowerRecords.table_columns())
 
 #: Of the table of power over time of parts of the machine that have limits of their own.
 POWER_DOMAIN_COLUMNS = ("instant_ns", "domain", "power_mw", "limit_mw")

@@ -242,12 +242,6 @@ def by_keyword(kind: type) -> Mapping[str, OptionPlace]:
     return {place.option.keyword.lower(): place for place in places(kind)}
 
 
-@cache
-def by_key(kind: type) -> Mapping[str, OptionPlace]:
-    """The same by the options' names on the command line, with underscores, as ``overhead``."""
-    return {place.option.key: place for place in places(kind)}
-
-
 def built(kind: type[T], values: Mapping[tuple[str, ...], Any]) -> T:
     """A dataclass with these values at their paths (:class:`OptionPlace`), and defaults elsewhere."""
     given: dict[str, Any] = {}
